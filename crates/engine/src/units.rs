@@ -1,0 +1,259 @@
+//! Quantities with their units in the type: [`Time`], [`Rate`] and [`Bytes`].
+//!
+//! People write them with a unit (`"1.5us"`, `"100Gbps"`, `"12MB"`); each type parses that and prints it back.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+use std::str::FromStr;
+
+/// An instant or a duration in integer picoseconds. The range is about 213 days.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// The beginning of every simulation.
+    pub const ZERO: Time = Time(0);
+    /// Later than anything that happens.
+    pub const MAX: Time = Time(u64::MAX);
+
+    /// Whole nanoseconds.
+    pub const fn from_ns(ns: u64) -> Time {
+        Time(ns * 1_000)
+    }
+    /// Whole microseconds.
+    pub const fn from_us(us: u64) -> Time {
+        Time(us * 1_000_000)
+    }
+    /// Whole milliseconds.
+    pub const fn from_ms(ms: u64) -> Time {
+        Time(ms * 1_000_000_000)
+    }
+    /// Picoseconds.
+    pub const fn ps(self) -> u64 {
+        self.0
+    }
+    /// Nanoseconds, rounded down.
+    pub const fn ns(self) -> u64 {
+        self.0 / 1_000
+    }
+    /// Seconds, for display and rates only.
+    pub fn secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-12
+    }
+    /// Microseconds, for display only.
+    pub fn us_f64(self) -> f64 {
+        self.0 as f64 * 1e-6
+    }
+    /// `self - other`, or zero where `other` is later.
+    pub const fn saturating_sub(self, other: Time) -> Time {
+        Time(self.0.saturating_sub(other.0))
+    }
+    /// `self + other`, or the latest time where that would overflow.
+    pub const fn saturating_add(self, other: Time) -> Time {
+        Time(self.0.saturating_add(other.0))
+    }
+}
+
+impl Add for Time {
+    type Output = Time;
+    #[inline]
+    fn add(self, other: Time) -> Time {
+        Time(self.0 + other.0)
+    }
+}
+impl AddAssign for Time {
+    #[inline]
+    fn add_assign(&mut self, other: Time) {
+        self.0 += other.0;
+    }
+}
+impl Sub for Time {
+    type Output = Time;
+    #[inline]
+    fn sub(self, other: Time) -> Time {
+        Time(self.0 - other.0)
+    }
+}
+
+/// A bit rate in integer bits per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(pub u64);
+
+impl Rate {
+    /// Whole gigabits per second.
+    pub const fn from_gbps(gbps: u64) -> Rate {
+        Rate(gbps * 1_000_000_000)
+    }
+    /// Whole megabits per second.
+    pub const fn from_mbps(mbps: u64) -> Rate {
+        Rate(mbps * 1_000_000)
+    }
+    /// Bits per second.
+    pub const fn bps(self) -> u64 {
+        self.0
+    }
+    /// The time `bytes` take at this rate, rounded up to a picosecond so that a link is never faster than
+    /// its rate.
+    pub fn time_for(self, bytes: u64) -> Time {
+        let bits_ps = bytes as u128 * 8 * 1_000_000_000_000;
+        Time(bits_ps.div_ceil(self.0 as u128) as u64)
+    }
+    /// How many whole bytes this rate carries in `time`.
+    pub fn bytes_in(self, time: Time) -> u64 {
+        (self.0 as u128 * time.0 as u128 / 8_000_000_000_000) as u64
+    }
+}
+
+/// A number of bytes; only a parser and a printer around a `u64`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+/// Splits `"1.5us"` into a decimal number and its unit, scaled exactly to an integer of the base unit.
+fn parse_scaled(text: &str, units: &[(&str, u64)], kind: &str, example: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = (text[..split].trim(), text[split..].trim());
+    let known = || units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    if number.is_empty() {
+        return Err(format!("expected {kind} such as \"{example}\", found \"{text}\""));
+    }
+    if number.starts_with('-') {
+        return Err(format!("{kind} cannot be negative: \"{text}\""));
+    }
+    if unit.is_empty() {
+        return Err(format!("\"{text}\" has no unit; write {kind} such as \"{example}\" (units: {})", known()));
+    }
+    let scale = units
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .map(|(_, scale)| *scale)
+        .ok_or_else(|| format!("unknown unit \"{unit}\" in \"{text}\"; {kind} takes one of {}", known()))?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |s: &str| s.chars().all(|c| c.is_ascii_digit() || c == '_');
+    if !digits(whole) || !digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
+        return Err(format!("\"{number}\" is not a decimal number; expected {kind} such as \"{example}\""));
+    }
+    let too_big = || format!("\"{text}\" is too large for {kind}");
+    let clean = |s: &str| s.replace('_', "");
+    let whole: u128 = match clean(whole).as_str() {
+        "" => 0,
+        s => s.parse().map_err(|_| too_big())?,
+    };
+    let fraction = clean(fraction);
+    let fraction = fraction.trim_end_matches('0');
+    let mut value = whole.checked_mul(scale as u128).ok_or_else(too_big)?;
+    if !fraction.is_empty() {
+        let too_fine = || format!("\"{text}\" is finer than the smallest step of {kind}");
+        let denominator = 10u128.checked_pow(fraction.len() as u32).ok_or_else(too_fine)?;
+        let numerator = fraction.parse::<u128>().map_err(|_| too_fine())?.checked_mul(scale as u128);
+        let numerator = numerator.ok_or_else(too_fine)?;
+        if !numerator.is_multiple_of(denominator) {
+            return Err(too_fine());
+        }
+        value += numerator / denominator;
+    }
+    u64::try_from(value).map_err(|_| too_big())
+}
+
+/// Prints a value in the largest unit that divides it.
+fn print_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
+    let unit = units.iter().rev().find(|(_, scale)| value != 0 && value.is_multiple_of(*scale));
+    let (name, scale) = unit.copied().unwrap_or(units[0]);
+    write!(f, "{}{}", value / scale, name)
+}
+
+const TIME_UNITS: &[(&str, u64)] = &[
+    ("ps", 1),
+    ("ns", 1_000),
+    ("us", 1_000_000),
+    ("ms", 1_000_000_000),
+    ("s", 1_000_000_000_000),
+];
+const RATE_UNITS: &[(&str, u64)] = &[
+    ("bps", 1),
+    ("kbps", 1_000),
+    ("Mbps", 1_000_000),
+    ("Gbps", 1_000_000_000),
+    ("Tbps", 1_000_000_000_000),
+];
+const BYTE_UNITS: &[(&str, u64)] = &[
+    ("B", 1),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("KiB", 1 << 10),
+    ("MB", 1_000_000),
+    ("MiB", 1 << 20),
+    ("GB", 1_000_000_000),
+    ("GiB", 1 << 30),
+];
+const BYTE_PRINT: &[(&str, u64)] = &[("B", 1), ("KB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000)];
+
+impl FromStr for Time {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Time, String> {
+        parse_scaled(text, TIME_UNITS, "a time", "1.5us").map(Time)
+    }
+}
+impl FromStr for Rate {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Rate, String> {
+        parse_scaled(text, RATE_UNITS, "a rate", "100Gbps").map(Rate)
+    }
+}
+impl FromStr for Bytes {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Bytes, String> {
+        parse_scaled(text, BYTE_UNITS, "a size", "12MB").map(Bytes)
+    }
+}
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print_scaled(f, self.0, TIME_UNITS)
+    }
+}
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print_scaled(f, self.0, RATE_UNITS)
+    }
+}
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print_scaled(f, self.0, BYTE_PRINT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_exactly_and_printed_back() {
+        assert_eq!("1.5us".parse(), Ok(Time(1_500_000)));
+        assert_eq!("100Gbps".parse(), Ok(Rate::from_gbps(100)));
+        assert_eq!("12MB".parse(), Ok(Bytes(12_000_000)));
+        assert_eq!("12MiB".parse(), Ok(Bytes(12 << 20)));
+        assert_eq!("0.000001s".parse(), Ok(Time::from_us(1)));
+        assert_eq!(Time::from_us(3).to_string(), "3us");
+        assert_eq!(Rate(25_500_000_000).to_string(), "25500Mbps");
+        assert_eq!(Time::ZERO.to_string(), "0ps");
+    }
+
+    #[test]
+    fn a_bad_quantity_says_what_is_wrong_and_what_to_write() {
+        let error = |s: &str| s.parse::<Time>().unwrap_err();
+        assert!(error("5").contains("no unit"));
+        assert!(error("5 parsecs").contains("unknown unit \"parsecs\""));
+        assert!(error("-1us").contains("negative"));
+        assert!(error("0.1ps").contains("finer"));
+        assert!(error("99999999999999s").contains("too large"));
+        assert!(error("1e3us").contains("unknown unit"));
+        assert!(error("us").contains("expected a time"));
+    }
+
+    #[test]
+    fn a_packet_takes_the_time_its_bits_take() {
+        assert_eq!(Rate::from_gbps(100).time_for(1048), Time(83_840));
+        assert_eq!(Rate::from_gbps(56).time_for(7), Time(1_000));
+        assert_eq!(Rate::from_gbps(100).bytes_in(Time::from_us(8)), 100_000);
+    }
+}

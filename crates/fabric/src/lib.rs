@@ -1,0 +1,2 @@
+//! fabric
+pub mod topology;
