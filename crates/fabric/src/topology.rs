@@ -1,6 +1,25 @@
 //! Who is wired to whom: a [`Graph`] of hosts, switches and links, and the shapes that people build.
+//!
+//! A [`Shape`] turns a few parameters into a graph. A new one is a file under `topology/` and a line in [`shapes`].
+//! All of them number the hosts first, from 0, and then the switches tier by tier.
+
+use std::collections::HashMap;
+use std::ops::Range;
 
 use engine::{Rate, Time};
+
+pub mod bcube;
+pub mod chain;
+pub mod dumbbell;
+pub mod fat_tree;
+pub mod leaf_spine;
+pub mod star;
+pub mod two_sites;
+
+/// The most nodes that a shape builds.
+pub const MAX_NODES: u64 = 1_000_000;
+/// The most links that a shape builds.
+pub const MAX_LINKS: u64 = 4_000_000;
 
 /// What a node does with a packet that is not for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,5 +91,463 @@ impl Graph {
     /// The numbers of all hosts, in order.
     pub fn hosts(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.nodes.len() as u32).filter(|&n| self.nodes[n as usize].kind == Kind::Host)
+    }
+
+    /// Every node's ports in link order: each is a link and the node at its other end.
+    ///
+    /// # Panics
+    ///
+    /// Where a link names a node that is not there; [`Graph::check`] finds those.
+    pub fn ports(&self) -> Vec<Vec<(u32, u32)>> {
+        let mut ports = vec![Vec::new(); self.nodes.len()];
+        for (number, link) in (0u32..).zip(&self.links) {
+            ports[link.a as usize].push((number, link.b));
+            ports[link.b as usize].push((number, link.a));
+        }
+        ports
+    }
+
+    /// Whether a simulation can run on it. The error names the first fault and what to write instead.
+    pub fn check(&self) -> Result<(), String> {
+        if self.hosts().next().is_none() {
+            return Err("the graph has no host; add at least one".into());
+        }
+        let mut seen = HashMap::with_capacity(self.nodes.len());
+        for (number, node) in self.nodes.iter().enumerate() {
+            if let Some(other) = seen.insert(node.name.as_str(), number) {
+                return Err(format!("nodes {other} and {number} are both named \"{}\"; rename one", node.name));
+            }
+        }
+        for (number, link) in self.links.iter().enumerate() {
+            self.check_link(link).map_err(|fault| format!("link {number} {fault}"))?;
+        }
+        self.check_connected()
+    }
+
+    fn check_link(&self, link: &Link) -> Result<(), String> {
+        let count = self.nodes.len();
+        let name = |end: u32| self.nodes.get(end as usize).map(|node| node.name.as_str());
+        let (Some(a), Some(b)) = (name(link.a), name(link.b)) else {
+            return Err(format!("joins {} and {}, but the last node is {}", link.a, link.b, count - 1));
+        };
+        let fault = |text: String| Err(format!("({a} to {b}) {text}"));
+        if link.a == link.b {
+            return fault("has the same node at both ends; join two different nodes".into());
+        }
+        if link.rate == Rate(0) {
+            return fault("has rate 0; write a rate above zero".into());
+        }
+        if link.delay == Time::ZERO {
+            return fault("has delay 0; write a delay above zero".into());
+        }
+        for (what, chance) in [("loss", link.loss), ("corruption", link.corruption)] {
+            // A range also refuses NaN, which comparisons would let through.
+            if !(0.0..=1.0).contains(&chance) {
+                return fault(format!("has {what} {chance}; write a probability from 0 to 1"));
+            }
+        }
+        for &(down, up) in &link.outages {
+            if let Some(up) = up.filter(|&up| up <= down) {
+                return fault(format!("goes down at {down} and up at {up}; let every outage end after it begins"));
+            }
+        }
+        for pair in link.outages.windows(2) {
+            let (next, _) = pair[1];
+            match pair[0] {
+                (down, None) => {
+                    return fault(format!("goes down at {down} for good and again at {next}; drop the later outage"));
+                }
+                // Touching outages are refused too: the link would go up and down in one instant.
+                (_, Some(up)) if next <= up => {
+                    return fault(format!(
+                        "goes down at {next}, not after the outage before, which ends at {up}; \
+                         sort the outages and join those that touch"
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_connected(&self) -> Result<(), String> {
+        let ports = self.ports();
+        let name = |node: u32| &self.nodes[node as usize].name;
+        if let Some(host) = self.hosts().find(|&host| ports[host as usize].is_empty()) {
+            return Err(format!("host {host} ({}) has no link; connect it", name(host)));
+        }
+        let Some(first) = self.hosts().next() else { return Ok(()) };
+        let mut reached = vec![false; self.nodes.len()];
+        reached[first as usize] = true;
+        let mut open = vec![first];
+        while let Some(node) = open.pop() {
+            for &(_, peer) in &ports[node as usize] {
+                if !std::mem::replace(&mut reached[peer as usize], true) {
+                    open.push(peer);
+                }
+            }
+        }
+        match self.hosts().find(|&host| !reached[host as usize]) {
+            Some(host) => Err(format!(
+                "host {host} ({}) cannot be reached from host {first} ({}); connect them",
+                name(host),
+                name(first)
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// An empty graph with room for a fabric of that size, or an error that tells which parameters to lower.
+    fn sized(nodes: u64, links: u64, lower: &str) -> Result<Graph, String> {
+        for (count, most, what) in [(nodes, MAX_NODES, "nodes"), (links, MAX_LINKS, "links")] {
+            if count > most {
+                return Err(format!("the fabric would have more than {most} {what}; lower {lower}"));
+            }
+        }
+        Ok(Graph { nodes: Vec::with_capacity(nodes as usize), links: Vec::with_capacity(links as usize) })
+    }
+
+    /// Adds `count` nodes named by `prefix` and their place in the row.
+    fn row(&mut self, kind: Kind, tier: u8, prefix: &str, count: u64) -> Range<u32> {
+        let first = self.nodes.len() as u32;
+        for place in 0..count {
+            self.add(kind, tier, format!("{prefix}{place}"));
+        }
+        first..self.nodes.len() as u32
+    }
+
+    /// Adds one link.
+    fn wire(&mut self, a: u32, b: u32, wire: Wire) {
+        self.connect(a, b, wire.rate, wire.delay);
+    }
+
+    /// Hangs the hosts on the switches in order, the same number on each.
+    fn hang(&mut self, hosts: Range<u32>, switches: Range<u32>, wire: Wire) {
+        let each = (hosts.len() / switches.len()).max(1);
+        for (place, host) in hosts.enumerate() {
+            self.wire(host, switches.start + (place / each) as u32, wire);
+        }
+    }
+
+    /// Joins every lower node with every upper one, lower node by lower node.
+    fn mesh(&mut self, lower: Range<u32>, upper: Range<u32>, parallel: u32, wire: Wire) {
+        for a in lower {
+            for b in upper.clone() {
+                for _ in 0..parallel {
+                    self.wire(a, b, wire);
+                }
+            }
+        }
+    }
+}
+
+/// A rate and a delay that a link may have.
+#[derive(Clone, Copy)]
+struct Wire {
+    rate: Rate,
+    delay: Time,
+}
+
+impl Wire {
+    /// From the parameters `{prefix}rate` and `{prefix}delay`.
+    fn new(prefix: &str, rate: Rate, delay: Time) -> Result<Wire, String> {
+        if rate == Rate(0) {
+            return Err(format!("{prefix}rate is 0; write a rate above zero, such as \"100Gbps\""));
+        }
+        if delay == Time::ZERO {
+            return Err(format!("{prefix}delay is 0; write a delay above zero, such as \"1us\""));
+        }
+        Ok(Wire { rate, delay })
+    }
+}
+
+/// A count as a number that can be multiplied, or an error where it is below `least`.
+fn at_least(least: u32, name: &str, count: u32) -> Result<u64, String> {
+    if count < least {
+        return Err(format!("{name} is {count}; write {least} or more"));
+    }
+    Ok(count.into())
+}
+
+/// The product, or the largest number there is; both are then compared with the limits.
+fn product(factors: &[u64]) -> u64 {
+    factors.iter().fold(1, |product, &factor| product.saturating_mul(factor))
+}
+
+/// The sum, or the largest number there is.
+fn sum(terms: &[u64]) -> u64 {
+    terms.iter().fold(0, |sum, &term| sum.saturating_add(term))
+}
+
+/// A family of fabrics: parameters in, graph out.
+pub trait Shape: engine::Parameters {
+    /// Its name in scenario files, such as `leaf-spine`.
+    fn name(&self) -> &'static str;
+    /// What it looks like, in a sentence or two.
+    fn about(&self) -> &'static str;
+    /// The graph, which passes [`Graph::check`]. The error says which parameter is wrong and what to write instead.
+    ///
+    /// Shapes of more than [`MAX_NODES`] nodes or [`MAX_LINKS`] links are refused before anything is built.
+    fn build(&self) -> Result<Graph, String>;
+}
+
+/// Every shape, with default parameters.
+pub fn shapes() -> Vec<Box<dyn Shape>> {
+    vec![
+        Box::new(star::Star::default()),
+        Box::new(dumbbell::Dumbbell::default()),
+        Box::new(leaf_spine::LeafSpine::default()),
+        Box::new(fat_tree::FatTree::default()),
+        Box::new(two_sites::TwoSites::default()),
+        Box::new(chain::Chain::default()),
+        Box::new(bcube::Bcube::default()),
+    ]
+}
+
+/// The shape of that name, with default parameters.
+pub fn shape(name: &str) -> Option<Box<dyn Shape>> {
+    shapes().into_iter().find(|shape| shape.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::Raw;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    /// How many ports each node of the range has.
+    pub(super) fn degrees(graph: &Graph, nodes: Range<usize>) -> Vec<usize> {
+        graph.ports()[nodes].iter().map(Vec::len).collect()
+    }
+
+    /// The names of a range of nodes.
+    pub(super) fn names(graph: &Graph, nodes: Range<usize>) -> Vec<&str> {
+        graph.nodes[nodes].iter().map(|node| node.name.as_str()).collect()
+    }
+
+    /// The two ends of each link of the range.
+    pub(super) fn ends(graph: &Graph, links: Range<usize>) -> Vec<(u32, u32)> {
+        graph.links[links].iter().map(|link| (link.a, link.b)).collect()
+    }
+
+    /// The error, which must contain every one of the words.
+    #[track_caller]
+    pub(super) fn refused(shape: &dyn Shape, words: &[&str]) {
+        let error = shape.build().expect_err("the parameters are bad");
+        for word in words {
+            assert!(error.contains(word), "\"{word}\" is not in: {error}");
+        }
+    }
+
+    fn pair() -> Graph {
+        let mut graph = Graph::default();
+        let a = graph.add(Kind::Host, 0, "h0");
+        let b = graph.add(Kind::Host, 0, "h1");
+        let s = graph.add(Kind::Switch, 1, "sw0");
+        graph.connect(a, s, Rate::from_gbps(100), Time::from_us(1));
+        graph.connect(b, s, Rate::from_gbps(100), Time::from_us(1));
+        graph
+    }
+
+    #[track_caller]
+    fn fault(change: impl FnOnce(&mut Graph), words: &[&str]) {
+        let mut graph = pair();
+        assert_eq!(graph.check(), Ok(()));
+        change(&mut graph);
+        let error = graph.check().expect_err("the graph has a fault");
+        for word in words {
+            assert!(error.contains(word), "\"{word}\" is not in: {error}");
+        }
+    }
+
+    #[test]
+    fn a_graph_needs_a_host() {
+        assert!(Graph::default().check().unwrap_err().contains("no host"));
+        fault(|g| g.nodes.iter_mut().for_each(|n| n.kind = Kind::Switch), &["no host"]);
+    }
+
+    #[test]
+    fn a_link_needs_two_different_ends_that_exist() {
+        fault(|g| g.links[1].b = 3, &["link 1", "joins 1 and 3", "last node is 2"]);
+        fault(|g| g.links[1].a = u32::MAX, &["link 1", "last node is 2"]);
+        fault(|g| g.links[1].b = 1, &["link 1 (h1 to h1)", "same node"]);
+    }
+
+    #[test]
+    fn a_link_needs_a_rate_and_a_delay() {
+        fault(|g| g.links[0].rate = Rate(0), &["link 0 (h0 to sw0)", "rate above zero"]);
+        fault(|g| g.links[0].delay = Time::ZERO, &["link 0 (h0 to sw0)", "delay above zero"]);
+    }
+
+    #[test]
+    fn loss_and_corruption_are_probabilities() {
+        for bad in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+            fault(|g| g.links[0].loss = bad, &["loss", "from 0 to 1"]);
+            fault(|g| g.links[0].corruption = bad, &["corruption", "from 0 to 1"]);
+        }
+        let mut graph = pair();
+        (graph.links[0].loss, graph.links[0].corruption) = (1.0, 0.5);
+        assert_eq!(graph.check(), Ok(()));
+    }
+
+    #[test]
+    fn outages_come_in_order_and_apart() {
+        let us = Time::from_us;
+        let mut graph = pair();
+        graph.links[0].outages = vec![(us(1), Some(us(2))), (us(3), Some(us(4))), (us(5), None)];
+        assert_eq!(graph.check(), Ok(()));
+        fault(|g| g.links[0].outages = vec![(us(2), Some(us(2)))], &["end after it begins"]);
+        fault(|g| g.links[0].outages = vec![(us(3), Some(us(4))), (us(1), Some(us(2)))], &["sort the outages"]);
+        fault(|g| g.links[0].outages = vec![(us(1), Some(us(3))), (us(2), Some(us(4)))], &["sort the outages"]);
+        fault(|g| g.links[0].outages = vec![(us(1), Some(us(2))), (us(2), None)], &["join those that touch"]);
+        fault(|g| g.links[0].outages = vec![(us(1), None), (us(2), Some(us(3)))], &["for good"]);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        fault(|g| g.nodes[2].name = "h1".into(), &["nodes 1 and 2", "\"h1\""]);
+    }
+
+    #[test]
+    fn a_host_without_a_link_is_named() {
+        fault(|g| g.nodes.push(Node { kind: Kind::Host, tier: 0, name: "lonely".into() }), &["lonely", "no link"]);
+        let mut alone = Graph::default();
+        alone.add(Kind::Host, 0, "h0");
+        assert!(alone.check().unwrap_err().contains("no link"));
+    }
+
+    #[test]
+    fn a_disconnected_host_is_named() {
+        let island = |g: &mut Graph| {
+            let (h, s) = (g.add(Kind::Host, 0, "robinson"), g.add(Kind::Switch, 1, "island"));
+            g.connect(h, s, Rate(1), Time(1));
+        };
+        fault(island, &["robinson", "cannot be reached", "h0"]);
+    }
+
+    #[test]
+    fn a_switch_may_stand_alone() {
+        let mut graph = pair();
+        graph.add(Kind::Switch, 1, "spare");
+        assert_eq!(graph.check(), Ok(()));
+    }
+
+    #[test]
+    fn an_outage_does_not_disconnect() {
+        let mut graph = pair();
+        graph.links[0].outages = vec![(Time::ZERO, None)];
+        assert_eq!(graph.check(), Ok(()));
+    }
+
+    #[test]
+    fn ports_are_in_link_order() {
+        let mut graph = pair();
+        graph.connect(2, 0, Rate(1), Time(1));
+        assert_eq!(graph.ports(), vec![vec![(0, 2), (2, 2)], vec![(1, 2)], vec![(0, 0), (1, 1), (2, 0)]]);
+    }
+
+    #[test]
+    fn every_shape_is_found_by_its_name() {
+        let names: Vec<_> = shapes().iter().map(|shape| shape.name()).collect();
+        assert_eq!(names, ["star", "dumbbell", "leaf-spine", "fat-tree", "two-sites", "chain", "bcube"]);
+        for name in names {
+            assert_eq!(shape(name).map(|shape| shape.name()), Some(name));
+        }
+        assert!(shape("torus").is_none());
+    }
+
+    #[test]
+    fn every_shape_and_parameter_is_described() {
+        for shape in shapes() {
+            assert!(shape.about().ends_with('.'), "{}", shape.name());
+            for parameter in shape.list() {
+                assert!(parameter.about.ends_with('.'), "{} {}", shape.name(), parameter.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_default_can_be_simulated() {
+        for shape in shapes() {
+            assert_eq!(shape.build().and_then(|graph| graph.check()), Ok(()), "{}", shape.name());
+        }
+    }
+
+    #[test]
+    fn a_zero_rate_or_delay_is_refused_by_name() {
+        for name in shapes().iter().map(|shape| shape.name()) {
+            for parameter in shape(name).unwrap().list() {
+                let zero = match parameter.name {
+                    p if p.ends_with("rate") => "0bps",
+                    p if p.ends_with("delay") => "0ps",
+                    _ => continue,
+                };
+                let mut shape = shape(name).unwrap();
+                assert_eq!(shape.set(parameter.name, &Raw::Text(zero.into())), Some(Ok(())));
+                refused(&*shape, &[parameter.name, "above zero"]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_huge_count_is_refused_before_anything_is_built() {
+        for name in shapes().iter().map(|shape| shape.name()) {
+            for parameter in shape(name).unwrap().list().iter().filter(|p| p.kind == "a whole number") {
+                let mut shape = shape(name).unwrap();
+                // Even, because a fat tree would refuse an odd one for that.
+                assert_eq!(shape.set(parameter.name, &Raw::Integer(u32::MAX as i64 - 1)), Some(Ok(())));
+                refused(&*shape, &["more than", "lower", parameter.name]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_limits_themselves_are_allowed() {
+        assert!(Graph::sized(MAX_NODES, MAX_LINKS, "").is_ok());
+        assert!(Graph::sized(MAX_NODES + 1, 0, "x").unwrap_err().contains("1000000 nodes; lower x"));
+        assert!(Graph::sized(0, MAX_LINKS + 1, "x").unwrap_err().contains("4000000 links; lower x"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        #[test]
+        fn any_parameters_give_a_good_graph_or_a_message(
+            which in 0..shapes().len(),
+            counts in prop::collection::vec(prop_oneof![9 => 0..7i64, 1 => Just(u32::MAX as i64)], 8),
+        ) {
+            let mut shape = shapes().swap_remove(which);
+            let parameters = shape.list();
+            for (parameter, &count) in parameters.iter().filter(|p| p.kind == "a whole number").zip(&counts) {
+                prop_assert_eq!(shape.set(parameter.name, &Raw::Integer(count)), Some(Ok(())));
+            }
+            let graph = match shape.build() {
+                Ok(graph) => graph,
+                Err(message) => {
+                    prop_assert!(parameters.iter().any(|p| message.contains(p.name)), "{}", message);
+                    return Ok(());
+                }
+            };
+            prop_assert_eq!(graph.check(), Ok(()));
+            // The size was foretold exactly: a wrong formula would have made the vectors grow or left room.
+            prop_assert_eq!(graph.nodes.capacity(), graph.nodes.len());
+            prop_assert_eq!(graph.links.capacity(), graph.links.len());
+            let hosts: Vec<u32> = graph.hosts().collect();
+            prop_assert_eq!(&hosts, &(0..hosts.len() as u32).collect::<Vec<_>>());
+            for (number, node) in graph.nodes.iter().enumerate() {
+                prop_assert_eq!(node.kind == Kind::Host, node.tier == 0);
+                if node.kind == Kind::Host {
+                    prop_assert_eq!(&node.name, &format!("h{number}"));
+                }
+            }
+            let ports = graph.ports();
+            for host in hosts {
+                let (_, first) = ports[host as usize][0];
+                prop_assert_eq!(graph.nodes[first as usize].tier, 1);
+            }
+            let names: HashSet<_> = graph.nodes.iter().map(|node| &node.name).collect();
+            prop_assert_eq!(names.len(), graph.nodes.len());
+        }
     }
 }

@@ -1,0 +1,179 @@
+//! A switch's shared packet memory, as ingress accounting sees it.
+//!
+//! Every (ingress port, class) owns a small *reserve*. Beyond it, bytes come out of the *shared* pool, up to a
+//! dynamic threshold: a fraction α of what is still free. Beyond that they go into the port's *headroom*, which
+//! exists to hold what is in flight while a pause travels upstream. A packet that fits nowhere is dropped.
+
+/// What one (ingress port, class) holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Account {
+    /// Bytes in reserve and shared pool.
+    pub bytes: u64,
+    /// Bytes in headroom.
+    pub headroom: u64,
+    /// The scheme has asked the neighbour to stop.
+    pub paused: bool,
+}
+
+/// A port's share of its switch's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Share {
+    /// α in units of 1/65536: the dynamic threshold is α times the free shared memory.
+    pub alpha: u64,
+    /// Bytes of headroom of each of the port's classes.
+    pub headroom: u64,
+}
+
+/// One in α's fixed-point form.
+pub const ALPHA_ONE: u64 = 1 << 16;
+
+/// The packet memory of one switch.
+#[derive(Clone, Debug, Default)]
+pub struct Buffer {
+    /// Bytes that may be held in the shared pool: the memory less all headroom and reserve. `None`: no limit.
+    pub pool: Option<u64>,
+    /// Bytes of the shared pool in use.
+    pub shared: u64,
+    /// Bytes held in all.
+    pub used: u64,
+    /// The most ever held.
+    pub peak: u64,
+    /// Guaranteed to every (ingress port, class).
+    pub reserve: u64,
+    /// A paused account may resume when it is this far under its threshold.
+    pub resume_gap: u64,
+}
+
+impl Buffer {
+    /// What one account may take of the shared pool now.
+    #[inline]
+    pub fn threshold(&self, share: Share) -> u64 {
+        match self.pool {
+            Some(pool) => ((pool - self.shared) * share.alpha) >> 16,
+            None => u64::MAX,
+        }
+    }
+
+    #[inline]
+    fn shared_of(&self, account: &Account) -> u64 {
+        account.bytes.saturating_sub(self.reserve)
+    }
+
+    /// Takes in a packet if it fits.
+    #[inline]
+    pub fn admit(&mut self, account: &mut Account, share: Share, size: u64) -> bool {
+        // α above one lets an account have more than what is free, but nobody more than all of it.
+        let free = self.pool.map_or(u64::MAX, |pool| pool - self.shared);
+        let threshold = if size > free { 0 } else { self.threshold(share) };
+        let headroom_full = size + account.headroom > share.headroom;
+        if headroom_full && size + self.shared_of(account) > threshold {
+            return false;
+        }
+        let bytes = account.bytes + size;
+        if bytes <= self.reserve {
+            account.bytes = bytes;
+        } else if bytes - self.reserve > threshold {
+            account.headroom += size;
+        } else {
+            account.bytes = bytes;
+            self.shared += size.min(bytes - self.reserve);
+        }
+        self.used += size;
+        self.peak = self.peak.max(self.used);
+        true
+    }
+
+    /// Lets a packet go: headroom empties first, then the shared pool, then the reserve.
+    #[inline]
+    pub fn release(&mut self, account: &mut Account, size: u64) {
+        let from_headroom = account.headroom.min(size);
+        let rest = size - from_headroom;
+        let from_shared = rest.min(self.shared_of(account));
+        account.headroom -= from_headroom;
+        account.bytes -= rest;
+        self.shared -= from_shared;
+        self.used -= size;
+    }
+
+    /// Whether the neighbour should stop: the threshold is reached, or headroom is in use.
+    #[inline]
+    pub fn over(&self, account: &Account, share: Share) -> bool {
+        account.headroom > 0 || self.shared_of(account) >= self.threshold(share)
+    }
+
+    /// Whether a stopped neighbour may go on.
+    #[inline]
+    pub fn under(&self, account: &Account, share: Share) -> bool {
+        let shared = self.shared_of(account);
+        account.headroom == 0 && (shared == 0 || shared + self.resume_gap <= self.threshold(share))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SHARE: Share = Share { alpha: ALPHA_ONE / 8, headroom: 3_000 };
+
+    fn buffer() -> Buffer {
+        Buffer { pool: Some(80_000), reserve: 4_000, resume_gap: 3_000, ..Buffer::default() }
+    }
+
+    #[test]
+    fn memory_fills_reserve_then_pool_then_headroom_then_drops() {
+        let (mut b, mut a) = (buffer(), Account::default());
+        (0..4).for_each(|_| assert!(b.admit(&mut a, SHARE, 1000)));
+        assert_eq!((b.shared, a.bytes, a.headroom), (0, 4000, 0));
+        // The threshold shrinks as the pool fills: 8 more packets fit under (80 000 − used)/8.
+        let mut count = 0;
+        while a.headroom == 0 {
+            assert!(b.admit(&mut a, SHARE, 1000));
+            count += 1;
+        }
+        assert_eq!((count, b.shared), (10, 9_000));
+        assert!(b.over(&a, SHARE));
+        assert!(b.admit(&mut a, SHARE, 1000) && b.admit(&mut a, SHARE, 1000));
+        assert!(!b.admit(&mut a, SHARE, 1000), "headroom is full");
+    }
+
+    #[test]
+    fn a_pause_ends_only_well_under_the_threshold() {
+        let (mut b, mut a) = (buffer(), Account::default());
+        (0..14).for_each(|_| assert!(b.admit(&mut a, SHARE, 1000)));
+        assert!(b.over(&a, SHARE) && !b.under(&a, SHARE));
+        b.release(&mut a, 1000);
+        assert_eq!(a.headroom, 0);
+        assert!(!b.under(&a, SHARE), "within the gap");
+        (0..3).for_each(|_| b.release(&mut a, 1000));
+        assert!(b.under(&a, SHARE));
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_in_equal_bytes_out_and_limits_hold(
+            sizes in prop::collection::vec((1u64..1500, 0usize..3, any::<bool>()), 1..400),
+        ) {
+            let mut b = buffer();
+            let mut accounts = [Account::default(); 3];
+            let mut held: [Vec<u64>; 3] = Default::default();
+            for (size, i, enter) in sizes {
+                if enter {
+                    if b.admit(&mut accounts[i], SHARE, size) {
+                        held[i].push(size);
+                    }
+                } else if let Some(size) = held[i].pop() {
+                    b.release(&mut accounts[i], size);
+                }
+                let total: u64 = held.iter().flatten().sum();
+                prop_assert_eq!(b.used, total);
+                for (account, held) in accounts.iter().zip(&held) {
+                    prop_assert_eq!(account.bytes + account.headroom, held.iter().sum::<u64>());
+                    prop_assert!(account.headroom <= SHARE.headroom);
+                }
+                prop_assert_eq!(b.shared, accounts.iter().map(|a| a.bytes.saturating_sub(b.reserve)).sum::<u64>());
+                prop_assert!(b.shared <= 80_000);
+            }
+        }
+    }
+}

@@ -1,0 +1,512 @@
+//! A running fabric: nodes that share nothing, and the events between them.
+//!
+//! Two kinds of event carry the traffic: a packet's *arrival* at a port, and the *end of a transmission*. A link delivers
+//! in order, so it has one pending arrival however many packets are in flight; a transmitter that would find
+//! nothing to send has no pending end at all. Everything else (pacing, timers, flow starts, samples) is rare.
+//!
+//! [`Core`] is the hardware and knows no scheme; [`Network`] runs it with one.
+
+mod check;
+mod nic;
+mod switch;
+
+pub use check::{Outcome, Stall};
+pub use nic::{Receiver, Sender};
+
+use crate::buffer::{Account, Buffer};
+use crate::packet::{Kind, NONE, Packet, PacketId, Pool};
+use crate::port::{Port, Queue, QueueMasks};
+use crate::routing::{PortMap, Routing};
+use crate::scheme::{CongestionControl, FlowControl, Needs};
+use crate::setup::Setup;
+use crate::topology;
+use engine::{Event, EventQueue, Stream, Time};
+use nic::Nic;
+use std::sync::Arc;
+
+/// Classes of events, in the order they come at one instant among equally old causes.
+mod class {
+    pub const LINK_CHANGE: u8 = 0;
+    pub const ARRIVAL: u8 = 1;
+    pub const TX_END: u8 = 2;
+    pub const NIC_WAKE: u8 = 3;
+    pub const FLOW_TIMER: u8 = 4;
+    pub const SCHEME_TIMER: u8 = 5;
+    pub const SAMPLE: u8 = 6;
+    pub const MONITOR: u8 = 7;
+    pub const FLOW_START: u8 = 8;
+}
+
+/// What a run counts as it goes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Events handled.
+    pub events: u64,
+    /// Packets that crossed a link.
+    pub hops: u64,
+    /// Data packets handed to a link by their sender, retransmissions included, and their bytes of message.
+    pub injected: (u64, u64),
+    /// Data packets that reached their receiver, duplicates included, and their bytes of message.
+    pub delivered: (u64, u64),
+    /// Data packets sent again, and their bytes of message.
+    pub retransmitted: (u64, u64),
+    /// Packets of any kind created (data, ACKs, frames).
+    pub created: u64,
+    /// Packets of any kind that ended at a node that used them.
+    pub consumed: u64,
+    /// Packets that found no room in a buffer.
+    pub dropped_full: u64,
+    /// Packets lost or damaged on a link.
+    pub dropped_fault: u64,
+    /// Packets lost with a link that went down, or without a way to their destination.
+    pub dropped_down: u64,
+    /// Bytes on the wire of all packets dropped.
+    pub dropped_bytes: u64,
+    /// Data packets that arrived ahead of one sent before them.
+    pub out_of_order: u64,
+    /// Packets marked by switches.
+    pub marked: u64,
+    /// ACKs and NACKs sent.
+    pub acks: u64,
+    /// Pauses and resumes received by ports.
+    pub pauses: u64,
+    /// See `pauses`.
+    pub resumes: u64,
+    /// Times a sender started over because of a timeout.
+    pub timeouts: u64,
+}
+
+/// A pause or resume as its receiver saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseEvent {
+    /// When.
+    pub time: Time,
+    /// At which port.
+    pub port: u32,
+    /// Whether it stops the port or lets it go on.
+    pub pause: bool,
+}
+
+/// The hardware: links, switches, NICs, and the events under way.
+pub struct Core {
+    pub(crate) now: Time,
+    pub(crate) events: EventQueue,
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) map: Arc<PortMap>,
+    pub(crate) routing: Arc<Routing>,
+    pub(crate) pool: Pool,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) queues: Vec<Queue>,
+    pub(crate) masks: QueueMasks,
+    /// Transmission times in picoseconds, by table and packet size.
+    tables: Vec<Vec<u64>>,
+    /// By node; hosts have an unused one.
+    pub(crate) buffers: Vec<Buffer>,
+    /// By port and class.
+    pub(crate) accounts: Vec<Account>,
+    pub(crate) streams: Vec<Stream>,
+    /// Ports that a hook gave something to do.
+    kicks: Vec<u32>,
+    nics: Vec<Nic>,
+    pub(crate) senders: Vec<Sender>,
+    pub(crate) receivers: Vec<Receiver>,
+    control: Box<dyn CongestionControl>,
+    needs: Needs,
+    slots: nic::Slots,
+    next_flow: usize,
+    active: u32,
+    /// Flows that ended, in order.
+    pub(crate) finished: Vec<u32>,
+    pub(crate) counts: Counts,
+    pub(crate) pause_log: Vec<PauseEvent>,
+    /// Occupancy of each switch at the sampling instants.
+    pub(crate) samples: Vec<Vec<u32>>,
+    /// Queue-length histograms of the monitor: by port, samples with that many whole kilobytes.
+    pub(crate) monitor: Vec<Vec<u32>>,
+    progress: (u64, Time),
+    classes: u32,
+    per_port: u32,
+    /// States of the links to come: when, and which are up then.
+    changes: Vec<(Time, Vec<bool>)>,
+}
+
+/// A fabric with its flow-control scheme.
+pub struct Network<F: FlowControl> {
+    /// The hardware.
+    pub core: Core,
+    /// The scheme.
+    pub scheme: F,
+}
+
+impl Core {
+    fn new(setup: Arc<Setup>, control: Box<dyn CongestionControl>) -> Core {
+        let graph = &setup.graph;
+        let map = PortMap::new(graph);
+        let all_up = vec![true; graph.links.len()];
+        let routing = Routing::new(graph, &map, &all_up);
+        let classes = setup.classes as u32;
+        let per_port = classes * setup.switch.queues;
+        let needs = control.needs();
+
+        let mut rates: Vec<_> = graph.links.iter().map(|l| l.rate).collect();
+        rates.sort_unstable();
+        rates.dedup();
+        let longest = setup.max_packet().max(2048);
+        let tables = rates.iter().map(|&r| (0..=longest).map(|b| setup.clock.duration(b, r).0).collect()).collect();
+
+        let mut nics = Vec::new();
+        let mut ports = Vec::with_capacity(map.count());
+        let mut first_queue = 0;
+        for port in 0..map.count() {
+            let (node, peer, link) = (map.node[port], map.peer[port], &graph.links[map.link[port] as usize]);
+            let host = graph.nodes[node as usize].kind == topology::Kind::Host;
+            let far = graph.nodes[map.node[peer as usize] as usize].kind;
+            let pipeline = if far == topology::Kind::Switch { setup.switch.pipeline } else { Time::ZERO };
+            ports.push(Port {
+                free_at: Time::ZERO,
+                started: Time::ZERO,
+                frames: Default::default(),
+                control: Default::default(),
+                queued: 0,
+                tx_bytes: 0,
+                flying: Default::default(),
+                node,
+                peer,
+                first_queue,
+                ecn_min: setup.ports[port].ecn.map_or(u32::MAX, |e| e.min.min(u32::MAX as u64) as u32),
+                latency: link.delay + pipeline,
+                table: rates.binary_search(&link.rate).unwrap_or(0) as u16,
+                last: 0,
+                paused: 0,
+                wake: false,
+                up: true,
+                host,
+                faulty: link.loss > 0.0 || link.corruption > 0.0,
+                nic: nics.len() as u32,
+                pause_start: Time::ZERO,
+                pause_total: Time::ZERO,
+            });
+            if host {
+                nics.push(Nic::new(port as u32, link.rate));
+            } else {
+                first_queue += per_port;
+            }
+        }
+        let nodes = graph.nodes.len();
+        let buffer = |node: usize| Buffer {
+            pool: setup.switch.pool[node],
+            reserve: setup.switch.reserve,
+            resume_gap: setup.switch.resume_gap,
+            ..Buffer::default()
+        };
+        let changes = link_changes(&setup);
+        // A busy full-duplex 100 Gb/s link sees some twenty events in a microsecond.
+        let density = setup.graph.links.len() as f64 * 0.02;
+        let flows = setup.flows.len();
+        Core {
+            now: Time::ZERO,
+            events: EventQueue::new(density),
+            pool: Pool::new(needs.telemetry),
+            queues: vec![Queue::default(); first_queue as usize],
+            masks: QueueMasks::new(map.count(), per_port as usize),
+            tables,
+            buffers: (0..nodes).map(buffer).collect(),
+            accounts: vec![Account::default(); map.count() * classes as usize],
+            streams: (0..nodes as u64).map(|n| Stream::new(setup.seed, n)).collect(),
+            kicks: Vec::new(),
+            nics,
+            senders: vec![Sender::default(); flows],
+            receivers: vec![Receiver::default(); flows],
+            control,
+            needs,
+            slots: nic::Slots::default(),
+            next_flow: 0,
+            active: 0,
+            finished: Vec::with_capacity(flows),
+            counts: Counts::default(),
+            pause_log: Vec::new(),
+            samples: vec![Vec::new(); nodes],
+            monitor: vec![Vec::new(); if setup.measure.queue_monitor.is_some() { map.count() } else { 0 }],
+            progress: (0, Time::ZERO),
+            classes,
+            per_port,
+            changes,
+            ports,
+            routing: Arc::new(routing),
+            map: Arc::new(map),
+            setup,
+        }
+    }
+
+    /// Now.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Priority classes of data.
+    pub fn classes(&self) -> u8 {
+        self.classes as u8
+    }
+
+    /// The account of a packet that came in by `port` in `class`, with the memory it is in and its share.
+    #[inline]
+    pub fn account(&mut self, port: u32, class: u8) -> (&mut Account, &Buffer, crate::buffer::Share) {
+        let node = self.ports[port as usize].node;
+        (
+            &mut self.accounts[(port * self.classes + class as u32) as usize],
+            &self.buffers[node as usize],
+            self.setup.ports[port as usize].share,
+        )
+    }
+
+    /// Sends a frame of `size` bytes to the neighbour at `port`, ahead of everything else. The two words are
+    /// the scheme's own.
+    pub fn send_frame(&mut self, port: u32, size: u16, word: u32, long: u64) {
+        if !self.ports[port as usize].up {
+            return;
+        }
+        self.counts.created += 1;
+        let id = self.pool.insert(Packet {
+            next: NONE,
+            flow: word,
+            seq: long,
+            stamp: self.now,
+            sent: self.now,
+            arrival: self.now,
+            dst: u32::MAX,
+            in_port: NONE,
+            size,
+            payload: 0,
+            kind: Kind::Frame,
+            class: 0,
+            flags: 0,
+            hops: 0,
+        });
+        let p = &mut self.ports[port as usize];
+        p.queued += size as u64;
+        p.frames.push(&mut self.pool, id);
+        self.kicks.push(port);
+    }
+
+    /// Stops or resumes one class of everything that `port` sends.
+    pub fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
+        let p = &mut self.ports[port as usize];
+        let before = p.paused;
+        p.paused = if pause { before | 1 << class } else { before & !(1 << class) };
+        match (before != 0, p.paused != 0) {
+            (false, true) => p.pause_start = self.now,
+            (true, false) => p.pause_total += self.now - p.pause_start,
+            _ => {}
+        }
+        *(if pause { &mut self.counts.pauses } else { &mut self.counts.resumes }) += 1;
+        if self.setup.measure.pause_log {
+            self.pause_log.push(PauseEvent { time: self.now, port, pause });
+        }
+        if !p.host {
+            let each = self.setup.switch.queues;
+            (class as u32 * each..(class as u32 + 1) * each).for_each(|q| self.masks.set_blocked(port, q, pause));
+        }
+        if !pause {
+            self.kicks.push(port);
+        }
+    }
+
+    /// Calls the scheme's timer hook at `at` with a token of the scheme's own.
+    pub fn set_timer(&mut self, at: Time, token: u32) {
+        self.events.push(Event::new(at, self.now, class::SCHEME_TIMER, token));
+    }
+
+    /// Puts a packet on the wire.
+    #[inline]
+    fn start(&mut self, port: u32, id: PacketId) {
+        let p = &mut self.ports[port as usize];
+        let packet = &mut self.pool[id];
+        let end = self.now + Time(self.tables[p.table as usize][packet.size as usize]);
+        p.started = self.now;
+        p.free_at = end;
+        p.tx_bytes += packet.size as u64;
+        packet.sent = self.now;
+        packet.arrival = end + p.latency;
+        let (arrival, peer) = (packet.arrival, p.peer);
+        let far = &mut self.ports[peer as usize];
+        if far.flying.is_empty() {
+            self.events.push(Event::new(arrival, self.now, class::ARRIVAL, peer));
+        }
+        far.flying.push(&mut self.pool, id);
+    }
+
+    /// Puts the end of the transmission under way on the event queue.
+    #[inline]
+    fn schedule_end(&mut self, port: u32) {
+        let p = &mut self.ports[port as usize];
+        p.wake = true;
+        self.events.push(Event::new(p.free_at, p.started, class::TX_END, port));
+    }
+
+    /// Forgets a packet that did not make it.
+    fn discard(&mut self, id: PacketId) {
+        self.counts.dropped_bytes += self.pool[id].size as u64;
+        self.pool.remove(id);
+    }
+}
+
+impl<F: FlowControl> Network<F> {
+    /// Builds the fabric and loads the flows.
+    pub fn new(setup: Setup, scheme: F, control: Box<dyn CongestionControl>) -> Network<F> {
+        let mut core = Core::new(Arc::new(setup), control);
+        if let Some(flow) = core.setup.flows.first() {
+            let start = flow.start;
+            core.events.push(Event::new(start, start, class::FLOW_START, 0));
+            if core.setup.measure.sample.is_some() {
+                core.events.push(Event::new(start, start, class::SAMPLE, 0));
+            }
+        }
+        if let Some((from, _, _)) = core.setup.measure.queue_monitor {
+            core.events.push(Event::new(from, Time::ZERO, class::MONITOR, 0));
+        }
+        for (index, (time, _)) in core.changes.iter().enumerate() {
+            let reroute = time.saturating_add(core.setup.reroute);
+            core.events.push(Event::new(*time, Time::ZERO, class::LINK_CHANGE, index as u32 * 2));
+            core.events.push(Event::new(reroute, Time::ZERO, class::LINK_CHANGE, index as u32 * 2 + 1));
+        }
+        Network { core, scheme }
+    }
+
+    /// Runs until nothing is left to do, or to the scenario's stop. `report` is called now and then with the
+    /// simulated time and the number of packet-hops; it ends the run early by returning false.
+    pub fn run(&mut self, mut report: impl FnMut(Time, u64) -> bool) -> Outcome {
+        let stop = self.core.setup.stop;
+        let mut interrupted = false;
+        let mut countdown = REPORT_EVERY;
+        while let Some(event) = self.core.events.pop() {
+            if event.time() >= stop {
+                self.core.now = stop;
+                break;
+            }
+            self.core.now = event.time();
+            self.core.counts.events += 1;
+            self.handle(event);
+            while let Some(port) = self.core.kicks.pop() {
+                self.kick(port);
+            }
+            countdown -= 1;
+            if countdown == 0 {
+                countdown = REPORT_EVERY;
+                if !report(self.core.now, self.core.counts.hops) {
+                    interrupted = true;
+                    break;
+                }
+            }
+        }
+        self.outcome(interrupted)
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event) {
+        let source = event.source();
+        match event.class() {
+            class::ARRIVAL => self.arrive(source),
+            class::TX_END => {
+                self.core.ports[source as usize].wake = false;
+                self.transmit(source);
+            }
+            class::NIC_WAKE => self.nic_wake(source),
+            class::FLOW_TIMER => self.core.flow_timer(source),
+            class::FLOW_START => self.start_flows(),
+            class::SAMPLE => self.core.sample(),
+            class::MONITOR => self.core.monitor(),
+            class::SCHEME_TIMER => self.scheme.timer(&mut self.core, source),
+            _ if source % 2 == 0 => self.change_links(source / 2),
+            _ => self.reroute(source / 2),
+        }
+    }
+
+    /// The first packet in flight towards `port` has arrived.
+    #[inline]
+    fn arrive(&mut self, port: u32) {
+        let core = &mut self.core;
+        let p = &mut core.ports[port as usize];
+        let Some(id) = p.flying.pop(&core.pool) else { return };
+        let next = p.flying.head();
+        if next != NONE {
+            let packet = &core.pool[next];
+            core.events.push(Event::new(packet.arrival, packet.sent, class::ARRIVAL, port));
+        }
+        core.counts.hops += 1;
+        let (host, faulty, up) = (p.host, p.faulty, p.up);
+        if (faulty || !up) && core.lost_on_the_way(port, id) {
+            return;
+        }
+        if core.pool[id].kind == Kind::Frame {
+            let frame = core.pool[id];
+            core.pool.remove(id);
+            core.counts.consumed += 1;
+            self.scheme.frame(core, port, &frame);
+        } else if host {
+            self.host_receive(port, id);
+        } else {
+            self.switch_receive(port, id);
+        }
+    }
+
+    /// A port has something new to send: send it now, or when the transmission under way ends.
+    #[inline]
+    fn kick(&mut self, port: u32) {
+        let p = &self.core.ports[port as usize];
+        if p.wake {
+            return;
+        }
+        if p.free_at > self.core.now {
+            self.core.schedule_end(port);
+        } else {
+            self.transmit(port);
+        }
+    }
+
+    /// Sends the next packet of an idle port, if there is one.
+    #[inline]
+    fn transmit(&mut self, port: u32) {
+        let core = &mut self.core;
+        let p = &mut core.ports[port as usize];
+        if !p.up {
+            return;
+        }
+        if let Some(id) = p.frames.pop(&core.pool) {
+            p.queued -= core.pool[id].size as u64;
+            core.start(port, id);
+        } else if p.host {
+            if !self.nic_transmit(port) {
+                return;
+            }
+        } else if let Some(id) = p.control.pop(&core.pool) {
+            p.queued -= core.pool[id].size as u64;
+            core.start(port, id);
+        } else if !self.switch_transmit(port) {
+            return;
+        }
+        let core = &mut self.core;
+        let p = &core.ports[port as usize];
+        let more = if p.host {
+            core.nics[p.nic as usize].has_work()
+        } else {
+            !p.control.is_empty() || core.masks.any_ready(port)
+        };
+        if more || !p.frames.is_empty() {
+            core.schedule_end(port);
+        }
+    }
+}
+
+/// Events between two progress reports.
+const REPORT_EVERY: u32 = 1 << 18;
+
+/// The states of the links over time, from their outages; nothing if none ever fails.
+fn link_changes(setup: &Setup) -> Vec<(Time, Vec<bool>)> {
+    let links = &setup.graph.links;
+    let mut times: Vec<Time> = links.iter().flat_map(|l| &l.outages).flat_map(|&(a, b)| [Some(a), b]).flatten().collect();
+    times.sort_unstable();
+    times.dedup();
+    let down = |l: &topology::Link, t: Time| l.outages.iter().any(|&(a, b)| a <= t && b.is_none_or(|b| t < b));
+    times.into_iter().map(|t| (t, links.iter().map(|l| !down(l, t)).collect())).collect()
+}

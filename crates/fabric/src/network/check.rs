@@ -1,0 +1,259 @@
+//! The end of a run: what came out, and whether it can be believed.
+
+use super::{Core, Counts, Network, PauseEvent};
+use crate::packet::Fifo;
+use crate::scheme::{Counter, FlowControl};
+use crate::setup::FlowSpec;
+use crate::topology::Kind;
+use engine::Time;
+
+/// Why a run ended with flows unfinished although nothing more could happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stall {
+    /// Ports wait for each other in a circle: each is paused by the next, which cannot empty its buffer. The
+    /// ports of one circle, in order.
+    Deadlock(Vec<u32>),
+    /// Ports are paused and nobody is left to resume them, without a circle.
+    Blocked(Vec<u32>),
+    /// The network is empty; what is missing was lost and nobody will send it again.
+    Lost,
+}
+
+/// When the parts of a flow happened; [`Time::MAX`] for what did not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowRecord {
+    /// The flow.
+    pub spec: FlowSpec,
+    /// Its last byte was first put on the sender's link.
+    pub injected: Time,
+    /// Its last byte arrived.
+    pub received: Time,
+    /// Its last byte was acknowledged.
+    pub acknowledged: Time,
+}
+
+/// What a run produced.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// When the run ended.
+    pub end: Time,
+    /// All flows, in order of start.
+    pub flows: Vec<FlowRecord>,
+    /// Flows in the order they were acknowledged to the end.
+    pub finished: Vec<u32>,
+    /// Totals.
+    pub counts: Counts,
+    /// Packets still queued or in flight.
+    pub left: u64,
+    /// What flow control counted.
+    pub flow_control: Vec<Counter>,
+    /// What congestion control counted.
+    pub congestion_control: Vec<Counter>,
+    /// How long each port was held by its neighbour.
+    pub paused: Vec<Time>,
+    /// Bytes each port sent.
+    pub sent: Vec<u64>,
+    /// Pauses and resumes, if they were to be kept.
+    pub pause_log: Vec<PauseEvent>,
+    /// Peak occupancy by node; 0 for hosts.
+    pub peak: Vec<u64>,
+    /// Occupancy of each switch at the sampling instants.
+    pub samples: Vec<Vec<u32>>,
+    /// The queue monitor's histograms by port.
+    pub monitor: Vec<Vec<u32>>,
+    /// Why flows are unfinished although the network had come to rest.
+    pub stall: Option<Stall>,
+    /// Stopped from outside before its time.
+    pub interrupted: bool,
+    /// Broken promises. A run with any is not a result.
+    pub violations: Vec<String>,
+}
+
+impl Outcome {
+    /// Flows that were acknowledged to the end.
+    pub fn complete(&self) -> bool {
+        self.finished.len() == self.flows.len()
+    }
+}
+
+fn length(list: &Fifo, core: &Core) -> (u64, u64) {
+    list.iter(&core.pool).fold((0, 0), |(n, bytes), id| (n + 1, bytes + core.pool[id].size as u64))
+}
+
+impl Core {
+    /// Counts what is where and compares it with the books.
+    pub(super) fn audit(&self, lossless: bool) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let (mut flying, mut waiting) = (0, 0);
+        let mut held = vec![0u64; self.buffers.len()];
+        for (number, port) in self.ports.iter().enumerate() {
+            flying += length(&port.flying, self).0;
+            let (frames, frame_bytes) = length(&port.frames, self);
+            let (control, control_bytes) = length(&port.control, self);
+            let mut bytes = frame_bytes + control_bytes;
+            waiting += frames + control;
+            if port.host {
+                waiting += length(self.nics[port.nic as usize].acks(), self).0;
+            } else {
+                let first = port.first_queue as usize;
+                for queue in &self.queues[first..first + self.per_port as usize] {
+                    let (packets, queue_bytes) = length(&queue.packets, self);
+                    waiting += packets;
+                    bytes += queue_bytes;
+                    held[port.node as usize] += queue_bytes;
+                    if queue_bytes != queue.bytes {
+                        wrong.push(format!("a queue of port {number} holds {queue_bytes} B, its counter says {}", queue.bytes));
+                    }
+                }
+            }
+            if bytes != port.queued {
+                wrong.push(format!("port {number} holds {bytes} B, its counter says {}", port.queued));
+            }
+        }
+        for (node, buffer) in self.buffers.iter().enumerate() {
+            let name = &self.setup.graph.nodes[node].name;
+            if held[node] != buffer.used {
+                wrong.push(format!("the queues of {name} hold {} B, its buffer says {}", held[node], buffer.used));
+            }
+            let accounts = self.map.of(node as u32).flat_map(|p| {
+                let first = (p * self.classes) as usize;
+                &self.accounts[first..first + self.classes as usize]
+            });
+            let by_ingress: u64 = accounts.map(|a| a.bytes + a.headroom).sum();
+            if by_ingress != buffer.used {
+                wrong.push(format!("the ingress accounts of {name} sum to {by_ingress} B, its buffer says {}", buffer.used));
+            }
+            if buffer.pool.is_some_and(|pool| buffer.shared > pool) {
+                wrong.push(format!("{name} holds more than its memory"));
+            }
+        }
+        let c = &self.counts;
+        let dropped = c.dropped_full + c.dropped_fault + c.dropped_down;
+        if c.created != c.consumed + dropped + self.pool.live() || self.pool.live() != flying + waiting {
+            wrong.push(format!(
+                "packets are not conserved: {} created, {} consumed, {dropped} dropped, {} left of which {flying} in flight \
+                 and {waiting} waiting",
+                c.created,
+                c.consumed,
+                self.pool.live()
+            ));
+        }
+        if lossless && c.dropped_full > 0 {
+            wrong.push(format!("{} packets were dropped for want of room in a lossless fabric", c.dropped_full));
+        }
+        if c.out_of_order > 0 && dropped == 0 && self.changes.is_empty() {
+            wrong.push(format!("{} packets arrived out of order though none was lost", c.out_of_order));
+        }
+        for (flow, (s, r)) in self.senders.iter().zip(&self.receivers).enumerate() {
+            if s.finished != Time::MAX && (r.expected != s.size || r.finished > s.finished) {
+                wrong.push(format!("flow {flow} ended at its sender with {} of {} B received", r.expected, s.size));
+            }
+        }
+        wrong
+    }
+
+    /// Tells a network that is stuck from one that is merely done.
+    fn stall(&self) -> Option<Stall> {
+        if self.active == 0 {
+            return None;
+        }
+        let stuck: Vec<u32> = (0..self.ports.len() as u32)
+            .filter(|&p| {
+                let port = &self.ports[p as usize];
+                port.paused != 0 && (port.queued > 0 || port.host)
+            })
+            .collect();
+        if stuck.is_empty() {
+            return Some(Stall::Lost);
+        }
+        Some(match self.circle(&stuck) {
+            Some(circle) => Stall::Deadlock(circle),
+            None => Stall::Blocked(stuck),
+        })
+    }
+
+    /// A circle of paused ports: the neighbour that paused a port holds packets from it that wait for
+    /// another paused port.
+    fn circle(&self, stuck: &[u32]) -> Option<Vec<u32>> {
+        let waits_for = |port: u32| -> Vec<u32> {
+            let far = self.ports[port as usize].peer;
+            let node = self.ports[far as usize].node;
+            if self.setup.graph.nodes[node as usize].kind == Kind::Host {
+                return Vec::new();
+            }
+            let blocked = stuck.iter().copied().filter(|&p| self.ports[p as usize].node == node);
+            blocked
+                .filter(|&p| {
+                    let first = self.ports[p as usize].first_queue as usize;
+                    let mut queues = self.queues[first..first + self.per_port as usize].iter();
+                    queues.any(|q| q.packets.iter(&self.pool).any(|id| self.pool[id].in_port == far))
+                })
+                .collect()
+        };
+        // Depth-first search with the path kept, from every stuck port in turn.
+        let mut state = vec![0u8; self.ports.len()];
+        for &root in stuck {
+            let mut path = vec![(root, waits_for(root))];
+            while let Some((port, next)) = path.last_mut() {
+                let port = *port;
+                state[port as usize] = 1;
+                match next.pop() {
+                    Some(to) if state[to as usize] == 1 => {
+                        let at = path.iter().position(|(p, _)| *p == to)?;
+                        return Some(path[at..].iter().map(|(p, _)| *p).collect());
+                    }
+                    Some(to) if state[to as usize] == 0 => {
+                        let next = waits_for(to);
+                        path.push((to, next));
+                    }
+                    Some(_) => {}
+                    None => {
+                        state[port as usize] = 2;
+                        path.pop();
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+impl<F: FlowControl> Network<F> {
+    pub(super) fn outcome(&mut self, interrupted: bool) -> Outcome {
+        let core = &mut self.core;
+        let violations = core.audit(self.scheme.lossless());
+        let at_rest = core.events.is_empty() || core.gave_up();
+        let stall = if at_rest && !interrupted { core.stall() } else { None };
+        for port in &mut core.ports {
+            if port.paused != 0 {
+                port.pause_total += core.now - port.pause_start;
+            }
+        }
+        let flows = core.setup.flows.iter().zip(core.senders.iter().zip(&core.receivers));
+        Outcome {
+            end: core.now,
+            flows: flows
+                .map(|(&spec, (s, r))| FlowRecord {
+                    spec,
+                    injected: s.injected,
+                    received: r.finished,
+                    acknowledged: s.finished,
+                })
+                .collect(),
+            finished: std::mem::take(&mut core.finished),
+            left: core.pool.live(),
+            flow_control: self.scheme.counters(),
+            congestion_control: core.control.counters(),
+            paused: core.ports.iter().map(|p| p.pause_total).collect(),
+            sent: core.ports.iter().map(|p| p.tx_bytes).collect(),
+            pause_log: std::mem::take(&mut core.pause_log),
+            peak: core.buffers.iter().map(|b| b.peak).collect(),
+            samples: std::mem::take(&mut core.samples),
+            monitor: std::mem::take(&mut core.monitor),
+            counts: core.counts.clone(),
+            stall,
+            interrupted,
+            violations,
+        }
+    }
+}

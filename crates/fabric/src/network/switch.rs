@@ -1,0 +1,327 @@
+//! The switch: choose a way and a queue, find room, mark, and send in turn.
+
+use super::{Core, Network};
+use crate::packet::{Hop, Kind, PacketId, flag};
+use crate::routing::Tuple;
+use crate::scheme::FlowControl;
+use crate::setup::{AckLane, Scheduler};
+use engine::Time;
+use std::sync::Arc;
+
+impl Core {
+    /// The tuple of a packet of `flow`, as it is on the wire.
+    #[inline]
+    fn tuple(&self, flow: u32, kind: Kind) -> Tuple {
+        let tuple = self.setup.flows[flow as usize].tuple;
+        if kind == Kind::Data { tuple } else { tuple.reversed() }
+    }
+
+    /// The port by which a packet leaves `node`, if any way is left.
+    #[inline]
+    fn way_out(&self, node: u32, id: PacketId) -> Option<u32> {
+        let packet = &self.pool[id];
+        match self.routing.next_hops(node, packet.dst) {
+            [] => None,
+            [only] => Some(*only),
+            several => {
+                let hash = self.tuple(packet.flow, packet.kind).hash(node);
+                Some(several[hash as usize % several.len()])
+            }
+        }
+    }
+
+    /// The queue of `port` that a packet joins: its class, and within it a queue by hash of the flow.
+    #[inline]
+    fn queue_of(&self, id: PacketId) -> u32 {
+        let packet = &self.pool[id];
+        let each = self.setup.switch.queues;
+        let base = packet.class as u32 * each;
+        if each == 1 { base } else { base + self.tuple(packet.flow, packet.kind).hash(QUEUE_SEED) % each }
+    }
+
+    /// Whether a queue may take `size` more bytes under the egress limit.
+    #[inline]
+    fn egress_admits(&self, node: u32, queue: u32, size: u64) -> bool {
+        let (Some(alpha), buffer) = (self.setup.switch.egress_alpha, &self.buffers[node as usize]) else { return true };
+        let Some(pool) = buffer.pool else { return true };
+        self.queues[queue as usize].bytes + size <= ((pool - buffer.shared) * alpha) >> 16
+    }
+
+    /// Lets go of a queued packet's memory.
+    #[inline]
+    fn release(&mut self, node: u32, in_port: u32, class: u8, size: u64) {
+        let account = &mut self.accounts[(in_port * self.classes + class as u32) as usize];
+        self.buffers[node as usize].release(account, size);
+    }
+
+    /// Marks the packet that just left `queue` if what it leaves behind is long.
+    #[inline]
+    fn mark(&mut self, port: u32, left: u64, id: PacketId) {
+        let p = &self.ports[port as usize];
+        if left <= p.ecn_min as u64 {
+            return;
+        }
+        let Some(ecn) = self.setup.ports[port as usize].ecn else { return };
+        let marked = left > ecn.max || {
+            let p = ecn.probability * (left - ecn.min) as f64 / (ecn.max - ecn.min) as f64;
+            self.streams[self.ports[port as usize].node as usize].chance(p)
+        };
+        if marked {
+            self.pool[id].flags |= flag::MARKED;
+            self.counts.marked += 1;
+        }
+    }
+
+    /// Which queue of `port` sends next.
+    #[inline]
+    fn pick_queue(&mut self, port: u32) -> Option<u32> {
+        let (last, first) = (self.ports[port as usize].last as u32, self.ports[port as usize].first_queue);
+        let queue = match self.setup.switch.scheduler {
+            Scheduler::RoundRobin => self.masks.next_ready(port, last)?,
+            Scheduler::Deficit => {
+                let mut queue = last;
+                loop {
+                    let q = &mut self.queues[(first + queue) as usize];
+                    let fits = |deficit: u32| deficit >= self.pool[q.packets.head()].size as u32;
+                    if self.masks.is_ready(port, queue) && fits(q.deficit) {
+                        break queue;
+                    }
+                    queue = self.masks.next_ready(port, queue)?;
+                    self.queues[(first + queue) as usize].deficit += self.setup.switch.quantum;
+                }
+            }
+        };
+        self.ports[port as usize].last = queue as u16;
+        Some(queue)
+    }
+
+    /// Drops everything that waits at `port`.
+    fn flush(&mut self, port: u32) {
+        let first = self.ports[port as usize].first_queue;
+        let node = self.ports[port as usize].node;
+        if !self.ports[port as usize].host {
+            for queue in 0..self.per_port {
+                while let Some(id) = self.queues[(first + queue) as usize].pop(&self.pool) {
+                    let (in_port, class, size) = (self.pool[id].in_port, self.pool[id].class, self.pool[id].size as u64);
+                    self.release(node, in_port, class, size);
+                    self.ports[port as usize].queued -= size;
+                    self.counts.dropped_down += 1;
+                    self.discard(id);
+                }
+                self.queues[(first + queue) as usize].deficit = 0;
+                self.masks.set_filled(port, queue, false);
+            }
+        }
+        let p = &mut self.ports[port as usize];
+        let mut waiting = vec![];
+        while let Some(id) = p.frames.pop(&self.pool).or_else(|| p.control.pop(&self.pool)) {
+            p.queued -= self.pool[id].size as u64;
+            waiting.push(id);
+        }
+        if p.host {
+            waiting.extend(self.nics[p.nic as usize].drop_acks(&self.pool));
+        }
+        for id in waiting {
+            self.counts.dropped_down += 1;
+            self.discard(id);
+        }
+    }
+
+    /// Whether a packet is lost on a link with faults, or with a link that went down.
+    pub(super) fn lost_on_the_way(&mut self, port: u32, id: PacketId) -> bool {
+        let link = &self.setup.graph.links[self.map.link[port as usize] as usize];
+        // A packet that left before its link failed and came back in time for the next repair is lost too.
+        let sent = self.pool[id].sent;
+        let cut = link.outages.iter().any(|&(from, to)| from <= self.now && to.is_none_or(|to| sent < to));
+        if cut {
+            self.counts.dropped_down += 1;
+        } else {
+            let (loss, corruption) = (link.loss, link.corruption);
+            let stream = &mut self.streams[self.ports[port as usize].node as usize];
+            // Two draws, so that the same seed loses the same packets whatever the other probability.
+            let (lost, damaged) = (stream.chance(loss), stream.chance(corruption));
+            if !lost && !damaged {
+                return false;
+            }
+            self.counts.dropped_fault += 1;
+        }
+        self.discard(id);
+        true
+    }
+}
+
+/// Seed of the hash that spreads flows over the queues of a class; unlike any node's.
+const QUEUE_SEED: u32 = 0x9e37_79b9;
+
+impl<F: FlowControl> Network<F> {
+    /// A packet has come in by `in_port`.
+    #[inline]
+    pub(super) fn switch_receive(&mut self, in_port: u32, id: PacketId) {
+        let core = &mut self.core;
+        let node = core.ports[in_port as usize].node;
+        let Some(out) = core.way_out(node, id) else {
+            core.counts.dropped_down += 1;
+            return core.discard(id);
+        };
+        let (class, kind, size) = (core.pool[id].class, core.pool[id].kind, core.pool[id].size as u64);
+        if kind != Kind::Data && core.setup.nic.ack_lane == AckLane::Control {
+            if !core.ports[out as usize].up {
+                core.counts.dropped_down += 1;
+                return core.discard(id);
+            }
+            let p = &mut core.ports[out as usize];
+            p.queued += size;
+            p.control.push(&mut core.pool, id);
+            return self.kick(out);
+        }
+        let queue = core.queue_of(id);
+        let number = core.ports[out as usize].first_queue + queue;
+        let admitted = core.ports[out as usize].up && core.egress_admits(node, number, size) && {
+            let share = core.setup.ports[in_port as usize].share;
+            let account = &mut core.accounts[(in_port * core.classes + class as u32) as usize];
+            core.buffers[node as usize].admit(account, share, size)
+        };
+        if !admitted {
+            if core.ports[out as usize].up {
+                core.counts.dropped_full += 1;
+            } else {
+                core.counts.dropped_down += 1;
+            }
+            return core.discard(id);
+        }
+        core.pool[id].in_port = in_port;
+        core.queues[number as usize].push(&mut core.pool, id);
+        core.ports[out as usize].queued += size;
+        core.masks.set_filled(out, queue, true);
+        self.scheme.enqueued(core, in_port, class);
+        self.kick(out);
+    }
+
+    /// Sends the next data packet of a switch port; false if none may go.
+    #[inline]
+    pub(super) fn switch_transmit(&mut self, port: u32) -> bool {
+        let core = &mut self.core;
+        let Some(queue) = core.pick_queue(port) else { return false };
+        let number = (core.ports[port as usize].first_queue + queue) as usize;
+        let Some(id) = core.queues[number].pop(&core.pool) else { return false };
+        let left = core.queues[number].bytes;
+        let (in_port, class, size, kind) = {
+            let packet = &core.pool[id];
+            (packet.in_port, packet.class, packet.size as u64, packet.kind)
+        };
+        if core.setup.switch.scheduler == Scheduler::Deficit {
+            let q = &mut core.queues[number];
+            q.deficit = if left == 0 { 0 } else { q.deficit - size as u32 };
+        }
+        if left == 0 {
+            core.masks.set_filled(port, queue, false);
+        }
+        let p = &mut core.ports[port as usize];
+        p.queued -= size;
+        let (node, queued, tx_bytes) = (p.node, p.queued, p.tx_bytes);
+        core.release(node, in_port, class, size);
+        if kind == Kind::Data {
+            core.mark(port, left, id);
+        }
+        if core.needs.telemetry && kind == Kind::Data {
+            let mbps = core.setup.graph.links[core.map.link[port as usize] as usize].rate.0 / 1_000_000;
+            let queued = queued.min(u32::MAX as u64) as u32;
+            core.pool.push_hop(id, Hop { time: core.now, tx_bytes, queued, mbps: mbps as u32 });
+        }
+        core.pool[id].hops = core.pool[id].hops.saturating_add(1);
+        core.start(port, id);
+        self.scheme.dequeued(core, in_port, class);
+        true
+    }
+
+    /// Links fail or come back.
+    pub(super) fn change_links(&mut self, index: u32) {
+        let core = &mut self.core;
+        let up = core.changes[index as usize].1.clone();
+        for port in 0..core.ports.len() as u32 {
+            let works = up[core.map.link[port as usize] as usize];
+            if works == core.ports[port as usize].up {
+                continue;
+            }
+            core.ports[port as usize].up = works;
+            if works {
+                core.kicks.push(port);
+            } else {
+                core.flush(port);
+                (0..core.classes as u8).for_each(|class| {
+                    if core.ports[port as usize].paused >> class & 1 == 1 {
+                        core.pause_class(port, class, false);
+                    }
+                });
+                self.scheme.link_lost(core, port);
+            }
+            // Packets in flight when a link fails are lost when they would arrive.
+            core.ports[port as usize].faulty = true;
+        }
+    }
+
+    /// New routes for the links that work now.
+    pub(super) fn reroute(&mut self, index: u32) {
+        let core = &mut self.core;
+        let up = &core.changes[index as usize].1;
+        core.routing = Arc::new(crate::routing::Routing::new(&core.setup.graph, &core.map, up));
+        core.reassign_flows();
+    }
+}
+
+impl Core {
+    /// Samples the occupancy of every switch.
+    pub(super) fn sample(&mut self) {
+        let Some(every) = self.setup.measure.sample else { return };
+        for (node, buffer) in self.buffers.iter().enumerate() {
+            if self.setup.graph.nodes[node].kind == crate::topology::Kind::Switch {
+                self.samples[node].push(buffer.used.min(u32::MAX as u64) as u32);
+            }
+        }
+        if self.counts.hops != self.progress.0 {
+            self.progress = (self.counts.hops, self.now);
+        }
+        if self.active > 0 {
+            // With nothing else to happen the network is stuck, and a sample will not unstick it.
+            let stuck = self.events.is_empty() || self.now - self.progress.1 > STALL;
+            if !stuck {
+                self.events.push(engine::Event::new(self.now + every, self.now, super::class::SAMPLE, 0));
+            } else {
+                self.progress.1 = Time::MAX;
+            }
+        } else if let Some(flow) = self.setup.flows.get(self.next_flow) {
+            let at = flow.start.max(self.now + every);
+            self.progress.1 = at;
+            self.events.push(engine::Event::new(at, self.now, super::class::SAMPLE, 0));
+        }
+    }
+
+    /// Whether the sampler gave the network up.
+    pub(super) fn gave_up(&self) -> bool {
+        self.progress.1 == Time::MAX
+    }
+
+    /// Adds the present queue lengths to the monitor's histograms.
+    pub(super) fn monitor(&mut self) {
+        let Some((_, to, every)) = self.setup.measure.queue_monitor else { return };
+        for (port, counts) in self.monitor.iter_mut().enumerate() {
+            let p = &self.ports[port];
+            if p.host {
+                continue;
+            }
+            let first = p.first_queue as usize;
+            let bytes: u64 = self.queues[first..first + self.per_port as usize].iter().map(|q| q.bytes).sum();
+            let kilobytes = (bytes / 1000) as usize;
+            if counts.len() <= kilobytes {
+                counts.resize(kilobytes + 1, 0);
+            }
+            counts[kilobytes] += 1;
+        }
+        if self.now < to {
+            self.events.push(engine::Event::new(self.now + every, self.now, super::class::MONITOR, 0));
+        }
+    }
+}
+
+/// A network in which flows are active and nothing has moved for this long is stuck.
+const STALL: Time = Time::from_ms(100);

@@ -1,0 +1,294 @@
+//! Packets as plain data in one arena, and the lists that thread through them.
+//!
+//! A packet is one cache line. It is written once, when it is created, and then only its number moves: queues
+//! and links in flight are lists threaded through the arena ([`Fifo`]), so a fabric with a thousand queues
+//! per port costs no allocation per packet and no idle memory. Telemetry lies beside the packets and exists
+//! only in runs whose congestion control reads it.
+
+use engine::Time;
+
+/// The number of a packet in its [`Pool`].
+pub type PacketId = u32;
+/// No packet.
+pub const NONE: PacketId = u32::MAX;
+
+/// What a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Part of a message.
+    Data,
+    /// Tells the sender what has arrived in order.
+    Ack,
+    /// Like an ACK, and says that something is missing.
+    Nack,
+    /// A frame between two neighbours that belongs to the flow-control scheme; never forwarded.
+    Frame,
+}
+
+/// Bits of [`Packet::flags`].
+pub mod flag {
+    /// A switch found its queue long and said so (ECN congestion experienced); ACKs echo it.
+    pub const MARKED: u8 = 1;
+    /// The last packet of its message.
+    pub const LAST: u8 = 2;
+    /// The first packet of its message.
+    pub const FIRST: u8 = 4;
+}
+
+/// A packet on a link or in a queue.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct Packet {
+    /// The next packet in whatever list this one is in.
+    pub next: PacketId,
+    /// The flow it belongs to; for a frame, a word of the scheme's own.
+    pub flow: u32,
+    /// Data: offset of the first payload byte. ACK: the next byte expected. Frame: a word of the scheme's own.
+    pub seq: u64,
+    /// When the sending host put it on its link; ACKs echo it.
+    pub stamp: Time,
+    /// When its present transmission began.
+    pub sent: Time,
+    /// When its last bit arrives at the far end of the link it is on.
+    pub arrival: Time,
+    /// The node it is addressed to.
+    pub dst: u32,
+    /// The port it came in by at the switch that holds it.
+    pub in_port: u32,
+    /// Bytes on the wire.
+    pub size: u16,
+    /// Bytes of message.
+    pub payload: u16,
+    /// What it is for.
+    pub kind: Kind,
+    /// Priority class, 0-based, among the run's data classes.
+    pub class: u8,
+    /// See [`flag`].
+    pub flags: u8,
+    /// Switches passed.
+    pub hops: u8,
+}
+
+const _: () = assert!(std::mem::size_of::<Packet>() == 64);
+
+/// How many switches a packet can collect telemetry from.
+pub const MAX_HOPS: usize = 8;
+
+/// What a switch says of the egress port a packet leaves by (in-band network telemetry).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Hop {
+    /// When the packet left its queue.
+    pub time: Time,
+    /// Bytes the port had sent before it.
+    pub tx_bytes: u64,
+    /// Bytes left in the port's queues.
+    pub queued: u32,
+    /// The port's rate in Mbit/s.
+    pub mbps: u32,
+}
+
+/// The telemetry of one packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Telemetry {
+    /// Entries pushed; those past [`MAX_HOPS`] are counted and not kept.
+    pub count: u8,
+    /// The entries, first switch first.
+    pub hops: [Hop; MAX_HOPS],
+}
+
+/// All packets of a shard.
+pub struct Pool {
+    slots: Vec<Packet>,
+    telemetry: Vec<Telemetry>,
+    free: PacketId,
+    live: u32,
+    with_telemetry: bool,
+}
+
+impl Pool {
+    /// An empty pool; `with_telemetry` gives every packet room for it.
+    pub fn new(with_telemetry: bool) -> Pool {
+        Pool { slots: Vec::new(), telemetry: Vec::new(), free: NONE, live: 0, with_telemetry }
+    }
+
+    /// Takes in a packet and numbers it. Its telemetry is empty.
+    #[inline]
+    pub fn insert(&mut self, packet: Packet) -> PacketId {
+        self.live += 1;
+        let id = self.free;
+        if id != NONE {
+            self.free = self.slots[id as usize].next;
+            self.slots[id as usize] = packet;
+            if self.with_telemetry {
+                self.telemetry[id as usize].count = 0;
+            }
+            return id;
+        }
+        self.slots.push(packet);
+        if self.with_telemetry {
+            self.telemetry.push(Telemetry::default());
+        }
+        (self.slots.len() - 1) as PacketId
+    }
+
+    /// Forgets a packet.
+    #[inline]
+    pub fn remove(&mut self, id: PacketId) {
+        self.slots[id as usize].next = self.free;
+        self.free = id;
+        self.live -= 1;
+    }
+
+    /// Packets held now.
+    pub fn live(&self) -> u64 {
+        self.live as u64
+    }
+
+    /// The telemetry of a packet; empty in runs without.
+    #[inline]
+    pub fn telemetry(&self, id: PacketId) -> &[Hop] {
+        match self.telemetry.get(id as usize) {
+            Some(t) => &t.hops[..(t.count as usize).min(MAX_HOPS)],
+            None => &[],
+        }
+    }
+
+    /// Adds what a switch says of itself.
+    #[inline]
+    pub fn push_hop(&mut self, id: PacketId, hop: Hop) {
+        let t = &mut self.telemetry[id as usize];
+        if let Some(entry) = t.hops.get_mut(t.count as usize) {
+            *entry = hop;
+        }
+        t.count = t.count.saturating_add(1);
+    }
+
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<Packet>() + self.telemetry.capacity() * size_of::<Telemetry>()
+    }
+}
+
+impl std::ops::Index<PacketId> for Pool {
+    type Output = Packet;
+    #[inline]
+    fn index(&self, id: PacketId) -> &Packet {
+        &self.slots[id as usize]
+    }
+}
+impl std::ops::IndexMut<PacketId> for Pool {
+    #[inline]
+    fn index_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.slots[id as usize]
+    }
+}
+
+/// A first-in-first-out list of packets, threaded through the pool.
+#[derive(Clone, Copy, Debug)]
+pub struct Fifo {
+    head: PacketId,
+    tail: PacketId,
+}
+
+impl Default for Fifo {
+    fn default() -> Fifo {
+        Fifo { head: NONE, tail: NONE }
+    }
+}
+
+impl Fifo {
+    /// Whether nothing is in it.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+    /// The packet that has waited longest, or [`NONE`].
+    #[inline]
+    pub fn head(&self) -> PacketId {
+        self.head
+    }
+    /// Appends.
+    #[inline]
+    pub fn push(&mut self, pool: &mut Pool, id: PacketId) {
+        pool[id].next = NONE;
+        if self.head == NONE {
+            self.head = id;
+        } else {
+            pool[self.tail].next = id;
+        }
+        self.tail = id;
+    }
+    /// Takes the packet that has waited longest.
+    #[inline]
+    pub fn pop(&mut self, pool: &Pool) -> Option<PacketId> {
+        let id = self.head;
+        if id == NONE {
+            return None;
+        }
+        self.head = pool[id].next;
+        Some(id)
+    }
+    /// Walks through it, first to last.
+    pub fn iter<'a>(&self, pool: &'a Pool) -> impl Iterator<Item = PacketId> + 'a {
+        let mut id = self.head;
+        std::iter::from_fn(move || {
+            let this = id;
+            (this != NONE).then(|| {
+                id = pool[this].next;
+                this
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn blank() -> Packet {
+        Packet {
+            next: NONE,
+            flow: 0,
+            seq: 0,
+            stamp: Time::ZERO,
+            sent: Time::ZERO,
+            arrival: Time::ZERO,
+            dst: 0,
+            in_port: 0,
+            size: 100,
+            payload: 52,
+            kind: Kind::Data,
+            class: 0,
+            flags: 0,
+            hops: 0,
+        }
+    }
+
+    #[test]
+    fn a_list_keeps_its_order_while_packets_come_and_go() {
+        let mut pool = Pool::new(true);
+        let mut list = Fifo::default();
+        let ids: Vec<_> = (0..5).map(|seq| pool.insert(Packet { seq, ..blank() })).collect();
+        ids.iter().for_each(|&id| list.push(&mut pool, id));
+        assert_eq!(list.pop(&pool), Some(ids[0]));
+        pool.remove(ids[0]);
+        let reused = pool.insert(Packet { seq: 9, ..blank() });
+        assert_eq!(reused, ids[0]);
+        list.push(&mut pool, reused);
+        let order: Vec<_> = list.iter(&pool).map(|id| pool[id].seq).collect();
+        assert_eq!(order, [1, 2, 3, 4, 9]);
+        assert_eq!(pool.live(), 5);
+    }
+
+    #[test]
+    fn telemetry_is_fresh_for_each_packet_and_counts_past_its_room() {
+        let mut pool = Pool::new(true);
+        let id = pool.insert(blank());
+        (0..MAX_HOPS + 2).for_each(|_| pool.push_hop(id, Hop::default()));
+        assert_eq!(pool.telemetry(id).len(), MAX_HOPS);
+        pool.remove(id);
+        let id = pool.insert(blank());
+        assert!(pool.telemetry(id).is_empty());
+    }
+}

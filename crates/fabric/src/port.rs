@@ -1,0 +1,184 @@
+//! A port: a transmitter with its queues, and the packets in flight towards it.
+
+use crate::packet::{Fifo, PacketId, Pool};
+use engine::Time;
+
+/// One end of a link.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// When the transmission under way ends; in the past, the transmitter is idle.
+    pub free_at: Time,
+    /// When the last transmission began.
+    pub started: Time,
+    /// Frames for the neighbour: ahead of everything, never paused.
+    pub frames: Fifo,
+    /// Control packets: ahead of all data, never paused.
+    pub control: Fifo,
+    /// Bytes waiting here, in all queues.
+    pub queued: u64,
+    /// Bytes sent so far.
+    pub tx_bytes: u64,
+    /// Packets in flight towards this port, in order of arrival.
+    pub flying: Fifo,
+    /// The node it belongs to.
+    pub node: u32,
+    /// The other end of the link.
+    pub peer: u32,
+    /// First of its queues.
+    pub first_queue: u32,
+    /// Marking starts above this many bytes in a queue.
+    pub ecn_min: u32,
+    /// From the end of a transmission here to the packet being handled at the other end.
+    pub latency: Time,
+    /// Which table of transmission times.
+    pub table: u16,
+    /// The queue served last.
+    pub last: u16,
+    /// Which classes the neighbour has paused, one bit each.
+    pub paused: u32,
+    /// Whether the end of the transmission is on the event queue.
+    pub wake: bool,
+    /// Whether the link works.
+    pub up: bool,
+    /// Whether it belongs to a host.
+    pub host: bool,
+    /// Whether packets may be lost on the way here.
+    pub faulty: bool,
+    /// Number of this port's NIC, for a host.
+    pub nic: u32,
+    /// Since when something is paused here.
+    pub pause_start: Time,
+    /// How long something was paused here, ended pauses only.
+    pub pause_total: Time,
+}
+
+/// A queue of data packets at an egress port.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Queue {
+    /// The packets.
+    pub packets: Fifo,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes this queue may still send in its turn (deficit round robin).
+    pub deficit: u32,
+}
+
+/// Which queues of a port hold packets and which may not send, as bit sets.
+#[derive(Clone, Debug)]
+pub struct QueueMasks {
+    /// (holds packets, blocked) by port and word.
+    words: Vec<(u64, u64)>,
+    per_port: usize,
+}
+
+impl QueueMasks {
+    /// For `ports` ports of `queues` queues each.
+    pub fn new(ports: usize, queues: usize) -> QueueMasks {
+        let per_port = queues.div_ceil(64).max(1);
+        QueueMasks { words: vec![(0, 0); ports * per_port], per_port }
+    }
+    #[inline]
+    fn place(&mut self, port: u32, queue: u32) -> (&mut (u64, u64), u64) {
+        let word = &mut self.words[port as usize * self.per_port + queue as usize / 64];
+        (word, 1 << (queue % 64))
+    }
+    /// A queue holds packets now, or no longer.
+    #[inline]
+    pub fn set_filled(&mut self, port: u32, queue: u32, filled: bool) {
+        let (word, bit) = self.place(port, queue);
+        word.0 = if filled { word.0 | bit } else { word.0 & !bit };
+    }
+    /// A queue may not send now, or may again.
+    #[inline]
+    pub fn set_blocked(&mut self, port: u32, queue: u32, blocked: bool) {
+        let (word, bit) = self.place(port, queue);
+        word.1 = if blocked { word.1 | bit } else { word.1 & !bit };
+    }
+    /// Whether some queue has something to send and may.
+    #[inline]
+    pub fn any_ready(&self, port: u32) -> bool {
+        if self.per_port == 1 {
+            let (filled, blocked) = self.words[port as usize];
+            return filled & !blocked != 0;
+        }
+        let start = port as usize * self.per_port;
+        self.words[start..start + self.per_port].iter().any(|(filled, blocked)| filled & !blocked != 0)
+    }
+    /// Whether a queue has something to send and may.
+    #[inline]
+    pub fn is_ready(&self, port: u32, queue: u32) -> bool {
+        let (filled, blocked) = self.words[port as usize * self.per_port + queue as usize / 64];
+        filled & !blocked & (1 << (queue % 64)) != 0
+    }
+    /// The first queue after `last`, going round, that has something to send and may.
+    #[inline]
+    pub fn next_ready(&self, port: u32, last: u32) -> Option<u32> {
+        if self.per_port == 1 {
+            let (filled, blocked) = self.words[port as usize];
+            let ready = filled & !blocked;
+            if ready == 0 {
+                return None;
+            }
+            let after = ready & u64::MAX.checked_shl(last + 1).unwrap_or(0);
+            return Some(if after != 0 { after } else { ready }.trailing_zeros());
+        }
+        let start = port as usize * self.per_port;
+        let words = &self.words[start..start + self.per_port];
+        let first = (last as usize + 1) / 64 % words.len();
+        for step in 0..=words.len() {
+            let index = (first + step) % words.len();
+            let mut ready = words[index].0 & !words[index].1;
+            if step == 0 {
+                ready &= u64::MAX << ((last + 1) % 64);
+            }
+            if ready != 0 {
+                return Some(index as u32 * 64 + ready.trailing_zeros());
+            }
+        }
+        None
+    }
+}
+
+impl Queue {
+    /// Appends a packet.
+    #[inline]
+    pub fn push(&mut self, pool: &mut Pool, id: PacketId) {
+        self.bytes += pool[id].size as u64;
+        self.packets.push(pool, id);
+    }
+    /// Takes the first packet.
+    #[inline]
+    pub fn pop(&mut self, pool: &Pool) -> Option<PacketId> {
+        let id = self.packets.pop(pool)?;
+        self.bytes -= pool[id].size as u64;
+        Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn round_robin_finds_the_next_queue_that_may_send(
+            queues in 1u32..200,
+            filled in prop::collection::vec(any::<u8>(), 200),
+            blocked in prop::collection::vec(any::<u8>(), 200),
+            last in 0u32..200,
+        ) {
+            let last = last % queues;
+            let mut masks = QueueMasks::new(3, queues as usize);
+            let may = |q: u32| filled[q as usize] % 3 == 0 && blocked[q as usize] % 2 == 0;
+            for q in 0..queues {
+                masks.set_filled(1, q, filled[q as usize] % 3 == 0);
+                masks.set_blocked(1, q, blocked[q as usize] % 2 != 0);
+            }
+            let expected = (1..=queues).map(|i| (last + i) % queues).find(|&q| may(q));
+            prop_assert_eq!(masks.next_ready(1, last), expected);
+            prop_assert_eq!(masks.any_ready(1), expected.is_some());
+            prop_assert!(!masks.any_ready(0) && !masks.any_ready(2));
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Shortest paths, and the choice among equal ones by a hash of the flow.
+//!
+//! Hosts that hang on the same switch by one link share a row of the tables (a *group*), and equal lists of
+//! next hops are kept once per switch, so that the tables of an 8192-host fat-tree stay small enough for a cache.
+
+use crate::topology::{Graph, Kind};
+use std::collections::HashMap;
+
+/// Which ports exist and how they are numbered: those of node 0 in link order, then node 1's, …
+#[derive(Clone, Debug)]
+pub struct PortMap {
+    /// The first port of each node, and at the end the number of ports.
+    pub base: Vec<u32>,
+    /// The node of each port.
+    pub node: Vec<u32>,
+    /// The port at the other end of the link.
+    pub peer: Vec<u32>,
+    /// The link of each port.
+    pub link: Vec<u32>,
+}
+
+impl PortMap {
+    /// Numbers the ports of a graph.
+    pub fn new(graph: &Graph) -> PortMap {
+        let mut base = vec![0u32; graph.nodes.len() + 1];
+        for link in &graph.links {
+            base[link.a as usize + 1] += 1;
+            base[link.b as usize + 1] += 1;
+        }
+        for node in 0..graph.nodes.len() {
+            base[node + 1] += base[node];
+        }
+        let total = graph.links.len() * 2;
+        let mut map = PortMap { node: vec![0; total], peer: vec![0; total], link: vec![0; total], base };
+        let mut next = map.base.clone();
+        for (number, link) in graph.links.iter().enumerate() {
+            let (a, b) = (next[link.a as usize], next[link.b as usize]);
+            next[link.a as usize] += 1;
+            next[link.b as usize] += 1;
+            for (port, node, peer) in [(a, link.a, b), (b, link.b, a)] {
+                map.node[port as usize] = node;
+                map.peer[port as usize] = peer;
+                map.link[port as usize] = number as u32;
+            }
+        }
+        map
+    }
+
+    /// The ports of a node.
+    pub fn of(&self, node: u32) -> std::ops::Range<u32> {
+        self.base[node as usize]..self.base[node as usize + 1]
+    }
+    /// The number of ports.
+    pub fn count(&self) -> usize {
+        self.node.len()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    start: u32,
+    len: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Destination {
+    group: u32,
+    /// The switch that hands the packet over, and its port, for a host with a single link.
+    last: u32,
+    last_port: u32,
+}
+
+/// Next hops from every node towards every host, for one state of the links.
+#[derive(Clone, Debug)]
+pub struct Routing {
+    destinations: Vec<Destination>,
+    entries: Vec<Entry>,
+    groups: u32,
+    ports: Vec<u32>,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl Routing {
+    /// Shortest paths by number of links, over the links that are up. Hosts do not forward.
+    ///
+    /// Equal next hops are listed in the order a breadth-first search from the destination finds them,
+    /// neighbours taken from the highest node number down.
+    pub fn new(graph: &Graph, map: &PortMap, up: &[bool]) -> Routing {
+        let nodes = graph.nodes.len();
+        let neighbours = sorted_neighbours(graph, map);
+        let mut destinations = vec![Destination { group: NOWHERE, last: NOWHERE, last_port: NOWHERE }; nodes];
+        let mut roots: Vec<u32> = Vec::new();
+        let mut group_of_switch: HashMap<u32, u32> = HashMap::new();
+        for host in graph.hosts() {
+            let ports = map.of(host);
+            let peer = map.peer[ports.start.min(map.count() as u32 - 1) as usize];
+            let switch = map.node[peer as usize];
+            let single = ports.len() == 1 && graph.nodes[switch as usize].kind == Kind::Switch;
+            let mut new_group = |root| {
+                roots.push(root);
+                roots.len() as u32 - 1
+            };
+            let d = &mut destinations[host as usize];
+            if single {
+                d.group = *group_of_switch.entry(switch).or_insert_with(|| new_group(switch));
+                if up[map.link[peer as usize] as usize] {
+                    d.last = switch;
+                    d.last_port = peer;
+                }
+            } else {
+                d.group = new_group(host);
+            }
+        }
+        let groups = roots.len() as u32;
+        let mut routing =
+            Routing { destinations, entries: vec![Entry::default(); nodes * groups as usize], groups, ports: Vec::new() };
+        let mut known: HashMap<Vec<u32>, Entry> = HashMap::new();
+        let mut lists: Vec<Vec<u32>> = vec![Vec::new(); nodes];
+        let mut distance = vec![u32::MAX; nodes];
+        let mut order = Vec::with_capacity(nodes);
+        for (group, &root) in roots.iter().enumerate() {
+            distance.fill(u32::MAX);
+            order.clear();
+            order.push(root);
+            distance[root as usize] = 0;
+            let mut at = 0;
+            while at < order.len() {
+                let now = order[at];
+                at += 1;
+                let next_distance = distance[now as usize] + 1;
+                for &port in &neighbours[now as usize] {
+                    if !up[map.link[port as usize] as usize] {
+                        continue;
+                    }
+                    let back = map.peer[port as usize];
+                    let next = map.node[back as usize];
+                    if distance[next as usize] == u32::MAX {
+                        distance[next as usize] = next_distance;
+                        if graph.nodes[next as usize].kind == Kind::Switch {
+                            order.push(next);
+                        }
+                    }
+                    if distance[next as usize] == next_distance {
+                        lists[next as usize].push(back);
+                    }
+                }
+            }
+            for node in 0..nodes {
+                if lists[node].is_empty() {
+                    continue;
+                }
+                let list = std::mem::take(&mut lists[node]);
+                let entry = *known.entry(list).or_insert_with_key(|list| {
+                    let start = routing.ports.len() as u32;
+                    routing.ports.extend_from_slice(list);
+                    Entry { start, len: list.len() as u32 }
+                });
+                routing.entries[node * groups as usize + group] = entry;
+            }
+        }
+        routing
+    }
+
+    /// The ports of `node` that lie on a shortest path to `host`; empty where there is none.
+    #[inline]
+    pub fn next_hops(&self, node: u32, host: u32) -> &[u32] {
+        let d = &self.destinations[host as usize];
+        if d.last == node {
+            return std::slice::from_ref(&d.last_port);
+        }
+        let entry = self.entries[node as usize * self.groups as usize + d.group as usize];
+        &self.ports[entry.start as usize..(entry.start + entry.len) as usize]
+    }
+
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.entries.len() * size_of::<Entry>() + self.ports.len() * 4 + self.destinations.len() * size_of::<Destination>()
+    }
+}
+
+/// Each node's ports, the neighbour with the highest number first; parallel links in link order.
+fn sorted_neighbours(graph: &Graph, map: &PortMap) -> Vec<Vec<u32>> {
+    (0..graph.nodes.len() as u32)
+        .map(|node| {
+            let mut ports: Vec<u32> = map.of(node).collect();
+            ports.sort_by_key(|&p| (std::cmp::Reverse(map.node[map.peer[p as usize] as usize]), p));
+            ports
+        })
+        .collect()
+}
+
+/// What a switch hashes to choose among equal paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuple {
+    /// Source address.
+    pub source: u32,
+    /// Destination address.
+    pub destination: u32,
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+}
+
+impl Tuple {
+    /// The tuple of packets that go the other way.
+    pub fn reversed(self) -> Tuple {
+        Tuple {
+            source: self.destination,
+            destination: self.source,
+            source_port: self.destination_port,
+            destination_port: self.source_port,
+        }
+    }
+
+    /// MurmurHash3 (x86, 32 bit) of the twelve bytes, seeded per switch so that the choices of consecutive
+    /// switches are unrelated.
+    #[inline]
+    pub fn hash(self, seed: u32) -> u32 {
+        let words = [
+            self.source,
+            self.destination,
+            self.source_port as u32 | (self.destination_port as u32) << 16,
+        ];
+        let mut h = seed;
+        for word in words {
+            let k = word.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
+            h = (h ^ k).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64);
+        }
+        h ^= 12;
+        h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
+        h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
+        h ^ (h >> 16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::{Rate, Time};
+
+    fn leaf_spine(leaves: u32, hosts: u32, spines: u32) -> Graph {
+        let mut g = Graph::default();
+        (0..leaves * hosts).for_each(|i| _ = g.add(Kind::Host, 0, format!("h{i}")));
+        (0..leaves).for_each(|i| _ = g.add(Kind::Switch, 1, format!("leaf{i}")));
+        (0..spines).for_each(|i| _ = g.add(Kind::Switch, 2, format!("spine{i}")));
+        let (rate, delay) = (Rate::from_gbps(100), Time::from_us(1));
+        (0..leaves * hosts).for_each(|i| g.connect(i, leaves * hosts + i / hosts, rate, delay));
+        for leaf in 0..leaves {
+            (0..spines).for_each(|s| g.connect(leaves * hosts + leaf, leaves * hosts + leaves + s, rate, delay));
+        }
+        g
+    }
+
+    #[test]
+    fn next_hops_are_the_spines_from_the_highest_down() {
+        let g = leaf_spine(2, 2, 3);
+        let map = PortMap::new(&g);
+        let routing = Routing::new(&g, &map, &vec![true; g.links.len()]);
+        let to = |node, host| -> Vec<u32> {
+            let hops = routing.next_hops(node, host).iter();
+            hops.map(|&p| map.node[map.peer[p as usize] as usize]).collect()
+        };
+        assert_eq!(to(4, 2), [8, 7, 6]);
+        assert_eq!(to(4, 1), [1]);
+        assert_eq!(to(7, 3), [5]);
+        assert_eq!(to(0, 3), [4]);
+    }
+
+    #[test]
+    fn a_link_that_is_down_carries_nothing() {
+        let g = leaf_spine(2, 1, 2);
+        let map = PortMap::new(&g);
+        let mut up = vec![true; g.links.len()];
+        up[2] = false; // leaf 2 – spine 4
+        let routing = Routing::new(&g, &map, &up);
+        assert_eq!(routing.next_hops(2, 1).len(), 1);
+        up[1] = false; // host 1's own link
+        let routing = Routing::new(&g, &map, &up);
+        assert!(routing.next_hops(3, 1).is_empty());
+    }
+
+    #[test]
+    fn the_hash_is_murmur3() {
+        // Values of an independent implementation (the mmh3 package) for the same bytes.
+        let tuple = Tuple { source: 1, destination: 2, source_port: 3, destination_port: 4 };
+        assert_eq!((tuple.hash(0), tuple.hash(64)), (0xcaa0_d353, 0x96c3_6a7c));
+        assert_ne!(tuple.hash(0), tuple.hash(1));
+        assert_ne!(tuple.hash(0), tuple.reversed().hash(0));
+    }
+}

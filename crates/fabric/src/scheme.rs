@@ -1,0 +1,120 @@
+//! What a scheme implements: [`FlowControl`] around the switch's queues, [`CongestionControl`] at the sender.
+//!
+//! Both are state machines without a clock or a network of their own: every call says what time it is and what
+//! happened, the answer says what to do. Nothing in the fabric asks which scheme is running.
+
+use crate::network::Core;
+use crate::packet::{Hop, Packet};
+use engine::{Rate, Time};
+
+/// A named count that a scheme keeps, shown in every result.
+pub type Counter = (&'static str, u64);
+
+/// Flow control between neighbours: what happens around the queues of switches, and at the NICs.
+///
+/// The fabric owns queues, buffers and schedulers and calls these hooks; a scheme acts through [`Core`]
+/// (pause a class, send a frame to the neighbour, set a timer). All hooks default to doing nothing.
+pub trait FlowControl: Sized {
+    /// Whether the scheme promises that no buffer overflows. A run that breaks the promise fails.
+    fn lossless(&self) -> bool {
+        false
+    }
+    /// A packet that came in by `in_port` was put in a queue of this switch.
+    #[inline]
+    fn enqueued(&mut self, _core: &mut Core, _in_port: u32, _class: u8) {}
+    /// A packet that had come in by `in_port` left its queue.
+    #[inline]
+    fn dequeued(&mut self, _core: &mut Core, _in_port: u32, _class: u8) {}
+    /// A neighbour's frame arrived at `port`, of a switch or of a host.
+    fn frame(&mut self, _core: &mut Core, _port: u32, _frame: &Packet) {}
+    /// A timer set with [`Core::set_timer`] went off.
+    fn timer(&mut self, _core: &mut Core, _token: u32) {}
+    /// The link at `port` went down: whatever was agreed over it is void.
+    fn link_lost(&mut self, _core: &mut Core, _port: u32) {}
+    /// What it counted.
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+}
+
+/// No flow control: what does not fit is dropped.
+pub struct NoFlowControl;
+impl FlowControl for NoFlowControl {}
+
+/// What the sender's NIC lets a flow do, as its congestion control has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Permit {
+    /// The rate at which packets are paced.
+    pub rate: Rate,
+    /// When the controller wants to be called next without an ACK; [`Time::MAX`] for never.
+    pub timer: Time,
+    /// The pause after the last packet is stretched or shrunk to the new rate, rather than left as it was.
+    pub repace: bool,
+}
+
+/// What a controller is told of a flow when it starts.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowStart {
+    /// The rate of the sender's link.
+    pub line: Rate,
+    /// Round-trip time of an idle network.
+    pub base_rtt: Time,
+    /// The window in bytes; 0 for none.
+    pub window: u64,
+}
+
+/// What an ACK says.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack<'a> {
+    /// Now.
+    pub now: Time,
+    /// Everything before this byte has arrived.
+    pub seq: u64,
+    /// The next byte the sender will send.
+    pub next: u64,
+    /// The acknowledged packet was marked by a switch.
+    pub marked: bool,
+    /// When the acknowledged packet was sent.
+    pub stamp: Time,
+    /// What the switches on the way said, first switch first.
+    pub telemetry: &'a [Hop],
+}
+
+/// What a controller needs from packets and ACKs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Per-hop telemetry.
+    pub telemetry: bool,
+    /// Every ACK; otherwise only marked ones are shown.
+    pub every_ack: bool,
+}
+
+/// Congestion control of all flows of a shard. A flow is known by a slot number, reused after it ends.
+pub trait CongestionControl: Send {
+    /// What it wants to see.
+    fn needs(&self) -> Needs;
+    /// A flow starts in `slot`.
+    fn start(&mut self, slot: u32, flow: FlowStart) -> Permit;
+    /// An ACK arrived.
+    fn ack(&mut self, slot: u32, ack: &Ack<'_>, permit: &mut Permit);
+    /// The time that [`Permit::timer`] asked for has come.
+    fn timer(&mut self, _slot: u32, _now: Time, permit: &mut Permit) {
+        permit.timer = Time::MAX;
+    }
+    /// What it counted.
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+}
+
+/// No congestion control: line rate, or as fast as the window allows.
+pub struct Unlimited;
+impl CongestionControl for Unlimited {
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+    fn start(&mut self, _: u32, flow: FlowStart) -> Permit {
+        Permit { rate: flow.line, timer: Time::MAX, repace: false }
+    }
+    fn ack(&mut self, _: u32, _: &Ack<'_>, _: &mut Permit) {}
+}

@@ -1,0 +1,211 @@
+//! Everything a run needs, resolved to numbers: what the front ends hand to the fabric.
+
+use crate::buffer::Share;
+use crate::clock::Clock;
+use crate::routing::Tuple;
+use crate::topology::Graph;
+use engine::{Rate, Time};
+
+/// A message from one host to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowSpec {
+    /// Sending host.
+    pub src: u32,
+    /// Receiving host.
+    pub dst: u32,
+    /// Bytes of message; above zero.
+    pub size: u64,
+    /// When it is handed to the NIC.
+    pub start: Time,
+    /// Priority class, 0-based.
+    pub class: u8,
+    /// What switches hash.
+    pub tuple: Tuple,
+    /// Window in bytes at line rate; 0 for none.
+    pub window: u64,
+    /// Round-trip time of the idle network, for congestion control.
+    pub base_rtt: Time,
+    /// Completion time of the same message alone in the network; the denominator of slowdown.
+    pub ideal: Time,
+}
+
+/// When an egress queue marks packets (RED as data centres use it).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ecn {
+    /// No marks up to this many bytes.
+    pub min: u64,
+    /// All packets are marked above this many bytes.
+    pub max: u64,
+    /// Probability just below `max`, reached linearly from `min`.
+    pub probability: f64,
+}
+
+/// Settings of one port.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PortSetup {
+    /// Its part in the switch's memory, as an ingress.
+    pub share: Share,
+    /// Marking of its egress queues.
+    pub ecn: Option<Ecn>,
+}
+
+engine::choice! {
+    /// How an egress port chooses among its queues.
+    pub enum Scheduler {
+        /// One packet from each queue in turn.
+        RoundRobin = "round-robin",
+        /// Deficit round robin: the same number of bytes from each queue in turn.
+        Deficit = "drr",
+    }
+}
+
+/// Settings of the switches.
+#[derive(Clone, Debug)]
+pub struct SwitchSetup {
+    /// Bytes of shared pool per node (memory less headroom and reserve); `None` for no limit.
+    pub pool: Vec<Option<u64>>,
+    /// Guaranteed to every (ingress port, class).
+    pub reserve: u64,
+    /// How far under the threshold a paused account must be to resume.
+    pub resume_gap: u64,
+    /// A queue may hold at most this fraction (in 1/65536) of the free pool; `None` for no such limit.
+    pub egress_alpha: Option<u64>,
+    /// From a packet's arrival to its being queued.
+    pub pipeline: Time,
+    /// Queues per class and egress port; flows are hashed onto them.
+    pub queues: u32,
+    /// The choice among queues.
+    pub scheduler: Scheduler,
+    /// Bytes per turn with [`Scheduler::Deficit`].
+    pub quantum: u32,
+}
+
+/// When a receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AckPolicy {
+    /// Every so many packets, and at the end of a message.
+    Every(u32),
+    /// Every packet once `interval` bytes have arrived; before that where the byte count is a multiple of
+    /// `chunk` (0: never). This is what the reference does.
+    After {
+        /// Bytes.
+        interval: u64,
+        /// Bytes.
+        chunk: u64,
+    },
+}
+
+/// How lost packets are sent again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GoBackN {
+    /// A receiver that misses something says so at most this often for the same gap.
+    pub nack_interval: Time,
+    /// The sender starts over from the last acknowledged byte when this long nothing was acknowledged.
+    pub timeout: Option<Time>,
+    /// Start over at a multiple of this many bytes instead of at the gap; 0 for the gap itself.
+    pub chunk: u64,
+    /// Whether a packet that was received before is acknowledged again.
+    pub ack_duplicates: bool,
+}
+
+/// Where ACKs travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckLane {
+    /// In the strict-priority control queue of every port; pauses do not touch them.
+    Control,
+    /// In their flow's class. At the receiving host they wait while the given class is paused, or never.
+    Data(Option<u8>),
+}
+
+engine::choice! {
+    /// When a NIC with nothing to send looks again by itself.
+    pub enum NicWake {
+        /// As soon as any flow that may send is due.
+        Due = "due",
+        /// When the earliest of all unfinished flows is due; not at all if one of them is overdue (held by its
+        /// window). This is what the reference does.
+        Earliest = "earliest",
+    }
+}
+
+engine::choice! {
+    /// How the window follows the rate.
+    pub enum WindowRule {
+        /// It does not.
+        Fixed = "fixed",
+        /// The window shrinks in proportion to the rate.
+        Scaled = "scaled",
+    }
+}
+
+/// Settings of the hosts' NICs and their transport.
+#[derive(Clone, Copy, Debug)]
+pub struct NicSetup {
+    /// Bytes of message in a full packet.
+    pub payload: u16,
+    /// Bytes of headers on a data packet.
+    pub header: u16,
+    /// Bytes of an ACK.
+    pub ack_size: u16,
+    /// When receivers acknowledge.
+    pub acks: AckPolicy,
+    /// Where ACKs travel.
+    pub ack_lane: AckLane,
+    /// Loss recovery.
+    pub recovery: GoBackN,
+    /// Whether packets are spaced by the flow's rate; otherwise only the window slows a flow.
+    pub paced: bool,
+    /// When an idle NIC looks again.
+    pub wake: NicWake,
+    /// How the window follows the rate.
+    pub window: WindowRule,
+}
+
+/// What to record while running.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasureSetup {
+    /// How often the occupancy of the switches is sampled while flows are active; `None` for never.
+    pub sample: Option<Time>,
+    /// Keep the instant of every pause and resume.
+    pub pause_log: bool,
+    /// Sample every egress port's queue length in this window, this often: (from, to, every).
+    pub queue_monitor: Option<(Time, Time, Time)>,
+}
+
+/// A whole run.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The wiring.
+    pub graph: Graph,
+    /// The grain of durations.
+    pub clock: Clock,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Priority classes of data.
+    pub classes: u8,
+    /// By port number, see [`crate::routing::PortMap`].
+    pub ports: Vec<PortSetup>,
+    /// Switches.
+    pub switch: SwitchSetup,
+    /// Hosts.
+    pub nic: NicSetup,
+    /// Flows in order of start.
+    pub flows: Vec<FlowSpec>,
+    /// What to record.
+    pub measure: MeasureSetup,
+    /// Nothing happens from this instant on.
+    pub stop: Time,
+    /// Between a link's failure or repair and the new routes.
+    pub reroute: Time,
+}
+
+impl Setup {
+    /// Bytes of the largest packet.
+    pub fn max_packet(&self) -> u64 {
+        (self.nic.payload as u64 + self.nic.header as u64).max(self.nic.ack_size as u64)
+    }
+    /// The fastest link.
+    pub fn top_rate(&self) -> Rate {
+        self.graph.links.iter().map(|l| l.rate).max().unwrap_or_default()
+    }
+}

@@ -1,0 +1,94 @@
+//! Congestion control at the sender, by name.
+
+use engine::Parameters;
+use fabric::scheme::{CongestionControl, Unlimited};
+
+pub mod dcqcn;
+pub mod dctcp;
+pub mod hpcc;
+pub mod timely;
+
+/// A congestion-control scheme with its parameters.
+pub trait Choice: Parameters + Send + Sync {
+    /// Its name in scenario files.
+    fn name(&self) -> &'static str;
+    /// What it does, in a sentence or two.
+    fn about(&self) -> &'static str;
+    /// The controller of a run.
+    fn build(&self) -> Box<dyn CongestionControl>;
+    /// Whether it reacts to marks, so that switches must make them.
+    fn uses_marks(&self) -> bool {
+        false
+    }
+    /// Whether it is defined only with a window.
+    fn needs_window(&self) -> bool {
+        false
+    }
+    /// Bytes it adds to the header of every data packet, and to every ACK.
+    fn header(&self) -> (u16, u16) {
+        (0, 0)
+    }
+}
+
+/// Every scheme with its default parameters.
+pub fn all() -> Vec<Box<dyn Choice>> {
+    vec![
+        Box::new(None),
+        Box::new(dcqcn::Params::default()),
+        Box::new(hpcc::Params::default()),
+        Box::new(timely::Params::default()),
+        Box::new(dctcp::Params::default()),
+    ]
+}
+
+/// The scheme of that name.
+pub fn named(name: &str) -> Option<Box<dyn Choice>> {
+    all().into_iter().find(|c| c.name() == name)
+}
+
+/// The states of active flows, by slot.
+#[derive(Debug)]
+pub(crate) struct Slots<S>(Vec<S>);
+
+impl<S> Default for Slots<S> {
+    fn default() -> Self {
+        Slots(Vec::new())
+    }
+}
+
+impl<S: Clone> Slots<S> {
+    pub(crate) fn put(&mut self, slot: u32, state: S) {
+        if slot as usize >= self.0.len() {
+            self.0.resize(slot as usize + 1, state.clone());
+        }
+        self.0[slot as usize] = state;
+    }
+    #[inline]
+    pub(crate) fn get(&mut self, slot: u32) -> &mut S {
+        &mut self.0[slot as usize]
+    }
+}
+
+/// No congestion control.
+pub struct None;
+
+impl Parameters for None {
+    fn list(&self) -> Vec<engine::Parameter> {
+        Vec::new()
+    }
+    fn set(&mut self, _: &str, _: &engine::Raw) -> Option<Result<(), String>> {
+        Option::None
+    }
+}
+
+impl Choice for None {
+    fn name(&self) -> &'static str {
+        "none"
+    }
+    fn about(&self) -> &'static str {
+        "Senders go at line rate; a window, if there is one, is all that holds them back."
+    }
+    fn build(&self) -> Box<dyn CongestionControl> {
+        Box::new(Unlimited)
+    }
+}

@@ -1,0 +1,72 @@
+//! Flow control between neighbours, by name.
+
+use engine::{Parameters, Time};
+use fabric::scheme::{CongestionControl, FlowControl, NoFlowControl};
+use fabric::{Network, Outcome, Setup};
+
+pub mod pfc;
+
+/// A flow-control scheme with its parameters, ready to run a fabric.
+pub trait Choice: Parameters + Send + Sync {
+    /// Its name in scenario files.
+    fn name(&self) -> &'static str;
+    /// What it does, in a sentence or two.
+    fn about(&self) -> &'static str;
+    /// Whether switches must set headroom aside for it.
+    fn needs_headroom(&self) -> bool {
+        false
+    }
+    /// Bytes of its longest frame.
+    fn frame_size(&self) -> u64 {
+        0
+    }
+    /// Runs a fabric under it. `promised` says whether the setup gives it the room to lose nothing.
+    fn run(&self, setup: Setup, promised: bool, control: Box<dyn CongestionControl>, report: &mut Report<'_>) -> Outcome;
+}
+
+/// Called now and then with the simulated time and the packet-hops so far; false ends the run.
+pub type Report<'a> = dyn FnMut(Time, u64) -> bool + 'a;
+
+/// Every scheme with its default parameters.
+pub fn all() -> Vec<Box<dyn Choice>> {
+    vec![Box::new(None), Box::new(pfc::Params::default())]
+}
+
+/// The scheme of that name.
+pub fn named(name: &str) -> Option<Box<dyn Choice>> {
+    all().into_iter().find(|c| c.name() == name)
+}
+
+/// Builds the network with a scheme's own type, so that its hooks are compiled into the event loop.
+fn run_with<F: FlowControl>(
+    scheme: F,
+    setup: Setup,
+    control: Box<dyn CongestionControl>,
+    report: &mut Report<'_>,
+) -> Outcome {
+    Network::new(setup, scheme, control).run(report)
+}
+
+/// No flow control.
+pub struct None;
+
+impl Parameters for None {
+    fn list(&self) -> Vec<engine::Parameter> {
+        Vec::new()
+    }
+    fn set(&mut self, _: &str, _: &engine::Raw) -> Option<Result<(), String>> {
+        Option::None
+    }
+}
+
+impl Choice for None {
+    fn name(&self) -> &'static str {
+        "none"
+    }
+    fn about(&self) -> &'static str {
+        "Nothing stops a neighbour; what does not fit in a buffer is dropped."
+    }
+    fn run(&self, setup: Setup, _: bool, control: Box<dyn CongestionControl>, report: &mut Report<'_>) -> Outcome {
+        run_with(NoFlowControl, setup, control, report)
+    }
+}
