@@ -87,6 +87,9 @@ pub struct PauseEvent {
     pub pause: bool,
 }
 
+/// The queue monitor's histograms at an instant: by port, how many samples had so many whole kilobytes.
+pub type Histograms = (Time, Vec<Vec<u32>>);
+
 /// The hardware: links, switches, NICs, and the events under way.
 pub struct Core {
     pub(crate) now: Time,
@@ -123,6 +126,7 @@ pub struct Core {
     pub(crate) samples: Vec<Vec<u32>>,
     /// Queue-length histograms of the monitor: by port, samples with that many whole kilobytes.
     pub(crate) monitor: Vec<Vec<u32>>,
+    pub(crate) kept: Vec<Histograms>,
     progress: (u64, Time),
     classes: u32,
     per_port: u32,
@@ -227,6 +231,7 @@ impl Core {
             pause_log: Vec::new(),
             samples: vec![Vec::new(); nodes],
             monitor: vec![Vec::new(); if setup.measure.queue_monitor.is_some() { map.count() } else { 0 }],
+            kept: Vec::new(),
             progress: (0, Time::ZERO),
             classes,
             per_port,
@@ -362,8 +367,8 @@ impl<F: FlowControl> Network<F> {
                 core.events.push(Event::new(start, start, class::SAMPLE, 0));
             }
         }
-        if let Some((from, _, _)) = core.setup.measure.queue_monitor {
-            core.events.push(Event::new(from, Time::ZERO, class::MONITOR, 0));
+        if let Some(monitor) = core.setup.measure.queue_monitor {
+            core.events.push(Event::new(monitor.from, Time::ZERO, class::MONITOR, 0));
         }
         for (index, (time, _)) in core.changes.iter().enumerate() {
             let reroute = time.saturating_add(core.setup.reroute);

@@ -168,8 +168,21 @@ pub struct MeasureSetup {
     pub sample: Option<Time>,
     /// Keep the instant of every pause and resume.
     pub pause_log: bool,
-    /// Sample every egress port's queue length in this window, this often: (from, to, every).
-    pub queue_monitor: Option<(Time, Time, Time)>,
+    /// Histograms of every egress port's queue length.
+    pub queue_monitor: Option<QueueMonitor>,
+}
+
+/// When queue lengths are sampled, and when the histograms so far are kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueueMonitor {
+    /// First sample.
+    pub from: Time,
+    /// No sample is planned from here on.
+    pub to: Time,
+    /// Time between samples.
+    pub every: Time,
+    /// The histograms are kept at samples whose instant is a multiple of this.
+    pub keep: Time,
 }
 
 /// A whole run.

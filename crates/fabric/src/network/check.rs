@@ -1,6 +1,6 @@
 //! The end of a run: what came out, and whether it can be believed.
 
-use super::{Core, Counts, Network, PauseEvent};
+use super::{Core, Counts, Histograms, Network, PauseEvent};
 use crate::packet::Fifo;
 use crate::scheme::{Counter, FlowControl};
 use crate::setup::FlowSpec;
@@ -59,8 +59,8 @@ pub struct Outcome {
     pub peak: Vec<u64>,
     /// Occupancy of each switch at the sampling instants.
     pub samples: Vec<Vec<u32>>,
-    /// The queue monitor's histograms by port.
-    pub monitor: Vec<Vec<u32>>,
+    /// The queue monitor's histograms at the instants they were to be kept.
+    pub monitor: Vec<Histograms>,
     /// Why flows are unfinished although the network had come to rest.
     pub stall: Option<Stall>,
     /// Stopped from outside before its time.
@@ -249,7 +249,7 @@ impl<F: FlowControl> Network<F> {
             pause_log: std::mem::take(&mut core.pause_log),
             peak: core.buffers.iter().map(|b| b.peak).collect(),
             samples: std::mem::take(&mut core.samples),
-            monitor: std::mem::take(&mut core.monitor),
+            monitor: std::mem::take(&mut core.kept),
             counts: core.counts.clone(),
             stall,
             interrupted,

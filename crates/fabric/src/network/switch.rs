@@ -303,7 +303,7 @@ impl Core {
 
     /// Adds the present queue lengths to the monitor's histograms.
     pub(super) fn monitor(&mut self) {
-        let Some((_, to, every)) = self.setup.measure.queue_monitor else { return };
+        let Some(m) = self.setup.measure.queue_monitor else { return };
         for (port, counts) in self.monitor.iter_mut().enumerate() {
             let p = &self.ports[port];
             if p.host {
@@ -317,8 +317,11 @@ impl Core {
             }
             counts[kilobytes] += 1;
         }
-        if self.now < to {
-            self.events.push(engine::Event::new(self.now + every, self.now, super::class::MONITOR, 0));
+        if self.now.0.is_multiple_of(m.keep.0) {
+            self.kept.push((self.now, self.monitor.clone()));
+        }
+        if self.now < m.to {
+            self.events.push(engine::Event::new(self.now + m.every, self.now, super::class::MONITOR, 0));
         }
     }
 }

@@ -1,0 +1,54 @@
+//! The front end for the HPCC authors' ns-3 simulator: its files in, its files out.
+//!
+//! Nothing in the fabric knows of it: [`translate`] turns the files into a [`fabric::Setup`] like any other, with that
+//! simulator's header sizes, grain of time, acknowledgements and window, and [`output`] writes what it would.
+
+pub mod config;
+pub mod flows;
+pub mod output;
+pub mod tokens;
+pub mod topology;
+pub mod trace;
+pub mod translate;
+
+use crate::problem::{Problem, read_text};
+use fabric::Outcome;
+use schemes::flow_control::Report;
+use std::path::Path;
+
+/// The inputs of a run, read and found sound.
+pub struct Inputs {
+    /// The configuration.
+    pub config: config::Config,
+    /// The wiring.
+    pub topology: topology::Topology,
+    /// The flows.
+    pub flows: Vec<flows::FlowLine>,
+    /// The topology file's name, for messages.
+    pub topology_file: String,
+}
+
+/// Reads a configuration and the files it names, which are relative to the working directory.
+pub fn read(path: &Path) -> Result<Inputs, Problem> {
+    let config = config::parse(&path.display().to_string(), &read_text(path)?)?;
+    let topology_file = config.topology_file.display().to_string();
+    let topology = topology::parse(&topology_file, &read_text(&config.topology_file)?)?;
+    let flow_file = config.flow_file.display().to_string();
+    let flows = flows::parse(&flow_file, &read_text(&config.flow_file)?, &topology)?;
+    if let Some(file) = &config.trace_file {
+        let traced = trace::parse(&file.display().to_string(), &read_text(file)?, &topology)?;
+        if config.enable_trace && !traced.is_empty() {
+            let message = format!("a packet trace of {} nodes is asked for, and none is written", traced.len());
+            return Err(config
+                .problem("ENABLE_TRACE", message)
+                .help("set ENABLE_TRACE 0, or list no nodes in the trace file; the binary trace format is not supported"));
+        }
+    }
+    Ok(Inputs { config, topology, flows, topology_file })
+}
+
+/// Runs what was read.
+pub fn run(inputs: &Inputs, report: &mut Report<'_>) -> Result<Outcome, Problem> {
+    let translated = translate::translate(inputs)?;
+    Ok(translated.run(report))
+}

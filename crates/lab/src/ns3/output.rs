@@ -1,0 +1,79 @@
+//! The reference's output files, in its formats.
+
+use engine::Time;
+use fabric::Outcome;
+use fabric::routing::PortMap;
+use fabric::topology::{Graph, Kind};
+use std::fmt::Write;
+
+/// `fct.txt`: a line per finished flow, in the order they finished.
+pub fn fct(outcome: &Outcome) -> String {
+    let mut out = String::new();
+    for &flow in &outcome.finished {
+        let record = &outcome.flows[flow as usize];
+        let (spec, fct) = (&record.spec, record.acknowledged - record.spec.start);
+        let _ = writeln!(
+            out,
+            "{:08x} {:08x} {} {} {} {} {} {}",
+            spec.tuple.source,
+            spec.tuple.destination,
+            spec.tuple.source_port,
+            spec.tuple.destination_port,
+            spec.size,
+            spec.start.ns(),
+            fct.ns(),
+            spec.ideal.ns(),
+        );
+    }
+    out
+}
+
+/// `pfc.txt`: a line per pause (1) or resume (0), at the port that obeys it.
+pub fn pfc(outcome: &Outcome, graph: &Graph, map: &PortMap) -> String {
+    let mut out = String::new();
+    for event in &outcome.pause_log {
+        let node = map.node[event.port as usize];
+        let kind = (graph.nodes[node as usize].kind == Kind::Switch) as u8;
+        let index = event.port - map.base[node as usize] + 1;
+        let _ = writeln!(out, "{} {node} {kind} {index} {}", event.time.ns(), event.pause as u8);
+    }
+    out
+}
+
+/// The queue-length monitor's file: at every hundredth of a second, the histogram so far of each switch port.
+pub fn queue_lengths(outcome: &Outcome, graph: &Graph, map: &PortMap) -> String {
+    let mut out = String::new();
+    for (time, histograms) in &outcome.monitor {
+        let _ = writeln!(out, "time: {}", time.ns());
+        for (port, counts) in histograms.iter().enumerate() {
+            let node = map.node[port];
+            if graph.nodes[node as usize].kind == Kind::Host {
+                continue;
+            }
+            let _ = write!(out, "{node} {}", port as u32 - map.base[node as usize] + 1);
+            counts.iter().for_each(|count| _ = write!(out, " {count}"));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// A line for people: how a run went.
+pub fn summary(outcome: &Outcome, wall: std::time::Duration) -> String {
+    let c = &outcome.counts;
+    let secs = wall.as_secs_f64();
+    let last = outcome.flows.iter().map(|f| f.acknowledged).filter(|&t| t != Time::MAX).max().unwrap_or_default();
+    format!(
+        "{} of {} flows finished, the last at {:.6} s; {} packet-hops in {secs:.2} s ({:.2} M/s, {:.2} events each); {} pauses, \
+         {} packets dropped",
+        outcome.finished.len(),
+        outcome.flows.len(),
+        last.secs_f64(),
+        c.hops,
+        c.hops as f64 / secs.max(1e-9) / 1e6,
+        c.events as f64 / c.hops.max(1) as f64,
+        c.pauses,
+        c.dropped_full + c.dropped_fault + c.dropped_down,
+    )
+}
+
