@@ -1,9 +1,9 @@
 //! The event queue: a timing wheel with a total, insertion-independent order.
 //!
-//! Events are ordered by time; among events of one instant, by **rank**: what was set in motion earlier comes
-//! first (a packet that left its sender a microsecond ago before a transmitter that became busy 80 ns ago), then by
-//! class, then by source. Everything in that order is a property of the event itself, so the order in which
-//! events are pushed, and the thread that pushes them, cannot show in a result.
+//! Events are ordered by time; among events of one instant, by **rank**, then by class, then by source. The rank says
+//! which was set in motion earlier (a packet that left its sender a microsecond ago comes before a transmitter that
+//! became busy 80 ns ago; see [`Event::rank_of`]). Everything in that order is a property of the event itself, so the order
+//! in which events are pushed, and the thread that pushes them, cannot show in a result.
 //!
 //! The wheel holds the near future in buckets that are sorted only when they come up; a bitmap skips empty
 //! stretches, and a heap holds what lies beyond the wheel.
@@ -25,20 +25,33 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event of `class` (below 16) from `source` at `time`, set in motion at `cause`.
-    ///
-    /// Causes more than 268 µs before their event rank alike (ahead of all younger ones).
+    /// The highest rank: last among the events of its instant.
+    pub const LAST: u32 = RANK_MAX as u32;
+
+    /// The rank of an event at `time` that was set in motion at `cause`: the older, the earlier. Causes more than
+    /// 268 µs before their event rank alike.
     #[inline]
-    pub fn new(time: Time, cause: Time, class: u8, source: u32) -> Event {
-        debug_assert!(cause <= time && class < 1 << CLASS_BITS);
-        let age = (time.0 - cause.0).min(RANK_MAX);
-        let key = (RANK_MAX - age) << (CLASS_BITS + SOURCE_BITS) | (class as u64) << SOURCE_BITS | source as u64;
+    pub fn rank_of(time: Time, cause: Time) -> u32 {
+        debug_assert!(cause <= time);
+        (RANK_MAX - (time.0 - cause.0).min(RANK_MAX)) as u32
+    }
+
+    /// An event of `class` (below 16) from `source` at `time`.
+    #[inline]
+    pub fn new(time: Time, rank: u32, class: u8, source: u32) -> Event {
+        debug_assert!(rank as u64 <= RANK_MAX && class < 1 << CLASS_BITS);
+        let key = (rank as u64) << (CLASS_BITS + SOURCE_BITS) | (class as u64) << SOURCE_BITS | source as u64;
         Event { time, key }
     }
     /// When it happens.
     #[inline]
     pub fn time(self) -> Time {
         self.time
+    }
+    /// Its place among the events of its instant.
+    #[inline]
+    pub fn rank(self) -> u32 {
+        (self.key >> (CLASS_BITS + SOURCE_BITS)) as u32
     }
     /// What kind of thing happens.
     #[inline]
@@ -237,10 +250,10 @@ mod tests {
     #[test]
     fn the_earlier_cause_then_class_then_source_breaks_a_tie() {
         let at = Time::from_us(5);
-        let old = Event::new(at, Time::from_us(3), 9, 9);
-        let young = Event::new(at, Time::from_us(4), 0, 0);
-        let classes = (Event::new(at, at, 1, 9), Event::new(at, at, 2, 0));
-        let sources = (Event::new(at, at, 1, 1), Event::new(at, at, 1, 2));
+        let old = Event::new(at, Event::rank_of(at, Time::from_us(3)), 9, 9);
+        let young = Event::new(at, Event::rank_of(at, Time::from_us(4)), 0, 0);
+        let classes = (Event::new(at, 7, 1, 9), Event::new(at, 7, 2, 0));
+        let sources = (Event::new(at, 7, 1, 1), Event::new(at, 7, 1, 2));
         assert!(old < young && classes.0 < classes.1 && sources.0 < sources.1);
         assert_eq!((old.class(), old.source(), old.time()), (9, 9, at));
     }
@@ -256,7 +269,8 @@ mod tests {
             let mut model = std::collections::BTreeSet::new();
             let mut now = Time::ZERO;
             for (delay, class, source, pops) in script {
-                let event = Event::new(now + Time(delay), now, class, source);
+                let at = now + Time(delay);
+                let event = Event::new(at, Event::rank_of(at, now), class, source);
                 if model.insert(event) {
                     queue.push(event);
                 }

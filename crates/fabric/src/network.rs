@@ -18,7 +18,7 @@ use crate::packet::{Kind, NONE, Packet, PacketId, Pool};
 use crate::port::{Port, Queue, QueueMasks};
 use crate::routing::{PortMap, Routing};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
-use crate::setup::Setup;
+use crate::setup::{Setup, Ties};
 use crate::topology;
 use engine::{Event, EventQueue, Stream, Time};
 use nic::Nic;
@@ -93,6 +93,8 @@ pub type Histograms = (Time, Vec<Vec<u32>>);
 /// The hardware: links, switches, NICs, and the events under way.
 pub struct Core {
     pub(crate) now: Time,
+    /// The event being handled.
+    current: Event,
     pub(crate) events: EventQueue,
     pub(crate) setup: Arc<Setup>,
     pub(crate) map: Arc<PortMap>,
@@ -128,6 +130,7 @@ pub struct Core {
     pub(crate) monitor: Vec<Vec<u32>>,
     pub(crate) kept: Vec<Histograms>,
     progress: (u64, Time),
+    sequence: u32,
     classes: u32,
     per_port: u32,
     /// States of the links to come: when, and which are up then.
@@ -168,7 +171,7 @@ impl Core {
             let pipeline = if far == topology::Kind::Switch { setup.switch.pipeline } else { Time::ZERO };
             ports.push(Port {
                 free_at: Time::ZERO,
-                started: Time::ZERO,
+                end_rank: 0,
                 frames: Default::default(),
                 control: Default::default(),
                 queued: 0,
@@ -209,6 +212,7 @@ impl Core {
         let flows = setup.flows.len();
         Core {
             now: Time::ZERO,
+            current: Event::new(Time::ZERO, Event::LAST, 15, u32::MAX),
             events: EventQueue::new(density),
             pool: Pool::new(needs.telemetry),
             queues: vec![Queue::default(); first_queue as usize],
@@ -233,6 +237,7 @@ impl Core {
             monitor: vec![Vec::new(); if setup.measure.queue_monitor.is_some() { map.count() } else { 0 }],
             kept: Vec::new(),
             progress: (0, Time::ZERO),
+            sequence: 0,
             classes,
             per_port,
             changes,
@@ -280,6 +285,7 @@ impl Core {
             sent: self.now,
             arrival: self.now,
             dst: u32::MAX,
+            rank: 0,
             in_port: NONE,
             size,
             payload: 0,
@@ -319,24 +325,41 @@ impl Core {
 
     /// Calls the scheme's timer hook at `at` with a token of the scheme's own.
     pub fn set_timer(&mut self, at: Time, token: u32) {
-        self.events.push(Event::new(at, self.now, class::SCHEME_TIMER, token));
+        let rank = self.rank(at);
+        self.events.push(Event::new(at, rank, class::SCHEME_TIMER, token));
+    }
+
+    /// The rank of an event at `at` that is set in motion now.
+    #[inline]
+    fn rank(&mut self, at: Time) -> u32 {
+        match self.setup.ties {
+            Ties::Cause => Event::rank_of(at, self.now),
+            Ties::Sequence => {
+                // Only compared among events of one instant, so that starting over does no harm.
+                self.sequence = (self.sequence + 1) % Event::LAST;
+                self.sequence
+            }
+        }
     }
 
     /// Puts a packet on the wire.
     #[inline]
     fn start(&mut self, port: u32, id: PacketId) {
-        let p = &mut self.ports[port as usize];
+        let p = &self.ports[port as usize];
+        let end = self.now + Time(self.tables[p.table as usize][self.pool[id].size as usize]);
+        let (arrival, peer) = (end + p.latency, p.peer);
+        let (end_rank, rank) = (self.rank(end), self.rank(arrival));
         let packet = &mut self.pool[id];
-        let end = self.now + Time(self.tables[p.table as usize][packet.size as usize]);
-        p.started = self.now;
+        packet.sent = self.now;
+        packet.arrival = arrival;
+        packet.rank = rank;
+        let p = &mut self.ports[port as usize];
+        p.end_rank = end_rank;
         p.free_at = end;
         p.tx_bytes += packet.size as u64;
-        packet.sent = self.now;
-        packet.arrival = end + p.latency;
-        let (arrival, peer) = (packet.arrival, p.peer);
         let far = &mut self.ports[peer as usize];
         if far.flying.is_empty() {
-            self.events.push(Event::new(arrival, self.now, class::ARRIVAL, peer));
+            self.events.push(Event::new(arrival, rank, class::ARRIVAL, peer));
         }
         far.flying.push(&mut self.pool, id);
     }
@@ -346,7 +369,7 @@ impl Core {
     fn schedule_end(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
         p.wake = true;
-        self.events.push(Event::new(p.free_at, p.started, class::TX_END, port));
+        self.events.push(Event::new(p.free_at, p.end_rank, class::TX_END, port));
     }
 
     /// Forgets a packet that did not make it.
@@ -362,18 +385,18 @@ impl<F: FlowControl> Network<F> {
         let mut core = Core::new(Arc::new(setup), control);
         if let Some(flow) = core.setup.flows.first() {
             let start = flow.start;
-            core.events.push(Event::new(start, start, class::FLOW_START, 0));
+            core.events.push(Event::new(start, Event::LAST, class::FLOW_START, 0));
             if core.setup.measure.sample.is_some() {
-                core.events.push(Event::new(start, start, class::SAMPLE, 0));
+                core.events.push(Event::new(start, Event::LAST, class::SAMPLE, 0));
             }
         }
         if let Some(monitor) = core.setup.measure.queue_monitor {
-            core.events.push(Event::new(monitor.from, Time::ZERO, class::MONITOR, 0));
+            core.events.push(Event::new(monitor.from, 0, class::MONITOR, 0));
         }
         for (index, (time, _)) in core.changes.iter().enumerate() {
             let reroute = time.saturating_add(core.setup.reroute);
-            core.events.push(Event::new(*time, Time::ZERO, class::LINK_CHANGE, index as u32 * 2));
-            core.events.push(Event::new(reroute, Time::ZERO, class::LINK_CHANGE, index as u32 * 2 + 1));
+            core.events.push(Event::new(*time, 0, class::LINK_CHANGE, index as u32 * 2));
+            core.events.push(Event::new(reroute, 0, class::LINK_CHANGE, index as u32 * 2 + 1));
         }
         Network { core, scheme }
     }
@@ -390,11 +413,10 @@ impl<F: FlowControl> Network<F> {
                 break;
             }
             self.core.now = event.time();
+            self.core.current = event;
             self.core.counts.events += 1;
             self.handle(event);
-            while let Some(port) = self.core.kicks.pop() {
-                self.kick(port);
-            }
+            self.drain_kicks();
             countdown -= 1;
             if countdown == 0 {
                 countdown = REPORT_EVERY;
@@ -405,6 +427,14 @@ impl<F: FlowControl> Network<F> {
             }
         }
         self.outcome(interrupted)
+    }
+
+    /// Gives every port that a hook called upon its chance.
+    #[inline]
+    fn drain_kicks(&mut self) {
+        while let Some(port) = self.core.kicks.pop() {
+            self.kick(port);
+        }
     }
 
     #[inline]
@@ -436,7 +466,7 @@ impl<F: FlowControl> Network<F> {
         let next = p.flying.head();
         if next != NONE {
             let packet = &core.pool[next];
-            core.events.push(Event::new(packet.arrival, packet.sent, class::ARRIVAL, port));
+            core.events.push(Event::new(packet.arrival, packet.rank, class::ARRIVAL, port));
         }
         core.counts.hops += 1;
         let (host, faulty, up) = (p.host, p.faulty, p.up);
@@ -462,7 +492,9 @@ impl<F: FlowControl> Network<F> {
         if p.wake {
             return;
         }
-        if p.free_at > self.core.now {
+        // The transmission may end at this very instant, only later in it.
+        let end = Event::new(p.free_at, p.end_rank, class::TX_END, port);
+        if end > self.core.current {
             self.core.schedule_end(port);
         } else {
             self.transmit(port);

@@ -54,6 +54,8 @@ pub struct Packet {
     pub arrival: Time,
     /// The node it is addressed to.
     pub dst: u32,
+    /// The rank of its arrival among the events of that instant.
+    pub rank: u32,
     /// The port it came in by at the switch that holds it.
     pub in_port: u32,
     /// Bytes on the wire.
@@ -255,6 +257,7 @@ mod tests {
             sent: Time::ZERO,
             arrival: Time::ZERO,
             dst: 0,
+            rank: 0,
             in_port: 0,
             size: 100,
             payload: 52,

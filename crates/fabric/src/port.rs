@@ -8,8 +8,8 @@ use engine::Time;
 pub struct Port {
     /// When the transmission under way ends; in the past, the transmitter is idle.
     pub free_at: Time,
-    /// When the last transmission began.
-    pub started: Time,
+    /// The rank of the end of the transmission among the events of that instant.
+    pub end_rank: u32,
     /// Frames for the neighbour: ahead of everything, never paused.
     pub frames: Fifo,
     /// Control packets: ahead of all data, never paused.

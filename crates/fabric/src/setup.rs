@@ -185,6 +185,16 @@ pub struct QueueMonitor {
     pub keep: Time,
 }
 
+engine::choice! {
+    /// Which of two events at the same instant comes first.
+    pub enum Ties {
+        /// The one with the earlier cause, then by kind and place: a property of the events alone.
+        Cause = "cause",
+        /// The one that was planned first in the whole run, as ns-3 has it. Such a run needs a single thread.
+        Sequence = "sequence",
+    }
+}
+
 /// A whole run.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -192,6 +202,8 @@ pub struct Setup {
     pub graph: Graph,
     /// The grain of durations.
     pub clock: Clock,
+    /// The order of simultaneous events.
+    pub ties: Ties,
     /// Seed of all random streams.
     pub seed: u64,
     /// Priority classes of data.

@@ -1,1 +1,180 @@
-//! traffic
+//! Flows: what is to be sent, by whom, to whom and when.
+//!
+//! A [`FlowRequest`] is one message. Explicit lists write them down one by one; a trace file ([`trace`]) holds many in a
+//! table. All of them pass the same test, [`FlowRequest::check`].
+
+use engine::{Bytes, Time};
+use fabric::topology::{Graph, Kind};
+use std::collections::HashMap;
+
+pub mod trace;
+
+pub use trace::{TraceError, read_trace, write_trace};
+
+/// The most flows of one run.
+pub const MAX_FLOWS: u64 = 50_000_000;
+/// The largest message.
+pub const MAX_SIZE: Bytes = Bytes(1_000_000_000_000);
+/// The latest start of a flow. It leaves room below the end of [`Time`] for everything that happens after.
+pub const MAX_START: Time = Time::from_ms(1_000_000_000);
+
+/// A message that is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowRequest {
+    /// Sending host.
+    pub src: u32,
+    /// Receiving host.
+    pub dst: u32,
+    /// Bytes of message.
+    pub size: u64,
+    /// When it is handed to the NIC.
+    pub start: Time,
+    /// Priority class, 0-based.
+    pub class: u8,
+}
+
+/// What is wrong with one field of a [`FlowRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The field: `src`, `dst`, `size`, `start` or `class`.
+    pub field: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+impl FlowRequest {
+    /// Whether it can be sent in this fabric with that many classes.
+    pub fn check(&self, nodes: &Names<'_>, classes: u8) -> Result<(), Fault> {
+        let fault = |field, message, help| Err(Fault { field, message, help });
+        for (field, node) in [("src", self.src), ("dst", self.dst)] {
+            match nodes.graph.nodes.get(node as usize) {
+                None => return fault(field, format!("there is no node {node}"), nodes.hint()),
+                Some(node) if node.kind != Kind::Host => {
+                    return fault(field, format!("{} is a switch; messages go between hosts", node.name), nodes.hint());
+                }
+                Some(_) => {}
+            }
+        }
+        if self.src == self.dst {
+            let name = &nodes.graph.nodes[self.src as usize].name;
+            return fault("dst", format!("{name} sends to itself"), "name two different hosts".into());
+        }
+        if self.size == 0 {
+            return fault("size", "size is 0".into(), "write a size above zero, such as \"1MB\"".into());
+        }
+        if self.size > MAX_SIZE.0 {
+            let help = format!("write a size up to {MAX_SIZE}, or split the message");
+            return fault("size", format!("size is {}", Bytes(self.size)), help);
+        }
+        if self.start > MAX_START {
+            return fault("start", format!("start is {}", self.start), format!("start it at {MAX_START} or before"));
+        }
+        if self.class >= classes {
+            let help = match classes {
+                1 => "write 0, or give the scenario more classes with traffic.classes".into(),
+                _ => format!("write 0 to {}, or raise traffic.classes", classes - 1),
+            };
+            return fault("class", format!("class {} is not there: the scenario has {classes}", self.class), help);
+        }
+        Ok(())
+    }
+}
+
+/// The nodes of a graph by name.
+#[derive(Clone, Debug)]
+pub struct Names<'a> {
+    graph: &'a Graph,
+    by_name: HashMap<&'a str, u32>,
+}
+
+impl<'a> Names<'a> {
+    /// Looks at every node once.
+    pub fn new(graph: &'a Graph) -> Names<'a> {
+        let by_name = (0..).zip(&graph.nodes).map(|(number, node)| (node.name.as_str(), number)).collect();
+        Names { graph, by_name }
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &'a Graph {
+        self.graph
+    }
+
+    /// The node of that name.
+    pub fn named(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The node of that name, or else of that number.
+    pub fn find(&self, text: &str) -> Option<u32> {
+        self.named(text).or_else(|| text.parse().ok().filter(|&n: &u32| (n as usize) < self.graph.nodes.len()))
+    }
+
+    /// A sentence on what the nodes are called.
+    pub fn hint(&self) -> String {
+        let hosts: Vec<u32> = self.graph.hosts().take(2).collect();
+        let last = (0..self.graph.nodes.len() as u32).rev().find(|&n| self.graph.nodes[n as usize].kind == Kind::Host);
+        let name = |node: &u32| self.graph.nodes[*node as usize].name.as_str();
+        match (hosts.as_slice(), last.as_ref()) {
+            ([one], _) => format!("the only host is {}", name(one)),
+            ([one, two], Some(last)) if two == last => format!("the hosts are {} and {}", name(one), name(two)),
+            ([one, two], Some(last)) => format!("the hosts are {}, {} … {}", name(one), name(two), name(last)),
+            _ => "the fabric has no hosts".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use engine::Rate;
+
+    /// Three hosts and a switch.
+    pub(crate) fn star() -> Graph {
+        let mut graph = Graph::default();
+        let hosts: Vec<u32> = (0..3).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
+        let switch = graph.add(Kind::Switch, 1, "sw0");
+        hosts.into_iter().for_each(|host| graph.connect(host, switch, Rate::from_gbps(100), Time::from_us(1)));
+        graph
+    }
+
+    const GOOD: FlowRequest = FlowRequest { src: 0, dst: 1, size: 1000, start: Time::ZERO, class: 0 };
+
+    #[test]
+    fn a_flow_between_two_hosts_passes() {
+        let graph = star();
+        assert_eq!(GOOD.check(&Names::new(&graph), 1), Ok(()));
+    }
+
+    #[test]
+    fn every_fault_names_its_field_and_a_remedy() {
+        let graph = star();
+        let names = Names::new(&graph);
+        let fault = |flow: FlowRequest| flow.check(&names, 2).unwrap_err();
+        let cases = [
+            (FlowRequest { src: 9, ..GOOD }, "src", "no node 9"),
+            (FlowRequest { dst: 3, ..GOOD }, "dst", "sw0 is a switch"),
+            (FlowRequest { dst: 0, ..GOOD }, "dst", "h0 sends to itself"),
+            (FlowRequest { size: 0, ..GOOD }, "size", "size is 0"),
+            (FlowRequest { size: u64::MAX, ..GOOD }, "size", "size is"),
+            (FlowRequest { start: Time::MAX, ..GOOD }, "start", "start is"),
+            (FlowRequest { class: 2, ..GOOD }, "class", "class 2"),
+        ];
+        for (flow, field, message) in cases {
+            let fault = fault(flow);
+            assert_eq!(fault.field, field);
+            assert!(fault.message.contains(message), "{fault:?}");
+            assert!(!fault.help.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_node_is_found_by_name_and_by_number() {
+        let graph = star();
+        let names = Names::new(&graph);
+        assert_eq!((names.find("h2"), names.find("2"), names.find("sw0")), (Some(2), Some(2), Some(3)));
+        assert_eq!((names.find("4"), names.find("-1"), names.find("host"), names.named("2")), (None, None, None, None));
+        assert_eq!(names.hint(), "the hosts are h0, h1 … h2");
+    }
+}

@@ -171,6 +171,8 @@ pub(super) struct Nic {
     acks: Fifo,
     /// When the pending look comes; [`Time::MAX`] for none.
     wake: Time,
+    /// Its rank, to know it from one that was put off.
+    wake_rank: u32,
 }
 
 impl Nic {
@@ -185,6 +187,7 @@ impl Nic {
             last: 0,
             acks: Fifo::default(),
             wake: Time::MAX,
+            wake_rank: 0,
         }
     }
 
@@ -281,8 +284,7 @@ impl Core {
         let s = &mut self.senders[flow as usize];
         if permit.repace && s.due < self.nics[nic as usize].wake && self.nics[nic as usize].wake != Time::MAX {
             let at = s.due.max(self.now);
-            self.nics[nic as usize].wake = at;
-            self.events.push(Event::new(at, self.now, class::NIC_WAKE, nic));
+            self.set_wake(nic, at);
         }
         let s = &mut self.senders[flow as usize];
         s.permit = Permit { repace: false, ..permit };
@@ -310,9 +312,9 @@ impl Core {
     fn arm(&mut self, flow: u32) {
         let s = &mut self.senders[flow as usize];
         let next = s.permit.timer.min(s.expires);
-        if next < s.armed {
+        if next < s.armed && !s.done() {
             s.armed = next.max(self.now);
-            self.events.push(Event::new(s.armed, Time::ZERO, class::FLOW_TIMER, flow));
+            self.events.push(Event::new(s.armed, 0, class::FLOW_TIMER, flow));
         }
     }
 
@@ -457,9 +459,15 @@ impl Core {
             }
         }
         if earliest != Time::MAX {
-            self.nics[nic as usize].wake = earliest;
-            self.events.push(Event::new(earliest, self.now, class::NIC_WAKE, nic));
+            self.set_wake(nic, earliest);
         }
+    }
+
+    fn set_wake(&mut self, nic: u32, at: Time) {
+        let rank = self.rank(at);
+        let n = &mut self.nics[nic as usize];
+        (n.wake, n.wake_rank) = (at, rank);
+        self.events.push(Event::new(at, rank, class::NIC_WAKE, nic));
     }
 
     /// The next packet of a flow.
@@ -493,6 +501,7 @@ impl Core {
             sent: self.now,
             arrival: self.now,
             dst: spec.dst,
+            rank: 0,
             in_port: NONE,
             size,
             payload,
@@ -599,21 +608,24 @@ impl Core {
         if packet.kind == Kind::Nack {
             s.next = s.acked;
         }
-        if s.done() {
+        let done = s.done();
+        if done {
             s.finished = now;
             s.expires = Time::MAX;
             self.finished.push(flow);
             self.active -= 1;
-            self.slots.free.push(s.slot);
-        } else {
-            let marked = packet.flags & flag::MARKED != 0;
-            if marked || self.needs.every_ack {
-                let telemetry = self.pool.telemetry(id);
-                let ack = Ack { now, seq: packet.seq, next: s.next, marked, stamp: packet.stamp, telemetry };
-                let mut permit = s.permit;
-                self.control.ack(s.slot, &ack, &mut permit);
-                self.apply(flow, permit);
-            }
+        }
+        // Also the last ACK of a flow is shown: what it says may move the NIC's next look.
+        let marked = packet.flags & flag::MARKED != 0;
+        if marked || self.needs.every_ack {
+            let telemetry = self.pool.telemetry(id);
+            let ack = Ack { now, seq: packet.seq, next: s.next, marked, stamp: packet.stamp, telemetry };
+            let mut permit = s.permit;
+            self.control.ack(s.slot, &ack, &mut permit);
+            self.apply(flow, permit);
+        }
+        if done {
+            self.slots.free.push(self.senders[flow as usize].slot);
         }
         self.note(flow);
         self.pool.remove(id);
@@ -640,16 +652,14 @@ impl<F: FlowControl> Network<F> {
         while let Some(spec) = self.core.setup.flows.get(self.core.next_flow) {
             if spec.start > self.core.now {
                 let start = spec.start;
-                self.core.events.push(Event::new(start, start, class::FLOW_START, 0));
+                self.core.events.push(Event::new(start, Event::LAST, class::FLOW_START, 0));
                 break;
             }
             let flow = self.core.next_flow as u32;
             self.core.next_flow += 1;
             self.core.begin_flow(flow);
             // Each flow in turn, so that an idle NIC starts with the first of several.
-            while let Some(port) = self.core.kicks.pop() {
-                self.kick(port);
-            }
+            self.drain_kicks();
         }
     }
 
@@ -682,7 +692,7 @@ impl<F: FlowControl> Network<F> {
     /// A NIC looks again.
     pub(super) fn nic_wake(&mut self, nic: u32) {
         let n = &mut self.core.nics[nic as usize];
-        if n.wake == self.core.now {
+        if n.wake == self.core.now && n.wake_rank == self.core.current.rank() {
             n.wake = Time::MAX;
             let port = n.port;
             self.kick(port);

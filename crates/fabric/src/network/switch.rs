@@ -194,6 +194,7 @@ impl<F: FlowControl> Network<F> {
         core.ports[out as usize].queued += size;
         core.masks.set_filled(out, queue, true);
         self.scheme.enqueued(core, in_port, class);
+        self.drain_kicks();
         self.kick(out);
     }
 
@@ -229,8 +230,9 @@ impl<F: FlowControl> Network<F> {
             core.pool.push_hop(id, Hop { time: core.now, tx_bytes, queued, mbps: mbps as u32 });
         }
         core.pool[id].hops = core.pool[id].hops.saturating_add(1);
-        core.start(port, id);
         self.scheme.dequeued(core, in_port, class);
+        self.drain_kicks();
+        self.core.start(port, id);
         true
     }
 
@@ -285,14 +287,14 @@ impl Core {
             // With nothing else to happen the network is stuck, and a sample will not unstick it.
             let stuck = self.events.is_empty() || self.now - self.progress.1 > STALL;
             if !stuck {
-                self.events.push(engine::Event::new(self.now + every, self.now, super::class::SAMPLE, 0));
+                self.events.push(engine::Event::new(self.now + every, engine::Event::LAST, super::class::SAMPLE, 0));
             } else {
                 self.progress.1 = Time::MAX;
             }
         } else if let Some(flow) = self.setup.flows.get(self.next_flow) {
             let at = flow.start.max(self.now + every);
             self.progress.1 = at;
-            self.events.push(engine::Event::new(at, self.now, super::class::SAMPLE, 0));
+            self.events.push(engine::Event::new(at, engine::Event::LAST, super::class::SAMPLE, 0));
         }
     }
 
@@ -321,7 +323,7 @@ impl Core {
             self.kept.push((self.now, self.monitor.clone()));
         }
         if self.now < m.to {
-            self.events.push(engine::Event::new(self.now + m.every, self.now, super::class::MONITOR, 0));
+            self.events.push(engine::Event::new(self.now + m.every, 0, super::class::MONITOR, 0));
         }
     }
 }

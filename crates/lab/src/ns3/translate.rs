@@ -11,11 +11,11 @@ use fabric::clock::Clock;
 use fabric::routing::{PortMap, Tuple};
 use fabric::setup::{
     AckLane, AckPolicy, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, QueueMonitor, Scheduler,
-    Setup, SwitchSetup, WindowRule,
+    Setup, SwitchSetup, Ties, WindowRule,
 };
 use fabric::topology::{Graph, Kind, Link};
 use fabric::{Outcome, Setup as FabricSetup};
-use schemes::congestion_control::{self as cc, Choice as _};
+use schemes::congestion_control as cc;
 use schemes::flow_control::{Choice as _, Report, pfc};
 use std::collections::HashMap;
 
@@ -31,6 +31,8 @@ const RESERVE: u64 = 4 * 1024;
 const RESUME_GAP: u64 = 3 * 1024;
 /// The origin of LINK_DOWN's time.
 const FLOWS_BEGIN: Time = Time::from_ms(2_000);
+/// Later than any run ends, and still a time.
+const MAX_NS: u64 = u64::MAX / 2_000;
 const MONITOR_EVERY: Time = Time::from_ns(100);
 const MONITOR_KEEP: Time = Time::from_ms(100);
 
@@ -103,13 +105,14 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
     };
     let stop = Time::from_ns(fabric::clock::whole_ns(config.simulator_stop_time_s));
     let monitor = config.qlen_mon_file.as_ref().map(|_| QueueMonitor {
-        from: Time::from_ns(config.qlen_mon_start_ns),
-        to: Time::from_ns(config.qlen_mon_end_ns),
+        from: Time::from_ns(config.qlen_mon_start_ns.min(MAX_NS)),
+        to: Time::from_ns(config.qlen_mon_end_ns.min(MAX_NS)),
         every: MONITOR_EVERY,
         keep: MONITOR_KEEP,
     });
     let setup = Setup {
         clock: Clock::Nanoseconds,
+        ties: Ties::Sequence,
         seed: 1,
         classes: priorities.len().max(1) as u8,
         ports,
