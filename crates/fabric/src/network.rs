@@ -18,8 +18,9 @@ use crate::packet::{Kind, NONE, Packet, PacketId, Pool};
 use crate::port::{Port, Queue, QueueMasks};
 use crate::routing::{PortMap, Routing};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
-use crate::setup::{Setup, Ties};
+use crate::setup::{Dice, Setup, Ties};
 use crate::topology;
+use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Stream, Time};
 use nic::Nic;
 use std::sync::Arc;
@@ -109,7 +110,10 @@ pub struct Core {
     pub(crate) buffers: Vec<Buffer>,
     /// By port and class.
     pub(crate) accounts: Vec<Account>,
-    pub(crate) streams: Vec<Stream>,
+    streams: Vec<Stream>,
+    shared: Option<Consecutive>,
+    /// With shared dice: of links with a loss of their own by number, and in the end of all others.
+    faults: Vec<Fixed>,
     /// Ports that a hook gave something to do.
     kicks: Vec<u32>,
     nics: Vec<Nic>,
@@ -221,6 +225,11 @@ impl Core {
             buffers: (0..nodes).map(buffer).collect(),
             accounts: vec![Account::default(); map.count() * classes as usize],
             streams: (0..nodes as u64).map(|n| Stream::new(setup.seed, n)).collect(),
+            shared: match setup.dice {
+                Dice::PerNode => None,
+                Dice::Shared { first, .. } => Some(Consecutive::new(first)),
+            },
+            faults: if setup.dice == Dice::PerNode { vec![] } else { vec![Fixed::new(FAULTS); graph.links.len() + 1] },
             kicks: Vec::new(),
             nics,
             senders: vec![Sender::default(); flows],
@@ -277,6 +286,9 @@ impl Core {
             return;
         }
         self.counts.created += 1;
+        if let Some(dice) = &mut self.shared {
+            dice.pass(); // its identification
+        }
         let id = self.pool.insert(Packet {
             next: NONE,
             flow: word,
@@ -327,6 +339,14 @@ impl Core {
     pub fn set_timer(&mut self, at: Time, token: u32) {
         let rank = self.rank(at);
         self.events.push(Event::new(at, rank, class::SCHEME_TIMER, token));
+    }
+
+    /// Whether something of probability `p` happens at `node`.
+    fn chance(&mut self, node: u32, p: f64) -> bool {
+        match &mut self.shared {
+            None => self.streams[node as usize].chance(p),
+            Some(dice) => dice.uniform() < p,
+        }
     }
 
     /// The rank of an event at `at` that is set in motion now.
@@ -534,6 +554,9 @@ impl<F: FlowControl> Network<F> {
         }
     }
 }
+
+/// The stream from which shared dice draw losses.
+const FAULTS: u64 = 50;
 
 /// Events between two progress reports.
 const REPORT_EVERY: u32 = 1 << 18;

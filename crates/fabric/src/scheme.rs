@@ -68,6 +68,8 @@ pub struct FlowStart {
 pub struct Ack<'a> {
     /// Now.
     pub now: Time,
+    /// When the ACK was put on the last link before the sender: what was planned for now after that comes later.
+    pub cause: Time,
     /// Everything before this byte has arrived.
     pub seq: u64,
     /// The next byte the sender will send.

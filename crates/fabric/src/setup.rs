@@ -195,6 +195,20 @@ engine::choice! {
     }
 }
 
+/// Where switches and links get their random numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Dice {
+    /// Each node from its own stream, seeded with the run's seed.
+    PerNode,
+    /// All from one sequence, in the order of events, as an ns-3 program draws them. Such a run needs a single thread.
+    Shared {
+        /// A new stream for every mark and every frame, from this number on.
+        first: u64,
+        /// Links that lose packets with this probability share a stream; each other has its own.
+        common_loss: f64,
+    },
+}
+
 /// A whole run.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -204,6 +218,8 @@ pub struct Setup {
     pub clock: Clock,
     /// The order of simultaneous events.
     pub ties: Ties,
+    /// Where random numbers come from.
+    pub dice: Dice,
     /// Seed of all random streams.
     pub seed: u64,
     /// Priority classes of data.

@@ -619,7 +619,8 @@ impl Core {
         let marked = packet.flags & flag::MARKED != 0;
         if marked || self.needs.every_ack {
             let telemetry = self.pool.telemetry(id);
-            let ack = Ack { now, seq: packet.seq, next: s.next, marked, stamp: packet.stamp, telemetry };
+            let (cause, seq, next, stamp) = (packet.sent, packet.seq, s.next, packet.stamp);
+            let ack = Ack { now, cause, seq, next, marked, stamp, telemetry };
             let mut permit = s.permit;
             self.control.ack(s.slot, &ack, &mut permit);
             self.apply(flow, permit);

@@ -4,7 +4,7 @@ use super::{Core, Network};
 use crate::packet::{Hop, Kind, PacketId, flag};
 use crate::routing::Tuple;
 use crate::scheme::FlowControl;
-use crate::setup::{AckLane, Scheduler};
+use crate::setup::{AckLane, Dice, Scheduler};
 use engine::Time;
 use std::sync::Arc;
 
@@ -63,10 +63,11 @@ impl Core {
         }
         let Some(ecn) = self.setup.ports[port as usize].ecn else { return };
         let marked = left > ecn.max || {
-            let p = ecn.probability * (left - ecn.min) as f64 / (ecn.max - ecn.min) as f64;
-            self.streams[self.ports[port as usize].node as usize].chance(p)
+            let node = self.ports[port as usize].node;
+            self.chance(node, ecn.probability * (left - ecn.min) as f64 / (ecn.max - ecn.min) as f64)
         };
-        if marked {
+        // An ACK that shares the data's queue is marked too, but nobody reads that: its flag echoes the data's mark.
+        if marked && self.pool[id].kind == Kind::Data {
             self.pool[id].flags |= flag::MARKED;
             self.counts.marked += 1;
         }
@@ -129,18 +130,27 @@ impl Core {
 
     /// Whether a packet is lost on a link with faults, or with a link that went down.
     pub(super) fn lost_on_the_way(&mut self, port: u32, id: PacketId) -> bool {
-        let link = &self.setup.graph.links[self.map.link[port as usize] as usize];
+        let number = self.map.link[port as usize] as usize;
+        let link = &self.setup.graph.links[number];
         // A packet that left before its link failed and came back in time for the next repair is lost too.
         let sent = self.pool[id].sent;
         let cut = link.outages.iter().any(|&(from, to)| from <= self.now && to.is_none_or(|to| sent < to));
         if cut {
             self.counts.dropped_down += 1;
         } else {
-            let (loss, corruption) = (link.loss, link.corruption);
-            let stream = &mut self.streams[self.ports[port as usize].node as usize];
-            // Two draws, so that the same seed loses the same packets whatever the other probability.
-            let (lost, damaged) = (stream.chance(loss), stream.chance(corruption));
-            if !lost && !damaged {
+            let lost = match self.setup.dice {
+                Dice::PerNode => {
+                    let stream = &mut self.streams[self.ports[port as usize].node as usize];
+                    // Two draws, so that the same seed loses the same packets whatever the other probability.
+                    let (lost, damaged) = (stream.chance(link.loss), stream.chance(link.corruption));
+                    lost || damaged
+                }
+                Dice::Shared { common_loss, .. } => {
+                    let own = if link.loss == common_loss { self.faults.len() - 1 } else { number };
+                    self.faults[own].uniform() < link.loss
+                }
+            };
+            if !lost {
                 return false;
             }
             self.counts.dropped_fault += 1;
@@ -221,9 +231,7 @@ impl<F: FlowControl> Network<F> {
         p.queued -= size;
         let (node, queued, tx_bytes) = (p.node, p.queued, p.tx_bytes);
         core.release(node, in_port, class, size);
-        if kind == Kind::Data {
-            core.mark(port, left, id);
-        }
+        core.mark(port, left, id);
         if core.needs.telemetry && kind == Kind::Data {
             let mbps = core.setup.graph.links[core.map.link[port as usize] as usize].rate.0 / 1_000_000;
             let queued = queued.min(u32::MAX as u64) as u32;

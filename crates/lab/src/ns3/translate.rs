@@ -10,7 +10,7 @@ use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
 use fabric::routing::{PortMap, Tuple};
 use fabric::setup::{
-    AckLane, AckPolicy, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, QueueMonitor, Scheduler,
+    AckLane, AckPolicy, Dice, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, QueueMonitor, Scheduler,
     Setup, SwitchSetup, Ties, WindowRule,
 };
 use fabric::topology::{Graph, Kind, Link};
@@ -60,6 +60,12 @@ pub fn address(node: u32) -> u32 {
 /// Turns the reference's inputs into a setup.
 pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
     let Inputs { config, topology, flows, .. } = inputs;
+    if let Some(down) = config.link_down
+        && topology.link(down.a, down.b).is_none()
+    {
+        let problem = config.problem("LINK_DOWN", format!("there is no link between {} and {}", down.a, down.b));
+        return Err(problem.help("name the two ends of a link of the topology file, or write LINK_DOWN 0 0 0"));
+    }
     let graph = graph(config, topology);
     let map = PortMap::new(&graph);
     let (ports, pool) = memory(inputs, &graph, &map)?;
@@ -113,6 +119,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
     let setup = Setup {
         clock: Clock::Nanoseconds,
         ties: Ties::Sequence,
+        dice: Dice::Shared { first: first_stream(topology), common_loss: config.error_rate_per_link },
         seed: 1,
         classes: priorities.len().max(1) as u8,
         ports,
@@ -149,6 +156,13 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         graph,
     };
     Ok(Translated { setup, congestion_control: congestion_control(config)? })
+}
+
+/// How many random variables the reference has made before its first packet: six in the protocol stack of every node,
+/// two for the common error model and two for each link with its own.
+fn first_stream(topology: &Topology) -> u64 {
+    let own = topology.links.iter().filter(|l| l.error_rate > 0.0).count() as u64;
+    topology.nodes() as u64 * 6 + 2 + own * 2
 }
 
 fn graph(config: &Config, topology: &Topology) -> Graph {

@@ -77,8 +77,9 @@ struct Dcqcn {
 
 impl Flow {
     /// Brings α up to date: the first missed tick knows whether a notification came, later ones saw none.
-    fn update_alpha(&mut self, now: Time, p: &Params) {
-        while self.next_alpha <= now {
+    fn update_alpha(&mut self, now: Time, cause: Time, p: &Params) {
+        // A tick at this very instant was set off one interval ago, and comes first only if that was before `cause`.
+        while self.next_alpha < now || (self.next_alpha == now && self.next_alpha - p.alpha_interval < cause) {
             self.alpha *= 1.0 - p.gain;
             if self.seen_by_alpha {
                 self.alpha += p.gain;
@@ -93,7 +94,7 @@ impl Flow {
     }
 
     fn decrease(&mut self, now: Time, p: &Params, rate: &mut Rate) {
-        self.update_alpha(now, p);
+        self.update_alpha(now, now, p);
         self.next_decrease += p.decrease_interval;
         self.seen_by_decrease = false;
         if p.clamp_target || self.stage != 0 {
@@ -151,7 +152,7 @@ impl CongestionControl for Dcqcn {
             // A nanosecond later than α's tick, so that a decrease sees it.
             flow.next_decrease = now + p.decrease_interval + Time::from_ns(1);
         } else {
-            flow.update_alpha(now, p);
+            flow.update_alpha(now, ack.cause, p);
             flow.seen_by_alpha = true;
             if flow.next_decrease <= now {
                 let behind = (now - flow.next_decrease).0 / p.decrease_interval.0 + 1;
@@ -187,7 +188,7 @@ mod tests {
     const LINE: Rate = Rate::from_gbps(100);
 
     fn marked(now: Time) -> Ack<'static> {
-        Ack { now, seq: 1000, next: 2000, marked: true, stamp: Time::ZERO, telemetry: &[] }
+        Ack { now, cause: now, seq: 1000, next: 2000, marked: true, stamp: Time::ZERO, telemetry: &[] }
     }
 
     fn fresh() -> (Box<dyn CongestionControl>, Permit) {

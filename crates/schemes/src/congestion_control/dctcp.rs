@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn ack(seq: u64, next: u64, marked: bool) -> Ack<'static> {
-        Ack { now: Time::from_us(1), seq, next, marked, stamp: Time::ZERO, telemetry: &[] }
+        Ack { now: Time::from_us(1), cause: Time::ZERO, seq, next, marked, stamp: Time::ZERO, telemetry: &[] }
     }
 
     #[test]

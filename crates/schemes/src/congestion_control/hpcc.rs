@@ -250,7 +250,7 @@ mod tests {
         (cc, permit)
     }
     fn ack<'a>(seq: u64, next: u64, telemetry: &'a [Hop]) -> Ack<'a> {
-        Ack { now: Time::from_us(20), seq, next, marked: false, stamp: Time::ZERO, telemetry }
+        Ack { now: Time::from_us(20), cause: Time::from_us(19), seq, next, marked: false, stamp: Time::ZERO, telemetry }
     }
 
     #[test]

@@ -129,7 +129,7 @@ mod tests {
         for (i, &us) in rtts.iter().enumerate() {
             let (now, seq) = (Time::from_ms(1 + i as u64), i as u64 * 100 + 1);
             let stamp = now - Time::from_us(us);
-            cc.ack(0, &Ack { now, seq, next: seq + 99, marked: false, stamp, telemetry: &[] }, &mut permit);
+            cc.ack(0, &Ack { now, cause: now, seq, next: seq + 99, marked: false, stamp, telemetry: &[] }, &mut permit);
             out.push(permit.rate.0 / 1_000_000);
         }
         out

@@ -1,0 +1,161 @@
+//! Schemes by name: well-known choices of flow control, congestion control and window.
+//!
+//! A preset is a list of keys and values that a scenario has unless it says otherwise. Adding one is one more entry in
+//! [`PRESETS`].
+
+use crate::document::Document;
+
+/// A named set of defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// Its name, the value of `scheme.preset`.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    /// Keys from the root of a scenario and their values, written as for `--set`. The choice of mechanisms
+    /// comes first; a key of a mechanism's own table counts only while that mechanism is chosen.
+    pub settings: &'static [(&'static str, &'static str)],
+}
+
+/// Every preset.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "pfc",
+        about: "PFC alone: senders go at line rate until they are paused.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+        ],
+    },
+    Preset {
+        name: "lossy",
+        about: "No control at all: senders go at line rate, and what does not fit is dropped and sent again.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+        ],
+    },
+    Preset {
+        name: "window",
+        about: "PFC, and a fixed window of one bandwidth-delay product.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "fixed"),
+        ],
+    },
+    Preset {
+        name: "dcqcn",
+        about: "DCQCN over PFC.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.window", "none"),
+        ],
+    },
+    Preset {
+        name: "dcqcn+win",
+        about: "DCQCN over PFC, with a window of one bandwidth-delay product that shrinks with the rate.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
+        name: "hpcc",
+        about: "HPCC over PFC.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "hpcc"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
+        name: "timely",
+        about: "TIMELY over PFC.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "timely"),
+            ("scheme.window", "none"),
+        ],
+    },
+    Preset {
+        name: "dctcp",
+        about: "DCTCP over PFC: every packet is marked above one queue length.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "dctcp"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+            ("switch.ecn_min", "300KB"),
+            ("switch.ecn_max", "300KB"),
+            ("switch.ecn_probability", "1.0"),
+        ],
+    },
+];
+
+/// The preset of that name.
+pub fn named(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+impl Preset {
+    /// Gives the document every setting that it does not have itself.
+    pub fn apply(&self, document: &mut Document) {
+        for (path, value) in self.settings {
+            if let Some((mechanism, _)) = path.strip_prefix("scheme.").and_then(|path| path.split_once('.')) {
+                let chosen = ["flow_control", "congestion_control"].iter().any(|axis| {
+                    let scheme = document.root().table("scheme").ok().flatten();
+                    let choice = scheme.and_then(|mut scheme| scheme.optional::<String>(axis).ok().flatten());
+                    choice.as_deref() == Some(mechanism)
+                });
+                if !chosen {
+                    continue;
+                }
+            }
+            document.set_default(format!("preset \"{}\", {path} = {value}", self.name), path, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_has_its_own_name_and_a_sentence() {
+        for (place, preset) in PRESETS.iter().enumerate() {
+            assert!(preset.about.ends_with('.'), "{}", preset.name);
+            assert_eq!(PRESETS.iter().position(|other| other.name == preset.name), Some(place));
+            assert_eq!(named(preset.name), Some(preset));
+        }
+        assert_eq!(named("quic"), None);
+    }
+
+    #[test]
+    fn a_preset_fills_gaps_and_overrides_nothing() {
+        let mut document = Document::parse("a", "[scheme]\ncongestion_control = \"none\"\n").unwrap();
+        let preset = Preset {
+            name: "p",
+            about: "",
+            settings: &[
+                ("scheme.flow_control", "pfc"),
+                ("scheme.congestion_control", "dcqcn"),
+                ("scheme.pfc.frame", "70B"),
+                ("scheme.dcqcn.gain", "0.5"),
+            ],
+        };
+        preset.apply(&mut document);
+        let mut scheme = document.root().table("scheme").unwrap().unwrap();
+        assert_eq!(scheme.required::<String>("flow_control").unwrap(), "pfc");
+        assert_eq!(scheme.required::<String>("congestion_control").unwrap(), "none");
+        assert!(scheme.has("pfc"));
+        assert!(!scheme.has("dcqcn"), "DCQCN is not chosen, so its parameters are not set");
+    }
+}

@@ -1,0 +1,324 @@
+//! Scenario files: everything about a run, in one TOML text.
+//!
+//! [`Scenario::load`] reads a file into typed values and points at whatever is wrong with it. [`crate::resolve`] turns
+//! the result into the numbers that a fabric runs on.
+
+mod describe;
+pub mod paths;
+mod settings;
+mod wiring;
+
+#[cfg(test)]
+mod tests;
+
+pub use settings::{Lane, MeasureSettings, NicSettings, SwitchSettings, WindowSize};
+
+use crate::document::{Document, Table, quoted, suggest};
+use crate::presets;
+use crate::problem::{Problem, read_text};
+use engine::{Bytes, Parameters, Raw, Time};
+use fabric::setup::WindowRule;
+use fabric::topology::Graph;
+use schemes::{congestion_control, flow_control};
+use std::path::Path;
+use traffic::{FlowRequest, MAX_FLOWS, MAX_START, Names, read_trace};
+
+/// A run as its file describes it.
+pub struct Scenario {
+    /// Its title; the file's name where it has none.
+    pub name: String,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// When to stop; `None` for when all flows are finished and the network is quiet.
+    pub stop: Option<Time>,
+    /// The wiring, with the faults of its links.
+    pub graph: Graph,
+    /// Settings of the switches.
+    pub switch: SwitchSettings,
+    /// Settings of the NICs.
+    pub nic: NicSettings,
+    /// What to record.
+    pub measure: MeasureSettings,
+    /// The choice of flow control, with its parameters.
+    pub flow_control: Box<dyn flow_control::Choice>,
+    /// The choice of congestion control, with its parameters.
+    pub congestion_control: Box<dyn congestion_control::Choice>,
+    /// How much a flow may have unacknowledged.
+    pub window: WindowSize,
+    /// How the window follows the rate.
+    pub window_rule: WindowRule,
+    /// Priority classes of data.
+    pub classes: u8,
+    /// The flows: those of the file first, then those of the trace.
+    pub flows: Vec<FlowRequest>,
+    /// The preset, if one was named.
+    pub preset: Option<String>,
+    /// The topology in a line.
+    pub(crate) topology: String,
+    /// The trace file, if there is one.
+    trace: Option<String>,
+    /// For each `[[flow]]`, the number of the first flow that is not its own.
+    ends: Vec<usize>,
+    document: Document,
+}
+
+impl Scenario {
+    /// Reads a scenario file. `sets` are changes to it, each `key.path=value`.
+    pub fn load(path: &Path, sets: &[String]) -> Result<Scenario, Problem> {
+        let text = read_text(path)?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        Scenario::parse(&path.display().to_string(), &text, base, sets)
+    }
+
+    /// Reads a scenario from `text`, which problems call `name`. Files that it names are looked for in `base`.
+    pub fn parse(name: &str, text: &str, base: &Path, sets: &[String]) -> Result<Scenario, Problem> {
+        let mut document = Document::parse(name, text)?;
+        for set in sets {
+            document.set(set)?;
+        }
+        let preset = apply_preset(&mut document)?;
+
+        let mut root = document.root();
+        let title: Option<String> = root.optional("name")?;
+        let seed: Option<u64> = root.optional("seed")?;
+        let stop = read_stop(&mut root)?;
+        let (mut graph, topology) = wiring::read_topology(&mut root, base)?;
+        wiring::read_links(&mut root, &mut graph)?;
+        graph.check().map_err(|message| document.problem("topology", message))?;
+        let (mut switch, mut nic, mut measure) =
+            (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
+        fill(&mut root, "switch", &mut switch)?;
+        fill(&mut root, "nic", &mut nic)?;
+        fill(&mut root, "measure", &mut measure)?;
+        for (table, checked) in [("switch", switch.check()), ("nic", nic.check()), ("measure", measure.check())] {
+            checked.map_err(|(key, message)| document.problem(&format!("{table}.{key}"), message))?;
+        }
+        let scheme = read_scheme(&mut root, &nic)?;
+        let traffic = read_traffic(&mut root, &graph, base)?;
+        root.finish()?;
+        Ok(Scenario {
+            name: title.unwrap_or_else(|| name.into()),
+            seed: seed.unwrap_or(1),
+            stop,
+            graph,
+            switch,
+            nic,
+            measure,
+            flow_control: scheme.flow_control,
+            congestion_control: scheme.congestion_control,
+            window: scheme.window,
+            window_rule: scheme.window_rule,
+            classes: traffic.classes,
+            flows: traffic.flows,
+            preset,
+            topology,
+            trace: traffic.trace,
+            ends: traffic.ends,
+            document,
+        })
+    }
+
+    /// A problem at the value of a dotted path, such as `switch.buffer`, or at what is nearest to it.
+    pub fn problem(&self, path: &str, message: impl Into<String>) -> Problem {
+        self.document.problem(path, message)
+    }
+
+    /// A problem with one of the flows.
+    pub fn flow_problem(&self, flow: usize, message: impl Into<String>) -> Problem {
+        let table = self.ends.partition_point(|&end| end <= flow);
+        if table < self.ends.len() {
+            return self.problem(&format!("flow.{table}"), message);
+        }
+        let before = self.ends.last().copied().unwrap_or(0);
+        let number = flow - before + 1;
+        let trace = self.trace.as_deref().unwrap_or_default();
+        self.problem("traffic.trace", format!("flow {number} of {trace}: {}", message.into()))
+    }
+}
+
+/// Gives the document what its preset says, and returns the preset's name.
+fn apply_preset(document: &mut Document) -> Result<Option<String>, Problem> {
+    let mut root = document.root();
+    let Some(mut scheme) = root.table("scheme")? else { return Ok(None) };
+    let Some(item) = scheme.item("preset") else { return Ok(None) };
+    let name: String = item.read()?;
+    let Some(preset) = presets::named(&name) else {
+        let known: Vec<&str> = presets::PRESETS.iter().map(|preset| preset.name).collect();
+        return Err(item.problem(format!("there is no preset {}", quoted(&name))).help(one_of(&name, &known)));
+    };
+    preset.apply(document);
+    Ok(Some(name))
+}
+
+/// A remedy for a word that is none of those known.
+fn one_of(word: &str, known: &[&str]) -> String {
+    let list = known.join(", ");
+    match suggest(word, known) {
+        Some(meant) => format!("did you mean \"{meant}\"? It is one of {list}"),
+        None => format!("write one of {list}"),
+    }
+}
+
+fn fill(root: &mut Table<'_>, key: &str, parameters: &mut dyn Parameters) -> Result<(), Problem> {
+    let Some(mut table) = root.table(key)? else { return Ok(()) };
+    table.fill(parameters)?;
+    table.finish()
+}
+
+fn read_stop(root: &mut Table<'_>) -> Result<Option<Time>, Problem> {
+    let stop: Option<Time> = root.optional("stop")?.flatten();
+    if stop.is_some_and(|stop| stop == Time::ZERO || stop > MAX_START) {
+        let help = format!("write a time above zero, up to {MAX_START}, or \"auto\"");
+        return Err(root.problem_at("stop", "stop is out of range").help(help));
+    }
+    Ok(stop)
+}
+
+/// What `[scheme]` says.
+struct Scheme {
+    flow_control: Box<dyn flow_control::Choice>,
+    congestion_control: Box<dyn congestion_control::Choice>,
+    window: WindowSize,
+    window_rule: WindowRule,
+}
+
+fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Problem> {
+    let flow_controls: Vec<&str> = flow_control::all().iter().map(|choice| choice.name()).collect();
+    let congestion_controls: Vec<&str> = congestion_control::all().iter().map(|choice| choice.name()).collect();
+    let (mut fc, mut cc) = (String::from("pfc"), String::from("none"));
+    let (mut window, mut window_rule) = (None, WindowRule::Scaled);
+    let empty = Document::parse("", "")?;
+    let mut table = root.table("scheme")?.unwrap_or_else(|| empty.root());
+    _ = table.item("preset");
+    for (key, choice, known) in
+        [("flow_control", &mut fc, &flow_controls), ("congestion_control", &mut cc, &congestion_controls)]
+    {
+        let Some(item) = table.item(key) else { continue };
+        *choice = item.read()?;
+        if !known.contains(&choice.as_str()) {
+            return Err(item.problem(format!("there is no {}", quoted(choice))).help(one_of(choice, known)));
+        }
+    }
+    let unknown = |name: &str| Problem::new("", format!("there is no mechanism {name}"));
+    let mut flow_control = flow_control::named(&fc).ok_or_else(|| unknown(&fc))?;
+    let mut congestion_control = congestion_control::named(&cc).ok_or_else(|| unknown(&cc))?;
+
+    if let Some(item) = table.item("window") {
+        let size: WindowSize = item.read()?;
+        if let WindowSize::Fixed(bytes) = size
+            && !(Bytes(1)..=traffic::MAX_SIZE).contains(&bytes)
+        {
+            return Err(item.problem(format!("is {bytes}")).help("write a size above zero, \"bdp\" or \"none\""));
+        }
+        if size == WindowSize::None && congestion_control.needs_window() {
+            let message = format!("{cc} is defined only with a window");
+            return Err(item.problem(message).help("write window = \"bdp\", or leave the key out"));
+        }
+        window = Some(size);
+    }
+    if let Some(rule) = table.optional("window_rule")? {
+        window_rule = rule;
+    }
+    let default = if congestion_control.needs_window() { WindowSize::Bdp } else { WindowSize::None };
+
+    // "none" has nothing to set on either axis, so that a table of that name is as unknown as any other.
+    for name in flow_controls.iter().chain(&congestion_controls).filter(|name| **name != "none" && table.has(name)) {
+        if *name != fc && *name != cc {
+            let axis = if flow_controls.contains(name) { "flow_control" } else { "congestion_control" };
+            let message = format!("[scheme.{name}] sets parameters of {name}, which the scenario does not use");
+            let help = format!("remove the table, or write {axis} = \"{name}\" in [scheme]; chosen are \"{fc}\" and \"{cc}\"");
+            return Err(table.problem_at(name, message).help(help));
+        }
+    }
+    if fc != "none" {
+        fill(&mut table, &fc, &mut *flow_control)?;
+    }
+    if cc != "none"
+        && let Some(mut own) = table.table(&cc)?
+    {
+        let given = own.fill(&mut *congestion_control)?;
+        own.finish()?;
+        if !given.contains(&"packet") {
+            follow_payload(&mut *congestion_control, nic);
+        }
+    } else {
+        follow_payload(&mut *congestion_control, nic);
+    }
+    table.finish()?;
+    Ok(Scheme { flow_control, congestion_control, window: window.unwrap_or(default), window_rule })
+}
+
+/// A controller that counts packets from bytes must know their size; it follows the NIC's unless it was set.
+fn follow_payload(control: &mut dyn congestion_control::Choice, nic: &NicSettings) {
+    _ = control.set("packet", &Raw::Integer(nic.payload.0 as i64));
+}
+
+/// What `[traffic]` and `[[flow]]` say.
+struct Traffic {
+    classes: u8,
+    flows: Vec<FlowRequest>,
+    ends: Vec<usize>,
+    trace: Option<String>,
+}
+
+fn read_traffic(root: &mut Table<'_>, graph: &Graph, base: &Path) -> Result<Traffic, Problem> {
+    let names = Names::new(graph);
+    let mut traffic = Traffic { classes: 1, flows: Vec::new(), ends: Vec::new(), trace: None };
+    let mut table = root.table("traffic")?;
+    if let Some(table) = &mut table
+        && let Some(classes) = table.optional("classes")?
+    {
+        if !(1..=8).contains(&classes) {
+            return Err(table.problem_at("classes", format!("classes is {classes}")).help("write 1 to 8"));
+        }
+        traffic.classes = classes;
+    }
+    for table in root.tables("flow")? {
+        read_flow(table, &names, &mut traffic)?;
+    }
+    if let Some(mut table) = table {
+        if let Some(path) = table.optional::<String>("trace")? {
+            let full = base.join(&path);
+            let text = read_text(&full).map_err(|problem| wiring::elsewhere(&table, "trace", &problem))?;
+            let flows = read_trace(&text, &names, traffic.classes).map_err(|error| {
+                let problem = Problem::new(full.display().to_string(), error.message);
+                problem.at(error.line, error.column, &error.source).help(error.help)
+            })?;
+            if (traffic.flows.len() + flows.len()) as u64 > MAX_FLOWS {
+                return Err(table.problem_at("trace", format!("there are more than {MAX_FLOWS} flows")));
+            }
+            traffic.flows.extend(flows);
+            traffic.trace = Some(path);
+        }
+        table.finish()?;
+    }
+    if traffic.flows.is_empty() {
+        let problem = root.problem("the scenario has no flows");
+        return Err(problem.help("add [[flow]] with src, dst and size, or [traffic] with trace = a file of flows"));
+    }
+    Ok(traffic)
+}
+
+fn read_flow(mut table: Table<'_>, names: &Names<'_>, traffic: &mut Traffic) -> Result<(), Problem> {
+    let mut end = |key: &str| match table.item(key) {
+        Some(item) => wiring::node(&item, names),
+        None => Err(table.missing(key, "the name of a host, such as \"h0\"")),
+    };
+    let (src, dst) = (end("src")?, end("dst")?);
+    let size: Bytes = table.required("size")?;
+    let start: Option<Time> = table.optional("start")?;
+    let class: Option<u8> = table.optional("class")?;
+    let count: u64 = table.optional("count")?.unwrap_or(1);
+    let flow = FlowRequest { src, dst, size: size.0, start: start.unwrap_or_default(), class: class.unwrap_or(0) };
+    flow.check(names, traffic.classes)
+        .map_err(|fault| table.problem_at(fault.field, fault.message).help(fault.help))?;
+    let left = MAX_FLOWS - traffic.flows.len() as u64;
+    if !(1..=left).contains(&count) {
+        let help = format!("write 1 or more; {MAX_FLOWS} flows in all is the most");
+        return Err(table.problem_at("count", format!("count is {count}")).help(help));
+    }
+    table.finish()?;
+    traffic.flows.extend(std::iter::repeat_n(flow, count as usize));
+    traffic.ends.push(traffic.flows.len());
+    Ok(())
+}
