@@ -133,7 +133,10 @@ pub struct Core {
     /// Queue-length histograms of the monitor: by port, samples with that many whole kilobytes.
     pub(crate) monitor: Vec<Vec<u32>>,
     pub(crate) kept: Vec<Histograms>,
+    /// Packet-hops at the last sample that saw some, and when that was.
     progress: (u64, Time),
+    /// Flows are active and nothing has moved for long.
+    stuck: bool,
     sequence: u32,
     classes: u32,
     per_port: u32,
@@ -246,6 +249,7 @@ impl Core {
             monitor: vec![Vec::new(); if setup.measure.queue_monitor.is_some() { map.count() } else { 0 }],
             kept: Vec::new(),
             progress: (0, Time::ZERO),
+            stuck: false,
             sequence: 0,
             classes,
             per_port,
@@ -428,8 +432,8 @@ impl<F: FlowControl> Network<F> {
         let mut interrupted = false;
         let mut countdown = REPORT_EVERY;
         while let Some(event) = self.core.events.pop() {
-            if event.time() >= stop {
-                self.core.now = stop;
+            if event.time() >= stop || self.core.stuck {
+                self.core.now = self.core.now.max(stop.min(event.time()));
                 break;
             }
             self.core.now = event.time();

@@ -106,6 +106,9 @@ pub struct GoBackN {
     pub chunk: u64,
     /// Whether a packet that was received before is acknowledged again.
     pub ack_duplicates: bool,
+    /// The receiver forgets a flow the instant its sender is done, and takes stray packets for a new one. This is what
+    /// the reference does; such a run needs a single thread.
+    pub forget: bool,
 }
 
 /// Where ACKs travel.
@@ -240,7 +243,68 @@ pub struct Setup {
     pub reroute: Time,
 }
 
+impl FlowSpec {
+    /// A flow with nothing special about it, number `index` of its scenario.
+    pub fn plain(index: u16, src: u32, dst: u32, size: u64, start: Time) -> FlowSpec {
+        let address = |node: u32| 0x0b00_0001 + (node << 8);
+        let tuple = Tuple {
+            source: address(src),
+            destination: address(dst),
+            source_port: 10_000u16.wrapping_add(index),
+            destination_port: 4791,
+        };
+        FlowSpec { src, dst, size, start, class: 0, tuple, window: 0, base_rtt: Time::ZERO, ideal: Time(1) }
+    }
+}
+
 impl Setup {
+    /// A run of `flows` over `graph` with plain settings: exact time, 12 MB switches that take what fits, an ACK for
+    /// every packet in the control queue, no window, no timeout.
+    pub fn plain(graph: Graph, flows: Vec<FlowSpec>) -> Setup {
+        let ports = graph.links.len() * 2;
+        let share = Share { alpha: crate::buffer::ALPHA_ONE << 16, headroom: 0 };
+        Setup {
+            clock: Clock::Exact,
+            ties: Ties::Cause,
+            dice: Dice::PerNode,
+            seed: 1,
+            classes: 1,
+            ports: vec![PortSetup { share, ecn: None }; ports],
+            switch: SwitchSetup {
+                pool: vec![Some(12_000_000); graph.nodes.len()],
+                reserve: 0,
+                resume_gap: 0,
+                egress_alpha: None,
+                pipeline: Time::ZERO,
+                queues: 1,
+                scheduler: Scheduler::RoundRobin,
+                quantum: 0,
+            },
+            nic: NicSetup {
+                payload: 1000,
+                header: 62,
+                ack_size: 66,
+                acks: AckPolicy::Every(1),
+                ack_lane: AckLane::Control,
+                recovery: GoBackN {
+                    nack_interval: Time::from_us(10),
+                    timeout: None,
+                    chunk: 0,
+                    ack_duplicates: true,
+                    forget: false,
+                },
+                paced: true,
+                wake: NicWake::Due,
+                window: WindowRule::Fixed,
+            },
+            flows,
+            measure: MeasureSetup { sample: None, pause_log: false, queue_monitor: None },
+            stop: Time::MAX,
+            reroute: Time::ZERO,
+            graph,
+        }
+    }
+
     /// Bytes of the largest packet.
     pub fn max_packet(&self) -> u64 {
         (self.nic.payload as u64 + self.nic.header as u64).max(self.nic.ack_size as u64)

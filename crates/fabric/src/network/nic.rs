@@ -93,11 +93,13 @@ pub struct Receiver {
     unacked: u32,
     /// When its last byte arrived; [`Time::MAX`] if it has not.
     pub finished: Time,
+    /// It was forgotten when its sender was done, and is a new flow to stray packets.
+    forgotten: bool,
 }
 
 impl Default for Receiver {
     fn default() -> Receiver {
-        Receiver { expected: 0, nack: (0, Time::ZERO), unacked: 0, finished: Time::MAX }
+        Receiver { expected: 0, nack: (0, Time::ZERO), unacked: 0, finished: Time::MAX, forgotten: false }
     }
 }
 
@@ -248,6 +250,13 @@ impl Core {
             several => several[tuple.hash(NIC_SEED) as usize % several.len()],
         };
         self.ports[port as usize].nic
+    }
+
+    /// Whether a flow will send by itself, now or later.
+    pub(super) fn may_send(&self, flow: u32) -> bool {
+        let s = &self.senders[flow as usize];
+        let held = self.ports[self.nics[s.nic as usize].port as usize].paused >> s.class & 1 == 1;
+        s.started && !s.done() && ((s.eligible() && !held) || (s.expires != Time::MAX && !held))
     }
 
     fn note(&mut self, flow: u32) {
@@ -531,12 +540,15 @@ impl Core {
         let spec = &self.setup.flows[flow as usize];
         let recovery = &self.setup.nic.recovery;
         let r = &mut self.receivers[flow as usize];
+        if recovery.forget && !r.forgotten && self.senders[flow as usize].done() {
+            (r.expected, r.nack, r.forgotten) = (0, (0, Time::ZERO), true);
+        }
         let mut answer = None;
         if packet.seq == r.expected {
             r.expected += packet.payload as u64;
             r.unacked += 1;
             let end = r.expected == spec.size;
-            if end {
+            if end && !r.forgotten {
                 r.finished = now;
             }
             let due = match self.setup.nic.acks {
@@ -550,7 +562,7 @@ impl Core {
                 answer = Some(Kind::Ack);
             }
         } else if packet.seq > r.expected {
-            self.counts.out_of_order += 1;
+            self.counts.out_of_order += !r.forgotten as u64;
             if now >= r.nack.1 || r.nack.0 != r.expected {
                 r.nack = (r.expected, now + recovery.nack_interval);
                 if recovery.chunk > 0 {

@@ -291,24 +291,24 @@ impl Core {
         if self.counts.hops != self.progress.0 {
             self.progress = (self.counts.hops, self.now);
         }
-        if self.active > 0 {
+        let next = if self.active > 0 {
             // With nothing else to happen the network is stuck, and a sample will not unstick it.
-            let stuck = self.events.is_empty() || self.now - self.progress.1 > STALL;
-            if !stuck {
-                self.events.push(engine::Event::new(self.now + every, engine::Event::LAST, super::class::SAMPLE, 0));
-            } else {
-                self.progress.1 = Time::MAX;
+            if self.events.is_empty() {
+                return;
             }
+            if self.now - self.progress.1 > STALL {
+                self.stuck = true;
+                return;
+            }
+            self.now + every
         } else if let Some(flow) = self.setup.flows.get(self.next_flow) {
             let at = flow.start.max(self.now + every);
             self.progress.1 = at;
-            self.events.push(engine::Event::new(at, engine::Event::LAST, super::class::SAMPLE, 0));
-        }
-    }
-
-    /// Whether the sampler gave the network up.
-    pub(super) fn gave_up(&self) -> bool {
-        self.progress.1 == Time::MAX
+            at
+        } else {
+            return;
+        };
+        self.events.push(engine::Event::new(next, engine::Event::LAST, super::class::SAMPLE, 0));
     }
 
     /// Adds the present queue lengths to the monitor's histograms.
