@@ -69,8 +69,8 @@ impl Event {
     }
 }
 
-/// Buckets shorter than this are insertion-sorted.
-const SMALL: usize = 24;
+/// Buckets up to this long are sorted by counting.
+const SMALL: usize = 16;
 const WORD: u64 = 64;
 
 /// A priority queue of [`Event`]s that never hands out the past.
@@ -225,20 +225,32 @@ impl EventQueue {
     }
 }
 
+/// Sorts a bucket. A small one by counting for each event how many come before it: no branch depends on the order,
+/// which nobody can predict.
 #[inline]
 fn sort(events: &mut [Event]) {
-    if events.len() > SMALL {
+    let n = events.len();
+    if n > SMALL {
         events.sort_unstable_by_key(|e| e.order());
         return;
     }
-    for i in 1..events.len() {
-        let event = events[i];
-        let mut j = i;
-        while j > 0 && events[j - 1].order() > event.order() {
-            events[j] = events[j - 1];
-            j -= 1;
+    if n < 2 {
+        return;
+    }
+    let mut copy = [Event { time: Time::ZERO, key: 0 }; SMALL];
+    let mut place = [0u8; SMALL];
+    copy[..n].copy_from_slice(events);
+    for i in 1..n {
+        let mut before = 0;
+        for j in 0..i {
+            let later = (copy[j].order() > copy[i].order()) as u8;
+            place[j] += later;
+            before += 1 - later;
         }
-        events[j] = event;
+        place[i] += before;
+    }
+    for i in 0..n {
+        events[place[i] as usize] = copy[i];
     }
 }
 

@@ -10,12 +10,12 @@ mod check;
 mod nic;
 mod switch;
 
-pub use check::{Outcome, Stall};
+pub use check::{FlowRecord, Outcome, Stall};
 pub use nic::{Receiver, Sender};
 
 use crate::buffer::{Account, Buffer};
 use crate::packet::{Kind, NONE, Packet, PacketId, Pool};
-use crate::port::{Port, Queue, QueueMasks};
+use crate::port::{Flight, Port, Queue, QueueMasks};
 use crate::routing::{PortMap, Routing};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
 use crate::setup::{Dice, Setup, Ties};
@@ -294,14 +294,11 @@ impl Core {
             dice.pass(); // its identification
         }
         let id = self.pool.insert(Packet {
-            next: NONE,
             flow: word,
             seq: long,
             stamp: self.now,
             sent: self.now,
-            arrival: self.now,
             dst: u32::MAX,
-            rank: 0,
             in_port: NONE,
             size,
             payload: 0,
@@ -375,8 +372,6 @@ impl Core {
         let (end_rank, rank) = (self.rank(end), self.rank(arrival));
         let packet = &mut self.pool[id];
         packet.sent = self.now;
-        packet.arrival = arrival;
-        packet.rank = rank;
         let p = &mut self.ports[port as usize];
         p.end_rank = end_rank;
         p.free_at = end;
@@ -385,7 +380,7 @@ impl Core {
         if far.flying.is_empty() {
             self.events.push(Event::new(arrival, rank, class::ARRIVAL, peer));
         }
-        far.flying.push(&mut self.pool, id);
+        far.flying.push_back(Flight { arrival, rank, id });
     }
 
     /// Puts the end of the transmission under way on the event queue.
@@ -486,11 +481,10 @@ impl<F: FlowControl> Network<F> {
     fn arrive(&mut self, port: u32) {
         let core = &mut self.core;
         let p = &mut core.ports[port as usize];
-        let Some(id) = p.flying.pop(&core.pool) else { return };
-        let next = p.flying.head();
-        if next != NONE {
-            let packet = &core.pool[next];
-            core.events.push(Event::new(packet.arrival, packet.rank, class::ARRIVAL, port));
+        let Some(Flight { id, .. }) = p.flying.pop_front() else { return };
+        if let Some(next) = p.flying.front() {
+            core.events.push(Event::new(next.arrival, next.rank, class::ARRIVAL, port));
+            core.pool.fetch(next.id);
         }
         core.counts.hops += 1;
         let (host, faulty, up) = (p.host, p.faulty, p.up);
@@ -554,6 +548,9 @@ impl<F: FlowControl> Network<F> {
             !p.control.is_empty() || core.masks.any_ready(port)
         };
         if more || !p.frames.is_empty() {
+            if !p.host {
+                core.fetch_next(port);
+            }
             core.schedule_end(port);
         }
     }

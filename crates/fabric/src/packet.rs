@@ -1,8 +1,9 @@
 //! Packets as plain data in one arena, and the lists that thread through them.
 //!
 //! A packet is one cache line. It is written once, when it is created, and then only its number moves: queues
-//! and links in flight are lists threaded through the arena ([`Fifo`]), so a fabric with a thousand queues
-//! per port costs no allocation per packet and no idle memory. Telemetry lies beside the packets and exists
+//! and links in flight are lists of numbers ([`Fifo`]), so a fabric with a thousand queues per port costs no
+//! allocation per packet and no idle memory. The links of the lists lie together, apart from the packets: joining a
+//! long queue touches neither its last packet nor any other. Telemetry lies beside the packets and exists
 //! only in runs whose congestion control reads it.
 
 use engine::Time;
@@ -40,8 +41,6 @@ pub mod flag {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Packet {
-    /// The next packet in whatever list this one is in.
-    pub next: PacketId,
     /// The flow it belongs to; for a frame, a word of the scheme's own.
     pub flow: u32,
     /// Data: offset of the first payload byte. ACK: the next byte expected. Frame: a word of the scheme's own.
@@ -50,12 +49,8 @@ pub struct Packet {
     pub stamp: Time,
     /// When its present transmission began.
     pub sent: Time,
-    /// When its last bit arrives at the far end of the link it is on.
-    pub arrival: Time,
     /// The node it is addressed to.
     pub dst: u32,
-    /// The rank of its arrival among the events of that instant.
-    pub rank: u32,
     /// The port it came in by at the switch that holds it.
     pub in_port: u32,
     /// Bytes on the wire.
@@ -102,6 +97,8 @@ pub struct Telemetry {
 /// All packets of a shard.
 pub struct Pool {
     slots: Vec<Packet>,
+    /// The next packet in whatever list a packet is in.
+    next: Vec<PacketId>,
     telemetry: Vec<Telemetry>,
     free: PacketId,
     live: u32,
@@ -111,7 +108,7 @@ pub struct Pool {
 impl Pool {
     /// An empty pool; `with_telemetry` gives every packet room for it.
     pub fn new(with_telemetry: bool) -> Pool {
-        Pool { slots: Vec::new(), telemetry: Vec::new(), free: NONE, live: 0, with_telemetry }
+        Pool { slots: Vec::new(), next: Vec::new(), telemetry: Vec::new(), free: NONE, live: 0, with_telemetry }
     }
 
     /// Takes in a packet and numbers it. Its telemetry is empty.
@@ -120,7 +117,7 @@ impl Pool {
         self.live += 1;
         let id = self.free;
         if id != NONE {
-            self.free = self.slots[id as usize].next;
+            self.free = self.next[id as usize];
             self.slots[id as usize] = packet;
             if self.with_telemetry {
                 self.telemetry[id as usize].count = 0;
@@ -128,6 +125,7 @@ impl Pool {
             return id;
         }
         self.slots.push(packet);
+        self.next.push(NONE);
         if self.with_telemetry {
             self.telemetry.push(Telemetry::default());
         }
@@ -137,9 +135,23 @@ impl Pool {
     /// Forgets a packet.
     #[inline]
     pub fn remove(&mut self, id: PacketId) {
-        self.slots[id as usize].next = self.free;
+        self.next[id as usize] = self.free;
         self.free = id;
         self.live -= 1;
+    }
+
+    /// Asks the processor to bring a packet near that will be needed soon. Changes nothing else.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub fn fetch(&self, id: PacketId) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(packet) = self.slots.get(id as usize) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: a prefetch has no effect on the program, and the address is that of a packet.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(packet).cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = id;
     }
 
     /// Packets held now.
@@ -168,7 +180,7 @@ impl Pool {
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.slots.capacity() * size_of::<Packet>() + self.telemetry.capacity() * size_of::<Telemetry>()
+        self.slots.capacity() * (size_of::<Packet>() + size_of::<PacketId>()) + self.telemetry.capacity() * size_of::<Telemetry>()
     }
 }
 
@@ -213,11 +225,11 @@ impl Fifo {
     /// Appends.
     #[inline]
     pub fn push(&mut self, pool: &mut Pool, id: PacketId) {
-        pool[id].next = NONE;
+        pool.next[id as usize] = NONE;
         if self.head == NONE {
             self.head = id;
         } else {
-            pool[self.tail].next = id;
+            pool.next[self.tail as usize] = id;
         }
         self.tail = id;
     }
@@ -228,7 +240,7 @@ impl Fifo {
         if id == NONE {
             return None;
         }
-        self.head = pool[id].next;
+        self.head = pool.next[id as usize];
         Some(id)
     }
     /// Walks through it, first to last.
@@ -237,7 +249,7 @@ impl Fifo {
         std::iter::from_fn(move || {
             let this = id;
             (this != NONE).then(|| {
-                id = pool[this].next;
+                id = pool.next[this as usize];
                 this
             })
         })
@@ -250,14 +262,11 @@ mod tests {
 
     pub(crate) fn blank() -> Packet {
         Packet {
-            next: NONE,
             flow: 0,
             seq: 0,
             stamp: Time::ZERO,
             sent: Time::ZERO,
-            arrival: Time::ZERO,
             dst: 0,
-            rank: 0,
             in_port: 0,
             size: 100,
             payload: 52,

@@ -2,6 +2,18 @@
 
 use crate::packet::{Fifo, PacketId, Pool};
 use engine::Time;
+use std::collections::VecDeque;
+
+/// A packet on a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Flight {
+    /// When its last bit arrives.
+    pub arrival: Time,
+    /// The rank of its arrival among the events of that instant.
+    pub rank: u32,
+    /// The packet.
+    pub id: PacketId,
+}
 
 /// One end of a link.
 #[derive(Clone, Debug)]
@@ -18,8 +30,8 @@ pub struct Port {
     pub queued: u64,
     /// Bytes sent so far.
     pub tx_bytes: u64,
-    /// Packets in flight towards this port, in order of arrival.
-    pub flying: Fifo,
+    /// Packets in flight towards this port, in order of arrival: a link delivers in order.
+    pub flying: VecDeque<Flight>,
     /// The node it belongs to.
     pub node: u32,
     /// The other end of the link.

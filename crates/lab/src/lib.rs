@@ -1,4 +1,15 @@
 //! The laboratory: scenario files, the ns-3 front end, running, and result files.
+//!
+//! The data's way through it: a [`scenario`] file (read by [`document`]) or the [`ns3`] simulator's files become a
+//! [`fabric::Setup`] ([`resolve`]); a run of that gives an outcome; [`measure`] and [`results`] turn it into files. What is
+//! wrong with an input is a [`problem`] with a place and a remedy.
 
+pub mod document;
+pub mod files;
+pub mod measure;
 pub mod ns3;
+pub mod presets;
 pub mod problem;
+pub mod resolve;
+pub mod results;
+pub mod scenario;

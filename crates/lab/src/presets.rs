@@ -22,20 +22,12 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "pfc",
         about: "PFC alone: senders go at line rate until they are paused.",
-        settings: &[
-            ("scheme.flow_control", "pfc"),
-            ("scheme.congestion_control", "none"),
-            ("scheme.window", "none"),
-        ],
+        settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "none"), ("scheme.window", "none")],
     },
     Preset {
         name: "lossy",
         about: "No control at all: senders go at line rate, and what does not fit is dropped and sent again.",
-        settings: &[
-            ("scheme.flow_control", "none"),
-            ("scheme.congestion_control", "none"),
-            ("scheme.window", "none"),
-        ],
+        settings: &[("scheme.flow_control", "none"), ("scheme.congestion_control", "none"), ("scheme.window", "none")],
     },
     Preset {
         name: "window",
@@ -50,11 +42,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "dcqcn",
         about: "DCQCN over PFC.",
-        settings: &[
-            ("scheme.flow_control", "pfc"),
-            ("scheme.congestion_control", "dcqcn"),
-            ("scheme.window", "none"),
-        ],
+        settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "dcqcn"), ("scheme.window", "none")],
     },
     Preset {
         name: "dcqcn+win",
@@ -79,11 +67,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "timely",
         about: "TIMELY over PFC.",
-        settings: &[
-            ("scheme.flow_control", "pfc"),
-            ("scheme.congestion_control", "timely"),
-            ("scheme.window", "none"),
-        ],
+        settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "timely"), ("scheme.window", "none")],
     },
     Preset {
         name: "dctcp",

@@ -84,14 +84,14 @@ impl Scenario {
         let stop = read_stop(&mut root)?;
         let (mut graph, topology) = wiring::read_topology(&mut root, base)?;
         wiring::read_links(&mut root, &mut graph)?;
-        graph.check().map_err(|message| document.problem("topology", message))?;
+        graph.check().map_err(|message| wiring::with_remedy(document.problem("topology", message)))?;
         let (mut switch, mut nic, mut measure) =
             (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
         fill(&mut root, "switch", &mut switch)?;
         fill(&mut root, "nic", &mut nic)?;
         fill(&mut root, "measure", &mut measure)?;
         for (table, checked) in [("switch", switch.check()), ("nic", nic.check()), ("measure", measure.check())] {
-            checked.map_err(|(key, message)| document.problem(&format!("{table}.{key}"), message))?;
+            checked.map_err(|(key, message, help)| document.problem(&format!("{table}.{key}"), message).help(help))?;
         }
         let scheme = read_scheme(&mut root, &nic)?;
         let traffic = read_traffic(&mut root, &graph, base)?;
@@ -182,27 +182,34 @@ struct Scheme {
     window_rule: WindowRule,
 }
 
+/// The mechanism that a key names, or the default one.
+fn choose<T: ?Sized>(
+    table: &mut Table<'_>,
+    key: &str,
+    default: &str,
+    named: fn(&str) -> Option<Box<T>>,
+    known: &[&str],
+) -> Result<Box<T>, Problem> {
+    let Some(item) = table.item(key) else {
+        return named(default).ok_or_else(|| table.missing(key, &one_of("", known)));
+    };
+    let name: String = item.read()?;
+    named(&name).ok_or_else(|| item.problem(format!("there is no {}", quoted(&name))).help(one_of(&name, known)))
+}
+
 fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Problem> {
     let flow_controls: Vec<&str> = flow_control::all().iter().map(|choice| choice.name()).collect();
     let congestion_controls: Vec<&str> = congestion_control::all().iter().map(|choice| choice.name()).collect();
-    let (mut fc, mut cc) = (String::from("pfc"), String::from("none"));
-    let (mut window, mut window_rule) = (None, WindowRule::Scaled);
-    let empty = Document::parse("", "")?;
-    let mut table = root.table("scheme")?.unwrap_or_else(|| empty.root());
+    let nothing = Document::parse("", "")?;
+    let mut table = root.table("scheme")?.unwrap_or_else(|| nothing.root());
+    // Its values are in the table already.
     _ = table.item("preset");
-    for (key, choice, known) in
-        [("flow_control", &mut fc, &flow_controls), ("congestion_control", &mut cc, &congestion_controls)]
-    {
-        let Some(item) = table.item(key) else { continue };
-        *choice = item.read()?;
-        if !known.contains(&choice.as_str()) {
-            return Err(item.problem(format!("there is no {}", quoted(choice))).help(one_of(choice, known)));
-        }
-    }
-    let unknown = |name: &str| Problem::new("", format!("there is no mechanism {name}"));
-    let mut flow_control = flow_control::named(&fc).ok_or_else(|| unknown(&fc))?;
-    let mut congestion_control = congestion_control::named(&cc).ok_or_else(|| unknown(&cc))?;
+    let mut flow_control = choose(&mut table, "flow_control", "pfc", flow_control::named, &flow_controls)?;
+    let mut congestion_control =
+        choose(&mut table, "congestion_control", "none", congestion_control::named, &congestion_controls)?;
+    let (fc, cc) = (flow_control.name(), congestion_control.name());
 
+    let mut window = if congestion_control.needs_window() { WindowSize::Bdp } else { WindowSize::None };
     if let Some(item) = table.item("window") {
         let size: WindowSize = item.read()?;
         if let WindowSize::Fixed(bytes) = size
@@ -214,43 +221,30 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
             let message = format!("{cc} is defined only with a window");
             return Err(item.problem(message).help("write window = \"bdp\", or leave the key out"));
         }
-        window = Some(size);
+        window = size;
     }
-    if let Some(rule) = table.optional("window_rule")? {
-        window_rule = rule;
-    }
-    let default = if congestion_control.needs_window() { WindowSize::Bdp } else { WindowSize::None };
+    let window_rule = table.optional("window_rule")?.unwrap_or(WindowRule::Scaled);
 
     // "none" has nothing to set on either axis, so that a table of that name is as unknown as any other.
     for name in flow_controls.iter().chain(&congestion_controls).filter(|name| **name != "none" && table.has(name)) {
         if *name != fc && *name != cc {
             let axis = if flow_controls.contains(name) { "flow_control" } else { "congestion_control" };
             let message = format!("[scheme.{name}] sets parameters of {name}, which the scenario does not use");
-            let help = format!("remove the table, or write {axis} = \"{name}\" in [scheme]; chosen are \"{fc}\" and \"{cc}\"");
+            let help =
+                format!("remove the table, or write {axis} = \"{name}\" in [scheme]; chosen are \"{fc}\" and \"{cc}\"");
             return Err(table.problem_at(name, message).help(help));
         }
     }
     if fc != "none" {
-        fill(&mut table, &fc, &mut *flow_control)?;
+        fill(&mut table, fc, &mut *flow_control)?;
     }
-    if cc != "none"
-        && let Some(mut own) = table.table(&cc)?
-    {
-        let given = own.fill(&mut *congestion_control)?;
-        own.finish()?;
-        if !given.contains(&"packet") {
-            follow_payload(&mut *congestion_control, nic);
-        }
-    } else {
-        follow_payload(&mut *congestion_control, nic);
+    // A controller that counts packets from bytes must know their size: it follows the NIC's unless it was set.
+    _ = congestion_control.set("packet", &Raw::Integer(nic.payload.0 as i64));
+    if cc != "none" {
+        fill(&mut table, cc, &mut *congestion_control)?;
     }
     table.finish()?;
-    Ok(Scheme { flow_control, congestion_control, window: window.unwrap_or(default), window_rule })
-}
-
-/// A controller that counts packets from bytes must know their size; it follows the NIC's unless it was set.
-fn follow_payload(control: &mut dyn congestion_control::Choice, nic: &NicSettings) {
-    _ = control.set("packet", &Raw::Integer(nic.payload.0 as i64));
+    Ok(Scheme { flow_control, congestion_control, window, window_rule })
 }
 
 /// What `[traffic]` and `[[flow]]` say.

@@ -503,14 +503,11 @@ impl Core {
         self.counts.injected.1 += payload as u64;
         let flags = if last { flag::LAST } else { 0 } | if seq == 0 { flag::FIRST } else { 0 };
         let packet = Packet {
-            next: NONE,
             flow,
             seq,
             stamp: self.now,
             sent: self.now,
-            arrival: self.now,
             dst: spec.dst,
-            rank: 0,
             in_port: NONE,
             size,
             payload,

@@ -96,6 +96,15 @@ impl Core {
         Some(queue)
     }
 
+    /// Fetches the packet that `port` will most likely send next: it may have lain in its queue for long.
+    #[inline]
+    pub(super) fn fetch_next(&self, port: u32) {
+        let p = &self.ports[port as usize];
+        if let Some(queue) = self.masks.next_ready(port, p.last as u32) {
+            self.pool.fetch(self.queues[(p.first_queue + queue) as usize].packets.head());
+        }
+    }
+
     /// Drops everything that waits at `port`.
     fn flush(&mut self, port: u32) {
         let first = self.ports[port as usize].first_queue;

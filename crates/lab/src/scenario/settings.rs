@@ -120,8 +120,8 @@ impl Value for WindowSize {
     }
 }
 
-/// A value outside of what the simulator can compute with: its key, and what is wrong.
-pub(crate) type OutOfRange = (&'static str, String);
+/// A value outside of what the simulator can compute with: its key, what is wrong, and what to write.
+pub(crate) type OutOfRange = (&'static str, String, String);
 
 /// The most memory of a switch, and of anything in it.
 const MAX_MEMORY: Bytes = Bytes(1_000_000_000_000);
@@ -134,7 +134,7 @@ fn within<T: PartialOrd + Value>(key: &'static str, value: &T, least: T, most: T
     if *value >= least && *value <= most {
         return Ok(());
     }
-    Err((key, format!("{key} is {}; write {} to {}", value.show(), least.show(), most.show())))
+    Err((key, format!("{key} is {}", value.show()), format!("write {} to {}", least.show(), most.show())))
 }
 
 impl SwitchSettings {
@@ -192,9 +192,9 @@ mod tests {
     #[test]
     fn a_value_out_of_range_is_named_with_the_range() {
         let switch = SwitchSettings { alpha: -1.0, ..SwitchSettings::default() };
-        assert_eq!(switch.check(), Err(("alpha", "alpha is -1; write 0 to 128".into())));
+        assert_eq!(switch.check(), Err(("alpha", "alpha is -1".into(), "write 0 to 128".into())));
         let switch = SwitchSettings { ecn_max: Bytes(1), ..SwitchSettings::default() };
-        assert_eq!(switch.check().unwrap_err().1, "ecn_max is \"1B\"; write \"100KB\" to \"1000GB\"");
+        assert_eq!(switch.check().unwrap_err().2, "write \"100KB\" to \"1000GB\"");
         let nic = NicSettings { payload: Bytes(9001), ..NicSettings::default() };
         assert_eq!(nic.check().unwrap_err().0, "payload");
         let measure = MeasureSettings { sample: Some(Time::ZERO) };

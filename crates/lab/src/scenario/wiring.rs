@@ -32,28 +32,13 @@ impl Value for NodeRef {
         match raw {
             Raw::Text(text) => Ok(NodeRef::Name(text.clone())),
             Raw::Integer(_) => u32::read(raw).map(NodeRef::Number),
-            _ => Err(format!("expected {}, found {}", Self::kind(), Raw::describe_plainly(raw))),
+            _ => Err(format!("expected {}", Self::kind())),
         }
     }
     fn show(&self) -> String {
         match self {
             NodeRef::Name(name) => format!("{name:?}"),
             NodeRef::Number(number) => number.to_string(),
-        }
-    }
-}
-
-/// What is not text and not a whole number, in words.
-trait Plainly {
-    fn describe_plainly(&self) -> String;
-}
-impl Plainly for Raw {
-    fn describe_plainly(&self) -> String {
-        match self {
-            Raw::Text(text) => quoted(text),
-            Raw::Integer(number) => number.to_string(),
-            Raw::Float(number) => number.to_string(),
-            Raw::Bool(flag) => flag.to_string(),
         }
     }
 }
@@ -122,17 +107,19 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph,
     let graph = shape.build().map_err(|message| {
         // The message begins with the parameter, where a single one is at fault.
         let first = message.split_whitespace().next().unwrap_or_default();
-        let key = parameters.iter().find(|parameter| parameter.name == first).map_or("kind", |parameter| parameter.name);
-        table.problem_at(key, message)
+        let key =
+            parameters.iter().find(|parameter| parameter.name == first).map_or("kind", |parameter| parameter.name);
+        with_remedy(table.problem_at(key, message))
     })?;
     for link in &graph.links {
         let ends = || format!("{} to {}", graph.nodes[link.a as usize].name, graph.nodes[link.b as usize].name);
-        check_rate(link.rate).and(check_delay(link.delay)).map_err(|message| {
-            table.problem(format!("the link {} is out of range", ends())).help(message)
-        })?;
+        check_rate(link.rate)
+            .and(check_delay(link.delay))
+            .map_err(|message| table.problem(format!("the link {} is out of range", ends())).help(message))?;
     }
     table.finish()?;
-    let settings = parameters.iter().map(|parameter| format!("{} {}", parameter.name, parameter.value.trim_matches('"')));
+    let settings =
+        parameters.iter().map(|parameter| format!("{} {}", parameter.name, parameter.value.trim_matches('"')));
     Ok((graph, format!("{kind}: {}", settings.collect::<Vec<_>>().join(", "))))
 }
 
@@ -140,6 +127,14 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph,
 pub(super) fn elsewhere(table: &Table<'_>, key: &str, problem: &Problem) -> Problem {
     let message = format!("{key}: {} {}", problem.file, problem.message);
     table.problem_at(key, message).help("the path is taken from the folder of the scenario file")
+}
+
+/// Makes "what is wrong; what to do" a message and a remedy.
+pub(super) fn with_remedy(problem: Problem) -> Problem {
+    match problem.message.clone().split_once("; ") {
+        Some((message, help)) => problem.saying(message).help(help),
+        None => problem,
+    }
 }
 
 fn check_rate(rate: Rate) -> Result<(), String> {
@@ -169,13 +164,15 @@ struct LinkSettings {
 impl LinkSettings {
     fn read(table: &mut Table<'_>) -> Result<LinkSettings, Problem> {
         let rate: Option<Rate> = table.optional("rate")?;
-        rate.map_or(Ok(()), check_rate).map_err(|message| table.problem_at("rate", message))?;
+        rate.map_or(Ok(()), check_rate).map_err(|message| with_remedy(table.problem_at("rate", message)))?;
         let delay: Option<Time> = table.optional("delay")?;
-        delay.map_or(Ok(()), check_delay).map_err(|message| table.problem_at("delay", message))?;
+        delay.map_or(Ok(()), check_delay).map_err(|message| with_remedy(table.problem_at("delay", message)))?;
         let mut chance = |key: &str| -> Result<Option<f64>, Problem> {
             let Some(chance) = table.optional::<f64>(key)? else { return Ok(None) };
             if !(0.0..=1.0).contains(&chance) {
-                return Err(table.problem_at(key, format!("{key} is {chance}")).help("write a probability from 0 to 1"));
+                return Err(table
+                    .problem_at(key, format!("{key} is {chance}"))
+                    .help("write a probability from 0 to 1"));
             }
             Ok(Some(chance))
         };
@@ -333,7 +330,7 @@ pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
         wires.push(link);
     }
     graph.links = wires;
-    graph.check().map_err(|message| Problem::new(file, message))?;
+    graph.check().map_err(|message| with_remedy(Problem::new(file, message)))?;
     let far = distances(&graph);
     without_tier.into_iter().for_each(|node| graph.nodes[node].tier = far[node]);
     Ok(graph)
@@ -373,7 +370,8 @@ mod tests {
 
     #[test]
     fn a_link_takes_what_is_written_and_keeps_the_rest() {
-        let graph = links("[[link]]\nbetween = [\"sw0\", 3]\nloss = 0.01\ndown = [[\"1us\", \"2us\"], [\"5us\"]]").unwrap();
+        let graph =
+            links("[[link]]\nbetween = [\"sw0\", 3]\nloss = 0.01\ndown = [[\"1us\", \"2us\"], [\"5us\"]]").unwrap();
         let expected = Link {
             loss: 0.01,
             outages: vec![(Time::from_us(1), Some(Time::from_us(2))), (Time::from_us(5), None)],

@@ -1,0 +1,512 @@
+//! From a scenario to the numbers that a fabric runs on.
+//!
+//! What a scenario leaves to be derived is derived here: headroom, windows, round-trip times, the ideal completion time
+//! of every flow, whether losing nothing can be promised.
+
+pub use crate::scenario::paths::{Framing, Leg, Paths, ideal_time, round_trip};
+
+use crate::problem::Problem;
+use crate::scenario::{Lane, Scenario, WindowSize};
+use engine::{Bytes, Rate, Time};
+use fabric::Setup;
+use fabric::buffer::{ALPHA_ONE, Share};
+use fabric::clock::Clock;
+use fabric::packet::MAX_HOPS;
+use fabric::routing::{PortMap, Routing, Tuple};
+use fabric::setup::{
+    AckLane, AckPolicy, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, SwitchSetup, WindowRule,
+};
+use fabric::topology::{Graph, Kind};
+use schemes::{congestion_control, flow_control};
+use std::collections::{HashMap, HashSet};
+use traffic::{MAX_START, Names};
+
+/// Where the addresses of hosts begin: 11.0.0.1.
+const FIRST_ADDRESS: u32 = 0x0b00_0001;
+/// The source port of the first flow between two hosts.
+const FIRST_PORT: u16 = 10_000;
+/// The destination port of RoCEv2.
+const ROCE_PORT: u16 = 4791;
+/// The sampling period that "auto" stands for.
+const SAMPLE: Time = Time::from_us(10);
+/// The retransmission timeout that "auto" stands for where packets can be lost.
+const TIMEOUT: Time = Time::from_ms(1);
+/// The most entries of the routing tables, of eight bytes each.
+const MAX_ROUTES: u64 = 1 << 28;
+/// The most egress queues of the whole fabric.
+const MAX_QUEUES: u64 = 1 << 27;
+/// The longest frame between neighbours.
+const MAX_FRAME: Bytes = Bytes(2048);
+
+/// A run, ready to go.
+pub struct Resolved {
+    /// The scenario's title.
+    pub name: String,
+    /// What the fabric is built from.
+    pub setup: Setup,
+    /// The flow control.
+    pub flow_control: Box<dyn flow_control::Choice>,
+    /// The congestion control.
+    pub congestion_control: Box<dyn congestion_control::Choice>,
+    /// Whether the switches have the room to lose nothing. A run that loses something all the same has failed.
+    pub promised: bool,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// The topology in a line.
+    pub(crate) topology: String,
+    pub(crate) preset: Option<String>,
+    pub(crate) buffer: Option<Bytes>,
+    pub(crate) window: WindowSize,
+}
+
+/// Turns a scenario into a run. A problem says where it is and what to do.
+pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
+    check_sizes(&scenario)?;
+    let map = PortMap::new(&scenario.graph);
+    let wire = Wire::new(&scenario)?;
+    let mut notes = Vec::new();
+    let memory = Memory::new(&scenario, &map, &wire, &mut notes)?;
+    let flows = flows(&scenario, &map, &wire, &mut notes)?;
+    check_end(&scenario, &map)?;
+
+    let (switch, nic) = (&scenario.switch, &scenario.nic);
+    let faulty = scenario.graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
+    let timeout = nic.timeout.or((faulty || !memory.promised).then_some(TIMEOUT));
+    let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
+    if timeout.is_some_and(|timeout| timeout <= longest) {
+        notes.push(format!(
+            "the timeout is not longer than the longest base RTT ({longest}): senders repeat themselves"
+        ));
+    }
+    let (fc, egress_alpha) = (&scenario.flow_control, switch.egress_alpha);
+    let egress_alpha = egress_alpha.or((!fc.needs_headroom()).then_some(1.0));
+    let ports = port_setups(&scenario, &map, &memory.headroom);
+    let plain = Setup::plain(scenario.graph, flows);
+    let setup = Setup {
+        clock: Clock::Exact,
+        seed: scenario.seed,
+        classes: scenario.classes,
+        ports,
+        switch: SwitchSetup {
+            pool: memory.pool,
+            reserve: switch.reserve.0,
+            resume_gap: switch.resume_gap.0,
+            egress_alpha: egress_alpha.map(fixed_point),
+            pipeline: switch.pipeline,
+            queues: switch.queues,
+            scheduler: switch.scheduler,
+            quantum: switch.quantum.map_or(wire.largest, |quantum| quantum.0) as u32,
+        },
+        nic: NicSetup {
+            payload: wire.framing.payload as u16,
+            header: wire.framing.header as u16,
+            ack_size: wire.ack as u16,
+            acks: AckPolicy::Every(nic.ack_every),
+            ack_lane: match nic.ack_lane {
+                Lane::Control => AckLane::Control,
+                Lane::Data => AckLane::Data(Some(0)),
+            },
+            // A duplicate is acknowledged again: its first ACK may be what was lost.
+            recovery: GoBackN {
+                nack_interval: nic.nack_interval,
+                timeout,
+                chunk: 0,
+                ack_duplicates: true,
+                ..plain.nic.recovery
+            },
+            paced: nic.pacing,
+            wake: NicWake::Due,
+            window: scenario.window_rule,
+        },
+        measure: MeasureSetup {
+            sample: Some(scenario.measure.sample.unwrap_or(SAMPLE)),
+            pause_log: false,
+            queue_monitor: None,
+        },
+        stop: scenario.stop.unwrap_or(Time::MAX),
+        reroute: Time::ZERO,
+        ..plain
+    };
+    Ok(Resolved {
+        name: scenario.name,
+        setup,
+        flow_control: scenario.flow_control,
+        congestion_control: scenario.congestion_control,
+        promised: memory.promised,
+        notes,
+        topology: scenario.topology,
+        preset: scenario.preset,
+        buffer: (!scenario.switch.unlimited).then_some(scenario.switch.buffer),
+        window: scenario.window,
+    })
+}
+
+/// A fraction in units of 1/65536.
+fn fixed_point(fraction: f64) -> u64 {
+    (fraction * ALPHA_ONE as f64).round() as u64
+}
+
+/// Refuses what would not fit in memory.
+fn check_sizes(scenario: &Scenario) -> Result<(), Problem> {
+    let (graph, switch) = (&scenario.graph, &scenario.switch);
+    // The routing tables have a row per switch with hosts, and one per host with several links.
+    let ports = graph.ports();
+    let mut roots = HashSet::new();
+    for host in graph.hosts() {
+        match ports[host as usize].as_slice() {
+            [(_, peer)] if graph.nodes[*peer as usize].kind == Kind::Switch => roots.insert(*peer),
+            _ => roots.insert(host),
+        };
+    }
+    let routes = roots.len() as u64 * graph.nodes.len() as u64;
+    if routes > MAX_ROUTES {
+        let message = format!(
+            "{} nodes and {} switches with hosts are too many: the routing tables would take {} GB",
+            graph.nodes.len(),
+            roots.len(),
+            routes / 125_000_000
+        );
+        return Err(scenario.problem("topology", message).help("make the fabric smaller"));
+    }
+    let queues = graph.links.len() as u64 * 2 * scenario.classes as u64 * switch.queues as u64;
+    if queues > MAX_QUEUES {
+        let message = format!("the fabric would have {queues} queues; {MAX_QUEUES} is the most");
+        return Err(scenario.problem("switch.queues", message).help("lower switch.queues or make the fabric smaller"));
+    }
+    Ok(())
+}
+
+/// Bytes of packets on a link.
+struct Wire {
+    framing: Framing,
+    ack: u64,
+    frame: u64,
+    /// The largest packet that is not a frame.
+    largest: u64,
+}
+
+impl Wire {
+    fn new(scenario: &Scenario) -> Result<Wire, Problem> {
+        let (nic, fc) = (&scenario.nic, &scenario.flow_control);
+        let frame = fc.frame_size();
+        if frame > MAX_FRAME.0 || (frame == 0 && fc.needs_headroom()) {
+            let problem =
+                scenario.problem(&format!("scheme.{}.frame", fc.name()), format!("frame is {}", Bytes(frame)));
+            return Err(problem.help(format!("write 1B to {MAX_FRAME}")));
+        }
+        let (data_extra, ack_extra) = scenario.congestion_control.header();
+        let framing = Framing { payload: nic.payload.0, header: nic.header.0 + data_extra as u64 };
+        let ack = nic.ack_size.0 + ack_extra as u64;
+        Ok(Wire { framing, ack, frame, largest: (framing.payload + framing.header).max(ack) })
+    }
+}
+
+/// One end of a link with a switch: what decides how much may still come after it asked its neighbour to stop.
+#[derive(Clone, Copy, Debug)]
+pub struct PauseLoop {
+    /// Bits per second of the link.
+    pub rate: Rate,
+    /// From the end of a transmission at the neighbour to its arrival here: delay and pipeline.
+    pub to_here: Time,
+    /// The same in the other direction.
+    pub to_neighbour: Time,
+    /// Bytes of the largest packet.
+    pub largest: u64,
+    /// Bytes of a pause frame.
+    pub frame: u64,
+    /// Priority classes.
+    pub classes: u8,
+}
+
+impl PauseLoop {
+    /// Bytes of headroom that one class needs so that nothing is lost.
+    pub fn headroom(&self) -> u64 {
+        // A packet arrives at time 0, crosses the threshold and so goes into headroom itself: one largest packet.
+        //
+        // The pause frame then waits for the transmission under way in the other direction (at most the largest packet)
+        // and for the frames queued before it (a pause and a resume of every class), is sent, and travels. Let the
+        // neighbour hear of it at time T.
+        //
+        // The packet of time 0 was sent by -to_here, and the link is serial, so whatever comes in later began after that. The
+        // neighbour sends at most at full rate until T and finishes what it began: rate × (to_here + T) and one more
+        // largest packet.
+        let time = |bytes: u64| Clock::Exact.duration(bytes, self.rate).0;
+        let frames = 2 * self.classes as u64 + 1;
+        let hears = time(self.largest.max(self.frame)) + frames * time(self.frame) + self.to_neighbour.0;
+        let open = (self.to_here.0 + hears) as u128;
+        let sent = (self.rate.0 as u128 * open).div_ceil(8_000_000_000_000);
+        u64::try_from(sent).unwrap_or(u64::MAX).saturating_add(2 * self.largest)
+    }
+}
+
+/// How the switches' memory is divided.
+struct Memory {
+    /// By port.
+    headroom: Vec<u64>,
+    /// By node.
+    pool: Vec<Option<u64>>,
+    promised: bool,
+}
+
+impl Memory {
+    fn new(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String>) -> Result<Memory, Problem> {
+        let (graph, switch) = (&scenario.graph, &scenario.switch);
+        let lossless = scenario.flow_control.needs_headroom();
+        let mut memory = Memory { headroom: vec![0; map.count()], pool: vec![None; graph.nodes.len()], promised: true };
+        if switch.unlimited {
+            return Ok(memory);
+        }
+        memory.promised = lossless;
+        let mut short = 0;
+        let mut most_needed = 0;
+        let switches = || (0..graph.nodes.len() as u32).filter(|&n| graph.nodes[n as usize].kind == Kind::Switch);
+        for port in switches().flat_map(|node| map.of(node)) {
+            let needed = if lossless { pause_loop(scenario, map, wire, port).headroom() } else { 0 };
+            let given = switch.headroom.map_or(needed, |headroom| headroom.0);
+            memory.headroom[port as usize] = given;
+            if given < needed {
+                short += 1;
+                most_needed = needed.max(most_needed);
+            }
+        }
+        if short > 0 {
+            memory.promised = false;
+            notes.push(format!(
+                "switch.headroom is less than {short} ports need (up to {most_needed} B): packets may be lost"
+            ));
+        }
+        if lossless {
+            memory.break_promises(scenario, notes);
+        }
+
+        let classes = scenario.classes as u128;
+        let mut worst: Option<(u128, u32)> = None;
+        for node in switches() {
+            let ports = map.of(node).len() as u128;
+            let headroom: u128 = map.of(node).map(|port| memory.headroom[port as usize] as u128).sum();
+            let set_aside = (headroom + ports * switch.reserve.0 as u128) * classes;
+            // With less than a packet for each, ports would starve one another.
+            let needed = set_aside + ports * classes * wire.largest as u128;
+            if needed > switch.buffer.0 as u128 {
+                worst = worst.max(Some((needed, node)));
+            } else {
+                memory.pool[node as usize] = Some(switch.buffer.0 - set_aside as u64);
+            }
+        }
+        if let Some((needed, node)) = worst {
+            let ports = map.of(node).len();
+            let headroom: u128 = map.of(node).map(|port| memory.headroom[port as usize] as u128).sum();
+            let message = format!(
+                "the buffer of {} ({}) cannot hold {} B of headroom, {} B of reserve and a packet for each of {ports} ports \
+                 × {classes} classes",
+                graph.nodes[node as usize].name,
+                switch.buffer,
+                headroom * classes,
+                ports as u128 * classes * switch.reserve.0 as u128,
+            );
+            let help = match needed.div_ceil(1000) {
+                kilobytes if kilobytes <= 1_000_000_000 => {
+                    format!("write buffer = \"{}\" or more in [switch]", Bytes(kilobytes as u64 * 1000))
+                }
+                _ => "no memory is that large".into(),
+            };
+            let help = format!("{help}, set less headroom and reserve, or use fewer classes");
+            return Err(scenario.problem("switch.buffer", message).help(help));
+        }
+        Ok(memory)
+    }
+
+    /// Takes the promise back where something else than want of headroom can make a switch drop packets.
+    fn break_promises(&mut self, scenario: &Scenario, notes: &mut Vec<String>) {
+        let links = &scenario.graph.links;
+        let mut broken = |because: &str| {
+            self.promised = false;
+            notes.push(format!("{because}: losing nothing is not promised"));
+        };
+        if links.iter().any(|link| link.loss > 0.0 || link.corruption > 0.0) {
+            broken("links with loss or corruption lose pause and resume frames too");
+        }
+        if links.iter().any(|link| link.outages.iter().any(|(_, up)| up.is_some())) {
+            broken("a link that comes back may find headroom in use that it filled before");
+        }
+        if scenario.switch.egress_alpha.is_some() {
+            broken("switch.egress_alpha drops what a queue may not hold");
+        }
+        if scenario.nic.ack_lane == Lane::Data && scenario.classes > 1 {
+            broken("ACKs in the data lane heed only pauses of class 0");
+        }
+    }
+}
+
+/// The loop of a pause that the switch at `port` sends.
+fn pause_loop(scenario: &Scenario, map: &PortMap, wire: &Wire, port: u32) -> PauseLoop {
+    let (graph, pipeline) = (&scenario.graph, scenario.switch.pipeline);
+    let link = &graph.links[map.link[port as usize] as usize];
+    let neighbour = map.node[map.peer[port as usize] as usize];
+    let far = match graph.nodes[neighbour as usize].kind {
+        Kind::Switch => pipeline,
+        Kind::Host => Time::ZERO,
+    };
+    PauseLoop {
+        rate: link.rate,
+        to_here: link.delay + pipeline,
+        to_neighbour: link.delay + far,
+        largest: wire.largest,
+        frame: wire.frame,
+        classes: scenario.classes,
+    }
+}
+
+/// Shares and marking of every port.
+fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<PortSetup> {
+    let (graph, switch) = (&scenario.graph, &scenario.switch);
+    let marks = switch.ecn.unwrap_or(scenario.congestion_control.uses_marks());
+    let hosts_rate = hosts_rate(graph);
+    let port = |port: usize| {
+        if graph.nodes[map.node[port] as usize].kind == Kind::Host {
+            return PortSetup::default();
+        }
+        let rate = graph.links[map.link[port] as usize].rate;
+        let scaled = |bytes: Bytes| match switch.ecn_scale && rate > hosts_rate {
+            true => (bytes.0 as u128 * rate.0 as u128 / hosts_rate.0 as u128) as u64,
+            false => bytes.0,
+        };
+        PortSetup {
+            share: Share { alpha: fixed_point(switch.alpha), headroom: headroom[port] },
+            ecn: marks.then(|| Ecn {
+                min: scaled(switch.ecn_min),
+                max: scaled(switch.ecn_max),
+                probability: switch.ecn_probability,
+            }),
+        }
+    };
+    (0..map.count()).map(port).collect()
+}
+
+/// The rate of the fastest link of a host.
+fn hosts_rate(graph: &Graph) -> Rate {
+    let host = |node: u32| graph.nodes[node as usize].kind == Kind::Host;
+    graph.links.iter().filter(|link| host(link.a) || host(link.b)).map(|link| link.rate).max().unwrap_or(Rate(1))
+}
+
+/// The flows in order of start, with their ways through the idle network timed.
+fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String>) -> Result<Vec<FlowSpec>, Problem> {
+    let graph = &scenario.graph;
+    let names = Names::new(graph);
+    let paths = Paths::new(graph, map, scenario.switch.pipeline);
+    let mut order: Vec<u32> = (0..scenario.flows.len() as u32).collect();
+    order.sort_by_key(|&flow| scenario.flows[flow as usize].start);
+    let mut next_port: HashMap<(u32, u32), u16> = HashMap::new();
+    let (mut forth, mut back) = (Vec::new(), Vec::new());
+    let mut lines: Vec<Rate> = Vec::with_capacity(order.len());
+    let mut most_switches = 0;
+    let mut flows = Vec::with_capacity(order.len());
+    for &number in &order {
+        let request = scenario.flows[number as usize];
+        request
+            .check(&names, scenario.classes)
+            .map_err(|fault| scenario.flow_problem(number as usize, fault.message).help(fault.help))?;
+        let source_port = next_port.entry((request.src, request.dst)).or_insert(FIRST_PORT);
+        let tuple = Tuple {
+            source: address(request.src),
+            destination: address(request.dst),
+            source_port: *source_port,
+            destination_port: ROCE_PORT,
+        };
+        *source_port = source_port.wrapping_add(1);
+        let found = paths.walk(request.src, request.dst, tuple, &mut forth)
+            && paths.walk(request.dst, request.src, tuple.reversed(), &mut back);
+        if !found {
+            let name = |node: u32| &graph.nodes[node as usize].name;
+            let message =
+                format!("there is no way from {} to {} through switches", name(request.src), name(request.dst));
+            return Err(scenario
+                .flow_problem(number as usize, message)
+                .help("hosts do not forward; name two hosts that switches connect"));
+        }
+        let ideal = ideal_time(Clock::Exact, &forth, wire.framing, request.size);
+        if ideal > MAX_START {
+            let message = format!("the flow would take {} s even alone in the network", ideal.secs_f64());
+            return Err(scenario.flow_problem(number as usize, message).help("make it smaller or the links faster"));
+        }
+        most_switches = most_switches.max(forth.len() - 1);
+        lines.push(forth[0].rate);
+        flows.push(FlowSpec {
+            src: request.src,
+            dst: request.dst,
+            size: request.size,
+            start: request.start,
+            class: request.class,
+            tuple,
+            window: 0,
+            base_rtt: round_trip(Clock::Exact, &forth, &back, wire.framing, wire.ack),
+            ideal,
+        });
+    }
+    if most_switches > MAX_HOPS && scenario.congestion_control.build().needs().telemetry {
+        notes.push(format!("a way has {most_switches} switches; telemetry covers the first {MAX_HOPS}"));
+    }
+    let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
+    for (flow, line) in flows.iter_mut().zip(lines) {
+        flow.window = match scenario.window {
+            WindowSize::None => 0,
+            WindowSize::Bdp => {
+                let bytes = (line.0 as u128 * longest.0 as u128).div_ceil(8_000_000_000_000);
+                bytes.min(traffic::MAX_SIZE.0 as u128) as u64
+            }
+            WindowSize::Fixed(bytes) => bytes.0,
+        };
+    }
+    let smallest = flows.iter().map(|flow| flow.window).min().unwrap_or(0);
+    check_acks(scenario, smallest)?;
+    Ok(flows)
+}
+
+/// A host's address.
+fn address(node: u32) -> u32 {
+    FIRST_ADDRESS.wrapping_add(node << 8)
+}
+
+/// A receiver that waits for more packets than the window lets go would wait for ever.
+fn check_acks(scenario: &Scenario, window: u64) -> Result<(), Problem> {
+    let (every, payload) = (scenario.nic.ack_every as u64, scenario.nic.payload.0);
+    if window == 0 || every == 1 {
+        return Ok(());
+    }
+    let problem =
+        |message: String| Err(scenario.problem("nic.ack_every", message).help("write ack_every = 1 in [nic]"));
+    if window.div_ceil(payload) < every {
+        return problem(format!("the window of {window} B holds fewer than ack_every = {every} packets"));
+    }
+    if scenario.window_rule == WindowRule::Scaled && scenario.congestion_control.name() != "none" {
+        return problem(format!("a window that shrinks with the rate may hold fewer than ack_every = {every} packets"));
+    }
+    Ok(())
+}
+
+/// Refuses a run without a stop that would send the same packets again for ever.
+fn check_end(scenario: &Scenario, map: &PortMap) -> Result<(), Problem> {
+    let graph = &scenario.graph;
+    if scenario.stop.is_some() {
+        return Ok(());
+    }
+    const HELP: &str = "write a stop, such as stop = \"20ms\"";
+    if let Some(link) = graph.links.iter().find(|link| link.loss >= 1.0 || link.corruption >= 1.0) {
+        let name = |node: u32| &graph.nodes[node as usize].name;
+        let message = format!("nothing passes the link {} to {}: the run might never end", name(link.a), name(link.b));
+        return Err(scenario.problem("link", message).help(HELP));
+    }
+    let up: Vec<bool> = graph.links.iter().map(|link| link.outages.iter().all(|(_, up)| up.is_some())).collect();
+    if up.iter().all(|&up| up) {
+        return Ok(());
+    }
+    let routing = Routing::new(graph, map, &up);
+    let cut = |from: u32, to: u32| routing.next_hops(from, to).is_empty();
+    match scenario.flows.iter().position(|flow| cut(flow.src, flow.dst) || cut(flow.dst, flow.src)) {
+        Some(number) => {
+            let message = "links that fail for good cut the way of this flow: the run might never end";
+            Err(scenario.flow_problem(number, message).help(HELP))
+        }
+        None => Ok(()),
+    }
+}
