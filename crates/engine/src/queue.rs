@@ -72,11 +72,26 @@ impl Event {
 /// Buckets up to this long are sorted by counting.
 const SMALL: usize = 16;
 const WORD: u64 = 64;
+const NONE: u32 = u32::MAX;
+const PER_BLOCK: usize = 3;
+
+/// A cache line of events. Blocks are handed out again as soon as they are free, while they are still near.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Block {
+    events: [Event; PER_BLOCK],
+    next: u32,
+    len: u32,
+}
+
+const _: () = assert!(size_of::<Block>() == 64);
 
 /// A priority queue of [`Event`]s that never hands out the past.
 pub struct EventQueue {
-    /// Bucket `b` holds the events of slot numbers congruent to `b`.
-    buckets: Vec<Vec<Event>>,
+    /// Bucket `b` holds the events of slot numbers congruent to `b`, in a list of blocks.
+    buckets: Vec<u32>,
+    blocks: Vec<Block>,
+    free: u32,
     /// One bit per bucket: it holds something.
     occupied: Vec<u64>,
     /// The slot now being handed out, sorted, from `position` on.
@@ -91,16 +106,16 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
-    /// A queue for about `density` events per nanosecond of simulated time. The density is a hint for
-    /// speed and never changes the order.
-    pub fn new(density: f64) -> EventQueue {
-        // Aim at about four events in a bucket, and at a wheel that spans two microseconds: a data-centre
-        // link's delay and a packet's time on it.
-        let width = (4_000.0 / density.max(1e-3)).clamp(128.0, 4096.0);
-        let shift = (width.log2().round()) as u32;
-        let buckets = (2_400_000u64 >> shift).next_power_of_two().max(WORD);
+    /// A queue for about `density` events per nanosecond of simulated time, most of them planned at most `horizon`
+    /// ahead. Both are hints for speed and never change the order.
+    pub fn new(density: f64, horizon: Time) -> EventQueue {
+        // About four events in a bucket, and a wheel that just spans the horizon.
+        let shift = (4_000.0 / density.max(1e-3)).clamp(64.0, 4096.0).log2().round() as u32;
+        let buckets = ((horizon.0 >> shift) + 2).next_power_of_two().clamp(WORD, 1 << 16);
         EventQueue {
-            buckets: (0..buckets).map(|_| Vec::new()).collect(),
+            buckets: vec![NONE; buckets as usize],
+            blocks: Vec::new(),
+            free: NONE,
             occupied: vec![0; (buckets / WORD) as usize],
             current: Vec::new(),
             position: 0,
@@ -137,9 +152,47 @@ impl EventQueue {
     #[inline]
     fn place(&mut self, slot: u64, event: Event) {
         let bucket = slot & self.mask;
-        self.occupied[(bucket / WORD) as usize] |= 1 << (bucket % WORD);
-        self.buckets[bucket as usize].push(event);
         self.waiting += 1;
+        let head = self.buckets[bucket as usize];
+        if head != NONE {
+            let block = &mut self.blocks[head as usize];
+            if (block.len as usize) < PER_BLOCK {
+                block.events[block.len as usize] = event;
+                block.len += 1;
+                return;
+            }
+        } else {
+            self.occupied[(bucket / WORD) as usize] |= 1 << (bucket % WORD);
+        }
+        let fresh = Block { events: [event; PER_BLOCK], next: head, len: 1 };
+        let id = self.free;
+        self.buckets[bucket as usize] = if id != NONE {
+            self.free = self.blocks[id as usize].next;
+            self.blocks[id as usize] = fresh;
+            id
+        } else {
+            self.blocks.push(fresh);
+            self.blocks.len() as u32 - 1
+        };
+    }
+
+    /// Moves the events of a bucket to `current`.
+    #[inline]
+    fn empty(&mut self, bucket: u64) {
+        let mut id = std::mem::replace(&mut self.buckets[bucket as usize], NONE);
+        while id != NONE {
+            let block = &mut self.blocks[id as usize];
+            self.current.extend_from_slice(&block.events[..block.len as usize]);
+            let next = std::mem::replace(&mut block.next, self.free);
+            self.free = id;
+            id = next;
+        }
+    }
+
+    /// The event that comes `ahead` after the next one, as far as it is known already.
+    #[inline]
+    pub fn upcoming(&self, ahead: usize) -> Option<Event> {
+        self.current.get(self.position + ahead).copied()
     }
 
     /// Takes the next event.
@@ -189,7 +242,7 @@ impl EventQueue {
         }
         let bucket = self.slot & self.mask;
         self.occupied[(bucket / WORD) as usize] &= !(1 << (bucket % WORD));
-        std::mem::swap(&mut self.current, &mut self.buckets[bucket as usize]);
+        self.empty(bucket);
         self.waiting -= self.current.len();
         sort(&mut self.current);
         true
@@ -275,9 +328,10 @@ mod tests {
         #[test]
         fn events_come_out_in_order_whatever_the_order_they_went_in(
             density in 0.0001f64..100.0,
+            horizon in 0u64..10_000_000,
             script in prop::collection::vec((0u64..20_000_000, 0u8..4, 0u32..4, 0usize..3), 1..300),
         ) {
-            let mut queue = EventQueue::new(density);
+            let mut queue = EventQueue::new(density, Time(horizon));
             let mut model = std::collections::BTreeSet::new();
             let mut now = Time::ZERO;
             for (delay, class, source, pops) in script {

@@ -216,11 +216,13 @@ impl Core {
         let changes = link_changes(&setup);
         // A busy full-duplex 100 Gb/s link sees some twenty events in a microsecond.
         let density = setup.graph.links.len() as f64 * 0.02;
+        let near = ports.iter().map(|p: &Port| p.latency).filter(|&l| l <= Time::from_us(4)).max();
+        let horizon = near.unwrap_or_default() + setup.clock.duration(setup.max_packet(), setup.top_rate());
         let flows = setup.flows.len();
         Core {
             now: Time::ZERO,
             current: Event::new(Time::ZERO, Event::LAST, 15, u32::MAX),
-            events: EventQueue::new(density),
+            events: EventQueue::new(density, horizon),
             pool: Pool::new(needs.telemetry),
             queues: vec![Queue::default(); first_queue as usize],
             masks: QueueMasks::new(map.count(), per_port as usize),

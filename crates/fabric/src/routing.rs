@@ -56,10 +56,23 @@ impl PortMap {
     }
 }
 
+/// A list of next hops: where it starts among all ports, and in the low byte how long it is.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
-    start: u32,
-    len: u32,
+struct Entry(u32);
+
+/// The most equal next hops that are kept.
+const MAX_WAYS: usize = 255;
+
+impl Entry {
+    fn new(start: usize, len: usize) -> Entry {
+        debug_assert!(start < 1 << 24 && len <= MAX_WAYS);
+        Entry((start as u32) << 8 | len as u32)
+    }
+    #[inline]
+    fn range(self) -> std::ops::Range<usize> {
+        let start = (self.0 >> 8) as usize;
+        start..start + (self.0 & 0xff) as usize
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +87,12 @@ struct Destination {
 #[derive(Clone, Debug)]
 pub struct Routing {
     destinations: Vec<Destination>,
+    /// Where the row of a node begins; rows of nodes that never choose are left out.
+    rows: Vec<u32>,
     entries: Vec<Entry>,
-    groups: u32,
     ports: Vec<u32>,
+    /// The only port of a host with one.
+    only: Vec<u32>,
 }
 
 const NOWHERE: u32 = u32::MAX;
@@ -113,8 +129,14 @@ impl Routing {
             }
         }
         let groups = roots.len() as u32;
-        let mut routing =
-            Routing { destinations, entries: vec![Entry::default(); nodes * groups as usize], groups, ports: Vec::new() };
+        // A host with one link has no choice to look up.
+        let mut rows = vec![NOWHERE; nodes];
+        let choosers = (0..nodes).filter(|&n| graph.nodes[n].kind == Kind::Switch || map.of(n as u32).len() != 1);
+        choosers.enumerate().for_each(|(i, n)| rows[n] = i as u32 * groups);
+        let count = rows.iter().filter(|&&r| r != NOWHERE).count();
+        let entries = vec![Entry::default(); count * groups as usize];
+        let only: Vec<u32> = (0..nodes).map(|n| if rows[n] == NOWHERE { map.of(n as u32).start } else { NOWHERE }).collect();
+        let mut routing = Routing { destinations, rows, entries, ports: Vec::new(), only };
         let mut known: HashMap<Vec<u32>, Entry> = HashMap::new();
         let mut lists: Vec<Vec<u32>> = vec![Vec::new(); nodes];
         let mut distance = vec![u32::MAX; nodes];
@@ -147,16 +169,17 @@ impl Routing {
                 }
             }
             for node in 0..nodes {
-                if lists[node].is_empty() {
+                let mut list = std::mem::take(&mut lists[node]);
+                if list.is_empty() || routing.rows[node] == NOWHERE {
                     continue;
                 }
-                let list = std::mem::take(&mut lists[node]);
+                list.truncate(MAX_WAYS);
                 let entry = *known.entry(list).or_insert_with_key(|list| {
-                    let start = routing.ports.len() as u32;
+                    let start = routing.ports.len();
                     routing.ports.extend_from_slice(list);
-                    Entry { start, len: list.len() as u32 }
+                    Entry::new(start, list.len())
                 });
-                routing.entries[node * groups as usize + group] = entry;
+                routing.entries[routing.rows[node] as usize + group] = entry;
             }
         }
         routing
@@ -169,8 +192,11 @@ impl Routing {
         if d.last == node {
             return std::slice::from_ref(&d.last_port);
         }
-        let entry = self.entries[node as usize * self.groups as usize + d.group as usize];
-        &self.ports[entry.start as usize..(entry.start + entry.len) as usize]
+        let row = self.rows[node as usize];
+        if row == NOWHERE {
+            return std::slice::from_ref(&self.only[node as usize]);
+        }
+        &self.ports[self.entries[(row + d.group) as usize].range()]
     }
 
     /// Bytes of memory held.

@@ -483,11 +483,10 @@ impl<'a> Table<'a> {
         let member = &self.members[place];
         let message = format!("unknown key {} in {}", quoted(&member.key), self.title());
         let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
-        let list =
-            if known.is_empty() { "it takes no keys".into() } else { format!("the keys are {}", known.join(", ")) };
-        let help = match suggest(&member.key, &known) {
-            Some(meant) => format!("did you mean \"{meant}\"? {list}"),
-            None => list,
+        let help = match (known.as_slice(), suggest(&member.key, &known)) {
+            ([], _) => "remove it; the table takes no keys".into(),
+            (_, Some(meant)) => format!("did you mean \"{meant}\"? The keys are {}", known.join(", ")),
+            _ => format!("the keys are {}", known.join(", ")),
         };
         let at = if let At::Label(_) = member.node.at { member.node.at } else { member.at };
         Err(self.document.locate(at, message).help(help))
@@ -679,7 +678,7 @@ a.toml:2:8: wait: expected a whole number, found \"5us\"
 a.toml:2:1: unknown key \"bufer\" in [switch]
     2 | bufer = \"4MB\"
       | ^
-  help: did you mean \"buffer\"? the keys are buffer, alpha";
+  help: did you mean \"buffer\"? The keys are buffer, alpha";
         assert_eq!(problem.to_string(), expected);
     }
 

@@ -67,6 +67,11 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), draft })
     }
 
+    /// Checks, before a long run, that the folder can be written in the end.
+    pub fn check(path: &Path) -> Result<(), Problem> {
+        Folder::prepare(path).map(drop)
+    }
+
     /// Where a file of the folder is to be written now.
     pub fn file(&self, name: &str) -> PathBuf {
         self.draft.join(name)

@@ -4,6 +4,7 @@
 //! [`fabric::Setup`] ([`resolve`]); a run of that gives an outcome; [`measure`] and [`results`] turn it into files. What is
 //! wrong with an input is a [`problem`] with a place and a remedy.
 
+pub mod bench;
 pub mod document;
 pub mod files;
 pub mod measure;
@@ -12,4 +13,5 @@ pub mod presets;
 pub mod problem;
 pub mod resolve;
 pub mod results;
+pub mod run;
 pub mod scenario;

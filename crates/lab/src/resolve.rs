@@ -19,7 +19,8 @@ use fabric::setup::{
 use fabric::topology::{Graph, Kind};
 use schemes::{congestion_control, flow_control};
 use std::collections::{HashMap, HashSet};
-use traffic::{MAX_START, Names};
+use std::fmt;
+use traffic::{FlowRequest, MAX_START, Names};
 
 /// Where the addresses of hosts begin: 11.0.0.1.
 const FIRST_ADDRESS: u32 = 0x0b00_0001;
@@ -57,6 +58,13 @@ pub struct Resolved {
     pub(crate) preset: Option<String>,
     pub(crate) buffer: Option<Bytes>,
     pub(crate) window: WindowSize,
+}
+
+impl fmt::Debug for Resolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (fc, cc) = (self.flow_control.name(), self.congestion_control.name());
+        f.debug_struct("Resolved").field("name", &self.name).field("scheme", &(fc, cc)).finish_non_exhaustive()
+    }
 }
 
 /// Turns a scenario into a run. A problem says where it is and what to do.
@@ -296,9 +304,12 @@ impl Memory {
         if let Some((needed, node)) = worst {
             let ports = map.of(node).len();
             let headroom: u128 = map.of(node).map(|port| memory.headroom[port as usize] as u128).sum();
+            let each = match classes {
+                1 => format!("{ports} ports"),
+                _ => format!("{ports} ports and {classes} classes"),
+            };
             let message = format!(
-                "the buffer of {} ({}) cannot hold {} B of headroom, {} B of reserve and a packet for each of {ports} ports \
-                 × {classes} classes",
+                "the buffer of {} ({}) cannot hold {} B of headroom, {} B of reserve and one packet for each of {each}",
                 graph.nodes[node as usize].name,
                 switch.buffer,
                 headroom * classes,
@@ -501,8 +512,21 @@ fn check_end(scenario: &Scenario, map: &PortMap) -> Result<(), Problem> {
         return Ok(());
     }
     let routing = Routing::new(graph, map, &up);
-    let cut = |from: u32, to: u32| routing.next_hops(from, to).is_empty();
-    match scenario.flows.iter().position(|flow| cut(flow.src, flow.dst) || cut(flow.dst, flow.src)) {
+    // Any next hop lies on a shortest path. A host with one link names it whether it works or not.
+    let connected = |from: u32, to: u32| {
+        let mut node = from;
+        while node != to {
+            match routing.next_hops(node, to).first() {
+                Some(&port) if up[map.link[port as usize] as usize] => {
+                    node = map.node[map.peer[port as usize] as usize]
+                }
+                _ => return false,
+            }
+        }
+        true
+    };
+    let cut = |flow: &FlowRequest| !connected(flow.src, flow.dst) || !connected(flow.dst, flow.src);
+    match scenario.flows.iter().position(cut) {
         Some(number) => {
             let message = "links that fail for good cut the way of this flow: the run might never end";
             Err(scenario.flow_problem(number, message).help(HELP))

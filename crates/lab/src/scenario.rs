@@ -20,6 +20,7 @@ use engine::{Bytes, Parameters, Raw, Time};
 use fabric::setup::WindowRule;
 use fabric::topology::Graph;
 use schemes::{congestion_control, flow_control};
+use std::fmt;
 use std::path::Path;
 use traffic::{FlowRequest, MAX_FLOWS, MAX_START, Names, read_trace};
 
@@ -133,6 +134,13 @@ impl Scenario {
         let number = flow - before + 1;
         let trace = self.trace.as_deref().unwrap_or_default();
         self.problem("traffic.trace", format!("flow {number} of {trace}: {}", message.into()))
+    }
+}
+
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (fc, cc) = (self.flow_control.name(), self.congestion_control.name());
+        f.debug_struct("Scenario").field("name", &self.name).field("scheme", &(fc, cc)).finish_non_exhaustive()
     }
 }
 

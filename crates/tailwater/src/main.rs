@@ -1,16 +1,92 @@
-//! temporary
-use std::path::Path;
-fn main() {
-    let args: Vec<String> = std::env::args().collect();
-    let inputs = match lab::ns3::read(Path::new(&args[2])) { Ok(i) => i, Err(e) => { eprintln!("{e}"); std::process::exit(1) } };
-    let t = lab::ns3::translate::translate(&inputs).unwrap();
-    let graph = t.setup.graph.clone();
-    let map = fabric::routing::PortMap::new(&graph);
-    let start = std::time::Instant::now();
-    let outcome = t.run(&mut |_, _| true);
-    println!("{}", lab::ns3::output::summary(&outcome, start.elapsed()));
-    for v in &outcome.violations { println!("VIOLATION {v}"); }
-    println!("{:?} {:?}", outcome.counts, outcome.stall);
-    std::fs::write(&inputs.config.fct_output_file, lab::ns3::output::fct(&outcome)).unwrap();
-    std::fs::write(&inputs.config.pfc_output_file, lab::ns3::output::pfc(&outcome, &graph, &map)).unwrap();
+//! `tailwater`: the command line.
+
+mod commands;
+mod listing;
+mod progress;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A laboratory for flow control in lossless data-centre fabrics.
+#[derive(Parser)]
+#[command(version, about, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a scenario and write a folder of results.
+    Run {
+        /// The scenario file.
+        scenario: PathBuf,
+        /// Override a key, such as `switch.buffer=4MB` or `scheme.preset=hpcc`; may be given several times.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        sets: Vec<String>,
+        /// Where the results go [default: results/NAME-OF-THE-FILE].
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+        /// Show no progress and print nothing but problems.
+        #[arg(long, short)]
+        quiet: bool,
+    },
+    /// Read a scenario, say what it means, and run nothing.
+    Check {
+        /// The scenario file.
+        scenario: PathBuf,
+        /// Override a key, as with `run`.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        sets: Vec<String>,
+    },
+    /// Run the HPCC authors' ns-3 simulator's files: the configuration and what it names, with its results.
+    ///
+    /// Paths in the configuration are relative to the working directory, as in that simulator.
+    Ns3 {
+        /// Its configuration file (config.txt).
+        #[arg(required_unless_present = "keys")]
+        config: Option<PathBuf>,
+        /// List the configuration's keys, what each means and whether it is honoured.
+        #[arg(long)]
+        keys: bool,
+        /// Show no progress and print nothing but problems.
+        #[arg(long, short)]
+        quiet: bool,
+    },
+    /// List the schemes and presets with their parameters and defaults.
+    Schemes,
+    /// List the topologies with their parameters and defaults.
+    Topologies,
+    /// Measure packet-hops per second on this machine, with the floor beside it.
+    Bench {
+        /// Numbers of hosts.
+        #[arg(long, value_delimiter = ',', default_values_t = [64, 128, 512, 1024])]
+        hosts: Vec<u32>,
+        /// Presets, as `tailwater schemes` lists them.
+        #[arg(long, value_delimiter = ',', default_values_t = ["dcqcn+win".to_string(), "hpcc".to_string()])]
+        presets: Vec<String>,
+        /// Simulated time during which messages start.
+        #[arg(long, default_value = "1ms")]
+        duration: String,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Run { scenario, sets, out, quiet } => commands::run(&scenario, &sets, out, quiet),
+        Command::Check { scenario, sets } => commands::check(&scenario, &sets),
+        Command::Ns3 { keys: true, .. } => listing::ns3_keys(),
+        Command::Ns3 { config, quiet, .. } => commands::ns3(&config.unwrap_or_default(), quiet),
+        Command::Schemes => listing::schemes(),
+        Command::Topologies => listing::topologies(),
+        Command::Bench { hosts, presets, duration } => commands::bench(&hosts, &presets, &duration),
+    };
+    match result {
+        Ok(code) => code,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -1,0 +1,228 @@
+//! The commands: thin hands around the laboratory.
+
+use crate::progress::Progress;
+use engine::Time;
+use fabric::routing::PortMap;
+use lab::files;
+use lab::measure::Spread;
+use lab::ns3::output;
+use lab::problem::Problem;
+use lab::results::Summary;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// What printing gives: an error means that nobody reads any more.
+pub type Output = std::io::Result<()>;
+
+/// Prints, without falling over when the reader has gone.
+pub fn say(text: String) -> Output {
+    std::io::stdout().write_all(text.as_bytes())
+}
+
+/// A reader that has gone is no problem; anything else is.
+pub fn printed(result: Output) -> Result<ExitCode, Problem> {
+    match result {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Problem::new("standard output", e.to_string())),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// A run whose promises were broken.
+const BROKEN: u8 = 3;
+
+fn default_folder(scenario: &Path) -> PathBuf {
+    let stem = scenario.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
+    Path::new("results").join(stem)
+}
+
+/// `tailwater run`.
+pub fn run(scenario: &Path, sets: &[String], out: Option<PathBuf>, quiet: bool) -> Result<ExitCode, Problem> {
+    let resolved = lab::run::load(scenario, sets)?;
+    let text = lab::problem::read_text(scenario)?;
+    let out = out.unwrap_or_else(|| default_folder(scenario));
+    files::Folder::check(&out)?;
+    if !quiet {
+        resolved.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    }
+    let flows = &resolved.setup.flows;
+    let (begin, until) = (flows.first().map(|f| f.start), flows.last().map(|f| f.start));
+    let progress = Progress::new(begin.unwrap_or_default(), until.unwrap_or_default(), quiet);
+    let finished = lab::run::run(resolved, &mut |now, hops| {
+        progress.report(now, hops);
+        true
+    });
+    progress.finish();
+    let record = with_overrides(&text, sets);
+    let path = finished.write(&out, &record)?;
+    if !finished.summary.violations.is_empty() {
+        finished.summary.violations.iter().for_each(|v| eprintln!("broken promise: {v}"));
+        eprintln!("error: this run is not a result; {} says more", path.join(files::SUMMARY).display());
+        return Ok(ExitCode::from(BROKEN));
+    }
+    if quiet {
+        return Ok(ExitCode::SUCCESS);
+    }
+    printed(say(format!("{}results in {}\n", table(&finished.summary), path.display())))
+}
+
+/// The scenario as it was run: the file, and below it what the command line changed.
+fn with_overrides(text: &str, sets: &[String]) -> String {
+    let mut record = text.trim_end().to_string() + "\n";
+    if !sets.is_empty() {
+        record += "\n# Run with:\n";
+        sets.iter().for_each(|set| record += &format!("#   --set {set}\n"));
+    }
+    record
+}
+
+fn spread(name: &str, s: &Spread) -> String {
+    let cell = |v: Option<f64>| v.map_or("-".into(), |v| format!("{v:.2}"));
+    format!(
+        "{name:<20} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
+        s.count,
+        cell(s.mean),
+        cell(s.p50),
+        cell(s.p95),
+        cell(s.p99),
+        cell(s.p999)
+    )
+}
+
+/// The summary for people.
+fn table(s: &Summary) -> String {
+    let bytes = |n: u64| match n {
+        0..10_000 => format!("{n} B"),
+        10_000..10_000_000 => format!("{:.1} KB", n as f64 / 1e3),
+        _ => format!("{:.1} MB", n as f64 / 1e6),
+    };
+    let mut out = format!(
+        "{}: {} with {}, seed {}\n",
+        s.identity.scenario, s.identity.flow_control, s.identity.congestion_control, s.identity.seed
+    );
+    out += &format!("{} of {} flows finished in {:.3} us: {}\n", s.finished, s.flows, s.end_ps as f64 / 1e6, s.ending);
+    for port in &s.waiting {
+        out += &format!("  waiting: {port}\n");
+    }
+    out += &format!(
+        "\n{:<20} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
+        "slowdown", "flows", "mean", "p50", "p95", "p99", "p99.9"
+    );
+    for bin in s.slowdown_by_size.iter().filter(|b| b.slowdown.count > 0) {
+        let name = bin.up_to.map_or(format!("over {}", bytes(bin.above)), |end| format!("up to {}", bytes(end)));
+        out += &spread(&name, &bin.slowdown);
+    }
+    out += &spread("all", &s.slowdown);
+    out += &format!(
+        "\n{} data packets sent, {} again; {} dropped (buffer {}, link {}, down {}); {} marked\n",
+        s.injected.packets,
+        s.retransmitted.packets,
+        s.dropped.packets,
+        s.dropped.buffer,
+        s.dropped.link_fault,
+        s.dropped.link_down,
+        s.marked
+    );
+    out += &format!(
+        "{} pauses, {} links paused for {:.3} us in all; peak buffer {}\n",
+        s.pause.pauses,
+        s.pause.links.len(),
+        s.pause.paused_ps as f64 / 1e6,
+        bytes(s.buffer.peak)
+    );
+    out += &format!(
+        "{} packet-hops in {:.3} s: {:.2} M/s, {:.2} events each{}\n",
+        s.packet_hops,
+        s.cost.wall_seconds,
+        s.cost.packet_hops_per_second / 1e6,
+        s.events as f64 / s.packet_hops.max(1) as f64,
+        s.cost.peak_memory_bytes.map_or(String::new(), |m| format!(", {} of memory", bytes(m)))
+    );
+    out
+}
+
+/// `tailwater check`.
+pub fn check(scenario: &Path, sets: &[String]) -> Result<ExitCode, Problem> {
+    printed(say(lab::run::load(scenario, sets)?.describe()))
+}
+
+/// `tailwater ns3`.
+pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
+    let inputs = lab::ns3::read(config)?;
+    let c = &inputs.config;
+    let outputs = [Some(&c.fct_output_file), Some(&c.pfc_output_file), c.qlen_mon_file.as_ref()];
+    outputs.iter().flatten().try_for_each(|path| files::check_writable(path))?;
+    let translated = lab::ns3::translate::translate(&inputs)?;
+    let graph = translated.setup.graph.clone();
+    let flows = &translated.setup.flows;
+    let (begin, until) = (flows.first().map(|f| f.start), flows.last().map(|f| f.start));
+    let progress = Progress::new(begin.unwrap_or_default(), until.unwrap_or_default(), quiet);
+    let start = Instant::now();
+    let outcome = translated.run(&mut |now, hops| {
+        progress.report(now, hops);
+        true
+    });
+    progress.finish();
+    let wall = start.elapsed();
+    if !outcome.violations.is_empty() {
+        outcome.violations.iter().for_each(|v| eprintln!("broken promise: {v}"));
+        eprintln!("error: this run is not a result; nothing is written");
+        return Ok(ExitCode::from(BROKEN));
+    }
+    let map = PortMap::new(&graph);
+    let (fct, pfc) = (output::fct(&outcome), output::pfc(&outcome, &graph, &map));
+    let queues = output::queue_lengths(&outcome, &graph, &map);
+    let mut written: Vec<(&Path, &str)> = vec![(&c.fct_output_file, &fct), (&c.pfc_output_file, &pfc)];
+    written.extend(c.qlen_mon_file.as_ref().map(|path| (path.as_path(), queues.as_str())));
+    files::write_all(&written)?;
+    if quiet {
+        return Ok(ExitCode::SUCCESS);
+    }
+    printed(say(format!("{}\n", output::summary(&outcome, wall))))
+}
+
+/// `tailwater bench`.
+pub fn bench(hosts: &[u32], presets: &[String], duration: &str) -> Result<ExitCode, Problem> {
+    let duration: Time = duration.parse().map_err(|e| Problem::new("--duration", e))?;
+    if let Some(few) = hosts.iter().find(|&&h| h < 32 || h % 16 != 0) {
+        return Err(Problem::new("--hosts", format!("{few} hosts do not fill two racks or more"))
+            .help("write multiples of 16, from 32 on"));
+    }
+    for preset in presets {
+        if lab::presets::named(preset).is_none() {
+            return Err(Problem::new("--presets", format!("there is no preset \"{preset}\""))
+                .help("`tailwater schemes` lists them"));
+        }
+    }
+    let head = format!(
+        "{:<12} {:>6} {:>12} {:>8} {:>10} {:>10} {:>9} {:>9}\n",
+        "run", "hosts", "packet-hops", "seconds", "M hops/s", "of floor", "events", "memory"
+    );
+    if say(head).is_err() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let floor = lab::bench::floor(20_000_000);
+    let speed = floor.speed();
+    let print = |line: &lab::bench::Line| {
+        let memory = line.memory.map_or("-".into(), |m| format!("{:.0} MB", m as f64 / 1e6));
+        say(format!(
+            "{:<12} {:>6} {:>12} {:>8.2} {:>10.2} {:>10.2} {:>9.2} {memory:>9}\n",
+            line.name,
+            line.hosts,
+            line.hops,
+            line.seconds,
+            line.speed(),
+            line.speed() / speed,
+            line.events as f64 / line.hops.max(1) as f64
+        ))
+    };
+    let mut result = print(&floor);
+    for &count in hosts {
+        for preset in presets {
+            let line = lab::bench::whole_run(count, preset, duration)?;
+            result = result.and_then(|()| print(&line));
+        }
+    }
+    printed(result)
+}

@@ -1,0 +1,62 @@
+//! What exists: schemes, presets, topologies and the keys of the ns-3 configuration.
+
+use crate::commands::{Output, say};
+use engine::Parameters;
+use lab::ns3::config::{Effect, KEYS};
+use std::process::ExitCode;
+
+fn entry(name: &str, about: &str, parameters: &dyn Parameters) -> Output {
+    say(format!("  {name}\n      {about}\n"))?;
+    for p in parameters.list() {
+        say(format!("      {:<18} {:<12} {}\n", p.name, p.value, p.about))?;
+    }
+    say("\n".into())
+}
+
+/// `tailwater schemes`.
+pub fn schemes() -> Result<ExitCode, lab::problem::Problem> {
+    let print = || -> Output {
+        say("Flow control (scheme.flow_control)\n\n".into())?;
+        for choice in schemes::flow_control::all() {
+            entry(choice.name(), choice.about(), &*choice)?;
+        }
+        say("Congestion control (scheme.congestion_control)\n\n".into())?;
+        for choice in schemes::congestion_control::all() {
+            entry(choice.name(), choice.about(), &*choice)?;
+        }
+        say("Presets (scheme.preset)\n\n".into())?;
+        for preset in lab::presets::PRESETS {
+            say(format!("  {:<12} {}\n", preset.name, preset.about))?;
+        }
+        Ok(())
+    };
+    crate::commands::printed(print())
+}
+
+/// `tailwater topologies`.
+pub fn topologies() -> Result<ExitCode, lab::problem::Problem> {
+    let print = || -> Output {
+        for shape in fabric::topology::shapes() {
+            entry(shape.name(), shape.about(), &*shape)?;
+        }
+        say("  file\n      Any graph, from a TOML file named by `path`; see docs/scenario.md.\n".into())
+    };
+    crate::commands::printed(print())
+}
+
+/// `tailwater ns3 --keys`.
+pub fn ns3_keys() -> Result<ExitCode, lab::problem::Problem> {
+    let print = || -> Output {
+        for key in KEYS {
+            let effect = match key.effect {
+                Effect::Honoured => "honoured".to_string(),
+                Effect::NoEffect(why) => format!("no effect: {why}"),
+                Effect::Refused(why) => format!("refused: {why}"),
+            };
+            let default = key.default.map_or(String::new(), |d| format!(" [default {d}]"));
+            say(format!("{:<26} {}{default}\n{:<26} {effect}\n", key.name, key.meaning, ""))?;
+        }
+        Ok(())
+    };
+    crate::commands::printed(print())
+}
