@@ -19,7 +19,8 @@ pub enum Raw {
 }
 
 impl Raw {
-    fn describe(&self) -> String {
+    /// The value as its writer would recognise it.
+    pub fn describe(&self) -> String {
         match self {
             Raw::Text(text) => format!("\"{text}\""),
             Raw::Integer(n) => n.to_string(),
@@ -164,6 +165,24 @@ pub struct Parameter {
     pub about: String,
 }
 
+/// A value that can be read and yet cannot be: what is wrong, and what to write instead.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Misfit {
+    /// The parameter.
+    pub parameter: &'static str,
+    /// What is wrong with its value.
+    pub message: String,
+    /// What to write.
+    pub help: String,
+}
+
+impl Misfit {
+    /// Says that `parameter` cannot be `value`.
+    pub fn new(parameter: &'static str, value: impl std::fmt::Display, help: impl Into<String>) -> Misfit {
+        Misfit { parameter, message: format!("{parameter} cannot be {value}"), help: help.into() }
+    }
+}
+
 /// A set of named parameters; implemented by [`parameters!`].
 pub trait Parameters {
     /// All of them, in order of declaration.
@@ -230,7 +249,7 @@ macro_rules! choice {
             fn read(raw: &$crate::Raw) -> Result<Self, String> {
                 match raw {
                     $($crate::Raw::Text(text) if text == $word => Ok(Self::$variant),)+
-                    other => Err(format!("expected {}, found {other:?}", Self::kind())),
+                    other => Err(format!("expected {}, found {}", Self::kind(), other.describe())),
                 }
             }
             fn show(&self) -> String {

@@ -287,7 +287,10 @@ fn sort(events: &mut [Event]) {
         events.sort_unstable_by_key(|e| e.order());
         return;
     }
-    if n < 2 {
+    if n < 3 {
+        if n == 2 && events[0].order() > events[1].order() {
+            events.swap(0, 1);
+        }
         return;
     }
     let mut copy = [Event { time: Time::ZERO, key: 0 }; SMALL];

@@ -97,7 +97,7 @@ impl Mrg {
         self.advance(&(A1, A2));
         let (p1, p2) = (self.one[2], self.two[2]);
         let difference = if p1 > p2 { p1 - p2 } else { p1 + M1 - p2 };
-        difference as f64 * 2.328306549295727688e-10
+        difference as f64 * (1.0 / (M1 + 1) as f64)
     }
 }
 

@@ -10,22 +10,31 @@ pub struct Account {
     /// Bytes in reserve and shared pool.
     pub bytes: u64,
     /// Bytes in headroom.
-    pub headroom: u64,
+    pub headroom: u32,
+    /// What it may hold.
+    pub share: Share,
     /// The scheme has asked the neighbour to stop.
     pub paused: bool,
+}
+
+impl Account {
+    /// An empty account.
+    pub fn new(share: Share) -> Account {
+        Account { share, ..Account::default() }
+    }
 }
 
 /// A port's share of its switch's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Share {
     /// α in units of 1/65536: the dynamic threshold is α times the free shared memory.
-    pub alpha: u64,
+    pub alpha: u32,
     /// Bytes of headroom of each of the port's classes.
-    pub headroom: u64,
+    pub headroom: u32,
 }
 
 /// One in α's fixed-point form.
-pub const ALPHA_ONE: u64 = 1 << 16;
+pub const ALPHA_ONE: u32 = 1 << 16;
 
 /// The packet memory of one switch.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +58,7 @@ impl Buffer {
     #[inline]
     pub fn threshold(&self, share: Share) -> u64 {
         match self.pool {
-            Some(pool) => ((pool - self.shared) * share.alpha) >> 16,
+            Some(pool) => ((pool - self.shared) * share.alpha as u64) >> 16,
             None => u64::MAX,
         }
     }
@@ -61,11 +70,11 @@ impl Buffer {
 
     /// Takes in a packet if it fits.
     #[inline]
-    pub fn admit(&mut self, account: &mut Account, share: Share, size: u64) -> bool {
+    pub fn admit(&mut self, account: &mut Account, size: u64) -> bool {
         // α above one lets an account have more than what is free, but nobody more than all of it.
         let free = self.pool.map_or(u64::MAX, |pool| pool - self.shared);
-        let threshold = if size > free { 0 } else { self.threshold(share) };
-        let headroom_full = size + account.headroom > share.headroom;
+        let threshold = if size > free { 0 } else { self.threshold(account.share) };
+        let headroom_full = size + account.headroom as u64 > account.share.headroom as u64;
         if headroom_full && size + self.shared_of(account) > threshold {
             return false;
         }
@@ -73,7 +82,7 @@ impl Buffer {
         if bytes <= self.reserve {
             account.bytes = bytes;
         } else if bytes - self.reserve > threshold {
-            account.headroom += size;
+            account.headroom += size as u32;
         } else {
             account.bytes = bytes;
             self.shared += size.min(bytes - self.reserve);
@@ -86,10 +95,10 @@ impl Buffer {
     /// Lets a packet go: headroom empties first, then the shared pool, then the reserve.
     #[inline]
     pub fn release(&mut self, account: &mut Account, size: u64) {
-        let from_headroom = account.headroom.min(size);
+        let from_headroom = (account.headroom as u64).min(size);
         let rest = size - from_headroom;
         let from_shared = rest.min(self.shared_of(account));
-        account.headroom -= from_headroom;
+        account.headroom -= from_headroom as u32;
         account.bytes -= rest;
         self.shared -= from_shared;
         self.used -= size;
@@ -97,15 +106,15 @@ impl Buffer {
 
     /// Whether the neighbour should stop: the threshold is reached, or headroom is in use.
     #[inline]
-    pub fn over(&self, account: &Account, share: Share) -> bool {
-        account.headroom > 0 || self.shared_of(account) >= self.threshold(share)
+    pub fn over(&self, account: &Account) -> bool {
+        account.headroom > 0 || self.shared_of(account) >= self.threshold(account.share)
     }
 
     /// Whether a stopped neighbour may go on.
     #[inline]
-    pub fn under(&self, account: &Account, share: Share) -> bool {
+    pub fn under(&self, account: &Account) -> bool {
         let shared = self.shared_of(account);
-        account.headroom == 0 && (shared == 0 || shared + self.resume_gap <= self.threshold(share))
+        account.headroom == 0 && (shared == 0 || shared + self.resume_gap <= self.threshold(account.share))
     }
 }
 
@@ -122,31 +131,31 @@ mod tests {
 
     #[test]
     fn memory_fills_reserve_then_pool_then_headroom_then_drops() {
-        let (mut b, mut a) = (buffer(), Account::default());
-        (0..4).for_each(|_| assert!(b.admit(&mut a, SHARE, 1000)));
+        let (mut b, mut a) = (buffer(), Account::new(SHARE));
+        (0..4).for_each(|_| assert!(b.admit(&mut a, 1000)));
         assert_eq!((b.shared, a.bytes, a.headroom), (0, 4000, 0));
         // The threshold shrinks as the pool fills: 8 more packets fit under (80 000 − used)/8.
         let mut count = 0;
         while a.headroom == 0 {
-            assert!(b.admit(&mut a, SHARE, 1000));
+            assert!(b.admit(&mut a, 1000));
             count += 1;
         }
         assert_eq!((count, b.shared), (10, 9_000));
-        assert!(b.over(&a, SHARE));
-        assert!(b.admit(&mut a, SHARE, 1000) && b.admit(&mut a, SHARE, 1000));
-        assert!(!b.admit(&mut a, SHARE, 1000), "headroom is full");
+        assert!(b.over(&a));
+        assert!(b.admit(&mut a, 1000) && b.admit(&mut a, 1000));
+        assert!(!b.admit(&mut a, 1000), "headroom is full");
     }
 
     #[test]
     fn a_pause_ends_only_well_under_the_threshold() {
-        let (mut b, mut a) = (buffer(), Account::default());
-        (0..14).for_each(|_| assert!(b.admit(&mut a, SHARE, 1000)));
-        assert!(b.over(&a, SHARE) && !b.under(&a, SHARE));
+        let (mut b, mut a) = (buffer(), Account::new(SHARE));
+        (0..14).for_each(|_| assert!(b.admit(&mut a, 1000)));
+        assert!(b.over(&a) && !b.under(&a));
         b.release(&mut a, 1000);
         assert_eq!(a.headroom, 0);
-        assert!(!b.under(&a, SHARE), "within the gap");
+        assert!(!b.under(&a), "within the gap");
         (0..3).for_each(|_| b.release(&mut a, 1000));
-        assert!(b.under(&a, SHARE));
+        assert!(b.under(&a));
     }
 
     proptest! {
@@ -155,11 +164,11 @@ mod tests {
             sizes in prop::collection::vec((1u64..1500, 0usize..3, any::<bool>()), 1..400),
         ) {
             let mut b = buffer();
-            let mut accounts = [Account::default(); 3];
+            let mut accounts = [Account::new(SHARE); 3];
             let mut held: [Vec<u64>; 3] = Default::default();
             for (size, i, enter) in sizes {
                 if enter {
-                    if b.admit(&mut accounts[i], SHARE, size) {
+                    if b.admit(&mut accounts[i], size) {
                         held[i].push(size);
                     }
                 } else if let Some(size) = held[i].pop() {
@@ -168,7 +177,7 @@ mod tests {
                 let total: u64 = held.iter().flatten().sum();
                 prop_assert_eq!(b.used, total);
                 for (account, held) in accounts.iter().zip(&held) {
-                    prop_assert_eq!(account.bytes + account.headroom, held.iter().sum::<u64>());
+                    prop_assert_eq!(account.bytes + account.headroom as u64, held.iter().sum::<u64>());
                     prop_assert!(account.headroom <= SHARE.headroom);
                 }
                 prop_assert_eq!(b.shared, accounts.iter().map(|a| a.bytes.saturating_sub(b.reserve)).sum::<u64>());

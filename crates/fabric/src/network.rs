@@ -11,12 +11,13 @@ mod nic;
 mod switch;
 
 pub use check::{FlowRecord, Outcome, Stall};
-pub use nic::{Receiver, Sender};
+pub use nic::{NIC_SEED, Receiver, Sender};
 
 use crate::buffer::{Account, Buffer};
+use crate::near::prefetch;
 use crate::packet::{Kind, NONE, Packet, PacketId, Pool};
 use crate::port::{Flight, Port, Queue, QueueMasks};
-use crate::routing::{PortMap, Routing};
+use crate::routing::{PortMap, Routing, Tuple};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
 use crate::setup::{Dice, Setup, Ties};
 use crate::topology;
@@ -180,6 +181,7 @@ impl Core {
                 free_at: Time::ZERO,
                 end_rank: 0,
                 frames: Default::default(),
+                urgent: false,
                 control: Default::default(),
                 queued: 0,
                 tx_bytes: 0,
@@ -213,6 +215,7 @@ impl Core {
             resume_gap: setup.switch.resume_gap,
             ..Buffer::default()
         };
+        let accounts = setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
         let changes = link_changes(&setup);
         // A busy full-duplex 100 Gb/s link sees some twenty events in a microsecond.
         let density = setup.graph.links.len() as f64 * 0.02;
@@ -228,7 +231,7 @@ impl Core {
             masks: QueueMasks::new(map.count(), per_port as usize),
             tables,
             buffers: (0..nodes).map(buffer).collect(),
-            accounts: vec![Account::default(); map.count() * classes as usize],
+            accounts: accounts.collect(),
             streams: (0..nodes as u64).map(|n| Stream::new(setup.seed, n)).collect(),
             shared: match setup.dice {
                 Dice::PerNode => None,
@@ -274,15 +277,11 @@ impl Core {
         self.classes as u8
     }
 
-    /// The account of a packet that came in by `port` in `class`, with the memory it is in and its share.
+    /// The account of packets that came in by `port` in `class`, and the memory it is in.
     #[inline]
-    pub fn account(&mut self, port: u32, class: u8) -> (&mut Account, &Buffer, crate::buffer::Share) {
+    pub fn account(&mut self, port: u32, class: u8) -> (&mut Account, &Buffer) {
         let node = self.ports[port as usize].node;
-        (
-            &mut self.accounts[(port * self.classes + class as u32) as usize],
-            &self.buffers[node as usize],
-            self.setup.ports[port as usize].share,
-        )
+        (&mut self.accounts[(port * self.classes + class as u32) as usize], &self.buffers[node as usize])
     }
 
     /// Sends a frame of `size` bytes to the neighbour at `port`, ahead of everything else. The two words are
@@ -300,6 +299,7 @@ impl Core {
             seq: long,
             stamp: self.now,
             sent: self.now,
+            tuple: Tuple::default(),
             dst: u32::MAX,
             in_port: NONE,
             size,
@@ -308,10 +308,12 @@ impl Core {
             class: 0,
             flags: 0,
             hops: 0,
+            reports: 0,
         });
         let p = &mut self.ports[port as usize];
         p.queued += size as u64;
         p.frames.push(&mut self.pool, id);
+        p.urgent = true;
         self.kicks.push(port);
     }
 
@@ -361,6 +363,20 @@ impl Core {
                 // Only compared among events of one instant, so that starting over does no harm.
                 self.sequence = (self.sequence + 1) % Event::LAST;
                 self.sequence
+            }
+        }
+    }
+
+    /// Asks for what the events to come will need first.
+    #[inline]
+    fn look_ahead(&self) {
+        if let Some(event) = self.events.upcoming(1)
+            && let Some(port) = self.ports.get(event.source() as usize)
+        {
+            match event.class() {
+                class::ARRIVAL => prefetch(&port.flying),
+                class::TX_END => prefetch(&port.free_at),
+                _ => {}
             }
         }
     }
@@ -435,6 +451,7 @@ impl<F: FlowControl> Network<F> {
             }
             self.core.now = event.time();
             self.core.current = event;
+            self.core.look_ahead();
             self.core.counts.events += 1;
             self.handle(event);
             self.drain_kicks();
@@ -529,7 +546,9 @@ impl<F: FlowControl> Network<F> {
         if !p.up {
             return;
         }
-        if let Some(id) = p.frames.pop(&core.pool) {
+        if p.urgent {
+            let Some(id) = p.frames.pop(&core.pool) else { return };
+            p.urgent = !p.frames.is_empty();
             p.queued -= core.pool[id].size as u64;
             core.start(port, id);
         } else if p.host {
@@ -549,7 +568,7 @@ impl<F: FlowControl> Network<F> {
         } else {
             !p.control.is_empty() || core.masks.any_ready(port)
         };
-        if more || !p.frames.is_empty() {
+        if more || p.urgent {
             if !p.host {
                 core.fetch_next(port);
             }

@@ -6,6 +6,8 @@
 //! long queue touches neither its last packet nor any other. Telemetry lies beside the packets and exists
 //! only in runs whose congestion control reads it.
 
+use crate::near::prefetch;
+use crate::routing::Tuple;
 use engine::Time;
 
 /// The number of a packet in its [`Pool`].
@@ -49,6 +51,8 @@ pub struct Packet {
     pub stamp: Time,
     /// When its present transmission began.
     pub sent: Time,
+    /// What switches hash.
+    pub tuple: Tuple,
     /// The node it is addressed to.
     pub dst: u32,
     /// The port it came in by at the switch that holds it.
@@ -65,6 +69,8 @@ pub struct Packet {
     pub flags: u8,
     /// Switches passed.
     pub hops: u8,
+    /// Switches that added telemetry; those past [`MAX_HOPS`] are counted and not kept. ACKs carry it back.
+    pub reports: u8,
 }
 
 const _: () = assert!(std::mem::size_of::<Packet>() == 64);
@@ -85,21 +91,13 @@ pub struct Hop {
     pub mbps: u32,
 }
 
-/// The telemetry of one packet.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Telemetry {
-    /// Entries pushed; those past [`MAX_HOPS`] are counted and not kept.
-    pub count: u8,
-    /// The entries, first switch first.
-    pub hops: [Hop; MAX_HOPS],
-}
-
 /// All packets of a shard.
 pub struct Pool {
     slots: Vec<Packet>,
     /// The next packet in whatever list a packet is in.
     next: Vec<PacketId>,
-    telemetry: Vec<Telemetry>,
+    /// What the switches said, first switch first; how many did, the packet knows.
+    telemetry: Vec<[Hop; MAX_HOPS]>,
     free: PacketId,
     live: u32,
     with_telemetry: bool,
@@ -119,15 +117,12 @@ impl Pool {
         if id != NONE {
             self.free = self.next[id as usize];
             self.slots[id as usize] = packet;
-            if self.with_telemetry {
-                self.telemetry[id as usize].count = 0;
-            }
             return id;
         }
         self.slots.push(packet);
         self.next.push(NONE);
         if self.with_telemetry {
-            self.telemetry.push(Telemetry::default());
+            self.telemetry.push([Hop::default(); MAX_HOPS]);
         }
         (self.slots.len() - 1) as PacketId
     }
@@ -140,18 +135,12 @@ impl Pool {
         self.live -= 1;
     }
 
-    /// Asks the processor to bring a packet near that will be needed soon. Changes nothing else.
+    /// Asks for a packet that will be needed soon.
     #[inline]
-    #[allow(unsafe_code)]
     pub fn fetch(&self, id: PacketId) {
-        #[cfg(target_arch = "x86_64")]
         if let Some(packet) = self.slots.get(id as usize) {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: a prefetch has no effect on the program, and the address is that of a packet.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(packet).cast()) };
+            prefetch(packet);
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = id;
     }
 
     /// Packets held now.
@@ -163,7 +152,7 @@ impl Pool {
     #[inline]
     pub fn telemetry(&self, id: PacketId) -> &[Hop] {
         match self.telemetry.get(id as usize) {
-            Some(t) => &t.hops[..(t.count as usize).min(MAX_HOPS)],
+            Some(hops) => &hops[..(self[id].reports as usize).min(MAX_HOPS)],
             None => &[],
         }
     }
@@ -171,16 +160,16 @@ impl Pool {
     /// Adds what a switch says of itself.
     #[inline]
     pub fn push_hop(&mut self, id: PacketId, hop: Hop) {
-        let t = &mut self.telemetry[id as usize];
-        if let Some(entry) = t.hops.get_mut(t.count as usize) {
+        let packet = &mut self.slots[id as usize];
+        if let Some(entry) = self.telemetry[id as usize].get_mut(packet.reports as usize) {
             *entry = hop;
         }
-        t.count = t.count.saturating_add(1);
+        packet.reports = packet.reports.saturating_add(1);
     }
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.slots.capacity() * (size_of::<Packet>() + size_of::<PacketId>()) + self.telemetry.capacity() * size_of::<Telemetry>()
+        self.slots.capacity() * (size_of::<Packet>() + size_of::<PacketId>()) + self.telemetry.capacity() * size_of::<[Hop; MAX_HOPS]>()
     }
 }
 
@@ -266,6 +255,7 @@ mod tests {
             seq: 0,
             stamp: Time::ZERO,
             sent: Time::ZERO,
+            tuple: Tuple::default(),
             dst: 0,
             in_port: 0,
             size: 100,
@@ -274,6 +264,7 @@ mod tests {
             class: 0,
             flags: 0,
             hops: 0,
+            reports: 0,
         }
     }
 

@@ -15,54 +15,61 @@ pub struct Flight {
     pub id: PacketId,
 }
 
-/// One end of a link.
+/// One end of a link. What receiving needs fills the first cache line, what sending needs the second.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Port {
-    /// When the transmission under way ends; in the past, the transmitter is idle.
-    pub free_at: Time,
-    /// The rank of the end of the transmission among the events of that instant.
-    pub end_rank: u32,
-    /// Frames for the neighbour: ahead of everything, never paused.
-    pub frames: Fifo,
-    /// Control packets: ahead of all data, never paused.
-    pub control: Fifo,
-    /// Bytes waiting here, in all queues.
-    pub queued: u64,
-    /// Bytes sent so far.
-    pub tx_bytes: u64,
     /// Packets in flight towards this port, in order of arrival: a link delivers in order.
     pub flying: VecDeque<Flight>,
     /// The node it belongs to.
     pub node: u32,
+    /// Number of this port's NIC, for a host.
+    pub nic: u32,
+    /// Whether it belongs to a host.
+    pub host: bool,
+    /// Whether packets may be lost on the way here.
+    pub faulty: bool,
+    /// Which classes the neighbour has paused, one bit each.
+    pub paused: u32,
+    /// Since when something is paused here.
+    pub pause_start: Time,
+    /// How long something was paused here, ended pauses only.
+    pub pause_total: Time,
+
+    /// When the transmission under way ends; in the past, the transmitter is idle.
+    pub free_at: Time,
+    /// From the end of a transmission here to the packet being handled at the other end.
+    pub latency: Time,
+    /// Bytes sent so far.
+    pub tx_bytes: u64,
+    /// Bytes waiting here, in all queues.
+    pub queued: u64,
+    /// The rank of the end of the transmission among the events of that instant.
+    pub end_rank: u32,
     /// The other end of the link.
     pub peer: u32,
     /// First of its queues.
     pub first_queue: u32,
     /// Marking starts above this many bytes in a queue.
     pub ecn_min: u32,
-    /// From the end of a transmission here to the packet being handled at the other end.
-    pub latency: Time,
     /// Which table of transmission times.
     pub table: u16,
     /// The queue served last.
     pub last: u16,
-    /// Which classes the neighbour has paused, one bit each.
-    pub paused: u32,
     /// Whether the end of the transmission is on the event queue.
     pub wake: bool,
     /// Whether the link works.
     pub up: bool,
-    /// Whether it belongs to a host.
-    pub host: bool,
-    /// Whether packets may be lost on the way here.
-    pub faulty: bool,
-    /// Number of this port's NIC, for a host.
-    pub nic: u32,
-    /// Since when something is paused here.
-    pub pause_start: Time,
-    /// How long something was paused here, ended pauses only.
-    pub pause_total: Time,
+    /// Whether frames are waiting.
+    pub urgent: bool,
+    /// Control packets: ahead of all data, never paused.
+    pub control: Fifo,
+
+    /// Frames for the neighbour: ahead of everything, never paused.
+    pub frames: Fifo,
 }
+
+const _: () = assert!(std::mem::offset_of!(Port, free_at) == 64 && std::mem::offset_of!(Port, frames) == 128);
 
 /// A queue of data packets at an egress port.
 #[derive(Clone, Copy, Debug, Default)]

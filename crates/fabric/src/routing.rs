@@ -217,7 +217,7 @@ fn sorted_neighbours(graph: &Graph, map: &PortMap) -> Vec<Vec<u32>> {
 }
 
 /// What a switch hashes to choose among equal paths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuple {
     /// Source address.
     pub source: u32,

@@ -262,7 +262,7 @@ impl Setup {
     /// every packet in the control queue, no window, no timeout.
     pub fn plain(graph: Graph, flows: Vec<FlowSpec>) -> Setup {
         let ports = graph.links.len() * 2;
-        let share = Share { alpha: crate::buffer::ALPHA_ONE << 16, headroom: 0 };
+        let share = Share { alpha: u32::MAX, headroom: 0 };
         Setup {
             clock: Clock::Exact,
             ties: Ties::Cause,

@@ -36,8 +36,6 @@ const TIMEOUT: Time = Time::from_ms(1);
 const MAX_ROUTES: u64 = 1 << 28;
 /// The most egress queues of the whole fabric.
 const MAX_QUEUES: u64 = 1 << 27;
-/// The longest frame between neighbours.
-const MAX_FRAME: Bytes = Bytes(2048);
 
 /// A run, ready to go.
 pub struct Resolved {
@@ -71,7 +69,7 @@ impl fmt::Debug for Resolved {
 pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     check_sizes(&scenario)?;
     let map = PortMap::new(&scenario.graph);
-    let wire = Wire::new(&scenario)?;
+    let wire = Wire::new(&scenario);
     let mut notes = Vec::new();
     let memory = Memory::new(&scenario, &map, &wire, &mut notes)?;
     let flows = flows(&scenario, &map, &wire, &mut notes)?;
@@ -194,18 +192,13 @@ struct Wire {
 }
 
 impl Wire {
-    fn new(scenario: &Scenario) -> Result<Wire, Problem> {
+    fn new(scenario: &Scenario) -> Wire {
         let (nic, fc) = (&scenario.nic, &scenario.flow_control);
         let frame = fc.frame_size();
-        if frame > MAX_FRAME.0 || (frame == 0 && fc.needs_headroom()) {
-            let problem =
-                scenario.problem(&format!("scheme.{}.frame", fc.name()), format!("frame is {}", Bytes(frame)));
-            return Err(problem.help(format!("write 1B to {MAX_FRAME}")));
-        }
         let (data_extra, ack_extra) = scenario.congestion_control.header();
         let framing = Framing { payload: nic.payload.0, header: nic.header.0 + data_extra as u64 };
         let ack = nic.ack_size.0 + ack_extra as u64;
-        Ok(Wire { framing, ack, frame, largest: (framing.payload + framing.header).max(ack) })
+        Wire { framing, ack, frame, largest: (framing.payload + framing.header).max(ack) }
     }
 }
 
@@ -383,7 +376,10 @@ fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<Port
             false => bytes.0,
         };
         PortSetup {
-            share: Share { alpha: fixed_point(switch.alpha), headroom: headroom[port] },
+            share: Share {
+                alpha: fixed_point(switch.alpha).min(u32::MAX as u64) as u32,
+                headroom: headroom[port].min(u32::MAX as u64) as u32,
+            },
             ecn: marks.then(|| Ecn {
                 min: scaled(switch.ecn_min),
                 max: scaled(switch.ecn_max),

@@ -16,7 +16,7 @@ pub use settings::{Lane, MeasureSettings, NicSettings, SwitchSettings, WindowSiz
 use crate::document::{Document, Table, quoted, suggest};
 use crate::presets;
 use crate::problem::{Problem, read_text};
-use engine::{Bytes, Parameters, Raw, Time};
+use engine::{Bytes, Misfit, Parameters, Raw, Time};
 use fabric::setup::WindowRule;
 use fabric::topology::Graph;
 use schemes::{congestion_control, flow_control};
@@ -173,6 +173,16 @@ fn fill(root: &mut Table<'_>, key: &str, parameters: &mut dyn Parameters) -> Res
     table.finish()
 }
 
+/// Turns a mechanism's objection to its parameters into a problem at the parameter.
+fn suits(root: &mut Table<'_>, key: &str, result: Result<(), Misfit>) -> Result<(), Problem> {
+    let Err(misfit) = result else { return Ok(()) };
+    let problem = match root.table(key)? {
+        Some(table) => table.problem_at(misfit.parameter, misfit.message),
+        None => root.problem(misfit.message),
+    };
+    Err(problem.help(misfit.help))
+}
+
 fn read_stop(root: &mut Table<'_>) -> Result<Option<Time>, Problem> {
     let stop: Option<Time> = root.optional("stop")?.flatten();
     if stop.is_some_and(|stop| stop == Time::ZERO || stop > MAX_START) {
@@ -245,11 +255,13 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
     }
     if fc != "none" {
         fill(&mut table, fc, &mut *flow_control)?;
+        suits(&mut table, fc, flow_control.check())?;
     }
     // A controller that counts packets from bytes must know their size: it follows the NIC's unless it was set.
     _ = congestion_control.set("packet", &Raw::Integer(nic.payload.0 as i64));
     if cc != "none" {
         fill(&mut table, cc, &mut *congestion_control)?;
+        suits(&mut table, cc, congestion_control.check())?;
     }
     table.finish()?;
     Ok(Scheme { flow_control, congestion_control, window, window_rule })

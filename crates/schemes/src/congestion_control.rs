@@ -1,6 +1,6 @@
 //! Congestion control at the sender, by name.
 
-use engine::Parameters;
+use engine::{Misfit, Parameters, Rate, Time};
 use fabric::scheme::{CongestionControl, Unlimited};
 
 pub mod dcqcn;
@@ -24,6 +24,10 @@ pub trait Choice: Parameters + Send + Sync {
     fn needs_window(&self) -> bool {
         false
     }
+    /// Whether the parameters make sense.
+    fn check(&self) -> Result<(), Misfit> {
+        Ok(())
+    }
     /// Bytes it adds to the header of every data packet, and to every ACK.
     fn header(&self) -> (u16, u16) {
         (0, 0)
@@ -44,6 +48,33 @@ pub fn all() -> Vec<Box<dyn Choice>> {
 /// The scheme of that name.
 pub fn named(name: &str) -> Option<Box<dyn Choice>> {
     all().into_iter().find(|c| c.name() == name)
+}
+
+/// Rates that are added must stay far from overflow, and a floor of nothing would stop a flow for ever.
+fn check_rates(min: Rate, steps: &[(&'static str, Rate)]) -> Result<(), Misfit> {
+    if min == Rate(0) {
+        return Err(Misfit::new("min_rate", "zero", "write at least \"1Mbps\""));
+    }
+    match steps.iter().find(|(_, step)| *step > Rate::from_gbps(100_000)) {
+        Some((name, step)) => Err(Misfit::new(name, step, "write at most \"100Tbps\"")),
+        Option::None => Ok(()),
+    }
+}
+
+/// An interval that drives a timer must be above zero.
+fn check_intervals(intervals: &[(&'static str, Time)]) -> Result<(), Misfit> {
+    match intervals.iter().find(|(_, t)| *t == Time::ZERO || *t > Time::from_ms(1_000_000)) {
+        Some((name, t)) => Err(Misfit::new(name, t, "write a time from \"1ps\" to \"1000s\"")),
+        Option::None => Ok(()),
+    }
+}
+
+/// A share must lie between zero and one.
+fn check_shares(shares: &[(&'static str, f64)]) -> Result<(), Misfit> {
+    match shares.iter().find(|(_, x)| !(0.0..=1.0).contains(x)) {
+        Some((name, x)) => Err(Misfit::new(name, x, "write a number from 0 to 1")),
+        Option::None => Ok(()),
+    }
 }
 
 /// The states of active flows, by slot.

@@ -1,6 +1,6 @@
 //! Flow control between neighbours, by name.
 
-use engine::{Parameters, Time};
+use engine::{Misfit, Parameters, Time};
 use fabric::scheme::{CongestionControl, FlowControl, NoFlowControl};
 use fabric::{Network, Outcome, Setup};
 
@@ -15,6 +15,10 @@ pub trait Choice: Parameters + Send + Sync {
     /// Whether switches must set headroom aside for it.
     fn needs_headroom(&self) -> bool {
         false
+    }
+    /// Whether the parameters make sense.
+    fn check(&self) -> Result<(), Misfit> {
+        Ok(())
     }
     /// Bytes of its longest frame.
     fn frame_size(&self) -> u64 {

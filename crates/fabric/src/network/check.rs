@@ -119,7 +119,7 @@ impl Core {
                 let first = (p * self.classes) as usize;
                 &self.accounts[first..first + self.classes as usize]
             });
-            let by_ingress: u64 = accounts.map(|a| a.bytes + a.headroom).sum();
+            let by_ingress: u64 = accounts.map(|a| a.bytes + a.headroom as u64).sum();
             if by_ingress != buffer.used {
                 wrong.push(format!("the ingress accounts of {name} sum to {by_ingress} B, its buffer says {}", buffer.used));
             }

@@ -6,8 +6,9 @@ use crate::scheme::{Ack, FlowControl, FlowStart, Permit};
 use crate::setup::{AckLane, AckPolicy, NicWake, WindowRule};
 use engine::{Event, Rate, Time};
 
-/// The sending side of a flow.
+/// The sending side of a flow. What every packet needs is in the first cache line.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Sender {
     /// The next byte to send.
     pub next: u64,
@@ -19,12 +20,8 @@ pub struct Sender {
     window: u64,
     /// Not before this instant.
     due: Time,
-    /// Rate and timer, as congestion control has them.
-    permit: Permit,
-    /// When the pending timer event comes; [`Time::MAX`] for none.
-    armed: Time,
-    /// When to start over if nothing is acknowledged.
-    expires: Time,
+    /// As congestion control has it.
+    rate: Rate,
     nic: u32,
     /// Place in the NIC's list.
     place: u32,
@@ -34,6 +31,13 @@ pub struct Sender {
     last_size: u16,
     class: u8,
     started: bool,
+
+    /// When congestion control wants to be called.
+    timer: Time,
+    /// When the pending timer event comes; [`Time::MAX`] for none.
+    armed: Time,
+    /// When to start over if nothing is acknowledged.
+    expires: Time,
     /// The furthest byte ever sent.
     high: u64,
     /// When its last byte was first put on the link.
@@ -41,6 +45,8 @@ pub struct Sender {
     /// When its last byte was acknowledged; [`Time::MAX`] if it has not been.
     pub finished: Time,
 }
+
+const _: () = assert!(size_of::<Sender>() == 128);
 
 impl Default for Sender {
     fn default() -> Sender {
@@ -50,7 +56,8 @@ impl Default for Sender {
             size: 0,
             window: u64::MAX,
             due: Time::ZERO,
-            permit: Permit { rate: Rate(0), timer: Time::MAX, repace: false },
+            rate: Rate(0),
+            timer: Time::MAX,
             armed: Time::MAX,
             expires: Time::MAX,
             nic: NONE,
@@ -70,6 +77,9 @@ impl Sender {
     /// Whether the flow has been handed to its NIC.
     pub fn started(&self) -> bool {
         self.started
+    }
+    fn permit(&self) -> Permit {
+        Permit { rate: self.rate, timer: self.timer, repace: false }
     }
     fn done(&self) -> bool {
         self.acked >= self.size
@@ -284,7 +294,7 @@ impl Core {
     /// Takes over what congestion control decided.
     fn apply(&mut self, flow: u32, permit: Permit) {
         let s = &self.senders[flow as usize];
-        let (old, nic, size) = (s.permit.rate, s.nic, s.last_size);
+        let (old, nic, size) = (s.rate, s.nic, s.last_size);
         if permit.repace && permit.rate != old {
             let (was, is) = (self.pace(nic, size, old), self.pace(nic, size, permit.rate));
             let due = Time((s.due.0 + is.0).saturating_sub(was.0));
@@ -296,7 +306,7 @@ impl Core {
             self.set_wake(nic, at);
         }
         let s = &mut self.senders[flow as usize];
-        s.permit = Permit { repace: false, ..permit };
+        (s.rate, s.timer) = (permit.rate, permit.timer);
         if permit.rate != old {
             self.rewindow(flow);
         }
@@ -311,7 +321,7 @@ impl Core {
             (base, WindowRule::Fixed) => base,
             (base, WindowRule::Scaled) => {
                 let line = self.nics[s.nic as usize].line.0;
-                ((base as u128 * s.permit.rate.0 as u128 / line as u128) as u64).max(1)
+                ((base as u128 * s.rate.0 as u128 / line as u128) as u64).max(1)
             }
         };
         self.note(flow);
@@ -320,7 +330,7 @@ impl Core {
     /// Makes sure that the flow's next deadline has an event.
     fn arm(&mut self, flow: u32) {
         let s = &mut self.senders[flow as usize];
-        let next = s.permit.timer.min(s.expires);
+        let next = s.timer.min(s.expires);
         if next < s.armed && !s.done() {
             s.armed = next.max(self.now);
             self.events.push(Event::new(s.armed, 0, class::FLOW_TIMER, flow));
@@ -338,7 +348,7 @@ impl Core {
         if s.done() {
             return;
         }
-        let mut permit = s.permit;
+        let mut permit = s.permit();
         if permit.timer <= now {
             self.control.timer(s.slot, now, &mut permit);
             debug_assert!(permit.timer > now);
@@ -398,7 +408,8 @@ impl Core {
         self.senders[flow as usize] = Sender {
             size: spec.size,
             due: self.now,
-            permit,
+            rate: permit.rate,
+            timer: permit.timer,
             nic,
             place: n.flows.len() as u32 - 1,
             slot,
@@ -507,6 +518,7 @@ impl Core {
             seq,
             stamp: self.now,
             sent: self.now,
+            tuple: spec.tuple,
             dst: spec.dst,
             in_port: NONE,
             size,
@@ -515,9 +527,10 @@ impl Core {
             class: spec.class,
             flags,
             hops: 0,
+            reports: 0,
         };
         let s = &self.senders[flow as usize];
-        let due = self.now + self.pace(s.nic, size, s.permit.rate);
+        let due = self.now + self.pace(s.nic, size, s.rate);
         let s = &mut self.senders[flow as usize];
         s.due = due;
         if let (Some(timeout), Time::MAX) = (self.setup.nic.recovery.timeout, s.expires) {
@@ -583,6 +596,7 @@ impl Core {
         a.size = self.setup.nic.ack_size;
         a.payload = 0;
         a.dst = dst;
+        a.tuple = a.tuple.reversed();
         a.hops = 0;
         self.counts.consumed += 1;
         self.counts.created += 1;
@@ -630,7 +644,7 @@ impl Core {
             let telemetry = self.pool.telemetry(id);
             let (cause, seq, next, stamp) = (packet.sent, packet.seq, s.next, packet.stamp);
             let ack = Ack { now, cause, seq, next, marked, stamp, telemetry };
-            let mut permit = s.permit;
+            let mut permit = s.permit();
             self.control.ack(s.slot, &ack, &mut permit);
             self.apply(flow, permit);
         }
@@ -644,7 +658,7 @@ impl Core {
 }
 
 /// Seed of the hash that spreads flows over the ports of a host with several.
-const NIC_SEED: u32 = 0x8bad_f00d;
+pub const NIC_SEED: u32 = 0x8bad_f00d;
 
 impl<F: FlowControl> Network<F> {
     /// A packet has come in at a host.

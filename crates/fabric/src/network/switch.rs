@@ -2,20 +2,12 @@
 
 use super::{Core, Network};
 use crate::packet::{Hop, Kind, PacketId, flag};
-use crate::routing::Tuple;
 use crate::scheme::FlowControl;
 use crate::setup::{AckLane, Dice, Scheduler};
 use engine::Time;
 use std::sync::Arc;
 
 impl Core {
-    /// The tuple of a packet of `flow`, as it is on the wire.
-    #[inline]
-    fn tuple(&self, flow: u32, kind: Kind) -> Tuple {
-        let tuple = self.setup.flows[flow as usize].tuple;
-        if kind == Kind::Data { tuple } else { tuple.reversed() }
-    }
-
     /// The port by which a packet leaves `node`, if any way is left.
     #[inline]
     fn way_out(&self, node: u32, id: PacketId) -> Option<u32> {
@@ -24,8 +16,7 @@ impl Core {
             [] => None,
             [only] => Some(*only),
             several => {
-                let hash = self.tuple(packet.flow, packet.kind).hash(node);
-                Some(several[hash as usize % several.len()])
+                Some(several[packet.tuple.hash(node) as usize % several.len()])
             }
         }
     }
@@ -36,7 +27,7 @@ impl Core {
         let packet = &self.pool[id];
         let each = self.setup.switch.queues;
         let base = packet.class as u32 * each;
-        if each == 1 { base } else { base + self.tuple(packet.flow, packet.kind).hash(QUEUE_SEED) % each }
+        if each == 1 { base } else { base + packet.tuple.hash(QUEUE_SEED) % each }
     }
 
     /// Whether a queue may take `size` more bytes under the egress limit.
@@ -123,6 +114,7 @@ impl Core {
             }
         }
         let p = &mut self.ports[port as usize];
+        p.urgent = false;
         let mut waiting = vec![];
         while let Some(id) = p.frames.pop(&self.pool).or_else(|| p.control.pop(&self.pool)) {
             p.queued -= self.pool[id].size as u64;
@@ -196,9 +188,8 @@ impl<F: FlowControl> Network<F> {
         let queue = core.queue_of(id);
         let number = core.ports[out as usize].first_queue + queue;
         let admitted = core.ports[out as usize].up && core.egress_admits(node, number, size) && {
-            let share = core.setup.ports[in_port as usize].share;
             let account = &mut core.accounts[(in_port * core.classes + class as u32) as usize];
-            core.buffers[node as usize].admit(account, share, size)
+            core.buffers[node as usize].admit(account, size)
         };
         if !admitted {
             if core.ports[out as usize].up {

@@ -211,7 +211,7 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
                 rate /= 2;
             }
             ports[port as usize] =
-                PortSetup { share: Share { alpha, headroom }, ecn: config.enable_qcn.then_some(ecn) };
+                PortSetup { share: Share { alpha, headroom: headroom.min(u32::MAX as u64) as u32 }, ecn: config.enable_qcn.then_some(ecn) };
             set_aside += headroom + RESERVE;
         }
         let buffer = config.buffer_size_mib as u64 * 1024 * 1024;

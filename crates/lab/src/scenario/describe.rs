@@ -159,7 +159,7 @@ impl Resolved {
         let map = fabric::routing::PortMap::new(graph);
         let mut kinds: BTreeMap<SwitchKind, (usize, &str)> = BTreeMap::new();
         for (number, node) in (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == Kind::Switch) {
-            let headroom = map.of(number).map(|port| setup.ports[port as usize].share.headroom);
+            let headroom = map.of(number).map(|port| setup.ports[port as usize].share.headroom as u64);
             let kind = SwitchKind {
                 tier: node.tier,
                 ports: map.of(number).len(),

@@ -2,11 +2,9 @@
 
 use engine::{Rate, Time};
 use fabric::clock::Clock;
+use fabric::network::NIC_SEED;
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::topology::{Graph, Kind};
-
-/// Seed of the hash by which a host with several links chooses one for a flow; the same as the fabric's NICs have.
-const NIC_SEED: u32 = 0x8bad_f00d;
 
 /// One link on a flow's way, in the direction it is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

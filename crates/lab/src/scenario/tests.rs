@@ -245,7 +245,13 @@ fn wrong_scenarios_are_refused_with_place_and_remedy() {
     refused(STAR, &["scheme.congestion_control=bbr"], None, "there is no \"bbr\"", "dcqcn, hpcc");
     refused(STAR, &["scheme.hpcc.eta=0.9"], None, "which the scenario does not use", "congestion_control = \"hpcc\"");
     refused(STAR, &["scheme.pfc.frames=1"], None, "unknown key \"frames\" in [scheme.pfc]", "\"frame\"?");
-    refused(STAR, &["scheme.pfc.frame=1MB"], None, "frame is 1MB", "2048B");
+    refused(STAR, &["scheme.pfc.frame=1MB"], None, "frame cannot be 1MB", "2048B");
+    let dcqcn = "scheme.preset=dcqcn";
+    refused(STAR, &[dcqcn, "scheme.dcqcn.alpha_interval=0ps"], None, "alpha_interval cannot be 0ps", "1ps");
+    refused(STAR, &[dcqcn, "scheme.dcqcn.gain=1.5"], None, "gain cannot be 1.5", "0 to 1");
+    refused(STAR, &[dcqcn, "scheme.dcqcn.hai=999999Tbps"], None, "hai cannot be", "100Tbps");
+    refused(STAR, &["scheme.preset=dctcp", "scheme.dctcp.packet=0"], None, "packet cannot be 0", "1000");
+    refused(STAR, &["scheme.preset=hpcc", "scheme.hpcc.eta=0"], None, "eta cannot be 0", "0.95");
     refused(STAR, &["scheme.none.x=1"], None, "unknown key \"none\"", "flow_control");
     refused(STAR, &["scheme.window=some"], None, "expected \"none\"", "\"bdp\" or a size");
     refused(STAR, &["stop=0ps"], None, "stop is out of range", "auto");
@@ -275,7 +281,7 @@ fn a_buffer_that_cannot_hold_its_headroom_is_refused_with_one_that_can() {
 #[test]
 fn less_headroom_than_needed_takes_the_promise_back() {
     let auto = star(&[]);
-    let headroom = auto.setup.ports[4].share.headroom;
+    let headroom = auto.setup.ports[4].share.headroom as u64;
     let resolved = star(&[&format!("switch.headroom={headroom}B")]);
     assert!(resolved.promised && resolved.notes.is_empty());
     let resolved = star(&[&format!("switch.headroom={}B", headroom - 1)]);

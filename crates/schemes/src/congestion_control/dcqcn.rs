@@ -7,8 +7,8 @@
 //!
 //! Only ticks that change a rate are events: α is brought up to date when it is next needed.
 
-use super::Slots;
-use engine::{Rate, Time};
+use super::{Slots, check_intervals, check_rates, check_shares};
+use engine::{Misfit, Rate, Time};
 use fabric::scheme::{Ack, CongestionControl, Counter, FlowStart, Needs, Permit};
 
 engine::parameters! {
@@ -44,6 +44,15 @@ impl super::Choice for Params {
     }
     fn uses_marks(&self) -> bool {
         true
+    }
+    fn check(&self) -> Result<(), Misfit> {
+        check_intervals(&[
+            ("alpha_interval", self.alpha_interval),
+            ("decrease_interval", self.decrease_interval),
+            ("increase_timer", self.increase_timer),
+        ])?;
+        check_shares(&[("gain", self.gain)])?;
+        check_rates(self.min_rate, &[("ai", self.ai), ("hai", self.hai)])
     }
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Dcqcn { params: self.clone(), flows: Slots::default(), notifications: 0, decreases: 0 })

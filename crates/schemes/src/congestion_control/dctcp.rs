@@ -3,8 +3,8 @@
 //! α averages the share of marked ACKs per round trip. The first mark of a round trip cuts the rate by α/2; a round
 //! trip without a cut adds `ai`.
 
-use super::Slots;
-use engine::{Rate, Time};
+use super::{Slots, check_rates, check_shares};
+use engine::{Misfit, Rate, Time};
 use fabric::scheme::{Ack, CongestionControl, FlowStart, Needs, Permit};
 
 engine::parameters! {
@@ -30,6 +30,13 @@ impl super::Choice for Params {
     }
     fn uses_marks(&self) -> bool {
         true
+    }
+    fn check(&self) -> Result<(), Misfit> {
+        if self.packet == 0 {
+            return Err(Misfit::new("packet", 0, "write the bytes of message in a full packet, such as 1000"));
+        }
+        check_shares(&[("gain", self.gain)])?;
+        check_rates(self.min_rate, &[("ai", self.ai)])
     }
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Dctcp { params: self.clone(), flows: Slots::default() })

@@ -4,8 +4,8 @@
 //! a base round trip. Above η, or after `max_stage` additive steps, the rate is divided by U/η; below, it grows by `ai`.
 //! The reference rate moves once per round trip; between, ACKs act on it without moving it (`per_ack`).
 
-use super::Slots;
-use engine::{Rate, Time};
+use super::{Slots, check_rates};
+use engine::{Misfit, Rate, Time};
 use fabric::packet::{Hop, MAX_HOPS};
 use fabric::scheme::{Ack, CongestionControl, FlowStart, Needs, Permit};
 
@@ -44,6 +44,15 @@ impl super::Choice for Params {
     }
     fn header(&self) -> (u16, u16) {
         (42, 28) // five hops of 8 B and a count, in the packet and again in its ACK
+    }
+    fn check(&self) -> Result<(), Misfit> {
+        if self.eta <= 0.0 {
+            return Err(Misfit::new("eta", self.eta, "write a share above zero, such as 0.95"));
+        }
+        if self.header_units > 1_000_000 {
+            return Err(Misfit::new("header_units", self.header_units, "write at most 1000000"));
+        }
+        check_rates(self.min_rate, &[("ai", self.ai)])
     }
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Hpcc { params: self.clone(), flows: Slots::default() })

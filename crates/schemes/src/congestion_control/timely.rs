@@ -4,8 +4,8 @@
 //! while the smoothed round-trip time falls and shrinks by its gradient while it rises. After five increases in a row
 //! the step is `hai`.
 
-use super::Slots;
-use engine::{Rate, Time};
+use super::{Slots, check_intervals, check_rates, check_shares};
+use engine::{Misfit, Rate, Time};
 use fabric::scheme::{Ack, CongestionControl, FlowStart, Needs, Permit};
 
 engine::parameters! {
@@ -39,6 +39,11 @@ impl super::Choice for Params {
     }
     fn header(&self) -> (u16, u16) {
         (8, 0) // the time stamp; the ACK has room for it
+    }
+    fn check(&self) -> Result<(), Misfit> {
+        check_shares(&[("alpha", self.alpha), ("beta", self.beta)])?;
+        check_intervals(&[("min_rtt", self.min_rtt), ("t_high", self.t_high)])?;
+        check_rates(self.min_rate, &[("ai", self.ai), ("hai", self.hai)])
     }
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Timely { params: self.clone(), flows: Slots::default() })

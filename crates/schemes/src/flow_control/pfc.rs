@@ -5,7 +5,7 @@
 //! taken back: refreshing it by a timer, as hardware does, changes nothing in a fabric that loses no frame.
 
 use super::{Choice, Report, run_with};
-use engine::Bytes;
+use engine::{Bytes, Misfit};
 use fabric::network::Core;
 use fabric::packet::Packet;
 use fabric::scheme::{CongestionControl, Counter, FlowControl};
@@ -28,6 +28,12 @@ impl Choice for Params {
     }
     fn needs_headroom(&self) -> bool {
         true
+    }
+    fn check(&self) -> Result<(), Misfit> {
+        match self.frame.0 {
+            1..=2048 => Ok(()),
+            _ => Err(Misfit::new("frame", self.frame, "write a size from \"1B\" to \"2048B\"")),
+        }
     }
     fn frame_size(&self) -> u64 {
         self.frame.0
@@ -59,8 +65,8 @@ impl FlowControl for Pfc {
 
     #[inline]
     fn enqueued(&mut self, core: &mut Core, in_port: u32, class: u8) {
-        let (account, buffer, share) = core.account(in_port, class);
-        if !account.paused && buffer.over(account, share) {
+        let (account, buffer) = core.account(in_port, class);
+        if !account.paused && buffer.over(account) {
             account.paused = true;
             self.pauses_sent += 1;
             core.send_frame(in_port, self.frame, class as u32, 1);
@@ -69,8 +75,8 @@ impl FlowControl for Pfc {
 
     #[inline]
     fn dequeued(&mut self, core: &mut Core, in_port: u32, class: u8) {
-        let (account, buffer, share) = core.account(in_port, class);
-        if account.paused && buffer.under(account, share) {
+        let (account, buffer) = core.account(in_port, class);
+        if account.paused && buffer.under(account) {
             account.paused = false;
             self.resumes_sent += 1;
             core.send_frame(in_port, self.frame, class as u32, 0);
