@@ -294,7 +294,10 @@ mod tests {
         assert_eq!(sample, Sample { wait: Time::from_ns(2), way: Way::Down, limit: Some(Bytes(1000)) });
         assert_eq!(sample.set("color", &Raw::Bool(true)), None);
         let listed = &Sample::default().list()[0];
-        assert_eq!((listed.name, listed.value.as_str(), listed.about.as_str()), ("wait", "\"1us\"", "How long it takes."));
+        assert_eq!(
+            (listed.name, listed.value.as_str(), listed.about.as_str()),
+            ("wait", "\"1us\"", "How long it takes.")
+        );
     }
 
     #[test]

@@ -162,20 +162,10 @@ fn print_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -
     write!(f, "{}{}", value / scale, name)
 }
 
-const TIME_UNITS: &[(&str, u64)] = &[
-    ("ps", 1),
-    ("ns", 1_000),
-    ("us", 1_000_000),
-    ("ms", 1_000_000_000),
-    ("s", 1_000_000_000_000),
-];
-const RATE_UNITS: &[(&str, u64)] = &[
-    ("bps", 1),
-    ("kbps", 1_000),
-    ("Mbps", 1_000_000),
-    ("Gbps", 1_000_000_000),
-    ("Tbps", 1_000_000_000_000),
-];
+const TIME_UNITS: &[(&str, u64)] =
+    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+const RATE_UNITS: &[(&str, u64)] =
+    &[("bps", 1), ("kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000), ("Tbps", 1_000_000_000_000)];
 const BYTE_UNITS: &[(&str, u64)] = &[
     ("B", 1),
     ("kB", 1_000),

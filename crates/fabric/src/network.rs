@@ -586,7 +586,8 @@ const REPORT_EVERY: u32 = 1 << 18;
 /// The states of the links over time, from their outages; nothing if none ever fails.
 fn link_changes(setup: &Setup) -> Vec<(Time, Vec<bool>)> {
     let links = &setup.graph.links;
-    let mut times: Vec<Time> = links.iter().flat_map(|l| &l.outages).flat_map(|&(a, b)| [Some(a), b]).flatten().collect();
+    let mut times: Vec<Time> =
+        links.iter().flat_map(|l| &l.outages).flat_map(|&(a, b)| [Some(a), b]).flatten().collect();
     times.sort_unstable();
     times.dedup();
     let down = |l: &topology::Link, t: Time| l.outages.iter().any(|&(a, b)| a <= t && b.is_none_or(|b| t < b));

@@ -169,7 +169,8 @@ impl Pool {
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.slots.capacity() * (size_of::<Packet>() + size_of::<PacketId>()) + self.telemetry.capacity() * size_of::<[Hop; MAX_HOPS]>()
+        self.slots.capacity() * (size_of::<Packet>() + size_of::<PacketId>())
+            + self.telemetry.capacity() * size_of::<[Hop; MAX_HOPS]>()
     }
 }
 

@@ -135,7 +135,8 @@ impl Routing {
         choosers.enumerate().for_each(|(i, n)| rows[n] = i as u32 * groups);
         let count = rows.iter().filter(|&&r| r != NOWHERE).count();
         let entries = vec![Entry::default(); count * groups as usize];
-        let only: Vec<u32> = (0..nodes).map(|n| if rows[n] == NOWHERE { map.of(n as u32).start } else { NOWHERE }).collect();
+        let only: Vec<u32> =
+            (0..nodes).map(|n| if rows[n] == NOWHERE { map.of(n as u32).start } else { NOWHERE }).collect();
         let mut routing = Routing { destinations, rows, entries, ports: Vec::new(), only };
         let mut known: HashMap<Vec<u32>, Entry> = HashMap::new();
         let mut lists: Vec<Vec<u32>> = vec![Vec::new(); nodes];
@@ -201,7 +202,9 @@ impl Routing {
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.entries.len() * size_of::<Entry>() + self.ports.len() * 4 + self.destinations.len() * size_of::<Destination>()
+        self.entries.len() * size_of::<Entry>()
+            + self.ports.len() * 4
+            + self.destinations.len() * size_of::<Destination>()
     }
 }
 
@@ -244,11 +247,7 @@ impl Tuple {
     /// switches are unrelated.
     #[inline]
     pub fn hash(self, seed: u32) -> u32 {
-        let words = [
-            self.source,
-            self.destination,
-            self.source_port as u32 | (self.destination_port as u32) << 16,
-        ];
+        let words = [self.source, self.destination, self.source_port as u32 | (self.destination_port as u32) << 16];
         let mut h = seed;
         for word in words {
             let k = word.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);

@@ -55,12 +55,14 @@ fn one_packet_takes_its_bits_and_the_delays() {
 fn a_long_flow_is_paced_by_its_slowest_link() {
     // 1000 full packets and one of 7 bytes: the first crosses the fast link, then the slow one is never idle.
     let (fast, slow, packets) = (100, 40, 1000);
-    let outcome = run(Setup::plain(star(&[(fast, 1000), (slow, 2000)]), vec![flow(0, 1, packets * 1000 + 7, Time::ZERO)]));
+    let outcome =
+        run(Setup::plain(star(&[(fast, 1000), (slow, 2000)]), vec![flow(0, 1, packets * 1000 + 7, Time::ZERO)]));
     let full = 1000 + HEADER;
     let expected = on_wire(full, fast) + packets * on_wire(full, slow) + on_wire(7 + HEADER, slow) + 3_000_000;
     assert_eq!(outcome.flows[0].received.0, expected);
     // The other way round, the small packet arrives while the last full one is still on the fast link.
-    let outcome = run(Setup::plain(star(&[(slow, 1000), (fast, 2000)]), vec![flow(0, 1, packets * 1000 + 7, Time::ZERO)]));
+    let outcome =
+        run(Setup::plain(star(&[(slow, 1000), (fast, 2000)]), vec![flow(0, 1, packets * 1000 + 7, Time::ZERO)]));
     let behind = on_wire(7 + HEADER, slow).max(on_wire(full, fast));
     let expected = packets * on_wire(full, slow) + behind + on_wire(7 + HEADER, fast) + 3_000_000;
     assert_eq!(outcome.flows[0].received.0, expected);
@@ -114,11 +116,8 @@ fn an_ack_for_every_fourth_packet_and_the_last() {
 fn acks_overtake_data_in_the_control_queue() {
     // Hosts 0 and 1 flood host 2 while host 2 sends one packet to host 0: its ACK waits for no data at the switch
     // except the packet on the wire.
-    let flows = vec![
-        flow(1, 0, 200_000, Time::ZERO),
-        flow(2, 0, 200_000, Time::ZERO),
-        flow(0, 1, 1000, Time::from_us(8)),
-    ];
+    let flows =
+        vec![flow(1, 0, 200_000, Time::ZERO), flow(2, 0, 200_000, Time::ZERO), flow(0, 1, 1000, Time::from_us(8))];
     let outcome = run(Setup::plain(star(&[(100, 1000); 3]), flows));
     let packet = on_wire(1000 + HEADER, 100);
     let alone = 2 * packet + 2 * on_wire(ACK, 100) + 4_000_000;

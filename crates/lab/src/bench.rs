@@ -69,7 +69,8 @@ fn messages(hosts: u32, load: f64, duration: Time) -> Vec<FlowRequest> {
 
 /// Runs a preset on a fabric at 30 % of its host links (60 % of its core).
 pub fn whole_run(hosts: u32, preset: &str, duration: Time) -> Result<Line, Problem> {
-    let text = format!("{}\n[scheme]\npreset = \"{preset}\"\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1B\"\n", fabric(hosts));
+    let text =
+        format!("{}\n[scheme]\npreset = \"{preset}\"\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1B\"\n", fabric(hosts));
     let mut scenario = Scenario::parse("bench", &text, Path::new("."), &[])?;
     scenario.flows = messages(hosts, 0.3, duration);
     let resolved = resolve(scenario)?;

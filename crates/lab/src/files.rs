@@ -30,8 +30,9 @@ pub fn check_writable(path: &Path) -> Result<(), Problem> {
 /// Writes a set of files: all of them are complete before the first appears under its name.
 pub fn write_all(files: &[(&Path, &str)]) -> Result<(), Problem> {
     let result = files.iter().try_for_each(|(path, text)| fs::write(draft(path), text).map_err(|e| refused(path, e)));
-    let result = result
-        .and_then(|()| files.iter().try_for_each(|(path, _)| fs::rename(draft(path), path).map_err(|e| refused(path, e))));
+    let result = result.and_then(|()| {
+        files.iter().try_for_each(|(path, _)| fs::rename(draft(path), path).map_err(|e| refused(path, e)))
+    });
     if result.is_err() {
         files.iter().for_each(|(path, _)| _ = fs::remove_file(draft(path)));
     }

@@ -39,9 +39,9 @@ pub fn read(path: &Path) -> Result<Inputs, Problem> {
         let traced = trace::parse(&file.display().to_string(), &read_text(file)?, &topology)?;
         if config.enable_trace && !traced.is_empty() {
             let message = format!("a packet trace of {} nodes is asked for, and none is written", traced.len());
-            return Err(config
-                .problem("ENABLE_TRACE", message)
-                .help("set ENABLE_TRACE 0, or list no nodes in the trace file; the binary trace format is not supported"));
+            return Err(config.problem("ENABLE_TRACE", message).help(
+                "set ENABLE_TRACE 0, or list no nodes in the trace file; the binary trace format is not supported",
+            ));
         }
     }
     Ok(Inputs { config, topology, flows, topology_file })

@@ -6,10 +6,10 @@ use crate::problem::Problem;
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt8Array, UInt32Array, UInt64Array};
 use arrow::record_batch::RecordBatch;
 use engine::Time;
+use fabric::Outcome;
 use fabric::network::Stall;
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
-use fabric::Outcome;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
@@ -273,11 +273,17 @@ pub fn peak_memory() -> Option<u64> {
 }
 
 /// Writes a folder of results and gives its path.
-pub fn write(folder: Folder, summary: &Summary, scenario: &str, graph: &Graph, outcome: &Outcome) -> Result<PathBuf, Problem> {
+pub fn write(
+    folder: Folder,
+    summary: &Summary,
+    scenario: &str,
+    graph: &Graph,
+    outcome: &Outcome,
+) -> Result<PathBuf, Problem> {
     write_flows(&folder.file("flows.parquet"), graph, outcome)?;
     folder.write("scenario.toml", scenario)?;
-    let text = serde_json::to_string_pretty(summary)
-        .map_err(|e| Problem::new(SUMMARY, format!("cannot be written: {e}")))?;
+    let text =
+        serde_json::to_string_pretty(summary).map_err(|e| Problem::new(SUMMARY, format!("cannot be written: {e}")))?;
     folder.write(SUMMARY, &(text + "\n"))?;
     folder.publish()
 }
@@ -319,7 +325,8 @@ fn write_flows(path: &Path, graph: &Graph, outcome: &Outcome) -> Result<(), Prob
         .map_err(|e| problem(e.to_string()))?;
     let file = std::fs::File::create(path).map_err(|e| problem(e.to_string()))?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).map_err(|e| problem(e.to_string()))?;
+    let mut writer =
+        ArrowWriter::try_new(file, batch.schema(), Some(properties)).map_err(|e| problem(e.to_string()))?;
     writer.write(&batch).map_err(|e| problem(e.to_string()))?;
     writer.close().map_err(|e| problem(e.to_string()))?;
     Ok(())

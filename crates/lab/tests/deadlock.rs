@@ -36,7 +36,9 @@ fn resolved(text: &str, base: &Path, sets: &[&str]) -> Resolved {
         return read(&sets).unwrap_or_else(|problem| panic!("{problem}"));
     }
     // The least buffer that is accepted; its refusal names it.
-    let Err(problem) = read(&[sets.as_slice(), &["switch.buffer=1B".into()]].concat()) else { panic!("one byte is enough") };
+    let Err(problem) = read(&[sets.as_slice(), &["switch.buffer=1B".into()]].concat()) else {
+        panic!("one byte is enough")
+    };
     let least = problem.help.as_deref().unwrap().split('"').nth(1).unwrap();
     let buffer = format!("switch.buffer={least}");
     read(&[sets.as_slice(), &[buffer]].concat()).unwrap_or_else(|problem| panic!("{problem}"))

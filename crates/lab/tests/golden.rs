@@ -24,7 +24,8 @@ fn rendering(outcome: &Outcome) -> String {
     let mut text = String::new();
     for flow in &outcome.flows {
         let spec = &flow.spec;
-        let times = [spec.start, spec.ideal, spec.base_rtt, flow.injected, flow.received, flow.acknowledged].map(|t| t.0);
+        let times =
+            [spec.start, spec.ideal, spec.base_rtt, flow.injected, flow.received, flow.acknowledged].map(|t| t.0);
         writeln!(text, "{} {} {} {} {} {times:?}", spec.src, spec.dst, spec.class, spec.size, spec.window).unwrap();
     }
     writeln!(text, "{:?}", outcome.finished).unwrap();

@@ -174,7 +174,8 @@ fn rate() -> impl Strategy<Value = u64> {
 fn fabric(kinds: std::ops::Range<usize>) -> impl Strategy<Value = Fabric> {
     let rates = prop::array::uniform4(rate());
     let delays = prop::array::uniform4(prop_oneof![100u64..2_000, 100u64..20_000]);
-    (kinds, (2u32..=4, 1u32..=4, 1u32..=3), rates, delays).prop_map(|(kind, size, rates, delays)| build(kind, size, rates, delays))
+    (kinds, (2u32..=4, 1u32..=4, 1u32..=3), rates, delays)
+        .prop_map(|(kind, size, rates, delays)| build(kind, size, rates, delays))
 }
 
 /// Most messages are small, most bytes are in large ones.
@@ -445,7 +446,8 @@ fn the_same_scenario_gives_the_same_outcome() {
 fn flows_spread_over_many_queues_stay_in_order() {
     // Several queues, several ways, and turns shorter and longer than a packet.
     let strategy = (case(2..6, &PFC), 2u32..=64, 64u32..10_000).prop_map(|(case, queues, quantum)| {
-        let mut switch: String = case.switch.lines().filter(|l| !l.starts_with("queues")).map(|l| format!("{l}\n")).collect();
+        let mut switch: String =
+            case.switch.lines().filter(|l| !l.starts_with("queues")).map(|l| format!("{l}\n")).collect();
         switch += &format!("queues = {queues}\nquantum = \"{quantum}B\"\n");
         Case { switch, nic: case.nic.replace("data", "control"), ..case }
     });
@@ -461,16 +463,17 @@ fn flows_spread_over_many_queues_stay_in_order() {
 
 #[test]
 fn without_flow_control_a_tiny_buffer_drops_and_timeouts_repair() {
-    let strategy = (case(0..6, &["lossy"]), prop::collection::vec(50_000u64..200_000, 6..16)).prop_map(|(case, sizes)| {
-        let message = |(number, size): (usize, &u64)| Message {
-            src: number as u32,
-            dst: 0,
-            size: *size,
-            start_ns: 0,
-            class: number as u32,
-        };
-        Case { extra: 0, incast: true, messages: sizes.iter().enumerate().map(message).collect(), ..case }
-    });
+    let strategy =
+        (case(0..6, &["lossy"]), prop::collection::vec(50_000u64..200_000, 6..16)).prop_map(|(case, sizes)| {
+            let message = |(number, size): (usize, &u64)| Message {
+                src: number as u32,
+                dst: 0,
+                size: *size,
+                start_ns: 0,
+                class: number as u32,
+            };
+            Case { extra: 0, incast: true, messages: sizes.iter().enumerate().map(message).collect(), ..case }
+        });
     holds(strategy, 0.5, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         prop_assert!(!resolved.promised && resolved.setup.nic.recovery.timeout.is_some());

@@ -25,7 +25,13 @@ pub trait Choice: Parameters + Send + Sync {
         0
     }
     /// Runs a fabric under it. `promised` says whether the setup gives it the room to lose nothing.
-    fn run(&self, setup: Setup, promised: bool, control: Box<dyn CongestionControl>, report: &mut Report<'_>) -> Outcome;
+    fn run(
+        &self,
+        setup: Setup,
+        promised: bool,
+        control: Box<dyn CongestionControl>,
+        report: &mut Report<'_>,
+    ) -> Outcome;
 }
 
 /// Called now and then with the simulated time and the packet-hops so far; false ends the run.

@@ -102,7 +102,10 @@ impl Core {
                     bytes += queue_bytes;
                     held[port.node as usize] += queue_bytes;
                     if queue_bytes != queue.bytes {
-                        wrong.push(format!("a queue of port {number} holds {queue_bytes} B, its counter says {}", queue.bytes));
+                        wrong.push(format!(
+                            "a queue of port {number} holds {queue_bytes} B, its counter says {}",
+                            queue.bytes
+                        ));
                     }
                 }
             }
@@ -121,7 +124,10 @@ impl Core {
             });
             let by_ingress: u64 = accounts.map(|a| a.bytes + a.headroom as u64).sum();
             if by_ingress != buffer.used {
-                wrong.push(format!("the ingress accounts of {name} sum to {by_ingress} B, its buffer says {}", buffer.used));
+                wrong.push(format!(
+                    "the ingress accounts of {name} sum to {by_ingress} B, its buffer says {}",
+                    buffer.used
+                ));
             }
             if buffer.pool.is_some_and(|pool| buffer.shared > pool) {
                 wrong.push(format!("{name} holds more than its memory"));

@@ -15,9 +15,7 @@ impl Core {
         match self.routing.next_hops(node, packet.dst) {
             [] => None,
             [only] => Some(*only),
-            several => {
-                Some(several[packet.tuple.hash(node) as usize % several.len()])
-            }
+            several => Some(several[packet.tuple.hash(node) as usize % several.len()]),
         }
     }
 
@@ -103,7 +101,8 @@ impl Core {
         if !self.ports[port as usize].host {
             for queue in 0..self.per_port {
                 while let Some(id) = self.queues[(first + queue) as usize].pop(&self.pool) {
-                    let (in_port, class, size) = (self.pool[id].in_port, self.pool[id].class, self.pool[id].size as u64);
+                    let (in_port, class, size) =
+                        (self.pool[id].in_port, self.pool[id].class, self.pool[id].size as u64);
                     self.release(node, in_port, class, size);
                     self.ports[port as usize].queued -= size;
                     self.counts.dropped_down += 1;

@@ -76,4 +76,3 @@ pub fn summary(outcome: &Outcome, wall: std::time::Duration) -> String {
         c.dropped_full + c.dropped_fault + c.dropped_down,
     )
 }
-

@@ -10,8 +10,8 @@ use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
 use fabric::routing::{PortMap, Tuple};
 use fabric::setup::{
-    AckLane, AckPolicy, Dice, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, QueueMonitor, Scheduler,
-    Setup, SwitchSetup, Ties, WindowRule,
+    AckLane, AckPolicy, Dice, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, QueueMonitor,
+    Scheduler, Setup, SwitchSetup, Ties, WindowRule,
 };
 use fabric::topology::{Graph, Kind, Link};
 use fabric::{Outcome, Setup as FabricSetup};
@@ -210,8 +210,10 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
                 alpha *= 2;
                 rate /= 2;
             }
-            ports[port as usize] =
-                PortSetup { share: Share { alpha, headroom: headroom.min(u32::MAX as u64) as u32 }, ecn: config.enable_qcn.then_some(ecn) };
+            ports[port as usize] = PortSetup {
+                share: Share { alpha, headroom: headroom.min(u32::MAX as u64) as u32 },
+                ecn: config.enable_qcn.then_some(ecn),
+            };
             set_aside += headroom + RESERVE;
         }
         let buffer = config.buffer_size_mib as u64 * 1024 * 1024;
@@ -312,7 +314,8 @@ impl Pairs {
 /// Intervals are whole microseconds in the reference, whatever the file says.
 fn interval(config: &Config, key: &'static str, us: f64) -> Result<Time, Problem> {
     if us < 1.0 {
-        let problem = config.problem(key, format!("{us} us is cut to nothing: the reference counts whole microseconds"));
+        let problem =
+            config.problem(key, format!("{us} us is cut to nothing: the reference counts whole microseconds"));
         return Err(problem.help("write 1 or more"));
     }
     Ok(Time::from_us(us as u64))
@@ -356,4 +359,3 @@ fn congestion_control(config: &Config) -> Result<Box<dyn cc::Choice>, Problem> {
         }),
     })
 }
-

@@ -38,7 +38,13 @@ impl Choice for Params {
     fn frame_size(&self) -> u64 {
         self.frame.0
     }
-    fn run(&self, setup: Setup, promised: bool, control: Box<dyn CongestionControl>, report: &mut Report<'_>) -> Outcome {
+    fn run(
+        &self,
+        setup: Setup,
+        promised: bool,
+        control: Box<dyn CongestionControl>,
+        report: &mut Report<'_>,
+    ) -> Outcome {
         run_with(Pfc::new(self, promised), setup, control, report)
     }
 }
