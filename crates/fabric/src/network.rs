@@ -367,6 +367,11 @@ impl Core {
         }
     }
 
+    /// Whether all flows are finished and the network is empty: what is still planned are timers without a purpose.
+    fn is_done(&self) -> bool {
+        self.next_flow == self.setup.flows.len() && self.pool.live() == 0 && self.setup.measure.queue_monitor.is_none()
+    }
+
     /// Asks for what the events to come will need first.
     #[inline]
     fn look_ahead(&self) {
@@ -455,6 +460,9 @@ impl<F: FlowControl> Network<F> {
             self.core.counts.events += 1;
             self.handle(event);
             self.drain_kicks();
+            if self.core.active == 0 && self.core.is_done() {
+                break;
+            }
             countdown -= 1;
             if countdown == 0 {
                 countdown = REPORT_EVERY;

@@ -106,6 +106,8 @@ pub struct GoBackN {
     pub chunk: u64,
     /// Whether a packet that was received before is acknowledged again.
     pub ack_duplicates: bool,
+    /// A sender that starts over again without progress first waits a random time, longer every time.
+    pub backoff: bool,
     /// The receiver forgets a flow the instant its sender is done, and takes stray packets for a new one. This is what
     /// the reference does; such a run needs a single thread.
     pub forget: bool,
@@ -291,6 +293,7 @@ impl Setup {
                     timeout: None,
                     chunk: 0,
                     ack_duplicates: true,
+                    backoff: true,
                     forget: false,
                 },
                 paced: true,

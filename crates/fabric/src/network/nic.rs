@@ -32,6 +32,8 @@ pub struct Sender {
     class: u8,
     started: bool,
 
+    /// Times it started over since something new was acknowledged.
+    tries: u8,
     /// When congestion control wants to be called.
     timer: Time,
     /// When the pending timer event comes; [`Time::MAX`] for none.
@@ -66,6 +68,7 @@ impl Default for Sender {
             last_size: 0,
             class: 0,
             started: false,
+            tries: 0,
             high: 0,
             injected: Time::MAX,
             finished: Time::MAX,
@@ -269,6 +272,24 @@ impl Core {
         s.started && !s.done() && ((s.eligible() && !held) || (s.expires != Time::MAX && !held))
     }
 
+    /// Goes back to the last acknowledged byte. Senders that lose the same race again and again could do so for ever;
+    /// from the second time on without progress, each waits a random time, twice as long every time.
+    fn start_over(&mut self, flow: u32) {
+        let src = self.setup.flows[flow as usize].src;
+        let s = &mut self.senders[flow as usize];
+        s.next = s.acked;
+        if self.setup.nic.recovery.backoff {
+            if s.tries > 0 {
+                let packets = self.streams[src as usize].below(1 << s.tries.min(12));
+                let line = self.nics[s.nic as usize].line;
+                let wait = Time(line.time_for(s.last_size as u64).0 * packets);
+                s.due = s.due.max(self.now + wait);
+            }
+            s.tries = s.tries.saturating_add(1);
+        }
+        self.note(flow);
+    }
+
     fn note(&mut self, flow: u32) {
         let s = &self.senders[flow as usize];
         if s.place == NONE {
@@ -354,10 +375,9 @@ impl Core {
             debug_assert!(permit.timer > now);
         }
         if s.expires <= now {
-            s.next = s.acked;
             s.expires = Time::MAX;
             self.counts.timeouts += 1;
-            self.note(flow);
+            self.start_over(flow);
             self.kicks.push(self.nics[self.senders[flow as usize].nic as usize].port);
         }
         self.apply(flow, permit);
@@ -622,15 +642,17 @@ impl Core {
         let seq = if packet.seq == s.size { packet.seq } else { seq };
         if seq > s.acked {
             s.acked = seq;
+            s.tries = 0;
             s.next = s.next.max(seq);
             s.expires = match recovery.timeout {
                 Some(timeout) if s.next > s.acked => now + timeout,
                 _ => Time::MAX,
             };
         }
-        if packet.kind == Kind::Nack {
-            s.next = s.acked;
+        if packet.kind == Kind::Nack && !s.done() {
+            self.start_over(flow);
         }
+        let s = &mut self.senders[flow as usize];
         let done = s.done();
         if done {
             s.finished = now;

@@ -16,7 +16,7 @@ use fabric::setup::{
 use fabric::topology::{Graph, Kind, Link};
 use fabric::{Outcome, Setup as FabricSetup};
 use schemes::congestion_control as cc;
-use schemes::flow_control::{Choice as _, Report, pfc};
+use schemes::flow_control::{Report, pfc};
 use std::collections::HashMap;
 
 /// Headers of a data packet: Ethernet-sized link header, IPv4, UDP, sequence number and priority.
@@ -46,9 +46,9 @@ pub struct Translated {
 impl Translated {
     /// Runs it.
     pub fn run(self, report: &mut Report<'_>) -> Outcome {
-        let pfc = pfc::Params { frame: Bytes(PAUSE_FRAME) };
-        // Its headroom follows a rule of thumb (three times rate × delay), so nothing is promised.
-        pfc.run(self.setup, false, self.congestion_control.build(), report)
+        let pfc = pfc::Pfc::new(&pfc::Params { frame: Bytes(PAUSE_FRAME), pause: None }, None, false);
+        // Pauses last for ever. Its headroom follows a rule of thumb (three times rate × delay), so nothing is promised.
+        fabric::Network::new(self.setup, pfc, self.congestion_control.build()).run(report)
     }
 }
 
@@ -144,6 +144,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
                 timeout: None,
                 chunk: if config.l2_back_to_zero { config.l2_chunk_size as u64 } else { 0 },
                 ack_duplicates: false,
+                backoff: false,
                 forget: true,
             },
             paced: config.rate_bound,

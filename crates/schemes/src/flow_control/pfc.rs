@@ -1,11 +1,13 @@
 //! Priority flow control (IEEE 802.1Qbb): a full ingress stops its neighbour, class by class.
 //!
 //! A switch watches what each (ingress port, class) holds. At the dynamic threshold it sends a pause frame up the
-//! link; well below, a resume frame. What is in flight meanwhile goes into headroom. A pause lasts until it is
-//! taken back: refreshing it by a timer, as hardware does, changes nothing in a fabric that loses no frame.
+//! link; well below, a resume frame. What is in flight meanwhile goes into headroom.
+//!
+//! In a fabric that loses no frame a pause simply lasts until it is taken back. Where frames can get lost, a pause
+//! runs out after a time and is renewed twice in it, as the standard has it: a lost resume must not hold a link for ever.
 
 use super::{Choice, Report, run_with};
-use engine::{Bytes, Misfit};
+use engine::{Bytes, Misfit, Time};
 use fabric::network::Core;
 use fabric::packet::Packet;
 use fabric::scheme::{CongestionControl, Counter, FlowControl};
@@ -16,6 +18,8 @@ engine::parameters! {
     pub struct Params {
         /// Size of a pause or resume frame on the wire.
         frame: Bytes = Bytes(64),
+        /// How long a pause lasts unless it is renewed; auto: for ever, or 300 us where links can lose frames.
+        pause: Option<Time> = None,
     }
 }
 
@@ -31,6 +35,9 @@ impl Choice for Params {
     }
     fn check(&self) -> Result<(), Misfit> {
         match self.frame.0 {
+            1..=2048 if self.pause == Some(Time::ZERO) => {
+                Err(Misfit::new("pause", "0ps", "write a time above zero, or \"auto\""))
+            }
             1..=2048 => Ok(()),
             _ => Err(Misfit::new("frame", self.frame, "write a size from \"1B\" to \"2048B\"")),
         }
@@ -45,7 +52,9 @@ impl Choice for Params {
         control: Box<dyn CongestionControl>,
         report: &mut Report<'_>,
     ) -> Outcome {
-        run_with(Pfc::new(self, promised), setup, control, report)
+        let fallible = setup.graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
+        let pause = self.pause.or(fallible.then_some(Time::from_us(300)));
+        run_with(Pfc::new(self, pause, promised), setup, control, report)
     }
 }
 
@@ -53,14 +62,44 @@ impl Choice for Params {
 pub struct Pfc {
     frame: u16,
     lossless: bool,
+    /// How long a pause lasts; `None` for ever.
+    pause: Option<Time>,
+    /// With a limit, by timer token: when it goes off, so that an outdated one is known.
+    deadlines: Vec<Time>,
     pauses_sent: u64,
     resumes_sent: u64,
 }
 
+/// A timer's token: twice the number of a (port, class), odd for the end of a pause that it obeys, even for the
+/// renewal of one that it ordered.
+fn token(core: &Core, port: u32, class: u8, end: bool) -> u32 {
+    (port * core.classes() as u32 + class as u32) * 2 + end as u32
+}
+
 impl Pfc {
-    /// PFC that promises to lose nothing, or does not.
-    pub fn new(params: &Params, lossless: bool) -> Pfc {
-        Pfc { frame: params.frame.0 as u16, lossless, pauses_sent: 0, resumes_sent: 0 }
+    /// PFC whose pauses last for ever or a while, and that promises to lose nothing or does not.
+    pub fn new(params: &Params, pause: Option<Time>, lossless: bool) -> Pfc {
+        let frame = params.frame.0 as u16;
+        Pfc { frame, lossless, pause, deadlines: Vec::new(), pauses_sent: 0, resumes_sent: 0 }
+    }
+
+    fn order(&mut self, core: &mut Core, port: u32, class: u8) {
+        self.pauses_sent += 1;
+        core.send_frame(port, self.frame, class as u32, 1);
+        if let Some(pause) = self.pause {
+            self.set(core, token(core, port, class, false), Some(Time(pause.0.div_ceil(2))));
+        }
+    }
+
+    /// Sets a timer anew, or none.
+    fn set(&mut self, core: &mut Core, token: u32, after: Option<Time>) {
+        if self.deadlines.len() <= token as usize {
+            self.deadlines.resize(token as usize + 1, Time::MAX);
+        }
+        self.deadlines[token as usize] = after.map_or(Time::MAX, |after| core.now() + after);
+        if after.is_some() {
+            core.set_timer(self.deadlines[token as usize], token);
+        }
     }
 }
 
@@ -74,8 +113,7 @@ impl FlowControl for Pfc {
         let (account, buffer) = core.account(in_port, class);
         if !account.paused && buffer.over(account) {
             account.paused = true;
-            self.pauses_sent += 1;
-            core.send_frame(in_port, self.frame, class as u32, 1);
+            self.order(core, in_port, class);
         }
     }
 
@@ -90,7 +128,26 @@ impl FlowControl for Pfc {
     }
 
     fn frame(&mut self, core: &mut Core, port: u32, frame: &Packet) {
-        core.pause_class(port, frame.flow as u8, frame.seq == 1);
+        let (class, pause) = (frame.flow as u8, frame.seq == 1);
+        core.pause_class(port, class, pause);
+        if let Some(limit) = self.pause {
+            self.set(core, token(core, port, class, true), pause.then_some(limit));
+        }
+    }
+
+    fn timer(&mut self, core: &mut Core, token: u32) {
+        // A pause that was renewed or taken back has another deadline.
+        if self.deadlines[token as usize] != core.now() {
+            return;
+        }
+        self.deadlines[token as usize] = Time::MAX;
+        let (place, classes) = (token / 2, core.classes() as u32);
+        let (port, class) = (place / classes, (place % classes) as u8);
+        if token % 2 == 1 {
+            core.pause_class(port, class, false);
+        } else if core.account(port, class).0.paused {
+            self.order(core, port, class);
+        }
     }
 
     fn link_lost(&mut self, core: &mut Core, port: u32) {
@@ -99,5 +156,69 @@ impl FlowControl for Pfc {
 
     fn counters(&self) -> Vec<Counter> {
         vec![("pause_frames", self.pauses_sent), ("resume_frames", self.resumes_sent)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::Rate;
+    use fabric::Network;
+    use fabric::buffer::{ALPHA_ONE, Share};
+    use fabric::scheme::Unlimited;
+    use fabric::setup::FlowSpec;
+    use fabric::topology::{Graph, Kind};
+
+    /// Two senders into one receiver over a switch with little room.
+    fn incast() -> Setup {
+        let mut graph = Graph::default();
+        (0..3).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
+        let switch = graph.add(Kind::Switch, 1, "s");
+        (0..3).for_each(|h| graph.connect(h, switch, Rate::from_gbps(100), Time::from_us(1)));
+        let flows = (0..2).map(|i| FlowSpec::plain(i, i as u32, 2, 1_000_000, Time::ZERO)).collect();
+        let mut setup = Setup::plain(graph, flows);
+        setup.switch.pool.fill(Some(100_000));
+        setup.switch.resume_gap = 3_000;
+        setup.ports.iter_mut().for_each(|p| p.share = Share { alpha: ALPHA_ONE / 4, headroom: 40_000 });
+        setup.nic.recovery.timeout = Some(Time::from_ms(1));
+        setup.measure.pause_log = true;
+        setup
+    }
+
+    fn run(setup: Setup, pause: Option<Time>) -> Outcome {
+        let scheme = Pfc::new(&Params::default(), pause, true);
+        Network::new(setup, scheme, Box::new(Unlimited)).run(|_, _| true)
+    }
+
+    #[test]
+    fn a_full_ingress_stops_its_neighbour_and_lets_it_go_again() {
+        let outcome = run(incast(), None);
+        assert!(outcome.complete() && outcome.violations.is_empty());
+        let counters: std::collections::HashMap<_, _> = outcome.flow_control.iter().copied().collect();
+        assert!(counters["pause_frames"] > 10);
+        assert_eq!(counters["pause_frames"], counters["resume_frames"]);
+        assert_eq!(outcome.counts.pauses, counters["pause_frames"]);
+        // The two senders share the link for the whole run: each is held about half of the time.
+        let share = outcome.paused[0].0 as f64 / outcome.end.0 as f64;
+        assert!((0.4..0.6).contains(&share), "{share}");
+        // A pause takes effect after its frame has crossed the link, and the packet before it was done.
+        let first = outcome.pause_log.iter().find(|e| e.pause).expect("someone was paused");
+        assert!(first.time > Time::from_us(2), "not before the first packets have arrived and a frame came back");
+    }
+
+    #[test]
+    fn a_renewed_pause_holds_and_a_lost_resume_does_not_hold_for_ever() {
+        // Pauses shorter than the time a neighbour must wait are renewed: the outcome is the same.
+        let forever = run(incast(), None);
+        let renewed = run(incast(), Some(Time::from_us(10)));
+        assert!(renewed.complete() && renewed.violations.is_empty());
+        assert_eq!(forever.flows[0].received, renewed.flows[0].received);
+        // With half of all frames lost, both flows still finish.
+        let mut setup = incast();
+        setup.graph.links[0].loss = 0.3;
+        setup.graph.links[1].loss = 0.3;
+        let scheme = Pfc::new(&Params::default(), Some(Time::from_us(50)), false);
+        let outcome = Network::new(setup, scheme, Box::new(Unlimited)).run(|_, _| true);
+        assert!(outcome.complete() && outcome.violations.is_empty());
     }
 }
