@@ -9,9 +9,11 @@
 mod check;
 mod nic;
 mod switch;
+mod transport;
 
 pub use check::{FlowRecord, Outcome, Stall};
-pub use nic::{NIC_SEED, Receiver, Sender};
+pub use nic::NIC_SEED;
+pub use transport::{Receiver, Sender};
 
 use crate::buffer::{Account, Buffer};
 use crate::near::prefetch;
@@ -120,6 +122,8 @@ pub struct Core {
     nics: Vec<Nic>,
     pub(crate) senders: Vec<Sender>,
     pub(crate) receivers: Vec<Receiver>,
+    /// When the last byte of each flow was first put on its sender's link.
+    injected: Vec<Time>,
     control: Box<dyn CongestionControl>,
     needs: Needs,
     slots: nic::Slots,
@@ -141,6 +145,9 @@ pub struct Core {
     sequence: u32,
     classes: u32,
     per_port: u32,
+    /// The fabric is so large that what an event needs will be gone from the near caches when it comes: it is asked for
+    /// shortly before, rather than when the event is planned.
+    wide: bool,
     /// States of the links to come: when, and which are up then.
     changes: Vec<(Time, Vec<bool>)>,
 }
@@ -241,7 +248,8 @@ impl Core {
             kicks: Vec::new(),
             nics,
             senders: vec![Sender::default(); flows],
-            receivers: vec![Receiver::default(); flows],
+            receivers: setup.flows.iter().map(Receiver::new).collect(),
+            injected: vec![Time::MAX; flows],
             control,
             needs,
             slots: nic::Slots::default(),
@@ -258,6 +266,7 @@ impl Core {
             sequence: 0,
             classes,
             per_port,
+            wide: map.count() > WIDE,
             changes,
             ports,
             routing: Arc::new(routing),
@@ -372,17 +381,33 @@ impl Core {
         self.next_flow == self.setup.flows.len() && self.pool.live() == 0 && self.setup.measure.queue_monitor.is_none()
     }
 
-    /// Asks for what the events to come will need first.
+    /// Asks for what the next few events will need, in the order they will find it: the port, then what it points to,
+    /// then the packet.
     #[inline]
     fn look_ahead(&self) {
-        if let Some(event) = self.events.upcoming(1)
-            && let Some(port) = self.ports.get(event.source() as usize)
-        {
-            match event.class() {
-                class::ARRIVAL => prefetch(&port.flying),
-                class::TX_END => prefetch(&port.free_at),
-                _ => {}
-            }
+        let port = |ahead: usize| {
+            let event = self.events.upcoming(ahead)?;
+            let arrival = match event.class() {
+                class::ARRIVAL => true,
+                class::TX_END => false,
+                _ => return None,
+            };
+            Some((arrival, event.source(), self.ports.get(event.source() as usize)?))
+        };
+        match port(5) {
+            Some((true, _, p)) => prefetch(&p.flying),
+            Some((false, _, p)) => prefetch(&p.free_at),
+            None => {}
+        }
+        match port(3) {
+            Some((true, _, p)) => p.flying.front().map_or((), prefetch),
+            Some((false, _, p)) => self.queues.get(p.first_queue as usize).map_or((), prefetch),
+            None => {}
+        }
+        match port(1) {
+            Some((true, _, p)) => p.flying.front().map_or((), |f| self.pool.fetch(f.id)),
+            Some((false, number, p)) if !p.host => self.fetch_next(number),
+            _ => {}
         }
     }
 
@@ -456,7 +481,9 @@ impl<F: FlowControl> Network<F> {
             }
             self.core.now = event.time();
             self.core.current = event;
-            self.core.look_ahead();
+            if self.core.wide {
+                self.core.look_ahead();
+            }
             self.core.counts.events += 1;
             self.handle(event);
             self.drain_kicks();
@@ -498,7 +525,7 @@ impl<F: FlowControl> Network<F> {
             class::SAMPLE => self.core.sample(),
             class::MONITOR => self.core.monitor(),
             class::SCHEME_TIMER => self.scheme.timer(&mut self.core, source),
-            _ if source % 2 == 0 => self.change_links(source / 2),
+            _ if source.is_multiple_of(2) => self.change_links(source / 2),
             _ => self.reroute(source / 2),
         }
     }
@@ -511,7 +538,9 @@ impl<F: FlowControl> Network<F> {
         let Some(Flight { id, .. }) = p.flying.pop_front() else { return };
         if let Some(next) = p.flying.front() {
             core.events.push(Event::new(next.arrival, next.rank, class::ARRIVAL, port));
-            core.pool.fetch(next.id);
+            if !core.wide {
+                core.pool.fetch(next.id);
+            }
         }
         core.counts.hops += 1;
         let (host, faulty, up) = (p.host, p.faulty, p.up);
@@ -577,13 +606,16 @@ impl<F: FlowControl> Network<F> {
             !p.control.is_empty() || core.masks.any_ready(port)
         };
         if more || p.urgent {
-            if !p.host {
+            if !p.host && !core.wide {
                 core.fetch_next(port);
             }
             core.schedule_end(port);
         }
     }
 }
+
+/// Ports of a large fabric.
+const WIDE: usize = 1000;
 
 /// The stream from which shared dice draw losses.
 const FAULTS: u64 = 50;

@@ -169,8 +169,8 @@ impl Routing {
                     }
                 }
             }
-            for node in 0..nodes {
-                let mut list = std::mem::take(&mut lists[node]);
+            for (node, list) in lists.iter_mut().enumerate() {
+                let mut list = std::mem::take(list);
                 if list.is_empty() || routing.rows[node] == NOWHERE {
                     continue;
                 }

@@ -113,6 +113,13 @@ pub struct GoBackN {
     pub forget: bool,
 }
 
+impl GoBackN {
+    /// The start of the chunk that `byte` is in, or the byte itself without chunks.
+    pub fn whole_chunks(&self, byte: u64) -> u64 {
+        byte - byte.checked_rem(self.chunk).unwrap_or(0)
+    }
+}
+
 /// Where ACKs travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckLane {

@@ -26,17 +26,24 @@ pub struct Inputs {
     pub flows: Vec<flows::FlowLine>,
     /// The topology file's name, for messages.
     pub topology_file: String,
+    /// What the reference would pass over in silence: more lines than a file announces.
+    pub notes: Vec<Problem>,
 }
 
 /// Reads a configuration and the files it names, which are relative to the working directory.
 pub fn read(path: &Path) -> Result<Inputs, Problem> {
     let config = config::parse(&path.display().to_string(), &read_text(path)?)?;
     let topology_file = config.topology_file.display().to_string();
-    let topology = topology::parse(&topology_file, &read_text(&config.topology_file)?)?;
+    let mut notes = Vec::new();
+    let (topology, surplus) = topology::parse_with_surplus(&topology_file, &read_text(&config.topology_file)?)?;
+    notes.extend(surplus);
     let flow_file = config.flow_file.display().to_string();
-    let flows = flows::parse(&flow_file, &read_text(&config.flow_file)?, &topology)?;
+    let (flows, surplus) = flows::parse_with_surplus(&flow_file, &read_text(&config.flow_file)?, &topology)?;
+    notes.extend(surplus);
     if let Some(file) = &config.trace_file {
-        let traced = trace::parse(&file.display().to_string(), &read_text(file)?, &topology)?;
+        let name = file.display().to_string();
+        let (traced, surplus) = trace::parse_with_surplus(&name, &read_text(file)?, &topology)?;
+        notes.extend(surplus);
         if config.enable_trace && !traced.is_empty() {
             let message = format!("a packet trace of {} nodes is asked for, and none is written", traced.len());
             return Err(config.problem("ENABLE_TRACE", message).help(
@@ -44,7 +51,7 @@ pub fn read(path: &Path) -> Result<Inputs, Problem> {
             ));
         }
     }
-    Ok(Inputs { config, topology, flows, topology_file })
+    Ok(Inputs { config, topology, flows, topology_file, notes })
 }
 
 /// Runs what was read.

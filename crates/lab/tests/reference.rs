@@ -188,14 +188,6 @@ fn large(scenario: &str, scheme: Scheme, flows: usize, fct: u64, pfc: u64) {
     assert_eq!(digests, (fct, pfc), "{scenario} with {}: fct.txt and pfc.txt", scheme.0);
 }
 
-/// Says so where a run is left out because it takes long without optimisation.
-fn left_out(what: &str) -> bool {
-    if cfg!(debug_assertions) {
-        println!("{what} is left out of an unoptimised build; run `cargo test --release -p lab --test reference`");
-    }
-    cfg!(debug_assertions)
-}
-
 #[test]
 fn the_digest_is_fnv_1a() {
     // Values from the authors' published test suite.
@@ -229,16 +221,12 @@ fn half_loaded_clos_of_64_hosts_with_hpcc_agrees() {
 
 #[test]
 fn half_loaded_clos_of_64_hosts_with_plain_dcqcn_agrees_in_its_pauses_too() {
-    if !left_out("clos64 with dcqcn") {
-        large("clos64", DCQCN, 6710, 0x1a64_729c_303d_d9c1, 0xbb07_b95c_a327_96ab);
-    }
+    large("clos64", DCQCN, 6710, 0x1a64_729c_303d_d9c1, 0xbb07_b95c_a327_96ab);
 }
 
 #[test]
 fn half_loaded_clos_of_64_hosts_with_early_marking_agrees() {
-    if !left_out("clos64 with dcqcn_win_k100") {
-        large("clos64", DCQCN_WIN_K100, 6710, 0xb91c_797d_82ad_9c02, NOTHING);
-    }
+    large("clos64", DCQCN_WIN_K100, 6710, 0xb91c_797d_82ad_9c02, NOTHING);
 }
 
 #[test]
@@ -248,32 +236,23 @@ fn overloaded_clos_of_128_hosts_with_hpcc_agrees_in_its_pauses_too() {
 
 #[test]
 fn overloaded_clos_of_128_hosts_with_dcqcn_and_acks_among_the_data_agrees() {
-    if !left_out("clos128 with dcqcn_ack0") {
-        large("clos128", DCQCN_ACK0, 8380, 0x3dac_098c_8690_7299, 0x2442_441e_2331_fd43);
-    }
+    large("clos128", DCQCN_ACK0, 8380, 0x3dac_098c_8690_7299, 0x2442_441e_2331_fd43);
 }
 
 #[test]
 fn overloaded_clos_of_128_hosts_with_dcqcn_and_a_window_agrees() {
-    if !left_out("clos128 with dcqcn_win") {
-        large("clos128", DCQCN_WIN, 8380, 0x97ba_f18b_fdad_1ad9, 0x3392_e08c_b894_b261);
-    }
+    large("clos128", DCQCN_WIN, 8380, 0x97ba_f18b_fdad_1ad9, 0x3392_e08c_b894_b261);
 }
 
 #[test]
 fn overloaded_clos_of_128_hosts_with_early_marking_agrees() {
-    if !left_out("clos128 with dcqcn_win_k100") {
-        large("clos128", DCQCN_WIN_K100, 8380, 0xe911_95c4_ece2_cfee, 0x5be6_de65_0fb0_f6bc);
-    }
+    large("clos128", DCQCN_WIN_K100, 8380, 0xe911_95c4_ece2_cfee, 0x5be6_de65_0fb0_f6bc);
 }
 
 /// A paused host of the reference still sends ACKs with ACK_HIGH_PRIO 1. Switches charge them to the paused class,
 /// and its headroom overflows. How many packets that costs depends on nearly everything, so it is worth a test.
 #[test]
 fn acks_that_ignore_pauses_lose_as_many_packets_as_in_the_reference() {
-    if left_out("clos128 with dcqcn") {
-        return;
-    }
     let Written { outcome, .. } = run("clos128", "clos128", DCQCN);
     let unfinished = outcome.flows.len() - outcome.finished.len();
     assert_eq!((outcome.counts.dropped_full, unfinished), (28_892, 157));

@@ -37,7 +37,7 @@ pub trait Choice: Parameters + Send + Sync {
 /// Every scheme with its default parameters.
 pub fn all() -> Vec<Box<dyn Choice>> {
     vec![
-        Box::new(None),
+        Box::new(()),
         Box::new(dcqcn::Params::default()),
         Box::new(hpcc::Params::default()),
         Box::new(timely::Params::default()),
@@ -57,7 +57,7 @@ fn check_rates(min: Rate, steps: &[(&'static str, Rate)]) -> Result<(), Misfit> 
     }
     match steps.iter().find(|(_, step)| *step > Rate::from_gbps(100_000)) {
         Some((name, step)) => Err(Misfit::new(name, step, "write at most \"100Tbps\"")),
-        Option::None => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -65,7 +65,7 @@ fn check_rates(min: Rate, steps: &[(&'static str, Rate)]) -> Result<(), Misfit> 
 fn check_intervals(intervals: &[(&'static str, Time)]) -> Result<(), Misfit> {
     match intervals.iter().find(|(_, t)| *t == Time::ZERO || *t > Time::from_ms(1_000_000)) {
         Some((name, t)) => Err(Misfit::new(name, t, "write a time from \"1ps\" to \"1000s\"")),
-        Option::None => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -73,7 +73,7 @@ fn check_intervals(intervals: &[(&'static str, Time)]) -> Result<(), Misfit> {
 fn check_shares(shares: &[(&'static str, f64)]) -> Result<(), Misfit> {
     match shares.iter().find(|(_, x)| !(0.0..=1.0).contains(x)) {
         Some((name, x)) => Err(Misfit::new(name, x, "write a number from 0 to 1")),
-        Option::None => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -101,18 +101,7 @@ impl<S: Clone> Slots<S> {
 }
 
 /// No congestion control.
-pub struct None;
-
-impl Parameters for None {
-    fn list(&self) -> Vec<engine::Parameter> {
-        Vec::new()
-    }
-    fn set(&mut self, _: &str, _: &engine::Raw) -> Option<Result<(), String>> {
-        Option::None
-    }
-}
-
-impl Choice for None {
+impl Choice for () {
     fn name(&self) -> &'static str {
         "none"
     }

@@ -39,7 +39,7 @@ pub type Report<'a> = dyn FnMut(Time, u64) -> bool + 'a;
 
 /// Every scheme with its default parameters.
 pub fn all() -> Vec<Box<dyn Choice>> {
-    vec![Box::new(None), Box::new(pfc::Params::default())]
+    vec![Box::new(()), Box::new(pfc::Params::default())]
 }
 
 /// The scheme of that name.
@@ -58,18 +58,7 @@ fn run_with<F: FlowControl>(
 }
 
 /// No flow control.
-pub struct None;
-
-impl Parameters for None {
-    fn list(&self) -> Vec<engine::Parameter> {
-        Vec::new()
-    }
-    fn set(&mut self, _: &str, _: &engine::Raw) -> Option<Result<(), String>> {
-        Option::None
-    }
-}
-
-impl Choice for None {
+impl Choice for () {
     fn name(&self) -> &'static str {
         "none"
     }

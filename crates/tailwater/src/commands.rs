@@ -150,6 +150,9 @@ pub fn check(scenario: &Path, sets: &[String]) -> Result<ExitCode, Problem> {
 /// `tailwater ns3`.
 pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
     let inputs = lab::ns3::read(config)?;
+    if !quiet {
+        inputs.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    }
     let c = &inputs.config;
     let outputs = [Some(&c.fct_output_file), Some(&c.pfc_output_file), c.qlen_mon_file.as_ref()];
     outputs.iter().flatten().try_for_each(|path| files::check_writable(path))?;

@@ -235,13 +235,14 @@ impl<F: FlowControl> Network<F> {
                 port.pause_total += core.now - port.pause_start;
             }
         }
-        let flows = core.setup.flows.iter().zip(core.senders.iter().zip(&core.receivers));
+        let halves = core.senders.iter().zip(&core.receivers).zip(&core.injected);
+        let flows = core.setup.flows.iter().zip(halves);
         Outcome {
             end: core.now,
             flows: flows
-                .map(|(&spec, (s, r))| FlowRecord {
+                .map(|(&spec, ((s, r), &injected))| FlowRecord {
                     spec,
-                    injected: s.injected,
+                    injected,
                     received: r.finished,
                     acknowledged: s.finished,
                 })

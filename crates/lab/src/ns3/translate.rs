@@ -200,9 +200,13 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
         for port in map.of(node) {
             let link = link_of(graph, map, port);
             let line = topology.links[map.link[port as usize] as usize].line;
-            let (min, max, probability) = config
-                .ecn_for(link.rate.0)
-                .map_err(|message| Problem::new(topology_file.clone(), message).at_line(line))?;
+            let (min, max, probability) =
+                config.ecn_for(link.rate.0).map_err(|message| match message.split_once("; write ") {
+                    Some((wrong, remedy)) => {
+                        Problem::new(topology_file.clone(), wrong).at_line(line).help(format!("write {remedy}"))
+                    }
+                    None => Problem::new(topology_file.clone(), message).at_line(line),
+                })?;
             let ecn = Ecn { min: min as u64 * 1000, max: max as u64 * 1000, probability };
             let headroom = (link.rate.0 as u128 * link.delay.ns() as u128 / 8 / 1_000_000_000) as u64 * 3;
             // One eighth of what is free; twice as much for each doubling of the rate over the hosts'.
@@ -324,7 +328,7 @@ fn interval(config: &Config, key: &'static str, us: f64) -> Result<Time, Problem
 
 fn congestion_control(config: &Config) -> Result<Box<dyn cc::Choice>, Problem> {
     Ok(match config.cc_mode {
-        CcMode::None => Box::new(cc::None),
+        CcMode::None => Box::new(()),
         CcMode::Dcqcn => Box::new(cc::dcqcn::Params {
             alpha_interval: interval(config, "ALPHA_RESUME_INTERVAL", config.alpha_resume_interval_us)?,
             decrease_interval: interval(config, "RATE_DECREASE_INTERVAL", config.rate_decrease_interval_us)?,

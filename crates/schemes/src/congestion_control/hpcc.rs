@@ -115,7 +115,7 @@ impl Params {
         // The header has 24 bits of nanoseconds, 20 of bytes sent, 17 of bytes queued, 3 for the line rate.
         let (byte_unit, queue_unit) = (128 * self.header_units as u64, 80 * self.header_units);
         let difference = |a: u64, b: u64, bits: u32| (a.wrapping_sub(b)) & ((1 << bits) - 1);
-        let queued = |h: &Hop| (h.queued / queue_unit & 0x1_ffff) * queue_unit;
+        let queued = |h: &Hop| ((h.queued / queue_unit) & 0x1_ffff) * queue_unit;
         let ns = difference(now.time.ns(), before.time.ns(), 24) as f64;
         let known = [25_000, 50_000, 100_000, 200_000, 400_000];
         Delta {
@@ -178,9 +178,8 @@ impl Flow {
             return Some(rate);
         }
         let mut slowest = self.line;
-        for i in 0..hops.len() {
-            let hop = &mut self.per_hop[i];
-            if !seen[i] {
+        for (hop, seen) in self.per_hop.iter_mut().zip(seen).take(hops.len()) {
+            if !seen {
                 slowest = slowest.min(hop.rate);
                 continue;
             }

@@ -1,0 +1,390 @@
+//! The transport: messages cut into packets, acknowledged, and sent again where something got lost.
+
+use super::{Core, class};
+use crate::packet::{Kind, NONE, Packet, PacketId, flag};
+use crate::routing::Tuple;
+use crate::scheme::{Ack, Permit};
+use crate::setup::{AckPolicy, FlowSpec, WindowRule};
+use engine::{Event, Rate, Time};
+
+/// The sending side of a flow. What every packet needs is in the first cache line.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub struct Sender {
+    /// The next byte to send.
+    pub next: u64,
+    /// Everything before it is acknowledged.
+    pub acked: u64,
+    /// Bytes of message.
+    pub size: u64,
+    /// Bytes that may be unacknowledged now; `u64::MAX` for any number.
+    pub(super) window: u64,
+    /// Not before this instant.
+    pub(super) due: Time,
+    /// As congestion control has it.
+    pub(super) rate: Rate,
+    pub(super) nic: u32,
+    /// Place in the NIC's list.
+    pub(super) place: u32,
+    /// Number of its congestion-control state.
+    pub(super) slot: u32,
+    /// Bytes on the wire of the last packet sent.
+    pub(super) last_size: u16,
+    pub(super) class: u8,
+    pub(super) started: bool,
+
+    /// Times it started over since something new was acknowledged.
+    pub(super) tries: u8,
+    /// When congestion control wants to be called.
+    pub(super) timer: Time,
+    /// When the pending timer event comes; [`Time::MAX`] for none.
+    pub(super) armed: Time,
+    /// When to start over if nothing is acknowledged.
+    pub(super) expires: Time,
+    /// The furthest byte ever sent.
+    pub(super) high: u64,
+    /// The receiving host.
+    pub(super) dst: u32,
+    /// What switches hash.
+    pub(super) tuple: Tuple,
+    /// When its last byte was acknowledged; [`Time::MAX`] if it has not been.
+    pub finished: Time,
+}
+
+const _: () = assert!(size_of::<Sender>() == 128);
+
+impl Default for Sender {
+    fn default() -> Sender {
+        Sender {
+            next: 0,
+            acked: 0,
+            size: 0,
+            window: u64::MAX,
+            due: Time::ZERO,
+            rate: Rate(0),
+            timer: Time::MAX,
+            armed: Time::MAX,
+            expires: Time::MAX,
+            nic: NONE,
+            place: NONE,
+            slot: NONE,
+            last_size: 0,
+            class: 0,
+            started: false,
+            tries: 0,
+            high: 0,
+            dst: NONE,
+            tuple: Tuple::default(),
+            finished: Time::MAX,
+        }
+    }
+}
+
+impl Sender {
+    /// Whether the flow has been handed to its NIC.
+    pub fn started(&self) -> bool {
+        self.started
+    }
+    pub(super) fn permit(&self) -> Permit {
+        Permit { rate: self.rate, timer: self.timer, repace: false }
+    }
+    pub(super) fn done(&self) -> bool {
+        self.acked >= self.size
+    }
+    pub(super) fn backlogged(&self) -> bool {
+        self.next < self.size
+    }
+    pub(super) fn eligible(&self) -> bool {
+        self.backlogged() && self.next - self.acked < self.window
+    }
+}
+
+/// The receiving side of a flow, in one cache line.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub struct Receiver {
+    /// The next byte in order.
+    pub expected: u64,
+    /// Bytes of message.
+    size: u64,
+    /// For which gap the last NACK was sent, and when the next may be.
+    nack: (u64, Time),
+    /// When its last byte arrived; [`Time::MAX`] if it has not.
+    pub finished: Time,
+    /// The sending host.
+    src: u32,
+    /// Packets since the last ACK.
+    unacked: u32,
+    /// It was forgotten when its sender was done, and is a new flow to stray packets.
+    forgotten: bool,
+}
+
+impl Receiver {
+    /// Of a flow that has not begun.
+    pub(super) fn new(flow: &FlowSpec) -> Receiver {
+        Receiver {
+            expected: 0,
+            size: flow.size,
+            nack: (0, Time::ZERO),
+            finished: Time::MAX,
+            src: flow.src,
+            unacked: 0,
+            forgotten: false,
+        }
+    }
+}
+
+impl Core {
+    /// Goes back to the last acknowledged byte. Senders that lose the same race again and again could do so for ever;
+    /// from the second time on without progress, each waits a random time, twice as long every time.
+    pub(super) fn start_over(&mut self, flow: u32) {
+        let src = self.setup.flows[flow as usize].src;
+        let s = &mut self.senders[flow as usize];
+        s.next = s.acked;
+        if self.setup.nic.recovery.backoff {
+            if s.tries > 0 {
+                let packets = self.streams[src as usize].below(1 << s.tries.min(12));
+                let line = self.nics[s.nic as usize].line;
+                let wait = Time(line.time_for(s.last_size as u64).0 * packets);
+                s.due = s.due.max(self.now + wait);
+            }
+            s.tries = s.tries.saturating_add(1);
+        }
+        self.note(flow);
+    }
+
+    /// Takes over what congestion control decided.
+    pub(super) fn apply(&mut self, flow: u32, permit: Permit) {
+        let s = &self.senders[flow as usize];
+        let (old, nic, size) = (s.rate, s.nic, s.last_size);
+        if permit.repace && permit.rate != old {
+            let (was, is) = (self.pace(nic, size, old), self.pace(nic, size, permit.rate));
+            let due = Time((s.due.0 + is.0).saturating_sub(was.0));
+            self.senders[flow as usize].due = due;
+        }
+        let s = &mut self.senders[flow as usize];
+        if permit.repace && s.due < self.nics[nic as usize].wake && self.nics[nic as usize].wake != Time::MAX {
+            let at = s.due.max(self.now);
+            self.set_wake(nic, at);
+        }
+        let s = &mut self.senders[flow as usize];
+        (s.rate, s.timer) = (permit.rate, permit.timer);
+        if permit.rate != old {
+            self.rewindow(flow);
+        }
+        self.arm(flow);
+    }
+
+    pub(super) fn rewindow(&mut self, flow: u32) {
+        let base = self.setup.flows[flow as usize].window;
+        let s = &mut self.senders[flow as usize];
+        s.window = match (base, self.setup.nic.window) {
+            (0, _) => u64::MAX,
+            (base, WindowRule::Fixed) => base,
+            (base, WindowRule::Scaled) => {
+                let line = self.nics[s.nic as usize].line.0;
+                ((base as u128 * s.rate.0 as u128 / line as u128) as u64).max(1)
+            }
+        };
+        self.note(flow);
+    }
+
+    /// Makes sure that the flow's next deadline has an event.
+    pub(super) fn arm(&mut self, flow: u32) {
+        let s = &mut self.senders[flow as usize];
+        let next = s.timer.min(s.expires);
+        if next < s.armed && !s.done() {
+            s.armed = next.max(self.now);
+            self.events.push(Event::new(s.armed, 0, class::FLOW_TIMER, flow));
+        }
+    }
+
+    /// A deadline of a flow may have come.
+    pub(super) fn flow_timer(&mut self, flow: u32) {
+        let now = self.now;
+        let s = &mut self.senders[flow as usize];
+        if s.armed != now {
+            return;
+        }
+        s.armed = Time::MAX;
+        if s.done() {
+            return;
+        }
+        let mut permit = s.permit();
+        if permit.timer <= now {
+            self.control.timer(s.slot, now, &mut permit);
+            debug_assert!(permit.timer > now);
+        }
+        if s.expires <= now {
+            s.expires = Time::MAX;
+            self.counts.timeouts += 1;
+            self.start_over(flow);
+            self.kicks.push(self.nics[self.senders[flow as usize].nic as usize].port);
+        }
+        self.apply(flow, permit);
+    }
+
+    /// The next packet of a flow.
+    pub(super) fn make_packet(&mut self, flow: u32) -> PacketId {
+        let nic = &self.setup.nic;
+        let s = &mut self.senders[flow as usize];
+        let payload = (s.size - s.next).min(nic.payload as u64) as u16;
+        let (seq, size) = (s.next, payload + nic.header);
+        s.next += payload as u64;
+        let last = s.next == s.size;
+        if s.next <= s.high {
+            self.counts.retransmitted.0 += 1;
+            self.counts.retransmitted.1 += payload as u64;
+        } else {
+            s.high = s.next;
+            if last {
+                self.injected[flow as usize] = self.now;
+            }
+        }
+        s.last_size = size;
+        self.counts.created += 1;
+        self.counts.injected.0 += 1;
+        self.counts.injected.1 += payload as u64;
+        let flags = if last { flag::LAST } else { 0 } | if seq == 0 { flag::FIRST } else { 0 };
+        let packet = Packet {
+            flow,
+            seq,
+            stamp: self.now,
+            sent: self.now,
+            tuple: s.tuple,
+            dst: s.dst,
+            in_port: NONE,
+            size,
+            payload,
+            kind: Kind::Data,
+            class: s.class,
+            flags,
+            hops: 0,
+            reports: 0,
+        };
+        let s = &self.senders[flow as usize];
+        let due = self.now + self.pace(s.nic, size, s.rate);
+        let s = &mut self.senders[flow as usize];
+        s.due = due;
+        if let (Some(timeout), Time::MAX) = (self.setup.nic.recovery.timeout, s.expires) {
+            s.expires = self.now + timeout;
+            self.arm(flow);
+        }
+        self.note(flow);
+        self.pool.insert(packet)
+    }
+
+    /// A data packet has reached its receiver.
+    pub(super) fn receive_data(&mut self, port: u32, id: PacketId) {
+        let packet = self.pool[id];
+        let (flow, now) = (packet.flow, self.now);
+        self.counts.delivered.0 += 1;
+        self.counts.delivered.1 += packet.payload as u64;
+        let recovery = &self.setup.nic.recovery;
+        let r = &mut self.receivers[flow as usize];
+        if recovery.forget && !r.forgotten && self.senders[flow as usize].done() {
+            (r.expected, r.nack, r.forgotten) = (0, (0, Time::ZERO), true);
+        }
+        let mut answer = None;
+        if packet.seq == r.expected {
+            r.expected += packet.payload as u64;
+            r.unacked += 1;
+            let end = r.expected == r.size;
+            if end && !r.forgotten {
+                r.finished = now;
+            }
+            let due = match self.setup.nic.acks {
+                AckPolicy::Every(k) => end || r.unacked >= k,
+                AckPolicy::After { interval, chunk } => {
+                    r.expected >= interval || (chunk > 0 && r.expected.is_multiple_of(chunk))
+                }
+            };
+            if due {
+                r.unacked = 0;
+                answer = Some(Kind::Ack);
+            }
+        } else if packet.seq > r.expected {
+            self.counts.out_of_order += !r.forgotten as u64;
+            if now >= r.nack.1 || r.nack.0 != r.expected {
+                r.nack = (r.expected, now + recovery.nack_interval);
+                r.expected = recovery.whole_chunks(r.expected);
+                answer = Some(Kind::Nack);
+            }
+        } else if recovery.ack_duplicates {
+            answer = Some(Kind::Ack);
+        }
+        let Some(kind) = answer else {
+            self.counts.consumed += 1;
+            return self.pool.remove(id);
+        };
+        // The ACK is made of the packet itself: it keeps the mark, the stamp and the telemetry.
+        let expected = r.expected;
+        let (dst, src) = (r.src, packet.dst);
+        let a = &mut self.pool[id];
+        a.kind = kind;
+        a.seq = expected;
+        a.size = self.setup.nic.ack_size;
+        a.payload = 0;
+        a.dst = dst;
+        a.tuple = a.tuple.reversed();
+        a.hops = 0;
+        self.counts.consumed += 1;
+        self.counts.created += 1;
+        self.counts.acks += 1;
+        let here = self.ports[port as usize].nic;
+        let nic = if self.map.of(src).len() == 1 { here } else { self.nic_of(src, flow, true) };
+        self.nics[nic as usize].acks.push(&mut self.pool, id);
+        self.kicks.push(self.nics[nic as usize].port);
+    }
+
+    /// An ACK or NACK has reached its sender.
+    pub(super) fn receive_ack(&mut self, id: PacketId) {
+        let packet = self.pool[id];
+        let (flow, now) = (packet.flow, self.now);
+        self.counts.consumed += 1;
+        let recovery = self.setup.nic.recovery;
+        let s = &mut self.senders[flow as usize];
+        if s.done() {
+            return self.pool.remove(id);
+        }
+        let seq = recovery.whole_chunks(packet.seq);
+        // With a chunk, only the end of the message itself acknowledges a last chunk that is not full.
+        let seq = if packet.seq == s.size { packet.seq } else { seq };
+        if seq > s.acked {
+            s.acked = seq;
+            s.tries = 0;
+            s.next = s.next.max(seq);
+            s.expires = match recovery.timeout {
+                Some(timeout) if s.next > s.acked => now + timeout,
+                _ => Time::MAX,
+            };
+        }
+        if packet.kind == Kind::Nack && !s.done() {
+            self.start_over(flow);
+        }
+        let s = &mut self.senders[flow as usize];
+        let done = s.done();
+        if done {
+            s.finished = now;
+            s.expires = Time::MAX;
+            self.finished.push(flow);
+            self.active -= 1;
+        }
+        // Also the last ACK of a flow is shown: what it says may move the NIC's next look.
+        let marked = packet.flags & flag::MARKED != 0;
+        if marked || self.needs.every_ack {
+            let telemetry = self.pool.telemetry(id);
+            let (cause, seq, next, stamp) = (packet.sent, packet.seq, s.next, packet.stamp);
+            let ack = Ack { now, cause, seq, next, marked, stamp, telemetry };
+            let mut permit = s.permit();
+            self.control.ack(s.slot, &ack, &mut permit);
+            self.apply(flow, permit);
+        }
+        if done {
+            self.slots.free.push(self.senders[flow as usize].slot);
+        }
+        self.note(flow);
+        self.pool.remove(id);
+        self.kicks.push(self.nics[self.senders[flow as usize].nic as usize].port);
+    }
+}
