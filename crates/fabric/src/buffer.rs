@@ -75,10 +75,10 @@ impl Buffer {
         let free = self.pool.map_or(u64::MAX, |pool| pool - self.shared);
         let threshold = if size > free { 0 } else { self.threshold(account.share) };
         let headroom_full = size + account.headroom as u64 > account.share.headroom as u64;
-        if headroom_full && size + self.shared_of(account) > threshold {
+        let bytes = account.bytes + size;
+        if bytes > self.reserve && headroom_full && size + self.shared_of(account) > threshold {
             return false;
         }
-        let bytes = account.bytes + size;
         if bytes <= self.reserve {
             account.bytes = bytes;
         } else if bytes - self.reserve > threshold {

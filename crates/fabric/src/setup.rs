@@ -68,7 +68,7 @@ pub struct SwitchSetup {
     pub reserve: u64,
     /// How far under the threshold a paused account must be to resume.
     pub resume_gap: u64,
-    /// A queue may hold at most this fraction (in 1/65536) of the free pool; `None` for no such limit.
+    /// A queue may hold at most this fraction (in 1/65536) of the free pool, and a reserve; `None` for no such limit.
     pub egress_alpha: Option<u64>,
     /// From a packet's arrival to its being queued.
     pub pipeline: Time,
@@ -106,6 +106,8 @@ pub struct GoBackN {
     pub chunk: u64,
     /// Whether a packet that was received before is acknowledged again.
     pub ack_duplicates: bool,
+    /// A receiver that sees the sender start over and still misses the same packet says so at once.
+    pub rounds: bool,
     /// A sender that starts over again without progress first waits a random time, longer every time.
     pub backoff: bool,
     /// The receiver forgets a flow the instant its sender is done, and takes stray packets for a new one. This is what
@@ -296,10 +298,11 @@ impl Setup {
                 acks: AckPolicy::Every(1),
                 ack_lane: AckLane::Control,
                 recovery: GoBackN {
-                    nack_interval: Time::from_us(10),
+                    nack_interval: Time::from_us(500),
                     timeout: None,
                     chunk: 0,
                     ack_duplicates: true,
+                    rounds: true,
                     backoff: true,
                     forget: false,
                 },

@@ -505,12 +505,7 @@ pub struct Item<'a> {
 impl<'a> Item<'a> {
     /// The value.
     pub fn read<T: Value>(&self) -> Result<T, Problem> {
-        self.node.content.read().map_err(|message| {
-            let kind = T::kind();
-            let helpful = !message.contains(&kind);
-            let problem = self.problem(message);
-            if helpful { problem.help(format!("write {kind}")) } else { problem }
-        })
+        self.node.content.read().map_err(|message| self.problem(message).help(format!("write {}", T::kind())))
     }
 
     /// The elements of an array.

@@ -86,6 +86,14 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     }
     let (fc, egress_alpha) = (&scenario.flow_control, switch.egress_alpha);
     let egress_alpha = egress_alpha.or((!fc.needs_headroom()).then_some(1.0));
+    if let Some(alpha) = egress_alpha {
+        let room = |pool: u64| (pool as u128 * fixed_point(alpha) as u128 >> 16) + switch.reserve.0 as u128;
+        if memory.pool.iter().flatten().any(|&pool| room(pool) < wire.largest as u128) {
+            let message = format!("a queue may never hold even one packet of {} B", wire.largest);
+            let help = "write a larger egress_alpha, or give a larger buffer or reserve";
+            return Err(scenario.problem("switch.egress_alpha", message).help(help));
+        }
+    }
     let ports = port_setups(&scenario, &map, &memory.headroom);
     let plain = Setup::plain(scenario.graph, flows);
     let setup = Setup {
@@ -377,7 +385,11 @@ fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<Port
         };
         PortSetup {
             share: Share {
-                alpha: fixed_point(switch.alpha).min(u32::MAX as u64) as u32,
+                // The ingress threshold exists to pause in time; without pauses the egress limit is the policy.
+                alpha: match scenario.flow_control.needs_headroom() {
+                    true => fixed_point(switch.alpha).min(u32::MAX as u64) as u32,
+                    false => u32::MAX,
+                },
                 headroom: headroom[port].min(u32::MAX as u64) as u32,
             },
             ecn: marks.then(|| Ecn {

@@ -55,7 +55,7 @@ fn the_leaf_spine_example_is_what_it_was() {
 
 #[test]
 fn the_link_failure_example_is_what_it_was() {
-    golden("link_failure.toml", 0x400c_fda1_d8a3_2f89);
+    golden("link_failure.toml", 0xb89f_4b9e_a9c2_5b3f);
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Case {
 }
 
 /// Reports, each after a quarter of a million events, after which a run is taken for one that never ends.
-const TOO_MANY: u32 = 16;
+const TOO_MANY: u32 = 200;
 
 fn run(resolved: &Resolved) -> Outcome {
     let control = resolved.congestion_control.build();
@@ -399,19 +399,9 @@ fn faulty(presets: &'static [&'static str]) -> impl Strategy<Value = Case> {
     })
 }
 
-/// Without flow control a switch that is empty must at least have room for a packet; see
-/// `a_packet_that_no_port_could_ever_take_in_does_not_run_for_ever` for one that has not.
-fn roomy(case: Case) -> Case {
-    let alpha = |line: &str| match line.strip_prefix("alpha = ").map(|alpha| alpha.parse::<f64>().unwrap()) {
-        Some(alpha) => format!("alpha = {}\n", alpha.max(0.5)),
-        None => format!("{line}\n"),
-    };
-    Case { switch: case.switch.lines().map(alpha).collect(), ..case }
-}
-
 #[test]
 fn what_faulty_links_lose_is_sent_again_until_all_has_arrived() {
-    holds(faulty(&["lossy"]).prop_map(roomy), 0.1, |case| {
+    holds(faulty(&["lossy"]), 0.1, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         let outcome = run(&resolved);
         sound(&resolved, &outcome, buffer)?;
@@ -524,18 +514,18 @@ fn without_flow_control_a_tiny_buffer_drops_and_timeouts_repair() {
 }
 
 #[test]
-fn a_repeat_that_is_under_way_is_not_asked_for_again() {
-    // One message from a fast link into a slow one with a small buffer, and nothing set but that. The receiver's gap is
-    // closed a round trip after it was reported; senders that start over each time it is reported again crowd their own
-    // repeats out.
+fn a_message_into_a_slower_link_is_not_crowded_out_by_its_own_repeats() {
+    // Nothing is set but a small buffer. Gaps are reported again and again while the repeat is under way, and a sender
+    // that started over each time would fill the buffer with what is not wanted yet, for ever.
     let text = "[topology]\nkind = \"dumbbell\"\nleft = 1\nright = 1\nhost_rate = \"40Gbps\"\n\
                 bottleneck_rate = \"10Gbps\"\nbottleneck_delay = \"15us\"\n\
                 [switch]\nbuffer = \"50KB\"\n[scheme]\npreset = \"lossy\"\n\
                 [[flow]]\nsrc = 0\ndst = 1\nsize = \"300KB\"\n";
     let outcome = run(&read(text).unwrap());
     assert!(outcome.complete());
-    let (sent, needed) = (outcome.counts.injected.0, 300);
-    assert!(sent < 30 * needed, "{sent} packets sent for {needed}, {} us", outcome.end.us_f64());
+    let (sent, ideal) = (outcome.counts.injected.0, outcome.flows[0].spec.ideal);
+    let took = outcome.flows[0].received;
+    assert!(took.0 < 50 * ideal.0, "{} us against {} us, and {sent} packets for 300", took.us_f64(), ideal.us_f64());
 }
 
 fn read(text: &str) -> Result<Resolved, Problem> {

@@ -187,7 +187,11 @@ pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
 
 /// `tailwater bench`.
 pub fn bench(hosts: &[u32], presets: &[String], duration: &str) -> Result<ExitCode, Problem> {
-    let duration: Time = duration.parse().map_err(|e| Problem::new("--duration", e))?;
+    let remedy = "write a time above zero, such as 1ms";
+    let duration: Time = duration.parse().map_err(|e| Problem::new("--duration", e).help(remedy))?;
+    if !(Time(1)..=Time::from_ms(10_000)).contains(&duration) {
+        return Err(Problem::new("--duration", "is nothing, or more than ten seconds").help(remedy));
+    }
     if let Some(few) = hosts.iter().find(|&&h| h < 32 || h % 16 != 0) {
         return Err(Problem::new("--hosts", format!("{few} hosts do not fill two racks or more"))
             .help("write multiples of 16, from 32 on"));

@@ -33,7 +33,7 @@ impl Core {
     fn egress_admits(&self, node: u32, queue: u32, size: u64) -> bool {
         let (Some(alpha), buffer) = (self.setup.switch.egress_alpha, &self.buffers[node as usize]) else { return true };
         let Some(pool) = buffer.pool else { return true };
-        self.queues[queue as usize].bytes + size <= ((pool - buffer.shared) * alpha) >> 16
+        self.queues[queue as usize].bytes + size <= (((pool - buffer.shared) * alpha) >> 16) + buffer.reserve
     }
 
     /// Lets go of a queued packet's memory.
@@ -94,8 +94,10 @@ impl Core {
         }
     }
 
-    /// Drops everything that waits at `port`.
-    fn flush(&mut self, port: u32) {
+    /// Drops everything that waits at `port`. Gives the (ingress port, class) of the data packets, whose memory is free
+    /// again.
+    fn flush(&mut self, port: u32) -> Vec<(u32, u8)> {
+        let mut freed = Vec::new();
         let first = self.ports[port as usize].first_queue;
         let node = self.ports[port as usize].node;
         if !self.ports[port as usize].host {
@@ -104,6 +106,7 @@ impl Core {
                     let (in_port, class, size) =
                         (self.pool[id].in_port, self.pool[id].class, self.pool[id].size as u64);
                     self.release(node, in_port, class, size);
+                    freed.push((in_port, class));
                     self.ports[port as usize].queued -= size;
                     self.counts.dropped_down += 1;
                     self.discard(id);
@@ -126,6 +129,7 @@ impl Core {
             self.counts.dropped_down += 1;
             self.discard(id);
         }
+        freed
     }
 
     /// Whether a packet is lost on a link with faults, or with a link that went down.
@@ -256,13 +260,14 @@ impl<F: FlowControl> Network<F> {
             if works {
                 core.kicks.push(port);
             } else {
-                core.flush(port);
+                let freed = core.flush(port);
                 (0..core.classes as u8).for_each(|class| {
                     if core.ports[port as usize].paused >> class & 1 == 1 {
                         core.pause_class(port, class, false);
                     }
                 });
                 self.scheme.link_lost(core, port);
+                freed.into_iter().for_each(|(in_port, class)| self.scheme.dequeued(core, in_port, class));
             }
             // Packets in flight when a link fails are lost when they would arrive.
             core.ports[port as usize].faulty = true;

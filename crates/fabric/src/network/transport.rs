@@ -109,6 +109,8 @@ pub struct Receiver {
     size: u64,
     /// For which gap the last NACK was sent, and when the next may be.
     nack: (u64, Time),
+    /// The last packet that came too early.
+    early: u64,
     /// When its last byte arrived; [`Time::MAX`] if it has not.
     pub finished: Time,
     /// The sending host.
@@ -126,6 +128,7 @@ impl Receiver {
             expected: 0,
             size: flow.size,
             nack: (0, Time::ZERO),
+            early: 0,
             finished: Time::MAX,
             src: flow.src,
             unacked: 0,
@@ -305,7 +308,10 @@ impl Core {
             }
         } else if packet.seq > r.expected {
             self.counts.out_of_order += !r.forgotten as u64;
-            if now >= r.nack.1 || r.nack.0 != r.expected {
+            // A packet behind the last one is of a new round, whose first packet got lost like that of the last.
+            let again = recovery.rounds && packet.seq <= r.early;
+            r.early = packet.seq;
+            if now >= r.nack.1 || r.nack.0 != r.expected || again {
                 r.nack = (r.expected, now + recovery.nack_interval);
                 r.expected = recovery.whole_chunks(r.expected);
                 answer = Some(Kind::Nack);

@@ -144,6 +144,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
                 timeout: None,
                 chunk: if config.l2_back_to_zero { config.l2_chunk_size as u64 } else { 0 },
                 ack_duplicates: false,
+                rounds: false,
                 backoff: false,
                 forget: true,
             },

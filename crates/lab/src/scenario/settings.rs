@@ -72,7 +72,7 @@ engine::parameters! {
         /// packets can be lost, otherwise never.
         timeout: Option<Time> = None,
         /// A receiver that misses something says so at most this often for the same gap.
-        nack_interval: Time = Time::from_us(10),
+        nack_interval: Time = Time::from_us(500),
         /// Space packets by the flow's rate. Without, only the window slows a flow.
         pacing: bool = true,
     }

@@ -359,7 +359,7 @@ fn the_sheet_says_what_will_run() {
         "links           4 between tier 0 and tier 1: 100Gbps, 1us\n",
         "buffer          sw0, 4 ports: 12MB, of which 11.98MB shared; per port and class 1KB headroom, 4.096KB reserve\n",
         "scheme          flow control pfc, congestion control dcqcn (preset dcqcn+win)\n",
-        "  pfc           frame = \"64B\"\n",
+        "  pfc           frame = \"64B\", pause = \"auto\"\n",
         "window          52.26KB (one BDP), scaled\n",
         "promise         none; see the notes\n",
         "flows           1 flow, 1MB in all, sizes 1MB, starts 0ps\n",

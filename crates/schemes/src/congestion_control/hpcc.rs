@@ -100,25 +100,29 @@ impl Params {
         if self.header_units == 0 { MAX_HOPS } else { 5 }
     }
 
-    fn delta(&self, now: &Hop, before: &Hop) -> Delta {
+    /// What changed at a hop; nothing where the counters run backwards: the way has changed, and they are another's.
+    fn delta(&self, now: &Hop, before: &Hop) -> Option<Delta> {
         if self.header_units == 0 {
+            if now.time <= before.time || now.tx_bytes < before.tx_bytes {
+                return None;
+            }
             let ps = (now.time.0 - before.time.0) as f64;
-            return Delta {
+            return Some(Delta {
                 ns: ps * 1e-3,
                 seconds: ps * 1e-12,
                 bytes: now.tx_bytes - before.tx_bytes,
                 queued: now.queued.min(before.queued) as f64,
                 line: now.mbps as f64 * 1e6,
                 empty: now.queued == 0,
-            };
+            });
         }
         // The header has 24 bits of nanoseconds, 20 of bytes sent, 17 of bytes queued, 3 for the line rate.
-        let (byte_unit, queue_unit) = (128 * self.header_units as u64, 80 * self.header_units);
+        let (byte_unit, queue_unit) = (128 * self.header_units as u64, 80 * self.header_units as u64);
         let difference = |a: u64, b: u64, bits: u32| (a.wrapping_sub(b)) & ((1 << bits) - 1);
-        let queued = |h: &Hop| ((h.queued / queue_unit) & 0x1_ffff) * queue_unit;
+        let queued = |h: &Hop| ((h.queued as u64 / queue_unit) & 0x1_ffff) * queue_unit;
         let ns = difference(now.time.ns(), before.time.ns(), 24) as f64;
         let known = [25_000, 50_000, 100_000, 200_000, 400_000];
-        Delta {
+        Some(Delta {
             ns,
             seconds: ns * 1e-9,
             bytes: difference(now.tx_bytes / byte_unit, before.tx_bytes / byte_unit, 20) * byte_unit,
@@ -126,7 +130,7 @@ impl Params {
             // A rate without a code reads as the first, 25 Gb/s.
             line: if known.contains(&now.mbps) { now.mbps } else { 25_000 } as f64 * 1e6,
             empty: queued(now) == 0,
-        }
+        })
     }
 
     /// The next rate and stage, given how far the use is from the target.
@@ -152,7 +156,10 @@ impl Flow {
         let (mut worst, mut worst_ns) = (0.0, 0.0);
         let mut seen = [false; MAX_HOPS];
         for (i, hop) in hops.iter().enumerate() {
-            let d = p.delta(hop, &self.last[i]);
+            let Some(d) = p.delta(hop, &self.last[i]) else {
+                self.last[i] = *hop;
+                continue;
+            };
             if p.skip_empty && !full && d.empty {
                 continue;
             }
@@ -319,9 +326,9 @@ mod tests {
     fn the_header_wraps_and_knows_five_rates() {
         let p = Params { header_units: 4, ..Params::default() };
         let (a, b) = (hop(16_777, 536_870_900, 0), hop(16_778, 536_870_912 + 5 * 512, 0));
-        let d = p.delta(&b, &a);
+        let d = p.delta(&b, &a).unwrap();
         assert_eq!((d.ns, d.bytes), (1000.0, 6 * 512));
-        let odd = p.delta(&Hop { mbps: 40_000, ..b }, &a);
+        let odd = p.delta(&Hop { mbps: 40_000, ..b }, &a).unwrap();
         assert_eq!(odd.line, 25e9);
     }
 }
