@@ -138,9 +138,13 @@ pub struct Core {
     /// Queue-length histograms of the monitor: by port, samples with that many whole kilobytes.
     pub(crate) monitor: Vec<Vec<u32>>,
     pub(crate) kept: Vec<Histograms>,
-    /// Packet-hops at the last sample that saw some, and when that was.
+    /// What had moved at the last sample that saw something new, and when that was.
     progress: (u64, Time),
-    /// Flows are active and nothing has moved for long.
+    /// Timers of the scheme that have not gone off.
+    timers: u32,
+    /// How long nothing may move while flows are active: longer than any link, timeout or back-off.
+    patience: Time,
+    /// Flows are active and nothing has moved for that long, or nothing can any more.
     stuck: bool,
     sequence: u32,
     classes: u32,
@@ -229,6 +233,9 @@ impl Core {
         let near = ports.iter().map(|p: &Port| p.latency).filter(|&l| l <= Time::from_us(4)).max();
         let horizon = near.unwrap_or_default() + setup.clock.duration(setup.max_packet(), setup.top_rate());
         let flows = setup.flows.len();
+        let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default();
+        let timeout = setup.nic.recovery.timeout.unwrap_or_default();
+        let patience = Time(1_000_000_000_000 + 8 * timeout.0 + 16 * farthest.0);
         Core {
             now: Time::ZERO,
             current: Event::new(Time::ZERO, Event::LAST, 15, u32::MAX),
@@ -262,6 +269,8 @@ impl Core {
             monitor: vec![Vec::new(); if setup.measure.queue_monitor.is_some() { map.count() } else { 0 }],
             kept: Vec::new(),
             progress: (0, Time::ZERO),
+            timers: 0,
+            patience,
             stuck: false,
             sequence: 0,
             classes,
@@ -352,6 +361,7 @@ impl Core {
     /// Calls the scheme's timer hook at `at` with a token of the scheme's own.
     pub fn set_timer(&mut self, at: Time, token: u32) {
         let rank = self.rank(at);
+        self.timers += 1;
         self.events.push(Event::new(at, rank, class::SCHEME_TIMER, token));
     }
 
@@ -524,7 +534,10 @@ impl<F: FlowControl> Network<F> {
             class::FLOW_START => self.start_flows(),
             class::SAMPLE => self.core.sample(),
             class::MONITOR => self.core.monitor(),
-            class::SCHEME_TIMER => self.scheme.timer(&mut self.core, source),
+            class::SCHEME_TIMER => {
+                self.core.timers -= 1;
+                self.scheme.timer(&mut self.core, source);
+            }
             _ if source.is_multiple_of(2) => self.change_links(source / 2),
             _ => self.reroute(source / 2),
         }

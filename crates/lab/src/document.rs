@@ -643,7 +643,8 @@ size = \"2KB\"
         let expected = "\
 a.toml:2:8: wait: expected a whole number, found \"5us\"
     2 | wait = \"5us\"
-      |        ^";
+      |        ^
+  help: write a whole number";
         assert_eq!(problem.to_string(), expected);
         let problem = document.root().tables("flow").unwrap()[1].required::<Time>("size").unwrap_err();
         assert_eq!((problem.line, problem.column), (Some(12), Some(8)));

@@ -272,6 +272,8 @@ impl Memory {
         for port in switches().flat_map(|node| map.of(node)) {
             let needed = if lossless { pause_loop(scenario, map, wire, port).headroom() } else { 0 };
             let given = switch.headroom.map_or(needed, |headroom| headroom.0);
+            // The fabric counts headroom in 32 bits.
+            let given = given.min(u32::MAX as u64);
             memory.headroom[port as usize] = given;
             if given < needed {
                 short += 1;
@@ -281,7 +283,7 @@ impl Memory {
         if short > 0 {
             memory.promised = false;
             notes.push(format!(
-                "switch.headroom is less than {short} ports need (up to {most_needed} B): packets may be lost"
+                "headroom is less than {short} ports need (up to {most_needed} B): packets may be lost"
             ));
         }
         if lossless {
@@ -390,7 +392,7 @@ fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<Port
                     true => fixed_point(switch.alpha).min(u32::MAX as u64) as u32,
                     false => u32::MAX,
                 },
-                headroom: headroom[port].min(u32::MAX as u64) as u32,
+                headroom: headroom[port] as u32,
             },
             ecn: marks.then(|| Ecn {
                 min: scaled(switch.ecn_min),

@@ -67,7 +67,7 @@ enum Command {
         #[arg(long, value_delimiter = ',', default_values_t = ["dcqcn+win".to_string(), "hpcc".to_string()])]
         presets: Vec<String>,
         /// Simulated time during which messages start.
-        #[arg(long, default_value = "1ms")]
+        #[arg(long, default_value = "1ms", allow_hyphen_values = true)]
         duration: String,
     },
 }

@@ -158,10 +158,17 @@ impl Core {
         wrong
     }
 
+    /// Whether nothing will move any more by itself: nothing is in flight or being sent, no flow may send now or later,
+    /// no timer of the scheme is set, no link will change.
+    pub(super) fn at_rest(&self) -> bool {
+        let moving = self.ports.iter().any(|p| !p.flying.is_empty() || p.wake);
+        let change = self.changes.last().is_some_and(|(time, _)| time.saturating_add(self.setup.reroute) >= self.now);
+        !moving && !change && self.timers == 0 && !(0..self.next_flow as u32).any(|flow| self.may_send(flow))
+    }
+
     /// Tells a network that is stuck from one that is merely done, or was stopped while it moved.
     fn stall(&self) -> Option<Stall> {
-        let moving = self.ports.iter().any(|p| !p.flying.is_empty() || p.wake);
-        if self.active == 0 || moving || (0..self.next_flow as u32).any(|flow| self.may_send(flow)) {
+        if self.active == 0 || !(self.stuck || self.at_rest()) {
             return None;
         }
         let stuck: Vec<u32> = (0..self.ports.len() as u32)

@@ -292,15 +292,14 @@ impl Core {
                 self.samples[node].push(buffer.used.min(u32::MAX as u64) as u32);
             }
         }
-        if self.counts.hops != self.progress.0 {
-            self.progress = (self.counts.hops, self.now);
+        let moved = self.counts.injected.0 + self.counts.delivered.0 + self.counts.acks;
+        if moved != self.progress.0 {
+            self.progress = (moved, self.now);
         }
         let next = if self.active > 0 {
-            // With nothing else to happen the network is stuck, and a sample will not unstick it.
-            if self.events.is_empty() {
-                return;
-            }
-            if self.now - self.progress.1 > STALL {
+            // Frames that renew a pause keep a deadlock busy; it is told by its length.
+            let idle = self.now - self.progress.1;
+            if idle > Time::ZERO && self.at_rest() || idle > self.patience && self.later_changes() == 0 {
                 self.stuck = true;
                 return;
             }
@@ -313,6 +312,11 @@ impl Core {
             return;
         };
         self.events.push(engine::Event::new(next, engine::Event::LAST, super::class::SAMPLE, 0));
+    }
+
+    /// How many changes of links are still to come.
+    fn later_changes(&self) -> usize {
+        self.changes.iter().filter(|(time, _)| *time > self.now).count()
     }
 
     /// Adds the present queue lengths to the monitor's histograms.
@@ -339,6 +343,3 @@ impl Core {
         }
     }
 }
-
-/// A network in which flows are active and nothing has moved for this long is stuck.
-const STALL: Time = Time::from_ms(100);

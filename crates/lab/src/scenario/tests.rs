@@ -365,7 +365,7 @@ fn the_sheet_says_what_will_run() {
         "flows           1 flow, 1MB in all, sizes 1MB, starts 0ps\n",
         "base RTT        4.18us\n",
         "stop            when all flows are finished\n",
-        "note            switch.headroom is less than",
+        "note            headroom is less than",
     ];
     for line in expected {
         assert!(text.contains(line), "{line} is not in:\n{text}");
