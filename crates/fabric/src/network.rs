@@ -24,7 +24,7 @@ use crate::scheme::{CongestionControl, FlowControl, Needs};
 use crate::setup::{Dice, Setup, Ties};
 use crate::topology;
 use engine::random::{Consecutive, Fixed};
-use engine::{Event, EventQueue, Stream, Time};
+use engine::{Event, EventQueue, Rate, Stream, Time};
 use nic::Nic;
 use std::sync::Arc;
 
@@ -107,8 +107,11 @@ pub struct Core {
     pub(crate) ports: Vec<Port>,
     pub(crate) queues: Vec<Queue>,
     pub(crate) masks: QueueMasks,
-    /// Transmission times in picoseconds, by table and packet size.
-    tables: Vec<Vec<u64>>,
+    /// Transmission times in picoseconds, a row of `table_row` packet sizes for each rate in use.
+    tables: Vec<u64>,
+    table_row: usize,
+    /// The rates in use in Mbit/s.
+    mbps: Vec<u32>,
     /// By node; hosts have an unused one.
     pub(crate) buffers: Vec<Buffer>,
     /// By port and class.
@@ -146,6 +149,8 @@ pub struct Core {
     patience: Time,
     /// Flows are active and nothing has moved for that long, or nothing can any more.
     stuck: bool,
+    /// Ranks are drawn one after the other.
+    in_sequence: bool,
     sequence: u32,
     classes: u32,
     per_port: u32,
@@ -178,7 +183,8 @@ impl Core {
         rates.sort_unstable();
         rates.dedup();
         let longest = setup.max_packet().max(2048);
-        let tables = rates.iter().map(|&r| (0..=longest).map(|b| setup.clock.duration(b, r).0).collect()).collect();
+        let row = |&rate: &Rate| (0..=longest).map(move |bytes| (bytes, rate));
+        let tables = rates.iter().flat_map(row).map(|(bytes, rate)| setup.clock.duration(bytes, rate).0).collect();
 
         let mut nics = Vec::new();
         let mut ports = Vec::with_capacity(map.count());
@@ -244,6 +250,9 @@ impl Core {
             queues: vec![Queue::default(); first_queue as usize],
             masks: QueueMasks::new(map.count(), per_port as usize),
             tables,
+            table_row: longest as usize + 1,
+            mbps: rates.iter().map(|rate| (rate.0 / 1_000_000) as u32).collect(),
+            in_sequence: setup.ties == Ties::Sequence,
             buffers: (0..nodes).map(buffer).collect(),
             accounts: accounts.collect(),
             streams: (0..nodes as u64).map(|n| Stream::new(setup.seed, n)).collect(),
@@ -376,14 +385,12 @@ impl Core {
     /// The rank of an event at `at` that is set in motion now.
     #[inline]
     fn rank(&mut self, at: Time) -> u32 {
-        match self.setup.ties {
-            Ties::Cause => Event::rank_of(at, self.now),
-            Ties::Sequence => {
-                // Only compared among events of one instant, so that starting over does no harm.
-                self.sequence = (self.sequence + 1) % Event::LAST;
-                self.sequence
-            }
+        if !self.in_sequence {
+            return Event::rank_of(at, self.now);
         }
+        // Only compared among events of one instant, so that starting over does no harm.
+        self.sequence = if self.sequence + 1 < Event::LAST { self.sequence + 1 } else { 0 };
+        self.sequence
     }
 
     /// Whether all flows are finished and the network is empty: what is still planned are timers without a purpose.
@@ -421,11 +428,17 @@ impl Core {
         }
     }
 
+    /// How long a packet of `size` bytes takes at the rate of a table.
+    #[inline]
+    fn on_wire(&self, table: u16, size: u16) -> Time {
+        Time(self.tables[table as usize * self.table_row + size as usize])
+    }
+
     /// Puts a packet on the wire.
     #[inline]
     fn start(&mut self, port: u32, id: PacketId) {
         let p = &self.ports[port as usize];
-        let end = self.now + Time(self.tables[p.table as usize][self.pool[id].size as usize]);
+        let end = self.now + self.on_wire(p.table, self.pool[id].size);
         let (arrival, peer) = (end + p.latency, p.peer);
         let (end_rank, rank) = (self.rank(end), self.rank(arrival));
         let packet = &mut self.pool[id];

@@ -384,7 +384,7 @@ fn the_benchmark_has_a_line_for_the_floor_and_one_for_each_run() {
 fn a_benchmark_of_no_duration_is_refused() {
     let desk = Desk::new();
     for duration in ["5", "5 parsecs", "-5us", "0us", ""] {
-        desk.refuses(&["bench", "--hosts", "32", "--duration", duration], "--duration");
+        desk.refuses(&["bench", "--hosts", "32", &format!("--duration={duration}")], "--duration");
     }
 }
 

@@ -181,7 +181,7 @@ impl Core {
         let line = self.nics[nic as usize].line;
         if !self.setup.nic.paced || rate == line {
             let table = self.ports[self.nics[nic as usize].port as usize].table;
-            return Time(self.tables[table as usize][size as usize]);
+            return self.on_wire(table, size);
         }
         self.setup.clock.duration(size as u64, rate)
     }

@@ -236,9 +236,9 @@ impl<F: FlowControl> Network<F> {
         core.release(node, in_port, class, size);
         core.mark(port, left, id);
         if core.needs.telemetry && kind == Kind::Data {
-            let mbps = core.setup.graph.links[core.map.link[port as usize] as usize].rate.0 / 1_000_000;
+            let mbps = core.mbps[core.ports[port as usize].table as usize];
             let queued = queued.min(u32::MAX as u64) as u32;
-            core.pool.push_hop(id, Hop { time: core.now, tx_bytes, queued, mbps: mbps as u32 });
+            core.pool.push_hop(id, Hop { time: core.now, tx_bytes, queued, mbps });
         }
         core.pool[id].hops = core.pool[id].hops.saturating_add(1);
         self.scheme.dequeued(core, in_port, class);
