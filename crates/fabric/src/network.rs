@@ -605,6 +605,8 @@ impl<F: FlowControl> Network<F> {
     #[inline]
     fn transmit(&mut self, port: u32) {
         let core = &mut self.core;
+        // What is sent here will fly there.
+        prefetch(&core.ports[core.ports[port as usize].peer as usize].flying);
         let p = &mut core.ports[port as usize];
         if !p.up {
             return;

@@ -1,6 +1,7 @@
 //! The switch: choose a way and a queue, find room, mark, and send in turn.
 
 use super::{Core, Network};
+use crate::near::prefetch;
 use crate::packet::{Hop, Kind, PacketId, flag};
 use crate::scheme::FlowControl;
 use crate::setup::{AckLane, Dice, Scheduler};
@@ -177,6 +178,7 @@ impl<F: FlowControl> Network<F> {
             core.counts.dropped_down += 1;
             return core.discard(id);
         };
+        prefetch(&core.ports[out as usize].free_at);
         let (class, kind, size) = (core.pool[id].class, core.pool[id].kind, core.pool[id].size as u64);
         if kind != Kind::Data && core.setup.nic.ack_lane == AckLane::Control {
             if !core.ports[out as usize].up {
