@@ -18,7 +18,7 @@ pub use transport::{Receiver, Sender};
 use crate::buffer::{Account, Buffer};
 use crate::near::prefetch;
 use crate::packet::{Kind, NONE, Packet, PacketId, Pool};
-use crate::port::{Flight, Port, Queue, QueueMasks};
+use crate::port::{Port, Queue, QueueMasks};
 use crate::routing::{PortMap, Routing, Tuple};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
 use crate::setup::{Dice, Setup, Ties};
@@ -203,6 +203,7 @@ impl Core {
                 queued: 0,
                 tx_bytes: 0,
                 flying: Default::default(),
+                gap: [0; 2],
                 node,
                 peer,
                 first_queue,
@@ -325,12 +326,13 @@ impl Core {
             flow: word,
             seq: long,
             stamp: self.now,
-            sent: self.now,
+            next_arrival: self.now,
+            next: NONE,
+            next_rank: 0,
             tuple: Tuple::default(),
             dst: u32::MAX,
             in_port: NONE,
             size,
-            payload: 0,
             kind: Kind::Frame,
             class: 0,
             flags: 0,
@@ -417,12 +419,12 @@ impl Core {
             None => {}
         }
         match port(3) {
-            Some((true, _, p)) => p.flying.front().map_or((), prefetch),
+            Some((true, ..)) => {}
             Some((false, _, p)) => self.queues.get(p.first_queue as usize).map_or((), prefetch),
             None => {}
         }
         match port(1) {
-            Some((true, _, p)) => p.flying.front().map_or((), |f| self.pool.fetch(f.id)),
+            Some((true, _, p)) => self.pool.fetch(p.flying.head()),
             Some((false, number, p)) if !p.host => self.fetch_next(number),
             _ => {}
         }
@@ -434,6 +436,12 @@ impl Core {
         Time(self.tables[table as usize * self.table_row + size as usize])
     }
 
+    /// When a packet of `size` bytes that has just arrived at `port` began to be sent.
+    fn sent_at(&self, port: u32, size: u16) -> Time {
+        let far = &self.ports[self.ports[port as usize].peer as usize];
+        self.now.saturating_sub(far.latency).saturating_sub(self.on_wire(far.table, size))
+    }
+
     /// Puts a packet on the wire.
     #[inline]
     fn start(&mut self, port: u32, id: PacketId) {
@@ -442,16 +450,13 @@ impl Core {
         let (arrival, peer) = (end + p.latency, p.peer);
         let (end_rank, rank) = (self.rank(end), self.rank(arrival));
         let packet = &mut self.pool[id];
-        packet.sent = self.now;
         let p = &mut self.ports[port as usize];
         p.end_rank = end_rank;
         p.free_at = end;
         p.tx_bytes += packet.size as u64;
-        let far = &mut self.ports[peer as usize];
-        if far.flying.is_empty() {
+        if self.ports[peer as usize].flying.push(&mut self.pool, id, arrival, rank) {
             self.events.push(Event::new(arrival, rank, class::ARRIVAL, peer));
         }
-        far.flying.push_back(Flight { arrival, rank, id });
     }
 
     /// Puts the end of the transmission under way on the event queue.
@@ -561,12 +566,12 @@ impl<F: FlowControl> Network<F> {
     fn arrive(&mut self, port: u32) {
         let core = &mut self.core;
         let p = &mut core.ports[port as usize];
-        let Some(Flight { id, .. }) = p.flying.pop_front() else { return };
-        if let Some(next) = p.flying.front() {
-            core.events.push(Event::new(next.arrival, next.rank, class::ARRIVAL, port));
+        let Some((id, next)) = p.flying.pop(&core.pool) else { return };
+        if let Some((arrival, rank)) = next {
             if !core.wide {
-                core.pool.fetch(next.id);
+                core.pool.fetch(p.flying.head());
             }
+            core.events.push(Event::new(arrival, rank, class::ARRIVAL, port));
         }
         core.counts.hops += 1;
         let (host, faulty, up) = (p.host, p.faulty, p.up);

@@ -43,24 +43,26 @@ pub mod flag {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Packet {
-    /// The flow it belongs to; for a frame, a word of the scheme's own.
-    pub flow: u32,
-    /// Data: offset of the first payload byte. ACK: the next byte expected. Frame: a word of the scheme's own.
+    /// Data: offset of the first byte of message. ACK: the next byte expected. Frame: a word of the scheme's own.
     pub seq: u64,
     /// When the sending host put it on its link; ACKs echo it.
     pub stamp: Time,
-    /// When its present transmission began.
-    pub sent: Time,
-    /// What switches hash.
-    pub tuple: Tuple,
+    /// On a link: when the packet behind it arrives.
+    pub next_arrival: Time,
+    /// On a link: the packet behind it.
+    pub next: PacketId,
+    /// On a link: the rank of that packet's arrival among the events of its instant.
+    pub next_rank: u32,
+    /// The flow it belongs to; for a frame, a word of the scheme's own.
+    pub flow: u32,
     /// The node it is addressed to.
     pub dst: u32,
     /// The port it came in by at the switch that holds it.
     pub in_port: u32,
+    /// What switches hash.
+    pub tuple: Tuple,
     /// Bytes on the wire.
     pub size: u16,
-    /// Bytes of message.
-    pub payload: u16,
     /// What it is for.
     pub kind: Kind,
     /// Priority class, 0-based, among the run's data classes.
@@ -255,12 +257,13 @@ mod tests {
             flow: 0,
             seq: 0,
             stamp: Time::ZERO,
-            sent: Time::ZERO,
+            next_arrival: Time::ZERO,
+            next: NONE,
+            next_rank: 0,
             tuple: Tuple::default(),
             dst: 0,
             in_port: 0,
             size: 100,
-            payload: 52,
             kind: Kind::Data,
             class: 0,
             flags: 0,

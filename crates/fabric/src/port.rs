@@ -1,40 +1,99 @@
 //! A port: a transmitter with its queues, and the packets in flight towards it.
 
-use crate::packet::{Fifo, PacketId, Pool};
+use crate::packet::{Fifo, NONE, PacketId, Pool};
 use engine::Time;
-use std::collections::VecDeque;
 
-/// A packet on a link.
+/// Packets in flight on a link, in order of arrival. Each packet knows the next and when that arrives, so that handling
+/// one touches no other.
 #[derive(Clone, Copy, Debug)]
-pub struct Flight {
-    /// When its last bit arrives.
-    pub arrival: Time,
-    /// The rank of its arrival among the events of that instant.
-    pub rank: u32,
-    /// The packet.
-    pub id: PacketId,
+pub struct Flying {
+    /// The next to arrive, or [`NONE`].
+    head: PacketId,
+    /// The last to arrive.
+    tail: PacketId,
+}
+
+impl Default for Flying {
+    fn default() -> Flying {
+        Flying { head: NONE, tail: NONE }
+    }
+}
+
+impl Flying {
+    /// Whether nothing is in flight.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+    /// The next to arrive, or [`NONE`].
+    #[inline]
+    pub fn head(&self) -> PacketId {
+        self.head
+    }
+    /// Adds a packet that arrives last. True if it is the only one, and its arrival must be planned.
+    #[inline]
+    pub fn push(&mut self, pool: &mut Pool, id: PacketId, arrival: Time, rank: u32) -> bool {
+        let only = self.head == NONE;
+        if only {
+            self.head = id;
+        } else {
+            let before = &mut pool[self.tail];
+            (before.next, before.next_arrival, before.next_rank) = (id, arrival, rank);
+        }
+        self.tail = id;
+        only
+    }
+    /// Takes the packet that has arrived, and says when the next does and with which rank.
+    #[inline]
+    pub fn pop(&mut self, pool: &Pool) -> Option<(PacketId, Option<(Time, u32)>)> {
+        let id = self.head;
+        if id == NONE {
+            return None;
+        }
+        if id == self.tail {
+            self.head = NONE;
+            return Some((id, None));
+        }
+        let packet = &pool[id];
+        self.head = packet.next;
+        Some((id, Some((packet.next_arrival, packet.next_rank))))
+    }
+    /// How many are in flight.
+    pub fn count(&self, pool: &Pool) -> u64 {
+        let mut id = self.head;
+        let mut count = (id != NONE) as u64;
+        while id != NONE && id != self.tail {
+            id = pool[id].next;
+            count += 1;
+        }
+        count
+    }
 }
 
 /// One end of a link. What receiving needs fills the first cache line, what sending needs the second.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Port {
-    /// Packets in flight towards this port, in order of arrival: a link delivers in order.
-    pub flying: VecDeque<Flight>,
+    /// Packets in flight towards this port.
+    pub flying: Flying,
     /// The node it belongs to.
     pub node: u32,
     /// Number of this port's NIC, for a host.
     pub nic: u32,
+    /// Which classes the neighbour has paused, one bit each.
+    pub paused: u32,
     /// Whether it belongs to a host.
     pub host: bool,
     /// Whether packets may be lost on the way here.
     pub faulty: bool,
-    /// Which classes the neighbour has paused, one bit each.
-    pub paused: u32,
     /// Since when something is paused here.
     pub pause_start: Time,
     /// How long something was paused here, ended pauses only.
     pub pause_total: Time,
+    /// Frames for the neighbour: ahead of everything, never paused.
+    pub frames: Fifo,
+    /// Keeps the two halves in lines of their own.
+    pub gap: [u64; 2],
 
     /// When the transmission under way ends; in the past, the transmitter is idle.
     pub free_at: Time,
@@ -64,12 +123,9 @@ pub struct Port {
     pub urgent: bool,
     /// Control packets: ahead of all data, never paused.
     pub control: Fifo,
-
-    /// Frames for the neighbour: ahead of everything, never paused.
-    pub frames: Fifo,
 }
 
-const _: () = assert!(std::mem::offset_of!(Port, free_at) == 64 && std::mem::offset_of!(Port, frames) == 128);
+const _: () = assert!(std::mem::offset_of!(Port, free_at) == 64 && size_of::<Port>() == 128);
 
 /// A queue of data packets at an egress port.
 #[derive(Clone, Copy, Debug, Default)]

@@ -87,7 +87,7 @@ impl Core {
         let (mut flying, mut waiting) = (0, 0);
         let mut held = vec![0u64; self.buffers.len()];
         for (number, port) in self.ports.iter().enumerate() {
-            flying += port.flying.len() as u64;
+            flying += port.flying.count(&self.pool);
             let (frames, frame_bytes) = length(&port.frames, self);
             let (control, control_bytes) = length(&port.control, self);
             let mut bytes = frame_bytes + control_bytes;

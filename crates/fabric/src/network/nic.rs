@@ -327,7 +327,7 @@ impl<F: FlowControl> Network<F> {
         if self.core.pool[id].kind == Kind::Data {
             self.core.receive_data(port, id);
         } else {
-            self.core.receive_ack(id);
+            self.core.receive_ack(port, id);
         }
     }
 

@@ -138,7 +138,7 @@ impl Core {
         let number = self.map.link[port as usize] as usize;
         let link = &self.setup.graph.links[number];
         // A packet that left before its link failed and came back in time for the next repair is lost too.
-        let sent = self.pool[id].sent;
+        let sent = self.sent_at(port, self.pool[id].size);
         let cut = link.outages.iter().any(|&(from, to)| from <= self.now && to.is_none_or(|to| sent < to));
         if cut {
             self.counts.dropped_down += 1;

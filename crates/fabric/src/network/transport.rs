@@ -253,12 +253,13 @@ impl Core {
             flow,
             seq,
             stamp: self.now,
-            sent: self.now,
+            next_arrival: self.now,
+            next: NONE,
+            next_rank: 0,
             tuple: s.tuple,
             dst: s.dst,
             in_port: NONE,
             size,
-            payload,
             kind: Kind::Data,
             class: s.class,
             flags,
@@ -282,7 +283,8 @@ impl Core {
         let packet = self.pool[id];
         let (flow, now) = (packet.flow, self.now);
         self.counts.delivered.0 += 1;
-        self.counts.delivered.1 += packet.payload as u64;
+        let payload = (packet.size - self.setup.nic.header) as u64;
+        self.counts.delivered.1 += payload;
         let recovery = &self.setup.nic.recovery;
         let r = &mut self.receivers[flow as usize];
         if recovery.forget && !r.forgotten && self.senders[flow as usize].done() {
@@ -290,7 +292,7 @@ impl Core {
         }
         let mut answer = None;
         if packet.seq == r.expected {
-            r.expected += packet.payload as u64;
+            r.expected += payload;
             r.unacked += 1;
             let end = r.expected == r.size;
             if end && !r.forgotten {
@@ -330,7 +332,6 @@ impl Core {
         a.kind = kind;
         a.seq = expected;
         a.size = self.setup.nic.ack_size;
-        a.payload = 0;
         a.dst = dst;
         a.tuple = a.tuple.reversed();
         a.hops = 0;
@@ -344,7 +345,7 @@ impl Core {
     }
 
     /// An ACK or NACK has reached its sender.
-    pub(super) fn receive_ack(&mut self, id: PacketId) {
+    pub(super) fn receive_ack(&mut self, port: u32, id: PacketId) {
         let packet = self.pool[id];
         let (flow, now) = (packet.flow, self.now);
         self.counts.consumed += 1;
@@ -379,8 +380,10 @@ impl Core {
         // Also the last ACK of a flow is shown: what it says may move the NIC's next look.
         let marked = packet.flags & flag::MARKED != 0;
         if marked || self.needs.every_ack {
+            let (seq, next, stamp) = (packet.seq, s.next, packet.stamp);
+            let cause = self.sent_at(port, packet.size);
+            let s = &self.senders[flow as usize];
             let telemetry = self.pool.telemetry(id);
-            let (cause, seq, next, stamp) = (packet.sent, packet.seq, s.next, packet.stamp);
             let ack = Ack { now, cause, seq, next, marked, stamp, telemetry };
             let mut permit = s.permit();
             self.control.ack(s.slot, &ack, &mut permit);
