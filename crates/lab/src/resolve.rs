@@ -282,9 +282,8 @@ impl Memory {
         }
         if short > 0 {
             memory.promised = false;
-            notes.push(format!(
-                "headroom is less than {short} ports need (up to {most_needed} B): packets may be lost"
-            ));
+            notes
+                .push(format!("headroom is less than {short} ports need (up to {most_needed} B): packets may be lost"));
         }
         if lossless {
             memory.break_promises(scenario, notes);
