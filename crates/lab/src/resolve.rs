@@ -87,7 +87,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let (fc, egress_alpha) = (&scenario.flow_control, switch.egress_alpha);
     let egress_alpha = egress_alpha.or((!fc.needs_headroom()).then_some(1.0));
     if let Some(alpha) = egress_alpha {
-        let room = |pool: u64| (pool as u128 * fixed_point(alpha) as u128 >> 16) + switch.reserve.0 as u128;
+        let room = |pool: u64| ((pool as u128 * fixed_point(alpha) as u128) >> 16) + switch.reserve.0 as u128;
         if memory.pool.iter().flatten().any(|&pool| room(pool) < wire.largest as u128) {
             let message = format!("a queue may never hold even one packet of {} B", wire.largest);
             let help = "write a larger egress_alpha, or give a larger buffer or reserve";
