@@ -136,6 +136,8 @@ pub struct Core {
     pub(crate) finished: Vec<u32>,
     pub(crate) counts: Counts,
     pub(crate) pause_log: Vec<PauseEvent>,
+    /// Time between samples now.
+    sample_every: Option<Time>,
     /// Occupancy of each switch at the sampling instants.
     pub(crate) samples: Vec<Vec<u32>>,
     /// Queue-length histograms of the monitor: by port, samples with that many whole kilobytes.
@@ -275,6 +277,7 @@ impl Core {
             finished: Vec::with_capacity(flows),
             counts: Counts::default(),
             pause_log: Vec::new(),
+            sample_every: setup.measure.sample,
             samples: vec![Vec::new(); nodes],
             monitor: vec![Vec::new(); if setup.measure.queue_monitor.is_some() { map.count() } else { 0 }],
             kept: Vec::new(),

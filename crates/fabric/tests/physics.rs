@@ -147,3 +147,17 @@ fn lost_without_a_timeout_is_told_from_deadlock() {
     assert_eq!(outcome.stall, Some(fabric::network::Stall::Lost));
     assert_eq!(outcome.counts.dropped_fault, 5);
 }
+
+#[test]
+fn samples_of_a_very_long_run_are_thinned_and_not_endless() {
+    // A flow that waits half a second for a link, sampled every microsecond.
+    let mut graph = star(&[(100, 1000); 2]);
+    graph.links[0].outages.push((Time(1), Some(Time::from_ms(500))));
+    let mut setup = Setup::plain(graph, vec![flow(0, 1, 5000, Time::ZERO)]);
+    setup.measure.sample = Some(Time::from_us(1));
+    setup.nic.recovery.timeout = Some(Time::from_ms(1));
+    let outcome = run(setup);
+    assert!(outcome.complete());
+    let count = outcome.samples[2].len();
+    assert!((1 << 16..=1 << 17).contains(&count), "{count}");
+}

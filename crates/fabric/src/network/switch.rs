@@ -288,10 +288,23 @@ impl<F: FlowControl> Network<F> {
 impl Core {
     /// Samples the occupancy of every switch.
     pub(super) fn sample(&mut self) {
-        let Some(every) = self.setup.measure.sample else { return };
+        let Some(every) = self.sample_every else { return };
         for (node, buffer) in self.buffers.iter().enumerate() {
             if self.setup.graph.nodes[node].kind == crate::topology::Kind::Switch {
                 self.samples[node].push(buffer.used.min(u32::MAX as u64) as u32);
+            }
+        }
+        // A very long run keeps every other sample and goes on at half the pace.
+        let most = self.samples.iter().map(Vec::len).max().unwrap_or(0);
+        let every = if most < MAX_SAMPLES { every } else { Time(every.0 * 2) };
+        if most >= MAX_SAMPLES {
+            self.sample_every = Some(every);
+            for samples in &mut self.samples {
+                let mut odd = true;
+                samples.retain(|_| {
+                    odd = !odd;
+                    !odd
+                });
             }
         }
         let moved = self.counts.injected.0 + self.counts.delivered.0 + self.counts.acks;
@@ -345,3 +358,6 @@ impl Core {
         }
     }
 }
+
+/// Samples kept of each switch.
+const MAX_SAMPLES: usize = 1 << 17;
