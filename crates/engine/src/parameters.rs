@@ -1,6 +1,6 @@
 //! Named parameters with units, defaults and a sentence each, declared once.
 //!
-//! A mechanism declares its settings with [`parameters!`]; from that single place come the struct that the code uses,
+//! A mechanism declares its settings with [`parameters!`](crate::parameters!); from that single place come the struct that the code uses,
 //! the reader of scenario files and `--set`, and the list that `tailwater schemes` prints.
 
 use crate::{Bytes, Rate, Time};
@@ -183,7 +183,7 @@ impl Misfit {
     }
 }
 
-/// A set of named parameters; implemented by [`parameters!`].
+/// A set of named parameters; implemented by [`parameters!`](crate::parameters!).
 pub trait Parameters {
     /// All of them, in order of declaration.
     fn list(&self) -> Vec<Parameter>;
