@@ -109,8 +109,7 @@ impl EventQueue {
     /// A queue for about `density` events per nanosecond of simulated time, most of them planned at most `horizon`
     /// ahead. Both are hints for speed and never change the order.
     pub fn new(density: f64, horizon: Time) -> EventQueue {
-        // About eight events in a bucket: few enough to sort at once, enough to look ahead in. And a wheel that just
-        // spans the horizon.
+        // About eight events in a bucket, few enough to sort at once, and a wheel that just spans the horizon.
         let shift = (8_000.0 / density.max(1e-3)).clamp(64.0, 4096.0).log2().round() as u32;
         let buckets = ((horizon.0 >> shift) + 2).next_power_of_two().clamp(WORD, 1 << 16);
         EventQueue {
@@ -188,12 +187,6 @@ impl EventQueue {
             self.free = id;
             id = next;
         }
-    }
-
-    /// The event that comes `ahead` after the next one, as far as it is known already.
-    #[inline]
-    pub fn upcoming(&self, ahead: usize) -> Option<Event> {
-        self.current.get(self.position + ahead).copied()
     }
 
     /// Takes the next event.

@@ -156,9 +156,6 @@ pub struct Core {
     sequence: u32,
     classes: u32,
     per_port: u32,
-    /// The fabric is so large that what an event needs will be gone from the near caches when it comes: it is asked for
-    /// shortly before, rather than when the event is planned.
-    wide: bool,
     /// States of the links to come: when, and which are up then.
     changes: Vec<(Time, Vec<bool>)>,
 }
@@ -288,7 +285,6 @@ impl Core {
             sequence: 0,
             classes,
             per_port,
-            wide: map.count() > WIDE,
             changes,
             ports,
             routing: Arc::new(routing),
@@ -403,36 +399,6 @@ impl Core {
         self.next_flow == self.setup.flows.len() && self.pool.live() == 0 && self.setup.measure.queue_monitor.is_none()
     }
 
-    /// Asks for what the next few events will need, in the order they will find it: the port, then what it points to,
-    /// then the packet.
-    #[inline]
-    fn look_ahead(&self) {
-        let port = |ahead: usize| {
-            let event = self.events.upcoming(ahead)?;
-            let arrival = match event.class() {
-                class::ARRIVAL => true,
-                class::TX_END => false,
-                _ => return None,
-            };
-            Some((arrival, event.source(), self.ports.get(event.source() as usize)?))
-        };
-        match port(5) {
-            Some((true, _, p)) => prefetch(&p.flying),
-            Some((false, _, p)) => prefetch(&p.free_at),
-            None => {}
-        }
-        match port(3) {
-            Some((true, ..)) => {}
-            Some((false, _, p)) => self.queues.get(p.first_queue as usize).map_or((), prefetch),
-            None => {}
-        }
-        match port(1) {
-            Some((true, _, p)) => self.pool.fetch(p.flying.head()),
-            Some((false, number, p)) if !p.host => self.fetch_next(number),
-            _ => {}
-        }
-    }
-
     /// How long a packet of `size` bytes takes at the rate of a table.
     #[inline]
     fn on_wire(&self, table: u16, size: u16) -> Time {
@@ -512,9 +478,6 @@ impl<F: FlowControl> Network<F> {
             }
             self.core.now = event.time();
             self.core.current = event;
-            if self.core.wide {
-                self.core.look_ahead();
-            }
             self.core.counts.events += 1;
             self.handle(event);
             self.drain_kicks();
@@ -571,9 +534,7 @@ impl<F: FlowControl> Network<F> {
         let p = &mut core.ports[port as usize];
         let Some((id, next)) = p.flying.pop(&core.pool) else { return };
         if let Some((arrival, rank)) = next {
-            if !core.wide {
-                core.pool.fetch(p.flying.head());
-            }
+            core.pool.fetch(p.flying.head());
             core.events.push(Event::new(arrival, rank, class::ARRIVAL, port));
         }
         core.counts.hops += 1;
@@ -642,16 +603,13 @@ impl<F: FlowControl> Network<F> {
             !p.control.is_empty() || core.masks.any_ready(port)
         };
         if more || p.urgent {
-            if !p.host && !core.wide {
+            if !p.host {
                 core.fetch_next(port);
             }
             core.schedule_end(port);
         }
     }
 }
-
-/// Ports of a large fabric.
-const WIDE: usize = 1000;
 
 /// The stream from which shared dice draw losses.
 const FAULTS: u64 = 50;
