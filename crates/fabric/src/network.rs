@@ -8,6 +8,7 @@
 
 mod check;
 mod nic;
+mod sample;
 mod switch;
 mod transport;
 
@@ -335,7 +336,6 @@ impl Core {
             kind: Kind::Frame,
             class: 0,
             flags: 0,
-            hops: 0,
             reports: 0,
         });
         let p = &mut self.ports[port as usize];

@@ -33,10 +33,6 @@ pub enum Kind {
 pub mod flag {
     /// A switch found its queue long and said so (ECN congestion experienced); ACKs echo it.
     pub const MARKED: u8 = 1;
-    /// The last packet of its message.
-    pub const LAST: u8 = 2;
-    /// The first packet of its message.
-    pub const FIRST: u8 = 4;
 }
 
 /// A packet on a link or in a queue.
@@ -69,8 +65,6 @@ pub struct Packet {
     pub class: u8,
     /// See [`flag`].
     pub flags: u8,
-    /// Switches passed.
-    pub hops: u8,
     /// Switches that added telemetry; those past [`MAX_HOPS`] are counted and not kept. ACKs carry it back.
     pub reports: u8,
 }
@@ -168,12 +162,6 @@ impl Pool {
         }
         packet.reports = packet.reports.saturating_add(1);
     }
-
-    /// Bytes of memory held.
-    pub fn memory(&self) -> usize {
-        self.slots.capacity() * (size_of::<Packet>() + size_of::<PacketId>())
-            + self.telemetry.capacity() * size_of::<[Hop; MAX_HOPS]>()
-    }
 }
 
 impl std::ops::Index<PacketId> for Pool {
@@ -267,7 +255,6 @@ mod tests {
             kind: Kind::Data,
             class: 0,
             flags: 0,
-            hops: 0,
             reports: 0,
         }
     }

@@ -199,13 +199,6 @@ impl Routing {
         }
         &self.ports[self.entries[(row + d.group) as usize].range()]
     }
-
-    /// Bytes of memory held.
-    pub fn memory(&self) -> usize {
-        self.entries.len() * size_of::<Entry>()
-            + self.ports.len() * 4
-            + self.destinations.len() * size_of::<Destination>()
-    }
 }
 
 /// Each node's ports, the neighbour with the highest number first; parallel links in link order.

@@ -51,8 +51,6 @@ pub struct Outcome {
     pub congestion_control: Vec<Counter>,
     /// How long each port was held by its neighbour.
     pub paused: Vec<Time>,
-    /// Bytes each port sent.
-    pub sent: Vec<u64>,
     /// Pauses and resumes, if they were to be kept.
     pub pause_log: Vec<PauseEvent>,
     /// Peak occupancy by node; 0 for hosts.
@@ -259,7 +257,6 @@ impl<F: FlowControl> Network<F> {
             flow_control: self.scheme.counters(),
             congestion_control: core.control.counters(),
             paused: core.ports.iter().map(|p| p.pause_total).collect(),
-            sent: core.ports.iter().map(|p| p.tx_bytes).collect(),
             pause_log: std::mem::take(&mut core.pause_log),
             peak: core.buffers.iter().map(|b| b.peak).collect(),
             samples: std::mem::take(&mut core.samples),

@@ -248,7 +248,6 @@ impl Core {
         self.counts.created += 1;
         self.counts.injected.0 += 1;
         self.counts.injected.1 += payload as u64;
-        let flags = if last { flag::LAST } else { 0 } | if seq == 0 { flag::FIRST } else { 0 };
         let packet = Packet {
             flow,
             seq,
@@ -262,8 +261,7 @@ impl Core {
             size,
             kind: Kind::Data,
             class: s.class,
-            flags,
-            hops: 0,
+            flags: 0,
             reports: 0,
         };
         let s = &self.senders[flow as usize];
@@ -334,7 +332,6 @@ impl Core {
         a.size = self.setup.nic.ack_size;
         a.dst = dst;
         a.tuple = a.tuple.reversed();
-        a.hops = 0;
         self.counts.consumed += 1;
         self.counts.created += 1;
         self.counts.acks += 1;
