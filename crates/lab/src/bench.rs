@@ -63,7 +63,7 @@ fn messages(hosts: u32, load: f64, duration: Time) -> Vec<FlowRequest> {
             draw -= share;
             draw < 0.0
         });
-        flows.push(FlowRequest { src, dst, size: size.map_or(700, |(_, size)| *size), start, class: 0 });
+        flows.push(FlowRequest::new(src, dst, size.map_or(700, |(_, size)| *size), start));
     }
 }
 

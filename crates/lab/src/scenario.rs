@@ -323,7 +323,7 @@ fn read_flow(mut table: Table<'_>, names: &Names<'_>, traffic: &mut Traffic) -> 
     let start: Option<Time> = table.optional("start")?;
     let class: Option<u8> = table.optional("class")?;
     let count: u64 = table.optional("count")?.unwrap_or(1);
-    let flow = FlowRequest { src, dst, size: size.0, start: start.unwrap_or_default(), class: class.unwrap_or(0) };
+    let flow = FlowRequest { class: class.unwrap_or(0), ..FlowRequest::new(src, dst, size.0, start.unwrap_or_default()) };
     flow.check(names, traffic.classes)
         .map_err(|fault| table.problem_at(fault.field, fault.message).help(fault.help))?;
     let left = MAX_FLOWS - traffic.flows.len() as u64;

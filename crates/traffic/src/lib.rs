@@ -31,6 +31,44 @@ pub struct FlowRequest {
     pub start: Time,
     /// Priority class, 0-based.
     pub class: u8,
+    /// The group it belongs to, a place in [`Traffic::groups`].
+    pub group: u16,
+    /// When its sender leaves, however much of it is sent by then; [`Time::MAX`] for never.
+    pub until: Time,
+}
+
+/// A flow that waits for another: it starts no sooner than `gap` after the other has ended where this one starts, that is
+/// when it has been received there, or acknowledged there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct After {
+    /// The flow that waits.
+    pub flow: u32,
+    /// The flow it waits for. Its source or its destination is the waiting flow's source.
+    pub first: u32,
+    /// Time between the two.
+    pub gap: Time,
+}
+
+/// Everything that is to be sent in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// The flows.
+    pub flows: Vec<FlowRequest>,
+    /// Names of the groups that flows belong to.
+    pub groups: Vec<String>,
+    /// Which flows wait for which.
+    pub after: Vec<After>,
+}
+
+impl Traffic {
+    /// The number of the group of that name, which is added if it is not there.
+    pub fn group(&mut self, name: &str) -> u16 {
+        let place = self.groups.iter().position(|group| group == name).unwrap_or_else(|| {
+            self.groups.push(name.into());
+            self.groups.len() - 1
+        });
+        place as u16
+    }
 }
 
 /// What is wrong with one field of a [`FlowRequest`].
@@ -45,6 +83,11 @@ pub struct Fault {
 }
 
 impl FlowRequest {
+    /// A flow of class 0 and the first group that sends all it has.
+    pub fn new(src: u32, dst: u32, size: u64, start: Time) -> FlowRequest {
+        FlowRequest { src, dst, size, start, class: 0, group: 0, until: Time::MAX }
+    }
+
     /// Whether it can be sent in this fabric with that many classes.
     pub fn check(&self, nodes: &Names<'_>, classes: u8) -> Result<(), Fault> {
         let fault = |field, message, help| Err(Fault { field, message, help });
@@ -139,7 +182,8 @@ pub(crate) mod tests {
         graph
     }
 
-    const GOOD: FlowRequest = FlowRequest { src: 0, dst: 1, size: 1000, start: Time::ZERO, class: 0 };
+    const GOOD: FlowRequest =
+        FlowRequest { src: 0, dst: 1, size: 1000, start: Time::ZERO, class: 0, group: 0, until: Time::MAX };
 
     #[test]
     fn a_flow_between_two_hosts_passes() {

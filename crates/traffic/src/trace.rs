@@ -165,7 +165,7 @@ fn read_header(line: Line<'_>) -> Result<Vec<Column>, TraceError> {
 }
 
 fn read_flow(line: Line<'_>, columns: &[Column], nodes: &Names<'_>, classes: u8) -> Result<FlowRequest, TraceError> {
-    let mut flow = FlowRequest { src: 0, dst: 0, size: 0, start: Time::ZERO, class: 0 };
+    let mut flow = FlowRequest::new(0, 0, 0, Time::ZERO);
     let mut count = 0;
     for (place, text) in line.fields().enumerate() {
         count = place + 1;
@@ -294,7 +294,7 @@ mod tests {
     }
 
     fn flow(src: u32, dst: u32, size: u64, start: Time, class: u8) -> FlowRequest {
-        FlowRequest { src, dst, size, start, class }
+        FlowRequest { class, ..FlowRequest::new(src, dst, size, start) }
     }
 
     #[test]
