@@ -72,7 +72,7 @@ pub fn whole_run(hosts: u32, preset: &str, duration: Time) -> Result<Line, Probl
     let text =
         format!("{}\n[scheme]\npreset = \"{preset}\"\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1B\"\n", fabric(hosts));
     let mut scenario = Scenario::parse("bench", &text, Path::new("."), &[])?;
-    scenario.flows = messages(hosts, 0.3, duration);
+    scenario.traffic.flows = messages(hosts, 0.3, duration);
     let resolved = resolve(scenario)?;
     let start = Instant::now();
     let outcome = resolved.flow_control.run(

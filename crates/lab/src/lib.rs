@@ -11,6 +11,7 @@ pub mod measure;
 pub mod ns3;
 pub mod presets;
 pub mod problem;
+pub mod records;
 pub mod resolve;
 pub mod results;
 pub mod run;

@@ -414,15 +414,15 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
     let graph = &scenario.graph;
     let names = Names::new(graph);
     let paths = Paths::new(graph, map, scenario.switch.pipeline);
-    let mut order: Vec<u32> = (0..scenario.flows.len() as u32).collect();
-    order.sort_by_key(|&flow| scenario.flows[flow as usize].start);
+    let mut order: Vec<u32> = (0..scenario.traffic.flows.len() as u32).collect();
+    order.sort_by_key(|&flow| scenario.traffic.flows[flow as usize].start);
     let mut next_port: HashMap<(u32, u32), u16> = HashMap::new();
     let (mut forth, mut back) = (Vec::new(), Vec::new());
     let mut lines: Vec<Rate> = Vec::with_capacity(order.len());
     let mut most_switches = 0;
     let mut flows = Vec::with_capacity(order.len());
     for &number in &order {
-        let request = scenario.flows[number as usize];
+        let request = scenario.traffic.flows[number as usize];
         request
             .check(&names, scenario.classes)
             .map_err(|fault| scenario.flow_problem(number as usize, fault.message).help(fault.help))?;
@@ -535,7 +535,7 @@ fn check_end(scenario: &Scenario, map: &PortMap) -> Result<(), Problem> {
         true
     };
     let cut = |flow: &FlowRequest| !connected(flow.src, flow.dst) || !connected(flow.dst, flow.src);
-    match scenario.flows.iter().position(cut) {
+    match scenario.traffic.flows.iter().position(cut) {
         Some(number) => {
             let message = "links that fail for good cut the way of this flow: the run might never end";
             Err(scenario.flow_problem(number, message).help(HELP))

@@ -22,7 +22,7 @@ use fabric::topology::Graph;
 use schemes::{congestion_control, flow_control};
 use std::fmt;
 use std::path::Path;
-use traffic::{FlowRequest, MAX_FLOWS, MAX_START, Names, read_trace};
+use traffic::{FlowRequest, MAX_FLOWS, MAX_START, Names, Traffic, read_trace};
 
 /// A run as its file describes it.
 pub struct Scenario {
@@ -50,8 +50,8 @@ pub struct Scenario {
     pub window_rule: WindowRule,
     /// Priority classes of data.
     pub classes: u8,
-    /// The flows: those of the file first, then those of the trace.
-    pub flows: Vec<FlowRequest>,
+    /// What is to be sent: the flows of the file first, then those of the trace.
+    pub traffic: Traffic,
     /// The preset, if one was named.
     pub preset: Option<String>,
     /// The topology in a line.
@@ -110,7 +110,7 @@ impl Scenario {
             window: scheme.window,
             window_rule: scheme.window_rule,
             classes: traffic.classes,
-            flows: traffic.flows,
+            traffic: traffic.all,
             preset,
             topology,
             trace: traffic.trace,
@@ -268,16 +268,16 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
 }
 
 /// What `[traffic]` and `[[flow]]` say.
-struct Traffic {
+struct Requests {
     classes: u8,
-    flows: Vec<FlowRequest>,
+    all: Traffic,
     ends: Vec<usize>,
     trace: Option<String>,
 }
 
-fn read_traffic(root: &mut Table<'_>, graph: &Graph, base: &Path) -> Result<Traffic, Problem> {
+fn read_traffic(root: &mut Table<'_>, graph: &Graph, base: &Path) -> Result<Requests, Problem> {
     let names = Names::new(graph);
-    let mut traffic = Traffic { classes: 1, flows: Vec::new(), ends: Vec::new(), trace: None };
+    let mut traffic = Requests { classes: 1, all: Traffic::default(), ends: Vec::new(), trace: None };
     let mut table = root.table("traffic")?;
     if let Some(table) = &mut table
         && let Some(classes) = table.optional("classes")?
@@ -298,22 +298,22 @@ fn read_traffic(root: &mut Table<'_>, graph: &Graph, base: &Path) -> Result<Traf
                 let problem = Problem::new(full.display().to_string(), error.message);
                 problem.at(error.line, error.column, &error.source).help(error.help)
             })?;
-            if (traffic.flows.len() + flows.len()) as u64 > MAX_FLOWS {
+            if (traffic.all.flows.len() + flows.len()) as u64 > MAX_FLOWS {
                 return Err(table.problem_at("trace", format!("there are more than {MAX_FLOWS} flows")));
             }
-            traffic.flows.extend(flows);
+            traffic.all.flows.extend(flows);
             traffic.trace = Some(path);
         }
         table.finish()?;
     }
-    if traffic.flows.is_empty() {
+    if traffic.all.flows.is_empty() {
         let problem = root.problem("the scenario has no flows");
         return Err(problem.help("add [[flow]] with src, dst and size, or [traffic] with trace = a file of flows"));
     }
     Ok(traffic)
 }
 
-fn read_flow(mut table: Table<'_>, names: &Names<'_>, traffic: &mut Traffic) -> Result<(), Problem> {
+fn read_flow(mut table: Table<'_>, names: &Names<'_>, traffic: &mut Requests) -> Result<(), Problem> {
     let mut end = |key: &str| match table.item(key) {
         Some(item) => wiring::node(&item, names),
         None => Err(table.missing(key, "the name of a host, such as \"h0\"")),
@@ -323,16 +323,17 @@ fn read_flow(mut table: Table<'_>, names: &Names<'_>, traffic: &mut Traffic) -> 
     let start: Option<Time> = table.optional("start")?;
     let class: Option<u8> = table.optional("class")?;
     let count: u64 = table.optional("count")?.unwrap_or(1);
-    let flow = FlowRequest { class: class.unwrap_or(0), ..FlowRequest::new(src, dst, size.0, start.unwrap_or_default()) };
+    let flow =
+        FlowRequest { class: class.unwrap_or(0), ..FlowRequest::new(src, dst, size.0, start.unwrap_or_default()) };
     flow.check(names, traffic.classes)
         .map_err(|fault| table.problem_at(fault.field, fault.message).help(fault.help))?;
-    let left = MAX_FLOWS - traffic.flows.len() as u64;
+    let left = MAX_FLOWS - traffic.all.flows.len() as u64;
     if !(1..=left).contains(&count) {
         let help = format!("write 1 or more; {MAX_FLOWS} flows in all is the most");
         return Err(table.problem_at("count", format!("count is {count}")).help(help));
     }
     table.finish()?;
-    traffic.flows.extend(std::iter::repeat_n(flow, count as usize));
-    traffic.ends.push(traffic.flows.len());
+    traffic.all.flows.extend(std::iter::repeat_n(flow, count as usize));
+    traffic.ends.push(traffic.all.flows.len());
     Ok(())
 }

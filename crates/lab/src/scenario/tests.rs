@@ -517,7 +517,7 @@ fn exercise(text: &str, sets: &[String]) {
     }
     if let Ok(scenario) = Scenario::parse("a", text, Path::new("/nowhere"), sets)
         && scenario.graph.nodes.len() < 2_000
-        && scenario.flows.len() < 10_000
+        && scenario.traffic.flows.len() < 10_000
         && let Ok(resolved) = resolve(scenario)
     {
         _ = resolved.describe();
