@@ -45,8 +45,14 @@ pub struct Buffer {
     pub shared: u64,
     /// Bytes held in all.
     pub used: u64,
-    /// The most ever held.
+    /// The most held since this was last looked at.
+    pub watermark: u64,
+    /// The most ever held before that.
     pub peak: u64,
+    /// What one account may take of the pool, whatever is free; `None` for a dynamic threshold.
+    pub ingress_part: Option<u64>,
+    /// What one egress queue may hold, whatever is free.
+    pub egress_part: Option<u64>,
     /// Guaranteed to every (ingress port, class).
     pub reserve: u64,
     /// A paused account may resume when it is this far under its threshold.
@@ -57,9 +63,10 @@ impl Buffer {
     /// What one account may take of the shared pool now.
     #[inline]
     pub fn threshold(&self, share: Share) -> u64 {
-        match self.pool {
-            Some(pool) => ((pool - self.shared) * share.alpha as u64) >> 16,
-            None => u64::MAX,
+        match (self.pool, self.ingress_part) {
+            (None, _) => u64::MAX,
+            (Some(pool), None) => ((pool - self.shared) * share.alpha as u64) >> 16,
+            (_, Some(part)) => part,
         }
     }
 
@@ -88,8 +95,14 @@ impl Buffer {
             self.shared += size.min(bytes - self.reserve);
         }
         self.used += size;
-        self.peak = self.peak.max(self.used);
+        self.watermark = self.watermark.max(self.used);
         true
+    }
+
+    /// The most held since the last call.
+    pub fn take_watermark(&mut self) -> u64 {
+        self.peak = self.peak.max(self.watermark);
+        std::mem::replace(&mut self.watermark, self.used)
     }
 
     /// Lets a packet go: headroom empties first, then the shared pool, then the reserve.

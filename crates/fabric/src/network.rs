@@ -11,6 +11,7 @@ mod nic;
 mod sample;
 mod switch;
 mod transport;
+mod waiting;
 
 pub use check::{FlowRecord, Outcome, Stall};
 pub use nic::NIC_SEED;
@@ -22,12 +23,14 @@ use crate::packet::{Kind, NONE, Packet, PacketId, Pool};
 use crate::port::{Port, Queue, QueueMasks};
 use crate::routing::{PortMap, Routing, Tuple};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
-use crate::setup::{Dice, Setup, Ties};
+use crate::setup::{Dice, Setup, Split, Ties};
 use crate::topology;
 use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
 use nic::Nic;
+pub use sample::{Samples, Series};
 use std::sync::Arc;
+use waiting::Waiting;
 
 /// Classes of events, in the order they come at one instant among equally old causes.
 mod class {
@@ -39,7 +42,10 @@ mod class {
     pub const SCHEME_TIMER: u8 = 5;
     pub const SAMPLE: u8 = 6;
     pub const MONITOR: u8 = 7;
-    pub const FLOW_START: u8 = 8;
+    pub const SERIES: u8 = 8;
+    pub const LEAVE: u8 = 9;
+    pub const LATE_START: u8 = 10;
+    pub const FLOW_START: u8 = 11;
 }
 
 /// What a run counts as it goes.
@@ -139,8 +145,12 @@ pub struct Core {
     pub(crate) pause_log: Vec<PauseEvent>,
     /// Time between samples now.
     sample_every: Option<Time>,
-    /// Occupancy of each switch at the sampling instants.
-    pub(crate) samples: Vec<Vec<u32>>,
+    /// Occupancy of the switches.
+    pub(crate) samples: Samples,
+    /// What is followed closely.
+    pub(crate) series: Series,
+    /// Flows that wait for others.
+    waiting: Waiting,
     /// Queue-length histograms of the monitor: by port, samples with that many whole kilobytes.
     pub(crate) monitor: Vec<Vec<u32>>,
     pub(crate) kept: Vec<Histograms>,
@@ -227,11 +237,21 @@ impl Core {
             }
         }
         let nodes = graph.nodes.len();
-        let buffer = |node: usize| Buffer {
+        let shared = |node: usize| Buffer {
             pool: setup.switch.pool[node],
             reserve: setup.switch.reserve,
             resume_gap: setup.switch.resume_gap,
             ..Buffer::default()
+        };
+        let buffer = |node: usize| {
+            let parts = map.of(node as u32).len() as u64 * classes as u64;
+            let part = |of: u64| setup.switch.pool[node].map(|pool| pool / of.max(1));
+            let (ingress_part, egress_part) = match setup.switch.split {
+                Split::Dynamic => (None, None),
+                Split::Ingress => (part(parts), None),
+                Split::Egress => (None, part(parts * setup.switch.queues as u64)),
+            };
+            Buffer { ingress_part, egress_part, ..shared(node) }
         };
         let accounts = setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
         let changes = link_changes(&setup);
@@ -276,7 +296,9 @@ impl Core {
             counts: Counts::default(),
             pause_log: Vec::new(),
             sample_every: setup.measure.sample,
-            samples: vec![Vec::new(); nodes],
+            samples: Samples::new(nodes),
+            series: Series::default(),
+            waiting: Waiting::new(&setup),
             monitor: vec![Vec::new(); if setup.measure.queue_monitor.is_some() { map.count() } else { 0 }],
             kept: Vec::new(),
             progress: (0, Time::ZERO),
@@ -396,7 +418,10 @@ impl Core {
 
     /// Whether all flows are finished and the network is empty: what is still planned are timers without a purpose.
     fn is_done(&self) -> bool {
-        self.next_flow == self.setup.flows.len() && self.pool.live() == 0 && self.setup.measure.queue_monitor.is_none()
+        self.next_flow == self.setup.flows.len()
+            && self.pool.live() == 0
+            && !self.waiting.any_planned()
+            && self.setup.measure.queue_monitor.is_none()
     }
 
     /// How long a packet of `size` bytes takes at the rate of a table.
@@ -452,6 +477,9 @@ impl<F: FlowControl> Network<F> {
             core.events.push(Event::new(start, Event::LAST, class::FLOW_START, 0));
             if core.setup.measure.sample.is_some() {
                 core.events.push(Event::new(start, Event::LAST, class::SAMPLE, 0));
+            }
+            if core.setup.measure.series.is_some() {
+                core.events.push(Event::new(start, Event::LAST, class::SERIES, 0));
             }
         }
         if let Some(monitor) = core.setup.measure.queue_monitor {
@@ -518,6 +546,9 @@ impl<F: FlowControl> Network<F> {
             class::FLOW_START => self.start_flows(),
             class::SAMPLE => self.core.sample(),
             class::MONITOR => self.core.monitor(),
+            class::SERIES => self.core.follow(),
+            class::LEAVE => self.core.leave(source),
+            class::LATE_START => self.late_start(source),
             class::SCHEME_TIMER => {
                 self.core.timers -= 1;
                 self.scheme.timer(&mut self.core, source);

@@ -33,6 +33,8 @@ pub enum Kind {
 pub mod flag {
     /// A switch found its queue long and said so (ECN congestion experienced); ACKs echo it.
     pub const MARKED: u8 = 1;
+    /// The last packet of its message.
+    pub const LAST: u8 = 2;
 }
 
 /// A packet on a link or in a queue.

@@ -25,8 +25,25 @@ pub struct FlowSpec {
     pub window: u64,
     /// Round-trip time of the idle network, for congestion control.
     pub base_rtt: Time,
-    /// Completion time of the same message alone in the network; the denominator of slowdown.
+    /// Completion time of the same message alone in the network, to its last byte received; the denominator of slowdown.
     pub ideal: Time,
+    /// The same to the acknowledgement of its last byte.
+    pub ideal_acknowledged: Time,
+    /// When its sender leaves: what it has sent by then and one packet more is all there will be. [`Time::MAX`] for never.
+    pub until: Time,
+    /// A number of the caller's own.
+    pub tag: u16,
+}
+
+/// A flow that waits for another to end where this one starts: to be received there, or acknowledged there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct After {
+    /// The flow that waits. It starts at its `start` or when all it waits for has come, whichever is later.
+    pub flow: u32,
+    /// The flow it waits for.
+    pub first: u32,
+    /// Time between the two.
+    pub gap: Time,
 }
 
 /// When an egress queue marks packets (RED as data centres use it).
@@ -59,11 +76,24 @@ engine::choice! {
     }
 }
 
+/// How ports share the pool of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// By thresholds that follow what is free.
+    Dynamic,
+    /// The same part for every (ingress port, class).
+    Ingress,
+    /// The same part for every egress queue.
+    Egress,
+}
+
 /// Settings of the switches.
 #[derive(Clone, Debug)]
 pub struct SwitchSetup {
     /// Bytes of shared pool per node (memory less headroom and reserve); `None` for no limit.
     pub pool: Vec<Option<u64>>,
+    /// How the pool is shared.
+    pub split: Split,
     /// Guaranteed to every (ingress port, class).
     pub reserve: u64,
     /// How far under the threshold a paused account must be to resume.
@@ -176,14 +206,27 @@ pub struct NicSetup {
 }
 
 /// What to record while running.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct MeasureSetup {
     /// How often the occupancy of the switches is sampled while flows are active; `None` for never.
     pub sample: Option<Time>,
+    /// Time series of chosen ports and flows.
+    pub series: Option<SeriesSetup>,
     /// Keep the instant of every pause and resume.
     pub pause_log: bool,
     /// Histograms of every egress port's queue length.
     pub queue_monitor: Option<QueueMonitor>,
+}
+
+/// What to follow closely.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesSetup {
+    /// Time between samples while flows are active.
+    pub every: Time,
+    /// Ports whose queue and sent bytes are sampled.
+    pub ports: Vec<u32>,
+    /// Flows whose received bytes are sampled.
+    pub flows: Vec<u32>,
 }
 
 /// When queue lengths are sampled, and when the histograms so far are kept.
@@ -246,6 +289,8 @@ pub struct Setup {
     pub nic: NicSetup,
     /// Flows in order of start.
     pub flows: Vec<FlowSpec>,
+    /// Which of them wait for others.
+    pub after: Vec<After>,
     /// What to record.
     pub measure: MeasureSetup,
     /// Nothing happens from this instant on.
@@ -264,7 +309,20 @@ impl FlowSpec {
             source_port: 10_000u16.wrapping_add(index),
             destination_port: 4791,
         };
-        FlowSpec { src, dst, size, start, class: 0, tuple, window: 0, base_rtt: Time::ZERO, ideal: Time(1) }
+        FlowSpec {
+            src,
+            dst,
+            size,
+            start,
+            class: 0,
+            tuple,
+            window: 0,
+            base_rtt: Time::ZERO,
+            ideal: Time(1),
+            ideal_acknowledged: Time(1),
+            until: Time::MAX,
+            tag: 0,
+        }
     }
 }
 
@@ -283,6 +341,7 @@ impl Setup {
             ports: vec![PortSetup { share, ecn: None }; ports],
             switch: SwitchSetup {
                 pool: vec![Some(12_000_000); graph.nodes.len()],
+                split: Split::Dynamic,
                 reserve: 0,
                 resume_gap: 0,
                 egress_alpha: None,
@@ -311,7 +370,8 @@ impl Setup {
                 window: WindowRule::Fixed,
             },
             flows,
-            measure: MeasureSetup { sample: None, pause_log: false, queue_monitor: None },
+            after: Vec::new(),
+            measure: MeasureSetup::default(),
             stop: Time::MAX,
             reroute: Time::ZERO,
             graph,

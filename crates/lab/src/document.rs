@@ -508,6 +508,11 @@ impl<'a> Item<'a> {
         self.node.content.read().map_err(|message| self.problem(message).help(format!("write {}", T::kind())))
     }
 
+    /// Whether it is an array.
+    pub fn is_array(&self) -> bool {
+        matches!(self.node.content, Content::Array(_))
+    }
+
     /// The elements of an array.
     pub fn items(&self) -> Result<Vec<Item<'a>>, Problem> {
         let Content::Array(nodes) = &self.node.content else {

@@ -16,3 +16,4 @@ pub mod resolve;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod tables;

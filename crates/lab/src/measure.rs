@@ -1,6 +1,7 @@
 //! From what happened to numbers people compare.
 
-use fabric::Outcome;
+use engine::Time;
+use fabric::network::FlowRecord;
 use serde::Serialize;
 
 /// The value below which a share `q` of sorted `values` lies, with linear interpolation between neighbours.
@@ -11,6 +12,54 @@ pub fn percentile(values: &[f64], q: f64) -> f64 {
     let at = q * (values.len() - 1) as f64;
     let (low, high) = (at.floor() as usize, at.ceil() as usize);
     values[low] + (values[high] - values[low]) * (at - low as f64)
+}
+
+/// Standard normal quantile of a 95 % interval.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// A 95 % confidence interval of the quantile `q` of sorted `values`, free of assumptions on their distribution: the order
+/// statistics between which it lies with that probability, by the normal approximation of the binomial. `None` where there
+/// are too few values to tell.
+pub fn quantile_interval(values: &[f64], q: f64) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    let spread = Z * (n * q * (1.0 - q)).sqrt();
+    let (low, high) = ((n * q - spread).floor(), (n * q + spread).ceil());
+    (low >= 1.0 && high <= n).then(|| (values[low as usize - 1], values[high as usize - 1]))
+}
+
+/// A 95 % confidence interval of the mean, by the normal approximation. `None` for fewer than two values.
+pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
+    let half = Z * (variance / n).sqrt();
+    Some((mean - half, mean + half))
+}
+
+/// Jain's index of fairness: 1 if all values are the same, 1/n if one has everything. `None` of nothing, or of nothing but
+/// zeros.
+pub fn jain(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
+}
+
+/// 95 % confidence intervals; `null` where there are too few values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Intervals {
+    /// Of the mean.
+    pub mean: Option<(f64, f64)>,
+    /// Of the median.
+    pub p50: Option<(f64, f64)>,
+    /// Of the 95th percentile.
+    pub p95: Option<(f64, f64)>,
+    /// Of the 99th percentile.
+    pub p99: Option<(f64, f64)>,
+    /// Of the 99.9th percentile.
+    pub p999: Option<(f64, f64)>,
 }
 
 /// A distribution in a few numbers.
@@ -30,6 +79,8 @@ pub struct Spread {
     pub p999: Option<f64>,
     /// The largest.
     pub max: Option<f64>,
+    /// How far each can be trusted, if the values were drawn independently.
+    pub interval: Intervals,
 }
 
 impl Spread {
@@ -38,6 +89,7 @@ impl Spread {
         values.sort_by(f64::total_cmp);
         let some = |x: f64| (!values.is_empty()).then_some(x);
         let at = |q| some(percentile(&values, q));
+        let around = |q| quantile_interval(&values, q);
         Spread {
             count: values.len(),
             mean: some(values.iter().sum::<f64>() / values.len() as f64),
@@ -46,6 +98,13 @@ impl Spread {
             p99: at(0.99),
             p999: at(0.999),
             max: at(1.0),
+            interval: Intervals {
+                mean: mean_interval(&values),
+                p50: around(0.5),
+                p95: around(0.95),
+                p99: around(0.99),
+                p999: around(0.999),
+            },
         }
     }
 }
@@ -64,10 +123,30 @@ pub struct SizeBin {
 /// Upper ends of the size bins.
 const BINS: [u64; 4] = [1_000, 10_000, 100_000, 1_000_000];
 
-/// Slowdown of every finished flow: time from start to the arrival of its last byte, over the same alone.
-pub fn slowdowns(outcome: &Outcome) -> Vec<(u64, f64)> {
-    let finished = outcome.flows.iter().filter(|f| f.received != engine::Time::MAX);
-    finished.map(|f| (f.spec.size, (f.received - f.spec.start).0 as f64 / f.spec.ideal.0.max(1) as f64)).collect()
+/// The time from a flow's start to `then`, if both came.
+pub fn since(flow: &FlowRecord, then: Time) -> Option<u64> {
+    (then != Time::MAX && flow.start != Time::MAX).then(|| (then - flow.start).0)
+}
+
+/// Time over ideal time; none for a flow whose sender left before it had sent everything.
+fn over(flow: &FlowRecord, then: Time, ideal: Time) -> Option<f64> {
+    let whole = flow.size == flow.spec.size && ideal > Time::ZERO;
+    since(flow, then).filter(|_| whole).map(|time| time as f64 / ideal.0 as f64)
+}
+
+/// Slowdown as BFC has it: time from start to the arrival of the last byte, over the same alone.
+pub fn slowdown(flow: &FlowRecord) -> Option<f64> {
+    over(flow, flow.received, flow.spec.ideal)
+}
+
+/// Slowdown as SFC has it: time from start to the acknowledgement of the last byte, over the same alone.
+pub fn slowdown_acknowledged(flow: &FlowRecord) -> Option<f64> {
+    over(flow, flow.acknowledged, flow.spec.ideal_acknowledged)
+}
+
+/// Size and slowdown of every finished flow among `flows`.
+pub fn slowdowns<'a>(flows: impl Iterator<Item = &'a FlowRecord>) -> Vec<(u64, f64)> {
+    flows.filter_map(|flow| Some((flow.size, slowdown(flow)?))).collect()
 }
 
 /// The same by size.
@@ -95,6 +174,26 @@ mod tests {
         assert_eq!(percentile(&values, 0.0), 1.0);
         assert!((percentile(&values, 0.95) - 3.85).abs() < 1e-12);
         assert!(percentile(&[], 0.5).is_nan());
+    }
+
+    #[test]
+    fn intervals_are_order_statistics_around_the_quantile() {
+        let values: Vec<f64> = (1..=1000).map(f64::from).collect();
+        // 1.96 · √(1000 · 0.5 · 0.5) = 30.99
+        assert_eq!(quantile_interval(&values, 0.5), Some((469.0, 531.0)));
+        assert_eq!(quantile_interval(&values, 0.99), Some((983.0, 997.0)));
+        assert_eq!(quantile_interval(&values, 0.999), None, "a thousand values do not bound the 99.9th percentile");
+        assert_eq!(quantile_interval(&[], 0.5), None);
+        let (low, high) = mean_interval(&[1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert!((low + high - 5.0).abs() < 1e-12 && (high - 2.5 - 1.959_963_984 * (5.0f64 / 12.0).sqrt()).abs() < 1e-8);
+        assert_eq!(mean_interval(&[1.0]), None);
+    }
+
+    #[test]
+    fn fairness_is_one_for_equals_and_a_share_for_a_monopoly() {
+        assert_eq!(jain(&[2.0, 2.0, 2.0]), Some(1.0));
+        assert_eq!(jain(&[3.0, 0.0, 0.0]), Some(1.0 / 3.0));
+        assert_eq!((jain(&[]), jain(&[0.0])), (None, None));
     }
 
     #[test]

@@ -65,6 +65,57 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "dcqcn-no-pfc",
+        about: "DCQCN without PFC: what does not fit is dropped and sent again.",
+        settings: &[("scheme.flow_control", "none"), ("scheme.congestion_control", "dcqcn"), ("scheme.window", "none")],
+    },
+    Preset {
+        name: "dcqcn+win+sfq",
+        about: "DCQCN+Win, with flows spread over 32 queues of every port by hash (stochastic fair queueing).",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+            ("switch.queues", "32"),
+        ],
+    },
+    Preset {
+        name: "hpcc+sfq",
+        about: "HPCC, with flows spread over 32 queues of every port by hash (stochastic fair queueing).",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "hpcc"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+            ("switch.queues", "32"),
+        ],
+    },
+    Preset {
+        name: "ideal-fq",
+        about: "Ideal fair queueing as BFC has it: 1000 queues of every port, memory without end, a window of one BDP.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "fixed"),
+            ("switch.queues", "1000"),
+            ("switch.unlimited", "true"),
+        ],
+    },
+    Preset {
+        name: "sfq+inf",
+        about: "SFQ+InfBuffer: 32 queues of every port, memory without end, a window of one bandwidth-delay product.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "fixed"),
+            ("switch.queues", "32"),
+            ("switch.unlimited", "true"),
+        ],
+    },
+    Preset {
         name: "timely",
         about: "TIMELY over PFC.",
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "timely"), ("scheme.window", "none")],

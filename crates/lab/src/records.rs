@@ -1,7 +1,13 @@
 //! Results read back from their folder: what comparisons, verdicts and figures are made of.
 
+use crate::files::SUMMARY;
+use crate::problem::{Problem, read_text};
+use crate::results::{BUFFERS, FLOWS, LINKS, PORTS, RATES};
+use crate::tables::{self, Table};
+use arrow::datatypes::{Float64Type, UInt64Type};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 /// One flow. Times are since its start; `None` for what did not happen.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +21,7 @@ pub struct FlowRow {
     /// Bytes of message.
     pub size: u64,
     /// When it was handed to the NIC.
-    pub start_ps: u64,
+    pub start_ps: Option<u64>,
     /// Until its last byte was first put on the sender's link.
     pub injected_ps: Option<u64>,
     /// Until its last byte was received.
@@ -39,6 +45,8 @@ pub struct BufferSeries {
     pub time_ps: Vec<u64>,
     /// Bytes held then.
     pub bytes: Vec<u64>,
+    /// The most held since the instant before.
+    pub peak_bytes: Vec<u64>,
 }
 
 /// One direction of a link over the whole run.
@@ -48,6 +56,8 @@ pub struct LinkRow {
     pub from: String,
     /// Receiver.
     pub to: String,
+    /// Whether the sender is a host.
+    pub from_host: bool,
     /// Whether the receiver is a host.
     pub to_host: bool,
     /// Bits per second.
@@ -103,4 +113,114 @@ pub struct Records {
     pub ports: Vec<PortSeries>,
     /// The chosen flows.
     pub rates: Vec<FlowSeries>,
+}
+
+/// Reads a folder of results back.
+pub fn open(folder: &Path) -> Result<Records, Problem> {
+    let path = folder.join(SUMMARY);
+    let text = read_text(&path)?;
+    let summary = serde_json::from_str(&text).map_err(|e| {
+        Problem::new(path.display().to_string(), format!("is not what a run writes: {e}"))
+            .help("remove its folder and run the scenario again")
+    })?;
+    let optional = |name: &str| folder.join(name).is_file().then(|| tables::read(&folder.join(name))).transpose();
+    Ok(Records {
+        folder: folder.to_owned(),
+        summary,
+        flows: flows(&tables::read(&folder.join(FLOWS))?)?,
+        buffers: buffers(&tables::read(&folder.join(BUFFERS))?)?,
+        links: links(&tables::read(&folder.join(LINKS))?)?,
+        ports: optional(PORTS)?.map_or(Ok(vec![]), |table| ports(&table))?,
+        rates: optional(RATES)?.map_or(Ok(vec![]), |table| rates(&table))?,
+    })
+}
+
+fn flows(table: &Table) -> Result<Vec<FlowRow>, Problem> {
+    let (src, dst, group) = (table.texts("src")?, table.texts("dst")?, table.texts("group")?);
+    let (size, start) = (table.counts("size_bytes")?, table.numbers::<UInt64Type>("start_ps")?);
+    let time = |name| table.numbers::<UInt64Type>(name);
+    let (injected, received, acknowledged) = (time("injected_ps")?, time("received_ps")?, time("acknowledged_ps")?);
+    let ideal = time("ideal_ps")?;
+    let slowdown = table.numbers::<Float64Type>("slowdown")?;
+    let slowdown_acknowledged = table.numbers::<Float64Type>("slowdown_acknowledged")?;
+    let row = |row: usize| FlowRow {
+        src: src[row].into(),
+        dst: dst[row].into(),
+        group: group[row].into(),
+        size: size[row],
+        start_ps: start[row],
+        injected_ps: injected[row],
+        received_ps: received[row],
+        acknowledged_ps: acknowledged[row],
+        ideal_ps: ideal[row],
+        slowdown: slowdown[row],
+        slowdown_acknowledged: slowdown_acknowledged[row],
+    };
+    Ok((0..table.rows()).map(row).collect())
+}
+
+/// Where the value of a column changes: ranges of rows that belong together.
+fn runs<T: PartialEq>(column: &[T]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for row in 0..column.len() {
+        match runs.last_mut() {
+            Some(run) if column[run.start] == column[row] => run.end = row + 1,
+            _ => runs.push(row..row + 1),
+        }
+    }
+    runs
+}
+
+fn buffers(table: &Table) -> Result<Vec<BufferSeries>, Problem> {
+    let (switch, time) = (table.texts("switch")?, table.counts("time_ps")?);
+    let (bytes, peak) = (table.counts("bytes")?, table.counts("peak_bytes")?);
+    let series = |run: Range<usize>| BufferSeries {
+        switch: switch[run.start].into(),
+        time_ps: time[run.clone()].to_vec(),
+        bytes: bytes[run.clone()].to_vec(),
+        peak_bytes: peak[run].to_vec(),
+    };
+    Ok(runs(&switch).into_iter().map(series).collect())
+}
+
+fn links(table: &Table) -> Result<Vec<LinkRow>, Problem> {
+    let (from, to) = (table.texts("from")?, table.texts("to")?);
+    let (from_kind, to_kind) = (table.texts("from_kind")?, table.texts("to_kind")?);
+    let (rate, sent, paused) = (table.counts("rate_bps")?, table.counts("sent_bytes")?, table.counts("paused_ps")?);
+    let row = |row: usize| LinkRow {
+        from: from[row].into(),
+        to: to[row].into(),
+        from_host: from_kind[row] == "host",
+        to_host: to_kind[row] == "host",
+        rate_bps: rate[row],
+        sent_bytes: sent[row],
+        paused_ps: paused[row],
+    };
+    Ok((0..table.rows()).map(row).collect())
+}
+
+fn ports(table: &Table) -> Result<Vec<PortSeries>, Problem> {
+    let (port, from, to) = (table.counts("port")?, table.texts("from")?, table.texts("to")?);
+    let time = table.counts("time_ps")?;
+    let (queue, sent) = (table.counts("queue_bytes")?, table.counts("sent_bytes")?);
+    let series = |run: Range<usize>| PortSeries {
+        from: from[run.start].into(),
+        to: to[run.start].into(),
+        time_ps: time[run.clone()].to_vec(),
+        queue_bytes: queue[run.clone()].to_vec(),
+        sent_bytes: sent[run].to_vec(),
+    };
+    Ok(runs(&port).into_iter().map(series).collect())
+}
+
+fn rates(table: &Table) -> Result<Vec<FlowSeries>, Problem> {
+    let (flow, group) = (table.counts("flow")?, table.texts("group")?);
+    let (time, received) = (table.counts("time_ps")?, table.counts("received_bytes")?);
+    let series = |run: Range<usize>| FlowSeries {
+        flow: flow[run.start] as u32,
+        group: group[run.start].into(),
+        time_ps: time[run.clone()].to_vec(),
+        received_bytes: received[run].to_vec(),
+    };
+    Ok(runs(&flow).into_iter().map(series).collect())
 }

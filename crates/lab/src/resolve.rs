@@ -3,10 +3,10 @@
 //! What a scenario leaves to be derived is derived here: headroom, windows, round-trip times, the ideal completion time
 //! of every flow, whether losing nothing can be promised.
 
-pub use crate::scenario::paths::{Framing, Leg, Paths, ideal_time, round_trip};
+pub use crate::scenario::paths::{Framing, Leg, Paths, alone, ideal_time, round_trip};
 
 use crate::problem::Problem;
-use crate::scenario::{Lane, Scenario, WindowSize};
+use crate::scenario::{Lane, Scenario, Sharing, WindowSize};
 use engine::{Bytes, Rate, Time};
 use fabric::Setup;
 use fabric::buffer::{ALPHA_ONE, Share};
@@ -14,7 +14,8 @@ use fabric::clock::Clock;
 use fabric::packet::MAX_HOPS;
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::setup::{
-    AckLane, AckPolicy, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, SwitchSetup, WindowRule,
+    AckLane, AckPolicy, After, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, SeriesSetup, Split,
+    SwitchSetup, WindowRule,
 };
 use fabric::topology::{Graph, Kind};
 use schemes::{congestion_control, flow_control};
@@ -30,6 +31,8 @@ const FIRST_PORT: u16 = 10_000;
 const ROCE_PORT: u16 = 4791;
 /// The sampling period that "auto" stands for.
 const SAMPLE: Time = Time::from_us(10);
+/// The same of what is followed closely.
+const SERIES: Time = Time::from_us(1);
 /// The retransmission timeout that "auto" stands for where packets can be lost.
 const TIMEOUT: Time = Time::from_ms(1);
 /// The most entries of the routing tables, of eight bytes each.
@@ -51,6 +54,8 @@ pub struct Resolved {
     pub promised: bool,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// Names of the groups of flows, by their tags.
+    pub groups: Vec<String>,
     /// The topology in a line.
     pub(crate) topology: String,
     pub(crate) preset: Option<String>,
@@ -72,7 +77,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let wire = Wire::new(&scenario);
     let mut notes = Vec::new();
     let memory = Memory::new(&scenario, &map, &wire, &mut notes)?;
-    let flows = flows(&scenario, &map, &wire, &mut notes)?;
+    let (flows, after) = flows(&scenario, &map, &wire, &mut notes)?;
     check_end(&scenario, &map)?;
 
     let (switch, nic) = (&scenario.switch, &scenario.nic);
@@ -94,6 +99,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             return Err(scenario.problem("switch.egress_alpha", message).help(help));
         }
     }
+    let series = series(&scenario, &flows);
     let ports = port_setups(&scenario, &map, &memory.headroom);
     let plain = Setup::plain(scenario.graph, flows);
     let setup = Setup {
@@ -103,6 +109,11 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         ports,
         switch: SwitchSetup {
             pool: memory.pool,
+            split: match (switch.sharing, fc.needs_headroom()) {
+                (Sharing::Dynamic, _) => Split::Dynamic,
+                (Sharing::Static, true) => Split::Ingress,
+                (Sharing::Static, false) => Split::Egress,
+            },
             reserve: switch.reserve.0,
             resume_gap: switch.resume_gap.0,
             egress_alpha: egress_alpha.map(fixed_point),
@@ -134,9 +145,10 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         },
         measure: MeasureSetup {
             sample: Some(scenario.measure.sample.unwrap_or(SAMPLE)),
-            pause_log: false,
-            queue_monitor: None,
+            series,
+            ..MeasureSetup::default()
         },
+        after,
         stop: scenario.stop.unwrap_or(Time::MAX),
         reroute: Time::ZERO,
         ..plain
@@ -148,6 +160,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         congestion_control: scenario.congestion_control,
         promised: memory.promised,
         notes,
+        groups: scenario.traffic.groups,
         topology: scenario.topology,
         preset: scenario.preset,
         buffer: (!scenario.switch.unlimited).then_some(scenario.switch.buffer),
@@ -409,8 +422,24 @@ fn hosts_rate(graph: &Graph) -> Rate {
     graph.links.iter().filter(|link| host(link.a) || host(link.b)).map(|link| link.rate).max().unwrap_or(Rate(1))
 }
 
-/// The flows in order of start, with their ways through the idle network timed.
-fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String>) -> Result<Vec<FlowSpec>, Problem> {
+/// The ports and flows to follow closely, if there are any.
+fn series(scenario: &Scenario, flows: &[FlowSpec]) -> Option<SeriesSetup> {
+    let watch = &scenario.watch;
+    let followed = |flow: &FlowSpec| watch.groups.binary_search(&flow.tag).is_ok();
+    let flows: Vec<u32> = (0..).zip(flows).filter(|(_, flow)| followed(flow)).map(|(number, _)| number).collect();
+    if watch.ports.is_empty() && flows.is_empty() {
+        return None;
+    }
+    Some(SeriesSetup { every: scenario.measure.series.unwrap_or(SERIES), ports: watch.ports.clone(), flows })
+}
+
+/// The flows in order of start, with their ways through the idle network timed, and which of them wait for which.
+fn flows(
+    scenario: &Scenario,
+    map: &PortMap,
+    wire: &Wire,
+    notes: &mut Vec<String>,
+) -> Result<(Vec<FlowSpec>, Vec<After>), Problem> {
     let graph = &scenario.graph;
     let names = Names::new(graph);
     let paths = Paths::new(graph, map, scenario.switch.pipeline);
@@ -445,7 +474,7 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
                 .help("hosts do not forward; name two hosts that switches connect"));
         }
         let ideal = ideal_time(Clock::Exact, &forth, wire.framing, request.size);
-        if ideal > MAX_START {
+        if request.until == Time::MAX && ideal > MAX_START {
             let message = format!("the flow would take {} s even alone in the network", ideal.secs_f64());
             return Err(scenario.flow_problem(number as usize, message).help("make it smaller or the links faster"));
         }
@@ -461,6 +490,9 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
             window: 0,
             base_rtt: round_trip(Clock::Exact, &forth, &back, wire.framing, wire.ack),
             ideal,
+            ideal_acknowledged: ideal + alone(Clock::Exact, &back, wire.ack),
+            until: request.until,
+            tag: request.group,
         });
     }
     if most_switches > MAX_HOPS && scenario.congestion_control.build().needs().telemetry {
@@ -479,7 +511,14 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
     }
     let smallest = flows.iter().map(|flow| flow.window).min().unwrap_or(0);
     check_acks(scenario, smallest)?;
-    Ok(flows)
+    let mut place = vec![0; order.len()];
+    (0..).zip(&order).for_each(|(now, &before)| place[before as usize] = now);
+    let after = scenario.traffic.after.iter().map(|after| After {
+        flow: place[after.flow as usize],
+        first: place[after.first as usize],
+        gap: after.gap,
+    });
+    Ok((flows, after.collect()))
 }
 
 /// A host's address.

@@ -1,21 +1,18 @@
-//! A folder of results: `summary.json`, `flows.parquet` and the scenario that gave them.
+//! A folder of results: `summary.json`, tables of flows, buffers, links and time series, and the scenario that gave them.
 
 use crate::files::{Folder, SUMMARY};
-use crate::measure::{SizeBin, Spread, by_size, slowdowns};
+use crate::measure::{SizeBin, Spread, by_size, jain, since, slowdown, slowdown_acknowledged, slowdowns};
 use crate::problem::Problem;
-use arrow::array::{ArrayRef, Float64Array, StringArray, UInt8Array, UInt32Array, UInt64Array};
-use arrow::record_batch::RecordBatch;
+use crate::tables;
+use arrow::array::{ArrayRef, Float64Array, StringArray, UInt8Array, UInt64Array};
 use engine::Time;
 use fabric::Outcome;
-use fabric::network::Stall;
+use fabric::network::{FlowRecord, Stall};
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,6 +81,8 @@ pub struct Pauses {
     pub resumes: u64,
     /// Sum over all links and directions.
     pub paused_ps: u64,
+    /// The mean over all links and directions, of the time from the first flow's start to the end.
+    pub share: f64,
     /// The links that were held at all.
     pub links: Vec<PausedLink>,
 }
@@ -97,6 +96,8 @@ pub struct Occupancy {
     pub peak: u64,
     /// Bytes held at the sampling instants.
     pub sampled: Spread,
+    /// The most held between one sampling instant and the next.
+    pub watermarks: Spread,
 }
 
 /// Memory of all switches.
@@ -106,8 +107,46 @@ pub struct Buffers {
     pub peak: u64,
     /// Samples of all switches together.
     pub sampled: Spread,
+    /// The most held between one sampling instant and the next, of all switches together.
+    pub watermarks: Spread,
     /// Switch by switch.
     pub switches: Vec<Occupancy>,
+}
+
+/// Flows that belong together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Flows in it.
+    pub flows: usize,
+    /// Flows acknowledged to the end.
+    pub finished: usize,
+    /// Bytes of message received in order.
+    pub received_bytes: u64,
+    /// Slowdown of finished flows.
+    pub slowdown: Spread,
+    /// The same by size.
+    pub slowdown_by_size: Vec<SizeBin>,
+    /// Slowdown to the acknowledgement.
+    pub slowdown_acknowledged: Spread,
+    /// Bits received in order per second of every flow's life, in Gbit/s.
+    pub throughput_gbps: Spread,
+    /// Jain's index of these.
+    pub fairness: Option<f64>,
+}
+
+/// How much the links carried, as shares of their rates from the first flow's start to the end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Utilisation {
+    /// Links from hosts.
+    pub from_hosts: Spread,
+    /// Links to hosts.
+    pub to_hosts: Spread,
+    /// Links between switches.
+    pub between_switches: Spread,
+    /// Bits per second that arrived at each host, all packets, in Gbit/s.
+    pub receivers_gbps: Spread,
 }
 
 /// What the run cost; the only part of a summary that differs from one run to the next.
@@ -159,6 +198,12 @@ pub struct Summary {
     pub slowdown: Spread,
     /// The same by size.
     pub slowdown_by_size: Vec<SizeBin>,
+    /// Slowdown to the acknowledgement.
+    pub slowdown_acknowledged: Spread,
+    /// Group by group.
+    pub groups: Vec<Group>,
+    /// How busy the links were.
+    pub utilisation: Utilisation,
     /// Pauses.
     pub pause: Pauses,
     /// Switch memory.
@@ -183,7 +228,7 @@ fn port_name(graph: &Graph, map: &PortMap, port: u32) -> (String, String) {
 
 impl Summary {
     /// Sums up a run.
-    pub fn new(identity: Identity, graph: &Graph, outcome: &Outcome, wall: Duration) -> Summary {
+    pub fn new(identity: Identity, graph: &Graph, groups: &[String], outcome: &Outcome, wall: Duration) -> Summary {
         let map = PortMap::new(graph);
         let c = &outcome.counts;
         let begin = outcome.flows.first().map_or(Time::ZERO, |f| f.spec.start);
@@ -197,10 +242,10 @@ impl Summary {
             None => ("stopped", &[][..]),
         };
         let waiting = ports.iter().map(|&p| port_name(graph, &map, p)).map(|(a, b)| format!("{a} -> {b}")).collect();
-        let slowdowns = slowdowns(outcome);
+        let slowdowns = slowdowns(outcome.flows.iter());
         let switches = graph.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::Switch);
         let to_f64 = |samples: &[u32]| samples.iter().map(|&s| s as f64).collect::<Vec<_>>();
-        let all_samples: Vec<f64> = outcome.samples.iter().flat_map(|s| to_f64(s)).collect();
+        let all = |samples: &[Vec<u32>]| Spread::of(samples.iter().flat_map(|s| to_f64(s)).collect());
         let links = outcome.paused.iter().enumerate().filter(|(_, t)| **t > Time::ZERO).map(|(port, t)| {
             let (from, to) = port_name(graph, &map, port as u32);
             PausedLink { from, to, paused_ps: t.0, share: t.0 as f64 / span }
@@ -230,20 +275,27 @@ impl Summary {
             timeouts: c.timeouts,
             slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
             slowdown_by_size: by_size(&slowdowns),
+            slowdown_acknowledged: Spread::of(outcome.flows.iter().filter_map(slowdown_acknowledged).collect()),
+            groups: (0..).zip(groups).map(|(tag, name)| Group::new(name, tag, outcome)).collect(),
+            utilisation: Utilisation::new(graph, &map, outcome, span),
             pause: Pauses {
                 pauses: c.pauses,
                 resumes: c.resumes,
                 paused_ps: outcome.paused.iter().map(|t| t.0).sum(),
+                share: outcome.paused.iter().map(|t| t.0 as f64 / span).sum::<f64>()
+                    / outcome.paused.len().max(1) as f64,
                 links: links.collect(),
             },
             buffer: Buffers {
                 peak: outcome.peak.iter().copied().max().unwrap_or(0),
-                sampled: Spread::of(all_samples),
+                sampled: all(&outcome.samples.used),
+                watermarks: all(&outcome.samples.watermarks),
                 switches: switches
                     .map(|(node, n)| Occupancy {
                         switch: n.name.clone(),
                         peak: outcome.peak[node],
-                        sampled: Spread::of(to_f64(&outcome.samples[node])),
+                        sampled: Spread::of(to_f64(&outcome.samples.used[node])),
+                        watermarks: Spread::of(to_f64(&outcome.samples.watermarks[node])),
                     })
                     .collect(),
             },
@@ -272,15 +324,81 @@ pub fn peak_memory() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kb| kb * 1024)
 }
 
+impl Group {
+    fn new(name: &str, tag: u16, outcome: &Outcome) -> Group {
+        let flows = || outcome.flows.iter().filter(|flow| flow.spec.tag == tag);
+        let slowdowns = slowdowns(flows());
+        let throughputs: Vec<f64> = flows().filter_map(|flow| throughput_gbps(flow, outcome.end)).collect();
+        Group {
+            name: name.into(),
+            flows: flows().count(),
+            finished: flows().filter(|flow| flow.acknowledged != Time::MAX).count(),
+            received_bytes: flows().map(|flow| flow.delivered).sum(),
+            slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
+            slowdown_by_size: by_size(&slowdowns),
+            slowdown_acknowledged: Spread::of(flows().filter_map(slowdown_acknowledged).collect()),
+            fairness: jain(&throughputs),
+            throughput_gbps: Spread::of(throughputs),
+        }
+    }
+}
+
+/// Bits received in order per second of a flow's life, to the last byte or to the end of the run, in Gbit/s.
+fn throughput_gbps(flow: &FlowRecord, end: Time) -> Option<f64> {
+    let life = since(flow, flow.received.min(end)).filter(|&life| life > 0)?;
+    Some(flow.delivered as f64 * 8000.0 / life as f64)
+}
+
+impl Utilisation {
+    fn new(graph: &Graph, map: &PortMap, outcome: &Outcome, span: f64) -> Utilisation {
+        let host = |port: usize| graph.nodes[map.node[port] as usize].kind == Kind::Host;
+        let gbps = |port: usize| outcome.sent[port] as f64 * 8000.0 / span;
+        let rate = |port: usize| graph.links[map.link[port] as usize].rate.0 as f64 / 1e9;
+        let of = |from: bool, to: bool, value: &dyn Fn(usize) -> f64| {
+            let ports = (0..map.count()).filter(|&p| host(p) == from && host(map.peer[p] as usize) == to);
+            Spread::of(ports.map(value).collect())
+        };
+        let share = |port: usize| gbps(port) / rate(port);
+        Utilisation {
+            from_hosts: of(true, false, &share),
+            to_hosts: of(false, true, &share),
+            between_switches: of(false, false, &share),
+            receivers_gbps: of(false, true, &gbps),
+        }
+    }
+}
+
+/// The table of flows.
+pub const FLOWS: &str = "flows.parquet";
+/// The table of the switches' memory over time.
+pub const BUFFERS: &str = "buffers.parquet";
+/// The table of links.
+pub const LINKS: &str = "links.parquet";
+/// The table of the chosen ports over time.
+pub const PORTS: &str = "ports.parquet";
+/// The table of the chosen flows over time.
+pub const RATES: &str = "rates.parquet";
+
 /// Writes a folder of results and gives its path.
 pub fn write(
     folder: Folder,
     summary: &Summary,
     scenario: &str,
     graph: &Graph,
+    groups: &[String],
     outcome: &Outcome,
 ) -> Result<PathBuf, Problem> {
-    write_flows(&folder.file("flows.parquet"), graph, outcome)?;
+    let map = PortMap::new(graph);
+    tables::write(&folder.file(FLOWS), flow_columns(graph, groups, outcome))?;
+    tables::write(&folder.file(BUFFERS), buffer_columns(graph, outcome))?;
+    tables::write(&folder.file(LINKS), link_columns(graph, &map, outcome))?;
+    let series = &outcome.series;
+    if !series.ports.is_empty() {
+        tables::write(&folder.file(PORTS), port_columns(graph, &map, outcome))?;
+    }
+    if !series.flows.is_empty() {
+        tables::write(&folder.file(RATES), rate_columns(groups, outcome))?;
+    }
     folder.write("scenario.toml", scenario)?;
     let text =
         serde_json::to_string_pretty(summary).map_err(|e| Problem::new(SUMMARY, format!("cannot be written: {e}")))?;
@@ -288,46 +406,112 @@ pub fn write(
     folder.publish()
 }
 
-/// The time from a flow's start to `then`, if that came.
-fn since(start: Time, then: Time) -> Option<u64> {
-    (then != Time::MAX).then(|| (then - start).0)
+/// Columns of a table, with their names.
+type Columns = Vec<(&'static str, ArrayRef)>;
+
+fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
+    Arc::new(values.map(Some).collect::<StringArray>())
 }
 
-/// Writes the flows, one row each, as a Parquet table.
-fn write_flows(path: &Path, graph: &Graph, outcome: &Outcome) -> Result<(), Problem> {
+fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
+    Arc::new(values.collect::<UInt64Array>())
+}
+
+fn group_name(groups: &[String], tag: u16) -> &str {
+    groups.get(tag as usize).map_or("", String::as_str)
+}
+
+fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns {
     let rows = &outcome.flows;
     let name = |node: u32| graph.nodes[node as usize].name.as_str();
-    let fct = |then: fn(&fabric::network::FlowRecord) -> Time| -> ArrayRef {
-        Arc::new(rows.iter().map(|f| since(f.spec.start, then(f))).collect::<UInt64Array>())
+    let fct = |then: fn(&FlowRecord) -> Time| -> ArrayRef {
+        Arc::new(rows.iter().map(|f| since(f, then(f))).collect::<UInt64Array>())
     };
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        ("flow", Arc::new((0..rows.len() as u32).collect::<UInt32Array>())),
-        ("src", Arc::new(rows.iter().map(|f| Some(name(f.spec.src))).collect::<StringArray>())),
-        ("dst", Arc::new(rows.iter().map(|f| Some(name(f.spec.dst))).collect::<StringArray>())),
+    let ratio =
+        |of: fn(&FlowRecord) -> Option<f64>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<Float64Array>()) };
+    let start = |f: &FlowRecord| (f.start != Time::MAX).then_some(f.start.0);
+    let whole = |f: &FlowRecord| f.size == f.spec.size;
+    let ideal = |of: fn(&FlowRecord) -> Time| -> ArrayRef {
+        Arc::new(rows.iter().map(|f| whole(f).then(|| of(f).0)).collect::<UInt64Array>())
+    };
+    vec![
+        ("flow", counts(0..rows.len() as u64)),
+        ("group", texts(rows.iter().map(|f| group_name(groups, f.spec.tag)))),
+        ("src", texts(rows.iter().map(|f| name(f.spec.src)))),
+        ("dst", texts(rows.iter().map(|f| name(f.spec.dst)))),
         ("class", Arc::new(rows.iter().map(|f| f.spec.class).collect::<UInt8Array>())),
-        ("size_bytes", Arc::new(rows.iter().map(|f| f.spec.size).collect::<UInt64Array>())),
-        ("start_ps", Arc::new(rows.iter().map(|f| f.spec.start.0).collect::<UInt64Array>())),
+        ("size_bytes", counts(rows.iter().map(|f| f.size))),
+        ("delivered_bytes", counts(rows.iter().map(|f| f.delivered))),
+        ("start_ps", Arc::new(rows.iter().map(start).collect::<UInt64Array>())),
         ("injected_ps", fct(|f| f.injected)),
         ("received_ps", fct(|f| f.received)),
         ("acknowledged_ps", fct(|f| f.acknowledged)),
-        ("ideal_ps", Arc::new(rows.iter().map(|f| f.spec.ideal.0).collect::<UInt64Array>())),
-        (
-            "slowdown",
-            Arc::new(
-                rows.iter()
-                    .map(|f| Some(since(f.spec.start, f.received)? as f64 / f.spec.ideal.0.max(1) as f64))
-                    .collect::<Float64Array>(),
-            ),
-        ),
-    ];
-    let problem = |e: String| Problem::new(path.display().to_string(), format!("cannot be written: {e}"));
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, a)| (n, a, true)))
-        .map_err(|e| problem(e.to_string()))?;
-    let file = std::fs::File::create(path).map_err(|e| problem(e.to_string()))?;
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer =
-        ArrowWriter::try_new(file, batch.schema(), Some(properties)).map_err(|e| problem(e.to_string()))?;
-    writer.write(&batch).map_err(|e| problem(e.to_string()))?;
-    writer.close().map_err(|e| problem(e.to_string()))?;
-    Ok(())
+        ("ideal_ps", ideal(|f| f.spec.ideal)),
+        ("ideal_acknowledged_ps", ideal(|f| f.spec.ideal_acknowledged)),
+        ("slowdown", ratio(slowdown)),
+        ("slowdown_acknowledged", ratio(slowdown_acknowledged)),
+    ]
+}
+
+fn buffer_columns(graph: &Graph, outcome: &Outcome) -> Columns {
+    let samples = &outcome.samples;
+    let switches: Vec<usize> = (0..graph.nodes.len()).filter(|&n| graph.nodes[n].kind == Kind::Switch).collect();
+    let column = |of: &[Vec<u32>]| counts(switches.iter().flat_map(|&n| of[n].clone()).map(u64::from));
+    let names = switches.iter().flat_map(|&n| samples.used[n].iter().map(move |_| graph.nodes[n].name.as_str()));
+    vec![
+        ("switch", texts(names)),
+        ("time_ps", counts(switches.iter().flat_map(|_| samples.times.iter().map(|t| t.0)))),
+        ("bytes", column(&samples.used)),
+        ("peak_bytes", column(&samples.watermarks)),
+    ]
+}
+
+fn link_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
+    let ports = || 0..map.count();
+    let near = |port: usize| &graph.nodes[map.node[port] as usize];
+    let far = |port: usize| near(map.peer[port] as usize);
+    let kind = |kind: Kind| if kind == Kind::Host { "host" } else { "switch" };
+    vec![
+        ("port", counts(ports().map(|p| p as u64))),
+        ("from", texts(ports().map(|p| near(p).name.as_str()))),
+        ("to", texts(ports().map(|p| far(p).name.as_str()))),
+        ("from_kind", texts(ports().map(|p| kind(near(p).kind)))),
+        ("to_kind", texts(ports().map(|p| kind(far(p).kind)))),
+        ("rate_bps", counts(ports().map(|p| graph.links[map.link[p] as usize].rate.0))),
+        ("sent_bytes", counts(outcome.sent.iter().copied())),
+        ("paused_ps", counts(outcome.paused.iter().map(|t| t.0))),
+    ]
+}
+
+fn port_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
+    let (series, watched) = (&outcome.series, &outcome.watched.0);
+    let rows = || {
+        let times = 0..series.times.len();
+        (0..watched.len()).flat_map(move |place| times.clone().map(move |time| (place, time)))
+    };
+    let value = |place: usize, time: usize| series.ports[time * watched.len() + place];
+    let name = |port: u32| graph.nodes[map.node[port as usize] as usize].name.as_str();
+    vec![
+        ("port", counts(rows().map(|(place, _)| watched[place] as u64))),
+        ("from", texts(rows().map(|(place, _)| name(watched[place])))),
+        ("to", texts(rows().map(|(place, _)| name(map.peer[watched[place] as usize])))),
+        ("time_ps", counts(rows().map(|(_, time)| series.times[time].0))),
+        ("queue_bytes", counts(rows().map(|(place, time)| value(place, time).0))),
+        ("sent_bytes", counts(rows().map(|(place, time)| value(place, time).1))),
+    ]
+}
+
+fn rate_columns(groups: &[String], outcome: &Outcome) -> Columns {
+    let (series, watched) = (&outcome.series, &outcome.watched.1);
+    let rows = || {
+        let times = 0..series.times.len();
+        (0..watched.len()).flat_map(move |place| times.clone().map(move |time| (place, time)))
+    };
+    let group = |flow: u32| group_name(groups, outcome.flows[flow as usize].spec.tag);
+    vec![
+        ("flow", counts(rows().map(|(place, _)| watched[place] as u64))),
+        ("group", texts(rows().map(|(place, _)| group(watched[place])))),
+        ("time_ps", counts(rows().map(|(_, time)| series.times[time].0))),
+        ("received_bytes", counts(rows().map(|(place, time)| series.flows[time * watched.len() + place]))),
+    ]
 }

@@ -18,11 +18,12 @@ pub struct Finished {
     /// What came out, whole.
     pub outcome: Outcome,
     graph: Graph,
+    groups: Vec<String>,
 }
 
 /// Runs a resolved scenario.
 pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
-    let Resolved { name, setup, flow_control, congestion_control, promised, .. } = resolved;
+    let Resolved { name, setup, flow_control, congestion_control, promised, groups, .. } = resolved;
     let identity = Identity {
         scenario: name,
         flow_control: flow_control.name().into(),
@@ -32,14 +33,14 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
     let graph = setup.graph.clone();
     let start = Instant::now();
     let outcome = flow_control.run(setup, promised, congestion_control.build(), report);
-    let summary = Summary::new(identity, &graph, &outcome, start.elapsed());
-    Finished { summary, outcome, graph }
+    let summary = Summary::new(identity, &graph, &groups, &outcome, start.elapsed());
+    Finished { summary, outcome, graph, groups }
 }
 
 impl Finished {
     /// Writes the folder of results; `scenario` is the file that gave them.
     pub fn write(&self, out: &Path, scenario: &str) -> Result<PathBuf, Problem> {
-        results::write(Folder::prepare(out)?, &self.summary, scenario, &self.graph, &self.outcome)
+        results::write(Folder::prepare(out)?, &self.summary, scenario, &self.graph, &self.groups, &self.outcome)
     }
 }
 

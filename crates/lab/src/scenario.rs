@@ -6,12 +6,14 @@
 mod describe;
 pub mod paths;
 mod settings;
+pub mod watch;
 mod wiring;
 
 #[cfg(test)]
 mod tests;
 
-pub use settings::{Lane, MeasureSettings, NicSettings, SwitchSettings, WindowSize};
+pub use settings::{Lane, MeasureSettings, NicSettings, Sharing, SwitchSettings, WindowSize};
+pub use watch::Watch;
 
 use crate::document::{Document, Table, quoted, suggest};
 use crate::presets;
@@ -40,6 +42,8 @@ pub struct Scenario {
     pub nic: NicSettings,
     /// What to record.
     pub measure: MeasureSettings,
+    /// What to follow closely.
+    pub watch: Watch,
     /// The choice of flow control, with its parameters.
     pub flow_control: Box<dyn flow_control::Choice>,
     /// The choice of congestion control, with its parameters.
@@ -90,12 +94,23 @@ impl Scenario {
             (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
         fill(&mut root, "switch", &mut switch)?;
         fill(&mut root, "nic", &mut nic)?;
-        fill(&mut root, "measure", &mut measure)?;
+        let mut measure_table = root.table("measure")?;
+        if let Some(table) = &mut measure_table {
+            table.fill(&mut measure)?;
+        }
         for (table, checked) in [("switch", switch.check()), ("nic", nic.check()), ("measure", measure.check())] {
             checked.map_err(|(key, message, help)| document.problem(&format!("{table}.{key}"), message).help(help))?;
         }
         let scheme = read_scheme(&mut root, &nic)?;
         let traffic = read_traffic(&mut root, &graph, base)?;
+        let watch = match measure_table {
+            Some(mut table) => {
+                let watch = watch::read(&mut table, &graph, &traffic.all.groups)?;
+                table.finish()?;
+                watch
+            }
+            None => Watch::default(),
+        };
         root.finish()?;
         Ok(Scenario {
             name: title.unwrap_or_else(|| name.into()),
@@ -105,6 +120,7 @@ impl Scenario {
             switch,
             nic,
             measure,
+            watch,
             flow_control: scheme.flow_control,
             congestion_control: scheme.congestion_control,
             window: scheme.window,

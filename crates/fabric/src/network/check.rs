@@ -1,6 +1,6 @@
 //! The end of a run: what came out, and whether it can be believed.
 
-use super::{Core, Counts, Histograms, Network, PauseEvent};
+use super::{Core, Counts, Histograms, Network, PauseEvent, Samples, Series};
 use crate::packet::Fifo;
 use crate::scheme::{Counter, FlowControl};
 use crate::setup::FlowSpec;
@@ -24,6 +24,12 @@ pub enum Stall {
 pub struct FlowRecord {
     /// The flow.
     pub spec: FlowSpec,
+    /// Bytes received in order.
+    pub delivered: u64,
+    /// It was handed to its NIC: the planned start, or later if it waited for others.
+    pub start: Time,
+    /// Bytes of message; fewer than planned if its sender left early.
+    pub size: u64,
     /// Its last byte was first put on the sender's link.
     pub injected: Time,
     /// Its last byte arrived.
@@ -55,8 +61,14 @@ pub struct Outcome {
     pub pause_log: Vec<PauseEvent>,
     /// Peak occupancy by node; 0 for hosts.
     pub peak: Vec<u64>,
-    /// Occupancy of each switch at the sampling instants.
-    pub samples: Vec<Vec<u32>>,
+    /// Occupancy of the switches.
+    pub samples: Samples,
+    /// What was followed closely.
+    pub series: Series,
+    /// The ports and the flows that were.
+    pub watched: (Vec<u32>, Vec<u32>),
+    /// Bytes that each port sent, of all packets.
+    pub sent: Vec<u64>,
     /// The queue monitor's histograms at the instants they were to be kept.
     pub monitor: Vec<Histograms>,
     /// Why flows are unfinished although the network had come to rest.
@@ -245,8 +257,12 @@ impl<F: FlowControl> Network<F> {
         Outcome {
             end: core.now,
             flows: flows
-                .map(|(&spec, ((s, r), &injected))| FlowRecord {
+                .enumerate()
+                .map(|(flow, (&spec, ((s, r), &injected)))| FlowRecord {
                     spec,
+                    delivered: r.expected,
+                    start: core.waiting.begun(flow, spec.start),
+                    size: if s.started() { s.size } else { spec.size },
                     injected,
                     received: r.finished,
                     acknowledged: s.finished,
@@ -258,7 +274,10 @@ impl<F: FlowControl> Network<F> {
             congestion_control: core.control.counters(),
             paused: core.ports.iter().map(|p| p.pause_total).collect(),
             pause_log: std::mem::take(&mut core.pause_log),
-            peak: core.buffers.iter().map(|b| b.peak).collect(),
+            peak: core.buffers.iter().map(|b| b.peak.max(b.watermark)).collect(),
+            sent: core.ports.iter().map(|p| p.tx_bytes).collect(),
+            series: std::mem::take(&mut core.series),
+            watched: core.setup.measure.series.as_ref().map(|s| (s.ports.clone(), s.flows.clone())).unwrap_or_default(),
             samples: std::mem::take(&mut core.samples),
             monitor: std::mem::take(&mut core.kept),
             counts: core.counts.clone(),

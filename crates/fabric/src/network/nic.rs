@@ -220,8 +220,8 @@ impl Core {
         }
     }
 
-    /// Hands the flows whose time has come to their NICs.
-    fn begin_flow(&mut self, flow: u32) {
+    /// Hands a flow whose time has come to its NIC.
+    pub(super) fn begin_flow(&mut self, flow: u32) {
         let spec = self.setup.flows[flow as usize];
         let nic = self.nic_of(spec.src, flow, false);
         let slot = self.slots.take();
@@ -244,6 +244,7 @@ impl Core {
             ..Sender::default()
         };
         self.active += 1;
+        self.note_beginning(flow);
         self.rewindow(flow);
         self.arm(flow);
         self.kicks.push(self.nics[nic as usize].port);
@@ -342,7 +343,9 @@ impl<F: FlowControl> Network<F> {
             }
             let flow = self.core.next_flow as u32;
             self.core.next_flow += 1;
-            self.core.begin_flow(flow);
+            if self.core.may_begin(flow) {
+                self.core.begin_flow(flow);
+            }
             // Each flow in turn, so that an idle NIC starts with the first of several.
             self.drain_kicks();
         }

@@ -8,29 +8,27 @@ impl Core {
     /// Samples the occupancy of every switch.
     pub(super) fn sample(&mut self) {
         let Some(every) = self.sample_every else { return };
-        for (node, buffer) in self.buffers.iter().enumerate() {
+        self.samples.times.push(self.now);
+        for (node, buffer) in self.buffers.iter_mut().enumerate() {
             if self.setup.graph.nodes[node].kind == Kind::Switch {
-                self.samples[node].push(buffer.used.min(u32::MAX as u64) as u32);
+                self.samples.used[node].push(clip(buffer.used));
+                self.samples.watermarks[node].push(clip(buffer.take_watermark()));
             }
         }
         // A very long run keeps every other sample and goes on at half the pace.
-        let most = self.samples.iter().map(Vec::len).max().unwrap_or(0);
-        let every = if most < MAX_SAMPLES { every } else { Time(every.0 * 2) };
-        if most >= MAX_SAMPLES {
+        let every = if self.samples.times.len() < MAX_SAMPLES { every } else { Time(every.0 * 2) };
+        if self.samples.times.len() >= MAX_SAMPLES {
             self.sample_every = Some(every);
-            for samples in &mut self.samples {
-                let mut odd = true;
-                samples.retain(|_| {
-                    odd = !odd;
-                    !odd
-                });
-            }
+            self.samples.thin_out();
         }
         let moved = self.counts.injected.0 + self.counts.delivered.0 + self.counts.acks;
         if moved != self.progress.0 {
             self.progress = (moved, self.now);
         }
-        let next = if self.active > 0 {
+        let next = if self.active == 0 && self.waiting.any_planned() {
+            self.progress.1 = self.now;
+            self.now + every
+        } else if self.active > 0 {
             // Frames that renew a pause keep a deadlock busy; it is told by its length.
             let idle = self.now - self.progress.1;
             if idle > Time::ZERO && self.at_rest() || idle > self.patience && self.later_changes() == 0 {
@@ -46,6 +44,30 @@ impl Core {
             return;
         };
         self.events.push(Event::new(next, Event::LAST, class::SAMPLE, 0));
+    }
+
+    /// Samples the chosen ports and flows.
+    pub(super) fn follow(&mut self) {
+        let Some(setup) = &self.setup.measure.series else { return };
+        let every = self.series.every.unwrap_or(setup.every);
+        self.series.times.push(self.now);
+        for &port in &setup.ports {
+            let p = &self.ports[port as usize];
+            self.series.ports.push((p.queued, p.tx_bytes));
+        }
+        self.series.flows.extend(setup.flows.iter().map(|&flow| self.receivers[flow as usize].expected));
+        let columns = (setup.ports.len() * 2 + setup.flows.len()).max(1);
+        let every = if self.series.times.len() * columns < MAX_FOLLOWED { every } else { Time(every.0 * 2) };
+        if self.series.times.len() * columns >= MAX_FOLLOWED {
+            self.series.thin_out(setup.ports.len(), setup.flows.len());
+        }
+        self.series.every = Some(every);
+        let next = match self.setup.flows.get(self.next_flow) {
+            _ if self.active > 0 || self.waiting.any_planned() => self.now + every,
+            Some(flow) => flow.start.max(self.now + every),
+            None => return,
+        };
+        self.events.push(Event::new(next, Event::LAST, class::SERIES, 0));
     }
 
     /// How many changes of links are still to come.
@@ -80,3 +102,65 @@ impl Core {
 
 /// Samples kept of each switch.
 const MAX_SAMPLES: usize = 1 << 17;
+/// Numbers kept of what is followed closely.
+const MAX_FOLLOWED: usize = 1 << 24;
+
+/// Occupancy of the switches at the sampling instants, in bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Samples {
+    /// The instants.
+    pub times: Vec<Time>,
+    /// By node, what it held then; nothing for hosts.
+    pub used: Vec<Vec<u32>>,
+    /// By node, the most it held since the instant before.
+    pub watermarks: Vec<Vec<u32>>,
+}
+
+impl Samples {
+    pub(super) fn new(nodes: usize) -> Samples {
+        Samples { times: Vec::new(), used: vec![Vec::new(); nodes], watermarks: vec![Vec::new(); nodes] }
+    }
+
+    /// Keeps every other instant.
+    fn thin_out(&mut self) {
+        let kept = (self.times.len()).div_ceil(2);
+        let at = |place: usize| place * 2;
+        self.times = (0..kept).map(|place| self.times[at(place)]).collect();
+        for used in self.used.iter_mut().filter(|used| !used.is_empty()) {
+            *used = (0..kept).map(|place| used[at(place)]).collect();
+        }
+        // What an instant that goes had seen, the next one that stays has seen too.
+        for marks in self.watermarks.iter_mut().filter(|marks| !marks.is_empty()) {
+            *marks = (0..kept).map(|place| marks[at(place)].max(marks[at(place).saturating_sub(1)])).collect();
+        }
+    }
+}
+
+/// Chosen ports and flows at the instants of their own sampling.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// The instants.
+    pub times: Vec<Time>,
+    /// For each instant and port in turn: bytes waiting, and bytes sent so far.
+    pub ports: Vec<(u64, u64)>,
+    /// For each instant and flow in turn: bytes received in order so far.
+    pub flows: Vec<u64>,
+    /// Time between samples now.
+    every: Option<Time>,
+}
+
+impl Series {
+    /// Keeps every other instant.
+    fn thin_out(&mut self, ports: usize, flows: usize) {
+        let kept = self.times.len().div_ceil(2);
+        self.times = (0..kept).map(|row| self.times[row * 2]).collect();
+        let every_other = |row: usize, width: usize| row * 2 * width..(row * 2 + 1) * width;
+        self.ports = (0..kept).flat_map(|row| self.ports[every_other(row, ports)].to_vec()).collect();
+        self.flows = (0..kept).flat_map(|row| self.flows[every_other(row, flows)].to_vec()).collect();
+    }
+}
+
+/// As many bytes as fit in a sample.
+fn clip(bytes: u64) -> u32 {
+    bytes.min(u32::MAX as u64) as u32
+}

@@ -31,9 +31,13 @@ impl Core {
     /// Whether a queue may take `size` more bytes under the egress limit.
     #[inline]
     fn egress_admits(&self, node: u32, queue: u32, size: u64) -> bool {
-        let (Some(alpha), buffer) = (self.setup.switch.egress_alpha, &self.buffers[node as usize]) else { return true };
-        let Some(pool) = buffer.pool else { return true };
-        self.queues[queue as usize].bytes + size <= (((pool - buffer.shared) * alpha) >> 16) + buffer.reserve
+        let buffer = &self.buffers[node as usize];
+        let limit = match (self.setup.switch.egress_alpha, buffer.pool, buffer.egress_part) {
+            (_, _, Some(part)) => part,
+            (Some(alpha), Some(pool), None) => (((pool - buffer.shared) * alpha) >> 16) + buffer.reserve,
+            _ => return true,
+        };
+        self.queues[queue as usize].bytes + size <= limit
     }
 
     /// Lets go of a queued packet's memory.

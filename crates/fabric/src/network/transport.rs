@@ -105,8 +105,6 @@ impl Sender {
 pub struct Receiver {
     /// The next byte in order.
     pub expected: u64,
-    /// Bytes of message.
-    size: u64,
     /// For which gap the last NACK was sent, and when the next may be.
     nack: (u64, Time),
     /// The last packet that came too early.
@@ -126,7 +124,6 @@ impl Receiver {
     pub(super) fn new(flow: &FlowSpec) -> Receiver {
         Receiver {
             expected: 0,
-            size: flow.size,
             nack: (0, Time::ZERO),
             early: 0,
             finished: Time::MAX,
@@ -261,7 +258,7 @@ impl Core {
             size,
             kind: Kind::Data,
             class: s.class,
-            flags: 0,
+            flags: if last { flag::LAST } else { 0 },
             reports: 0,
         };
         let s = &self.senders[flow as usize];
@@ -288,12 +285,13 @@ impl Core {
         if recovery.forget && !r.forgotten && self.senders[flow as usize].done() {
             (r.expected, r.nack, r.forgotten) = (0, (0, Time::ZERO), true);
         }
-        let mut answer = None;
+        let (mut answer, mut ended) = (None, false);
         if packet.seq == r.expected {
             r.expected += payload;
             r.unacked += 1;
-            let end = r.expected == r.size;
-            if end && !r.forgotten {
+            let end = packet.flags & flag::LAST != 0;
+            ended = end && !r.forgotten;
+            if ended {
                 r.finished = now;
             }
             let due = match self.setup.nic.acks {
@@ -319,13 +317,16 @@ impl Core {
         } else if recovery.ack_duplicates {
             answer = Some(Kind::Ack);
         }
+        // The ACK is made of the packet itself: it keeps the mark, the stamp and the telemetry.
+        let (expected, dst) = (r.expected, r.src);
+        if ended {
+            self.ended_at(flow, packet.dst);
+        }
         let Some(kind) = answer else {
             self.counts.consumed += 1;
             return self.pool.remove(id);
         };
-        // The ACK is made of the packet itself: it keeps the mark, the stamp and the telemetry.
-        let expected = r.expected;
-        let (dst, src) = (r.src, packet.dst);
+        let src = packet.dst;
         let a = &mut self.pool[id];
         a.kind = kind;
         a.seq = expected;
@@ -388,6 +389,7 @@ impl Core {
         }
         if done {
             self.slots.free.push(self.senders[flow as usize].slot);
+            self.ended_at(flow, self.setup.flows[flow as usize].src);
         }
         self.note(flow);
         self.pool.remove(id);

@@ -11,7 +11,7 @@ use fabric::clock::Clock;
 use fabric::routing::{PortMap, Tuple};
 use fabric::setup::{
     AckLane, AckPolicy, Dice, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, QueueMonitor,
-    Scheduler, Setup, SwitchSetup, Ties, WindowRule,
+    Scheduler, Setup, Split, SwitchSetup, Ties, WindowRule,
 };
 use fabric::topology::{Graph, Kind, Link};
 use fabric::{Outcome, Setup as FabricSetup};
@@ -100,6 +100,9 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             window: if config.has_win { window } else { 0 },
             base_rtt: Time::from_ns(rtt),
             ideal: Time::from_ns(pair.rtt + (bytes as u128 * 8_000_000_000 / pair.rate as u128) as u64),
+            ideal_acknowledged: Time::from_ns(pair.rtt + (bytes as u128 * 8_000_000_000 / pair.rate as u128) as u64),
+            until: Time::MAX,
+            tag: 0,
         }
     });
     let specs = specs.collect();
@@ -125,6 +128,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         ports,
         switch: SwitchSetup {
             pool,
+            split: Split::Dynamic,
             reserve: RESERVE,
             resume_gap: RESUME_GAP,
             egress_alpha: None,
@@ -153,7 +157,12 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             window: if config.var_win { WindowRule::Scaled } else { WindowRule::Fixed },
         },
         flows: specs,
-        measure: MeasureSetup { sample: None, pause_log: true, queue_monitor: monitor.filter(|m| m.from < stop) },
+        measure: MeasureSetup {
+            pause_log: true,
+            queue_monitor: monitor.filter(|m| m.from < stop),
+            ..MeasureSetup::default()
+        },
+        after: Vec::new(),
         stop,
         reroute: Time::ZERO,
         graph,

@@ -106,12 +106,14 @@ pub fn ideal_time(clock: Clock, path: &[Leg], framing: Framing, size: u64) -> Ti
     Time(u64::try_from(latency + longest).unwrap_or(u64::MAX))
 }
 
+/// How long one packet of so many bytes takes in an idle network.
+pub fn alone(clock: Clock, path: &[Leg], bytes: u64) -> Time {
+    Time(path.iter().map(|leg| clock.duration(bytes, leg.rate).0 + leg.latency.0).sum())
+}
+
 /// How long one full packet takes to the receiver, and its ACK back, in an idle network.
 pub fn round_trip(clock: Clock, forth: &[Leg], back: &[Leg], framing: Framing, ack: u64) -> Time {
-    let one = |path: &[Leg], bytes: u64| -> u64 {
-        path.iter().map(|leg| clock.duration(bytes, leg.rate).0 + leg.latency.0).sum()
-    };
-    Time(one(forth, framing.payload + framing.header) + one(back, ack))
+    alone(clock, forth, framing.payload + framing.header) + alone(clock, back, ack)
 }
 
 #[cfg(test)]

@@ -3,6 +3,16 @@
 use engine::{Bytes, Raw, Time, Value};
 use fabric::setup::Scheduler;
 
+engine::choice! {
+    /// How ports share the memory of a switch.
+    pub enum Sharing {
+        /// Up to thresholds that follow what is free.
+        Dynamic = "dynamic",
+        /// Each has a part of its own.
+        Static = "static",
+    }
+}
+
 engine::parameters! {
     /// Settings of every switch: the table `[switch]`.
     pub struct SwitchSettings {
@@ -10,6 +20,9 @@ engine::parameters! {
         buffer: Bytes = Bytes(12_000_000),
         /// Memory without end: nothing is paused or dropped for want of room.
         unlimited: bool = false,
+        /// How ports share the memory beyond headroom and reserve. Static: every ingress port and class has the same part;
+        /// without flow control that pauses, every egress queue.
+        sharing: Sharing = Sharing::Dynamic,
         /// Memory that every ingress port has to itself, per class.
         reserve: Bytes = Bytes(4096),
         /// Dynamic threshold: the most that an ingress port and class may take of the shared memory, as a multiple of
@@ -83,6 +96,8 @@ engine::parameters! {
     pub struct MeasureSettings {
         /// How often the occupancy of the switches is sampled while flows are active. Auto: 10us.
         sample: Option<Time> = None,
+        /// How often the ports and flows named by `ports` and `flows` are sampled. Auto: 1us.
+        series: Option<Time> = None,
     }
 }
 
@@ -173,7 +188,9 @@ impl NicSettings {
 impl MeasureSettings {
     /// Whether every value is one that can be computed with.
     pub(crate) fn check(&self) -> Result<(), OutOfRange> {
-        within("sample", &self.sample.unwrap_or(Time::from_ns(1)), Time::from_ns(1), MAX_WAIT)
+        let least = Time::from_ns(1);
+        within("sample", &self.sample.unwrap_or(least), least, MAX_WAIT)?;
+        within("series", &self.series.unwrap_or(least), least, MAX_WAIT)
     }
 }
 
@@ -197,7 +214,7 @@ mod tests {
         assert_eq!(switch.check().unwrap_err().2, "write \"100KB\" to \"1000GB\"");
         let nic = NicSettings { payload: Bytes(9001), ..NicSettings::default() };
         assert_eq!(nic.check().unwrap_err().0, "payload");
-        let measure = MeasureSettings { sample: Some(Time::ZERO) };
+        let measure = MeasureSettings { sample: Some(Time::ZERO), ..MeasureSettings::default() };
         assert_eq!(measure.check().unwrap_err().0, "sample");
     }
 

@@ -1,0 +1,171 @@
+//! Flows that wait for others, flows that leave, what is followed closely, and memory in fixed parts.
+
+use engine::{Rate, Time};
+use fabric::scheme::{NoFlowControl, Unlimited};
+use fabric::setup::{After, FlowSpec, SeriesSetup, Split};
+use fabric::topology::{Graph, Kind};
+use fabric::{Network, Outcome, Setup};
+use proptest::prelude::*;
+
+fn run(setup: Setup) -> Outcome {
+    let outcome = Network::new(setup, NoFlowControl, Box::new(Unlimited)).run(|_, _| true);
+    assert_eq!(outcome.violations, Vec::<String>::new());
+    outcome
+}
+
+fn star(hosts: u32) -> Graph {
+    let mut graph = Graph::default();
+    let hosts: Vec<u32> = (0..hosts).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
+    let switch = graph.add(Kind::Switch, 1, "s");
+    hosts.iter().for_each(|&h| graph.connect(h, switch, Rate::from_gbps(100), Time::from_us(1)));
+    graph
+}
+
+fn flow(index: u16, src: u32, dst: u32, size: u64, start: Time) -> FlowSpec {
+    FlowSpec::plain(index, src, dst, size, start)
+}
+
+const GAP: Time = Time::from_us(3);
+
+#[test]
+fn a_flow_waits_for_what_its_source_receives_and_for_what_it_has_sent() {
+    // A ring: 0 to 1, then 1 to 2, then 2 to 0; and a second message of host 0 after its first is acknowledged.
+    let flows = vec![
+        flow(0, 0, 1, 5000, Time::ZERO),
+        flow(1, 1, 2, 5000, Time::ZERO),
+        flow(2, 2, 0, 5000, Time::ZERO),
+        flow(3, 0, 2, 700, Time::ZERO),
+    ];
+    let after = |flow, first, gap| After { flow, first, gap };
+    let mut setup = Setup::plain(star(3), flows);
+    setup.after = vec![after(1, 0, Time::ZERO), after(2, 1, GAP), after(3, 0, GAP)];
+    let outcome = run(setup);
+    let f = &outcome.flows;
+    assert!(outcome.complete());
+    assert_eq!(f[1].start, f[0].received);
+    assert_eq!(f[2].start, f[1].received + GAP);
+    assert_eq!(f[3].start, f[0].acknowledged + GAP);
+    // Alone in the network, each takes as long as the first; without a gap, the ACK of the first goes ahead.
+    assert_eq!(f[1].received - f[1].start, f[0].received + Time(66 * 80));
+    assert_eq!(f[2].received - f[2].start, f[0].received);
+}
+
+#[test]
+fn a_flow_that_waits_for_several_starts_after_the_last_and_not_before_its_time() {
+    let late = Time::from_us(500);
+    let flows =
+        vec![flow(0, 0, 2, 100_000, Time::ZERO), flow(1, 1, 2, 1000, Time::ZERO), flow(2, 2, 0, 1000, Time::ZERO)];
+    let both = vec![After { flow: 2, first: 0, gap: GAP }, After { flow: 2, first: 1, gap: Time::ZERO }];
+    let mut setup = Setup::plain(star(3), flows.clone());
+    setup.after = both.clone();
+    let outcome = run(setup);
+    assert_eq!(outcome.flows[2].start, outcome.flows[0].received + GAP);
+    let mut setup = Setup::plain(star(3), flows);
+    setup.flows[2].start = late;
+    setup.after = both;
+    assert_eq!(run(setup).flows[2].start, late);
+}
+
+#[test]
+fn a_flow_whose_sender_leaves_ends_with_one_packet_more() {
+    let mut setup = Setup::plain(star(2), vec![flow(0, 0, 1, 1_000_000_000, Time::ZERO)]);
+    setup.flows[0].until = Time::from_us(100);
+    // A receiver that acknowledges now and then must still see the end.
+    setup.nic.acks = fabric::setup::AckPolicy::Every(64);
+    let outcome = run(setup);
+    let packet = 1062 * 80; // picoseconds
+    let begun = Time::from_us(100).0.div_ceil(packet);
+    assert!(outcome.complete());
+    assert_eq!((outcome.flows[0].size, outcome.flows[0].delivered), ((begun + 1) * 1000, (begun + 1) * 1000));
+    assert_eq!(outcome.flows[0].received.0, (begun + 1) * packet + packet + 2_000_000);
+}
+
+#[test]
+fn a_flow_that_ended_before_its_sender_leaves_is_whole() {
+    let mut setup = Setup::plain(star(2), vec![flow(0, 0, 1, 5000, Time::ZERO)]);
+    setup.flows[0].until = Time::from_us(100);
+    let outcome = run(setup);
+    assert_eq!((outcome.flows[0].size, outcome.complete()), (5000, true));
+}
+
+#[test]
+fn chosen_ports_and_flows_are_sampled_at_their_pace() {
+    let flows = vec![flow(0, 0, 2, 1_000_000, Time::ZERO), flow(1, 1, 2, 1_000_000, Time::ZERO)];
+    let mut setup = Setup::plain(star(3), flows);
+    let map = fabric::routing::PortMap::new(&setup.graph);
+    let port =
+        (0..map.count() as u32).find(|&p| map.node[p as usize] == 3 && map.node[map.peer[p as usize] as usize] == 2);
+    let port = port.unwrap();
+    setup.measure.series = Some(SeriesSetup { every: Time::from_us(1), ports: vec![port], flows: vec![1] });
+    let outcome = run(setup);
+    let (s, packet) = (&outcome.series, 1062 * 80);
+    assert_eq!(s.times[7], Time::from_us(7));
+    assert_eq!((s.times.len(), s.times.len()), (s.ports.len(), s.flows.len()));
+    // From when the first packets are in, the port sends one after the other and the queue grows at the same pace.
+    let first = 1_000_000 + packet;
+    let at = 50_000_000u64;
+    let sent = (at - first).div_ceil(packet) * 1062;
+    let arrived = (at - 1_000_000) / packet * 2 * 1062;
+    assert_eq!(s.ports[50], (arrived - sent, sent));
+    assert_eq!(s.flows[0], 0);
+    assert_eq!(*s.flows.last().unwrap(), 1_000_000);
+    assert!(s.flows.is_sorted());
+}
+
+#[test]
+fn watermarks_see_what_happens_between_samples() {
+    let mut setup = Setup::plain(star(3), vec![flow(0, 0, 2, 10_000, Time::ZERO), flow(1, 1, 2, 10_000, Time::ZERO)]);
+    setup.measure.sample = Some(Time::from_us(4));
+    let outcome = run(setup);
+    let (used, marks) = (&outcome.samples.used[3], &outcome.samples.watermarks[3]);
+    assert_eq!(outcome.samples.times.len(), marks.len());
+    assert_eq!(*marks.iter().max().unwrap() as u64, outcome.peak[3]);
+    assert!(used.iter().zip(marks).all(|(used, mark)| used <= mark));
+    assert!(*used.iter().max().unwrap() < *marks.iter().max().unwrap());
+}
+
+#[test]
+fn fixed_parts_leave_room_for_the_others() {
+    // Hosts 0 and 1 overload host 2; with 4 egress queues each may hold a quarter.
+    let flows = vec![flow(0, 0, 2, 1_000_000, Time::ZERO), flow(1, 1, 2, 1_000_000, Time::ZERO)];
+    let mut setup = Setup::plain(star(4), flows);
+    setup.switch.pool = vec![Some(40_000); 5];
+    setup.switch.split = Split::Egress;
+    setup.nic.recovery.timeout = Some(Time::from_us(100));
+    let outcome = run(setup);
+    assert!(outcome.counts.dropped_full > 0);
+    assert_eq!(outcome.peak[4], 9 * 1062, "nine packets fit in a quarter");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Random messages, each of which may wait for an earlier one that ends where it starts: all end, and in order.
+    #[test]
+    fn whatever_waits_for_whatever_came_before_ends(
+        picks in prop::collection::vec((0u32..5, 1u32..5, 1u64..20_000, 0u64..20, any::<prop::sample::Index>(), any::<bool>()), 1..30)
+    ) {
+        let mut flows: Vec<FlowSpec> = Vec::new();
+        let mut after = Vec::new();
+        let mut start = 0;
+        for (number, (src, step, size, later, which, waits)) in (0..).zip(picks) {
+            start += later;
+            let mut src = src;
+            if waits && number > 0 {
+                let first = which.index(number as usize) as u32;
+                src = if size % 2 == 0 { flows[first as usize].src } else { flows[first as usize].dst };
+                after.push(After { flow: number, first, gap: Time::from_ns(size % 5 * 300) });
+            }
+            flows.push(flow(number as u16, src, (src + step) % 5, size, Time::from_us(start)));
+        }
+        let mut setup = Setup::plain(star(5), flows);
+        setup.after = after.clone();
+        setup.measure.sample = Some(Time::from_us(2));
+        let outcome = run(setup);
+        prop_assert!(outcome.complete());
+        for a in after {
+            let (first, then) = (&outcome.flows[a.first as usize], &outcome.flows[a.flow as usize]);
+            let ended = if first.spec.dst == then.spec.src { first.received } else { first.acknowledged };
+            prop_assert!(then.start >= ended + a.gap);
+        }
+    }
+}
