@@ -19,7 +19,7 @@ pub use transport::{Receiver, Sender};
 
 use crate::buffer::{Account, Buffer};
 use crate::near::prefetch;
-use crate::packet::{Kind, NONE, Packet, PacketId, Pool};
+use crate::packet::{Kind, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Port, Queue, QueueMasks};
 use crate::routing::{PortMap, Routing, Tuple};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
@@ -334,12 +334,120 @@ impl Core {
         (&mut self.accounts[(port * self.classes + class as u32) as usize], &self.buffers[node as usize])
     }
 
+    /// Where a port leads and how fast.
+    pub fn port(&self, port: u32) -> &Port {
+        &self.ports[port as usize]
+    }
+
+    /// How many ports there are, of hosts and switches.
+    pub fn port_count(&self) -> u32 {
+        self.ports.len() as u32
+    }
+
+    /// The rate of the link at `port`.
+    pub fn rate(&self, port: u32) -> Rate {
+        self.setup.graph.links[self.map.link[port as usize] as usize].rate
+    }
+
+    /// How long `bytes` take at `port`.
+    pub fn transmission(&self, port: u32, bytes: u64) -> Time {
+        self.setup.clock.duration(bytes, self.rate(port))
+    }
+
+    /// A packet.
+    #[inline]
+    pub fn packet(&self, id: PacketId) -> &Packet {
+        &self.pool[id]
+    }
+
+    /// The word of a queued packet that is the scheme's own.
+    #[inline]
+    pub fn word(&mut self, id: PacketId) -> &mut u32 {
+        &mut self.pool[id].next_rank
+    }
+
+    /// Bytes in a queue of `port`.
+    #[inline]
+    pub fn queue_bytes(&self, port: u32, queue: u32) -> u64 {
+        self.queues[(self.ports[port as usize].first_queue + queue) as usize].bytes
+    }
+
+    /// The first packet in a queue of `port`.
+    #[inline]
+    pub fn head(&self, port: u32, queue: u32) -> Option<PacketId> {
+        let id = self.queues[(self.ports[port as usize].first_queue + queue) as usize].packets.head();
+        (id != NONE).then_some(id)
+    }
+
+    /// The states of all queues.
+    #[inline]
+    pub fn queues(&self) -> &QueueMasks {
+        &self.masks
+    }
+
+    /// Keeps a queue of `port` from sending, or lets it go on.
+    #[inline]
+    pub fn hold_queue(&mut self, port: u32, queue: u32, hold: bool) {
+        if self.masks.is_held(port, queue) != hold {
+            self.masks.set_held(port, queue, hold);
+            if !hold {
+                self.kicks.push(port);
+            }
+        }
+    }
+
+    /// The flows that send by a host's `port`; finished ones may be among them.
+    pub fn flows_at(&self, port: u32) -> &[u32] {
+        &self.nics[self.ports[port as usize].nic as usize].flows
+    }
+
+    /// The tag of a flow that has started.
+    pub fn flow_tag(&self, flow: u32) -> u16 {
+        self.senders[flow as usize].tag
+    }
+
+    /// Keeps a flow from sending, or lets it go on.
+    pub fn hold_flow(&mut self, flow: u32, hold: bool) {
+        let sender = &mut self.senders[flow as usize];
+        if sender.held == hold {
+            return;
+        }
+        sender.held = hold;
+        self.note(flow);
+        if !hold {
+            self.kicks.push(self.nics[self.senders[flow as usize].nic as usize].port);
+        }
+    }
+
+    /// A random number below `n` of the node at `port`.
+    pub fn draw(&mut self, port: u32, n: u64) -> u64 {
+        self.streams[self.ports[port as usize].node as usize].below(n)
+    }
+
+    /// Sends a frame that carries a payload, as [`Core::send_frame`] does. Its receiver takes it with
+    /// [`Core::take_payload`].
+    pub fn send_payload(&mut self, port: u32, size: u16, word: u32, payload: Box<[u64]>) {
+        if self.ports[port as usize].up {
+            let place = self.pool.store_payload(payload);
+            let id = self.new_frame(port, size, word, place as u64);
+            self.pool[id].flags |= flag::PAYLOAD;
+        }
+    }
+
+    /// What an arrived frame carries; to be taken once.
+    pub fn take_payload(&mut self, frame: &Packet) -> Box<[u64]> {
+        self.pool.take_payload(frame.seq as u32)
+    }
+
     /// Sends a frame of `size` bytes to the neighbour at `port`, ahead of everything else. The two words are
     /// the scheme's own.
     pub fn send_frame(&mut self, port: u32, size: u16, word: u32, long: u64) {
-        if !self.ports[port as usize].up {
-            return;
+        if self.ports[port as usize].up {
+            self.new_frame(port, size, word, long);
         }
+    }
+
+    fn new_frame(&mut self, port: u32, size: u16, word: u32, long: u64) -> PacketId {
         self.counts.created += 1;
         if let Some(dice) = &mut self.shared {
             dice.pass(); // its identification
@@ -355,6 +463,7 @@ impl Core {
             dst: u32::MAX,
             in_port: NONE,
             size,
+            tag: 0,
             kind: Kind::Frame,
             class: 0,
             flags: 0,
@@ -365,6 +474,7 @@ impl Core {
         p.frames.push(&mut self.pool, id);
         p.urgent = true;
         self.kicks.push(port);
+        id
     }
 
     /// Stops or resumes one class of everything that `port` sends.
@@ -383,7 +493,7 @@ impl Core {
         }
         if !p.host {
             let each = self.setup.switch.queues;
-            (class as u32 * each..(class as u32 + 1) * each).for_each(|q| self.masks.set_blocked(port, q, pause));
+            (class as u32 * each..(class as u32 + 1) * each).for_each(|q| self.masks.set_paused(port, q, pause));
         }
         if !pause {
             self.kicks.push(port);
@@ -436,11 +546,11 @@ impl Core {
         self.now.saturating_sub(far.latency).saturating_sub(self.on_wire(far.table, size))
     }
 
-    /// Puts a packet on the wire.
+    /// Puts a packet on the wire, which is free after `lag`.
     #[inline]
-    fn start(&mut self, port: u32, id: PacketId) {
+    fn start(&mut self, port: u32, id: PacketId, lag: Time) {
         let p = &self.ports[port as usize];
-        let end = self.now + self.on_wire(p.table, self.pool[id].size);
+        let end = self.now + lag + self.on_wire(p.table, self.pool[id].size);
         let (arrival, peer) = (end + p.latency, p.peer);
         let (end_rank, rank) = (self.rank(end), self.rank(arrival));
         let packet = &mut self.pool[id];
@@ -463,6 +573,10 @@ impl Core {
 
     /// Forgets a packet that did not make it.
     fn discard(&mut self, id: PacketId) {
+        if self.pool[id].flags & flag::PAYLOAD != 0 {
+            let place = self.pool[id].seq as u32;
+            self.pool.take_payload(place);
+        }
         self.counts.dropped_bytes += self.pool[id].size as u64;
         self.pool.remove(id);
     }
@@ -615,14 +729,15 @@ impl<F: FlowControl> Network<F> {
             let Some(id) = p.frames.pop(&core.pool) else { return };
             p.urgent = !p.frames.is_empty();
             p.queued -= core.pool[id].size as u64;
-            core.start(port, id);
+            core.start(port, id, Time::ZERO);
         } else if p.host {
             if !self.nic_transmit(port) {
                 return;
             }
         } else if let Some(id) = p.control.pop(&core.pool) {
             p.queued -= core.pool[id].size as u64;
-            core.start(port, id);
+            let lag = self.scheme.lag(core, port);
+            core.start(port, id, lag);
         } else if !self.switch_transmit(port) {
             return;
         }

@@ -35,6 +35,10 @@ pub mod flag {
     pub const MARKED: u8 = 1;
     /// The last packet of its message.
     pub const LAST: u8 = 2;
+    /// The first packet of its message.
+    pub const FIRST: u8 = 4;
+    /// A frame that carries a payload.
+    pub const PAYLOAD: u8 = 8;
 }
 
 /// A packet on a link or in a queue.
@@ -49,7 +53,8 @@ pub struct Packet {
     pub next_arrival: Time,
     /// On a link: the packet behind it.
     pub next: PacketId,
-    /// On a link: the rank of that packet's arrival among the events of its instant.
+    /// On a link: the rank of that packet's arrival among the events of its instant. In a queue of a switch: a word of the
+    /// scheme's own.
     pub next_rank: u32,
     /// The flow it belongs to; for a frame, a word of the scheme's own.
     pub flow: u32,
@@ -61,6 +66,8 @@ pub struct Packet {
     pub tuple: Tuple,
     /// Bytes on the wire.
     pub size: u16,
+    /// The scheme's name for its flow.
+    pub tag: u16,
     /// What it is for.
     pub kind: Kind,
     /// Priority class, 0-based, among the run's data classes.
@@ -99,12 +106,44 @@ pub struct Pool {
     free: PacketId,
     live: u32,
     with_telemetry: bool,
+    /// What frames carry; they know the place.
+    payloads: Vec<Box<[u64]>>,
+    free_payloads: Vec<u32>,
 }
 
 impl Pool {
     /// An empty pool; `with_telemetry` gives every packet room for it.
     pub fn new(with_telemetry: bool) -> Pool {
-        Pool { slots: Vec::new(), next: Vec::new(), telemetry: Vec::new(), free: NONE, live: 0, with_telemetry }
+        Pool {
+            slots: Vec::new(),
+            next: Vec::new(),
+            telemetry: Vec::new(),
+            free: NONE,
+            live: 0,
+            with_telemetry,
+            payloads: Vec::new(),
+            free_payloads: Vec::new(),
+        }
+    }
+
+    /// Puts what a frame carries in a place, and gives the place.
+    pub(crate) fn store_payload(&mut self, payload: Box<[u64]>) -> u32 {
+        match self.free_payloads.pop() {
+            Some(place) => {
+                self.payloads[place as usize] = payload;
+                place
+            }
+            None => {
+                self.payloads.push(payload);
+                self.payloads.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Takes what a frame carries out of its place.
+    pub(crate) fn take_payload(&mut self, place: u32) -> Box<[u64]> {
+        self.free_payloads.push(place);
+        std::mem::take(&mut self.payloads[place as usize])
     }
 
     /// Takes in a packet and numbers it. Its telemetry is empty.
@@ -254,6 +293,7 @@ mod tests {
             dst: 0,
             in_port: 0,
             size: 100,
+            tag: 0,
             kind: Kind::Data,
             class: 0,
             flags: 0,

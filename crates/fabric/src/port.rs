@@ -138,11 +138,29 @@ pub struct Queue {
     pub deficit: u32,
 }
 
-/// Which queues of a port hold packets and which may not send, as bit sets.
+/// The state of 64 queues of a port, a bit each.
+#[derive(Clone, Copy, Debug, Default)]
+struct States {
+    /// Has packets.
+    filled: u64,
+    /// Its class is paused.
+    paused: u64,
+    /// The scheme holds it.
+    held: u64,
+}
+
+impl States {
+    #[inline]
+    fn ready(self) -> u64 {
+        self.filled & !(self.paused | self.held)
+    }
+}
+
+/// Which queues of a port have packets and which may not send, as bit sets.
 #[derive(Clone, Debug)]
 pub struct QueueMasks {
-    /// (holds packets, blocked) by port and word.
-    words: Vec<(u64, u64)>,
+    /// By port and word.
+    words: Vec<States>,
     per_port: usize,
 }
 
@@ -150,59 +168,84 @@ impl QueueMasks {
     /// For `ports` ports of `queues` queues each.
     pub fn new(ports: usize, queues: usize) -> QueueMasks {
         let per_port = queues.div_ceil(64).max(1);
-        QueueMasks { words: vec![(0, 0); ports * per_port], per_port }
+        QueueMasks { words: vec![States::default(); ports * per_port], per_port }
     }
     #[inline]
-    fn place(&mut self, port: u32, queue: u32) -> (&mut (u64, u64), u64) {
-        let word = &mut self.words[port as usize * self.per_port + queue as usize / 64];
-        (word, 1 << (queue % 64))
+    fn set(&mut self, port: u32, queue: u32, which: impl Fn(&mut States) -> &mut u64, on: bool) {
+        let word = which(&mut self.words[port as usize * self.per_port + queue as usize / 64]);
+        let bit = 1 << (queue % 64);
+        *word = if on { *word | bit } else { *word & !bit };
     }
-    /// A queue holds packets now, or no longer.
+    /// A queue has packets now, or no longer.
     #[inline]
     pub fn set_filled(&mut self, port: u32, queue: u32, filled: bool) {
-        let (word, bit) = self.place(port, queue);
-        word.0 = if filled { word.0 | bit } else { word.0 & !bit };
+        self.set(port, queue, |states| &mut states.filled, filled);
     }
-    /// A queue may not send now, or may again.
+    /// The class of a queue is paused now, or no longer.
     #[inline]
-    pub fn set_blocked(&mut self, port: u32, queue: u32, blocked: bool) {
-        let (word, bit) = self.place(port, queue);
-        word.1 = if blocked { word.1 | bit } else { word.1 & !bit };
+    pub fn set_paused(&mut self, port: u32, queue: u32, paused: bool) {
+        self.set(port, queue, |states| &mut states.paused, paused);
+    }
+    /// The scheme holds a queue now, or no longer.
+    #[inline]
+    pub fn set_held(&mut self, port: u32, queue: u32, held: bool) {
+        self.set(port, queue, |states| &mut states.held, held);
+    }
+    #[inline]
+    fn of(&self, port: u32) -> &[States] {
+        let start = port as usize * self.per_port;
+        &self.words[start..start + self.per_port]
     }
     /// Whether some queue has something to send and may.
     #[inline]
     pub fn any_ready(&self, port: u32) -> bool {
         if self.per_port == 1 {
-            let (filled, blocked) = self.words[port as usize];
-            return filled & !blocked != 0;
+            return self.words[port as usize].ready() != 0;
         }
-        let start = port as usize * self.per_port;
-        self.words[start..start + self.per_port].iter().any(|(filled, blocked)| filled & !blocked != 0)
+        self.of(port).iter().any(|states| states.ready() != 0)
     }
     /// Whether a queue has something to send and may.
     #[inline]
     pub fn is_ready(&self, port: u32, queue: u32) -> bool {
-        let (filled, blocked) = self.words[port as usize * self.per_port + queue as usize / 64];
-        filled & !blocked & (1 << (queue % 64)) != 0
+        self.words[port as usize * self.per_port + queue as usize / 64].ready() & (1 << (queue % 64)) != 0
+    }
+    /// Whether the scheme holds a queue.
+    #[inline]
+    pub fn is_held(&self, port: u32, queue: u32) -> bool {
+        self.words[port as usize * self.per_port + queue as usize / 64].held & (1 << (queue % 64)) != 0
+    }
+    /// How many queues have something to send and are not held by the scheme.
+    #[inline]
+    pub fn active(&self, port: u32) -> u32 {
+        self.of(port).iter().map(|states| (states.filled & !states.held).count_ones()).sum()
+    }
+    /// The queues that have something to send and may.
+    pub fn all_ready(&self, port: u32) -> impl Iterator<Item = u32> + '_ {
+        (0..)
+            .step_by(64)
+            .zip(self.of(port))
+            .flat_map(|(first, states)| bits(states.ready()).map(move |bit| first + bit))
+    }
+    /// The queues that have packets.
+    pub fn all_filled(&self, port: u32) -> impl Iterator<Item = u32> + '_ {
+        (0..).step_by(64).zip(self.of(port)).flat_map(|(first, states)| bits(states.filled).map(move |bit| first + bit))
     }
     /// The first queue after `last`, going round, that has something to send and may.
     #[inline]
     pub fn next_ready(&self, port: u32, last: u32) -> Option<u32> {
         if self.per_port == 1 {
-            let (filled, blocked) = self.words[port as usize];
-            let ready = filled & !blocked;
+            let ready = self.words[port as usize].ready();
             if ready == 0 {
                 return None;
             }
             let after = ready & u64::MAX.checked_shl(last + 1).unwrap_or(0);
             return Some(if after != 0 { after } else { ready }.trailing_zeros());
         }
-        let start = port as usize * self.per_port;
-        let words = &self.words[start..start + self.per_port];
+        let words = self.of(port);
         let first = (last as usize + 1) / 64 % words.len();
         for step in 0..=words.len() {
             let index = (first + step) % words.len();
-            let mut ready = words[index].0 & !words[index].1;
+            let mut ready = words[index].ready();
             if step == 0 {
                 ready &= u64::MAX << ((last + 1) % 64);
             }
@@ -212,6 +255,15 @@ impl QueueMasks {
         }
         None
     }
+}
+
+/// The places of the ones in a word, lowest first.
+fn bits(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros())?;
+        word &= word - 1;
+        Some(bit)
+    })
 }
 
 impl Queue {
@@ -248,8 +300,11 @@ mod tests {
             let may = |q: u32| filled[q as usize] % 3 == 0 && blocked[q as usize] % 2 == 0;
             for q in 0..queues {
                 masks.set_filled(1, q, filled[q as usize] % 3 == 0);
-                masks.set_blocked(1, q, blocked[q as usize] % 2 != 0);
+                // Either reason is enough.
+                masks.set_held(1, q, blocked[q as usize] % 4 == 1);
+                masks.set_paused(1, q, blocked[q as usize] % 4 == 3);
             }
+            prop_assert_eq!(masks.all_ready(1).collect::<Vec<_>>(), (0..queues).filter(|&q| may(q)).collect::<Vec<_>>());
             let expected = (1..=queues).map(|i| (last + i) % queues).find(|&q| may(q));
             prop_assert_eq!(masks.next_ready(1, last), expected);
             prop_assert_eq!(masks.any_ready(1), expected.is_some());

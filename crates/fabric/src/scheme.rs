@@ -4,7 +4,8 @@
 //! happened, the answer says what to do. Nothing in the fabric asks which scheme is running.
 
 use crate::network::Core;
-use crate::packet::{Hop, Packet};
+use crate::packet::{Hop, Packet, PacketId};
+use crate::routing::Tuple;
 use engine::{Rate, Time};
 
 /// A named count that a scheme keeps, shown in every result.
@@ -19,12 +20,30 @@ pub trait FlowControl: Sized {
     fn lossless(&self) -> bool {
         false
     }
-    /// A packet that came in by `in_port` was put in a queue of this switch.
+    /// The scheme's name for a flow, which its packets carry.
+    fn tag(&self, _tuple: &Tuple) -> u16 {
+        0
+    }
+    /// A flow was handed to the NIC at `port`.
     #[inline]
-    fn enqueued(&mut self, _core: &mut Core, _in_port: u32, _class: u8) {}
-    /// A packet that had come in by `in_port` left its queue.
+    fn flow_started(&mut self, _core: &mut Core, _port: u32, _flow: u32) {}
+    /// A packet is at hand that leaves by `visit.out_port`: the queue of that port it should join. It may yet find no room;
+    /// if it does, [`FlowControl::enqueued`] comes next.
     #[inline]
-    fn dequeued(&mut self, _core: &mut Core, _in_port: u32, _class: u8) {}
+    fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
+        core.hashed_queue(visit.packet)
+    }
+    /// A packet was put in `visit.queue`.
+    #[inline]
+    fn enqueued(&mut self, _core: &mut Core, _visit: &Visit) {}
+    /// A packet has left `visit.queue`, to be sent or because its link failed.
+    #[inline]
+    fn dequeued(&mut self, _core: &mut Core, _visit: &Visit) {}
+    /// A packet is about to be sent by `port`: for how long the link is still taken by what was not simulated.
+    #[inline]
+    fn lag(&mut self, _core: &Core, _port: u32) -> Time {
+        Time::ZERO
+    }
     /// A neighbour's frame arrived at `port`, of a switch or of a host.
     fn frame(&mut self, _core: &mut Core, _port: u32, _frame: &Packet) {}
     /// A timer set with [`Core::set_timer`] went off.
@@ -35,6 +54,23 @@ pub trait FlowControl: Sized {
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
     }
+}
+
+/// A packet at a switch.
+#[derive(Clone, Copy, Debug)]
+pub struct Visit {
+    /// The packet.
+    pub packet: PacketId,
+    /// The port it came in by.
+    pub in_port: u32,
+    /// The port it leaves by.
+    pub out_port: u32,
+    /// The queue of that port, counted from its first.
+    pub queue: u32,
+    /// Its priority class.
+    pub class: u8,
+    /// Bytes on the wire.
+    pub size: u16,
 }
 
 /// No flow control: what does not fit is dropped.

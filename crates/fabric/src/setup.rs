@@ -73,6 +73,8 @@ engine::choice! {
         RoundRobin = "round-robin",
         /// Deficit round robin: the same number of bytes from each queue in turn.
         Deficit = "drr",
+        /// The queue whose first packet belongs to the message with the fewest bytes left (as pFabric has it).
+        Shortest = "shortest",
     }
 }
 
@@ -104,6 +106,8 @@ pub struct SwitchSetup {
     pub pipeline: Time,
     /// Queues per class and egress port; flows are hashed onto them.
     pub queues: u32,
+    /// A queue of every port that goes before all others, and is never held.
+    pub express: Option<u32>,
     /// The choice among queues.
     pub scheduler: Scheduler,
     /// Bytes per turn with [`Scheduler::Deficit`].
@@ -347,6 +351,7 @@ impl Setup {
                 egress_alpha: None,
                 pipeline: Time::ZERO,
                 queues: 1,
+                express: None,
                 scheduler: Scheduler::RoundRobin,
                 quantum: 0,
             },

@@ -119,6 +119,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             egress_alpha: egress_alpha.map(fixed_point),
             pipeline: switch.pipeline,
             queues: switch.queues,
+            express: None,
             scheduler: switch.scheduler,
             quantum: switch.quantum.map_or(wire.largest, |quantum| quantum.0) as u32,
         },

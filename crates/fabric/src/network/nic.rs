@@ -161,7 +161,7 @@ impl Core {
     pub(super) fn may_send(&self, flow: u32) -> bool {
         let s = &self.senders[flow as usize];
         let held = self.ports[self.nics[s.nic as usize].port as usize].paused >> s.class & 1 == 1;
-        s.started && !s.done() && !held && (s.eligible() || s.expires != Time::MAX)
+        s.started() && !s.done() && !held && (s.eligible() || s.expires != Time::MAX)
     }
 
     /// Brings the NIC's sets up to date with a flow.
@@ -221,7 +221,7 @@ impl Core {
     }
 
     /// Hands a flow whose time has come to its NIC.
-    pub(super) fn begin_flow(&mut self, flow: u32) {
+    pub(super) fn begin_flow(&mut self, flow: u32, tag: u16) {
         let spec = self.setup.flows[flow as usize];
         let nic = self.nic_of(spec.src, flow, false);
         let slot = self.slots.take();
@@ -240,7 +240,7 @@ impl Core {
             class: spec.class,
             dst: spec.dst,
             tuple: spec.tuple,
-            started: true,
+            tag,
             ..Sender::default()
         };
         self.active += 1;
@@ -344,11 +344,19 @@ impl<F: FlowControl> Network<F> {
             let flow = self.core.next_flow as u32;
             self.core.next_flow += 1;
             if self.core.may_begin(flow) {
-                self.core.begin_flow(flow);
+                self.begin(flow);
             }
             // Each flow in turn, so that an idle NIC starts with the first of several.
             self.drain_kicks();
         }
+    }
+
+    /// Hands a flow to its NIC.
+    pub(super) fn begin(&mut self, flow: u32) {
+        let tag = self.scheme.tag(&self.core.setup.flows[flow as usize].tuple);
+        self.core.begin_flow(flow, tag);
+        let port = self.core.nics[self.core.senders[flow as usize].nic as usize].port;
+        self.scheme.flow_started(&mut self.core, port, flow);
     }
 
     /// Sends the next packet of a host's port; false if there is none.
@@ -361,13 +369,13 @@ impl<F: FlowControl> Network<F> {
             _ => true,
         };
         if free && let Some(id) = core.nics[nic as usize].acks.pop(&core.pool) {
-            core.start(port, id);
+            core.start(port, id, Time::ZERO);
             return true;
         }
         match core.pick_flow(nic) {
             Some(flow) => {
                 let id = core.make_packet(flow);
-                core.start(port, id);
+                core.start(port, id, Time::ZERO);
                 true
             }
             None => {

@@ -3,7 +3,7 @@
 use super::{Core, Network};
 use crate::near::prefetch;
 use crate::packet::{Hop, Kind, PacketId, flag};
-use crate::scheme::FlowControl;
+use crate::scheme::{FlowControl, Visit};
 use crate::setup::{AckLane, Dice, Scheduler};
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ impl Core {
         }
     }
 
-    /// The queue of `port` that a packet joins: its class, and within it a queue by hash of the flow.
+    /// A queue for a packet: its class's, and among these by hash of the flow.
     #[inline]
-    fn queue_of(&self, id: PacketId) -> u32 {
+    pub fn hashed_queue(&self, id: PacketId) -> u32 {
         let packet = &self.pool[id];
         let each = self.setup.switch.queues;
         let base = packet.class as u32 * each;
@@ -69,9 +69,21 @@ impl Core {
     /// Which queue of `port` sends next.
     #[inline]
     fn pick_queue(&mut self, port: u32) -> Option<u32> {
+        if let Some(express) = self.setup.switch.express
+            && self.masks.is_ready(port, express)
+        {
+            return Some(express);
+        }
         let (last, first) = (self.ports[port as usize].last as u32, self.ports[port as usize].first_queue);
         let queue = match self.setup.switch.scheduler {
             Scheduler::RoundRobin => self.masks.next_ready(port, last)?,
+            Scheduler::Shortest => {
+                let left = |queue: u32| {
+                    let packet = &self.pool[self.queues[(first + queue) as usize].packets.head()];
+                    self.setup.flows[packet.flow as usize].size - packet.seq
+                };
+                self.masks.all_ready(port).min_by_key(|&queue| (left(queue), queue))?
+            }
             Scheduler::Deficit => {
                 let mut queue = last;
                 loop {
@@ -98,22 +110,19 @@ impl Core {
         }
     }
 
-    /// Drops everything that waits at `port`. Gives the (ingress port, class) of the data packets, whose memory is free
-    /// again.
-    fn flush(&mut self, port: u32) -> Vec<(u32, u8)> {
+    /// Drops everything that waits at `port`. Gives the data packets, whose memory is free again and who are to be discarded.
+    fn flush(&mut self, port: u32) -> Vec<Visit> {
         let mut freed = Vec::new();
         let first = self.ports[port as usize].first_queue;
         let node = self.ports[port as usize].node;
         if !self.ports[port as usize].host {
             for queue in 0..self.per_port {
                 while let Some(id) = self.queues[(first + queue) as usize].pop(&self.pool) {
-                    let (in_port, class, size) =
-                        (self.pool[id].in_port, self.pool[id].class, self.pool[id].size as u64);
-                    self.release(node, in_port, class, size);
-                    freed.push((in_port, class));
-                    self.ports[port as usize].queued -= size;
+                    let (in_port, class, size) = (self.pool[id].in_port, self.pool[id].class, self.pool[id].size);
+                    self.release(node, in_port, class, size as u64);
+                    freed.push(Visit { packet: id, in_port, out_port: port, queue, class, size });
+                    self.ports[port as usize].queued -= size as u64;
                     self.counts.dropped_down += 1;
-                    self.discard(id);
                 }
                 self.queues[(first + queue) as usize].deficit = 0;
                 self.masks.set_filled(port, queue, false);
@@ -193,7 +202,8 @@ impl<F: FlowControl> Network<F> {
             p.control.push(&mut core.pool, id);
             return self.kick(out);
         }
-        let queue = core.queue_of(id);
+        let visit = Visit { packet: id, in_port, out_port: out, queue: 0, class, size: size as u16 };
+        let queue = self.scheme.queue(core, &visit);
         let number = core.ports[out as usize].first_queue + queue;
         let admitted = core.ports[out as usize].up && core.egress_admits(node, number, size) && {
             let account = &mut core.accounts[(in_port * core.classes + class as u32) as usize];
@@ -211,7 +221,7 @@ impl<F: FlowControl> Network<F> {
         core.queues[number as usize].push(&mut core.pool, id);
         core.ports[out as usize].queued += size;
         core.masks.set_filled(out, queue, true);
-        self.scheme.enqueued(core, in_port, class);
+        self.scheme.enqueued(core, &Visit { queue, ..visit });
         self.drain_kicks();
         self.kick(out);
     }
@@ -228,7 +238,7 @@ impl<F: FlowControl> Network<F> {
             let packet = &core.pool[id];
             (packet.in_port, packet.class, packet.size as u64, packet.kind)
         };
-        if core.setup.switch.scheduler == Scheduler::Deficit {
+        if core.setup.switch.scheduler == Scheduler::Deficit && core.setup.switch.express != Some(queue) {
             let q = &mut core.queues[number];
             q.deficit = if left == 0 { 0 } else { q.deficit - size as u32 };
         }
@@ -245,9 +255,11 @@ impl<F: FlowControl> Network<F> {
             let queued = queued.min(u32::MAX as u64) as u32;
             core.pool.push_hop(id, Hop { time: core.now, tx_bytes, queued, mbps });
         }
-        self.scheme.dequeued(core, in_port, class);
+        let visit = Visit { packet: id, in_port, out_port: port, queue, class, size: size as u16 };
+        self.scheme.dequeued(core, &visit);
         self.drain_kicks();
-        self.core.start(port, id);
+        let lag = self.scheme.lag(&self.core, port);
+        self.core.start(port, id, lag);
         true
     }
 
@@ -271,7 +283,10 @@ impl<F: FlowControl> Network<F> {
                     }
                 });
                 self.scheme.link_lost(core, port);
-                freed.into_iter().for_each(|(in_port, class)| self.scheme.dequeued(core, in_port, class));
+                for visit in freed {
+                    self.scheme.dequeued(core, &visit);
+                    core.discard(visit.packet);
+                }
             }
             // Packets in flight when a link fails are lost when they would arrive.
             core.ports[port as usize].faulty = true;

@@ -31,8 +31,11 @@ pub struct Sender {
     /// Bytes on the wire of the last packet sent.
     pub(super) last_size: u16,
     pub(super) class: u8,
-    pub(super) started: bool,
+    /// The scheme keeps it from sending.
+    pub(super) held: bool,
 
+    /// The scheme's name for it.
+    pub(super) tag: u16,
     /// Times it started over since something new was acknowledged.
     pub(super) tries: u8,
     /// When congestion control wants to be called.
@@ -70,7 +73,8 @@ impl Default for Sender {
             slot: NONE,
             last_size: 0,
             class: 0,
-            started: false,
+            held: false,
+            tag: 0,
             tries: 0,
             high: 0,
             dst: NONE,
@@ -83,7 +87,7 @@ impl Default for Sender {
 impl Sender {
     /// Whether the flow has been handed to its NIC.
     pub fn started(&self) -> bool {
-        self.started
+        self.slot != NONE
     }
     pub(super) fn permit(&self) -> Permit {
         Permit { rate: self.rate, timer: self.timer, repace: false }
@@ -95,7 +99,7 @@ impl Sender {
         self.next < self.size
     }
     pub(super) fn eligible(&self) -> bool {
-        self.backlogged() && self.next - self.acked < self.window
+        self.backlogged() && self.next - self.acked < self.window && !self.held
     }
 }
 
@@ -256,9 +260,10 @@ impl Core {
             dst: s.dst,
             in_port: NONE,
             size,
+            tag: s.tag,
             kind: Kind::Data,
             class: s.class,
-            flags: if last { flag::LAST } else { 0 },
+            flags: if last { flag::LAST } else { 0 } | if seq == 0 { flag::FIRST } else { 0 },
             reports: 0,
         };
         let s = &self.senders[flow as usize];

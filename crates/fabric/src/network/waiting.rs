@@ -119,6 +119,6 @@ impl<F: FlowControl> Network<F> {
     /// A flow that waited for others begins.
     pub(super) fn late_start(&mut self, flow: u32) {
         self.core.waiting.planned -= 1;
-        self.core.begin_flow(flow);
+        self.begin(flow);
     }
 }

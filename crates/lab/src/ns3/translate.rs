@@ -134,6 +134,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             egress_alpha: None,
             pipeline: Time::ZERO,
             queues: 1,
+            express: None,
             scheduler: Scheduler::RoundRobin,
             quantum: 0,
         },

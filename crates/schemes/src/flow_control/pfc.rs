@@ -10,7 +10,7 @@ use super::{Choice, Report, run_with};
 use engine::{Bytes, Misfit, Time};
 use fabric::network::Core;
 use fabric::packet::Packet;
-use fabric::scheme::{CongestionControl, Counter, FlowControl};
+use fabric::scheme::{CongestionControl, Counter, FlowControl, Visit};
 use fabric::{Outcome, Setup};
 
 engine::parameters! {
@@ -109,7 +109,8 @@ impl FlowControl for Pfc {
     }
 
     #[inline]
-    fn enqueued(&mut self, core: &mut Core, in_port: u32, class: u8) {
+    fn enqueued(&mut self, core: &mut Core, visit: &Visit) {
+        let (in_port, class) = (visit.in_port, visit.class);
         let (account, buffer) = core.account(in_port, class);
         if !account.paused && buffer.over(account) {
             account.paused = true;
@@ -118,7 +119,8 @@ impl FlowControl for Pfc {
     }
 
     #[inline]
-    fn dequeued(&mut self, core: &mut Core, in_port: u32, class: u8) {
+    fn dequeued(&mut self, core: &mut Core, visit: &Visit) {
+        let (in_port, class) = (visit.in_port, visit.class);
         let (account, buffer) = core.account(in_port, class);
         if account.paused && buffer.under(account) {
             account.paused = false;
