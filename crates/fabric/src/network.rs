@@ -658,7 +658,10 @@ impl<F: FlowControl> Network<F> {
             class::NIC_WAKE => self.nic_wake(source),
             class::FLOW_TIMER => self.core.flow_timer(source),
             class::FLOW_START => self.start_flows(),
-            class::SAMPLE => self.core.sample(),
+            class::SAMPLE => {
+                self.scheme.observe(&self.core);
+                self.core.sample();
+            }
             class::MONITOR => self.core.monitor(),
             class::SERIES => self.core.follow(),
             class::LEAVE => self.core.leave(source),

@@ -10,6 +10,8 @@ use engine::{Rate, Time};
 
 /// A named count that a scheme keeps, shown in every result.
 pub type Counter = (&'static str, u64);
+/// A named histogram that a scheme keeps: how many samples had the value 0, 1, 2 and so on.
+pub type Histogram = (&'static str, Vec<u64>);
 
 /// Flow control between neighbours: what happens around the queues of switches, and at the NICs.
 ///
@@ -50,8 +52,14 @@ pub trait FlowControl: Sized {
     fn timer(&mut self, _core: &mut Core, _token: u32) {}
     /// The link at `port` went down: whatever was agreed over it is void.
     fn link_lost(&mut self, _core: &mut Core, _port: u32) {}
+    /// The occupancy of the switches is being sampled: time to fill histograms.
+    fn observe(&mut self, _core: &Core) {}
     /// What it counted.
     fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+    /// What it saw.
+    fn histograms(&self) -> Vec<Histogram> {
         Vec::new()
     }
 }

@@ -210,6 +210,8 @@ pub struct Summary {
     pub buffer: Buffers,
     /// What the schemes counted.
     pub counters: BTreeMap<String, u64>,
+    /// What flow control saw at the sampling instants: how many samples had the value 0, 1, 2 and so on.
+    pub histograms: BTreeMap<String, Vec<u64>>,
     /// Events handled.
     pub events: u64,
     /// Packets that crossed a link.
@@ -305,6 +307,7 @@ impl Summary {
                 .chain(&outcome.congestion_control)
                 .map(|(name, count)| (name.to_string(), *count))
                 .collect(),
+            histograms: outcome.histograms.iter().map(|(name, counts)| (name.to_string(), counts.clone())).collect(),
             events: c.events,
             packet_hops: c.hops,
             violations: outcome.violations.clone(),

@@ -4,6 +4,7 @@ use engine::{Misfit, Parameters, Time};
 use fabric::scheme::{CongestionControl, FlowControl, NoFlowControl};
 use fabric::{Network, Outcome, Setup};
 
+pub mod bfc;
 pub mod pfc;
 
 /// A flow-control scheme with its parameters, ready to run a fabric.
@@ -39,7 +40,7 @@ pub type Report<'a> = dyn FnMut(Time, u64) -> bool + 'a;
 
 /// Every scheme with its default parameters.
 pub fn all() -> Vec<Box<dyn Choice>> {
-    vec![Box::new(()), Box::new(pfc::Params::default())]
+    vec![Box::new(()), Box::new(pfc::Params::default()), Box::new(bfc::Params::default())]
 }
 
 /// The scheme of that name.

@@ -2,7 +2,7 @@
 
 use super::{Core, Counts, Histograms, Network, PauseEvent, Samples, Series};
 use crate::packet::Fifo;
-use crate::scheme::{Counter, FlowControl};
+use crate::scheme::{Counter, FlowControl, Histogram};
 use crate::setup::FlowSpec;
 use crate::topology::Kind;
 use engine::Time;
@@ -53,6 +53,8 @@ pub struct Outcome {
     pub left: u64,
     /// What flow control counted.
     pub flow_control: Vec<Counter>,
+    /// What flow control saw at the sampling instants.
+    pub histograms: Vec<Histogram>,
     /// What congestion control counted.
     pub congestion_control: Vec<Counter>,
     /// How long each port was held by its neighbour.
@@ -271,6 +273,7 @@ impl<F: FlowControl> Network<F> {
             finished: std::mem::take(&mut core.finished),
             left: core.pool.live(),
             flow_control: self.scheme.counters(),
+            histograms: self.scheme.histograms(),
             congestion_control: core.control.counters(),
             paused: core.ports.iter().map(|p| p.pause_total).collect(),
             pause_log: std::mem::take(&mut core.pause_log),
