@@ -106,7 +106,7 @@ pub struct SwitchSetup {
     pub pipeline: Time,
     /// Queues per class and egress port; flows are hashed onto them.
     pub queues: u32,
-    /// A queue of every port that goes before all others, and is never held.
+    /// A queue of every port and class, counted from the first of them, that goes before all others.
     pub express: Option<u32>,
     /// The choice among queues.
     pub scheduler: Scheduler,

@@ -116,6 +116,41 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "bfc",
+        about: "Backpressure flow control; senders go at line rate until they are paused.",
+        settings: &[("scheme.flow_control", "bfc"), ("scheme.congestion_control", "none"), ("scheme.window", "none")],
+    },
+    Preset {
+        name: "bfc-vfid",
+        about: "BFC with queues by hash, the paper's straw proposal.",
+        settings: &[
+            ("scheme.flow_control", "bfc"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+            ("scheme.bfc.assignment", "hashed"),
+        ],
+    },
+    Preset {
+        name: "bfc-bufferopt",
+        about: "BFC that resumes all flows of a queue at once (BFC-BufferOpt).",
+        settings: &[
+            ("scheme.flow_control", "bfc"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+            ("scheme.bfc.resume", "all"),
+        ],
+    },
+    Preset {
+        name: "bfc-highpriorityq",
+        about: "BFC without the high-priority queue (BFC-HighPriorityQ).",
+        settings: &[
+            ("scheme.flow_control", "bfc"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+            ("scheme.bfc.high_priority", "false"),
+        ],
+    },
+    Preset {
         name: "timely",
         about: "TIMELY over PFC.",
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "timely"), ("scheme.window", "none")],

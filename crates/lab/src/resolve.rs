@@ -239,6 +239,8 @@ pub struct PauseLoop {
     pub frame: u64,
     /// Priority classes.
     pub classes: u8,
+    /// Frames that may go ahead of a pause besides those of the classes.
+    pub other_frames: u64,
 }
 
 impl PauseLoop {
@@ -254,7 +256,7 @@ impl PauseLoop {
         // neighbour sends at most at full rate until T and finishes what it began: rate × (to_here + T) and one more
         // largest packet.
         let time = |bytes: u64| Clock::Exact.duration(bytes, self.rate).0;
-        let frames = 2 * self.classes as u64 + 1;
+        let frames = 2 * self.classes as u64 + 1 + self.other_frames;
         let hears = time(self.largest.max(self.frame)) + frames * time(self.frame) + self.to_neighbour.0;
         let open = (self.to_here.0 + hears) as u128;
         let sent = (self.rate.0 as u128 * open).div_ceil(8_000_000_000_000);
@@ -381,6 +383,7 @@ fn pause_loop(scenario: &Scenario, map: &PortMap, wire: &Wire, port: u32) -> Pau
         largest: wire.largest,
         frame: wire.frame,
         classes: scenario.classes,
+        other_frames: scenario.flow_control.other_frames(),
     }
 }
 

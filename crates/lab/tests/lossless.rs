@@ -238,7 +238,19 @@ fn extra() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0u64), 0u64..20_000, 0u64..300_000, 0u64..20_000_000]
 }
 
-const PFC: [&str; 7] = ["pfc", "dcqcn", "dcqcn+win", "hpcc", "timely", "dctcp", "window"];
+const PFC: &[&str] = &[
+    "pfc",
+    "dcqcn",
+    "dcqcn+win",
+    "hpcc",
+    "timely",
+    "dctcp",
+    "window",
+    "bfc",
+    "bfc-vfid",
+    "bfc-bufferopt",
+    "bfc-highpriorityq",
+];
 
 fn case(kinds: std::ops::Range<usize>, presets: &'static [&'static str]) -> impl Strategy<Value = Case> {
     let scheme = (prop::sample::select(presets), 1u32..=3);
@@ -327,7 +339,7 @@ fn holds<S: Strategy>(strategy: S, wanted: f64, property: impl Fn(&S::Value) -> 
 
 #[test]
 fn under_pfc_nothing_is_lost_and_everything_arrives_in_order() {
-    holds(case(0..7, &PFC), 0.1, |case| {
+    holds(case(0..7, PFC), 0.1, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         // Among several classes, ACKs in the data lane can overflow headroom: the product says so and promises nothing.
         let exempt = case.classes > 1 && case.nic.contains("data");
@@ -362,7 +374,7 @@ fn every_port_paused_again_and_again_still_delivers_everything() {
 fn links_unlike_all_others_keep_ideal_times_a_lower_bound() {
     // Single links with their own rate and delay: equal ways differ in time, and a flow's own way counts.
     let own = prop::collection::vec((any::<prop::sample::Index>(), rate(), 100u64..20_000), 1..5);
-    let strategy = (case(0..7, &PFC), own).prop_map(|(case, own)| {
+    let strategy = (case(0..7, PFC), own).prop_map(|(case, own)| {
         let links = &case.fabric.links;
         let faults = own.iter().map(|(at, rate, delay)| {
             let (a, b) = &links[at.index(links.len())];
@@ -416,7 +428,7 @@ fn what_faulty_links_lose_is_sent_again_until_all_has_arrived() {
 #[test]
 fn faulty_links_under_pfc_hold_nobody_back_for_ever() {
     // Pause and resume frames are lost like anything else.
-    holds(faulty(&PFC), 0.1, |case| {
+    holds(faulty(PFC), 0.1, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         prop_assert!(!resolved.promised);
         let outcome = run(&resolved);
@@ -429,7 +441,7 @@ fn faulty_links_under_pfc_hold_nobody_back_for_ever() {
 fn a_link_that_fails_and_comes_back_loses_nothing_for_good() {
     let outage = (any::<prop::sample::Index>(), 0u64..60_000, 1u64..300_000);
     // Every second time a link with an alternative, where there is one.
-    let strategy = (case(0..7, &PFC), outage, any::<bool>()).prop_map(|(case, (at, from, length), spare)| {
+    let strategy = (case(0..7, PFC), outage, any::<bool>()).prop_map(|(case, (at, from, length), spare)| {
         let Fabric { spare: spares, links, .. } = &case.fabric;
         let choice = if spare && !spares.is_empty() { spares } else { links };
         let (a, b) = &choice[at.index(choice.len())];
@@ -450,7 +462,19 @@ fn links_that_fail_again_and_again_lose_nothing_for_good() {
     // goes down and up again can close a circle, and that is no fault of the simulator.
     let times = prop::collection::vec((1u64..60_000, 1u64..200_000), 1..4);
     let outages = prop::collection::vec((any::<prop::sample::Index>(), times), 1..4);
-    let presets: &[&str] = &["pfc", "dcqcn", "dcqcn+win", "hpcc", "timely", "dctcp", "window", "lossy"];
+    let presets: &[&str] = &[
+        "pfc",
+        "dcqcn",
+        "dcqcn+win",
+        "hpcc",
+        "timely",
+        "dctcp",
+        "window",
+        "lossy",
+        "bfc",
+        "bfc-vfid",
+        "bfc-bufferopt",
+    ];
     let strategy = (case(0..7, presets), outages).prop_map(|(case, outages)| {
         let Fabric { spare, links, .. } = &case.fabric;
         let fragile: Vec<_> = links.iter().filter(|link| !spare.contains(link)).collect();
@@ -477,7 +501,19 @@ fn links_that_fail_again_and_again_lose_nothing_for_good() {
 
 #[test]
 fn the_same_scenario_gives_the_same_outcome() {
-    let presets: &[&str] = &["pfc", "dcqcn", "dcqcn+win", "hpcc", "timely", "dctcp", "window", "lossy"];
+    let presets: &[&str] = &[
+        "pfc",
+        "dcqcn",
+        "dcqcn+win",
+        "hpcc",
+        "timely",
+        "dctcp",
+        "window",
+        "lossy",
+        "bfc",
+        "bfc-vfid",
+        "bfc-bufferopt",
+    ];
     let own = prop::collection::vec((any::<prop::sample::Index>(), 0.0f64..0.02, 0.0f64..0.01), 0..2);
     let strategy = (case(0..7, presets), own).prop_map(|(case, own)| {
         // Faults draw random numbers, and so do marks.
@@ -501,7 +537,7 @@ fn the_same_scenario_gives_the_same_outcome() {
 #[test]
 fn flows_spread_over_many_queues_stay_in_order() {
     // Several queues, several ways, and turns shorter and longer than a packet.
-    let strategy = (case(2..7, &PFC), 2u32..=64, 64u32..10_000).prop_map(|(case, queues, quantum)| {
+    let strategy = (case(2..7, PFC), 2u32..=64, 64u32..10_000).prop_map(|(case, queues, quantum)| {
         let mut switch: String =
             case.switch.lines().filter(|l| !l.starts_with("queues")).map(|l| format!("{l}\n")).collect();
         switch += &format!("queues = {queues}\nquantum = \"{quantum}B\"\n");

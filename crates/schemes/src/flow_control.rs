@@ -25,6 +25,10 @@ pub trait Choice: Parameters + Send + Sync {
     fn frame_size(&self) -> u64 {
         0
     }
+    /// How many frames may go ahead of a pause, besides a pause and a resume of every class.
+    fn other_frames(&self) -> u64 {
+        0
+    }
     /// Runs a fabric under it. `promised` says whether the setup gives it the room to lose nothing.
     fn run(
         &self,

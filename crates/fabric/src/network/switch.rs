@@ -69,10 +69,12 @@ impl Core {
     /// Which queue of `port` sends next.
     #[inline]
     fn pick_queue(&mut self, port: u32) -> Option<u32> {
-        if let Some(express) = self.setup.switch.express
-            && self.masks.is_ready(port, express)
-        {
-            return Some(express);
+        if let Some(express) = self.setup.switch.express {
+            let each = self.setup.switch.queues;
+            let mut first = (0..self.classes).map(|class| class * each + express);
+            if let Some(queue) = first.find(|&queue| self.masks.is_ready(port, queue)) {
+                return Some(queue);
+            }
         }
         let (last, first) = (self.ports[port as usize].last as u32, self.ports[port as usize].first_queue);
         let queue = match self.setup.switch.scheduler {
@@ -238,7 +240,8 @@ impl<F: FlowControl> Network<F> {
             let packet = &core.pool[id];
             (packet.in_port, packet.class, packet.size as u64, packet.kind)
         };
-        if core.setup.switch.scheduler == Scheduler::Deficit && core.setup.switch.express != Some(queue) {
+        let local = queue - class as u32 * core.setup.switch.queues;
+        if core.setup.switch.scheduler == Scheduler::Deficit && core.setup.switch.express != Some(local) {
             let q = &mut core.queues[number];
             q.deficit = if left == 0 { 0 } else { q.deficit - size as u32 };
         }
@@ -256,8 +259,11 @@ impl<F: FlowControl> Network<F> {
             core.pool.push_hop(id, Hop { time: core.now, tx_bytes, queued, mbps });
         }
         let visit = Visit { packet: id, in_port, out_port: port, queue, class, size: size as u16 };
+        // The port is taken by this packet already: nothing that the scheme sets free may slip in before it.
+        core.ports[port as usize].wake = true;
         self.scheme.dequeued(core, &visit);
         self.drain_kicks();
+        self.core.ports[port as usize].wake = false;
         let lag = self.scheme.lag(&self.core, port);
         self.core.start(port, id, lag);
         true

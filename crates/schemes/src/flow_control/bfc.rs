@@ -76,7 +76,8 @@ engine::parameters! {
         frame_header: Bytes = Bytes(18),
         /// Time from a pause frame to its effect, over one hop and back. Auto: the two delays of the link.
         hop_rtt: Option<Time> = None,
-        /// Time between pause frames on a link. Auto: half of hop_rtt.
+        /// Time between pause frames on a link. Auto: half of hop_rtt, and eight times what a frame takes at least. Never less
+        /// than twice that.
         period: Option<Time> = None,
         /// How a flow gets its physical queue.
         assignment: Assignment = Assignment::Dynamic,
@@ -127,6 +128,10 @@ impl Choice for Params {
     fn frame_size(&self) -> u64 {
         self.filter.0 + self.frame_header.0
     }
+    fn other_frames(&self) -> u64 {
+        // The filter that waits, one that is charged to the packet under way, and one that comes due meanwhile.
+        3
+    }
     fn run(
         &self,
         mut setup: Setup,
@@ -142,8 +147,8 @@ impl Choice for Params {
 /// A switch port as packets come in by it: whom it pauses at the neighbour.
 struct Ingress {
     filter: Counting,
-    /// Something has changed since the last frame.
-    changed: bool,
+    /// How often a filter that says nothing is still sent: once after a change, or as often as makes sure that one arrives.
+    repeats: u32,
     /// The next frame is on the event queue.
     ticking: bool,
     /// Time between frames.
@@ -156,12 +161,10 @@ struct Ingress {
     row: usize,
 }
 
-/// A port as packets leave by it: whom the neighbour has paused, and who has which queue.
+/// A port as packets leave by it: whom the neighbour has paused.
 #[derive(Clone, Default)]
 struct Egress {
     received: Received,
-    /// Physical queues that have a flow.
-    taken: u128,
     /// Which column of the thresholds.
     column: usize,
 }
@@ -220,22 +223,29 @@ pub struct Bfc {
     table: Table,
     ingress: Vec<Ingress>,
     egress: Vec<Egress>,
-    /// By port and queue.
+    /// Physical queues that have a flow, by lane: port and class.
+    taken: Vec<u128>,
+    /// By lane and queue.
     physical: Vec<Physical>,
+    classes: u32,
     /// When the next frame is due at each port; [`Time::MAX`] where none ever is.
     due: Vec<Time>,
     /// (HRTT + period) times the egress rate in bytes, by kind of ingress and kind of egress.
     thresholds: Vec<u64>,
     columns: usize,
     plan: Plan,
-    /// Links lose frames: also a filter that says nothing is sent again.
-    fallible: bool,
+    /// How often a change is told: once, or more often where links lose frames.
+    repeats: u32,
     counts: Counts,
     /// Samples by number of physical queues in use at a port that has any.
     in_use: Vec<u64>,
     /// Samples by kilobytes in a physical queue that has any.
     kilobytes: Vec<u64>,
 }
+
+/// How often a filter that has become empty is sent where links lose frames. The protocol never stops sending; that all of
+/// these get lost is as good as impossible.
+const REPEATS: u32 = 64;
 
 /// The seed of the hash that names flows; unlike any node's.
 const VFID_SEED: u32 = 0x0bfc_0bfc;
@@ -269,7 +279,13 @@ impl Bfc {
         let hop_rtt = |port: usize| {
             params.hop_rtt.unwrap_or(latency(port) + latency(map.peer[port] as usize)).max(Time::from_ns(10))
         };
-        let period = |port: usize| params.period.unwrap_or(Time(hop_rtt(port).0 / 2));
+        let frame_time = |port: usize| setup.clock.duration(params.frame_size(), link(port).rate);
+        // A link shorter than its frames must not carry nothing else.
+        let period = |port: usize| {
+            let frame = frame_time(port).0;
+            params.period.map_or((hop_rtt(port).0 / 2).max(8 * frame), |period| period.0.max(2 * frame))
+        };
+        let period = |port: usize| Time(period(port));
         let mut feedbacks: Vec<Time> = (0..map.count()).map(|port| hop_rtt(port) + period(port)).collect();
         let mut rates: Vec<Rate> = (0..map.count()).map(|port| link(port).rate).collect();
         let (all_feedbacks, all_rates) = (feedbacks.clone(), rates.clone());
@@ -284,12 +300,12 @@ impl Bfc {
             let period = period(port);
             Ingress {
                 filter: Counting::new(shape),
-                changed: false,
+                repeats: 0,
                 ticking: false,
                 period,
                 // Links are not in step with one another (§3.3); spread them evenly.
                 phase: Time((port as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % period.0),
-                frame_time: setup.clock.duration(params.frame_size(), link(port).rate),
+                frame_time: frame_time(port),
                 row: feedbacks.binary_search(&all_feedbacks[port]).unwrap_or(0),
             }
         });
@@ -308,12 +324,14 @@ impl Bfc {
             overflow,
             table: Table::new(switches as usize, params.vfids, params.bucket, params.cache),
             egress: egress.collect(),
-            physical: vec![Physical::default(); map.count() * params.queues as usize],
+            taken: vec![0; map.count() * setup.classes as usize],
+            physical: vec![Physical::default(); map.count() * setup.classes as usize * params.queues as usize],
+            classes: setup.classes as u32,
             due: (0..map.count()).map(due).collect(),
             thresholds: thresholds.collect(),
             columns: rates.len(),
             plan: Plan::Apart,
-            fallible,
+            repeats: if graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0) { REPEATS } else { 1 },
             counts: Counts::default(),
             in_use: vec![0; params.queues as usize + 1],
             kilobytes: Vec::new(),
@@ -331,28 +349,48 @@ impl Bfc {
         }
     }
 
-    fn place(&self, port: u32, queue: u32) -> usize {
-        port as usize * self.params.queues as usize + queue as usize
+    /// What leaves by a port in a class.
+    #[inline]
+    fn lane(&self, visit: &Visit) -> u32 {
+        visit.out_port * self.classes + visit.class as u32
     }
 
-    /// A physical queue of `port` for a flow.
-    fn assign(&mut self, core: &mut Core, port: u32, vfid: u16) -> u16 {
+    /// The port of a lane, and its queue of that number among all of the port's.
+    #[inline]
+    fn at(&self, lane: u32, queue: u32) -> (u32, u32) {
+        (lane / self.classes, lane % self.classes * (self.params.queues + 2) + queue)
+    }
+
+    /// A queue's number in its lane.
+    #[inline]
+    fn local(&self, visit: &Visit) -> u32 {
+        visit.queue - visit.class as u32 * (self.params.queues + 2)
+    }
+
+    #[inline]
+    fn place(&self, lane: u32, queue: u32) -> usize {
+        lane as usize * self.params.queues as usize + queue as usize
+    }
+
+    /// A physical queue of `lane` for a flow.
+    fn assign(&mut self, core: &mut Core, lane: u32, vfid: u16) -> u16 {
         let queues = self.params.queues;
+        let (port, first) = self.at(lane, 0);
         if self.params.assignment == Assignment::Hashed {
             return vfid % queues as u16;
         }
-        let free = (!self.egress[port as usize].taken).trailing_zeros();
+        let free = (!self.taken[lane as usize]).trailing_zeros();
         if free < queues {
             return free as u16;
         }
         let queue = match self.params.crowded {
             Crowded::Random => core.draw(port, queues as u64) as u32,
             Crowded::Shortest => {
-                let length = |queue: &u32| core.queue_bytes(port, *queue);
+                let length = |queue: &u32| core.queue_bytes(port, first + *queue);
                 (0..queues).min_by_key(|queue| (length(queue), *queue)).unwrap_or(0)
             }
             Crowded::Unpaused => {
-                let open: Vec<u32> = (0..queues).filter(|&queue| !core.queues().is_held(port, queue)).collect();
+                let open: Vec<u32> = (0..queues).filter(|&queue| !core.queues().is_held(port, first + queue)).collect();
                 match open.len() as u64 {
                     0 => core.draw(port, queues as u64) as u32,
                     many => open[core.draw(port, many) as usize],
@@ -365,11 +403,13 @@ impl Bfc {
     /// Whether a flow's queue is longer than what keeps it busy until a resume takes effect:
     /// Th = (HRTT + τ) · μ / N (§3.4).
     #[inline]
-    fn over(&self, core: &Core, in_port: u32, out_port: u32, queue: u32) -> bool {
+    fn over(&self, core: &Core, in_port: u32, lane: u32, queue: u32) -> bool {
         let masks = core.queues();
+        let (out_port, queue) = self.at(lane, queue);
         // A held queue computes as if it were not; the high-priority queue does not count.
+        let express = |class: u32| masks.is_filled(out_port, class * (self.params.queues + 2) + self.express) as u32;
         let active = masks.active(out_port) + masks.is_held(out_port, queue) as u32
-            - masks.is_filled(out_port, self.express) as u32;
+            - (0..self.classes).map(express).sum::<u32>();
         let row = self.ingress[in_port as usize].row;
         let threshold = self.thresholds[row * self.columns + self.egress[out_port as usize].column];
         core.queue_bytes(out_port, queue) * active.max(1) as u64 > threshold
@@ -381,17 +421,17 @@ impl Bfc {
         if before != State::Running {
             return;
         }
-        let (in_port, vfid, out_port, queue, turn) =
-            (entry.in_port, entry.vfid, entry.out_port, entry.queue as u32, entry.turn);
+        let (in_port, vfid, lane, queue, turn) =
+            (entry.in_port, entry.vfid, entry.lane, entry.queue as u32, entry.turn);
         let name = self.name(vfid);
         self.counts.pauses += 1;
         let ingress = &mut self.ingress[in_port as usize];
         ingress.filter.insert(name);
-        ingress.changed = true;
+        ingress.repeats = self.repeats;
         self.counts.filter_peak = self.counts.filter_peak.max(ingress.filter.len() as u64);
         self.tick_later(core, in_port);
         if self.params.resume == Resume::All {
-            let place = self.place(out_port, queue);
+            let place = self.place(lane, queue);
             self.physical[place].list.push_back((id, turn));
         }
     }
@@ -404,7 +444,7 @@ impl Bfc {
         self.counts.resumes += 1;
         let ingress = &mut self.ingress[in_port as usize];
         ingress.filter.remove(name);
-        ingress.changed = true;
+        ingress.repeats = self.repeats;
         self.tick_later(core, in_port);
         if packets == 0 {
             let switch = self.switch[core.port(in_port).node as usize];
@@ -426,8 +466,8 @@ impl Bfc {
     fn tick(&mut self, core: &mut Core, port: u32) {
         let ingress = &mut self.ingress[port as usize];
         ingress.ticking = false;
-        if ingress.changed || !ingress.filter.is_empty() || self.fallible {
-            ingress.changed = false;
+        if ingress.repeats > 0 || !ingress.filter.is_empty() {
+            ingress.repeats = ingress.repeats.saturating_sub(1);
             self.due[port as usize] = core.now() + ingress.period;
             self.counts.frames += 1;
             core.send_payload(port, self.params.frame_size() as u16, 0, ingress.filter.snapshot());
@@ -436,17 +476,15 @@ impl Bfc {
     }
 
     /// A flow of the queue may be resumed when its turn comes (§3.5).
-    fn list(&mut self, core: &mut Core, port: u32, queue: u32, id: EntryId) {
+    fn list(&mut self, core: &mut Core, place: usize, id: EntryId) {
         self.table[id].state = State::Listed;
         let turn = self.table[id].turn;
-        let place = self.place(port, queue);
         self.physical[place].list.push_back((id, turn));
-        self.resume_next(core, port, queue);
+        self.resume_next(core, place);
     }
 
     /// Resumes the first flow on a queue's list if it is time, and otherwise when it is.
-    fn resume_next(&mut self, core: &mut Core, port: u32, queue: u32) {
-        let place = self.place(port, queue);
+    fn resume_next(&mut self, core: &mut Core, place: usize) {
         while let Some(&(id, turn)) = self.physical[place].list.front() {
             let stale = self.table[id].turn != turn || self.table[id].state != State::Listed;
             if !stale {
@@ -502,7 +540,8 @@ impl Bfc {
         if core.port(port).host {
             return self.look_at_flows(core, port);
         }
-        let filled: Vec<u32> = core.queues().all_filled(port).filter(|&queue| queue != self.express).collect();
+        let each = self.params.queues + 2;
+        let filled: Vec<u32> = core.queues().all_filled(port).filter(|&queue| queue % each != self.express).collect();
         filled.into_iter().for_each(|queue| self.look(core, port, queue));
     }
 }
@@ -527,17 +566,17 @@ impl FlowControl for Bfc {
     fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
         let packet = core.packet(visit.packet);
         let (vfid, first, data) = (packet.tag, packet.flags & flag::FIRST != 0, packet.kind == PacketKind::Data);
-        let (in_port, out_port) = (visit.in_port, visit.out_port);
+        let (in_port, lane, first_queue) = (visit.in_port, self.lane(visit), self.at(visit.class as u32, 0).1);
         self.plan = Plan::Apart;
         // ACKs among the data are nobody's flow.
         if !data {
-            return self.express;
+            return first_queue + self.express;
         }
         let switch = self.switch[core.port(in_port).node as usize];
-        match self.table.find(switch, vfid, in_port, out_port) {
+        let queue = match self.table.find(switch, vfid, in_port, lane) {
             Some(id) => {
                 let queue = match self.table[id].queue {
-                    NO_QUEUE => self.assign(core, out_port, vfid),
+                    NO_QUEUE => self.assign(core, lane, vfid),
                     queue => queue,
                 };
                 self.plan = Plan::With(id, queue);
@@ -550,24 +589,26 @@ impl FlowControl for Bfc {
             }
             None if !self.table.has_room(switch, vfid) => self.overflow,
             None => {
-                let queue = self.assign(core, out_port, vfid);
+                let queue = self.assign(core, lane, vfid);
                 self.plan = Plan::First(queue);
                 queue as u32
             }
-        }
+        };
+        first_queue + queue
     }
 
     #[inline]
     fn enqueued(&mut self, core: &mut Core, visit: &Visit) {
         self.pfc.enqueued(core, visit);
-        let &Visit { packet, in_port, out_port, queue, .. } = visit;
-        let alone = core.head(out_port, queue) == Some(packet);
+        let &Visit { packet, in_port, out_port, queue: number, .. } = visit;
+        let lane = self.lane(visit);
+        let alone = core.head(out_port, number) == Some(packet);
         *core.word(packet) = NONE;
         let (id, queue) = match self.plan {
-            Plan::Apart if queue == self.overflow => {
+            Plan::Apart if self.local(visit) == self.overflow => {
                 self.counts.overflows += 1;
                 if alone {
-                    self.look(core, out_port, queue);
+                    self.look(core, out_port, number);
                 }
                 return;
             }
@@ -575,7 +616,7 @@ impl FlowControl for Bfc {
             Plan::With(id, queue) => (id, queue),
             Plan::First(queue) => {
                 let switch = self.switch[core.port(in_port).node as usize];
-                (self.table.insert(switch, core.packet(packet).tag, in_port, out_port), queue)
+                (self.table.insert(switch, core.packet(packet).tag, in_port, lane), queue)
             }
         };
         *core.word(packet) = id;
@@ -583,17 +624,17 @@ impl FlowControl for Bfc {
         entry.packets += 1;
         if entry.queue == NO_QUEUE {
             entry.queue = queue;
-            let place = self.place(out_port, queue as u32);
+            let place = self.place(lane, queue as u32);
             self.physical[place].flows += 1;
-            self.egress[out_port as usize].taken |= 1 << queue;
+            self.taken[lane as usize] |= 1 << queue;
             self.counts.assignments += 1;
             self.counts.collisions += (self.physical[place].flows > 1) as u64;
             self.counts.flows_peak = self.counts.flows_peak.max(self.table.len() as u64);
         }
         if alone {
-            self.look(core, out_port, queue as u32);
+            self.look(core, out_port, number);
         }
-        if self.table[id].state != State::Paused && self.over(core, in_port, out_port, queue as u32) {
+        if self.table[id].state != State::Paused && self.over(core, in_port, lane, queue as u32) {
             self.pause(core, id);
         }
     }
@@ -601,27 +642,28 @@ impl FlowControl for Bfc {
     #[inline]
     fn dequeued(&mut self, core: &mut Core, visit: &Visit) {
         self.pfc.dequeued(core, visit);
-        let &Visit { packet, in_port, out_port, queue, .. } = visit;
+        let &Visit { packet, in_port, out_port, queue: number, .. } = visit;
+        let (lane, queue) = (self.lane(visit), self.local(visit));
         if queue == self.express {
             return;
         }
         // The next packet may be of another flow.
-        if self.egress[out_port as usize].received.any() || core.queues().is_held(out_port, queue) {
-            self.look(core, out_port, queue);
+        if self.egress[out_port as usize].received.any() || core.queues().is_held(out_port, number) {
+            self.look(core, out_port, number);
         }
         let id = *core.word(packet);
         if id == NONE {
             return;
         }
+        let place = self.place(lane, queue);
         let entry = &mut self.table[id];
         entry.packets -= 1;
-        let (last, state, own) = (entry.packets == 0, entry.state, entry.queue as u32);
+        let (last, state) = (entry.packets == 0, entry.state);
         if last {
             entry.queue = NO_QUEUE;
-            let place = self.place(out_port, own);
             self.physical[place].flows -= 1;
             if self.physical[place].flows == 0 {
-                self.egress[out_port as usize].taken &= !(1 << own);
+                self.taken[lane as usize] &= !(1 << queue);
             }
             if state == State::Running {
                 let switch = self.switch[core.port(in_port).node as usize];
@@ -630,13 +672,11 @@ impl FlowControl for Bfc {
         }
         match self.params.resume {
             // A flow with nothing queued is never looked at again here: it must not stay paused.
-            Resume::Paced if state == State::Paused && (last || !self.over(core, in_port, out_port, queue)) => {
-                self.list(core, out_port, queue, id);
+            Resume::Paced if state == State::Paused && (last || !self.over(core, in_port, lane, queue)) => {
+                self.list(core, place, id);
             }
-            Resume::All if !self.physical[self.place(out_port, queue)].list.is_empty() => {
-                if !self.over(core, in_port, out_port, queue) {
-                    self.resume_all(core, self.place(out_port, queue));
-                }
+            Resume::All if !self.physical[place].list.is_empty() && !self.over(core, in_port, lane, queue) => {
+                self.resume_all(core, place);
             }
             _ => {}
         }
@@ -656,9 +696,8 @@ impl FlowControl for Bfc {
         if own.is_multiple_of(2) {
             return self.tick(core, own / 2);
         }
-        let (port, queue) = (own / 2 / self.params.queues, own / 2 % self.params.queues);
         self.physical[own as usize / 2].waiting = false;
-        self.resume_next(core, port, queue);
+        self.resume_next(core, own as usize / 2);
     }
 
     fn link_lost(&mut self, core: &mut Core, port: u32) {
@@ -681,9 +720,10 @@ impl FlowControl for Bfc {
     }
 
     fn observe(&mut self, core: &Core) {
-        for (port, egress) in (0..).zip(&self.egress).filter(|(_, egress)| egress.taken != 0) {
-            self.in_use[egress.taken.count_ones() as usize] += 1;
-            for queue in core.queues().all_filled(port).filter(|&queue| queue < self.params.queues) {
+        for (lane, taken) in (0..).zip(&self.taken).filter(|(_, taken)| **taken != 0) {
+            self.in_use[taken.count_ones() as usize] += 1;
+            for queue in (0..self.params.queues).filter(|queue| taken >> queue & 1 == 1) {
+                let (port, queue) = self.at(lane, queue);
                 let kilobytes = core.queue_bytes(port, queue).div_ceil(1000) as usize;
                 if self.kilobytes.len() <= kilobytes {
                     self.kilobytes.resize(kilobytes + 1, 0);

@@ -28,8 +28,8 @@ pub struct Entry {
     next: EntryId,
     /// Told apart by where it comes from and goes to.
     pub in_port: u32,
-    /// See `in_port`.
-    pub out_port: u32,
+    /// See `in_port`: the port and class it leaves by.
+    pub lane: u32,
     /// Packets in the queue.
     pub packets: u32,
     /// Its virtual flow.
@@ -80,11 +80,11 @@ impl Table {
 
     /// The entry of a flow.
     #[inline]
-    pub fn find(&self, switch: u32, vfid: u16, in_port: u32, out_port: u32) -> Option<EntryId> {
+    pub fn find(&self, switch: u32, vfid: u16, in_port: u32, lane: u32) -> Option<EntryId> {
         let mut id = self.buckets[self.place(switch, vfid)];
         while id != NONE {
             let entry = &self.entries[id as usize];
-            if entry.in_port == in_port && entry.out_port == out_port {
+            if entry.in_port == in_port && entry.lane == lane {
                 return Some(id);
             }
             id = entry.next;
@@ -109,7 +109,7 @@ impl Table {
     }
 
     /// Makes an entry, for which there must be room.
-    pub fn insert(&mut self, switch: u32, vfid: u16, in_port: u32, out_port: u32) -> EntryId {
+    pub fn insert(&mut self, switch: u32, vfid: u16, in_port: u32, lane: u32) -> EntryId {
         let place = self.place(switch, vfid);
         let cached = !self.bucket_has_room(switch, vfid);
         if cached {
@@ -119,7 +119,7 @@ impl Table {
         let mut entry = Entry {
             next: self.buckets[place],
             in_port,
-            out_port,
+            lane,
             packets: 0,
             vfid,
             queue: NO_QUEUE,
