@@ -22,6 +22,10 @@ pub trait FlowControl: Sized {
     fn lossless(&self) -> bool {
         false
     }
+    /// Whether packets of a flow must have arrived in order, as far as none was lost. A run that breaks the promise fails.
+    fn in_order(&self) -> bool {
+        true
+    }
     /// The scheme's name for a flow, which its packets carry.
     fn tag(&self, _tuple: &Tuple) -> u16 {
         0

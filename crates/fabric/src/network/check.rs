@@ -94,7 +94,7 @@ fn length(list: &Fifo, core: &Core) -> (u64, u64) {
 
 impl Core {
     /// Counts what is where and compares it with the books.
-    pub(super) fn audit(&self, lossless: bool) -> Vec<String> {
+    pub(super) fn audit(&self, lossless: bool, in_order: bool) -> Vec<String> {
         let mut wrong = Vec::new();
         let (mut flying, mut waiting) = (0, 0);
         let mut held = vec![0u64; self.buffers.len()];
@@ -159,7 +159,7 @@ impl Core {
         if lossless && c.dropped_full > 0 {
             wrong.push(format!("{} packets were dropped for want of room in a lossless fabric", c.dropped_full));
         }
-        if c.out_of_order > 0 && dropped == 0 && self.changes.is_empty() {
+        if in_order && c.out_of_order > 0 && dropped == 0 && self.changes.is_empty() {
             wrong.push(format!("{} packets arrived out of order though none was lost", c.out_of_order));
         }
         for (flow, (s, r)) in self.senders.iter().zip(&self.receivers).enumerate() {
@@ -247,7 +247,7 @@ impl Core {
 impl<F: FlowControl> Network<F> {
     pub(super) fn outcome(&mut self, interrupted: bool) -> Outcome {
         let core = &mut self.core;
-        let violations = core.audit(self.scheme.lossless());
+        let violations = core.audit(self.scheme.lossless(), self.scheme.in_order());
         let stall = if interrupted { None } else { core.stall() };
         for port in &mut core.ports {
             if port.paused != 0 {
