@@ -30,7 +30,7 @@ pub fn printed(result: Output) -> Result<ExitCode, Problem> {
 }
 
 /// A run whose promises were broken.
-const BROKEN: u8 = 3;
+pub const BROKEN: u8 = 3;
 
 fn default_folder(scenario: &Path) -> PathBuf {
     let stem = scenario.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());

@@ -1,6 +1,7 @@
 //! `tailwater`: the command line.
 
 mod commands;
+mod compare;
 mod listing;
 mod progress;
 
@@ -40,6 +41,8 @@ enum Command {
         #[arg(long = "set", value_name = "KEY=VALUE")]
         sets: Vec<String>,
     },
+    /// Run a scenario with several schemes, values and seeds, and compare them in a table.
+    Compare(compare::Arguments),
     /// Run the HPCC authors' ns-3 simulator's files: the configuration and what it names, with its results.
     ///
     /// Paths in the configuration are relative to the working directory, as in that simulator.
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Run { scenario, sets, out, quiet } => commands::run(&scenario, &sets, out, quiet),
         Command::Check { scenario, sets } => commands::check(&scenario, &sets),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::Ns3 { keys: true, .. } => listing::ns3_keys(),
         Command::Ns3 { config, quiet, .. } => commands::ns3(&config.unwrap_or_default(), quiet),
         Command::Schemes => listing::schemes(),
