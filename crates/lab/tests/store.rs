@@ -135,7 +135,7 @@ fn the_number_of_threads_does_not_show_in_the_store() {
         grid::run(&plan, &store, threads, &()).unwrap();
         bytes(store.folder())
     });
-    assert_eq!(stores[0].len(), 12 * 4);
+    assert_eq!(stores[0].len(), 12 * 6);
     assert!(stores[0] == stores[1]);
 }
 
