@@ -144,7 +144,9 @@ fn table(s: &Summary) -> String {
 
 /// `tailwater check`.
 pub fn check(scenario: &Path, sets: &[String]) -> Result<ExitCode, Problem> {
-    printed(say(lab::run::load(scenario, sets)?.describe()))
+    let scenario = lab::scenario::Scenario::load(scenario, sets)?;
+    let groups = scenario.describe_groups();
+    printed(say(lab::resolve::resolve(scenario)?.describe() + &groups))
 }
 
 /// `tailwater ns3`.

@@ -4,6 +4,7 @@ mod commands;
 mod compare;
 mod listing;
 mod progress;
+mod traffic;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -43,6 +44,23 @@ enum Command {
     },
     /// Run a scenario with several schemes, values and seeds, and compare them in a table.
     Compare(compare::Arguments),
+    /// Write the flows of a scenario, in order of start, and run nothing.
+    Traffic {
+        /// The scenario file.
+        scenario: PathBuf,
+        /// Override a key, as with `run`.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        sets: Vec<String>,
+        /// Where the flows go [default: standard output].
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// How they are written.
+        #[arg(long, value_enum, default_value_t = traffic::Format::Csv)]
+        format: traffic::Format,
+        /// Print a table of the groups of flows instead: how much was drawn, and how much was asked for.
+        #[arg(long)]
+        describe: bool,
+    },
     /// Run the HPCC authors' ns-3 simulator's files: the configuration and what it names, with its results.
     ///
     /// Paths in the configuration are relative to the working directory, as in that simulator.
@@ -80,6 +98,9 @@ fn main() -> ExitCode {
         Command::Run { scenario, sets, out, quiet } => commands::run(&scenario, &sets, out, quiet),
         Command::Check { scenario, sets } => commands::check(&scenario, &sets),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Traffic { scenario, sets, out, format, describe } => {
+            traffic::traffic(&scenario, &sets, out, format, describe)
+        }
         Command::Ns3 { keys: true, .. } => listing::ns3_keys(),
         Command::Ns3 { config, quiet, .. } => commands::ns3(&config.unwrap_or_default(), quiet),
         Command::Schemes => listing::schemes(),
