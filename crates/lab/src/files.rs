@@ -103,7 +103,7 @@ pub fn check_writable(path: &Path) -> Result<(), Problem> {
 }
 
 /// Writes a set of files: all of them are complete before the first appears under its name.
-pub fn write_all(files: &[(&Path, &str)]) -> Result<(), Problem> {
+pub fn write_all<T: AsRef<[u8]>>(files: &[(&Path, T)]) -> Result<(), Problem> {
     let drafts: Vec<PathBuf> = files.iter().map(|(path, _)| draft(path, next())).collect();
     let mut pairs = files.iter().zip(&drafts);
     let result = pairs.try_for_each(|((path, text), draft)| fs::write(draft, text).map_err(|e| refused(path, e)));

@@ -1,7 +1,7 @@
 //! Figures and pages: what a reader of results looks at.
 //!
-//! Nothing here knows what a simulation is. Numbers come in, text and bytes go out, and the same numbers give the same
-//! bytes on every machine.
+//! Nothing here knows what a simulation is. Results come in as tables of numbers, text and bytes go out, and the same numbers
+//! give the same bytes on every machine. [`curves`] turns results into figures, [`pages`] puts these on pages.
 //!
 //! The data's way through it: a [`Figure`] says *what* is to be seen (axes with units, series with confidence
 //! intervals, reference marks) and never how. [`Axis`] knows how a person writes its numbers (`100 KB`, `20 µs`, `5%`); the
@@ -32,9 +32,11 @@
 //! assert_eq!(Format::Bytes.show(12_000_000.0), "12 MB");
 //! ```
 
+pub mod curves;
 mod figure;
 mod interactive;
 mod page;
+pub mod pages;
 mod palette;
 mod png;
 mod scale;

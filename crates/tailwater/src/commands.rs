@@ -1,5 +1,6 @@
 //! The commands: thin hands around the laboratory.
 
+use crate::drawing;
 use crate::progress::Progress;
 use engine::Time;
 use fabric::routing::PortMap;
@@ -38,7 +39,13 @@ fn default_folder(scenario: &Path) -> PathBuf {
 }
 
 /// `tailwater run`.
-pub fn run(scenario: &Path, sets: &[String], out: Option<PathBuf>, quiet: bool) -> Result<ExitCode, Problem> {
+pub fn run(
+    scenario: &Path,
+    sets: &[String],
+    out: Option<PathBuf>,
+    report: bool,
+    quiet: bool,
+) -> Result<ExitCode, Problem> {
     let resolved = lab::run::load(scenario, sets)?;
     let text = lab::problem::read_text(scenario)?;
     let out = out.unwrap_or_else(|| default_folder(scenario));
@@ -56,6 +63,9 @@ pub fn run(scenario: &Path, sets: &[String], out: Option<PathBuf>, quiet: bool) 
     progress.finish();
     let record = with_overrides(&text, sets);
     let path = finished.write(&out, &record)?;
+    if report {
+        drawing::write_run(&path)?;
+    }
     if !finished.summary.violations.is_empty() {
         finished.summary.violations.iter().for_each(|v| eprintln!("broken promise: {v}"));
         eprintln!("error: this run is not a result; {} says more", path.join(files::SUMMARY).display());

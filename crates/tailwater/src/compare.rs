@@ -1,12 +1,16 @@
 //! `tailwater compare`: a grid of runs, a table, and a folder that says how it came about.
 
 use crate::commands::{BROKEN, printed, say};
+use crate::drawing;
 use crate::progress::GridProgress;
 use clap::Args;
 use lab::files;
 use lab::grid::{self, Axis, Cell, Done, Failed, Grid, Source, Variant};
+use lab::measure::Estimate;
 use lab::problem::{Problem, read_text};
+use lab::records;
 use lab::store::{RESULTS_VERSION, Store};
+use report::curves::Curve;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -17,6 +21,8 @@ use std::process::ExitCode;
 const COMPARISON: &str = "comparison.json";
 const TABLE: &str = "table.csv";
 const SCENARIO: &str = "scenario.toml";
+/// The most runs that are drawn.
+const MOST_DRAWN: usize = 300;
 
 /// What is to be compared.
 #[derive(Args)]
@@ -132,12 +138,37 @@ fn write(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &P
     let texts = [&comparison, &table.csv(), &grid.source.text];
     let all: Vec<(&Path, &str)> = paths.iter().zip(texts).map(|(path, text)| (path.as_path(), text.as_str())).collect();
     files::write_all(&all)?;
+    if plan.len() <= MOST_DRAWN {
+        draw(arguments, grid, plan, done, out)?;
+    } else {
+        let remedy = "compare fewer, or draw some of them with `tailwater report`";
+        eprintln!("note: {} runs are too many for one page of figures; {remedy}", plan.len());
+    }
     if arguments.quiet {
         return Ok(ExitCode::SUCCESS);
     }
     let runs = done.ran + done.reused;
     let runs = if runs == 1 { "1 run".into() } else { format!("{runs} runs") };
     printed(say(format!("{}\n{runs}, {} new; comparison in {}\n", table.text(), done.ran, out.display())))
+}
+
+/// Draws the comparison: a page, and its figures as images.
+fn draw(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &Path) -> Result<(), Problem> {
+    let records = done.folders.iter().map(|folder| records::open(folder)).collect::<Result<Vec<_>, _>>()?;
+    let mut curves: Vec<Curve<'_>> = Vec::new();
+    for (cell, run) in plan.iter().zip(&records) {
+        match curves.iter_mut().find(|curve| curve.labels == cell.labels) {
+            Some(curve) => curve.runs.push(run),
+            None => {
+                let values: Vec<&str> = cell.labels.iter().map(|(_, value)| value.as_str()).collect();
+                let name = if values.is_empty() { grid.source.title.clone() } else { values.join(", ") };
+                curves.push(Curve { name, labels: cell.labels.clone(), runs: vec![run] });
+            }
+        }
+    }
+    let title = records.first().and_then(|run| run.summary["scenario"].as_str()).unwrap_or(&grid.source.title);
+    let report = report::pages::comparison(title, &curves, &grid.source.text, &command(arguments));
+    drawing::write(&report, out)
 }
 
 fn read_summary(folder: &Path) -> Result<Value, Problem> {
@@ -247,14 +278,6 @@ enum Unit {
     Microseconds,
 }
 
-/// A mean over seeds.
-struct Estimate {
-    mean: Option<f64>,
-    /// Half of its 95 % confidence interval.
-    half: Option<f64>,
-    count: usize,
-}
-
 /// Runs that differ only in their seed.
 struct Row {
     labels: Vec<(String, String)>,
@@ -269,49 +292,23 @@ struct Table {
     rows: Vec<Row>,
 }
 
-/// The 97.5 % quantile of Student's t distribution for so many degrees of freedom, from 1.
-fn student(freedom: usize) -> f64 {
-    const SMALL: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-        2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-    ];
-    let n = freedom as f64;
-    // Beyond the table two terms of its expansion in 1/n are good to the same digits.
-    SMALL.get(freedom.wrapping_sub(1)).copied().unwrap_or(1.960 + 2.372 / n + 2.823 / (n * n))
-}
-
-impl Estimate {
-    fn of(values: &[f64]) -> Estimate {
-        let count = values.len();
-        if count == 0 {
-            return Estimate { mean: None, half: None, count };
-        }
-        let mean = values.iter().sum::<f64>() / count as f64;
-        let half = (count > 1).then(|| {
-            let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
-            student(count - 1) * (variance / count as f64).sqrt()
-        });
-        Estimate { mean: Some(mean), half, count }
-    }
-
-    /// For people, in that unit.
-    fn text(&self, unit: Unit) -> String {
-        let scale = match unit {
-            Unit::Count | Unit::Ratio => 1.0,
-            Unit::Kilobytes => 1e3,
-            Unit::Microseconds => 1e6,
-        };
-        let Some(mean) = self.mean.map(|mean| mean / scale) else { return "-".into() };
-        let half = self.half.map(|half| half / scale).filter(|half| *half > 0.0);
-        let digits = match mean.abs() {
-            _ if unit == Unit::Count && half.is_none() => 0,
-            0.0 => 0,
-            ..10.0 => 2,
-            ..100.0 => 1,
-            _ => 0,
-        };
-        format!("{mean:.digits$}{}", half.map_or(String::new(), |half| format!(" ±{half:.digits$}")))
-    }
+/// A mean for people, in that unit.
+fn in_words(estimate: &Estimate, unit: Unit) -> String {
+    let scale = match unit {
+        Unit::Count | Unit::Ratio => 1.0,
+        Unit::Kilobytes => 1e3,
+        Unit::Microseconds => 1e6,
+    };
+    let Some(mean) = estimate.mean.map(|mean| mean / scale) else { return "-".into() };
+    let half = estimate.half.map(|half| half / scale).filter(|half| *half > 0.0);
+    let digits = match mean.abs() {
+        _ if unit == Unit::Count && half.is_none() => 0,
+        0.0 => 0,
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
+    format!("{mean:.digits$}{}", half.map_or(String::new(), |half| format!(" ±{half:.digits$}")))
 }
 
 /// An end of a bin of sizes.
@@ -401,7 +398,7 @@ impl Table {
             self.axes.iter().cloned().chain(self.measures.iter().map(|m| m.head.clone())).chain(["ending".into()]);
         let mut lines: Vec<Vec<String>> = vec![heads.collect()];
         for row in &self.rows {
-            let values = self.measures.iter().zip(&row.values).map(|(measure, value)| value.text(measure.unit));
+            let values = self.measures.iter().zip(&row.values).map(|(measure, value)| in_words(value, measure.unit));
             lines.push(row.labels.iter().map(|(_, value)| value.clone()).chain(values).chain([ending(row)]).collect());
         }
         let width = |column: usize| lines.iter().filter_map(|l| l.get(column)).map(|c| c.chars().count()).max();

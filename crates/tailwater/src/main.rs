@@ -2,6 +2,7 @@
 
 mod commands;
 mod compare;
+mod drawing;
 mod listing;
 mod progress;
 mod traffic;
@@ -30,6 +31,9 @@ enum Command {
         /// Where the results go [default: results/NAME-OF-THE-FILE].
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
+        /// Write no report.html and no figures.
+        #[arg(long)]
+        no_report: bool,
         /// Show no progress and print nothing but problems.
         #[arg(long, short)]
         quiet: bool,
@@ -44,6 +48,15 @@ enum Command {
     },
     /// Run a scenario with several schemes, values and seeds, and compare them in a table.
     Compare(compare::Arguments),
+    /// Draw folders of results: a page of one, or of several side by side, and its figures as images.
+    Report {
+        /// Folders of results, as `run` writes them, or of a store.
+        #[arg(required = true)]
+        folders: Vec<PathBuf>,
+        /// Where report.html and the figures go [default: the folder itself, or results/report].
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
     /// Write the flows of a scenario, in order of start, and run nothing.
     Traffic {
         /// The scenario file.
@@ -95,7 +108,10 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Run { scenario, sets, out, quiet } => commands::run(&scenario, &sets, out, quiet),
+        Command::Run { scenario, sets, out, no_report, quiet } => {
+            commands::run(&scenario, &sets, out, !no_report, quiet)
+        }
+        Command::Report { folders, out } => drawing::report(&folders, out),
         Command::Check { scenario, sets } => commands::check(&scenario, &sets),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Traffic { scenario, sets, out, format, describe } => {
