@@ -36,7 +36,13 @@ fn bins(curves: &[Curve<'_>], of: &dyn Fn(&FlowRow) -> bool) -> Vec<(u64, u64, S
     let name = |above: u64, up_to: u64| match (above, up_to) {
         (0, end) => format!("≤{}", size(end)),
         (above, u64::MAX) => format!(">{}", size(above)),
-        (above, end) => format!("{}–{}", size(above).split(' ').next().unwrap_or_default(), size(end)),
+        (above, end) => {
+            let (from, to) = (size(above), size(end));
+            match (from.split_once(' '), to.split_once(' ')) {
+                (Some((number, a)), Some((_, b))) if a == b => format!("{number}–{to}"),
+                _ => format!("{from}–{to}"),
+            }
+        }
     };
     let inside = |flow: &FlowRow, above: u64, up_to: u64| of(flow) && flow.size > above && flow.size <= up_to;
     let enough = |above, up_to| {
@@ -45,6 +51,11 @@ fn bins(curves: &[Curve<'_>], of: &dyn Fn(&FlowRow) -> bool) -> Vec<(u64, u64, S
     };
     let kept = starts.zip(ends).filter(|&(above, up_to)| enough(above, up_to));
     kept.map(|(above, up_to)| (above, up_to, name(above, up_to))).collect()
+}
+
+/// The interval of a mean over seeds as it is drawn: not of two, whose interval says nothing.
+fn drawn(estimate: Estimate) -> Option<(f64, f64)> {
+    estimate.interval().filter(|_| estimate.count > 2)
 }
 
 /// A percentile over seeds: of one run with the interval of its order statistics, of several the mean of the runs'.
@@ -56,7 +67,7 @@ fn tail(samples: Vec<Vec<f64>>, q: f64) -> Option<(f64, Option<(f64, f64)>)> {
         [values] => Some((percentile(values, q), quantile_interval(values, q))),
         several => {
             let estimate = Estimate::of(&several.iter().map(|values| percentile(values, q)).collect::<Vec<_>>());
-            Some((estimate.mean?, estimate.interval().map(|(low, high)| (low.max(1.0), high))))
+            Some((estimate.mean?, drawn(estimate).map(|(low, high)| (low.max(1.0), high))))
         }
     }
 }
@@ -173,7 +184,7 @@ pub fn pauses(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
                 links.iter().sum::<f64>() / links.len().max(1) as f64
             };
             let estimate = Estimate::of(&curve.runs.iter().map(mean).collect::<Vec<_>>());
-            Point { x: place as f64, y: estimate.mean.unwrap_or(0.0), interval: estimate.interval() }
+            Point { x: place as f64, y: estimate.mean.unwrap_or(0.0), interval: drawn(estimate) }
         };
         figure.series.push(palette.series(&curve.name, Style::Bars, kinds.iter().enumerate().map(point)));
     }
@@ -275,7 +286,7 @@ fn by_value(curves: &[Curve<'_>], palette: &mut Palette, id: &str, title: &str, 
             let numbers = curve.runs.iter().filter_map(|run| run.summary.pointer(at)?.as_f64());
             let estimate = Estimate::of(&numbers.collect::<Vec<_>>());
             let x = values.iter().position(|one| *one == value(curve))? as f64;
-            Some(Point { x, y: estimate.mean?, interval: estimate.interval() })
+            Some(Point { x, y: estimate.mean?, interval: drawn(estimate) })
         });
         let shown = if name.is_empty() { "all" } else { &name };
         figure.series.push(palette.series(shown, Style::LineMarkers, points.collect::<Vec<_>>()));
@@ -341,9 +352,11 @@ mod tests {
         let run: Vec<f64> = (1..=1000).map(f64::from).collect();
         let (value, interval) = tail(vec![run.clone()], 0.5).unwrap();
         assert_eq!((value, interval), (500.5, Some((469.0, 531.0))));
-        let (value, interval) = tail(vec![run.clone(), run.iter().map(|v| v + 2.0).collect(), vec![]], 0.5).unwrap();
+        let moved = |by: f64| run.iter().map(|v| v + by).collect::<Vec<_>>();
+        assert_eq!(tail(vec![run.clone(), moved(2.0), vec![]], 0.5), Some((501.5, None)), "two seeds say little");
+        let (value, interval) = tail(vec![run.clone(), moved(1.0), moved(2.0)], 0.5).unwrap();
         assert_eq!(value, 501.5);
-        assert!((interval.unwrap().1 - 501.5 - 12.706).abs() < 1e-9);
+        assert!((interval.unwrap().1 - 501.5 - 4.303 / 3f64.sqrt()).abs() < 1e-9);
         assert_eq!(tail(vec![vec![1.0; 4]], 0.5), None, "too few to tell");
     }
 }
