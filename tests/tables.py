@@ -133,8 +133,8 @@ def run_the_manual(folder):
 def main():
     program = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "results/leaf_spine"
-        command = [program, "run", ROOT / "examples/leaf_spine.toml", "--quiet"]
+        out = Path(folder) / "results/websearch"
+        command = [program, "run", ROOT / "examples/websearch_incast.toml", "--quiet"]
         subprocess.run([*command, "--set", 'measure.ports=["hosts"]', "--out", out], check=True)
         check_summary(out)
         run_the_manual(Path(folder))

@@ -67,6 +67,17 @@ fn a_flow_that_waits_for_several_starts_after_the_last_and_not_before_its_time()
 }
 
 #[test]
+fn a_flow_that_waits_for_one_that_is_lost_never_starts() {
+    let mut setup = Setup::plain(star(3), vec![flow(0, 0, 1, 500, Time::ZERO), flow(1, 1, 2, 500, Time::ZERO)]);
+    setup.graph.links[0].loss = 1.0;
+    setup.after = vec![After { flow: 1, first: 0, gap: GAP }];
+    setup.measure.sample = Some(Time::from_us(1));
+    let outcome = run(setup);
+    assert_eq!(outcome.stall, Some(fabric::network::Stall::Lost));
+    assert_eq!((outcome.flows[1].start, outcome.flows[1].received), (Time::MAX, Time::MAX));
+}
+
+#[test]
 fn a_flow_whose_sender_leaves_ends_with_one_packet_more() {
     let mut setup = Setup::plain(star(2), vec![flow(0, 0, 1, 1_000_000_000, Time::ZERO)]);
     setup.flows[0].until = Time::from_us(100);

@@ -165,9 +165,22 @@ impl Document {
     ///
     /// The value is TOML where it reads as such, and otherwise text that needs no quotes. A whole number in the path
     /// is a place in an array, counted from 0; the first free place adds an element. Missing tables are made.
+    /// `-key.path` takes away what is there.
     pub fn set(&mut self, assignment: &str) -> Result<(), Problem> {
         let label = format!("--set {}", clean(assignment));
         let fail = |message: String, help: &str| Err(Problem::new(label.as_str(), message).help(help));
+        if let Some(path) = assignment.strip_prefix('-') {
+            let (above, key) = path.rsplit_once('.').unwrap_or(("", path));
+            let Some(Content::Table(members)) = self.find_mut(above).map(|node| &mut node.content) else {
+                return fail("is not in a table".into(), "name a key of a table");
+            };
+            let before = members.len();
+            members.retain(|member| member.key != key);
+            return match members.len() == before {
+                true => fail("is not there".into(), "name a key that has a value"),
+                false => Ok(()),
+            };
+        }
         let Some((path, value)) = assignment.split_once('=') else {
             return fail("has no \"=\"".into(), "write --set key=value, such as --set switch.buffer=4MB");
         };
@@ -229,6 +242,56 @@ impl Document {
         (node, true)
     }
 
+    fn find_mut(&mut self, path: &str) -> Option<&mut Node> {
+        path.split('.').filter(|key| !key.is_empty()).try_fold(&mut self.root, |node, key| match &mut node.content {
+            Content::Table(members) => {
+                members.iter_mut().find(|member| member.key == key).map(|member| &mut member.node)
+            }
+            Content::Array(nodes) => nodes.get_mut(key.parse::<usize>().ok()?),
+            _ => None,
+        })
+    }
+
+    /// The document as a TOML text that depends only on what it means: no comments, keys in order, each value in
+    /// one way. Documents with the same keys and values have the same canonical text, wherever the values come from.
+    pub fn canonical(&self) -> String {
+        let mut out = String::new();
+        write_table(&self.root.content, "", &mut out);
+        out
+    }
+
+    /// What a dotted path holds, in the words of [`Document::canonical`].
+    pub fn value(&self, path: &str) -> Option<String> {
+        let (node, whole) = self.find(path);
+        whole.then(|| inline(&node.content))
+    }
+
+    /// The names of the tables in the table at a dotted path.
+    pub fn tables_in(&self, path: &str) -> Vec<&str> {
+        let (node, whole) = self.find(path);
+        match &node.content {
+            Content::Table(members) if whole => {
+                let tables = members.iter().filter(|member| matches!(member.node.content, Content::Table(_)));
+                tables.map(|member| member.key.as_str()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Every text at a dotted path, in which `*` stands for each place of an array, with its own path.
+    pub fn texts(&self, path: &str) -> Vec<(String, &str)> {
+        if let Some((above, below)) = path.split_once(".*.") {
+            let (node, whole) = self.find(above);
+            let count = if let Content::Array(nodes) = &node.content { nodes.len() } else { 0 };
+            let places = 0..if whole { count } else { 0 };
+            return places.flat_map(|place| self.texts(&format!("{above}.{place}.{below}"))).collect();
+        }
+        match self.find(path) {
+            (Node { content: Content::Value(Raw::Text(text)), .. }, true) => vec![(path.into(), text)],
+            _ => Vec::new(),
+        }
+    }
+
     fn locate(&self, at: At, message: impl Into<String>) -> Problem {
         match at {
             At::File => Problem::new(self.file.as_str(), message),
@@ -251,6 +314,76 @@ impl Document {
             _ => self.locate(at, format!("{key}: {message}")),
         }
     }
+}
+
+/// A value given as after `--set`, in the words of [`Document::canonical`].
+pub fn canonical_value(text: &str) -> String {
+    parse_value(text).map_or_else(|_| text.into(), |content| inline(&content))
+}
+
+/// Writes the members of a table: plain values, then the tables in it, each under a line with its name.
+fn write_table(content: &Content, path: &str, out: &mut String) {
+    let Content::Table(members) = content else { return };
+    let mut members: Vec<&Member> = members.iter().collect();
+    members.sort_by(|a, b| a.key.cmp(&b.key));
+    let (tables, values): (Vec<&Member>, Vec<&Member>) =
+        members.into_iter().partition(|member| matches!(member.node.content, Content::Table(_)));
+    for Member { key, node, .. } in values {
+        match &node.content {
+            Content::Array(nodes) if nodes.iter().any(|node| matches!(node.content, Content::Table(_))) => {
+                let rows: String = nodes.iter().map(|node| format!("    {},\n", inline(&node.content))).collect();
+                *out += &format!("{} = [\n{rows}]\n", key_text(key));
+            }
+            content => *out += &format!("{} = {}\n", key_text(key), inline(content)),
+        }
+    }
+    for Member { key, node, .. } in tables {
+        let path = if path.is_empty() { key_text(key) } else { format!("{path}.{}", key_text(key)) };
+        *out += &format!("\n[{path}]\n");
+        write_table(&node.content, &path, out);
+    }
+}
+
+/// A value in one line.
+fn inline(content: &Content) -> String {
+    match content {
+        Content::Value(Raw::Text(text)) => quote(text),
+        Content::Value(Raw::Integer(number)) => number.to_string(),
+        Content::Value(Raw::Float(number)) if number.is_nan() => "nan".into(),
+        Content::Value(Raw::Float(number)) => format!("{number:?}"),
+        Content::Value(Raw::Bool(flag)) => flag.to_string(),
+        // Nothing takes a date, so which one it is makes no difference.
+        Content::Date => "1970-01-01".into(),
+        Content::Array(nodes) => {
+            let nodes: Vec<String> = nodes.iter().map(|node| inline(&node.content)).collect();
+            format!("[{}]", nodes.join(", "))
+        }
+        Content::Table(members) => {
+            let mut members: Vec<&Member> = members.iter().collect();
+            members.sort_by(|a, b| a.key.cmp(&b.key));
+            let members: Vec<String> = members
+                .iter()
+                .map(|member| format!("{} = {}", key_text(&member.key), inline(&member.node.content)))
+                .collect();
+            if members.is_empty() { "{}".into() } else { format!("{{ {} }}", members.join(", ")) }
+        }
+    }
+}
+
+/// A key, in quotes where TOML wants them.
+fn key_text(key: &str) -> String {
+    let bare = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if bare { key.into() } else { quote(key) }
+}
+
+/// A basic string of TOML, in one line.
+pub(crate) fn quote(text: &str) -> String {
+    let escaped = text.chars().map(|c| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if c.is_control() => format!("\\u{:04X}", c as u32),
+        c => c.into(),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
 }
 
 /// An unquoted quantity after an equals sign, which is what people forget most.
@@ -811,6 +944,66 @@ a.toml:2:1: unknown key \"bufer\" in [switch]
         assert_eq!(place("flow.9"), (Some(8), Some(3)));
         assert_eq!(place("nothing"), (None, None));
         assert_eq!(document.problem("switch.alpha", "m").to_string(), "--set switch.alpha=2: m");
+    }
+
+    #[test]
+    fn the_canonical_text_says_the_same_in_one_way() {
+        let text = "\
+z = 0x10 # sixteen
+a.'odd key' = 'C:\\dir'
+flow = [{ size = '1KB', src = \"h\\u0031\" }]
+[switch]
+share = 5e-1
+[switch.deep]
+[measure]
+ports = [ 'a', \"b\\n\", ]
+";
+        let expected = "\
+flow = [
+    { size = \"1KB\", src = \"h1\" },
+]
+z = 16
+
+[a]
+\"odd key\" = \"C:\\\\dir\"
+
+[measure]
+ports = [\"a\", \"b\\u000A\"]
+
+[switch]
+share = 0.5
+
+[switch.deep]
+";
+        let document = Document::parse("a", text).unwrap();
+        assert_eq!(document.canonical(), expected);
+        assert_eq!(Document::parse("b", expected).unwrap().canonical(), expected);
+        assert_eq!(document.value("measure.ports").as_deref(), Some("[\"a\", \"b\\u000A\"]"));
+        assert_eq!(document.value("measure.port"), None);
+        assert_eq!((canonical_value("0x10"), canonical_value("4MB")), ("16".into(), "\"4MB\"".into()));
+        assert_eq!(document.texts("flow.*.size"), [("flow.0.size".to_string(), "1KB")]);
+        assert_eq!((document.texts("flow.*.none").len(), document.texts("z.*.size").len()), (0, 0));
+        assert_eq!(document.tables_in("switch"), ["deep"]);
+    }
+
+    #[test]
+    fn a_key_can_be_taken_away() {
+        let document = set(&["-switch.depth", "-flow.1.size", "-title"]);
+        let expected = "\
+flow = [
+    { between = [\"a\", 3], size = \"1KB\" },
+    {},
+]
+wait = \"5us\"
+
+[switch]
+buffer = \"4MB\"
+";
+        assert_eq!(document.canonical(), expected);
+        for path in ["-switch.none", "-wait.x", "-", "-flow.9.size"] {
+            let problem = self::document().set(path).unwrap_err();
+            assert!(problem.help.is_some(), "{problem}");
+        }
     }
 
     #[test]

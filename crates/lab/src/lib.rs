@@ -2,11 +2,13 @@
 //!
 //! The data's way through it: a [`scenario`] file (read by [`document`]) or the [`ns3`] simulator's files become a
 //! [`fabric::Setup`] ([`resolve`]); a run of that gives an outcome; [`measure`] and [`results`] turn it into files. What is
-//! wrong with an input is a [`problem`] with a place and a remedy.
+//! wrong with an input is a [`problem`] with a place and a remedy. Many runs at once are a [`grid`]; what they gave stays in
+//! a [`store`].
 
 pub mod bench;
 pub mod document;
 pub mod files;
+pub mod grid;
 pub mod measure;
 pub mod ns3;
 pub mod presets;
@@ -16,4 +18,5 @@ pub mod resolve;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod store;
 pub mod tables;

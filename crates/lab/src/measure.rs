@@ -39,6 +39,49 @@ pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean - half, mean + half))
 }
 
+/// A mean over seeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The mean; `None` of nothing.
+    pub mean: Option<f64>,
+    /// Half of its 95 % confidence interval by Student's t distribution; `None` for fewer than two values.
+    pub half: Option<f64>,
+    /// How many values.
+    pub count: usize,
+}
+
+impl Estimate {
+    /// Of one value for each seed.
+    pub fn of(values: &[f64]) -> Estimate {
+        let count = values.len();
+        if count == 0 {
+            return Estimate { mean: None, half: None, count };
+        }
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let half = (count > 1).then(|| {
+            let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
+            student(count - 1) * (variance / count as f64).sqrt()
+        });
+        Estimate { mean: Some(mean), half, count }
+    }
+
+    /// The confidence interval.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        Some((self.mean? - self.half?, self.mean? + self.half?))
+    }
+}
+
+/// The 97.5 % quantile of Student's t distribution for so many degrees of freedom, from 1.
+fn student(freedom: usize) -> f64 {
+    const SMALL: [f64; 30] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+        2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    ];
+    let n = freedom as f64;
+    // Beyond the table two terms of its expansion in 1/n are good to the same digits.
+    SMALL.get(freedom.wrapping_sub(1)).copied().unwrap_or(1.960 + 2.372 / n + 2.823 / (n * n))
+}
+
 /// Jain's index of fairness: 1 if all values are the same, 1/n if one has everything. `None` of nothing, or of nothing but
 /// zeros.
 pub fn jain(values: &[f64]) -> Option<f64> {

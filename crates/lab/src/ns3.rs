@@ -4,6 +4,7 @@
 //! simulator's header sizes, grain of time, acknowledgements and window, and [`output`] writes what it would.
 
 pub mod config;
+pub mod export;
 pub mod flows;
 pub mod output;
 pub mod tokens;

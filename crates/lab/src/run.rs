@@ -40,7 +40,12 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
 impl Finished {
     /// Writes the folder of results; `scenario` is the file that gave them.
     pub fn write(&self, out: &Path, scenario: &str) -> Result<PathBuf, Problem> {
-        results::write(Folder::prepare(out)?, &self.summary, scenario, &self.graph, &self.groups, &self.outcome)
+        self.write_into(Folder::prepare(out)?, scenario)
+    }
+
+    /// The same, into a folder that is prepared already.
+    pub fn write_into(&self, folder: Folder, scenario: &str) -> Result<PathBuf, Problem> {
+        results::write(folder, &self.summary, scenario, &self.graph, &self.groups, &self.outcome)
     }
 }
 

@@ -6,6 +6,7 @@
 mod describe;
 pub mod paths;
 mod settings;
+mod traffic;
 pub mod watch;
 mod wiring;
 
@@ -18,13 +19,15 @@ pub use watch::Watch;
 use crate::document::{Document, Table, quoted, suggest};
 use crate::presets;
 use crate::problem::{Problem, read_text};
+use ::traffic::{MAX_START, Traffic};
 use engine::{Bytes, Misfit, Parameters, Raw, Time};
 use fabric::setup::WindowRule;
 use fabric::topology::Graph;
 use schemes::{congestion_control, flow_control};
 use std::fmt;
 use std::path::Path;
-use traffic::{FlowRequest, MAX_FLOWS, MAX_START, Names, Traffic, read_trace};
+pub use traffic::GroupReport;
+use traffic::{Part, Plan, Source};
 
 /// A run as its file describes it.
 pub struct Scenario {
@@ -54,16 +57,16 @@ pub struct Scenario {
     pub window_rule: WindowRule,
     /// Priority classes of data.
     pub classes: u8,
-    /// What is to be sent: the flows of the file first, then those of the trace.
+    /// What is to be sent: the flows of the file first, then those of the trace, then those of each generator.
     pub traffic: Traffic,
     /// The preset, if one was named.
     pub preset: Option<String>,
     /// The topology in a line.
     pub(crate) topology: String,
-    /// The trace file, if there is one.
-    trace: Option<String>,
-    /// For each `[[flow]]`, the number of the first flow that is not its own.
-    ends: Vec<usize>,
+    /// Where the flows come from, in order.
+    parts: Vec<Part>,
+    /// What the generators are meant to make.
+    plans: Vec<Plan>,
     document: Document,
 }
 
@@ -102,7 +105,7 @@ impl Scenario {
             checked.map_err(|(key, message, help)| document.problem(&format!("{table}.{key}"), message).help(help))?;
         }
         let scheme = read_scheme(&mut root, &nic)?;
-        let traffic = read_traffic(&mut root, &graph, base)?;
+        let traffic = traffic::read_traffic(&mut root, &graph, base, seed.unwrap_or(1), stop)?;
         let watch = match measure_table {
             Some(mut table) => {
                 let watch = watch::read(&mut table, &graph, &traffic.all.groups)?;
@@ -112,6 +115,7 @@ impl Scenario {
             None => Watch::default(),
         };
         root.finish()?;
+        traffic.check_after(&document, &graph)?;
         Ok(Scenario {
             name: title.unwrap_or_else(|| name.into()),
             seed: seed.unwrap_or(1),
@@ -129,8 +133,8 @@ impl Scenario {
             traffic: traffic.all,
             preset,
             topology,
-            trace: traffic.trace,
-            ends: traffic.ends,
+            parts: traffic.parts,
+            plans: traffic.plans,
             document,
         })
     }
@@ -140,16 +144,34 @@ impl Scenario {
         self.document.problem(path, message)
     }
 
+    /// The flows as a trace file, in order of start.
+    pub fn trace(&self) -> Result<String, Problem> {
+        let mut text = Vec::new();
+        let refused = |error: &dyn fmt::Display| self.problem("", format!("its flows cannot be written: {error}"));
+        ::traffic::write_trace(&mut text, &self.graph, &self.traffic.in_order()).map_err(|error| refused(&error))?;
+        String::from_utf8(text).map_err(|error| refused(&error))
+    }
+
+    /// What every group of flows came to.
+    pub fn groups(&self) -> Vec<GroupReport> {
+        traffic::report(&self.graph, &self.traffic, &self.plans)
+    }
+
     /// A problem with one of the flows.
     pub fn flow_problem(&self, flow: usize, message: impl Into<String>) -> Problem {
-        let table = self.ends.partition_point(|&end| end <= flow);
-        if table < self.ends.len() {
-            return self.problem(&format!("flow.{table}"), message);
+        let place = self.parts.partition_point(|part| part.end <= flow);
+        let before = place.checked_sub(1).map_or(0, |place| self.parts[place].end);
+        let (number, message) = (flow - before + 1, message.into());
+        let Some(Part { path, source, .. }) = self.parts.get(place) else { return self.problem("", message) };
+        match source {
+            Source::Listed => self.problem(path, message),
+            Source::Trace(file) => self.problem(path, format!("flow {number} of {file}: {message}")),
+            Source::Drawn => {
+                let name = |node: u32| self.graph.nodes.get(node as usize).map_or("?", |node| node.name.as_str());
+                let ends = self.traffic.flows.get(flow).map_or(("?", "?"), |flow| (name(flow.src), name(flow.dst)));
+                self.problem(path, format!("flow {number} of it, from {} to {}: {message}", ends.0, ends.1))
+            }
         }
-        let before = self.ends.last().copied().unwrap_or(0);
-        let number = flow - before + 1;
-        let trace = self.trace.as_deref().unwrap_or_default();
-        self.problem("traffic.trace", format!("flow {number} of {trace}: {}", message.into()))
     }
 }
 
@@ -247,7 +269,7 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
     if let Some(item) = table.item("window") {
         let size: WindowSize = item.read()?;
         if let WindowSize::Fixed(bytes) = size
-            && !(Bytes(1)..=traffic::MAX_SIZE).contains(&bytes)
+            && !(Bytes(1)..=::traffic::MAX_SIZE).contains(&bytes)
         {
             return Err(item.problem(format!("is {bytes}")).help("write a size above zero, \"bdp\" or \"none\""));
         }
@@ -281,75 +303,4 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
     }
     table.finish()?;
     Ok(Scheme { flow_control, congestion_control, window, window_rule })
-}
-
-/// What `[traffic]` and `[[flow]]` say.
-struct Requests {
-    classes: u8,
-    all: Traffic,
-    ends: Vec<usize>,
-    trace: Option<String>,
-}
-
-fn read_traffic(root: &mut Table<'_>, graph: &Graph, base: &Path) -> Result<Requests, Problem> {
-    let names = Names::new(graph);
-    let mut traffic = Requests { classes: 1, all: Traffic::default(), ends: Vec::new(), trace: None };
-    let mut table = root.table("traffic")?;
-    if let Some(table) = &mut table
-        && let Some(classes) = table.optional("classes")?
-    {
-        if !(1..=8).contains(&classes) {
-            return Err(table.problem_at("classes", format!("classes is {classes}")).help("write 1 to 8"));
-        }
-        traffic.classes = classes;
-    }
-    for table in root.tables("flow")? {
-        read_flow(table, &names, &mut traffic)?;
-    }
-    if let Some(mut table) = table {
-        if let Some(path) = table.optional::<String>("trace")? {
-            let full = base.join(&path);
-            let text = read_text(&full).map_err(|problem| wiring::elsewhere(&table, "trace", &problem))?;
-            let flows = read_trace(&text, &names, traffic.classes).map_err(|error| {
-                let problem = Problem::new(full.display().to_string(), error.message);
-                problem.at(error.line, error.column, &error.source).help(error.help)
-            })?;
-            if (traffic.all.flows.len() + flows.len()) as u64 > MAX_FLOWS {
-                return Err(table.problem_at("trace", format!("there are more than {MAX_FLOWS} flows")));
-            }
-            traffic.all.flows.extend(flows);
-            traffic.trace = Some(path);
-        }
-        table.finish()?;
-    }
-    if traffic.all.flows.is_empty() {
-        let problem = root.problem("the scenario has no flows");
-        return Err(problem.help("add [[flow]] with src, dst and size, or [traffic] with trace = a file of flows"));
-    }
-    Ok(traffic)
-}
-
-fn read_flow(mut table: Table<'_>, names: &Names<'_>, traffic: &mut Requests) -> Result<(), Problem> {
-    let mut end = |key: &str| match table.item(key) {
-        Some(item) => wiring::node(&item, names),
-        None => Err(table.missing(key, "the name of a host, such as \"h0\"")),
-    };
-    let (src, dst) = (end("src")?, end("dst")?);
-    let size: Bytes = table.required("size")?;
-    let start: Option<Time> = table.optional("start")?;
-    let class: Option<u8> = table.optional("class")?;
-    let count: u64 = table.optional("count")?.unwrap_or(1);
-    let flow =
-        FlowRequest { class: class.unwrap_or(0), ..FlowRequest::new(src, dst, size.0, start.unwrap_or_default()) };
-    flow.check(names, traffic.classes)
-        .map_err(|fault| table.problem_at(fault.field, fault.message).help(fault.help))?;
-    let left = MAX_FLOWS - traffic.all.flows.len() as u64;
-    if !(1..=left).contains(&count) {
-        let help = format!("write 1 or more; {MAX_FLOWS} flows in all is the most");
-        return Err(table.problem_at("count", format!("count is {count}")).help(help));
-    }
-    table.finish()?;
-    traffic.all.flows.extend(std::iter::repeat_n(flow, count as usize));
-    traffic.ends.push(traffic.all.flows.len());
-    Ok(())
 }

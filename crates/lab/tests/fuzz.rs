@@ -223,10 +223,60 @@ start = \"2us\"
 class = 1
 count = 3
 
+id = \"first\"
+name = \"a\"
+
 [[flow]]
-src = 2
+src = 0
 dst = 1
 size = \"20KB\"
+after = [\"first\"]
+gap = \"3us\"
+until = \"4ms\"
+
+[[load]]
+sizes = \"uniform 1MB..2MB\"
+load = 0.01
+arrivals = \"lognormal\"
+sigma = 1.5
+pattern = \"inter-rack\"
+from = [\"leaf0\", \"h3\"]
+start = \"10us\"
+duration = \"100us\"
+process = \"network\"
+class = 1
+
+[[load]]
+sizes = \"hadoop\"
+flows = 5
+duration = \"100us\"
+to = \"h0..h1\"
+from = \"leaf1\"
+
+[[incast]]
+degree = 2
+size = \"30KB\"
+flows_per_sender = 2
+every = \"50us\"
+count = 2
+spread = \"5us\"
+to = \"h1\"
+
+[[incast]]
+degree = 3
+size_each = \"5KB\"
+load = 0.02
+of = \"core\"
+arrivals = \"poisson\"
+count = 2
+
+[[long]]
+to = \"h2\"
+from = \"h0..h1\"
+flows = 1
+start = \"20us\"
+stagger = \"2us\"
+leave = \"90us\"
 ";
 
 /// The same with each congestion control, and all of its parameters written out.

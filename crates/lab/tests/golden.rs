@@ -64,12 +64,20 @@ fn the_lossy_link_example_is_what_it_was() {
 }
 
 #[test]
+fn the_web_search_example_is_what_it_was() {
+    golden("websearch_incast.toml", 0x9437_babb_a829_4a92);
+}
+
+#[test]
 fn every_example_has_a_digest() {
     let folder = std::fs::read_dir(example("")).unwrap();
     let mut names: Vec<_> = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.retain(|name| name.ends_with(".toml"));
     names.sort();
-    assert_eq!(names, ["incast.toml", "leaf_spine.toml", "link_failure.toml", "lossy_link.toml"]);
+    assert_eq!(
+        names,
+        ["incast.toml", "leaf_spine.toml", "link_failure.toml", "lossy_link.toml", "websearch_incast.toml"]
+    );
 }
 
 /// `summary.json` without what a run costs, and `flows.parquet`.

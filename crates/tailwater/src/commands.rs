@@ -1,5 +1,6 @@
 //! The commands: thin hands around the laboratory.
 
+use crate::drawing;
 use crate::progress::Progress;
 use engine::Time;
 use fabric::routing::PortMap;
@@ -30,7 +31,7 @@ pub fn printed(result: Output) -> Result<ExitCode, Problem> {
 }
 
 /// A run whose promises were broken.
-const BROKEN: u8 = 3;
+pub const BROKEN: u8 = 3;
 
 fn default_folder(scenario: &Path) -> PathBuf {
     let stem = scenario.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
@@ -38,7 +39,13 @@ fn default_folder(scenario: &Path) -> PathBuf {
 }
 
 /// `tailwater run`.
-pub fn run(scenario: &Path, sets: &[String], out: Option<PathBuf>, quiet: bool) -> Result<ExitCode, Problem> {
+pub fn run(
+    scenario: &Path,
+    sets: &[String],
+    out: Option<PathBuf>,
+    report: bool,
+    quiet: bool,
+) -> Result<ExitCode, Problem> {
     let resolved = lab::run::load(scenario, sets)?;
     let text = lab::problem::read_text(scenario)?;
     let out = out.unwrap_or_else(|| default_folder(scenario));
@@ -56,6 +63,9 @@ pub fn run(scenario: &Path, sets: &[String], out: Option<PathBuf>, quiet: bool) 
     progress.finish();
     let record = with_overrides(&text, sets);
     let path = finished.write(&out, &record)?;
+    if report {
+        drawing::write_run(&path)?;
+    }
     if !finished.summary.violations.is_empty() {
         finished.summary.violations.iter().for_each(|v| eprintln!("broken promise: {v}"));
         eprintln!("error: this run is not a result; {} says more", path.join(files::SUMMARY).display());
@@ -144,7 +154,9 @@ fn table(s: &Summary) -> String {
 
 /// `tailwater check`.
 pub fn check(scenario: &Path, sets: &[String]) -> Result<ExitCode, Problem> {
-    printed(say(lab::run::load(scenario, sets)?.describe()))
+    let scenario = lab::scenario::Scenario::load(scenario, sets)?;
+    let groups = scenario.describe_groups();
+    printed(say(lab::resolve::resolve(scenario)?.describe() + &groups))
 }
 
 /// `tailwater ns3`.

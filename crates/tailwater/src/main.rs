@@ -1,8 +1,11 @@
 //! `tailwater`: the command line.
 
 mod commands;
+mod compare;
+mod drawing;
 mod listing;
 mod progress;
+mod traffic;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -28,6 +31,9 @@ enum Command {
         /// Where the results go [default: results/NAME-OF-THE-FILE].
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
+        /// Write no report.html and no figures.
+        #[arg(long)]
+        no_report: bool,
         /// Show no progress and print nothing but problems.
         #[arg(long, short)]
         quiet: bool,
@@ -39,6 +45,34 @@ enum Command {
         /// Override a key, as with `run`.
         #[arg(long = "set", value_name = "KEY=VALUE")]
         sets: Vec<String>,
+    },
+    /// Run a scenario with several schemes, values and seeds, and compare them in a table.
+    Compare(compare::Arguments),
+    /// Draw folders of results: a page of one, or of several side by side, and its figures as images.
+    Report {
+        /// Folders of results, as `run` writes them, or of a store.
+        #[arg(required = true)]
+        folders: Vec<PathBuf>,
+        /// Where report.html and the figures go [default: the folder itself, or results/report].
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
+    /// Write the flows of a scenario, in order of start, and run nothing.
+    Traffic {
+        /// The scenario file.
+        scenario: PathBuf,
+        /// Override a key, as with `run`.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        sets: Vec<String>,
+        /// Where the flows go [default: standard output].
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// How they are written.
+        #[arg(long, value_enum, default_value_t = traffic::Format::Csv)]
+        format: traffic::Format,
+        /// Print a table of the groups of flows instead: how much was drawn, and how much was asked for.
+        #[arg(long)]
+        describe: bool,
     },
     /// Run the HPCC authors' ns-3 simulator's files: the configuration and what it names, with its results.
     ///
@@ -74,8 +108,15 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Run { scenario, sets, out, quiet } => commands::run(&scenario, &sets, out, quiet),
+        Command::Run { scenario, sets, out, no_report, quiet } => {
+            commands::run(&scenario, &sets, out, !no_report, quiet)
+        }
+        Command::Report { folders, out } => drawing::report(&folders, out),
         Command::Check { scenario, sets } => commands::check(&scenario, &sets),
+        Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Traffic { scenario, sets, out, format, describe } => {
+            traffic::traffic(&scenario, &sets, out, format, describe)
+        }
         Command::Ns3 { keys: true, .. } => listing::ns3_keys(),
         Command::Ns3 { config, quiet, .. } => commands::ns3(&config.unwrap_or_default(), quiet),
         Command::Schemes => listing::schemes(),

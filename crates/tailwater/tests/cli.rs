@@ -188,7 +188,15 @@ fn a_run_writes_a_folder_with_everything_promised() {
         fs::read_dir(desk.path("out")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(
         files.iter().map(String::as_str).collect::<BTreeSet<_>>(),
-        BTreeSet::from(["flows.parquet", "scenario.toml", "summary.json"])
+        BTreeSet::from([
+            "buffers.parquet",
+            "figures",
+            "flows.parquet",
+            "links.parquet",
+            "report.html",
+            "scenario.toml",
+            "summary.json"
+        ])
     );
     assert_eq!(desk.read("out/scenario.toml"), STAR);
     let parquet = fs::read(desk.path("out/flows.parquet")).unwrap();

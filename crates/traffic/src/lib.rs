@@ -1,15 +1,34 @@
 //! Flows: what is to be sent, by whom, to whom and when.
 //!
 //! A [`FlowRequest`] is one message. Explicit lists write them down one by one; a trace file ([`trace`]) holds many in a
-//! table. All of them pass the same test, [`FlowRequest::check`].
+//! table; generators draw them: a [`Load`] of [`Sizes`] and [`Arrivals`] between [`Places`], an [`Incast`], or [`Long`]-lived
+//! flows. All of them pass the same test, [`FlowRequest::check`], and come together in a [`Traffic`].
+//!
+//! What is drawn depends on the run's seed and on the generator's place among its kind ([`Origin`]), and on nothing else: not
+//! on the scheme, and not on other generators.
 
-use engine::{Bytes, Time};
-use fabric::topology::{Graph, Kind};
+use engine::{Bytes, Stream, Time};
+use fabric::topology::{self, Graph};
 use std::collections::HashMap;
 
+mod after;
+pub mod arrivals;
+pub mod incast;
+pub mod load;
+pub mod long;
+pub mod places;
+pub mod sizes;
+mod text;
 pub mod trace;
 
-pub use trace::{TraceError, read_trace, write_trace};
+pub use arrivals::Arrivals;
+pub use incast::Incast;
+pub use load::Load;
+pub use long::Long;
+pub use places::Places;
+pub use sizes::Sizes;
+pub use text::FileFault;
+pub use trace::{read_trace, write_trace};
 
 /// The most flows of one run.
 pub const MAX_FLOWS: u64 = 50_000_000;
@@ -17,6 +36,14 @@ pub const MAX_FLOWS: u64 = 50_000_000;
 pub const MAX_SIZE: Bytes = Bytes(1_000_000_000_000);
 /// The latest start of a flow. It leaves room below the end of [`Time`] for everything that happens after.
 pub const MAX_START: Time = Time::from_ms(1_000_000_000);
+
+/// The most groups of flows.
+pub const MAX_GROUPS: usize = 1 << 16;
+
+/// Whether a group may be called that: a short line that a trace file can hold.
+pub fn is_group_name(name: &str) -> bool {
+    trace::plain(name) && name.chars().count() <= 64 && !name.chars().any(char::is_control)
+}
 
 /// A message that is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,12 +96,107 @@ impl Traffic {
         });
         place as u16
     }
+
+    /// Adds what `other` has. Groups of the same name become one.
+    pub fn append(&mut self, other: Traffic) {
+        let groups: Vec<u16> = other.groups.iter().map(|name| self.group(name)).collect();
+        let first = self.flows.len() as u32;
+        let group = |flow: &FlowRequest| groups.get(flow.group as usize).copied().unwrap_or(flow.group);
+        self.flows.extend(other.flows.iter().map(|flow| FlowRequest { group: group(flow), ..*flow }));
+        let after = |after: &After| After { flow: first + after.flow, first: first + after.first, gap: after.gap };
+        self.after.extend(other.after.iter().map(after));
+    }
+
+    /// The same in order of start. Flows that start together keep their order.
+    pub fn in_order(&self) -> Traffic {
+        let mut order: Vec<u32> = (0..self.flows.len() as u32).collect();
+        order.sort_by_key(|&flow| self.flows[flow as usize].start);
+        let flows = order.iter().map(|&flow| self.flows[flow as usize]).collect();
+        let mut after = self.after.clone();
+        if !after.is_empty() {
+            let mut place = vec![0; order.len()];
+            (0..).zip(&order).for_each(|(new, &old)| place[old as usize] = new);
+            for wait in &mut after {
+                (wait.flow, wait.first) = (place[wait.flow as usize], place[wait.first as usize]);
+            }
+            after.sort_by_key(|wait| wait.flow);
+        }
+        Traffic { flows, groups: self.groups.clone(), after }
+    }
+}
+
+/// Where a generator's flows come from and go to.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    /// The run's seed.
+    pub seed: u64,
+    /// The generator's place among those of its kind.
+    pub number: u32,
+    /// The group of its flows.
+    pub group: u16,
+    /// The class of its flows.
+    pub class: u8,
+}
+
+/// Kinds of generators.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Load = 1,
+    Incast = 2,
+    Long = 3,
+}
+
+impl Origin {
+    /// The random numbers of a generator, or of a part of one. Nodes have those of owners below 2^32.
+    pub(crate) fn stream(self, kind: Kind, part: u32) -> Stream {
+        let number = self.number as u64 & 0x0fff_ffff;
+        Stream::new(self.seed, (kind as u64) << 60 | number << 32 | part as u64)
+    }
+
+    /// A flow of its group and class.
+    pub(crate) fn flow(self, src: u32, dst: u32, size: u64, start: Time) -> FlowRequest {
+        FlowRequest { class: self.class, group: self.group, ..FlowRequest::new(src, dst, size, start) }
+    }
+}
+
+/// Refuses a set of hosts without a host.
+pub(crate) fn not_empty(field: &'static str, hosts: &[u32]) -> Result<(), Fault> {
+    match hosts {
+        [] => Err(Fault { field, message: format!("{field} has no host"), help: "name at least one".into() }),
+        _ => Ok(()),
+    }
+}
+
+/// The fault that there would be more flows than a run may have.
+pub(crate) fn too_many(field: &'static str, budget: u64) -> Fault {
+    Fault {
+        field,
+        message: format!("there would be more than {budget} flows, the most that are left of {MAX_FLOWS}"),
+        help: "make it shorter, or less of it".into(),
+    }
+}
+
+/// The fault that flows would start when no flow may.
+pub(crate) fn too_late(field: &'static str) -> Fault {
+    Fault {
+        field,
+        message: format!("the last flow would start after {MAX_START}"),
+        help: "make it shorter, or more of it in less time".into(),
+    }
+}
+
+/// Refuses flows, given in order of start, that start when no flow may.
+pub(crate) fn in_time(field: &'static str, flows: Vec<FlowRequest>) -> Result<Vec<FlowRequest>, Fault> {
+    match flows.last() {
+        Some(last) if last.start > MAX_START => Err(too_late(field)),
+        _ => Ok(flows),
+    }
 }
 
 /// What is wrong with one field of a [`FlowRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The field: `src`, `dst`, `size`, `start` or `class`.
+    /// The field: `src`, `dst`, `size`, `start`, `class` or `until`; of a generator, the key of its table.
     pub field: &'static str,
     /// What is wrong.
     pub message: String,
@@ -94,7 +216,7 @@ impl FlowRequest {
         for (field, node) in [("src", self.src), ("dst", self.dst)] {
             match nodes.graph.nodes.get(node as usize) {
                 None => return fault(field, format!("there is no node {node}"), nodes.hint()),
-                Some(node) if node.kind != Kind::Host => {
+                Some(node) if node.kind != topology::Kind::Host => {
                     return fault(field, format!("{} is a switch; messages go between hosts", node.name), nodes.hint());
                 }
                 Some(_) => {}
@@ -111,18 +233,36 @@ impl FlowRequest {
             let help = format!("write a size up to {MAX_SIZE}, or split the message");
             return fault("size", format!("size is {}", Bytes(self.size)), help);
         }
-        if self.start > MAX_START {
-            return fault("start", format!("start is {}", self.start), format!("start it at {MAX_START} or before"));
-        }
-        if self.class >= classes {
-            let help = match classes {
-                1 => "write 0, or give the scenario more classes with traffic.classes".into(),
-                _ => format!("write 0 to {}, or raise traffic.classes", classes - 1),
-            };
-            return fault("class", format!("class {} is not there: the scenario has {classes}", self.class), help);
+        check_start(self.start)?;
+        check_class(self.class, classes)?;
+        if self.until <= self.start {
+            let message = format!("it leaves at {} and starts at {}", self.until, self.start);
+            return fault("until", message, "let it leave after its start".into());
         }
         Ok(())
     }
+}
+
+/// Whether a flow may start then.
+pub fn check_start(start: Time) -> Result<(), Fault> {
+    if start > MAX_START {
+        let (message, help) = (format!("start is {start}"), format!("start it at {MAX_START} or before"));
+        return Err(Fault { field: "start", message, help });
+    }
+    Ok(())
+}
+
+/// Whether a flow may be of that class where there are so many.
+pub fn check_class(class: u8, classes: u8) -> Result<(), Fault> {
+    if class >= classes {
+        let help = match classes {
+            1 => "write 0, or give the scenario more classes with traffic.classes".into(),
+            _ => format!("write 0 to {}, or raise traffic.classes", classes - 1),
+        };
+        let message = format!("class {class} is not there: the scenario has {classes}");
+        return Err(Fault { field: "class", message, help });
+    }
+    Ok(())
 }
 
 /// The nodes of a graph by name.
@@ -157,7 +297,9 @@ impl<'a> Names<'a> {
     /// A sentence on what the nodes are called.
     pub fn hint(&self) -> String {
         let hosts: Vec<u32> = self.graph.hosts().take(2).collect();
-        let last = (0..self.graph.nodes.len() as u32).rev().find(|&n| self.graph.nodes[n as usize].kind == Kind::Host);
+        let last = (0..self.graph.nodes.len() as u32)
+            .rev()
+            .find(|&n| self.graph.nodes[n as usize].kind == topology::Kind::Host);
         let name = |node: &u32| self.graph.nodes[*node as usize].name.as_str();
         match (hosts.as_slice(), last.as_ref()) {
             ([one], _) => format!("the only host is {}", name(one)),
@@ -172,6 +314,7 @@ impl<'a> Names<'a> {
 pub(crate) mod tests {
     use super::*;
     use engine::Rate;
+    use fabric::topology::Kind;
 
     /// Three hosts and a switch.
     pub(crate) fn star() -> Graph {
@@ -204,6 +347,7 @@ pub(crate) mod tests {
             (FlowRequest { size: u64::MAX, ..GOOD }, "size", "size is"),
             (FlowRequest { start: Time::MAX, ..GOOD }, "start", "start is"),
             (FlowRequest { class: 2, ..GOOD }, "class", "class 2"),
+            (FlowRequest { until: Time::ZERO, ..GOOD }, "until", "leaves at"),
         ];
         for (flow, field, message) in cases {
             let fault = fault(flow);

@@ -1,227 +1,321 @@
 //! Trace files: one flow per line, as comma-separated values.
 //!
 //! ```text
-//! # all-to-one, two senders
-//! src,dst,size,start
-//! h1,h0,1MB,0us
-//! h2,h0,64KB,1.5us
+//! # all-to-one, and an answer
+//! src,dst,size,start,id,after
+//! h1,h0,1MB,0us,one,
+//! h2,h0,64KB,1.5us,two,
+//! h0,h1,1KB,0us,,one;two
 //! ```
 //!
 //! The first line that is neither blank nor a comment names the columns, in any order. `src`, `dst`, a size and a start are
-//! needed, `class` is optional. Where scripts write bare numbers, the column's name has the unit: `size_bytes`,
-//! `start_ns`. There is no quoting: names with commas in them cannot be used, numbers can.
+//! needed. The others may be missing, or empty in a line: `class`; `group`, a name; `until`, when the flow leaves; `id`, a word by
+//! which others wait for it; `after`, the ids of the flows it waits for, with `;` or blanks between; `gap`, the time between,
+//! one for all or one for each. Where scripts write bare numbers, the column's name has the unit: `size_bytes`, `start_ns`. There is
+//! no quoting: names with commas in them cannot be used, numbers can.
 
-use crate::{FlowRequest, MAX_FLOWS, Names};
+use crate::text::{FileFault, Line, quoted};
+use crate::{After, FlowRequest, MAX_FLOWS, MAX_GROUPS, Names, Traffic, is_group_name};
 use engine::{Bytes, Time};
 use fabric::topology::Graph;
-use std::fmt;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// What is wrong with a trace file, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TraceError {
-    /// The line, counted from 1.
-    pub line: usize,
-    /// The column in characters, counted from 1.
-    pub column: usize,
-    /// The line itself.
-    pub source: String,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub help: String,
-}
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {} ({})", self.line, self.column, self.message, self.help)
-    }
-}
-
-impl std::error::Error for TraceError {}
+/// The group of flows that have none of their own.
+const GROUP: &str = "trace";
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
+enum Field {
     Src,
     Dst,
-    /// A quantity with its unit.
     Size,
-    /// A bare number of bytes.
-    SizeBytes,
-    /// A quantity with its unit.
     Start,
-    /// A bare number; the unit in picoseconds as a power of ten.
-    StartIn(u32),
     Class,
+    Group,
+    Until,
+    Id,
+    After,
+    Gap,
+}
+
+/// The fields that every flow has.
+const NEEDED: [Field; 4] = [Field::Src, Field::Dst, Field::Size, Field::Start];
+
+/// A field and how it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Column {
+    field: Field,
+    /// Of bare numbers: their unit in bytes or picoseconds, as a power of ten.
+    bare: Option<u32>,
+}
+
+impl Field {
+    const ALL: [(Field, &'static str); 10] = [
+        (Field::Src, "src"),
+        (Field::Dst, "dst"),
+        (Field::Size, "size"),
+        (Field::Start, "start"),
+        (Field::Class, "class"),
+        (Field::Group, "group"),
+        (Field::Until, "until"),
+        (Field::Id, "id"),
+        (Field::After, "after"),
+        (Field::Gap, "gap"),
+    ];
+
+    fn name(self) -> &'static str {
+        Field::ALL.iter().find(|(field, _)| *field == self).map_or("", |(_, name)| name)
+    }
+
+    /// The endings that bare numbers of it may have, with their powers of ten.
+    fn units(self) -> &'static [(&'static str, u32)] {
+        match self {
+            Field::Size => &[("_bytes", 0)],
+            Field::Start | Field::Until | Field::Gap => &[("_ps", 0), ("_ns", 3), ("_us", 6), ("_ms", 9), ("_s", 12)],
+            _ => &[],
+        }
+    }
 }
 
 /// Every column by name.
-const COLUMNS: [(&str, Column); 11] = [
-    ("src", Column::Src),
-    ("dst", Column::Dst),
-    ("size", Column::Size),
-    ("size_bytes", Column::SizeBytes),
-    ("start", Column::Start),
-    ("start_ps", Column::StartIn(0)),
-    ("start_ns", Column::StartIn(3)),
-    ("start_us", Column::StartIn(6)),
-    ("start_ms", Column::StartIn(9)),
-    ("start_s", Column::StartIn(12)),
-    ("class", Column::Class),
-];
-
-impl Column {
-    /// The field that it fills.
-    fn field(self) -> &'static str {
-        match self {
-            Column::Src => "src",
-            Column::Dst => "dst",
-            Column::Size | Column::SizeBytes => "size",
-            Column::Start | Column::StartIn(_) => "start",
-            Column::Class => "class",
-        }
-    }
+fn columns() -> impl Iterator<Item = (String, Column)> {
+    Field::ALL.iter().flat_map(|&(field, name)| {
+        let bare = field
+            .units()
+            .iter()
+            .map(move |(ending, power)| (format!("{name}{ending}"), Column { field, bare: Some(*power) }));
+        std::iter::once((name.to_string(), Column { field, bare: None })).chain(bare)
+    })
 }
 
-/// One line and its number.
-#[derive(Clone, Copy)]
-struct Line<'a> {
-    number: usize,
-    text: &'a str,
+/// The parts of a line, without the blanks around them.
+fn fields<'a>(line: Line<'a>) -> impl Iterator<Item = &'a str> {
+    line.text.split(',').map(str::trim)
 }
 
-impl<'a> Line<'a> {
-    /// An error at the field of that place.
-    fn error(self, place: usize, message: impl Into<String>, help: impl Into<String>) -> TraceError {
-        let mut before = self.text.split(',').take(place).map(|field| field.chars().count() + 1).sum::<usize>();
-        match self.text.split(',').nth(place) {
-            Some(field) => before += field.chars().take_while(|c| c.is_whitespace()).count(),
-            None => before = self.text.chars().count(),
-        }
-        TraceError {
-            line: self.number,
-            column: before + 1,
-            source: self.text.into(),
-            message: message.into(),
-            help: help.into(),
-        }
-    }
-
-    fn fields(self) -> impl Iterator<Item = &'a str> {
-        self.text.split(',').map(str::trim)
-    }
+/// A flow that waits, and where that is written.
+struct Wait<'a> {
+    flow: u32,
+    ids: &'a str,
+    gap: Option<(&'a str, Column)>,
+    line: Line<'a>,
 }
 
 /// Reads the flows of a trace file, in file order. `classes` is how many priority classes there are.
-pub fn read_trace(text: &str, nodes: &Names<'_>, classes: u8) -> Result<Vec<FlowRequest>, TraceError> {
-    // Spreadsheets put a byte-order mark in front.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut lines = (1..).zip(text.lines()).map(|(number, text)| Line { number, text }).filter(|line| {
-        let text = line.text.trim();
-        !text.is_empty() && !text.starts_with('#')
-    });
+pub fn read_trace(text: &str, nodes: &Names<'_>, classes: u8) -> Result<Traffic, FileFault> {
+    let mut lines = Line::all(text);
     let Some(header) = lines.next() else {
         let help = "begin with a line that names the columns: src,dst,size,start";
-        return Err(Line { number: 1, text: "" }.error(0, "the file is empty", help));
+        return Err(Line { number: 1, text: "" }.fault("", "the file is empty", help));
     };
     let columns = read_header(header)?;
-    let mut flows = Vec::new();
+    let mut reader = Reader {
+        nodes,
+        classes,
+        columns: &columns,
+        traffic: Traffic::default(),
+        groups: HashMap::new(),
+        ids: HashMap::new(),
+        waits: Vec::new(),
+    };
     for line in lines {
-        if flows.len() as u64 == MAX_FLOWS {
-            return Err(line.error(0, format!("there are more than {MAX_FLOWS} flows"), "split the trace"));
+        if reader.traffic.flows.len() as u64 == MAX_FLOWS {
+            return Err(line.fault(line.text, format!("there are more than {MAX_FLOWS} flows"), "split the trace"));
         }
-        flows.push(read_flow(line, &columns, nodes, classes)?);
+        reader.read(line)?;
     }
-    Ok(flows)
+    reader.finish()
 }
 
-fn read_header(line: Line<'_>) -> Result<Vec<Column>, TraceError> {
-    let mut columns: Vec<Column> = Vec::new();
-    for (place, name) in line.fields().enumerate() {
-        let Some((_, column)) = COLUMNS.iter().find(|(known, _)| *known == name) else {
-            let known: Vec<_> = COLUMNS.iter().map(|(known, _)| *known).collect();
+fn read_header(line: Line<'_>) -> Result<Vec<Column>, FileFault> {
+    let known: Vec<(String, Column)> = columns().collect();
+    let mut found: Vec<Column> = Vec::new();
+    for name in fields(line) {
+        let Some((_, column)) = known.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<_> = known.iter().map(|(known, _)| known.as_str()).collect();
             let message = format!("there is no column {}", quoted(name));
             let help = format!("the first line names the columns, in any order: {}", known.join(", "));
-            return Err(line.error(place, message, help));
+            return Err(line.fault(name, message, help));
         };
-        if columns.iter().any(|other| other.field() == column.field()) {
-            let message = format!("the {} of a flow is there twice", column.field());
-            return Err(line.error(place, message, "keep one of the two columns"));
+        if found.iter().any(|other| other.field == column.field) {
+            let message = format!("the {} of a flow is there twice", column.field.name());
+            return Err(line.fault(name, message, "keep one of the two columns"));
         }
-        columns.push(*column);
+        found.push(*column);
     }
-    for needed in [Column::Src, Column::Dst, Column::Size, Column::Start] {
-        if !columns.iter().any(|column| column.field() == needed.field()) {
+    for needed in NEEDED {
+        if !found.iter().any(|column| column.field == needed) {
             let help = match needed {
-                Column::Size => "add size (such as 1MB) or size_bytes (a bare number)",
-                Column::Start => "add start (such as 5us), start_ns or start_s (bare numbers)",
+                Field::Size => "add size (such as 1MB) or size_bytes (a bare number)",
+                Field::Start => "add start (such as 5us), start_ns or start_s (bare numbers)",
                 _ => "name the columns src, dst, size and start",
             };
-            return Err(line.error(0, format!("the column {} is missing", needed.field()), help));
+            return Err(line.fault(line.text, format!("the column {} is missing", needed.name()), help));
         }
     }
-    Ok(columns)
+    Ok(found)
 }
 
-fn read_flow(line: Line<'_>, columns: &[Column], nodes: &Names<'_>, classes: u8) -> Result<FlowRequest, TraceError> {
-    let mut flow = FlowRequest::new(0, 0, 0, Time::ZERO);
-    let mut count = 0;
-    for (place, text) in line.fields().enumerate() {
-        count = place + 1;
-        let Some(column) = columns.get(place) else { continue };
-        if text.starts_with(['"', '\'']) {
-            return Err(line.error(place, format!("{} is in quotes", quoted(text)), "write it without quotes"));
-        }
-        let node = || {
-            let missing = || line.error(place, format!("there is no node {}", quoted(text)), nodes.hint());
-            nodes.find(text).ok_or_else(missing)
-        };
-        match column {
-            Column::Src => flow.src = node()?,
-            Column::Dst => flow.dst = node()?,
-            Column::Size => {
-                let bytes: Result<Bytes, String> = text.parse();
-                let help = "write it with its unit, such as 1MB, or name the column size_bytes";
-                flow.size = bytes.map_err(|message| line.error(place, message, help))?.0;
-            }
-            Column::SizeBytes => {
-                let message = || format!("size_bytes {} is not a whole number of bytes", quoted(text));
-                let help = "write a bare number, such as 1000000, or name the column size to write 1MB";
-                flow.size = text.parse().map_err(|_| line.error(place, message(), help))?;
-            }
-            Column::Start => {
-                let help = "write it with its unit, such as 1.5us, or name the column start_ns or start_s";
-                flow.start = text.parse().map_err(|message: String| line.error(place, message, help))?;
-            }
-            Column::StartIn(power) => {
-                let help = "write a bare number of zero or more, or name the column start to write 1.5us";
-                let message = || format!("{} is not a time as a bare number", quoted(text));
-                flow.start = Time(decimal(text, *power).ok_or_else(|| line.error(place, message(), help))?);
-            }
-            Column::Class => {
-                let message = || format!("class {} is not a whole number", quoted(text));
-                let help = "write a class counted from 0";
-                flow.class = text.parse().map_err(|_| line.error(place, message(), help))?;
-            }
-        }
-    }
-    if count != columns.len() {
-        let message = format!("the line has {count} fields and the first line names {}", columns.len());
-        return Err(line.error(columns.len().min(count), message, "write one field for each column"));
-    }
-    flow.check(nodes, classes).map_err(|fault| {
-        let place = columns.iter().position(|column| column.field() == fault.field).unwrap_or(0);
-        line.error(place, fault.message, fault.help)
-    })?;
-    Ok(flow)
+/// A trace being read.
+struct Reader<'a> {
+    nodes: &'a Names<'a>,
+    classes: u8,
+    columns: &'a [Column],
+    traffic: Traffic,
+    groups: HashMap<&'a str, u16>,
+    /// The flow of each id.
+    ids: HashMap<&'a str, u32>,
+    waits: Vec<Wait<'a>>,
 }
 
-/// A word in quotation marks, cut where it is long and with nothing in it that a terminal obeys.
-fn quoted(text: &str) -> String {
-    const LONGEST: usize = 48;
-    let shown: String = text.chars().take(LONGEST).collect();
-    format!("{shown:?}{}", if shown.len() < text.len() { "…" } else { "" })
+impl<'a> Reader<'a> {
+    fn read(&mut self, line: Line<'a>) -> Result<(), FileFault> {
+        let mut flow = FlowRequest::new(0, 0, 0, Time::ZERO);
+        let (mut count, mut group, mut after, mut gap) = (0, GROUP, "", None);
+        let number = self.traffic.flows.len() as u32;
+        for (place, text) in fields(line).enumerate() {
+            count = place + 1;
+            let Some(column) = self.columns.get(place) else { continue };
+            if text.starts_with(['"', '\'']) {
+                return Err(line.fault(text, format!("{} is in quotes", quoted(text)), "write it without quotes"));
+            }
+            let node = || {
+                let missing = || line.fault(text, format!("there is no node {}", quoted(text)), self.nodes.hint());
+                self.nodes.find(text).ok_or_else(missing)
+            };
+            match column.field {
+                Field::Src => flow.src = node()?,
+                Field::Dst => flow.dst = node()?,
+                Field::Size => flow.size = read_size(line, text, *column)?,
+                Field::Start => flow.start = read_time(line, text, *column)?,
+                _ if text.is_empty() => {}
+                Field::Class => {
+                    let message = || format!("class {} is not a whole number", quoted(text));
+                    let help = "write a class counted from 0";
+                    flow.class = text.parse().map_err(|_| line.fault(text, message(), help))?;
+                }
+                Field::Group => group = text,
+                Field::Until => flow.until = read_time(line, text, *column)?,
+                Field::Id => {
+                    if text.contains([';', ' ', '\t']) {
+                        let message = format!("the id {} has a blank or a semicolon in it", quoted(text));
+                        return Err(line.fault(text, message, "write an id as one word"));
+                    }
+                    if self.ids.insert(text, number).is_some() {
+                        let message = format!("the id {} is there twice", quoted(text));
+                        return Err(line.fault(text, message, "give every flow an id of its own"));
+                    }
+                }
+                Field::After => after = text,
+                Field::Gap => gap = Some((text, *column)),
+            }
+        }
+        if count != self.columns.len() {
+            let message = format!("the line has {count} fields and the first line names {}", self.columns.len());
+            let place = fields(line).nth(self.columns.len()).unwrap_or(line.end());
+            return Err(line.fault(place, message, "write one field for each column"));
+        }
+        flow.group = self.group(line, group)?;
+        flow.check(self.nodes, self.classes).map_err(|fault| {
+            let place = self.columns.iter().position(|column| column.field.name() == fault.field).unwrap_or(0);
+            line.fault(fields(line).nth(place).unwrap_or(line.text), fault.message, fault.help)
+        })?;
+        if !after.is_empty() {
+            self.waits.push(Wait { flow: number, ids: after, gap, line });
+        } else if let Some((text, _)) = gap {
+            return Err(line.fault(text, "a gap after nothing", "name what it waits for in the column after"));
+        }
+        self.traffic.flows.push(flow);
+        Ok(())
+    }
+
+    fn group(&mut self, line: Line<'a>, name: &'a str) -> Result<u16, FileFault> {
+        if let Some(&group) = self.groups.get(name) {
+            return Ok(group);
+        }
+        if !is_group_name(name) {
+            let message = format!("{} is no name for a group", quoted(name));
+            return Err(line.fault(name, message, "write up to 64 characters, without commas and quotes"));
+        }
+        let group = self.traffic.groups.len();
+        if group == MAX_GROUPS {
+            let message = format!("there are more than {MAX_GROUPS} groups");
+            return Err(line.fault(name, message, "give flows that belong together the same group"));
+        }
+        self.traffic.groups.push(name.into());
+        self.groups.insert(name, group as u16);
+        Ok(group as u16)
+    }
+
+    /// Finds the flows that others wait for: they may come later in the file.
+    fn finish(mut self) -> Result<Traffic, FileFault> {
+        for wait in &self.waits {
+            let words =
+                |text: &'a str| text.split(|c: char| c == ';' || c.is_whitespace()).filter(|word| !word.is_empty());
+            let gaps: Vec<Time> = match wait.gap {
+                Some((text, column)) => {
+                    words(text).map(|gap| read_time(wait.line, gap, column)).collect::<Result<_, _>>()?
+                }
+                None => Vec::new(),
+            };
+            let count = words(wait.ids).count();
+            if gaps.len() > 1 && gaps.len() != count {
+                let message = format!("{} gaps for {count} flows", gaps.len());
+                let place = wait.gap.map_or(wait.ids, |(text, _)| text);
+                return Err(wait.line.fault(place, message, "write one gap for all of them, or one for each"));
+            }
+            for (place, id) in words(wait.ids).enumerate() {
+                let Some(&first) = self.ids.get(id) else {
+                    let message = format!("there is no flow with the id {}", quoted(id));
+                    return Err(wait.line.fault(id, message, "write the id of another line in the column after"));
+                };
+                if self.traffic.after.len() as u64 == MAX_FLOWS {
+                    return Err(wait.line.fault(id, "too many flows wait for too many others", "split the trace"));
+                }
+                let gap = gaps.get(place).or(gaps.first()).copied().unwrap_or_default();
+                self.traffic.after.push(After { flow: wait.flow, first, gap });
+            }
+        }
+        self.traffic.check_after(self.nodes).map_err(|(flow, fault)| {
+            let place = self.waits.partition_point(|wait| wait.flow < flow);
+            match self.waits.get(place) {
+                Some(wait) => wait.line.fault(wait.ids, fault.message, fault.help),
+                None => Line { number: 1, text: "" }.fault("", fault.message, fault.help),
+            }
+        })?;
+        Ok(self.traffic)
+    }
+}
+
+fn read_size(line: Line<'_>, text: &str, column: Column) -> Result<u64, FileFault> {
+    match column.bare {
+        None => {
+            let bytes: Result<Bytes, String> = text.parse();
+            let help = "write it with its unit, such as 1MB, or name the column size_bytes";
+            Ok(bytes.map_err(|message| line.fault(text, message, help))?.0)
+        }
+        Some(_) => {
+            let message = || format!("size_bytes {} is not a whole number of bytes", quoted(text));
+            let help = "write a bare number, such as 1000000, or name the column size to write 1MB";
+            text.parse().map_err(|_| line.fault(text, message(), help))
+        }
+    }
+}
+
+fn read_time(line: Line<'_>, text: &str, column: Column) -> Result<Time, FileFault> {
+    let name = column.field.name();
+    match column.bare {
+        None => {
+            let help = || format!("write it with its unit, such as 1.5us, or name the column {name}_ns or {name}_s");
+            text.parse().map_err(|message: String| line.fault(text, message, help()))
+        }
+        Some(power) => {
+            let help = || format!("write a bare number of zero or more, or name the column {name} to write 1.5us");
+            let message = || format!("{} is not a time as a bare number", quoted(text));
+            Ok(Time(decimal(text, power).ok_or_else(|| line.fault(text, message(), help()))?))
+        }
+    }
 }
 
 /// `text` times ten to the `power`, rounded to the nearest whole number.
@@ -257,25 +351,70 @@ fn decimal(text: &str, power: u32) -> Option<u64> {
 
 /// Writes flows as a trace file that [`read_trace`] reads back the same.
 ///
-/// Sizes and starts are bare numbers, so that other tools read them too. A node whose name would not survive is
-/// written as its number.
-pub fn write_trace(out: &mut dyn Write, graph: &Graph, flows: &[FlowRequest]) -> io::Result<()> {
+/// Sizes and times are bare numbers, so that other tools read them too. A node whose name would not survive is written as its
+/// number. Only columns that somebody needs are there.
+pub fn write_trace(out: &mut dyn Write, graph: &Graph, traffic: &Traffic) -> io::Result<()> {
+    let Traffic { flows, groups, after } = traffic;
+    if let Some(name) = groups.iter().find(|name| !is_group_name(name)) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is no name for a group", quoted(name))));
+    }
     let names = Names::new(graph);
     let node = |number: u32| match graph.nodes.get(number as usize) {
         Some(node) if plain(&node.name) && names.find(&node.name) == Some(number) => node.name.clone(),
         _ => number.to_string(),
     };
-    writeln!(out, "src,dst,size_bytes,start_ns,class")?;
-    for flow in flows {
-        let (ns, ps) = (flow.start.0 / 1000, flow.start.0 % 1000);
-        let start = if ps == 0 { ns.to_string() } else { format!("{ns}.{ps:03}") };
-        writeln!(out, "{},{},{},{start},{}", node(flow.src), node(flow.dst), flow.size, flow.class)?;
+    let leave = flows.iter().any(|flow| flow.until != Time::MAX);
+    let mut waits: Vec<&After> = after.iter().collect();
+    waits.sort_by_key(|wait| wait.flow);
+    let mut waited = vec![false; if waits.is_empty() { 0 } else { flows.len() }];
+    waits.iter().for_each(|wait| waited[wait.first as usize] = true);
+
+    write!(out, "src,dst,size_bytes,start_ns,class")?;
+    for (column, there) in
+        [(",group", !groups.is_empty()), (",until_ns", leave), (",id,after,gap_ns", !waits.is_empty())]
+    {
+        write!(out, "{}", if there { column } else { "" })?;
+    }
+    writeln!(out)?;
+    let mut waits = waits.as_slice();
+    for (number, flow) in (0u32..).zip(flows) {
+        write!(out, "{},{},{},{},{}", node(flow.src), node(flow.dst), flow.size, ns(flow.start), flow.class)?;
+        if let Some(group) = groups.get(flow.group as usize) {
+            write!(out, ",{group}")?;
+        }
+        if leave {
+            let until = if flow.until == Time::MAX { String::new() } else { ns(flow.until) };
+            write!(out, ",{until}")?;
+        }
+        if !waited.is_empty() {
+            let mine = waits.iter().take_while(|wait| wait.flow == number).count();
+            let list = |word: &dyn Fn(&After) -> String| {
+                waits[..mine].iter().map(|wait| word(wait)).collect::<Vec<_>>().join(";")
+            };
+            let id = if waited[number as usize] { number.to_string() } else { String::new() };
+            let gap = if waits[..mine].iter().all(|wait| wait.gap == Time::ZERO) {
+                String::new()
+            } else {
+                list(&|wait| ns(wait.gap))
+            };
+            write!(out, ",{id},{},{gap}", list(&|wait| wait.first.to_string()))?;
+            waits = &waits[mine..];
+        }
+        writeln!(out)?;
     }
     Ok(())
 }
 
+/// A time as a bare number of nanoseconds.
+fn ns(time: Time) -> String {
+    match (time.0 / 1000, time.0 % 1000) {
+        (ns, 0) => ns.to_string(),
+        (ns, ps) => format!("{ns}.{ps:03}"),
+    }
+}
+
 /// Whether a name can stand in a field as it is.
-fn plain(name: &str) -> bool {
+pub(crate) fn plain(name: &str) -> bool {
     !name.is_empty()
         && name.trim() == name
         && !name.starts_with(['#', '"', '\'', '\u{feff}'])
@@ -287,10 +426,21 @@ mod tests {
     use super::*;
     use crate::tests::star;
     use engine::Stream;
+    use proptest::prelude::*;
 
-    fn read(text: &str) -> Result<Vec<FlowRequest>, TraceError> {
+    fn read_all(text: &str) -> Result<Traffic, FileFault> {
         let graph = star();
         read_trace(text, &Names::new(&graph), 2)
+    }
+
+    fn read(text: &str) -> Result<Vec<FlowRequest>, FileFault> {
+        read_all(text).map(|traffic| traffic.flows)
+    }
+
+    fn written(graph: &Graph, traffic: &Traffic) -> String {
+        let mut bytes = Vec::new();
+        write_trace(&mut bytes, graph, traffic).unwrap();
+        String::from_utf8(bytes).unwrap()
     }
 
     fn flow(src: u32, dst: u32, size: u64, start: Time, class: u8) -> FlowRequest {
@@ -345,6 +495,18 @@ mod tests {
             ("src,dst,size,start\n\"h0\",h1,1MB,0us", 2, 1, "in quotes"),
             ("src,dst,size,start,class\nh0,h1,1MB,0us,2", 2, 15, "class 2"),
             ("src,dst,size,start,class\nh0,h1,1MB,0us,x", 2, 15, "class \"x\""),
+            ("src,dst,size,start,until\nh0,h1,1MB,1us,1us", 2, 15, "leaves at 1us"),
+            ("src,dst,size,start,until\nh0,h1,1MB,1us,soon", 2, 15, "expected a time"),
+            ("src,dst,size,start,group\nh0,h1,1MB,1us,\u{1b}[0m", 2, 15, "no name for a group"),
+            ("src,dst,size,start,id\nh0,h1,1B,0us,a\nh0,h1,1B,0us,a", 3, 14, "there twice"),
+            ("src,dst,size,start,id\nh0,h1,1B,0us,a b", 2, 14, "a blank"),
+            ("src,dst,size,start,id,after\nh0,h1,1B,0us,a,\nh1,h0,1B,0us,,a; b", 3, 18, "the id \"b\""),
+            ("src,dst,size,start,id,after\nh0,h1,1B,0us,a,a", 2, 16, "waits for itself"),
+            ("src,dst,size,start,id,after\nh0,h1,1B,0us,a,b\nh1,h0,1B,0us,b,a", 2, 16, "each other"),
+            ("src,dst,size,start,id,after\nh0,h1,1B,0us,a,\nh2,h0,1B,0us,,a", 3, 15, "h2 cannot know"),
+            ("src,dst,size,start,gap\nh0,h1,1B,0us,1us", 2, 14, "after nothing"),
+            ("src,dst,size,start,id,after,gap\nh0,h1,1B,0us,a,,\nh1,h0,1B,0us,,a,1us;2us", 3, 17, "2 gaps for 1"),
+            ("src,dst,size,start,id,after,gap\nh0,h1,1B,0us,a,,\nh1,h0,1B,0us,,a,1", 3, 17, "no unit"),
             ("src,dst,size_bytes,start_ns\nh0,h1,1MB,0", 2, 7, "whole number of bytes"),
             ("src,dst,size_bytes,start_ns\nh0,h1,1,-5", 2, 9, "bare number"),
             ("src,dst,size_bytes,start_ns\nh0,h1,1,5us", 2, 9, "bare number"),
@@ -368,19 +530,97 @@ mod tests {
         let flows: Vec<_> = (0..50)
             .map(|i| flow(i % 3, (i + 1) % 3, 1 + i as u64 * 997, Time(i as u64 * 1_234_567), (i % 2) as u8))
             .collect();
-        let mut bytes = Vec::new();
-        write_trace(&mut bytes, &graph, &flows).unwrap();
-        let text = String::from_utf8(bytes).unwrap();
-        assert!(text.starts_with("src,dst,size_bytes,start_ns,class\nh0,1,1,0,0\n1,0,998,1234.567,1\n"), "{text}");
+        let traffic = Traffic { flows, groups: vec!["trace".into()], after: Vec::new() };
+        let text = written(&graph, &traffic);
+        assert!(
+            text.starts_with("src,dst,size_bytes,start_ns,class,group\nh0,1,1,0,0,trace\n1,0,998,1234.567,1,trace\n"),
+            "{text}"
+        );
         // Number 0 is the name of node 2, and so h0 is always written by its name.
-        assert_eq!(read_trace(&text, &Names::new(&graph), 2), Ok(flows));
+        assert_eq!(read_trace(&text, &Names::new(&graph), 2), Ok(traffic));
+    }
+
+    #[test]
+    fn groups_leaves_and_waits_are_read() {
+        let text = "src,dst,size,start,group,until_us,id,after,gap\n\
+                    h0,h1,1B,0us,a,,x,,\nh1,h2,2B,0us,,7.5,,x y,1us; 2us\nh2,h1,3B,0us,a,,y,x,\n";
+        // The last line waits for a flow that h2 does not see.
+        assert_eq!(read_all(text).unwrap_err().line, 4);
+        let traffic = read_all(&text.replace("y,x,", "y,,")).unwrap();
+        assert_eq!(traffic.groups, ["a", "trace"]);
+        let groups: Vec<u16> = traffic.flows.iter().map(|flow| flow.group).collect();
+        assert_eq!(groups, [0, 1, 0]);
+        let until: Vec<Time> = traffic.flows.iter().map(|flow| flow.until).collect();
+        assert_eq!(until, [Time::MAX, Time::from_ns(7500), Time::MAX]);
+        let wait = |flow, first, gap| After { flow, first, gap: Time::from_us(gap) };
+        assert_eq!(traffic.after, [wait(1, 0, 1), wait(1, 2, 2)]);
+        let one = read_all(&text.replace("y,x,", "y,,").replace("1us; 2us", "3us")).unwrap();
+        assert_eq!(one.after, [wait(1, 0, 3), wait(1, 2, 3)]);
+    }
+
+    /// Flows whose groups are in order of appearance and that wait only for earlier ones they see.
+    fn traffics() -> impl Strategy<Value = Traffic> {
+        let time = || prop_oneof![Just(0u64), 1..5_000_000u64, (0..5_000u64).prop_map(|us| us * 1_000_000)];
+        let flow = (0..3u32, 1..3u32, 1..=u64::from(u32::MAX), time(), 0..2u8, 0..4u16, prop::option::of(time()));
+        let waits = prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), time()), 0..8);
+        (prop::collection::vec(flow, 1..40), waits).prop_map(|(flows, waits)| {
+            let mut traffic = Traffic::default();
+            for (src, hop, size, start, class, group, lasting) in flows {
+                let group = traffic.group(["a", "b b", "long-lived", "trace"][group as usize]);
+                let until = lasting.map_or(Time::MAX, |lasting| Time(start + lasting + 1));
+                let flow = FlowRequest::new(src, (src + hop) % 3, size, Time(start));
+                traffic.flows.push(FlowRequest { class, group, until, ..flow });
+            }
+            for (flow, first, gap) in waits {
+                let (flow, first) = (flow.index(traffic.flows.len()), first.index(traffic.flows.len()));
+                let (waits, ends) = (traffic.flows[flow], traffic.flows[first]);
+                if first < flow && ends.until == Time::MAX && (waits.src == ends.src || waits.src == ends.dst) {
+                    traffic.after.push(After { flow: flow as u32, first: first as u32, gap: Time(gap) });
+                }
+            }
+            traffic.after.sort_by_key(|wait| wait.flow);
+            traffic
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_reads_back_the_same(traffic in traffics()) {
+            let graph = star();
+            let text = written(&graph, &traffic);
+            prop_assert_eq!(read_trace(&text, &Names::new(&graph), 2), Ok(traffic), "{}", text);
+        }
+
+        #[test]
+        fn sorting_by_start_keeps_who_waits_for_whom(traffic in traffics()) {
+            let sorted = traffic.in_order();
+            prop_assert!(sorted.flows.is_sorted_by_key(|flow| flow.start));
+            let pairs = |traffic: &Traffic| {
+                let flow = |number: u32| format!("{:?}", traffic.flows[number as usize]);
+                let mut pairs: Vec<_> = traffic.after.iter().map(|w| (flow(w.flow), flow(w.first), w.gap)).collect();
+                pairs.sort();
+                pairs
+            };
+            prop_assert_eq!(pairs(&sorted), pairs(&traffic));
+            let graph = star();
+            let text = written(&graph, &sorted);
+            let read = read_trace(&text, &Names::new(&graph), 2).unwrap();
+            prop_assert_eq!(pairs(&read).len(), pairs(&traffic).len());
+        }
+    }
+
+    #[test]
+    fn a_group_that_a_file_cannot_hold_is_not_written() {
+        let traffic = Traffic { groups: vec!["a,b".into()], ..Traffic::default() };
+        assert!(write_trace(&mut Vec::new(), &star(), &traffic).is_err());
     }
 
     #[test]
     fn no_text_makes_the_reader_panic() {
         let graph = star();
         let names = Names::new(&graph);
-        let good = "src,dst,size,start_s,class\nh0,h1,1MB,1e-3,0\n# ä\nh1,2,5KB,0.5,1\n";
+        let good = "src,dst,size,start_s,class,id,after,gap,until,group\nh0,h1,1MB,1e-3,0,a,,,,x\n\
+                    # ä\nh1,2,5KB,0.5,1,,a;b,1us;2us,1s,x\nh2,h1,1KB,1,,b,,,,\n";
         let pieces =
             ["", ",", "\n", "e", "-", "9999999999999999999999", "\u{feff}", "ä", "\"", "#", ".", " ", "\r", "start_ns"];
         let mut random = Stream::new(1, 0);

@@ -160,8 +160,12 @@ impl Core {
     /// Whether a flow will send by itself, now or later.
     pub(super) fn may_send(&self, flow: u32) -> bool {
         let s = &self.senders[flow as usize];
+        // One that waits for another flow has no NIC yet.
+        if !s.started() {
+            return false;
+        }
         let held = self.ports[self.nics[s.nic as usize].port as usize].paused >> s.class & 1 == 1;
-        s.started() && !s.done() && !held && (s.eligible() || s.expires != Time::MAX)
+        !s.done() && !held && (s.eligible() || s.expires != Time::MAX)
     }
 
     /// Brings the NIC's sets up to date with a flow.

@@ -1,7 +1,7 @@
 //! A resolved scenario in plain text, for people to check before they run it.
 
 use crate::resolve::Resolved;
-use crate::scenario::WindowSize;
+use crate::scenario::{GroupReport, Scenario, WindowSize};
 use engine::{Parameter, Rate, Time, Value};
 use fabric::setup::AckLane;
 use fabric::topology::{Kind, Link};
@@ -288,6 +288,77 @@ impl Resolved {
         sheet.line("stop", stop);
         let sample = self.setup.measure.sample.map_or("no sampling".into(), |every| format!("sampled every {every}"));
         sheet.line("measure", format!("{sample}, seed {}", self.setup.seed));
+    }
+}
+
+/// A share in percent.
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".into(), |share| format!("{}%", four_digits(share * 100.0)))
+}
+
+impl Scenario {
+    /// The groups of flows in aligned lines, as they continue [`Resolved::describe`]; nothing if there is only one and nobody
+    /// drew it.
+    pub fn describe_groups(&self) -> String {
+        let mut sheet = Sheet::default();
+        let groups = self.groups();
+        if groups.len() == 1 && self.plans.is_empty() {
+            return String::new();
+        }
+        for group in groups {
+            let GroupReport { name, flows, bytes, of_hosts, of_core, of_asked, .. } = &group;
+            let mut text = format!("{name}: {}", plural(*flows, "flow", "flows"));
+            if !group.leaves {
+                _ = write!(text, ", {}", size(*bytes));
+            }
+            if of_hosts.is_some() {
+                _ = write!(text, ", {} of the hosts' links", percent(*of_hosts));
+            }
+            if of_core.is_some() {
+                _ = write!(text, ", {} of the core", percent(*of_core));
+            }
+            if of_asked.is_some() {
+                _ = write!(text, " ({} of what was asked)", percent(*of_asked));
+            }
+            let (begin, end) = group.window;
+            _ = write!(text, ", {} to {}", time(begin), time(end));
+            sheet.line("group", text);
+        }
+        sheet.0
+    }
+
+    /// The groups of flows as a table: what was drawn, and beside it what was to be.
+    pub fn describe_traffic(&self) -> String {
+        const HEAD: [&str; 10] =
+            ["group", "flows", "bytes", "mean size", "expected", "of hosts", "of core", "of asked", "from", "to"];
+        let row = |group: GroupReport| {
+            let bytes = |bytes: f64| size(bytes.round() as u128);
+            let mean = (group.flows > 0 && !group.leaves).then(|| bytes(group.bytes as f64 / group.flows as f64));
+            [
+                group.name,
+                group.flows.to_string(),
+                if group.leaves { "-".into() } else { size(group.bytes) },
+                mean.unwrap_or("-".into()),
+                group.expected_size.map_or("-".into(), bytes),
+                percent(group.of_hosts),
+                percent(group.of_core),
+                percent(group.of_asked),
+                time(group.window.0),
+                time(group.window.1),
+            ]
+        };
+        let rows: Vec<[String; 10]> =
+            std::iter::once(HEAD.map(String::from)).chain(self.groups().into_iter().map(row)).collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: [usize; 10] = std::array::from_fn(width);
+        let mut text = String::new();
+        for row in &rows {
+            let [name, cells @ ..] = row;
+            _ = write!(text, "{name:<0$}", widths[0]);
+            cells.iter().zip(&widths[1..]).for_each(|(cell, width)| _ = write!(text, "  {cell:>width$}"));
+            text.push('\n');
+        }
+        text
     }
 }
 

@@ -51,18 +51,21 @@ pub(super) fn node(item: &Item<'_>, names: &Names<'_>) -> Result<u32, Problem> {
         NodeRef::Name(name) => names.find(name),
         NodeRef::Number(number) => Some(*number).filter(|&number| (number as usize) < nodes.len()),
     };
-    found.ok_or_else(|| {
-        let range = ranges(names.graph());
-        let meant = match &reference {
-            NodeRef::Name(name) if nodes.len() <= MANY_NODES => {
-                suggest(name, &nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>())
-            }
-            _ => None,
-        };
-        item.problem(format!("there is no node {}", reference.show())).help(match meant {
-            Some(meant) => format!("did you mean \"{meant}\"? The nodes are {range}"),
-            None => format!("the nodes are {range}, or numbers from 0 to {}", nodes.len().saturating_sub(1)),
-        })
+    let name = if let NodeRef::Name(name) = &reference { name } else { "" };
+    found.ok_or_else(|| unknown_node(item, &reference.show(), name, names))
+}
+
+/// The problem that an item names a node that is not there.
+pub(super) fn unknown_node(item: &Item<'_>, shown: &str, name: &str, names: &Names<'_>) -> Problem {
+    let nodes = &names.graph().nodes;
+    let range = ranges(names.graph());
+    let meant = match nodes.len() <= MANY_NODES && !name.is_empty() {
+        true => suggest(name, &nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>()),
+        false => None,
+    };
+    item.problem(format!("there is no node {shown}")).help(match meant {
+        Some(meant) => format!("did you mean \"{meant}\"? The nodes are {range}"),
+        None => format!("the nodes are {range}, or numbers from 0 to {}", nodes.len().saturating_sub(1)),
     })
 }
 

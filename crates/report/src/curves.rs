@@ -1,0 +1,362 @@
+//! From results to figures: what one run looks like, and how several compare.
+
+use crate::{Axis, Figure, Format, Mark, Palette, Point, Style};
+use lab::grid::SCHEME;
+use lab::measure::{Estimate, percentile, quantile_interval};
+use lab::records::{FlowRow, Records};
+
+/// Runs that differ in their seed only, under one name.
+#[derive(Clone, Debug)]
+pub struct Curve<'a> {
+    /// What people call them: a scheme, mostly.
+    pub name: String,
+    /// Where in a comparison they are: the name of each axis, and its value. The first may be the scheme.
+    pub labels: Vec<(String, String)>,
+    /// The runs.
+    pub runs: Vec<&'a Records>,
+}
+
+/// Upper ends of the size bins that figures have, in bytes.
+const ENDS: [u64; 12] =
+    [100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000];
+/// The fewest flows of a run that a bin's percentile is told of.
+const FEWEST: usize = 5;
+/// The most points of a distribution that are drawn.
+const MOST_POINTS: usize = 1000;
+
+/// A size for people.
+fn size(bytes: u64) -> String {
+    Format::Bytes.show(bytes as f64)
+}
+
+/// The size bins that have flows: above, up to, and a name.
+fn bins(curves: &[Curve<'_>], of: &dyn Fn(&FlowRow) -> bool) -> Vec<(u64, u64, String)> {
+    let ends = ENDS.into_iter().chain([u64::MAX]);
+    let starts = [0].into_iter().chain(ENDS);
+    let name = |above: u64, up_to: u64| match (above, up_to) {
+        (0, end) => format!("≤{}", size(end)),
+        (above, u64::MAX) => format!(">{}", size(above)),
+        (above, end) => {
+            let (from, to) = (size(above), size(end));
+            match (from.split_once(' '), to.split_once(' ')) {
+                (Some((number, a)), Some((_, b))) if a == b => format!("{number}–{to}"),
+                _ => format!("{from}–{to}"),
+            }
+        }
+    };
+    let inside = |flow: &FlowRow, above: u64, up_to: u64| of(flow) && flow.size > above && flow.size <= up_to;
+    let enough = |above, up_to| {
+        let flows = |run: &&Records| run.flows.iter().filter(|flow| inside(flow, above, up_to)).count();
+        curves.iter().flat_map(|curve| &curve.runs).any(|run| flows(run) >= FEWEST)
+    };
+    let kept = starts.zip(ends).filter(|&(above, up_to)| enough(above, up_to));
+    kept.map(|(above, up_to)| (above, up_to, name(above, up_to))).collect()
+}
+
+/// The interval of a mean over seeds as it is drawn: not of two, whose interval says nothing.
+fn drawn(estimate: Estimate) -> Option<(f64, f64)> {
+    estimate.interval().filter(|_| estimate.count > 2)
+}
+
+/// A percentile over seeds: of one run with the interval of its order statistics, of several the mean of the runs'.
+fn tail(samples: Vec<Vec<f64>>, q: f64) -> Option<(f64, Option<(f64, f64)>)> {
+    let mut samples: Vec<Vec<f64>> = samples.into_iter().filter(|values| values.len() >= FEWEST).collect();
+    samples.iter_mut().for_each(|values| values.sort_by(f64::total_cmp));
+    match samples.as_slice() {
+        [] => None,
+        [values] => Some((percentile(values, q), quantile_interval(values, q))),
+        several => {
+            let estimate = Estimate::of(&several.iter().map(|values| percentile(values, q)).collect::<Vec<_>>());
+            Some((estimate.mean?, drawn(estimate).map(|(low, high)| (low.max(1.0), high))))
+        }
+    }
+}
+
+/// The percentile `q` of slowdown by size of flow, of the flows of a group or of all.
+pub fn slowdown_by_size(curves: &[Curve<'_>], palette: &mut Palette, q: f64, group: Option<&str>) -> Figure {
+    let of = |flow: &FlowRow| flow.slowdown.is_some() && group.is_none_or(|group| flow.group == group);
+    let bins = bins(curves, &of);
+    let name = format!("p{}", q * 100.0);
+    let id = group.map_or(format!("slowdown-{name}"), |group| format!("slowdown-{name}-{}", word(group)));
+    let x = Axis::categories("Flow size", bins.iter().map(|(_, _, name)| name.clone()));
+    let mut figure =
+        Figure::new(id, format!("{name} of slowdown by flow size"), x, Axis::log(format!("{name} slowdown")));
+    figure.subtitle = group.map_or(String::new(), |group| format!("flows of group {group}"));
+    for curve in curves {
+        let point = |(place, (above, up_to, _)): (usize, &(u64, u64, String))| {
+            let inside = |flow: &&FlowRow| of(flow) && flow.size > *above && flow.size <= *up_to;
+            let values = |run: &&Records| run.flows.iter().filter(inside).filter_map(|flow| flow.slowdown).collect();
+            let (y, interval) = tail(curve.runs.iter().map(values).collect(), q)?;
+            Some(Point { x: place as f64, y, interval })
+        };
+        figure.series.push(palette.series(&curve.name, Style::LineMarkers, bins.iter().enumerate().filter_map(point)));
+    }
+    figure.marks.push(Mark::y(1.0, "alone in the network"));
+    figure
+}
+
+/// `text` as part of a file's name.
+pub(crate) fn word(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
+}
+
+/// The points of a distribution function: share of values up to x.
+pub(crate) fn distribution(mut values: Vec<f64>) -> Vec<(f64, f64)> {
+    values.retain(|value| value.is_finite());
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    let at = |place: usize| (values[place], (place + 1) as f64 / n as f64);
+    if n <= MOST_POINTS {
+        return (0..n).map(at).collect();
+    }
+    // Evenly by share, and the upper end, which people look at, more closely.
+    let coarse = (0..MOST_POINTS).map(|step| step * (n - 1) / MOST_POINTS);
+    let tail = n - n / 100;
+    let fine = (0..200).map(|step| tail + step * (n - 1 - tail) / 200);
+    let mut places: Vec<usize> = coarse.chain(fine).chain([n - 1]).collect();
+    places.sort_unstable();
+    places.dedup();
+    places.into_iter().map(at).collect()
+}
+
+/// The distribution of something, seeds taken together.
+pub fn cdf(
+    figure: Figure,
+    curves: &[Curve<'_>],
+    palette: &mut Palette,
+    values: impl Fn(&Records) -> Vec<f64>,
+) -> Figure {
+    let mut figure = figure;
+    for curve in curves {
+        let all: Vec<f64> = curve.runs.iter().flat_map(|run| values(run)).collect();
+        figure.series.push(palette.series(&curve.name, Style::Step, distribution(all)));
+    }
+    figure
+}
+
+fn share() -> Axis {
+    Axis::linear("Share").format(Format::Percent).range(0.0, 1.0)
+}
+
+/// Memory of the switches: the most held between one sample and the next.
+pub fn buffers(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
+    let x = Axis::linear("Switch buffer occupancy").format(Format::Bytes);
+    let figure = Figure::new("buffers", "Buffer occupancy of the switches", x, share());
+    cdf(figure, curves, palette, |run| {
+        run.buffers.iter().flat_map(|series| &series.peak_bytes).map(|&bytes| bytes as f64).collect()
+    })
+}
+
+/// What arrived at each host, over the whole run.
+pub fn receivers(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
+    let x = Axis::linear("Receiver throughput").format(Format::Rate);
+    let figure = Figure::new("receivers", "Throughput of the receivers", x, share());
+    cdf(figure, curves, palette, |run| {
+        let span = span(run);
+        let hosts = run.links.iter().filter(|link| link.to_host);
+        hosts.map(|link| link.sent_bytes as f64 * 8e12 / span).collect()
+    })
+}
+
+/// Picoseconds from the first flow's start to the end.
+pub(crate) fn span(run: &Records) -> f64 {
+    let begin = run.flows.iter().filter_map(|flow| flow.start_ps).min().unwrap_or(0);
+    let end = run.summary["end_ps"].as_u64().unwrap_or(0);
+    end.saturating_sub(begin).max(1) as f64
+}
+
+/// The share of time that links were paused, by kind of link.
+pub fn pauses(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
+    type Kind = (&'static str, fn(&lab::records::LinkRow) -> bool);
+    let kinds: [Kind; 3] = [
+        ("from hosts", |link| link.from_host),
+        ("between switches", |link| !link.from_host && !link.to_host),
+        ("to hosts", |link| link.to_host),
+    ];
+    let x = Axis::categories("Links", kinds.iter().map(|(name, _)| *name));
+    let y = Axis::linear("Time paused").format(Format::Percent);
+    let mut figure = Figure::new("pauses", "Share of time that links are paused", x, y);
+    for curve in curves {
+        let point = |(place, (_, of)): (usize, &Kind)| {
+            let mean = |run: &&Records| {
+                let links: Vec<f64> =
+                    run.links.iter().filter(|link| of(link)).map(|link| link.paused_ps as f64 / span(run)).collect();
+                links.iter().sum::<f64>() / links.len().max(1) as f64
+            };
+            let estimate = Estimate::of(&curve.runs.iter().map(mean).collect::<Vec<_>>());
+            Point { x: place as f64, y: estimate.mean.unwrap_or(0.0), interval: drawn(estimate) }
+        };
+        figure.series.push(palette.series(&curve.name, Style::Bars, kinds.iter().enumerate().map(point)));
+    }
+    figure
+}
+
+/// Queue of each watched port over time, of one run.
+pub fn queues(run: &Records, palette: &mut Palette) -> Figure {
+    let x = Axis::linear("Time").format(Format::Time);
+    let mut figure =
+        Figure::new("queues", "Queues of the watched ports", x, Axis::linear("Queue").format(Format::Bytes));
+    for port in run.ports.iter().take(MOST_LINES) {
+        let points = port.time_ps.iter().zip(&port.queue_bytes).map(|(&t, &bytes)| (t as f64 / 1e12, bytes as f64));
+        figure.series.push(palette.series(&format!("{} → {}", port.from, port.to), Style::Line, points));
+    }
+    more(&mut figure, run.ports.len());
+    figure
+}
+
+/// The most lines of a figure over time.
+const MOST_LINES: usize = 12;
+
+fn more(figure: &mut Figure, all: usize) {
+    if all > MOST_LINES {
+        figure.notes.push(format!("the first {MOST_LINES} of {all}"));
+    }
+}
+
+/// Bits per second between one instant and the next, from bytes so far.
+fn rates(time_ps: &[u64], bytes: &[u64]) -> Vec<(f64, f64)> {
+    let steps = time_ps.windows(2).zip(bytes.windows(2));
+    let rate = |(time, bytes): (&[u64], &[u64])| {
+        (time[1] as f64 / 1e12, (bytes[1] - bytes[0]) as f64 * 8e12 / (time[1] - time[0]).max(1) as f64)
+    };
+    steps.map(rate).collect()
+}
+
+/// Rate of each watched port over time, of one run.
+pub fn port_rates(run: &Records, palette: &mut Palette) -> Figure {
+    let x = Axis::linear("Time").format(Format::Time);
+    let mut figure =
+        Figure::new("port-rates", "Rates of the watched ports", x, Axis::linear("Rate").format(Format::Rate));
+    for port in run.ports.iter().take(MOST_LINES) {
+        let name = format!("{} → {}", port.from, port.to);
+        figure.series.push(palette.series(&name, Style::Line, rates(&port.time_ps, &port.sent_bytes)));
+    }
+    more(&mut figure, run.ports.len());
+    figure
+}
+
+/// Rate of each watched flow over time, of one run.
+pub fn flow_rates(run: &Records, palette: &mut Palette) -> Figure {
+    let x = Axis::linear("Time").format(Format::Time);
+    let mut figure =
+        Figure::new("flow-rates", "Rates of the watched flows", x, Axis::linear("Rate").format(Format::Rate));
+    for flow in run.rates.iter().take(MOST_LINES) {
+        let name = format!("{} {}", flow.group, flow.flow);
+        figure.series.push(palette.series(&name, Style::Line, rates(&flow.time_ps, &flow.received_bytes)));
+    }
+    more(&mut figure, run.rates.len());
+    figure
+}
+
+/// Names of the groups of flows that have slowdowns, in order of appearance.
+fn groups(curves: &[Curve<'_>]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for flow in curves.iter().flat_map(|curve| &curve.runs).flat_map(|run| &run.flows) {
+        if flow.slowdown.is_some() && !names.contains(&flow.group) {
+            names.push(flow.group.clone());
+        }
+    }
+    names
+}
+
+/// A number of the summary by the values of the one axis that is varied besides the scheme.
+fn by_value(curves: &[Curve<'_>], palette: &mut Palette, id: &str, title: &str, y: Axis, at: &str) -> Option<Figure> {
+    let (axis, _) = curves.first()?.labels.iter().find(|(axis, _)| axis != SCHEME)?;
+    if curves.iter().any(|curve| curve.labels.iter().filter(|(axis, _)| axis != SCHEME).count() != 1) {
+        return None;
+    }
+    let label = |curve: &Curve<'_>, of: &dyn Fn(&str) -> bool| {
+        curve.labels.iter().find(|(axis, _)| of(axis)).map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    let value = |curve: &Curve<'_>| label(curve, &|axis| axis != SCHEME);
+    let scheme = |curve: &Curve<'_>| label(curve, &|axis| axis == SCHEME);
+    let in_order = |of: &dyn Fn(&Curve<'_>) -> String| {
+        let mut all: Vec<String> = Vec::new();
+        curves.iter().map(of).for_each(|one| {
+            if !all.contains(&one) {
+                all.push(one)
+            }
+        });
+        all
+    };
+    let (values, schemes) = (in_order(&value), in_order(&scheme));
+    let mut figure = Figure::new(id, title, Axis::categories(axis.clone(), values.clone()), y);
+    for name in schemes {
+        let points = curves.iter().filter(|curve| scheme(curve) == name).filter_map(|curve| {
+            let numbers = curve.runs.iter().filter_map(|run| run.summary.pointer(at)?.as_f64());
+            let estimate = Estimate::of(&numbers.collect::<Vec<_>>());
+            let x = values.iter().position(|one| *one == value(curve))? as f64;
+            Some(Point { x, y: estimate.mean?, interval: drawn(estimate) })
+        });
+        let shown = if name.is_empty() { "all" } else { &name };
+        figure.series.push(palette.series(shown, Style::LineMarkers, points.collect::<Vec<_>>()));
+    }
+    Some(figure)
+}
+
+/// Every figure that the results support.
+pub fn all(curves: &[Curve<'_>], palette: &mut Palette) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    let mut lines = Palette::default();
+    let p99 = Axis::log("p99 slowdown");
+    figures.extend(by_value(curves, &mut lines, "p99-by-value", "p99 of slowdown", p99, "/slowdown/p99"));
+    let peak = Axis::linear("Peak buffer").format(Format::Bytes);
+    figures.extend(by_value(curves, &mut lines, "buffer-by-value", "Peak buffer of a switch", peak, "/buffer/peak"));
+    let groups = groups(curves);
+    match groups.as_slice() {
+        [] => {}
+        [_] => figures.extend([0.99, 0.5].map(|q| slowdown_by_size(curves, palette, q, None))),
+        several => {
+            for group in several {
+                figures.extend([0.99, 0.5].map(|q| slowdown_by_size(curves, palette, q, Some(group))));
+            }
+        }
+    }
+    figures.push(buffers(curves, palette));
+    figures.push(receivers(curves, palette));
+    let paused = |run: &&Records| run.links.iter().any(|link| link.paused_ps > 0);
+    if curves.iter().flat_map(|curve| &curve.runs).any(paused) {
+        figures.push(pauses(curves, palette));
+    }
+    if let [Curve { runs, .. }] = curves
+        && let [run] = runs.as_slice()
+    {
+        let mut own = Palette::default();
+        if !run.ports.is_empty() {
+            figures.extend([queues(run, &mut own), port_rates(run, &mut own)]);
+        }
+        if !run.rates.is_empty() {
+            figures.push(flow_rates(run, &mut Palette::default()));
+        }
+    }
+    figures.retain(|figure| figure.series.iter().any(|series| !series.points.is_empty()));
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_distribution_keeps_its_ends_and_its_shares() {
+        let short = distribution(vec![3.0, 1.0, f64::NAN, 2.0]);
+        assert_eq!(short, [(1.0, 1.0 / 3.0), (2.0, 2.0 / 3.0), (3.0, 1.0)]);
+        let long = distribution((1..=100_000).map(f64::from).collect());
+        assert!(long.len() <= MOST_POINTS + 201 && long.first() == Some(&(1.0, 1e-5)));
+        assert_eq!(long.last(), Some(&(100_000.0, 1.0)));
+        assert!(long.iter().all(|&(x, share)| (x / 1e5 - share).abs() < 1e-9));
+    }
+
+    #[test]
+    fn one_run_has_order_statistics_and_several_have_students_interval() {
+        let run: Vec<f64> = (1..=1000).map(f64::from).collect();
+        let (value, interval) = tail(vec![run.clone()], 0.5).unwrap();
+        assert_eq!((value, interval), (500.5, Some((469.0, 531.0))));
+        let moved = |by: f64| run.iter().map(|v| v + by).collect::<Vec<_>>();
+        assert_eq!(tail(vec![run.clone(), moved(2.0), vec![]], 0.5), Some((501.5, None)), "two seeds say little");
+        let (value, interval) = tail(vec![run.clone(), moved(1.0), moved(2.0)], 0.5).unwrap();
+        assert_eq!(value, 501.5);
+        assert!((interval.unwrap().1 - 501.5 - 4.303 / 3f64.sqrt()).abs() < 1e-9);
+        assert_eq!(tail(vec![vec![1.0; 4]], 0.5), None, "too few to tell");
+    }
+}

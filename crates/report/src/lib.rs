@@ -1,0 +1,50 @@
+//! Figures and pages: what a reader of results looks at.
+//!
+//! Nothing here knows what a simulation is. Results come in as tables of numbers, text and bytes go out, and the same numbers
+//! give the same bytes on every machine. [`curves`] turns results into figures, [`pages`] puts these on pages.
+//!
+//! The data's way through it: a [`Figure`] says *what* is to be seen (axes with units, series with confidence
+//! intervals, reference marks) and never how. [`Axis`] knows how a person writes its numbers (`100 KB`, `20 µs`, `5%`); the
+//! ticks are chosen by measuring the labels in the very font they are drawn in, so nothing overlaps or is cut off. From there it
+//! goes two ways:
+//!
+//! * **To paper**: [`Figure::svg`] draws it for a column of a paper, [`png`] makes an image of that with a font
+//!   that is part of the program. A [`Sheet`] sets several figures side by side as (a), (b), (c) with one legend.
+//! * **To a browser**: a [`Page`] holds headings, tables, code and figures. [`Page::html`] is one file that loads
+//!   nothing from anywhere. Its figures can be hovered, zoomed, and a scheme switched off in one is switched off in
+//!   all; printed, or without scripts, the page shows the paper's drawings instead.
+//!
+//! A scheme looks the same in every figure of a report because a [`Palette`] hands out its slot once: slot 2 is the same
+//! colour, dash and marker everywhere.
+//!
+//! ```
+//! use report::{Axis, Figure, Format, Mark, Palette, Style, png};
+//!
+//! let mut palette = Palette::default();
+//! let x = Axis::categories("Flow size", ["≤1 KB", "≤10 KB", "≤100 KB"]);
+//! let mut figure = Figure::new("slowdown", "Tail slowdown by flow size", x, Axis::log("p99 slowdown"));
+//! figure.series.push(palette.series("BFC", Style::LineMarkers, [(0.0, 1.9), (1.0, 2.2), (2.0, 4.1)]));
+//! figure.series.push(palette.series("DCQCN", Style::LineMarkers, [(0.0, 22.0), (1.0, 18.5), (2.0, 9.7)]));
+//! figure.marks.push(Mark::y(1.0, "alone in the network"));
+//! let svg = figure.svg();
+//! assert!(svg.contains("p99 slowdown") && svg.contains("DCQCN"));
+//! assert!(png(&svg).unwrap().starts_with(b"\x89PNG"));
+//! assert_eq!(Format::Bytes.show(12_000_000.0), "12 MB");
+//! ```
+
+pub mod curves;
+mod figure;
+mod interactive;
+mod page;
+pub mod pages;
+mod palette;
+mod png;
+mod scale;
+mod svg;
+mod text;
+
+pub use figure::{Axis, Figure, Mark, Point, Scale, Series, Sheet, Style};
+pub use page::{Block, Cell, Column, Link, Page, Section, Table, Tone};
+pub use palette::Palette;
+pub use png::png;
+pub use scale::Format;

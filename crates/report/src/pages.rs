@@ -1,0 +1,216 @@
+//! Whole pages: of one run, and of several side by side.
+
+use crate::curves::{self, Curve};
+use crate::{Cell, Column, Figure, Format, Page, Palette, Section, Table, Tone};
+use lab::measure::Estimate;
+use lab::records::Records;
+use serde_json::Value;
+
+/// A page and the figures on it, to be written as images beside it.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The page.
+    pub page: Page,
+    /// The figures.
+    pub figures: Vec<Figure>,
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_f64()
+}
+
+/// A number for a table, to three digits or so.
+fn short(value: Option<f64>) -> String {
+    value.map_or("–".into(), |value| Format::Plain.show(value))
+}
+
+fn interval(value: &Value) -> String {
+    match (value[0].as_f64(), value[1].as_f64()) {
+        (Some(low), Some(high)) => format!("{} to {}", Format::Plain.show(low), Format::Plain.show(high)),
+        _ => "–".into(),
+    }
+}
+
+/// A spread of slowdowns as a row of a table.
+fn spread_row(name: String, spread: &Value) -> Vec<Cell> {
+    let mut row: Vec<Cell> = vec![name.into(), short(number(&spread["count"])).into()];
+    row.extend(["mean", "p50", "p95", "p99", "p999", "max"].map(|key| short(number(&spread[key])).into()));
+    row.push(interval(&spread["interval"]["p99"]).into());
+    row
+}
+
+fn slowdown_table(run: &Records) -> Table {
+    let columns = ["flows", "mean", "p50", "p95", "p99", "p99.9", "max", "95 % interval of p99"];
+    let mut table = Table {
+        caption: "Slowdown: completion time over that of the same message alone in the network.".into(),
+        columns: [Column::text("size")].into_iter().chain(columns.map(Column::number)).collect(),
+        rows: Vec::new(),
+    };
+    let empty = Vec::new();
+    let groups = run.summary["groups"].as_array().unwrap_or(&empty);
+    for group in groups.iter().filter(|group| group["slowdown"]["count"].as_u64() != Some(0)) {
+        let name = group["name"].as_str().unwrap_or_default();
+        for bin in group["slowdown_by_size"].as_array().unwrap_or(&empty) {
+            if bin["slowdown"]["count"].as_u64() == Some(0) {
+                continue;
+            }
+            let size = |key: &str| bin[key].as_f64().map(|bytes| Format::Bytes.show(bytes));
+            let sizes = match size("up_to") {
+                Some(end) => format!("up to {end}"),
+                None => format!("over {}", size("above").unwrap_or_default()),
+            };
+            table.rows.push(spread_row(format!("{name}, {sizes}"), &bin["slowdown"]));
+        }
+        table.rows.push(spread_row(format!("{name}, all"), &group["slowdown"]));
+    }
+    if groups.len() != 1 {
+        table.rows.push(spread_row("all flows".into(), &run.summary["slowdown"]));
+    }
+    table
+}
+
+fn facts(run: &Records) -> Vec<(String, Cell)> {
+    let s = &run.summary;
+    let text = |key: &str| s[key].as_str().unwrap_or("–").to_string();
+    let count = |value: &Value| value.as_u64().map_or("–".to_string(), |n| n.to_string());
+    let ending = match s["ending"].as_str() {
+        Some("complete") => Cell::badge(Tone::Good, "complete"),
+        other => Cell::badge(Tone::Bad, other.unwrap_or("unknown")),
+    };
+    let fact = |name: &str, cell: Cell| (name.to_string(), cell);
+    let bytes = |value: &Value| Format::Bytes.show(value.as_f64().unwrap_or(0.0)).into();
+    vec![
+        fact("Flow control", text("flow_control").into()),
+        fact("Congestion control", text("congestion_control").into()),
+        fact("Seed", count(&s["seed"]).into()),
+        fact("Flows finished", format!("{} of {}", count(&s["finished"]), count(&s["flows"])).into()),
+        fact("Ending", ending),
+        fact("Simulated", Format::Time.show(s["end_ps"].as_f64().unwrap_or(0.0) / 1e12).into()),
+        fact("Packets dropped", count(&s["dropped"]["packets"]).into()),
+        fact("Packets marked", count(&s["marked"]).into()),
+        fact(
+            "Time paused, mean of all links",
+            Format::Percent.show(s["pause"]["share"].as_f64().unwrap_or(0.0)).into(),
+        ),
+        fact("Peak buffer of a switch", bytes(&s["buffer"]["peak"])),
+        fact("Packet-hops", count(&s["packet_hops"]).into()),
+    ]
+}
+
+fn counters(run: &Records) -> Option<Table> {
+    let all = run.summary["counters"].as_object().filter(|all| !all.is_empty())?;
+    Some(Table {
+        caption: "What the schemes counted.".into(),
+        columns: vec![Column::text("counter"), Column::number("count")],
+        rows: all.iter().map(|(name, count)| vec![name.as_str().into(), count.to_string().into()]).collect(),
+    })
+}
+
+/// What ran and how to run it again.
+fn provenance(scenario: &str, command: &str) -> Section {
+    let mut section = Section::new("How to reproduce");
+    section.push(crate::Block::Code { title: "Command".into(), text: command.into() });
+    section.push(crate::Block::Code { title: "Scenario".into(), text: scenario.into() });
+    section
+}
+
+fn footer() -> String {
+    format!("Tailwater {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The page of one run. `scenario` is its text, `command` runs it again.
+pub fn run(records: &Records, scenario: &str, command: &str) -> Report {
+    let name = records.summary["scenario"].as_str().unwrap_or("A run");
+    let scheme = |key: &str| records.summary[key].as_str().unwrap_or_default();
+    let label = format!("{} with {}", scheme("flow_control"), scheme("congestion_control"));
+    let curves = [Curve { name: label.clone(), labels: Vec::new(), runs: vec![records] }];
+    let figures = curves::all(&curves, &mut Palette::default());
+    let mut page = Page::new(name, label);
+    page.footer = footer();
+    let mut summary = Section::new("Summary");
+    summary.push(crate::Block::Facts(facts(records)));
+    summary.push(slowdown_table(records));
+    let mut drawn = Section::new("Figures");
+    figures.iter().for_each(|figure| drawn.push(figure.clone()));
+    let mut counted = Section::new("Counters");
+    counters(records).into_iter().for_each(|table| counted.push(table));
+    page.sections = vec![summary, drawn];
+    if !counted.blocks.is_empty() {
+        page.sections.push(counted);
+    }
+    page.sections.push(provenance(scenario, command));
+    Report { page, figures }
+}
+
+/// How a number of a summary is shown in a comparison.
+struct Compared {
+    name: &'static str,
+    at: &'static str,
+    format: Format,
+    /// Whether less is better; `None` for what has no better.
+    less: Option<bool>,
+}
+
+const COMPARED: [Compared; 9] = [
+    Compared { name: "flows finished", at: "/finished", format: Format::Plain, less: None },
+    Compared { name: "slowdown p50", at: "/slowdown/p50", format: Format::Plain, less: Some(true) },
+    Compared { name: "p95", at: "/slowdown/p95", format: Format::Plain, less: Some(true) },
+    Compared { name: "p99", at: "/slowdown/p99", format: Format::Plain, less: Some(true) },
+    Compared { name: "p99.9", at: "/slowdown/p999", format: Format::Plain, less: Some(true) },
+    Compared { name: "peak buffer", at: "/buffer/peak", format: Format::Bytes, less: Some(true) },
+    Compared { name: "time paused", at: "/pause/share", format: Format::Percent, less: Some(true) },
+    Compared { name: "dropped", at: "/dropped/packets", format: Format::Plain, less: Some(true) },
+    Compared { name: "receivers' mean rate", at: "/utilisation/receivers_gbps/mean", format: Format::Rate, less: None },
+];
+
+fn comparison_table(curves: &[Curve<'_>]) -> Table {
+    let estimate = |curve: &Curve<'_>, compared: &Compared| {
+        let scale = if compared.format == Format::Rate { 1e9 } else { 1.0 };
+        let value = |run: &&Records| run.summary.pointer(compared.at).and_then(Value::as_f64).map(|v| v * scale);
+        Estimate::of(&curve.runs.iter().filter_map(value).collect::<Vec<_>>())
+    };
+    let best = |compared: &Compared| {
+        let means = curves.iter().filter_map(|curve| estimate(curve, compared).mean);
+        compared.less.and_then(|_| means.min_by(f64::total_cmp))
+    };
+    let columns = COMPARED.iter().map(|compared| Column::number(compared.name));
+    let row = |curve: &Curve<'_>| {
+        let cell = |compared: &Compared| {
+            let estimate = estimate(curve, compared);
+            let Some(mean) = estimate.mean else { return Cell::from("–") };
+            let half = estimate.half.filter(|half| *half > 0.0);
+            let text = match half {
+                Some(half) => format!("{} ± {}", compared.format.show(mean), compared.format.show(half)),
+                None => compared.format.show(mean),
+            };
+            let cell = Cell::from(text);
+            if best(compared) == Some(mean) && curves.len() > 1 { cell.strong() } else { cell }
+        };
+        [curve.name.as_str().into()].into_iter().chain(COMPARED.iter().map(cell)).collect()
+    };
+    Table {
+        caption: "Means over seeds, with the half of their 95 % intervals if there are several. The least of a column is bold."
+            .into(),
+        columns: [Column::text("")].into_iter().chain(columns).collect(),
+        rows: curves.iter().map(row).collect(),
+    }
+}
+
+/// The page of a comparison.
+pub fn comparison(title: &str, curves: &[Curve<'_>], scenario: &str, command: &str) -> Report {
+    let figures = curves::all(curves, &mut Palette::default());
+    let seeds = curves.iter().map(|curve| curve.runs.len()).max().unwrap_or(0);
+    let lead = format!(
+        "{} with {} on the same traffic.",
+        curves.iter().map(|curve| curve.name.as_str()).collect::<Vec<_>>().join(", "),
+        if seeds == 1 { "one seed".into() } else { format!("{seeds} seeds each") },
+    );
+    let mut page = Page::new(title, lead);
+    page.footer = footer();
+    let mut summary = Section::new("Comparison");
+    summary.push(comparison_table(curves));
+    let mut drawn = Section::new("Figures");
+    figures.iter().for_each(|figure| drawn.push(figure.clone()));
+    page.sections = vec![summary, drawn, provenance(scenario, command)];
+    Report { page, figures }
+}

@@ -1,0 +1,446 @@
+//! A plot with its labels around it. How much room they take is measured first, so that the plots of a row line up and
+//! no text leaves the drawing.
+
+use super::{Font, GREY, Hold, INK, LABEL, LINE, MARGIN, MIDDLE, Pen, SMALL, font, n, shape, stroke};
+use crate::figure::{CLOUD, Drawable, Figure, Mark, Point, Scale, Series, Style, corners, thin, thin_markers};
+use crate::palette::colour;
+use crate::scale::{Room, Ruler, TICK};
+use crate::text::{self, shorten, well_broken, wrap};
+use std::fmt::Write;
+
+const AXIS: &str = "stroke=\"#444444\"";
+const GRID: &str = "stroke=\"#dcdcdc\"";
+const FINE_GRID: &str = "stroke=\"#f1f1f1\"";
+const MARK: &str = "stroke=\"#5a5a5a\" stroke-width=\"1.2\" stroke-dasharray=\"1.5 3\" stroke-linecap=\"round\"";
+/// How far slanted names turn, and its sine and cosine.
+const SLANT: (f64, f64, f64) = (-35.0, 0.573_576, 0.819_152);
+/// A dot around the origin.
+const DOT: &str = "M-2.2 0A2.2 2.2 0 1 1 2.2 0A2.2 2.2 0 1 1-2.2 0Z";
+/// Markers along a line are at least this far apart.
+const APART: f64 = 14.0;
+
+/// A place in a plot, from its upper left.
+type Place = (f64, f64);
+
+/// A plot and its labels, measured.
+pub(super) struct Panel<'a> {
+    pub figure: &'a Figure,
+    pub data: Drawable,
+    pub width: f64,
+    /// Width and height of the plot.
+    pub plot: (f64, f64),
+    /// Room to the left of the plot.
+    left: f64,
+    x: Ruler,
+    y: Ruler,
+    names: Names,
+    /// Whether values are written above bars.
+    figures: bool,
+    title: Vec<String>,
+    subtitle: Vec<String>,
+    x_label: Vec<String>,
+    y_label: Vec<String>,
+}
+
+impl<'a> Panel<'a> {
+    pub fn new(figure: &'a Figure, (width, height): (f64, f64), letter: Option<char>) -> Panel<'a> {
+        let data = figure.drawable();
+        let has = |style| figure.series.iter().any(|series| series.style == style);
+
+        // The value is written above each bar if there is room for all. The plot's width is not known yet, but nearly.
+        let slots = if let Scale::Categories(names) = &data.x.scale { names.len() as f64 } else { 1.0 };
+        let (_, thick) = bar_width(figure, (width - 90.0) / slots);
+        let short = |point: &Point| text::width(&figure.y.format.show(point.y), SMALL, false) + 3.0 <= thick;
+        let bars = figure.series.iter().zip(&data.runs).filter(|(series, _)| series.style == Style::Bars);
+        let figures = has(Style::Bars) && bars.flat_map(|(_, runs)| runs.iter().flatten()).all(short);
+
+        let room = Room { length: height, level: false, zero: has(Style::Bars), air: figures };
+        let y = Ruler::new(&data.y, data.y_bounds, &room);
+        let y_label = wrap(&y.label, LABEL, false, height);
+        let ticks = y.ticks.iter().map(|tick| text::width(&tick.label, TICK, false)).fold(0.0, f64::max);
+        let mut left = MARGIN + y_label.len() as f64 * LINE * LABEL + 6.0 + ticks + 8.0;
+        let mut right = MARGIN + 4.0;
+
+        // Labels at the ends of the x axis may reach beyond the plot; that takes from its width, which may change the ticks.
+        let air = has(Style::Markers) || has(Style::LineMarkers);
+        let (length, x, names) = loop {
+            let length = width - left - right;
+            let x = Ruler::new(&data.x, data.x_bounds, &Room { length, level: true, zero: false, air });
+            let names = Names::new(&x, &data.x.scale, length);
+            let (beyond_left, beyond_right) = names.reach(&x, length);
+            let (more_left, more_right) = (beyond_left - left + MARGIN / 2.0, beyond_right - right + MARGIN / 2.0);
+            if (more_left <= 0.0 && more_right <= 0.0) || length < 120.0 {
+                break (length, x, names);
+            }
+            left += more_left.max(0.0).ceil();
+            right += more_right.max(0.0).ceil();
+        };
+        let room = width - 2.0 * MARGIN;
+        let title = letter.map(|letter| wrap(&format!("({letter}) {}", figure.title), LABEL, true, room));
+        let subtitle = letter.map(|_| wrap(&figure.subtitle, SMALL, false, room));
+        let x_label = wrap(&x.label, LABEL, false, room);
+        let (title, subtitle, plot) = (title.unwrap_or_default(), subtitle.unwrap_or_default(), (length, height));
+        Panel { figure, data, width, plot, left, x, y, names, figures, title, subtitle, x_label, y_label }
+    }
+
+    /// Height above the plot.
+    pub fn head(&self) -> f64 {
+        let text = self.title.len() as f64 * LINE * LABEL + self.subtitle.len() as f64 * LINE * SMALL;
+        // The upper half of a tick label stands above the plot.
+        text + if text > 0.0 { 8.0 } else { 2.0 }
+    }
+
+    /// Height below the plot.
+    pub fn foot(&self) -> f64 {
+        12.0 + self.names.height() + self.x_label.len() as f64 * LINE * LABEL
+    }
+
+    /// Draws the panel with its left end at `x`, its text from `head` and its plot from `top`.
+    pub fn draw(&self, pen: &mut Pen, x: f64, head: f64, top: f64) {
+        let (wide, high) = self.plot;
+        let title = Font { bold: true, ..font(LABEL, INK) };
+        let below = pen.lines(x + MARGIN, head, Hold::Start, title, &self.title);
+        pen.lines(x + MARGIN, below, Hold::Start, font(SMALL, GREY), &self.subtitle);
+        pen.put(format_args!("<g transform=\"translate({} {})\">", n(x + self.left), n(top)));
+        let axes = self.grid(pen);
+        if self.data.x_bounds.is_some() {
+            let ink = self.series(pen);
+            self.marks(pen, ink);
+        } else {
+            let middle = (wide / 2.0, high / 2.0 + MIDDLE * LABEL);
+            pen.text(middle, Hold::Middle, font(LABEL, GREY), 0.0, "no data");
+        }
+        pen.put(axes);
+        self.labels(pen);
+        pen.put("</g>");
+    }
+
+    /// Where an x is.
+    fn across(&self, x: f64) -> f64 {
+        self.x.place(x) * self.plot.0
+    }
+
+    /// Where a y is.
+    fn down(&self, y: f64) -> f64 {
+        (1.0 - self.y.place(y)) * self.plot.1
+    }
+
+    /// Draws the grid and gives back the axes with their ticks, to be drawn over the data.
+    fn grid(&self, pen: &mut Pen) -> String {
+        let (wide, high) = self.plot;
+        let named = matches!(self.data.x.scale, Scale::Categories(_));
+        let ticks = |ruler: &Ruler| ruler.ticks.iter().map(|tick| tick.at).collect::<Vec<_>>();
+        let mut stubs = String::new();
+        for (rows, columns, look, size) in
+            [(&self.y.minor, &self.x.minor, FINE_GRID, 2.5), (&ticks(&self.y), &ticks(&self.x), GRID, 5.0)]
+        {
+            let mut lines = String::new();
+            for y in rows.iter().map(|&at| n(self.down(at))) {
+                let _ = write!(lines, "M0 {y}H{}", n(wide));
+                let _ = write!(stubs, "M{} {y}H0", n(-size));
+            }
+            for x in columns.iter().map(|&at| n(self.across(at))) {
+                if !named {
+                    let _ = write!(lines, "M{x} 0V{}", n(high));
+                }
+                let _ = write!(stubs, "M{x} {}v{}", n(high), n(size));
+            }
+            if !lines.is_empty() {
+                pen.put(format_args!("<path d=\"{lines}\" {look}/>"));
+            }
+        }
+        format!("<path d=\"M0 0V{}H{}{stubs}\" {AXIS}/>", n(high), n(wide))
+    }
+
+    fn labels(&self, pen: &mut Pen) {
+        let (wide, high) = self.plot;
+        for tick in &self.y.ticks {
+            let place = (-8.0, self.down(tick.at) + MIDDLE * TICK);
+            pen.text(place, Hold::End, font(TICK, INK), 0.0, &tick.label);
+        }
+        for (tick, lines) in self.x.ticks.iter().zip(&self.names.lines) {
+            let (x, look) = (self.across(tick.at), font(self.names.size, INK));
+            if self.names.slanted {
+                pen.text((x + 4.0, high + 8.0 + MIDDLE * TICK), Hold::End, look, SLANT.0, &lines.join(" "));
+            } else {
+                pen.lines(x, high + 8.0, Hold::Middle, look, lines);
+            }
+        }
+        // Centred under the plot, unless it is wider than that.
+        let widest = self.x_label.iter().map(|line| text::width(line, LABEL, false)).fold(0.0, f64::max);
+        let inside = MARGIN + widest / 2.0 - self.left;
+        let middle = (wide / 2.0).min(self.width - 2.0 * self.left - inside).max(inside);
+        pen.lines(middle, high + 10.0 + self.names.height(), Hold::Middle, font(LABEL, INK), &self.x_label);
+        for (line, label) in self.y_label.iter().enumerate() {
+            let x = MARGIN - self.left + ((line as f64 + 0.5) * LINE + MIDDLE) * LABEL;
+            pen.text((x, high / 2.0), Hold::Middle, font(LABEL, INK), -90.0, label);
+        }
+    }
+
+    /// Draws the data and gives back where its ink is, by and large.
+    fn series(&self, pen: &mut Pen) -> Vec<Place> {
+        let slot = self.plot.0 / self.x.ticks.len().max(1) as f64;
+        let all = self.figure.series.len() as f64;
+        let apart = if self.figure.dodges(&self.data.x) { (0.5 * slot / all).min(7.0) } else { 0.0 };
+        let (sets, thick) = bar_width(self.figure, slot);
+        let mut bars = 0;
+        let mut layers = Layers::default();
+        for (at, (series, runs)) in self.figure.series.iter().zip(&self.data.runs).enumerate() {
+            if series.style == Style::Bars {
+                let beside = (f64::from(bars % sets) - f64::from(sets) / 2.0) * thick;
+                self.bars(&mut layers, runs, Bar { look: colour(series.slot), beside, thick });
+                bars += 1;
+            } else {
+                self.line(&mut layers, series, runs, (at as f64 - (all - 1.0) / 2.0) * apart);
+            }
+        }
+        let inside = [layers.bands.out, layers.bars.out, layers.lines.out].concat();
+        let (from, wide, high) = ("-2", n(self.plot.0 + 4.0), n(self.plot.1 + 4.0));
+        pen.put(format_args!(
+            "<svg x=\"{from}\" y=\"{from}\" width=\"{wide}\" height=\"{high}\" viewBox=\"{from} {from} {wide} {high}\">"
+        ));
+        pen.out.push_str(&inside);
+        pen.put("</svg>");
+        pen.out.push_str(&layers.over.out);
+        layers.ink
+    }
+
+    /// Draws a series that is no bars, moved sideways by `shift`.
+    fn line(&self, layers: &mut Layers, series: &Series, runs: &[Vec<Point>], shift: f64) {
+        let look = colour(series.slot);
+        let (step, scatter) = (series.style == Style::Step, series.style == Style::Markers);
+        let marked = scatter || series.style == Style::LineMarkers;
+        let cloud = scatter && series.points.len() > CLOUD;
+        let [mut line, mut shapes, mut whiskers, mut dots] = [(); 4].map(|()| String::new());
+        let mut last = f64::NEG_INFINITY;
+        for run in runs {
+            let place = |point: &Point| (self.x.place(point.x), self.y.place(point.y));
+            let run = if scatter { thin_markers(run, self.plot.0, place) } else { thin(run, 1.5 * self.plot.0, place) };
+            let heights = |y: fn(&Point) -> f64| -> Vec<Place> {
+                run.iter().map(|point| (self.across(point.x) + shift, self.down(y(point)))).collect()
+            };
+            let places = heights(|point| point.y);
+            if !scatter {
+                let corners = corners(&places, step);
+                line.push_str(&path(&corners));
+                layers.ink.extend(corners.windows(2).flat_map(|pair| along(pair[0], pair[1])));
+            }
+            layers.ink.extend(&places);
+            let named = matches!(self.data.x.scale, Scale::Categories(_));
+            let banded = !named && !scatter && run.iter().any(|point| point.interval.is_some());
+            if banded {
+                let mut outline = corners(&heights(|point| point.interval.map_or(point.y, |(_, high)| high)), step);
+                let low = corners(&heights(|point| point.interval.map_or(point.y, |(low, _)| low)), step);
+                outline.extend(low.iter().rev());
+                layers.ink.extend(&outline);
+                let outline = path(&outline);
+                layers.bands.put(format_args!("<path d=\"{outline}Z\" fill=\"{look}\" fill-opacity=\"0.18\"/>"));
+            }
+            for (point, &(x, y)) in run.iter().zip(&places).filter(|(point, _)| self.x.holds(point.x)) {
+                if let Some(interval) = point.interval.filter(|_| !banded) {
+                    whiskers.push_str(&self.whisker(x, interval));
+                }
+                let near = !scatter && (x - last).abs() < APART && run.len() as f64 * APART > self.plot.0;
+                match self.y.holds(point.y) {
+                    true if cloud => dots.push_str(&format!("M{} {}h0", n(x), n(y))),
+                    true if marked && !near => {
+                        shapes.push_str(&shape(series, look, (x, y)));
+                        last = x;
+                    }
+                    // A lone point of a line has no line.
+                    true if !marked && run.len() == 1 => {
+                        let at = format!("translate({} {})", n(x), n(y));
+                        shapes.push_str(&format!("<path transform=\"{at}\" d=\"{DOT}\" fill=\"{look}\"/>"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if !line.is_empty() {
+            layers.lines.put(format_args!("<path d=\"{line}\" {}/>", stroke(series, look)));
+        }
+        if !dots.is_empty() {
+            let size = "stroke-width=\"3.4\" stroke-linecap=\"round\" stroke-opacity=\"0.6\"";
+            layers.over.put(format_args!("<path d=\"{dots}\" stroke=\"{look}\" {size}/>"));
+        }
+        if !whiskers.is_empty() {
+            layers.over.put(format_args!("<path d=\"{whiskers}\" stroke=\"{look}\" stroke-width=\"1.3\"/>"));
+        }
+        if !shapes.is_empty() {
+            layers.over.put(format_args!("<g>{shapes}</g>"));
+        }
+    }
+
+    /// Draws the bars of a series.
+    fn bars(&self, layers: &mut Layers, runs: &[Vec<Point>], Bar { look, beside, thick }: Bar) {
+        let gap = if thick > 6.0 { 1.5 } else { 0.0 };
+        let ground = if self.y.log { self.plot.1 } else { self.down(0.0).clamp(0.0, self.plot.1) };
+        for point in runs.iter().flatten() {
+            let left = self.across(point.x) + beside;
+            let (centre, y) = (left + thick / 2.0, self.down(point.y));
+            // Nothing at all and nothing to speak of are told apart by a hairline.
+            let tall = (y - ground).abs().max(1.0);
+            let top = if y > ground { ground } else { ground - tall };
+            let (x, y, wide, high) = (n(left + gap / 2.0), n(top), n(thick - gap), n(tall));
+            layers
+                .bars
+                .put(format_args!("<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" fill=\"{look}\"/>"));
+            let rows = (0..=(tall / 6.0).min(100.0) as usize).map(|row| top + 6.0 * row as f64);
+            layers.ink.extend(rows.flat_map(|row| along((left, row), (left + thick, row))));
+            let mut above = top.max(0.0);
+            if let Some(interval) = point.interval {
+                let strokes = self.whisker(centre, interval);
+                layers.over.put(format_args!("<path d=\"{strokes}\" stroke=\"{INK}\" stroke-width=\"1.3\"/>"));
+                above = self.down(interval.1).clamp(0.0, above);
+            }
+            if self.figures && point.y >= 0.0 {
+                // Over a bar that reaches the top of the plot there is no room but inside.
+                let place = (centre, (above - 4.0).max(SMALL));
+                layers.over.text(place, Hold::Middle, font(SMALL, INK), 0.0, &self.figure.y.format.show(point.y));
+                layers.ink.push((centre, above - 8.0));
+            }
+        }
+    }
+
+    /// The strokes of a confidence interval.
+    fn whisker(&self, x: f64, (low, high): (f64, f64)) -> String {
+        let at = |value| n(self.down(value).clamp(0.0, self.plot.1));
+        let (low, high, left, right, x) = (at(low), at(high), n(x - 3.0), n(x + 3.0), n(x));
+        format!("M{x} {low}V{high}M{left} {low}H{right}M{left} {high}H{right}")
+    }
+
+    /// Draws the reference lines, each with its label where it hides the least.
+    fn marks(&self, pen: &mut Pen, mut ink: Vec<Place>) {
+        let (wide, high) = self.plot;
+        let ruler = |mark: &Mark| if mark.upright { &self.x } else { &self.y };
+        let marks: Vec<&Mark> =
+            self.figure.marks.iter().filter(|mark| mark.at.is_finite() && ruler(mark).holds(mark.at)).collect();
+        for mark in &marks {
+            let (x, y) = (self.across(mark.at), self.down(mark.at));
+            let (from, to) = if mark.upright { ((x, 0.0), (x, high)) } else { ((0.0, y), (wide, y)) };
+            pen.line(from, to, MARK);
+            ink.extend(along(from, to));
+        }
+        let mut taken: Vec<[f64; 4]> = Vec::new();
+        for mark in marks {
+            let lines = wrap(&mark.label, SMALL, false, 0.7 * wide);
+            let tall = lines.len() as f64 * LINE * SMALL;
+            let across = lines.iter().map(|line| text::width(line, SMALL, false)).fold(0.0, f64::max);
+            let steps = (0..=16).map(|step| f64::from(step) / 16.0);
+            let places: Vec<Place> = if mark.upright {
+                let x = self.across(mark.at);
+                steps.flat_map(|part| [x + 5.0, x - 5.0 - across].map(|x| (x, part * (high - tall)))).collect()
+            } else {
+                let y = self.down(mark.at);
+                let along = steps.rev().map(|part| 5.0 + part * (wide - across - 10.0));
+                along.flat_map(|x| [y - 1.0 - tall, y + 1.0].map(|y| (x, y))).collect()
+            };
+            let hidden = |&(x, y): &Place| {
+                let (right, low) = (x + across, y + tall);
+                let over = ink.iter().filter(|p| p.0 > x - 3.0 && p.0 < right + 3.0 && p.1 > y && p.1 < low).count();
+                let on = taken.iter().filter(|t| x < t[2] && right > t[0] && y < t[3] && low > t[1]).count();
+                let out = x < 0.0 || right > wide || y < 0.0 || low > high;
+                over + 1_000 * on + 1_000_000 * usize::from(out)
+            };
+            let Some((x, y)) = places.into_iter().min_by_key(hidden) else { continue };
+            let (x, y) = (x.min(wide - across).max(0.0), y.min(high - tall).max(0.0));
+            taken.push([x, y, x + across, y + tall]);
+            pen.put("<g stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\">");
+            pen.lines(x, y, Hold::Start, font(SMALL, "#444444"), &lines);
+            pen.put("</g>");
+        }
+    }
+}
+
+/// What is drawn in which order, and where there is ink.
+#[derive(Default)]
+struct Layers {
+    bands: Pen,
+    bars: Pen,
+    lines: Pen,
+    over: Pen,
+    ink: Vec<Place>,
+}
+
+/// What the bars of a series have in common: colour, place beside the category's middle, thickness.
+struct Bar {
+    look: &'static str,
+    beside: f64,
+    thick: f64,
+}
+
+/// How many bars stand beside each other in a category and how thick they are.
+fn bar_width(figure: &Figure, slot: f64) -> (u32, f64) {
+    let sets = figure.series.iter().filter(|series| series.style == Style::Bars).count() as u32;
+    let sets = if figure.bars_stand_alone() { 1 } else { sets.max(1) };
+    (sets, (0.82 * slot / f64::from(sets)).min(56.0))
+}
+
+/// How the names along an axis are set: level, each in lines of its own, or slanting up to their place.
+struct Names {
+    lines: Vec<Vec<String>>,
+    size: f64,
+    slanted: bool,
+}
+
+impl Names {
+    fn new(ruler: &Ruler, scale: &Scale, length: f64) -> Names {
+        let labels = || ruler.ticks.iter().map(|tick| &tick.label);
+        if !matches!(scale, Scale::Categories(_)) {
+            return Names { lines: labels().map(|label| vec![label.clone()]).collect(), size: TICK, slanted: false };
+        }
+        let slot = length / ruler.ticks.len().max(1) as f64;
+        // A little smaller is better than broken, broken better than slanted.
+        for (most, size) in [(1, TICK), (1, SMALL), (1, 11.0), (3, TICK), (3, SMALL)] {
+            let lines: Vec<Vec<String>> = labels().map(|label| wrap(label, size, false, slot - 4.0)).collect();
+            let good = |(lines, label): (&Vec<String>, &String)| lines.len() <= most && well_broken(lines, label);
+            if lines.iter().zip(labels()).all(good) {
+                return Names { lines, size, slanted: false };
+            }
+        }
+        Names { lines: labels().map(|label| vec![shorten(label, TICK, 150.0)]).collect(), size: TICK, slanted: true }
+    }
+
+    fn width(&self, line: &str) -> f64 {
+        text::width(line, self.size, false)
+    }
+
+    /// How far they reach beyond the left and the right end of a ruler.
+    fn reach(&self, ruler: &Ruler, length: f64) -> (f64, f64) {
+        let (mut left, mut right) = (0.0f64, 0.0f64);
+        for (tick, lines) in ruler.ticks.iter().zip(&self.lines) {
+            let at = ruler.place(tick.at) * length;
+            for wide in lines.iter().map(|line| self.width(line)) {
+                let (before, after) =
+                    if self.slanted { (SLANT.2 * wide + SLANT.1 * TICK, 0.0) } else { (wide / 2.0, wide / 2.0) };
+                (left, right) = (left.max(before - at), right.max(at + after - length));
+            }
+        }
+        (left, right)
+    }
+
+    fn height(&self) -> f64 {
+        if self.slanted {
+            let widest = self.lines.iter().flatten().map(|line| self.width(line)).fold(0.0, f64::max);
+            return SLANT.1 * widest + SLANT.2 * self.size;
+        }
+        self.lines.iter().map(Vec::len).max().unwrap_or(0) as f64 * LINE * self.size
+    }
+}
+
+fn path(places: &[Place]) -> String {
+    let mut out = String::new();
+    for (at, (x, y)) in places.iter().enumerate() {
+        let _ = write!(out, "{}{} {}", if at == 0 { 'M' } else { 'L' }, n(*x), n(*y));
+    }
+    out
+}
+
+/// Places along a line, a few units apart.
+fn along(from: Place, to: Place) -> impl Iterator<Item = Place> {
+    let steps = (((to.0 - from.0).abs() + (to.1 - from.1).abs()) / 6.0).clamp(1.0, 200.0) as usize;
+    (0..steps).map(move |step| {
+        let part = step as f64 / steps as f64;
+        (from.0 + part * (to.0 - from.0), from.1 + part * (to.1 - from.1))
+    })
+}

@@ -1,0 +1,285 @@
+//! What drawings promise: everything that should be read is there, inside, apart, and the same every time.
+
+use proptest::prelude::*;
+use report::{Axis, Figure, Format, Mark, Palette, Sheet, Style, png};
+use resvg::usvg::{self, roxmltree::Document};
+use std::sync::Arc;
+
+/// The smallest figure that has a bit of everything.
+fn small() -> Figure {
+    let mut palette = Palette::new(["BFC", "DCQCN"]);
+    let x = Axis::categories("Flow size", ["≤1 KB", "≤10 KB", "≤100 KB"]);
+    let mut figure = Figure::new("small", "Tail slowdown", x, Axis::log("p99 slowdown"));
+    figure.subtitle = "Google RPC, 60% load".into();
+    figure.caption = "Lower is better.".into();
+    let points = [(0.0, 1.9, (1.8, 2.1)), (1.0, 2.2, (2.0, 2.4)), (2.0, 4.1, (3.7, 4.6))];
+    figure.series.push(palette.series("BFC", Style::LineMarkers, points));
+    figure.series.push(palette.series("DCQCN", Style::LineMarkers, [(0.0, 22.0), (1.0, f64::NAN), (2.0, 9.7)]));
+    figure.marks.push(Mark::y(3.0, "paper"));
+    figure
+}
+
+fn texts(svg: &str) -> Vec<String> {
+    let document = Document::parse(svg).unwrap();
+    let texts = document.descendants().filter(|node| node.has_tag_name("text"));
+    texts.map(|node| node.text().unwrap_or("").to_string()).collect()
+}
+
+/// The boxes around all texts as they are set, and whether each is upright or level (rather than slanted).
+fn boxes(svg: &str) -> (usvg::Rect, Vec<(String, usvg::Rect, bool)>) {
+    let mut fonts = usvg::fontdb::Database::new();
+    fonts.load_font_data(dejavu::sans::regular().to_vec());
+    fonts.load_font_data(dejavu::sans::bold().to_vec());
+    fonts.set_sans_serif_family("DejaVu Sans");
+    let options = usvg::Options { fontdb: Arc::new(fonts), ..Default::default() };
+    let tree = usvg::Tree::from_str(svg, &options).unwrap();
+    fn walk(group: &usvg::Group, found: &mut Vec<(String, usvg::Rect, bool)>) {
+        for node in group.children() {
+            match node {
+                usvg::Node::Group(group) => walk(group, found),
+                usvg::Node::Text(text) => {
+                    let says = text.chunks().iter().map(|chunk| chunk.text()).collect::<String>();
+                    let turn = text.abs_transform();
+                    let square = turn.kx.abs() < 1e-3 || turn.sx.abs() < 1e-3;
+                    found.push((says, text.abs_bounding_box(), square));
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(tree.root(), &mut found);
+    (tree.size().to_rect(0.0, 0.0).unwrap(), found)
+}
+
+/// Every text lies in the drawing and on no other.
+fn assert_legible(svg: &str) {
+    let (drawing, boxes) = boxes(svg);
+    for (at, (text, inner, square)) in boxes.iter().enumerate() {
+        assert!(
+            inner.left() > -0.5
+                && inner.top() > -0.5
+                && inner.right() < drawing.right() + 0.5
+                && inner.bottom() < drawing.bottom() + 0.5,
+            "“{text}” at {inner:?} leaves the drawing {drawing:?}"
+        );
+        for (other_text, other, other_square) in &boxes[..at] {
+            let apart = inner.left() > other.right() - 0.5
+                || other.left() > inner.right() - 0.5
+                || inner.top() > other.bottom() - 0.5
+                || other.top() > inner.bottom() - 0.5;
+            assert!(apart || !square || !other_square, "“{text}” at {inner:?} lies on “{other_text}” at {other:?}");
+        }
+    }
+}
+
+#[test]
+fn a_drawing_shows_title_labels_units_ticks_legend_and_marks() {
+    let mut figure = small();
+    figure.y = Axis::linear("Queue").format(Format::Bytes);
+    for series in &mut figure.series {
+        series.points.iter_mut().for_each(|point| {
+            point.y *= 1000.0;
+            point.interval = None;
+        });
+    }
+    figure.marks[0].at = 12_000.0;
+    let texts = texts(&figure.svg());
+    for text in
+        ["Tail slowdown", "Google RPC, 60% load", "Flow size", "Queue (KB)", "≤10 KB", "10", "BFC", "DCQCN", "paper"]
+    {
+        assert!(texts.iter().any(|known| known == text), "{text} in {texts:?}");
+    }
+}
+
+#[test]
+fn a_drawing_has_a_marker_for_every_point_and_a_whisker_for_every_interval() {
+    let svg = small().svg();
+    let document = Document::parse(&svg).unwrap();
+    let paths: Vec<_> = document.descendants().filter(|node| node.has_tag_name("path")).collect();
+    let markers = paths.iter().filter(|path| path.attribute("stroke") == Some("#ffffff")).count();
+    assert_eq!(markers, 3 + 2 + 2, "five points and two legend samples");
+    let whiskers = paths.iter().filter(|path| path.attribute("stroke-width") == Some("1.3"));
+    assert_eq!(whiskers.map(|path| path.attribute("d").unwrap().matches('V').count()).sum::<usize>(), 3);
+}
+
+#[test]
+fn a_gap_breaks_the_line() {
+    let svg = small().svg();
+    let document = Document::parse(&svg).unwrap();
+    let dashed = document.descendants().find(|node| node.attribute("stroke-dasharray") == Some("7 3")).unwrap();
+    assert_eq!(dashed.attribute("d").unwrap().matches('M').count(), 2);
+}
+
+#[test]
+fn the_same_figure_is_the_same_bytes() {
+    // To renew after a change of looks: write `small().svg()` to the file, and look at it.
+    assert_eq!(small().svg(), include_str!("small.svg"));
+}
+
+#[test]
+fn a_name_looks_the_same_in_every_figure_of_a_palette() {
+    let mut palette = Palette::new(["BFC", "DCQCN", "HPCC"]);
+    let mut figure = Figure::new("f", "F", Axis::linear("x"), Axis::linear("y"));
+    figure.series.push(palette.series("HPCC", Style::Line, [(0.0, 1.0), (1.0, 2.0)]));
+    let svg = figure.svg();
+    assert!(svg.contains("#009e73") && svg.contains("2 2.5"), "the third colour and dash");
+    assert!(!svg.contains("#0072b2"));
+}
+
+#[test]
+fn markup_in_names_is_only_text() {
+    let mut figure = small();
+    figure.title = "a<script>alert(1)</script> & \"b\" \u{0}\u{1b}[31m".into();
+    figure.series[0].name = "</text><!-- ]]>".into();
+    let svg = figure.svg();
+    let texts = texts(&svg);
+    assert!(texts.iter().any(|text| text == "</text><!-- ]]>"), "{texts:?}");
+    assert!(texts[0].starts_with("a<script>"));
+    assert!(!svg.contains("<script"));
+}
+
+#[test]
+fn a_figure_without_data_says_so() {
+    let mut palette = Palette::default();
+    let mut figure = Figure::new("f", "F", Axis::linear("x"), Axis::log("y"));
+    assert!(texts(&figure.svg()).contains(&"no data".to_string()));
+    figure.series.push(palette.series("BFC", Style::Line, [(0.0, 0.0)]));
+    figure.marks.push(Mark::y(1.0, "paper"));
+    let texts = texts(&figure.svg());
+    assert!(texts.contains(&"BFC (no data)".to_string()));
+    assert!(texts.iter().any(|text| text.starts_with("1 point is not drawn")));
+    assert_legible(&figure.svg());
+}
+
+#[test]
+fn bars_stand_beside_each_other_and_on_zero() {
+    let mut palette = Palette::default();
+    let mut figure = Figure::new("f", "F", Axis::categories("", ["a", "b"]), Axis::linear("y"));
+    figure.series.push(palette.series("one", Style::Bars, [(0.0, 10.0), (1.0, 9.0)]));
+    figure.series.push(palette.series("two", Style::Bars, [(0.0, 9.5), (1.0, 0.0)]));
+    let svg = figure.svg();
+    let document = Document::parse(&svg).unwrap();
+    let number =
+        |node: &resvg::usvg::roxmltree::Node, name: &str| node.attribute(name).unwrap_or("0").parse::<f64>().unwrap();
+    let mut bars: Vec<[f64; 4]> = document
+        .descendants()
+        .filter(|node| node.has_tag_name("rect") && node.parent().is_some_and(|parent| parent.has_tag_name("svg")))
+        .skip(1) // the background
+        .map(|node| ["x", "y", "width", "height"].map(|name| number(&node, name)))
+        .collect();
+    assert_eq!(bars.len(), 4);
+    bars.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    for pair in bars.windows(2) {
+        assert!(pair[0][0] + pair[0][2] <= pair[1][0], "{pair:?}");
+        assert!((pair[0][1] + pair[0][3] - pair[1][1] - pair[1][3]).abs() < 0.05, "{pair:?}");
+    }
+    assert!((bars[0][3] / bars[1][3] - 10.0 / 9.5).abs() < 0.01);
+    assert_eq!(bars[3][3], 1.0, "nothing is a hairline");
+}
+
+#[test]
+fn a_long_series_keeps_its_shape_in_few_points() {
+    let mut palette = Palette::default();
+    let mut figure = Figure::new("f", "F", Axis::linear("x"), Axis::linear("y"));
+    let spike = |i: i32| if i == 61_803 { 1000.0 } else { f64::from(i % 10) };
+    figure.series.push(palette.series("one", Style::Line, (0..100_000).map(|i| (f64::from(i), spike(i)))));
+    let svg = figure.svg();
+    assert!(svg.len() < 60_000, "{}", svg.len());
+    let document = Document::parse(&svg).unwrap();
+    let line = document.descendants().find(|node| node.attribute("stroke-width") == Some("1.2")).unwrap();
+    let heights =
+        line.attribute("d").unwrap().split(['M', 'L']).filter_map(|place| place.split(' ').nth(1)?.parse::<f64>().ok());
+    assert_eq!(heights.fold(f64::INFINITY, f64::min), 0.0, "the spike reaches the top");
+}
+
+#[test]
+fn panels_line_up_and_share_a_legend() {
+    let mut second = small();
+    second.title = "Another".into();
+    second.y = Axis::linear("A label that has more than one line because it is long").unit("things");
+    let sheet = Sheet { title: "Both".into(), figures: vec![small(), second], ..Default::default() };
+    let svg = sheet.svg();
+    let texts = texts(&svg);
+    assert!(texts.contains(&"(a) Tail slowdown".to_string()) && texts.contains(&"(b) Another".to_string()));
+    assert_eq!(texts.iter().filter(|text| *text == "BFC").count(), 1);
+    let document = Document::parse(&svg).unwrap();
+    let plots = document.descendants().filter(|node| node.has_tag_name("svg") && node.has_attribute("x"));
+    let tops: Vec<&str> = plots.filter_map(|plot| plot.parent()?.attribute("transform")?.split(' ').nth(1)).collect();
+    assert_eq!(tops.len(), 2);
+    assert_eq!(tops[0], tops[1]);
+    assert_legible(&svg);
+}
+
+#[test]
+fn an_image_of_a_figure_has_twice_its_size_and_its_colours() {
+    let svg = small().svg();
+    let (drawing, _) = boxes(&svg);
+    let image = resvg::tiny_skia::Pixmap::decode_png(&png(&svg).unwrap()).unwrap();
+    assert_eq!((image.width() as f32, image.height() as f32), (2.0 * drawing.width(), 2.0 * drawing.height()));
+    let has = |rgb: (u8, u8, u8)| image.pixels().iter().any(|p| (p.red(), p.green(), p.blue()) == rgb);
+    assert!(has((0x00, 0x72, 0xb2)) && has((0xd5, 0x5e, 0x00)), "both lines");
+}
+
+/// Figures of every style with awkward texts and numbers.
+fn any_figure() -> impl Strategy<Value = Figure> {
+    let text = "[ -~µ→≤]{0,60}";
+    let number = prop_oneof![
+        8 => (-1.0..1.0f64, -9..9i32).prop_map(|(m, e)| m * format!("1e{e}").parse::<f64>().unwrap()),
+        1 => Just(0.0),
+        1 => Just(f64::NAN),
+        1 => Just(f64::INFINITY),
+    ];
+    let style = prop_oneof![
+        Just(Style::Line),
+        Just(Style::LineMarkers),
+        Just(Style::Step),
+        Just(Style::Bars),
+        Just(Style::Markers)
+    ];
+    let point = (number.clone(), number.clone(), proptest::option::of(number));
+    let series = ("[ -~µ→≤]{1,40}", style, proptest::collection::vec(point, 0..12));
+    let axis = (text, 0..3usize, 0..5usize, proptest::collection::vec("[ -~µ→≤]{1,30}", 1..12)).prop_map(
+        |(label, scale, format, names)| {
+            let axis = match scale {
+                0 => Axis::linear(label),
+                1 => Axis::log(label),
+                _ => Axis::categories(label, names),
+            };
+            axis.format([Format::Plain, Format::Bytes, Format::Time, Format::Rate, Format::Percent][format])
+        },
+    );
+    (text, text, axis.clone(), axis, proptest::collection::vec(series, 0..7)).prop_map(
+        |(title, subtitle, x, y, list)| {
+            let mut palette = Palette::default();
+            let mut figure = Figure::new("any", title, x, y);
+            figure.subtitle = subtitle;
+            let named = matches!(figure.x.scale, report::Scale::Categories(_));
+            for (name, style, points) in list {
+                let points = points.into_iter().enumerate().map(|(at, (x, y, high))| report::Point {
+                    x: if named { at as f64 } else { x },
+                    y,
+                    interval: high.map(|high| (y, high)),
+                });
+                figure.series.push(palette.series(&name, style, points));
+            }
+            figure
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn nothing_that_is_written_is_cut_off_or_covered(figure in any_figure()) {
+        assert_legible(&figure.svg());
+    }
+
+    #[test]
+    fn coordinates_are_finite_whatever_the_data(mut figure in any_figure(), at in any::<f64>()) {
+        figure.marks = vec![Mark::x(at, "across"), Mark::y(at, "along"), Mark::y(0.0, "a very long label ".repeat(9))];
+        let svg = figure.svg();
+        prop_assert!(!svg.contains("NaN") && !svg.contains("inf\""), "{svg}");
+    }
+}

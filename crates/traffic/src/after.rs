@@ -1,0 +1,127 @@
+//! Flows that wait for others: whether they ever can start.
+
+use crate::{After, Fault, Names, Traffic};
+use engine::Time;
+
+impl Traffic {
+    /// Whether every flow that waits can start one day. The fault is of the flow with that number, and of its `after`.
+    pub fn check_after(&self, nodes: &Names<'_>) -> Result<(), (u32, Fault)> {
+        let fault = |flow, message, help: &str| Err((flow, Fault { field: "after", message, help: help.into() }));
+        let name = |node: u32| nodes.graph().nodes.get(node as usize).map_or("?", |node| node.name.as_str());
+        for &After { flow, first, .. } in &self.after {
+            let (Some(waits), Some(ends)) = (self.flows.get(flow as usize), self.flows.get(first as usize)) else {
+                return fault(flow, "it waits for a flow that is not there".into(), "name one that is");
+            };
+            if flow == first {
+                return fault(flow, "the flow waits for itself".into(), "name another");
+            }
+            if waits.src != ends.src && waits.src != ends.dst {
+                let (src, from, to) = (name(waits.src), name(ends.src), name(ends.dst));
+                let message = format!("{src} cannot know when a flow from {from} to {to} ends");
+                return fault(flow, message, "wait for flows that begin or end at the host that sends this one");
+            }
+            if ends.until != Time::MAX {
+                let message = format!("the flow it waits for leaves at {} and may never end", ends.until);
+                return fault(flow, message, "wait for flows without `until`, or write a start");
+            }
+        }
+        match self.circle() {
+            Some(circle) => {
+                let message = match circle.len() {
+                    2 => "two flows wait for each other".into(),
+                    count => format!("{count} flows wait for one another in a circle"),
+                };
+                fault(circle[0], message, "let one of them start without waiting")
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Flows that wait for one another, each for the next and the last for the first.
+    fn circle(&self) -> Option<Vec<u32>> {
+        let mut after = self.after.clone();
+        after.sort_unstable_by_key(|wait| (wait.first, wait.flow));
+        let mut waits = vec![0u32; if after.is_empty() { 0 } else { self.flows.len() }];
+        after.iter().for_each(|wait| waits[wait.flow as usize] += 1);
+        // Lets flows end that wait for nobody, and so on; what is left waits for ever.
+        let mut free: Vec<u32> = (0..waits.len() as u32).filter(|&flow| waits[flow as usize] == 0).collect();
+        while let Some(first) = free.pop() {
+            let begin = after.partition_point(|wait| wait.first < first);
+            for wait in after[begin..].iter().take_while(|wait| wait.first == first) {
+                waits[wait.flow as usize] -= 1;
+                if waits[wait.flow as usize] == 0 {
+                    free.push(wait.flow);
+                }
+            }
+        }
+        let stuck = waits.iter().position(|&waits| waits > 0)? as u32;
+        // Each of them waits for another of them: whoever follows that comes round.
+        after.retain(|wait| waits[wait.flow as usize] > 0 && waits[wait.first as usize] > 0);
+        after.sort_unstable_by_key(|wait| (wait.flow, wait.first));
+        let mut way = vec![stuck];
+        let mut seen = vec![false; waits.len()];
+        loop {
+            let flow = *way.last()?;
+            if std::mem::replace(&mut seen[flow as usize], true) {
+                let begin = way.iter().position(|&earlier| earlier == flow)?;
+                way.pop();
+                return Some(way.split_off(begin));
+            }
+            way.push(after.get(after.partition_point(|wait| wait.flow < flow))?.first);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FlowRequest;
+    use crate::tests::star;
+
+    /// Flows between the hosts of a star, and who waits for whom.
+    fn check(ends: &[(u32, u32)], after: &[(u32, u32)]) -> Result<(), (u32, String)> {
+        let graph = star();
+        let flows = ends.iter().map(|&(src, dst)| FlowRequest::new(src, dst, 1, Time::ZERO)).collect();
+        let after = after.iter().map(|&(flow, first)| After { flow, first, gap: Time::ZERO }).collect();
+        let traffic = Traffic { flows, after, ..Traffic::default() };
+        traffic.check_after(&Names::new(&graph)).map_err(|(flow, fault)| (flow, fault.message))
+    }
+
+    #[test]
+    fn a_chain_and_a_diamond_can_start() {
+        assert_eq!(check(&[(0, 1), (1, 2), (2, 0)], &[(1, 0), (2, 1)]), Ok(()));
+        assert_eq!(check(&[(0, 1), (1, 0), (1, 2), (1, 0)], &[(1, 0), (2, 0), (3, 1), (3, 2)]), Ok(()));
+        // The sender knows when its own flow is acknowledged.
+        assert_eq!(check(&[(0, 1), (0, 2)], &[(1, 0)]), Ok(()));
+        assert_eq!(check(&[(0, 1)], &[]), Ok(()));
+    }
+
+    #[test]
+    fn a_circle_is_found_wherever_it_is() {
+        let message = |flows: &[(u32, u32)], after: &[(u32, u32)]| check(flows, after).unwrap_err();
+        assert_eq!(message(&[(0, 1)], &[(0, 0)]).1, "the flow waits for itself");
+        assert_eq!(message(&[(0, 1), (1, 0)], &[(0, 1), (1, 0)]).1, "two flows wait for each other");
+        // A flow that waits for the circle, and one that the circle waits for, are not of it.
+        let (flow, text) =
+            message(&[(0, 1), (0, 1), (1, 2), (2, 0), (1, 0)], &[(0, 1), (1, 3), (3, 2), (2, 1), (1, 4)]);
+        assert_eq!(text, "3 flows wait for one another in a circle");
+        assert!([1, 2, 3].contains(&flow));
+    }
+
+    #[test]
+    fn a_host_waits_only_for_what_it_sees() {
+        let (flow, message) = check(&[(0, 1), (2, 1)], &[(1, 0)]).unwrap_err();
+        assert_eq!((flow, message.as_str()), (1, "h2 cannot know when a flow from h0 to h1 ends"));
+        assert!(check(&[(0, 1)], &[(0, 7)]).unwrap_err().1.contains("not there"));
+    }
+
+    #[test]
+    fn nobody_waits_for_a_flow_that_leaves() {
+        let graph = star();
+        let leaving = FlowRequest { until: Time(5), ..FlowRequest::new(0, 1, 1, Time::ZERO) };
+        let flows = vec![leaving, FlowRequest::new(1, 0, 1, Time::ZERO)];
+        let after = vec![After { flow: 1, first: 0, gap: Time::ZERO }];
+        let fault = Traffic { flows, after, ..Traffic::default() }.check_after(&Names::new(&graph)).unwrap_err();
+        assert!(fault.1.message.contains("leaves at 5ps"), "{fault:?}");
+    }
+}

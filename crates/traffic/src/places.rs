@@ -1,0 +1,163 @@
+//! Where hosts are: their racks, their sites, and what the links around them carry.
+
+use fabric::topology::{Graph, Kind};
+
+/// The places of a graph's hosts.
+///
+/// - A host's *rack* is the switch of its first link, with all hosts that share it.
+/// - *Sites* are what is left connected when the links between switches of the highest tier are taken away. Two leaf-spine
+///   sites with a gateway each are two; a leaf-spine fabric or a fat-tree is one.
+/// - The *core* is all links by which racks reach other switches. Its rate is the sum over racks of what each can send out: a link
+///   between two racks' switches counts for both.
+#[derive(Clone, Debug)]
+pub struct Places<'a> {
+    graph: &'a Graph,
+    hosts: Vec<u32>,
+    /// By node; of hosts only.
+    rack: Vec<u32>,
+    site: Vec<u32>,
+    /// By node: bits per second of a host's links.
+    rate: Vec<f64>,
+    core: f64,
+    sites: u32,
+}
+
+impl<'a> Places<'a> {
+    /// Looks at a graph in which every host has a link.
+    pub fn new(graph: &'a Graph) -> Places<'a> {
+        let nodes = graph.nodes.len();
+        let kind = |node: u32| graph.nodes[node as usize].kind;
+        // Until a link to a switch is seen, a host is a rack of its own.
+        let mut rack: Vec<u32> = (0..nodes as u32).collect();
+        let (mut rate, mut has_hosts) = (vec![0.0; nodes], vec![false; nodes]);
+        for link in &graph.links {
+            for (node, peer) in [(link.a, link.b), (link.b, link.a)] {
+                if kind(node) == Kind::Host {
+                    rate[node as usize] += link.rate.0 as f64;
+                    if kind(peer) == Kind::Switch && rack[node as usize] == node {
+                        rack[node as usize] = peer;
+                        has_hosts[peer as usize] = true;
+                    }
+                }
+            }
+        }
+        let ends = graph.links.iter().flat_map(|link| [(link.a, link.b, link.rate), (link.b, link.a, link.rate)]);
+        let up = ends.filter(|&(from, to, _)| has_hosts[from as usize] && kind(to) == Kind::Switch);
+        let core = up.map(|(_, _, rate)| rate.0 as f64).sum();
+
+        let tier = |node: u32| (kind(node) == Kind::Switch).then(|| graph.nodes[node as usize].tier);
+        let top = (0..nodes as u32).filter_map(tier).max();
+        let mut site: Vec<u32> = (0..nodes as u32).collect();
+        for link in graph.links.iter().filter(|link| top.is_none() || tier(link.a) != top || tier(link.b) != top) {
+            let (a, b) = (root(&mut site, link.a), root(&mut site, link.b));
+            site[a.max(b) as usize] = a.min(b);
+        }
+        let hosts: Vec<u32> = graph.hosts().collect();
+        for node in 0..nodes as u32 {
+            site[node as usize] = root(&mut site, node);
+        }
+        let mut known: Vec<u32> = hosts.iter().map(|&host| site[host as usize]).collect();
+        known.sort_unstable();
+        known.dedup();
+        Places { graph, rack, site, rate, core, sites: known.len() as u32, hosts }
+    }
+
+    /// All hosts, in order.
+    pub fn hosts(&self) -> &[u32] {
+        &self.hosts
+    }
+
+    /// What a host is called.
+    pub fn name(&self, host: u32) -> &'a str {
+        &self.graph.nodes[host as usize].name
+    }
+
+    /// A number that a host shares with those of its rack.
+    pub fn rack(&self, host: u32) -> u32 {
+        self.rack[host as usize]
+    }
+
+    /// A number that a host shares with those of its site.
+    pub fn site(&self, host: u32) -> u32 {
+        self.site[host as usize]
+    }
+
+    /// How many sites have hosts.
+    pub fn sites(&self) -> u32 {
+        self.sites
+    }
+
+    /// Bits per second of the links of one host.
+    pub fn rate(&self, host: u32) -> f64 {
+        self.rate[host as usize]
+    }
+
+    /// Bits per second of the links of hosts.
+    pub fn rate_of(&self, hosts: &[u32]) -> f64 {
+        hosts.iter().map(|&host| self.rate(host)).sum()
+    }
+
+    /// Bits per second of the core; 0 where there is none.
+    pub fn core(&self) -> f64 {
+        self.core
+    }
+}
+
+/// The representative of a node's set; sets are trees of links to a smaller node.
+fn root(parent: &mut [u32], mut node: u32) -> u32 {
+    while parent[node as usize] != node {
+        parent[node as usize] = parent[parent[node as usize] as usize];
+        node = parent[node as usize];
+    }
+    node
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::Raw;
+
+    fn graph(shape: &str, parameters: &[(&str, i64)]) -> Graph {
+        let mut shape = fabric::topology::shape(shape).unwrap();
+        for (name, value) in parameters {
+            shape.set(name, &Raw::Integer(*value)).unwrap().unwrap();
+        }
+        shape.build().unwrap()
+    }
+
+    #[test]
+    fn racks_are_the_hosts_of_a_switch() {
+        let graph = graph("leaf-spine", &[("leaves", 3), ("hosts_per_leaf", 4), ("spines", 2)]);
+        let places = Places::new(&graph);
+        let racks: Vec<u32> = places.hosts().iter().map(|&host| places.rack(host)).collect();
+        assert_eq!(racks, [12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14]);
+        assert_eq!((places.sites(), places.name(3)), (1, "h3"));
+        assert_eq!(places.rate_of(places.hosts()), 12.0 * 100e9);
+        assert_eq!(places.core(), 6.0 * 100e9);
+    }
+
+    #[test]
+    fn sites_are_what_the_links_between_gateways_join() {
+        let graph = graph("two-sites", &[("leaves", 2), ("hosts_per_leaf", 2), ("spines", 3)]);
+        let places = Places::new(&graph);
+        let sites: Vec<u32> = places.hosts().iter().map(|&host| places.site(host)).collect();
+        assert_eq!(sites, [0, 0, 0, 0, 4, 4, 4, 4]);
+        assert_eq!(places.sites(), 2);
+        assert_eq!(places.core(), 12.0 * 10e9);
+    }
+
+    #[test]
+    fn every_shape_has_the_sites_and_the_core_that_people_expect() {
+        let of = |shape| {
+            let graph = graph(shape, &[]);
+            let places = Places::new(&graph);
+            (places.sites(), places.core() / 100e9, places.rate(0) / 100e9)
+        };
+        assert_eq!(of("fat-tree"), (1, 128.0, 1.0));
+        // Each of two switches has one link out.
+        assert_eq!(of("dumbbell"), (2, 2.0, 1.0));
+        assert_eq!(of("chain"), (4, 6.0, 1.0));
+        assert_eq!(of("star"), (1, 0.0, 1.0));
+        assert_eq!(of("bcube"), (1, 0.0, 2.0));
+    }
+}
