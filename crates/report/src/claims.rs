@@ -105,7 +105,6 @@ fn judgements(verdict: &Verdict) -> Table {
             judged.measured().into(),
             judged.expected().into(),
             why.join("; ").into(),
-            format!("`{}`", judged.expression.split_whitespace().collect::<Vec<_>>().join(" ")).into(),
         ]
     };
     let number = Column::number;
@@ -117,10 +116,24 @@ fn judgements(verdict: &Verdict) -> Table {
             number("measured"),
             number("expected"),
             Column::text("remark"),
-            Column::text("measure"),
         ],
         rows: verdict.expectations.iter().map(row).collect(),
     }
+}
+
+/// How each value is measured.
+fn measures(verdict: &Verdict) -> Section {
+    let row = |judged: &Judged| -> Vec<Cell> {
+        let expression = judged.expression.split_whitespace().collect::<Vec<_>>().join(" ");
+        vec![judged.paper.as_str().into(), format!("`{expression}`").into()]
+    };
+    let mut section = Section::new("Measures");
+    section.push(Table {
+        caption: "The expressions whose values are judged; `docs/ledger.md` explains the language.".into(),
+        columns: vec![Column::text("the document says"), Column::text("measured as")],
+        rows: verdict.expectations.iter().map(row).collect(),
+    });
+    section
 }
 
 /// The page of an experiment. `command` runs it again.
@@ -140,9 +153,10 @@ pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Ve
         facts.push(fact("Not there yet", verdict.needs.join(", ").into()));
     }
     summary.push(Block::Facts(facts));
-    summary.push(judgements(verdict));
+    let mut judged = Section::new("What the document says, and what was measured");
+    judged.push(judgements(verdict));
     if let Some(reading) = &experiment.reading {
-        summary.push(format!("Our reading: {reading}"));
+        judged.push(format!("Our reading: {reading}"));
     }
     let (mut drawn, mut figures) = (Section::new("Figures"), Vec::new());
     for (number, spec) in (1..).zip(&experiment.figures) {
@@ -167,6 +181,7 @@ pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Ve
     if !drawn.blocks.is_empty() {
         page.sections.push(drawn);
     }
+    page.sections.extend([judged, measures(verdict)]);
     page.sections.push(provenance(experiment.scenario.as_deref().unwrap_or("# Nothing is run.\n"), command));
     Report { page, figures }
 }
