@@ -3,12 +3,13 @@
 //! The data's way through it: a [`scenario`] file (read by [`document`]) or the [`ns3`] simulator's files become a
 //! [`fabric::Setup`] ([`resolve`]); a run of that gives an outcome; [`measure`] and [`results`] turn it into files. What is
 //! wrong with an input is a [`problem`] with a place and a remedy. Many runs at once are a [`grid`]; what they gave stays in
-//! a [`store`].
+//! a [`store`]. The [`ledger`] holds what documents say against what runs show.
 
 pub mod bench;
 pub mod document;
 pub mod files;
 pub mod grid;
+pub mod ledger;
 pub mod measure;
 pub mod ns3;
 pub mod presets;

@@ -32,6 +32,7 @@
 //! assert_eq!(Format::Bytes.show(12_000_000.0), "12 MB");
 //! ```
 
+pub mod claims;
 pub mod curves;
 mod figure;
 mod interactive;

@@ -107,14 +107,14 @@ fn counters(run: &Records) -> Option<Table> {
 }
 
 /// What ran and how to run it again.
-fn provenance(scenario: &str, command: &str) -> Section {
+pub(crate) fn provenance(scenario: &str, command: &str) -> Section {
     let mut section = Section::new("How to reproduce");
     section.push(crate::Block::Code { title: "Command".into(), text: command.into() });
     section.push(crate::Block::Code { title: "Scenario".into(), text: scenario.into() });
     section
 }
 
-fn footer() -> String {
+pub(crate) fn footer() -> String {
     format!("Tailwater {}", env!("CARGO_PKG_VERSION"))
 }
 

@@ -3,6 +3,7 @@
 mod commands;
 mod compare;
 mod drawing;
+mod ledger;
 mod listing;
 mod progress;
 mod traffic;
@@ -92,6 +93,41 @@ enum Command {
     Schemes,
     /// List the topologies with their parameters and defaults.
     Topologies,
+    /// List what the documents claim, as experiments, with the state of each.
+    Claims {
+        /// Only those with this in their id or title.
+        filter: Option<String>,
+        /// Where verdicts are looked for.
+        #[arg(long, value_name = "FOLDER", default_value = ledger::OUT)]
+        out: PathBuf,
+    },
+    /// Run experiments by name and say whether what the documents claim holds.
+    Reproduce {
+        /// Ids such as bfc/fig4, documents such as bfc, or experiment files of your own.
+        #[arg(required_unless_present = "all", value_name = "ID")]
+        names: Vec<String>,
+        /// Every experiment.
+        #[arg(long, conflicts_with = "names")]
+        all: bool,
+        /// How large: `quick` takes under a minute on two cores, `paper` is as published.
+        #[arg(long, default_value = "quick", value_parser = ledger::scale)]
+        scale: lab::ledger::experiment::Scale,
+        /// How many seeds, instead of the experiment's own number.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+        seeds: Option<u64>,
+        /// Where verdicts go.
+        #[arg(long, value_name = "FOLDER", default_value = ledger::OUT)]
+        out: PathBuf,
+        /// Where runs are kept.
+        #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
+        store: PathBuf,
+        /// How many runs at a time [default: as many as there are cores].
+        #[arg(long, value_name = "N")]
+        threads: Option<std::num::NonZeroUsize>,
+        /// Show no progress and print nothing but problems.
+        #[arg(long, short)]
+        quiet: bool,
+    },
     /// Measure packet-hops per second on this machine, with the floor beside it.
     Bench {
         /// Numbers of hosts.
@@ -121,6 +157,10 @@ fn main() -> ExitCode {
         Command::Ns3 { config, quiet, .. } => commands::ns3(&config.unwrap_or_default(), quiet),
         Command::Schemes => listing::schemes(),
         Command::Topologies => listing::topologies(),
+        Command::Claims { filter, out } => ledger::claims(filter.as_deref(), &out),
+        Command::Reproduce { names, all, scale, seeds, out, store, threads, quiet } => {
+            ledger::reproduce(&ledger::Request { names, all, scale, seeds, out, store, threads, quiet })
+        }
         Command::Bench { hosts, presets, duration } => commands::bench(&hosts, &presets, &duration),
     };
     match result {

@@ -1,0 +1,258 @@
+//! Pages of the ledger: an experiment with its figures and its verdict, and all verdicts on one page.
+
+use crate::curves::word;
+use crate::pages::{Report, footer, provenance};
+use crate::{
+    Axis, Block, Cell, Column, Figure, Format, Mark, Page, Palette, Point, Section, Sheet, Style, Table, Tone,
+};
+use lab::ledger::evidence::{Curve, Evidence, Plot};
+use lab::ledger::experiment::{self, Experiment, Kind};
+use lab::ledger::verdict::{Holds, Judged, Overall, Verdict};
+
+fn tone(holds: Holds) -> Tone {
+    match holds {
+        Holds::Yes => Tone::Good,
+        Holds::Partly => Tone::Fair,
+        Holds::No => Tone::Bad,
+        Holds::Untold | Holds::Asked => Tone::Quiet,
+    }
+}
+
+fn badge(verdict: &Verdict) -> Cell {
+    let tone = match verdict.verdict {
+        Overall::Holds => Tone::Good,
+        Overall::InPart => Tone::Fair,
+        Overall::Fails => Tone::Bad,
+        Overall::Needs | Overall::NotRun | Overall::Measured => Tone::Quiet,
+    };
+    Cell::badge(tone, verdict.verdict.name())
+}
+
+/// An axis whose title may end with a unit in parentheses, and what its values are multiplied with to suit it.
+fn axis(axis: &experiment::Axis) -> (Axis, f64) {
+    let (label, unit) = match axis.title.strip_suffix(')').and_then(|title| title.rsplit_once(" (")) {
+        Some((label, unit)) => (label, unit),
+        None => (axis.title.as_str(), ""),
+    };
+    let plain = if axis.log { Axis::log(label) } else { Axis::linear(label) };
+    match unit {
+        "" => (plain, 1.0),
+        "B" => (plain.format(Format::Bytes), 1.0),
+        "us" => (plain.format(Format::Time), 1e-6),
+        "Gb/s" => (plain.format(Format::Rate), 1e9),
+        unit => (plain.unit(unit), 1.0),
+    }
+}
+
+/// A size bin as people write it.
+fn category(name: &str) -> String {
+    match name.split_once("..") {
+        Some(("", high)) => format!("≤{high}"),
+        Some((low, high)) => format!("{low}–{high}"),
+        None => name.into(),
+    }
+}
+
+/// The fewest seeds whose interval is drawn: Student's t makes that of two far wider than any figure.
+const FEWEST_SEEDS: usize = 3;
+
+/// A title as the name of a file.
+fn slug(title: &str) -> String {
+    word(title).split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+fn draw(spec: &experiment::Figure, plot: &Plot, id: String, intervals: bool, palette: &mut Palette) -> Figure {
+    let ((mut x, across), (mut y, up)) = (axis(&spec.x), axis(&spec.y));
+    let across = match &plot.categories {
+        Some(names) => {
+            x = Axis::categories(x.label, names.iter().map(|name| category(name)));
+            1.0
+        }
+        None => across,
+    };
+    let style = match spec.kind {
+        Kind::Lines { .. } => Style::LineMarkers,
+        Kind::Bars { .. } => Style::Bars,
+        Kind::Cdf { .. } | Kind::Series { .. } | Kind::Sizes { .. } => Style::Line,
+    };
+    if matches!(spec.kind, Kind::Cdf { .. } | Kind::Sizes { .. }) {
+        y = y.format(Format::Percent).range(0.0, 1.0);
+    }
+    let mut figure = Figure::new(id, plot.title.as_str(), x, y);
+    for Curve { name, points, .. } in &plot.curves {
+        let name = if name.is_empty() { figure.y.label.clone() } else { name.clone() };
+        let points = points.iter().map(|point| Point {
+            x: point.x * across,
+            y: point.y * up,
+            interval: point.interval.filter(|_| intervals).map(|(low, high)| (low * up, high * up)),
+        });
+        figure.series.push(palette.series(&name, style, points));
+    }
+    figure.marks = spec.marks.iter().map(|mark| Mark::x(mark.at * across, mark.title.as_str())).collect();
+    figure
+}
+
+fn judgements(verdict: &Verdict) -> Table {
+    let row = |judged: &Judged| -> Vec<Cell> {
+        let mut why: Vec<String> = judged.why.iter().cloned().collect();
+        if judged.certain == Some(false) {
+            why.push("the interval reaches beyond the range".into());
+        }
+        why.extend(judged.band.clone());
+        vec![
+            judged.paper.as_str().into(),
+            Cell::badge(tone(judged.holds), judged.holds.name()),
+            judged.measured().into(),
+            judged.expected().into(),
+            why.join("; ").into(),
+        ]
+    };
+    let number = Column::number;
+    Table {
+        caption: "What the document says beside what was measured, with 95 % confidence intervals over seeds.".into(),
+        columns: vec![
+            Column::text("the document says"),
+            Column::text("verdict"),
+            number("measured"),
+            number("expected"),
+            Column::text("remark"),
+        ],
+        rows: verdict.expectations.iter().map(row).collect(),
+    }
+}
+
+/// How each value is measured.
+fn measures(verdict: &Verdict) -> Section {
+    let row = |judged: &Judged| -> Vec<Cell> {
+        let expression = judged.expression.split_whitespace().collect::<Vec<_>>().join(" ");
+        vec![judged.paper.as_str().into(), format!("`{expression}`").into()]
+    };
+    let mut section = Section::new("Measures");
+    section.push(Table {
+        caption: "The expressions whose values are judged; `docs/ledger.md` explains the language.".into(),
+        columns: vec![Column::text("the document says"), Column::text("measured as")],
+        rows: verdict.expectations.iter().map(row).collect(),
+    });
+    section
+}
+
+/// The page of an experiment. `command` runs it again.
+pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Verdict, command: &str) -> Report {
+    let mut palette = Palette::new(experiment.variants.iter().map(|variant| variant.name.as_str()));
+    let mut page = Page::new(format!("{}: {}", experiment.id, experiment.title), experiment.says.as_str());
+    page.footer = footer();
+    let mut summary = Section::new("Verdict");
+    let fact = |name: &str, cell: Cell| (name.to_string(), cell);
+    let mut facts = vec![
+        fact("Verdict", badge(verdict)),
+        fact("Document", verdict.document.as_str().into()),
+        fact("Scale", verdict.scale.into()),
+        fact("Runs", format!("{} with {} seeds", verdict.runs, verdict.seeds).into()),
+    ];
+    if !verdict.needs.is_empty() {
+        facts.push(fact("Not there yet", verdict.needs.join(", ").into()));
+    }
+    summary.push(Block::Facts(facts));
+    let mut judged = Section::new("What the document says, and what was measured");
+    judged.push(judgements(verdict));
+    if let Some(reading) = &experiment.reading {
+        judged.push(format!("Our reading: {reading}"));
+    }
+    let (mut drawn, mut figures) = (Section::new("Figures"), Vec::new());
+    for (number, spec) in (1..).zip(&experiment.figures) {
+        let plots = evidence.plots(spec);
+        let mut panels: Vec<Figure> = Vec::new();
+        for (place, plot) in plots.iter().enumerate().filter(|(_, plot)| !plot.curves.is_empty()) {
+            let panel = if plots.len() > 1 { format!("-{}", place + 1) } else { String::new() };
+            let id = format!("{number}{panel}-{}", slug(&spec.title));
+            panels.push(draw(spec, plot, id, evidence.seeds() >= FEWEST_SEEDS, &mut palette));
+        }
+        figures.extend(panels.iter().cloned());
+        match panels.len() {
+            0 => {}
+            1 => panels.into_iter().for_each(|panel| drawn.push(panel)),
+            _ => {
+                let id = format!("{number}-{}", slug(&spec.title));
+                drawn.push(Sheet { id, title: spec.title.clone(), figures: panels, ..Sheet::default() });
+            }
+        }
+    }
+    page.sections = vec![summary];
+    if !drawn.blocks.is_empty() {
+        page.sections.push(drawn);
+    }
+    page.sections.extend([judged, measures(verdict)]);
+    page.sections.push(provenance(experiment.scenario.as_deref().unwrap_or("# Nothing is run.\n"), command));
+    Report { page, figures }
+}
+
+/// All verdicts on one page; each leads to its own, in the folder of its id.
+pub fn ledger(verdicts: &[Verdict]) -> Page {
+    let count = |overall: Overall| verdicts.iter().filter(|verdict| verdict.verdict == overall).count();
+    let all = [Overall::Holds, Overall::InPart, Overall::Fails, Overall::Needs, Overall::NotRun, Overall::Measured];
+    let counts = all.iter().filter(|overall| count(**overall) > 0);
+    let lead = counts.map(|overall| format!("{} {}", count(*overall), overall.name())).collect::<Vec<_>>().join(", ");
+    let mut page = Page::new("What the documents claim, and what holds", lead + ".");
+    page.footer = footer();
+    let row = |verdict: &Verdict| -> Vec<Cell> {
+        let (held, all) = verdict.tally();
+        vec![
+            Cell::from(verdict.id.as_str()).link(format!("{}/report.html", verdict.id)),
+            verdict.title.as_str().into(),
+            verdict.document.as_str().into(),
+            badge(verdict),
+            format!("{held} of {all}").into(),
+            verdict.needs.join(", ").into(),
+        ]
+    };
+    let texts = ["experiment", "about", "document", "verdict"].map(Column::text);
+    let mut section = Section::new("Verdicts");
+    section.push(Table {
+        caption: "Every experiment with its verdict and how many of its expectations hold.".into(),
+        columns: texts.into_iter().chain([Column::number("hold"), Column::text("not there yet")]).collect(),
+        rows: verdicts.iter().map(row).collect(),
+    });
+    page.sections.push(section);
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::ledger;
+    use lab::ledger::experiment::Scale;
+
+    #[test]
+    fn an_experiments_page_has_its_verdict_its_figure_and_the_way_back() {
+        let experiment = ledger::named("bfc/fig4").unwrap().remove(0);
+        let evidence = Evidence::new(&experiment, Scale::Quick, ledger::sizes());
+        let verdict = Verdict::new(&experiment, Scale::Quick, &evidence);
+        let report = super::experiment(&experiment, &evidence, &verdict, "tailwater reproduce bfc/fig4");
+        let [figure] = &report.figures[..] else { panic!("one figure") };
+        assert_eq!((figure.id.as_str(), figure.series.len()), ("1-cumulative-bytes-by-flow-size", 3));
+        assert_eq!((figure.x.format, figure.marks[1].at), (Format::Bytes, 150_000.0));
+        let html = report.page.html();
+        for part in ["Verdict", "large majority", "tailwater reproduce bfc/fig4", "flows_share"] {
+            assert!(html.contains(part), "{part}");
+        }
+        let index = ledger(&[verdict]).html();
+        assert!(index.contains("bfc/fig4/report.html") && index.contains("of 8"));
+    }
+
+    #[test]
+    fn a_unit_in_an_axis_title_decides_how_numbers_are_written() {
+        let of = |title: &str| axis(&experiment::Axis { title: title.into(), log: false });
+        assert_eq!(
+            (of("queue depth (B)").0.format, of("queue depth (B)").0.label),
+            (Format::Bytes, "queue depth".into())
+        );
+        assert_eq!((of("time (us)").0.format, of("time (us)").1), (Format::Time, 1e-6));
+        assert_eq!((of("rate (Gb/s)").0.format, of("rate (Gb/s)").1), (Format::Rate, 1e9));
+        assert_eq!((of("share (%)").0.unit, of("share (%)").1), (Some("%".into()), 1.0));
+        assert_eq!((of("p99 slowdown").0.format, of("f(x)").0.label), (Format::Plain, "f(x)".into()));
+        assert_eq!(
+            (category("..1KB"), category("1KB..2KB"), category("HPCC")),
+            ("≤1KB".into(), "1KB–2KB".into(), "HPCC".into())
+        );
+    }
+}

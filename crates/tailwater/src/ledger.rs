@@ -1,0 +1,196 @@
+//! The ledger's commands: what is claimed, and whether it holds.
+
+use crate::commands::{Output, printed, say};
+use crate::drawing;
+use crate::progress::GridProgress;
+use lab::files;
+use lab::grid::{self, Grid, Source, Variant};
+use lab::ledger;
+use lab::ledger::evidence::{Evidence, Run};
+use lab::ledger::experiment::{Cell, Experiment, Scale};
+use lab::ledger::verdict::{self, Judged, Verdict};
+use lab::problem::Problem;
+use lab::records;
+use lab::store::Store;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Where verdicts go unless somebody says otherwise.
+pub const OUT: &str = "results/claims";
+
+/// `tailwater claims`: every experiment whose id or title has the filter in it, with its state.
+pub fn claims(filter: Option<&str>, out: &Path) -> Result<ExitCode, Problem> {
+    let filter = filter.unwrap_or_default().to_lowercase();
+    let fits = |e: &&Experiment| format!("{} {}", e.id, e.title).to_lowercase().contains(&filter);
+    let all = ledger::all()?;
+    let shown: Vec<&Experiment> = all.iter().filter(fits).collect();
+    if shown.is_empty() {
+        return Err(Problem::new(filter, "is in no experiment's id or title").help("`tailwater claims` lists them all"));
+    }
+    let width = |cell: fn(&Experiment) -> usize| shown.iter().map(|e| cell(e)).max().unwrap_or(0);
+    let (ids, titles) = (width(|e| e.id.chars().count()), width(|e| e.title.chars().count()));
+    let line = |e: &&Experiment| format!("{:ids$}  {:titles$}  {}\n", e.id, e.title, state(e, out));
+    printed(say(shown.iter().map(line).collect()))
+}
+
+fn state(experiment: &Experiment, out: &Path) -> String {
+    if let Some(state) = verdict::state(&out.join(&experiment.id)) {
+        return state;
+    }
+    let (needs, variants) = (experiment.needs(), &experiment.variants);
+    let runnable = variants.iter().filter(|variant| experiment.missing(&variant.name).is_empty()).count();
+    match needs.as_slice() {
+        [] => "not run".into(),
+        needs if runnable > 0 => {
+            format!("not run; {runnable} of {} curves, needs {}", variants.len(), needs.join(", "))
+        }
+        needs => format!("needs {} (not there yet)", needs.join(", ")),
+    }
+}
+
+/// Reads `--scale`.
+pub fn scale(text: &str) -> Result<Scale, String> {
+    [Scale::Quick, Scale::Paper]
+        .into_iter()
+        .find(|scale| scale.name() == text)
+        .ok_or_else(|| "write quick or paper".into())
+}
+
+/// What `tailwater reproduce` is asked for.
+pub struct Request {
+    /// Ids, documents or files.
+    pub names: Vec<String>,
+    /// Every experiment.
+    pub all: bool,
+    /// How large.
+    pub scale: Scale,
+    /// How many seeds, if not the experiment's own number.
+    pub seeds: Option<u64>,
+    /// Where verdicts go.
+    pub out: PathBuf,
+    /// Where runs are kept.
+    pub store: PathBuf,
+    /// How many runs at a time.
+    pub threads: Option<NonZeroUsize>,
+    /// Print nothing but problems.
+    pub quiet: bool,
+}
+
+/// `tailwater reproduce`: runs experiments, draws their figures and says whether they hold.
+pub fn reproduce(request: &Request) -> Result<ExitCode, Problem> {
+    let mut experiments: Vec<Experiment> = Vec::new();
+    for name in &request.names {
+        for experiment in ledger::named(name)? {
+            if !experiments.iter().any(|known| known.id == experiment.id) {
+                experiments.push(experiment);
+            }
+        }
+    }
+    if request.all {
+        experiments = ledger::all()?;
+    }
+    if experiments.is_empty() {
+        let problem = Problem::new("reproduce", "names no experiment");
+        return Err(problem.help("write an id, such as bfc/fig4, or --all; `tailwater claims` lists them"));
+    }
+    let (mut result, mut verdicts): (Output, Vec<Verdict>) = (Ok(()), Vec::new());
+    for experiment in &experiments {
+        // One that fails does not keep the others from being judged.
+        match one(experiment, request) {
+            Ok((verdict, path)) => {
+                if !request.quiet {
+                    result = result.and_then(|()| say(format!("{}  {}\n\n", table(&verdict), path.display())));
+                }
+                verdicts.push(verdict);
+            }
+            Err(problems) => problems.iter().for_each(|problem| eprintln!("error: {problem}")),
+        }
+    }
+    if experiments.len() > 1 {
+        let index = request.out.join("index.html");
+        files::write_all(&[(&index, report::claims::ledger(&verdicts).html())])?;
+        if !request.quiet {
+            let width = verdicts.iter().map(|verdict| verdict.id.len()).max().unwrap_or(0);
+            let lines: String = verdicts.iter().map(|v| format!("{:width$}  {}\n", v.id, v.line())).collect();
+            result = result.and_then(|()| say(format!("{lines}\n{}\n", index.display())));
+        }
+    }
+    let done = verdicts.len() == experiments.len();
+    printed(result).map(|code| if done { code } else { ExitCode::FAILURE })
+}
+
+/// Runs one experiment, judges it and writes its folder. Gives the verdict and the page.
+fn one(experiment: &Experiment, request: &Request) -> Result<(Verdict, PathBuf), Vec<Problem>> {
+    let mut cells = experiment.cells(request.scale);
+    cells.retain(|cell| experiment.missing(&cell.variant).is_empty());
+    let seeds: Vec<u64> = (1..=request.seeds.unwrap_or(experiment.seeds(request.scale))).collect();
+    let mut evidence = Evidence::new(experiment, request.scale, ledger::sizes());
+    see_to_runs(experiment, &cells, &seeds, request, &mut |run| evidence.add(&run))?;
+    let verdict = Verdict::new(experiment, request.scale, &evidence);
+    let folder = request.out.join(&experiment.id);
+    let stop = |problem| vec![problem];
+    let seeds = request.seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
+    let name = experiment.file.as_ref().map_or(experiment.id.clone(), |file| file.display().to_string());
+    let command = format!("tailwater reproduce {name} --scale {}{seeds}", request.scale.name());
+    let report = report::claims::experiment(experiment, &evidence, &verdict, &command);
+    files::make_folder(&folder).map_err(stop)?;
+    drawing::write(&report, &folder).map_err(stop)?;
+    verdict.write(&folder).map_err(stop)?;
+    Ok((verdict, folder.join(drawing::PAGE)))
+}
+
+/// Sees to it that the store has every cell with every seed, and hands each run to `take`, one at a time.
+fn see_to_runs(
+    experiment: &Experiment,
+    cells: &[Cell],
+    seeds: &[u64],
+    request: &Request,
+    take: &mut dyn FnMut(Run),
+) -> Result<(), Vec<Problem>> {
+    let Some(scenario) = experiment.scenario.as_ref().filter(|_| !cells.is_empty()) else { return Ok(()) };
+    let grid = Grid {
+        source: Source {
+            name: experiment.id.clone(),
+            title: experiment.id.clone(),
+            text: scenario.clone(),
+            base: experiment.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned(),
+        },
+        sets: Vec::new(),
+        variants: cells.iter().map(|cell| Variant { name: cell.name(), sets: cell.sets.clone() }).collect(),
+        axes: Vec::new(),
+        seeds: seeds.to_vec(),
+    };
+    let plan = grid.plan()?;
+    let store = Store::new(&request.store);
+    let threads = request.threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let progress = GridProgress::new(request.quiet);
+    let done = grid::run(&plan, &store, threads, &progress);
+    progress.finish();
+    let folders = done.map_err(|failed| failed.problems)?.folders;
+    // Seeds turn fastest.
+    let runs = cells.iter().flat_map(|cell| seeds.iter().map(move |seed| (cell, *seed)));
+    for ((cell, seed), folder) in runs.zip(&folders) {
+        let records = records::open(folder).map_err(|problem| vec![problem])?;
+        take(Run { variant: cell.variant.clone(), values: cell.values.clone(), seed, records });
+    }
+    Ok(())
+}
+
+/// A verdict for people.
+fn table(verdict: &Verdict) -> String {
+    let cells = |judged: &Judged| [judged.holds.name().to_string(), judged.measured(), judged.expected()];
+    let rows: Vec<[String; 3]> = verdict.expectations.iter().map(cells).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (holds, measured, expected) = (width(0), width(1), width(2));
+    let mut out = format!("{}  {} ({})\n", verdict.id, verdict.title, verdict.document);
+    for (judged, row) in verdict.expectations.iter().zip(&rows) {
+        let why = judged.why.as_ref().map_or(String::new(), |why| format!(" [{why}]"));
+        let unsure = if judged.certain == Some(false) { " [the interval reaches further]" } else { "" };
+        out += &format!(
+            "  {:holds$}  {:>measured$}  {:expected$}  {}{why}{unsure}\n",
+            row[0], row[1], row[2], judged.paper
+        );
+    }
+    out + &format!("  {} scale, {} runs: {}\n", verdict.scale, verdict.runs, verdict.line())
+}
