@@ -585,6 +585,12 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The keys that nobody has asked for yet.
+    pub fn rest(&self) -> Vec<String> {
+        let unused = self.members.iter().zip(&self.used).filter(|(_, used)| !**used);
+        unused.map(|(member, _)| member.key.clone()).collect()
+    }
+
     /// Sets every remaining key that `parameters` has, and says which those were.
     pub fn fill(&mut self, parameters: &mut dyn Parameters) -> Result<Vec<&'static str>, Problem> {
         let mut set = Vec::new();

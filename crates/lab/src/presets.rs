@@ -131,7 +131,7 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
-        name: "bfc-bufferopt",
+        name: "bfc-no-buffer-opt",
         about: "BFC that resumes all flows of a queue at once (BFC-BufferOpt).",
         settings: &[
             ("scheme.flow_control", "bfc"),
@@ -141,7 +141,7 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
-        name: "bfc-highpriorityq",
+        name: "bfc-no-high-priority",
         about: "BFC without the high-priority queue (BFC-HighPriorityQ).",
         settings: &[
             ("scheme.flow_control", "bfc"),

@@ -313,10 +313,11 @@ impl Memory {
             let set_aside = (headroom + ports * switch.reserve.0 as u128) * classes;
             // With less than a packet for each, ports would starve one another.
             let needed = set_aside + ports * classes * wire.largest as u128;
-            if needed > switch.buffer.0 as u128 {
+            let buffer = scenario.buffer(node).0;
+            if needed > buffer as u128 {
                 worst = worst.max(Some((needed, node)));
             } else {
-                memory.pool[node as usize] = Some(switch.buffer.0 - set_aside as u64);
+                memory.pool[node as usize] = Some(buffer - set_aside as u64);
             }
         }
         if let Some((needed, node)) = worst {
@@ -329,7 +330,7 @@ impl Memory {
             let message = format!(
                 "the buffer of {} ({}) cannot hold {} B of headroom, {} B of reserve and one packet for each of {each}",
                 graph.nodes[node as usize].name,
-                switch.buffer,
+                scenario.buffer(node),
                 headroom * classes,
                 ports as u128 * classes * switch.reserve.0 as u128,
             );

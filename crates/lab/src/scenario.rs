@@ -22,8 +22,9 @@ use crate::problem::{Problem, read_text};
 use ::traffic::{MAX_START, Traffic};
 use engine::{Bytes, Misfit, Parameters, Raw, Time};
 use fabric::setup::WindowRule;
-use fabric::topology::Graph;
+use fabric::topology::{Graph, Kind};
 use schemes::{congestion_control, flow_control};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 pub use traffic::GroupReport;
@@ -41,6 +42,8 @@ pub struct Scenario {
     pub graph: Graph,
     /// Settings of the switches.
     pub switch: SwitchSettings,
+    /// By node, the memory of switches that have another than the rest.
+    pub buffers: BTreeMap<u32, Bytes>,
     /// Settings of the NICs.
     pub nic: NicSettings,
     /// What to record.
@@ -95,7 +98,7 @@ impl Scenario {
         graph.check().map_err(|message| wiring::with_remedy(document.problem("topology", message)))?;
         let (mut switch, mut nic, mut measure) =
             (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
-        fill(&mut root, "switch", &mut switch)?;
+        let buffers = read_switch(&mut root, &mut switch, &graph)?;
         fill(&mut root, "nic", &mut nic)?;
         let mut measure_table = root.table("measure")?;
         if let Some(table) = &mut measure_table {
@@ -122,6 +125,7 @@ impl Scenario {
             stop,
             graph,
             switch,
+            buffers,
             nic,
             measure,
             watch,
@@ -137,6 +141,11 @@ impl Scenario {
             plans: traffic.plans,
             document,
         })
+    }
+
+    /// The memory of a switch.
+    pub fn buffer(&self, node: u32) -> Bytes {
+        self.buffers.get(&node).copied().unwrap_or(self.switch.buffer)
     }
 
     /// A problem at the value of a dotted path, such as `switch.buffer`, or at what is nearest to it.
@@ -209,6 +218,38 @@ fn fill(root: &mut Table<'_>, key: &str, parameters: &mut dyn Parameters) -> Res
     let Some(mut table) = root.table(key)? else { return Ok(()) };
     table.fill(parameters)?;
     table.finish()
+}
+
+/// Reads `[switch]`, and gives the memory of the switches that `[switch.buffers]` names.
+fn read_switch(
+    root: &mut Table<'_>,
+    settings: &mut SwitchSettings,
+    graph: &Graph,
+) -> Result<BTreeMap<u32, Bytes>, Problem> {
+    let mut buffers = BTreeMap::new();
+    let Some(mut table) = root.table("switch")? else { return Ok(buffers) };
+    table.fill(settings)?;
+    if let Some(mut named) = table.table("buffers")? {
+        for pattern in named.rest() {
+            let Some(item) = named.item(&pattern) else { continue };
+            let bytes: Bytes = item.read()?;
+            if bytes == Bytes(0) || bytes > settings::MAX_MEMORY {
+                let help = format!("write a size above zero, up to {}", settings::MAX_MEMORY);
+                return Err(item.problem(format!("is {bytes}")).help(help));
+            }
+            let switches = (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == Kind::Switch);
+            let matching: Vec<u32> =
+                switches.filter(|(_, node)| watch::like(&node.name, &pattern)).map(|(number, _)| number).collect();
+            if matching.is_empty() {
+                let problem = item.problem(format!("no switch is called {}", quoted(&pattern)));
+                return Err(problem.help("write the name of a switch, such as leaf0; * stands for any text"));
+            }
+            matching.into_iter().for_each(|node| _ = buffers.insert(node, bytes));
+        }
+        named.finish()?;
+    }
+    table.finish()?;
+    Ok(buffers)
 }
 
 /// Turns a mechanism's objection to its parameters into a problem at the parameter.

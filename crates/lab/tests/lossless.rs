@@ -248,8 +248,8 @@ const PFC: &[&str] = &[
     "window",
     "bfc",
     "bfc-vfid",
-    "bfc-bufferopt",
-    "bfc-highpriorityq",
+    "bfc-no-buffer-opt",
+    "bfc-no-high-priority",
 ];
 
 fn case(kinds: std::ops::Range<usize>, presets: &'static [&'static str]) -> impl Strategy<Value = Case> {
@@ -473,7 +473,7 @@ fn links_that_fail_again_and_again_lose_nothing_for_good() {
         "lossy",
         "bfc",
         "bfc-vfid",
-        "bfc-bufferopt",
+        "bfc-no-buffer-opt",
     ];
     let strategy = (case(0..7, presets), outages).prop_map(|(case, outages)| {
         let Fabric { spare, links, .. } = &case.fabric;
@@ -512,7 +512,7 @@ fn the_same_scenario_gives_the_same_outcome() {
         "lossy",
         "bfc",
         "bfc-vfid",
-        "bfc-bufferopt",
+        "bfc-no-buffer-opt",
     ];
     let own = prop::collection::vec((any::<prop::sample::Index>(), 0.0f64..0.02, 0.0f64..0.01), 0..2);
     let strategy = (case(0..7, presets), own).prop_map(|(case, own)| {

@@ -6,6 +6,8 @@ use crate::packet::{Fifo, Kind, NONE, PacketId, Pool};
 use crate::scheme::{FlowControl, FlowStart};
 use crate::setup::{AckLane, NicWake};
 use engine::{Event, Rate, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Numbers for the congestion-control states of active flows.
 #[derive(Default)]
@@ -37,6 +39,12 @@ impl Places {
         }
         let bits = if word == 0 { &mut self.low } else { &mut self.high[word - 1] };
         *bits = if on { *bits | bit } else { *bits & !bit };
+    }
+    #[inline]
+    fn has(&self, place: u32) -> bool {
+        let word = place as usize / 64;
+        let bits = if word == 0 { self.low } else { self.high.get(word - 1).copied().unwrap_or(0) };
+        bits >> (place % 64) & 1 == 1
     }
     /// The first member in `from..to`.
     #[inline]
@@ -71,6 +79,10 @@ pub(super) struct Nic {
     pub(super) backlogged: Places,
     /// Places of flows with bytes left that their window lets go.
     pub(super) eligible: Places,
+    /// Places of those among them that are due.
+    pub(super) ready: Places,
+    /// When flows that are not due will be. Entries that no longer tell the truth are passed over.
+    pub(super) later: BinaryHeap<Reverse<(Time, u32)>>,
     /// Places of finished flows.
     pub(super) finished: Places,
     /// Place of the flow that sent last.
@@ -90,6 +102,8 @@ impl Nic {
             flows: Vec::new(),
             backlogged: Places::default(),
             eligible: Places::default(),
+            ready: Places::default(),
+            later: BinaryHeap::new(),
             finished: Places::default(),
             last: 0,
             acks: Fifo::default(),
@@ -131,12 +145,15 @@ impl Nic {
             sender.place = to;
             self.backlogged.set(to, sender.backlogged());
             self.eligible.set(to, sender.eligible());
+            let ready = self.ready.has(place);
+            self.ready.set(to, ready);
             self.finished.set(to, false);
             to += 1;
         }
         for place in to..self.flows.len() as u32 {
             self.backlogged.set(place, false);
             self.eligible.set(place, false);
+            self.ready.set(place, false);
             self.finished.set(place, false);
         }
         self.flows.truncate(to as usize);
@@ -176,7 +193,13 @@ impl Core {
         }
         let nic = &mut self.nics[s.nic as usize];
         nic.backlogged.set(s.place, s.backlogged());
-        nic.eligible.set(s.place, s.eligible());
+        let eligible = s.eligible();
+        // The heap forgets flows that may not send.
+        if eligible && s.due > self.now && !nic.eligible.has(s.place) {
+            nic.later.push(Reverse((s.due, flow)));
+        }
+        nic.eligible.set(s.place, eligible);
+        nic.ready.set(s.place, eligible && s.due <= self.now);
         nic.finished.set(s.place, s.done());
     }
 
@@ -211,7 +234,7 @@ impl Core {
             let gone = list.len() as u32;
             let moved: Vec<u32> = list[place as usize..].to_vec();
             let n = &mut self.nics[old as usize];
-            for set in [&mut n.backlogged, &mut n.eligible, &mut n.finished] {
+            for set in [&mut n.backlogged, &mut n.eligible, &mut n.ready, &mut n.finished] {
                 set.set(gone, false);
             }
             moved.into_iter().for_each(|f| self.note(f));
@@ -254,8 +277,34 @@ impl Core {
         self.kicks.push(self.nics[nic as usize].port);
     }
 
+    /// A flow is due at another time than before.
+    pub(super) fn due_at(&mut self, flow: u32, due: Time) {
+        let s = &mut self.senders[flow as usize];
+        s.due = due;
+        if due > self.now && s.place != NONE {
+            self.nics[s.nic as usize].later.push(Reverse((due, flow)));
+        }
+        self.note(flow);
+    }
+
+    /// Finds out which flows have become due.
+    #[inline]
+    fn ripen(&mut self, nic: u32) {
+        let n = &mut self.nics[nic as usize];
+        while let Some(&Reverse((due, flow))) = n.later.peek()
+            && due <= self.now
+        {
+            n.later.pop();
+            let s = &self.senders[flow as usize];
+            if s.nic == nic && s.place != NONE && s.due <= self.now && s.eligible() {
+                n.ready.set(s.place, true);
+            }
+        }
+    }
+
     /// The flow whose turn it is, or none. Sweeps finished flows that the search passes.
     fn pick_flow(&mut self, nic: u32) -> Option<u32> {
+        self.ripen(nic);
         let n = &mut self.nics[nic as usize];
         let count = n.flows.len() as u32;
         if count == 0 {
@@ -266,9 +315,8 @@ impl Core {
         let mut found = None;
         'search: for (from, to) in [(start, count), (0, start)] {
             let mut at = from;
-            while let Some(place) = n.eligible.first(at, to) {
-                let s = &self.senders[n.flows[place as usize] as usize];
-                if s.due <= self.now && paused >> s.class & 1 == 0 {
+            while let Some(place) = n.ready.first(at, to) {
+                if paused == 0 || paused >> self.senders[n.flows[place as usize] as usize].class & 1 == 0 {
                     found = Some(place);
                     break 'search;
                 }
@@ -290,12 +338,24 @@ impl Core {
 
     /// Nothing can be sent now: look again when a flow is due.
     fn plan_wake(&mut self, nic: u32) {
-        let n = &self.nics[nic as usize];
+        let n = &mut self.nics[nic as usize];
         if n.wake != Time::MAX {
             return;
         }
         let paused = self.ports[n.port as usize].paused;
         let all = self.setup.nic.wake == NicWake::Earliest;
+        if !all && paused == 0 {
+            // Whatever is due goes now; the first of the others decides.
+            while let Some(&Reverse((due, flow))) = n.later.peek() {
+                let s = &self.senders[flow as usize];
+                if s.nic == nic && s.place != NONE && s.due == due && s.eligible() {
+                    self.set_wake(nic, due);
+                    return;
+                }
+                n.later.pop();
+            }
+            return;
+        }
         let set = if all { &n.backlogged } else { &n.eligible };
         let (mut at, mut earliest) = (0, Time::MAX);
         while let Some(place) = set.first(at, n.flows.len() as u32) {

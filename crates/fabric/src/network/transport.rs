@@ -150,8 +150,10 @@ impl Core {
                 let packets = self.streams[src as usize].below(1 << s.tries.min(12));
                 let line = self.nics[s.nic as usize].line;
                 let wait = Time(line.time_for(s.last_size as u64).0 * packets);
-                s.due = s.due.max(self.now + wait);
+                let due = s.due.max(self.now + wait);
+                self.due_at(flow, due);
             }
+            let s = &mut self.senders[flow as usize];
             s.tries = s.tries.saturating_add(1);
         }
         self.note(flow);
@@ -164,7 +166,7 @@ impl Core {
         if permit.repace && permit.rate != old {
             let (was, is) = (self.pace(nic, size, old), self.pace(nic, size, permit.rate));
             let due = Time((s.due.0 + is.0).saturating_sub(was.0));
-            self.senders[flow as usize].due = due;
+            self.due_at(flow, due);
         }
         let s = &mut self.senders[flow as usize];
         if permit.repace && s.due < self.nics[nic as usize].wake && self.nics[nic as usize].wake != Time::MAX {
@@ -268,13 +270,12 @@ impl Core {
         };
         let s = &self.senders[flow as usize];
         let due = self.now + self.pace(s.nic, size, s.rate);
+        self.due_at(flow, due);
         let s = &mut self.senders[flow as usize];
-        s.due = due;
         if let (Some(timeout), Time::MAX) = (self.setup.nic.recovery.timeout, s.expires) {
             s.expires = self.now + timeout;
             self.arm(flow);
         }
-        self.note(flow);
         self.pool.insert(packet)
     }
 

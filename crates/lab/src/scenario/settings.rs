@@ -139,7 +139,7 @@ impl Value for WindowSize {
 pub(crate) type OutOfRange = (&'static str, String, String);
 
 /// The most memory of a switch, and of anything in it.
-const MAX_MEMORY: Bytes = Bytes(1_000_000_000_000);
+pub(super) const MAX_MEMORY: Bytes = Bytes(1_000_000_000_000);
 /// The largest multiple of the free memory: with it and [`MAX_MEMORY`] a threshold fits its integers.
 const MAX_ALPHA: f64 = 128.0;
 /// The longest of all the waiting times.

@@ -157,6 +157,8 @@ struct Ingress {
     phase: Time,
     /// How long a frame takes on the link.
     frame_time: Time,
+    /// Bytes that the link carries from one frame to the next.
+    capacity: u64,
     /// Which row of the thresholds.
     row: usize,
 }
@@ -200,7 +202,13 @@ struct Counts {
     pauses: u64,
     resumes: u64,
     frames: u64,
-    false_pauses: u64,
+    lookups: u64,
+    false_positives: u64,
+    insertions: u64,
+    vfid_collisions: u64,
+    /// Bytes of frames that were due, and what their links could have carried from one to the next.
+    frame_bytes: u64,
+    capacity_bytes: u64,
     overflows: u64,
     express: u64,
     filter_peak: u64,
@@ -255,6 +263,16 @@ fn carried(rate: Rate, time: Time) -> u64 {
     (rate.0 as u128 * time.0 as u128 / 8_000_000_000_000) as u64
 }
 
+/// The value that a share `q` of a histogram's samples do not exceed.
+fn quantile(counts: &[u64], q: f64) -> u64 {
+    let mut left = (counts.iter().sum::<u64>() as f64 * q).ceil() as u64;
+    let reached = counts.iter().position(|&count| {
+        left = left.saturating_sub(count);
+        left == 0
+    });
+    reached.unwrap_or(0) as u64
+}
+
 impl Bfc {
     /// BFC over the fabric of a setup, whose queues it lays out.
     pub fn new(params: &Params, setup: &mut Setup, promised: bool) -> Bfc {
@@ -306,6 +324,7 @@ impl Bfc {
                 // Links are not in step with one another (§3.3); spread them evenly.
                 phase: Time((port as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % period.0),
                 frame_time: frame_time(port),
+                capacity: carried(link(port).rate, period),
                 row: feedbacks.binary_search(&all_feedbacks[port]).unwrap_or(0),
             }
         });
@@ -470,6 +489,8 @@ impl Bfc {
             ingress.repeats = ingress.repeats.saturating_sub(1);
             self.due[port as usize] = core.now() + ingress.period;
             self.counts.frames += 1;
+            self.counts.frame_bytes += self.params.frame_size();
+            self.counts.capacity_bytes += ingress.capacity;
             core.send_payload(port, self.params.frame_size() as u16, 0, ingress.filter.snapshot());
             self.tick_later(core, port);
         }
@@ -526,7 +547,8 @@ impl Bfc {
         {
             let name = self.name(core.packet(head).tag);
             hold = received.pauses(self.shape, name);
-            self.counts.false_pauses += (hold && !received.really(self.shape, name)) as u64;
+            self.counts.lookups += 1;
+            self.counts.false_positives += (hold && !received.really(self.shape, name)) as u64;
         }
         core.hold_queue(port, queue, hold);
     }
@@ -535,7 +557,10 @@ impl Bfc {
     fn look_at_flows(&mut self, core: &mut Core, port: u32) {
         for flow in core.flows_at(port).to_vec() {
             let name = self.name(core.flow_tag(flow));
-            let hold = self.egress[port as usize].received.pauses(self.shape, name);
+            let received = &self.egress[port as usize].received;
+            let hold = received.pauses(self.shape, name);
+            self.counts.lookups += received.any() as u64;
+            self.counts.false_positives += (hold && !received.really(self.shape, name)) as u64;
             core.hold_flow(flow, hold);
         }
     }
@@ -625,12 +650,17 @@ impl FlowControl for Bfc {
             Plan::With(id, queue) => (id, queue),
             Plan::First(queue) => {
                 let switch = self.switch[core.port(in_port).node as usize];
-                (self.table.insert(switch, core.packet(packet).tag, in_port, lane), queue)
+                self.counts.insertions += 1;
+                let flow = core.packet(packet).flow;
+                (self.table.insert(switch, core.packet(packet).tag, in_port, lane, flow), queue)
             }
         };
         *core.word(packet) = id;
+        let flow = core.packet(packet).flow;
         let entry = &mut self.table[id];
         entry.packets += 1;
+        // Two flows with the same VFID and way are one to this switch.
+        self.counts.vfid_collisions += (std::mem::replace(&mut entry.flow, flow) != flow) as u64;
         if entry.queue == NO_QUEUE {
             entry.queue = queue;
             let place = self.place(lane, queue as u32);
@@ -724,6 +754,9 @@ impl FlowControl for Bfc {
         }
         // The latest frame that was due; it went as soon as the link was free.
         let ingress = &self.ingress[port as usize];
+        let frames = (now.0 - due.0) / ingress.period.0 + 1;
+        self.counts.frame_bytes += frames * self.params.frame_size();
+        self.counts.capacity_bytes += frames * ingress.capacity;
         let due = Time(now.0 - (now.0 - due.0) % ingress.period.0);
         self.due[port as usize] = due + ingress.period;
         (due.max(core.port(port).free_at) + ingress.frame_time).saturating_sub(now)
@@ -752,9 +785,16 @@ impl FlowControl for Bfc {
             ("flows_resumed", c.resumes),
             ("filter_frames", c.frames),
             ("filter_peak", c.filter_peak),
-            ("false_pauses", c.false_pauses),
-            ("flow_table_peak", c.flows_peak),
-            ("flow_cache_uses", self.table.cache_uses),
+            ("filter_lookups", c.lookups),
+            ("filter_false_positives", c.false_positives),
+            ("pause_frame_bytes", c.frame_bytes),
+            ("pause_frame_capacity_bytes", c.capacity_bytes),
+            ("table_insertions", c.insertions),
+            ("table_peak", c.flows_peak),
+            ("table_cache_uses", self.table.cache_uses),
+            ("vfid_collisions", c.vfid_collisions),
+            ("physical_queues_in_use_p99", quantile(&self.in_use, 0.99)),
+            ("physical_queue_p99_bytes", quantile(&self.kilobytes, 0.99) * 1000),
             ("overflow_packets", c.overflows),
             ("high_priority_packets", c.express),
         ];
@@ -916,7 +956,7 @@ mod tests {
     fn strangers_in_a_tiny_filter_are_held_but_not_for_ever() {
         let params = Params { filter: Bytes(1), hashes: 1, ..Params::default() };
         let (outcome, bfc) = run(&params, setup(line(8, 400), flows(8, 6, 60_000)));
-        assert!(counter(&outcome, "false_pauses") > 0, "{:?}", outcome.flow_control);
+        assert!(counter(&outcome, "filter_false_positives") > 0, "{:?}", outcome.flow_control);
         assert_clean(&bfc);
     }
 

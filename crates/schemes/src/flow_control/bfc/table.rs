@@ -32,6 +32,8 @@ pub struct Entry {
     pub lane: u32,
     /// Packets in the queue.
     pub packets: u32,
+    /// The flow whose packet came last.
+    pub flow: u32,
     /// Its virtual flow.
     pub vfid: u16,
     /// Its physical queue, while it has packets there.
@@ -109,7 +111,7 @@ impl Table {
     }
 
     /// Makes an entry, for which there must be room.
-    pub fn insert(&mut self, switch: u32, vfid: u16, in_port: u32, lane: u32) -> EntryId {
+    pub fn insert(&mut self, switch: u32, vfid: u16, in_port: u32, lane: u32, flow: u32) -> EntryId {
         let place = self.place(switch, vfid);
         let cached = !self.bucket_has_room(switch, vfid);
         if cached {
@@ -121,6 +123,7 @@ impl Table {
             in_port,
             lane,
             packets: 0,
+            flow,
             vfid,
             queue: NO_QUEUE,
             state: State::Running,
@@ -188,17 +191,17 @@ mod tests {
     #[test]
     fn a_bucket_takes_four_the_cache_the_rest_and_then_there_is_no_room() {
         let mut table = Table::new(2, 16, 4, 2);
-        let ids: Vec<_> = (0..6).map(|port| table.insert(1, 7, port, 9)).collect();
+        let ids: Vec<_> = (0..6).map(|port| table.insert(1, 7, port, 9, 0)).collect();
         assert_eq!((table.cache_uses, table.has_room(1, 7)), (2, false));
         assert!(table.has_room(0, 7) && table.has_room(1, 8), "others have room");
-        (table.insert(0, 7, 6, 9), table.insert(1, 8, 6, 9));
+        (table.insert(0, 7, 6, 9, 0), table.insert(1, 8, 6, 9, 0));
         (0..6).for_each(|port| assert_eq!(table.find(1, 7, port, 9), Some(ids[port as usize])));
         assert_eq!((table.find(1, 7, 0, 8), table.find(0, 7, 0, 9), table.find(1, 6, 0, 9)), (None, None, None));
         // Room in the bucket is used again, and an entry that comes back is known to be another.
         let turn = table[ids[0]].turn;
         table.remove(1, ids[0]);
         assert_eq!(table.find(1, 7, 0, 9), None);
-        let again = table.insert(1, 7, 0, 9);
+        let again = table.insert(1, 7, 0, 9, 0);
         assert_eq!((again, table.cache_uses), (ids[0], 2));
         assert!(table[again].turn > turn);
         assert_eq!(table.len(), 8);
