@@ -213,6 +213,9 @@ struct Counts {
     express: u64,
     filter_peak: u64,
     flows_peak: u64,
+    /// Sampled: flows with a physical queue, and those of them that share it.
+    flows_queued: u64,
+    flows_sharing: u64,
 }
 
 /// The mechanism.
@@ -766,6 +769,9 @@ impl FlowControl for Bfc {
         for (lane, taken) in (0..).zip(&self.taken).filter(|(_, taken)| **taken != 0) {
             self.in_use[taken.count_ones() as usize] += 1;
             for queue in (0..self.params.queues).filter(|queue| taken >> queue & 1 == 1) {
+                let flows = self.physical[self.place(lane, queue)].flows as u64;
+                self.counts.flows_queued += flows;
+                self.counts.flows_sharing += if flows > 1 { flows } else { 0 };
                 let (port, queue) = self.at(lane, queue);
                 let kilobytes = core.queue_bytes(port, queue).div_ceil(1000) as usize;
                 if self.kilobytes.len() <= kilobytes {
@@ -781,6 +787,8 @@ impl FlowControl for Bfc {
         let mut all = vec![
             ("queue_assignments", c.assignments),
             ("queue_collisions", c.collisions),
+            ("flows_queued", c.flows_queued),
+            ("flows_sharing", c.flows_sharing),
             ("flows_paused", c.pauses),
             ("flows_resumed", c.resumes),
             ("filter_frames", c.frames),
