@@ -113,9 +113,15 @@ fn every_scheme_and_every_value_that_can_be_run_resolves() {
         // Every scheme with one value, and every value with one scheme.
         cells.retain(|cell| cell.variant == first.variant || cell.values == first.values);
         for cell in cells.into_iter().filter(|cell| seen.insert((scenario.clone(), cell.sets.clone()))) {
-            // A trickle of the flows tells as much.
+            // A trickle of the flows tells as much; evenly, so that there are some.
             let document = crate::document::Document::parse("", scenario.as_str()).unwrap();
-            let fewer = ["load.0.flows=200", "load.0.duration=300us", "load.1.duration=300us"];
+            let fewer = [
+                "load.0.flows=200",
+                "load.0.duration=50us",
+                "load.1.duration=50us",
+                "load.0.arrivals=poisson",
+                "load.1.arrivals=poisson",
+            ];
             let fewer = fewer.iter().filter(|set| document.value(set.split('=').next().unwrap()).is_some());
             let sets: Vec<String> = cell.sets.iter().cloned().chain(fewer.map(|set| set.to_string())).collect();
             let read = crate::scenario::Scenario::parse(&experiment.id, scenario, Path::new(""), &sets);
