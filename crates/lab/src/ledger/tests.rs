@@ -119,8 +119,8 @@ fn every_scheme_and_every_value_that_can_be_run_resolves() {
                 "load.0.flows=200",
                 "load.0.duration=50us",
                 "load.1.duration=50us",
-                "load.0.arrivals=poisson",
-                "load.1.arrivals=poisson",
+                "load.0.sigma=0.1",
+                "load.1.sigma=0.1",
             ];
             let fewer = fewer.iter().filter(|set| document.value(set.split('=').next().unwrap()).is_some());
             let sets: Vec<String> = cell.sets.iter().cloned().chain(fewer.map(|set| set.to_string())).collect();
