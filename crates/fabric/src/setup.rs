@@ -73,6 +73,8 @@ engine::choice! {
         RoundRobin = "round-robin",
         /// Deficit round robin: the same number of bytes from each queue in turn.
         Deficit = "drr",
+        /// Classes in strict order, class 0 first; among the queues of a class, one packet from each in turn.
+        Priority = "priority",
         /// The queue whose first packet belongs to the message with the fewest bytes left (as pFabric has it).
         Shortest = "shortest",
     }

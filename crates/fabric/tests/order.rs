@@ -180,3 +180,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn classes_go_in_strict_order_and_short_messages_before_long_ones() {
+    use fabric::setup::Scheduler;
+    // Two long messages are under way when a short one of another sender comes.
+    let run_with = |scheduler, queues, class| {
+        let late = Time::from_us(20);
+        let mut flows =
+            vec![flow(0, 0, 3, 400_000, Time::ZERO), flow(1, 1, 3, 400_000, Time::ZERO), flow(2, 2, 3, 20_000, late)];
+        (flows[0].class, flows[1].class) = (class, class);
+        let mut setup = Setup::plain(star(4), flows);
+        setup.classes = 2;
+        setup.switch.scheduler = scheduler;
+        setup.switch.queues = queues;
+        (run(setup).flows[2].received - late).0
+    };
+    let alone = 21 * 1062 * 80 + 2_000_000;
+    let wait = 2 * 1062 * 80;
+    assert!(run_with(Scheduler::Priority, 1, 1) <= alone + wait, "class 0 goes first");
+    assert!(run_with(Scheduler::RoundRobin, 1, 0) > 2 * alone, "one queue is first come, first served");
+    // With enough queues that the three have one each, the shortest goes first.
+    assert!(run_with(Scheduler::Shortest, 64, 0) <= alone + wait);
+}

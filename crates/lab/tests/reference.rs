@@ -257,3 +257,45 @@ fn acks_that_ignore_pauses_lose_as_many_packets_as_in_the_reference() {
     let unfinished = outcome.flows.len() - outcome.finished.len();
     assert_eq!((outcome.counts.dropped_full, unfinished), (28_892, 157));
 }
+
+/// Slowdown by size in a run of the BFC authors' simulator (commit 2d3a229) on the same 6710 flows: upper end of the bin, then
+/// p50, p95 and p99 of completion time to the last ACK over that of the flow alone. It models a later form of BFC (queues by
+/// upstream number instead of Bloom filters, no pacing of resumes, packet round robin), so only the shape must agree.
+const BFC_AUTHORS: [(u64, [f64; 3]); 5] = [
+    (1_000, [1.02, 1.07, 1.10]),
+    (10_000, [1.06, 1.23, 1.39]),
+    (100_000, [1.60, 3.20, 4.19]),
+    (1_000_000, [2.52, 5.59, 7.22]),
+    (u64::MAX, [3.25, 6.48, 7.56]),
+];
+
+#[test]
+fn bfc_has_the_tails_that_its_authors_simulator_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let flows = std::fs::read_to_string(data("clos64").join("flow.txt")).unwrap();
+    let mut trace = String::from("src,dst,size_bytes,start_s\n");
+    for line in flows.lines().skip(1).filter(|line| !line.trim().is_empty()) {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let start: f64 = fields[5].parse().unwrap();
+        trace += &format!("{},{},{},{:.9}\n", fields[0], fields[1], fields[4], start - 2.0);
+    }
+    std::fs::write(folder.path().join("flows.csv"), trace).unwrap();
+    let text = "[topology]\nkind = \"leaf-spine\"\nleaves = 4\nhosts_per_leaf = 16\nspines = 8\n\
+                [scheme]\npreset = \"bfc\"\n[traffic]\ntrace = \"flows.csv\"\n";
+    let scenario = lab::scenario::Scenario::parse("clos64.toml", text, folder.path(), &[]).unwrap();
+    let finished = lab::run::run(lab::resolve::resolve(scenario).unwrap(), &mut |_, _| true);
+    assert!(finished.outcome.complete() && finished.outcome.violations.is_empty());
+    assert_eq!(finished.outcome.counts.pauses, 0, "PFC is not needed");
+    let mut above = 0;
+    for (up_to, expected) in BFC_AUTHORS {
+        let inside = |flow: &&fabric::network::FlowRecord| flow.size > above && flow.size <= up_to;
+        let mut slowdowns: Vec<f64> =
+            finished.outcome.flows.iter().filter(inside).filter_map(lab::measure::slowdown_acknowledged).collect();
+        slowdowns.sort_by(f64::total_cmp);
+        for (q, expected) in [0.5, 0.95, 0.99].into_iter().zip(expected) {
+            let ratio = lab::measure::percentile(&slowdowns, q) / expected;
+            assert!((0.85..1.15).contains(&ratio), "p{} up to {up_to} B: {ratio} of theirs", q * 100.0);
+        }
+        above = up_to;
+    }
+}

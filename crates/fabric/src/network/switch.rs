@@ -79,6 +79,13 @@ impl Core {
         let (last, first) = (self.ports[port as usize].last as u32, self.ports[port as usize].first_queue);
         let queue = match self.setup.switch.scheduler {
             Scheduler::RoundRobin => self.masks.next_ready(port, last)?,
+            Scheduler::Priority => {
+                let each = self.setup.switch.queues;
+                let class = self.masks.all_ready(port).next()? / each;
+                let mut queues = self.masks.all_ready(port).take_while(|queue| queue / each == class);
+                let first = queues.next()?;
+                if first > last { first } else { queues.find(|&queue| queue > last).unwrap_or(first) }
+            }
             Scheduler::Shortest => {
                 let left = |queue: u32| {
                     let packet = &self.pool[self.queues[(first + queue) as usize].packets.head()];
