@@ -250,8 +250,9 @@ pub struct Bfc {
     counts: Counts,
     /// Samples by number of physical queues in use at a port that has any.
     in_use: Vec<u64>,
-    /// Samples by kilobytes in a physical queue that has any.
+    /// Samples by kilobytes in a physical queue that has any; and of those at ports to hosts.
     kilobytes: Vec<u64>,
+    kilobytes_to_hosts: Vec<u64>,
 }
 
 /// How often a filter that has become empty is sent where links lose frames. The protocol never stops sending; that all of
@@ -264,6 +265,14 @@ const VFID_SEED: u32 = 0x0bfc_0bfc;
 /// Bytes that a link of `rate` carries in `time`.
 fn carried(rate: Rate, time: Time) -> u64 {
     (rate.0 as u128 * time.0 as u128 / 8_000_000_000_000) as u64
+}
+
+/// Adds a sample to a histogram.
+fn count(counts: &mut Vec<u64>, value: usize) {
+    if counts.len() <= value {
+        counts.resize(value + 1, 0);
+    }
+    counts[value] += 1;
 }
 
 /// The value that a share `q` of a histogram's samples do not exceed.
@@ -357,6 +366,7 @@ impl Bfc {
             counts: Counts::default(),
             in_use: vec![0; params.queues as usize + 1],
             kilobytes: Vec::new(),
+            kilobytes_to_hosts: Vec::new(),
             switch,
             ingress,
         }
@@ -774,10 +784,10 @@ impl FlowControl for Bfc {
                 self.counts.flows_sharing += if flows > 1 { flows } else { 0 };
                 let (port, queue) = self.at(lane, queue);
                 let kilobytes = core.queue_bytes(port, queue).div_ceil(1000) as usize;
-                if self.kilobytes.len() <= kilobytes {
-                    self.kilobytes.resize(kilobytes + 1, 0);
+                count(&mut self.kilobytes, kilobytes);
+                if core.port(core.port(port).peer).host {
+                    count(&mut self.kilobytes_to_hosts, kilobytes);
                 }
-                self.kilobytes[kilobytes] += 1;
             }
         }
     }
@@ -803,6 +813,7 @@ impl FlowControl for Bfc {
             ("vfid_collisions", c.vfid_collisions),
             ("physical_queues_in_use_p99", quantile(&self.in_use, 0.99)),
             ("physical_queue_p99_bytes", quantile(&self.kilobytes, 0.99) * 1000),
+            ("physical_queue_to_hosts_p99_bytes", quantile(&self.kilobytes_to_hosts, 0.99) * 1000),
             ("overflow_packets", c.overflows),
             ("high_priority_packets", c.express),
         ];
@@ -811,7 +822,11 @@ impl FlowControl for Bfc {
     }
 
     fn histograms(&self) -> Vec<Histogram> {
-        vec![("queues_in_use", self.in_use.clone()), ("physical_queue_kb", self.kilobytes.clone())]
+        vec![
+            ("queues_in_use", self.in_use.clone()),
+            ("physical_queue_kb", self.kilobytes.clone()),
+            ("physical_queue_to_hosts_kb", self.kilobytes_to_hosts.clone()),
+        ]
     }
 }
 
