@@ -136,6 +136,15 @@ fn measures(verdict: &Verdict) -> Section {
     section
 }
 
+/// How much was run, in words.
+fn runs(verdict: &Verdict) -> String {
+    match (verdict.runs, verdict.seeds) {
+        (0, _) => "none".into(),
+        (runs, 1) => format!("{runs}, one seed"),
+        (runs, seeds) => format!("{runs}, {seeds} seeds"),
+    }
+}
+
 /// The page of an experiment. `command` runs it again.
 pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Verdict, command: &str) -> Report {
     let mut palette = Palette::new(experiment.variants.iter().map(|variant| variant.name.as_str()));
@@ -147,7 +156,7 @@ pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Ve
         fact("Verdict", badge(verdict)),
         fact("Document", verdict.document.as_str().into()),
         fact("Scale", verdict.scale.into()),
-        fact("Runs", format!("{} with {} seeds", verdict.runs, verdict.seeds).into()),
+        fact("Runs", runs(verdict).into()),
     ];
     if !verdict.needs.is_empty() {
         facts.push(fact("Not there yet", verdict.needs.join(", ").into()));
