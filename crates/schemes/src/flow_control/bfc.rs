@@ -216,6 +216,9 @@ struct Counts {
     /// Sampled: flows with a physical queue, and those of them that share it.
     flows_queued: u64,
     flows_sharing: u64,
+    /// Sampled: ports with a physical queue in use, and those with one that is shared.
+    ports_busy: u64,
+    ports_sharing: u64,
 }
 
 /// The mechanism.
@@ -778,6 +781,9 @@ impl FlowControl for Bfc {
     fn observe(&mut self, core: &Core) {
         for (lane, taken) in (0..).zip(&self.taken).filter(|(_, taken)| **taken != 0) {
             self.in_use[taken.count_ones() as usize] += 1;
+            let shared = |queue: u32| self.physical[self.place(lane, queue)].flows > 1;
+            self.counts.ports_sharing += (0..self.params.queues).any(shared) as u64;
+            self.counts.ports_busy += 1;
             for queue in (0..self.params.queues).filter(|queue| taken >> queue & 1 == 1) {
                 let flows = self.physical[self.place(lane, queue)].flows as u64;
                 self.counts.flows_queued += flows;
@@ -799,6 +805,8 @@ impl FlowControl for Bfc {
             ("queue_collisions", c.collisions),
             ("flows_queued", c.flows_queued),
             ("flows_sharing", c.flows_sharing),
+            ("ports_busy", c.ports_busy),
+            ("ports_sharing", c.ports_sharing),
             ("flows_paused", c.pauses),
             ("flows_resumed", c.resumes),
             ("filter_frames", c.frames),
