@@ -571,6 +571,13 @@ impl Core {
         self.events.push(Event::new(p.free_at, p.end_rank, class::TX_END, port));
     }
 
+    /// Bytes that `port` has sent: of a packet that is being sent only what is on the wire already.
+    fn sent_by_now(&self, port: usize) -> u64 {
+        let p = &self.ports[port];
+        let coming = self.rate(port as u32).bytes_in(p.free_at.saturating_sub(self.now));
+        p.tx_bytes.saturating_sub(coming)
+    }
+
     /// Forgets a packet that did not make it.
     fn discard(&mut self, id: PacketId) {
         if self.pool[id].flags & flag::PAYLOAD != 0 {

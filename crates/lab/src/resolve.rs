@@ -99,6 +99,9 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             return Err(scenario.problem("switch.egress_alpha", message).help(help));
         }
     }
+    if fc.queues().is_some() && scenario.wrote("switch.queues") {
+        notes.push(format!("switch.queues has no effect: {} lays out its own", fc.name()));
+    }
     let series = series(&scenario, &flows);
     let ports = port_setups(&scenario, &map, &memory.headroom);
     let plain = Setup::plain(scenario.graph, flows);
@@ -118,7 +121,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             resume_gap: switch.resume_gap.0,
             egress_alpha: egress_alpha.map(fixed_point),
             pipeline: switch.pipeline,
-            queues: switch.queues,
+            queues: fc.queues().unwrap_or(switch.queues),
             express: None,
             scheduler: switch.scheduler,
             quantum: switch.quantum.map_or(wire.largest, |quantum| quantum.0) as u32,
@@ -320,6 +323,24 @@ impl Memory {
                 memory.pool[node as usize] = Some(buffer - set_aside as u64);
             }
         }
+        // With α, reserve and headroom all too small for a packet, senders would repeat themselves for ever.
+        let never = |node: u32, port: u32| {
+            let pool = memory.pool[node as usize].unwrap_or(0) as u128;
+            let threshold = match switch.sharing {
+                Sharing::Dynamic => (pool * fixed_point(switch.alpha) as u128) >> 16,
+                Sharing::Static => pool / (map.of(node).len() as u128 * classes),
+            };
+            threshold.max(switch.reserve.0 as u128).max(memory.headroom[port as usize] as u128) < wire.largest as u128
+        };
+        if lossless
+            && worst.is_none()
+            && let Some(node) = switches().find(|&node| map.of(node).any(|port| never(node, port)))
+        {
+            let name = &graph.nodes[node as usize].name;
+            let message = format!("{name} can never take in a packet of {} B", wire.largest);
+            let help = "write a larger alpha, reserve or headroom in [switch]";
+            return Err(scenario.problem("switch.alpha", message).help(help));
+        }
         if let Some((needed, node)) = worst {
             let ports = map.of(node).len();
             let headroom: u128 = map.of(node).map(|port| memory.headroom[port as usize] as u128).sum();
@@ -341,7 +362,14 @@ impl Memory {
                 _ => "no memory is that large".into(),
             };
             let help = format!("{help}, set less headroom and reserve, or use fewer classes");
-            return Err(scenario.problem("switch.buffer", message).help(help));
+            let own = scenario.buffers.contains_key(&node);
+            let (place, help) = match own {
+                true => {
+                    ("switch.buffers", help.replace("in [switch]", "in [switch.buffers]").replace("buffer =", "for it"))
+                }
+                false => ("switch.buffer", help),
+            };
+            return Err(scenario.problem(place, message).help(help));
         }
         Ok(memory)
     }

@@ -143,6 +143,11 @@ impl Scenario {
         })
     }
 
+    /// Whether a key is there, in the file, by `--set` or by the preset.
+    pub(crate) fn wrote(&self, path: &str) -> bool {
+        self.document.value(path).is_some()
+    }
+
     /// The memory of a switch.
     pub fn buffer(&self, node: u32) -> Bytes {
         self.buffers.get(&node).copied().unwrap_or(self.switch.buffer)

@@ -92,6 +92,7 @@ pub fn slowdown_by_size(curves: &[Curve<'_>], palette: &mut Palette, q: f64, gro
         figure.series.push(palette.series(&curve.name, Style::LineMarkers, bins.iter().enumerate().filter_map(point)));
     }
     figure.marks.push(Mark::y(1.0, "alone in the network"));
+    figure.notes.push(format!("sizes of which a run has fewer than {FEWEST} flows are left out"));
     figure
 }
 

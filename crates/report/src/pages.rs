@@ -144,36 +144,54 @@ pub fn run(records: &Records, scenario: &str, command: &str) -> Report {
 
 /// How a number of a summary is shown in a comparison.
 struct Compared {
-    name: &'static str,
-    at: &'static str,
+    name: String,
+    at: String,
     format: Format,
-    /// Whether less is better; `None` for what has no better.
-    less: Option<bool>,
+    /// Whether less is better; otherwise nothing is.
+    less: bool,
 }
 
-const COMPARED: [Compared; 9] = [
-    Compared { name: "flows finished", at: "/finished", format: Format::Plain, less: None },
-    Compared { name: "slowdown p50", at: "/slowdown/p50", format: Format::Plain, less: Some(true) },
-    Compared { name: "p95", at: "/slowdown/p95", format: Format::Plain, less: Some(true) },
-    Compared { name: "p99", at: "/slowdown/p99", format: Format::Plain, less: Some(true) },
-    Compared { name: "p99.9", at: "/slowdown/p999", format: Format::Plain, less: Some(true) },
-    Compared { name: "peak buffer", at: "/buffer/peak", format: Format::Bytes, less: Some(true) },
-    Compared { name: "time paused", at: "/pause/share", format: Format::Percent, less: Some(true) },
-    Compared { name: "dropped", at: "/dropped/packets", format: Format::Plain, less: Some(true) },
-    Compared { name: "receivers' mean rate", at: "/utilisation/receivers_gbps/mean", format: Format::Rate, less: None },
-];
+/// What is compared: the slowdowns of every group of flows, and what the network did.
+fn compared(curves: &[Curve<'_>]) -> Vec<Compared> {
+    let one =
+        |name: &str, at: &str, format: Format, less: bool| Compared { name: name.into(), at: at.into(), format, less };
+    let mut all = vec![one("flows finished", "/finished", Format::Plain, false)];
+    let first = curves.first().and_then(|curve| curve.runs.first());
+    let groups = first.and_then(|run| run.summary["groups"].as_array()).cloned().unwrap_or_default();
+    let told = |group: &Value| group["slowdown"]["count"].as_u64().is_some_and(|count| count > 0);
+    let several = groups.iter().filter(|group| told(group)).count() > 1;
+    for (place, group) in groups.iter().enumerate().filter(|(_, group)| several && told(group)) {
+        let name = group["name"].as_str().unwrap_or_default();
+        for q in ["p50", "p99"] {
+            all.push(one(&format!("{name} {q}"), &format!("/groups/{place}/slowdown/{q}"), Format::Plain, true));
+        }
+    }
+    if !several {
+        for (name, q) in [("slowdown p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("p99.9", "p999")] {
+            all.push(one(name, &format!("/slowdown/{q}"), Format::Plain, true));
+        }
+    }
+    all.extend([
+        one("peak buffer", "/buffer/peak", Format::Bytes, true),
+        one("time paused", "/pause/share", Format::Percent, true),
+        one("dropped", "/dropped/packets", Format::Plain, true),
+        one("receivers' mean rate", "/utilisation/receivers_gbps/mean", Format::Rate, false),
+    ]);
+    all
+}
 
 fn comparison_table(curves: &[Curve<'_>]) -> Table {
+    let all = compared(curves);
     let estimate = |curve: &Curve<'_>, compared: &Compared| {
         let scale = if compared.format == Format::Rate { 1e9 } else { 1.0 };
-        let value = |run: &&Records| run.summary.pointer(compared.at).and_then(Value::as_f64).map(|v| v * scale);
+        let value = |run: &&Records| run.summary.pointer(&compared.at).and_then(Value::as_f64).map(|v| v * scale);
         Estimate::of(&curve.runs.iter().filter_map(value).collect::<Vec<_>>())
     };
     let best = |compared: &Compared| {
         let means = curves.iter().filter_map(|curve| estimate(curve, compared).mean);
-        compared.less.and_then(|_| means.min_by(f64::total_cmp))
+        if compared.less { means.min_by(f64::total_cmp) } else { None }
     };
-    let columns = COMPARED.iter().map(|compared| Column::number(compared.name));
+    let columns = all.iter().map(|compared| Column::number(compared.name.as_str()));
     let row = |curve: &Curve<'_>| {
         let cell = |compared: &Compared| {
             let estimate = estimate(curve, compared);
@@ -186,10 +204,10 @@ fn comparison_table(curves: &[Curve<'_>]) -> Table {
             let cell = Cell::from(text);
             if best(compared) == Some(mean) && curves.len() > 1 { cell.strong() } else { cell }
         };
-        [curve.name.as_str().into()].into_iter().chain(COMPARED.iter().map(cell)).collect()
+        [curve.name.as_str().into()].into_iter().chain(all.iter().map(cell)).collect()
     };
     Table {
-        caption: "Means over seeds, with the half of their 95 % intervals if there are several. The least of a column is bold."
+        caption: "Slowdowns by group of flows, if there are several. Means over seeds, with the half of their 95 % intervals if there are several. The least of a column is bold."
             .into(),
         columns: [Column::text("")].into_iter().chain(columns).collect(),
         rows: curves.iter().map(row).collect(),

@@ -29,6 +29,10 @@ pub trait Choice: Parameters + Send + Sync {
     fn other_frames(&self) -> u64 {
         0
     }
+    /// How many queues it lays out for every port and class, if it does.
+    fn queues(&self) -> Option<u32> {
+        None
+    }
     /// Runs a fabric under it. `promised` says whether the setup gives it the room to lose nothing.
     fn run(
         &self,

@@ -82,7 +82,7 @@ fn with_overrides(text: &str, sets: &[String]) -> String {
     let mut record = text.trim_end().to_string() + "\n";
     if !sets.is_empty() {
         record += "\n# Run with:\n";
-        sets.iter().for_each(|set| record += &format!("#   --set {set}\n"));
+        sets.iter().for_each(|set| record += &format!("{}{set}\n", drawing::OVERRIDE));
     }
     record
 }

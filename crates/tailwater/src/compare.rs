@@ -331,17 +331,39 @@ fn measures(summaries: &[Value]) -> Vec<Measure> {
     let mut all = vec![
         measure("flows", "flows", Unit::Count, "/flows"),
         measure("finished", "finished", Unit::Count, "/finished"),
-        measure("slowdown_p50", "slowdown p50", Unit::Ratio, "/slowdown/p50"),
-        measure("slowdown_p95", "p95", Unit::Ratio, "/slowdown/p95"),
-        measure("slowdown_p99", "p99", Unit::Ratio, "/slowdown/p99"),
     ];
+    // All runs are of one scenario and have the same groups. Several are not pooled: an incast would drown the rest.
+    let groups = summaries.first().and_then(|summary| summary["groups"].as_array()).cloned().unwrap_or_default();
+    let with_flows: Vec<(usize, &str)> = groups
+        .iter()
+        .enumerate()
+        .filter(|(_, group)| group["slowdown"]["count"].as_u64().is_some_and(|count| count > 0))
+        .map(|(place, group)| (place, group["name"].as_str().unwrap_or_default()))
+        .collect();
+    match with_flows.as_slice() {
+        [] | [_] => all.extend([
+            measure("slowdown_p50", "slowdown p50", Unit::Ratio, "/slowdown/p50"),
+            measure("slowdown_p95", "p95", Unit::Ratio, "/slowdown/p95"),
+            measure("slowdown_p99", "p99", Unit::Ratio, "/slowdown/p99"),
+        ]),
+        several => {
+            for (place, name) in several {
+                for q in ["p50", "p99"] {
+                    let (key, at) = (format!("slowdown_{q}_{name}"), format!("/groups/{place}/slowdown/{q}"));
+                    all.push(measure(&key, &format!("{name} {q}"), Unit::Ratio, &at));
+                }
+            }
+        }
+    }
     let bins = |summary: &Value| summary["slowdown_by_size"].as_array().cloned().unwrap_or_default();
     let filled = |bin: &Value| bin["slowdown"]["count"].as_u64().is_some_and(|count| count > 0);
     let places = |summary| bins(summary).iter().enumerate().filter(|(_, bin)| filled(bin)).map(|(i, _)| i).collect();
     let places: Vec<usize> = summaries.iter().flat_map(|summary| -> Vec<usize> { places(summary) }).collect();
     let ends = (places.iter().min(), places.iter().max());
+    let one_group = with_flows.len() < 2;
     if let ((Some(&low), Some(&high)), Some(summary)) = (ends, summaries.first())
         && low != high
+        && one_group
     {
         let bins = bins(summary);
         let end = |place: usize, end: &str| bins.get(place).and_then(|bin| bin[end].as_u64());

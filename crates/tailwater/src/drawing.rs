@@ -36,17 +36,28 @@ fn scenario(folder: &Path) -> Result<String, Problem> {
     read_text(&folder.join("scenario.toml"))
 }
 
+/// The report of one folder of results.
+fn of_run(folder: &Path, records: &Records) -> Result<Report, Problem> {
+    let scenario = scenario(folder)?;
+    // What the command line changed stands in comments below the scenario.
+    let sets = scenario.lines().filter_map(|line| line.strip_prefix(OVERRIDE));
+    let sets: String = sets.map(|set| format!(" --set '{}'", set.replace('\'', "'\\''"))).collect();
+    Ok(pages::run(records, &scenario, &format!("tailwater run scenario.toml{sets}")))
+}
+
+/// How a folder of results tells of a change by `--set`.
+pub const OVERRIDE: &str = "#   --set ";
+
 /// Draws a folder of results into itself.
 pub fn write_run(folder: &Path) -> Result<(), Problem> {
-    let records = records::open(folder)?;
-    write(&pages::run(&records, &scenario(folder)?, "tailwater run scenario.toml"), folder)
+    write(&of_run(folder, &records::open(folder)?)?, folder)
 }
 
 /// `tailwater report`.
 pub fn report(folders: &[PathBuf], out: Option<PathBuf>) -> Result<ExitCode, Problem> {
     let records = folders.iter().map(|folder| records::open(folder)).collect::<Result<Vec<_>, _>>()?;
     let (report, default) = match (folders, records.as_slice()) {
-        ([folder], [run]) => (pages::run(run, &scenario(folder)?, "tailwater run scenario.toml"), folder.clone()),
+        ([folder], [run]) => (of_run(folder, run)?, folder.clone()),
         _ => (side_by_side(folders, &records)?, PathBuf::from("results/report")),
     };
     let out = out.unwrap_or(default);

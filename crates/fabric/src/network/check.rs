@@ -278,7 +278,7 @@ impl<F: FlowControl> Network<F> {
             paused: core.ports.iter().map(|p| p.pause_total).collect(),
             pause_log: std::mem::take(&mut core.pause_log),
             peak: core.buffers.iter().map(|b| b.peak.max(b.watermark)).collect(),
-            sent: core.ports.iter().map(|p| p.tx_bytes).collect(),
+            sent: (0..core.ports.len()).map(|port| core.sent_by_now(port)).collect(),
             series: std::mem::take(&mut core.series),
             watched: core.setup.measure.series.as_ref().map(|s| (s.ports.clone(), s.flows.clone())).unwrap_or_default(),
             samples: std::mem::take(&mut core.samples),

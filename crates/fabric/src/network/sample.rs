@@ -52,8 +52,8 @@ impl Core {
         let every = self.series.every.unwrap_or(setup.every);
         self.series.times.push(self.now);
         for &port in &setup.ports {
-            let p = &self.ports[port as usize];
-            self.series.ports.push((p.queued, p.tx_bytes));
+            let sent = self.sent_by_now(port as usize);
+            self.series.ports.push((self.ports[port as usize].queued, sent));
         }
         self.series.flows.extend(setup.flows.iter().map(|&flow| self.receivers[flow as usize].expected));
         let columns = (setup.ports.len() * 2 + setup.flows.len()).max(1);

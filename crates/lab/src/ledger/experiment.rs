@@ -860,8 +860,14 @@ fn groups(scenario: &Document) -> Result<Vec<String>, Problem> {
     let mut groups = Vec::new();
     let mut root = scenario.root();
     for key in ["load", "incast", "long", "collective", "flow"] {
-        for mut table in root.tables(key)? {
-            groups.extend(table.optional::<String>("name")?);
+        for (place, mut table) in (1..).zip(root.tables(key)?) {
+            // The names that a scenario's reader gives to those without one.
+            let default = || match (key, place) {
+                ("flow", _) => "flows".into(),
+                (key, 1) => key.into(),
+                (key, place) => format!("{key}{place}"),
+            };
+            groups.push(table.optional::<String>("name")?.unwrap_or_else(default));
         }
     }
     Ok(groups)

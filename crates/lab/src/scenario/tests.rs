@@ -575,3 +575,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_switch_that_can_never_take_in_a_packet_is_refused() {
+    let sets = ["switch.alpha=0", "switch.headroom=0B", "switch.reserve=0B"];
+    refused(STAR, &sets, None, "can never take in a packet", "alpha");
+    let sets = ["switch.alpha=0", "switch.headroom=0B", "switch.reserve=2KB"];
+    assert!(run(&star(&sets)).complete());
+}

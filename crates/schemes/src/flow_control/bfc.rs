@@ -128,6 +128,10 @@ impl Choice for Params {
     fn frame_size(&self) -> u64 {
         self.filter.0 + self.frame_header.0
     }
+    fn queues(&self) -> Option<u32> {
+        // The physical queues, the one that goes first and the overflow queue.
+        Some(self.queues + 2)
+    }
     fn other_frames(&self) -> u64 {
         // The filter that waits, one that is charged to the packet under way, and one that comes due meanwhile.
         3
@@ -265,11 +269,6 @@ const REPEATS: u32 = 64;
 /// The seed of the hash that names flows; unlike any node's.
 const VFID_SEED: u32 = 0x0bfc_0bfc;
 
-/// Bytes that a link of `rate` carries in `time`.
-fn carried(rate: Rate, time: Time) -> u64 {
-    (rate.0 as u128 * time.0 as u128 / 8_000_000_000_000) as u64
-}
-
 /// Adds a sample to a histogram.
 fn count(counts: &mut Vec<u64>, value: usize) {
     if counts.len() <= value {
@@ -292,7 +291,7 @@ impl Bfc {
     /// BFC over the fabric of a setup, whose queues it lays out.
     pub fn new(params: &Params, setup: &mut Setup, promised: bool) -> Bfc {
         let (express, overflow) = (params.queues, params.queues + 1);
-        setup.switch.queues = params.queues + 2;
+        setup.switch.queues = express + 2;
         setup.switch.express = Some(express);
         let graph = &setup.graph;
         let map = PortMap::new(graph);
@@ -326,7 +325,7 @@ impl Bfc {
         feedbacks.dedup();
         rates.sort_unstable();
         rates.dedup();
-        let thresholds = feedbacks.iter().flat_map(|&time| rates.iter().map(move |&rate| carried(rate, time)));
+        let thresholds = feedbacks.iter().flat_map(|&time| rates.iter().map(move |&rate| rate.bytes_in(time)));
 
         let shape = Shape::new(params.filter.0 as u32, params.hashes);
         let ingress = (0..map.count()).map(|port| {
@@ -339,7 +338,7 @@ impl Bfc {
                 // Links are not in step with one another (§3.3); spread them evenly.
                 phase: Time((port as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % period.0),
                 frame_time: frame_time(port),
-                capacity: carried(link(port).rate, period),
+                capacity: link(port).rate.bytes_in(period),
                 row: feedbacks.binary_search(&all_feedbacks[port]).unwrap_or(0),
             }
         });
@@ -904,7 +903,7 @@ mod tests {
     #[test]
     fn the_threshold_is_one_and_a_half_hop_round_trips_shared_by_the_active_queues() {
         // §3.4 with the numbers of §4.1: (2 us + 1 us) at 100 Gb/s.
-        assert_eq!(carried(Rate::from_gbps(100), Time::from_us(3)), 37_500);
+        assert_eq!(Rate::from_gbps(100).bytes_in(Time::from_us(3)), 37_500);
         let (outcome, bfc) = run(&Params::default(), setup(line(2, 100), flows(2, 1, 2_000_000)));
         assert!(bfc.thresholds.iter().all(|&bytes| bytes == 37_500));
         // Two flows share the middle link; each may build half of it, and as much again until the pause takes effect.
@@ -1022,7 +1021,7 @@ mod tests {
         let (outcome, bfc) = run(&Params::default(), setup(graph, flows(2, 1, 30_000_000)));
         let middle = bfc.ingress.iter().map(|ingress| ingress.period).max();
         assert_eq!(middle, Some(Time::from_us(200)));
-        assert_eq!(bfc.thresholds.iter().max(), Some(&carried(Rate::from_gbps(100), Time::from_us(600))));
+        assert_eq!(bfc.thresholds.iter().max(), Some(&Rate::from_gbps(100).bytes_in(Time::from_us(600))));
         // The long link is kept busy: the two take little longer than their bytes.
         let bytes = 2 * 30_000 * 1062 * 80;
         assert!(outcome.flows[1].received.0 < bytes * 102 / 100 + 210_000_000);
