@@ -61,7 +61,7 @@ pub struct Counts {
     pub delivered: (u64, u64),
     /// Data packets sent again, and their bytes of message.
     pub retransmitted: (u64, u64),
-    /// Packets of any kind created (data, ACKs, frames).
+    /// Packets of any kind created (data, ACKs, frames, signals).
     pub created: u64,
     /// Packets of any kind that ended at a node that used them.
     pub consumed: u64,
@@ -366,6 +366,11 @@ impl Core {
         &mut self.pool[id].next_rank
     }
 
+    /// The port by which a switch sends something back to the host that sent a data packet, if any way is left.
+    pub fn way_back(&self, node: u32, data: &Packet) -> Option<u32> {
+        self.way(node, self.setup.flows[data.flow as usize].src, &data.tuple.reversed())
+    }
+
     /// Bytes in a queue of `port`.
     #[inline]
     pub fn queue_bytes(&self, port: u32, queue: u32) -> u64 {
@@ -399,6 +404,16 @@ impl Core {
     /// The flows that send by a host's `port`; finished ones may be among them.
     pub fn flows_at(&self, port: u32) -> &[u32] {
         &self.nics[self.ports[port as usize].nic as usize].flows
+    }
+
+    /// The class of a flow that has started.
+    pub fn flow_class(&self, flow: u32) -> u8 {
+        self.senders[flow as usize].class
+    }
+
+    /// Whether the last byte of a flow was acknowledged.
+    pub fn flow_done(&self, flow: u32) -> bool {
+        self.senders[flow as usize].finished != Time::MAX
     }
 
     /// The tag of a flow that has started.
@@ -475,6 +490,31 @@ impl Core {
         p.urgent = true;
         self.kicks.push(port);
         id
+    }
+
+    /// Sends a control packet of `size` bytes by `port` of a switch to the host that sent the data packet `data`, in
+    /// the control queue of every port on its way: never paused, never short of room. It carries the data packet's
+    /// flow, class and tag, its addresses swapped, and a word of the scheme's own.
+    pub fn send_signal(&mut self, port: u32, data: &Packet, size: u16, word: u64) {
+        if !self.ports[port as usize].up {
+            return;
+        }
+        self.counts.created += 1;
+        let id = self.pool.insert(Packet {
+            seq: word,
+            stamp: self.now,
+            dst: self.setup.flows[data.flow as usize].src,
+            tuple: data.tuple.reversed(),
+            size,
+            kind: Kind::Signal,
+            flags: 0,
+            reports: 0,
+            ..*data
+        });
+        let p = &mut self.ports[port as usize];
+        p.queued += size as u64;
+        p.control.push(&mut self.pool, id);
+        self.kicks.push(port);
     }
 
     /// Stops or resumes one class of everything that `port` sends.

@@ -27,6 +27,8 @@ pub enum Kind {
     Nack,
     /// A frame between two neighbours that belongs to the flow-control scheme; never forwarded.
     Frame,
+    /// A control packet from a switch to a host that belongs to the flow-control scheme; routed like any other.
+    Signal,
 }
 
 /// Bits of [`Packet::flags`].
@@ -45,7 +47,7 @@ pub mod flag {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Packet {
-    /// Data: offset of the first byte of message. ACK: the next byte expected. Frame: a word of the scheme's own.
+    /// Data: offset of the first byte of message. ACK: the next byte expected. Frame or signal: a word of the scheme's own.
     pub seq: u64,
     /// When the sending host put it on its link; ACKs echo it.
     pub stamp: Time,

@@ -16,7 +16,7 @@ pub type Histogram = (&'static str, Vec<u64>);
 /// Flow control between neighbours: what happens around the queues of switches, and at the NICs.
 ///
 /// The fabric owns queues, buffers and schedulers and calls these hooks; a scheme acts through [`Core`]
-/// (pause a class, send a frame to the neighbour, set a timer). All hooks default to doing nothing.
+/// (pause a class, send a frame to the neighbour or a signal to a host, set a timer). All hooks default to doing nothing.
 pub trait FlowControl: Sized {
     /// Whether the scheme promises that no buffer overflows. A run that breaks the promise fails.
     fn lossless(&self) -> bool {
@@ -52,6 +52,11 @@ pub trait FlowControl: Sized {
     }
     /// A neighbour's frame arrived at `port`, of a switch or of a host.
     fn frame(&mut self, _core: &mut Core, _port: u32, _frame: &Packet) {}
+    /// A signal sent with [`Core::send_signal`] passes a switch other than the one that sent it: it came in by
+    /// `in_port` and leaves by `out_port` as this leaves it.
+    fn passing(&mut self, _core: &mut Core, _in_port: u32, _out_port: u32, _signal: &mut Packet) {}
+    /// A signal has reached its host, at `port`.
+    fn signal(&mut self, _core: &mut Core, _port: u32, _signal: &Packet) {}
     /// A timer set with [`Core::set_timer`] went off.
     fn timer(&mut self, _core: &mut Core, _token: u32) {}
     /// The link at `port` went down: whatever was agreed over it is void.

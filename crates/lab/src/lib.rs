@@ -3,7 +3,7 @@
 //! The data's way through it: a [`scenario`] file (read by [`document`]) or the [`ns3`] simulator's files become a
 //! [`fabric::Setup`] ([`resolve`]); a run of that gives an outcome; [`measure`] and [`results`] turn it into files. What is
 //! wrong with an input is a [`problem`] with a place and a remedy. Many runs at once are a [`grid`]; what they gave stays in
-//! a [`store`]. The [`ledger`] holds what documents say against what runs show.
+//! a [`store`]. The [`ledger`] holds what documents say against what runs show; what they compute is [`theory`].
 
 pub mod bench;
 pub mod document;
@@ -21,3 +21,4 @@ pub mod run;
 pub mod scenario;
 pub mod store;
 pub mod tables;
+pub mod theory;

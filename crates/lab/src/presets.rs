@@ -151,6 +151,63 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "sfc",
+        about: "Source flow control; senders go at line rate until a switch tells them to wait.",
+        settings: &[("scheme.flow_control", "sfc"), ("scheme.congestion_control", "none"), ("scheme.window", "none")],
+    },
+    Preset {
+        name: "bts-ingress",
+        about: "SFC without the cache: only the congested switch tells senders to wait.",
+        settings: &[
+            ("scheme.flow_control", "sfc"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+            ("scheme.sfc.cache", "false"),
+        ],
+    },
+    Preset {
+        name: "bts-egress",
+        about: "SFC's signal built after queueing, once for every packet that leaves a congested queue.",
+        settings: &[
+            ("scheme.flow_control", "sfc"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+            ("scheme.sfc.signal", "egress"),
+            ("scheme.sfc.cache", "false"),
+        ],
+    },
+    Preset {
+        name: "dcqcn+win+sfc",
+        about: "DCQCN+Win, with source flow control over PFC.",
+        settings: &[
+            ("scheme.flow_control", "sfc"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
+        name: "dcqcn+win+sfc-p",
+        about: "DCQCN+Win, with source flow control whose pauses stop a NIC's whole class (SFC-P), over PFC.",
+        settings: &[
+            ("scheme.flow_control", "sfc"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+            ("scheme.sfc.deliver", "pfc"),
+        ],
+    },
+    Preset {
+        name: "hpcc+sfc",
+        about: "HPCC, with source flow control over PFC.",
+        settings: &[
+            ("scheme.flow_control", "sfc"),
+            ("scheme.congestion_control", "hpcc"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
         name: "timely",
         about: "TIMELY over PFC.",
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "timely"), ("scheme.window", "none")],

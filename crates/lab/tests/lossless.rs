@@ -250,6 +250,12 @@ const PFC: &[&str] = &[
     "bfc-vfid",
     "bfc-no-buffer-opt",
     "bfc-no-high-priority",
+    "sfc",
+    "bts-ingress",
+    "bts-egress",
+    "dcqcn+win+sfc",
+    "dcqcn+win+sfc-p",
+    "hpcc+sfc",
 ];
 
 fn case(kinds: std::ops::Range<usize>, presets: &'static [&'static str]) -> impl Strategy<Value = Case> {
@@ -257,7 +263,8 @@ fn case(kinds: std::ops::Range<usize>, presets: &'static [&'static str]) -> impl
     (fabric(kinds), scheme, switch(), nic(), any::<bool>(), messages(), extra()).prop_map(
         |(fabric, (preset, classes), switch, (payload, lane, ack_every, pacing), incast, messages, extra)| {
             // A window that shrinks with the rate is refused with fewer ACKs: see `check_acks`.
-            let scaled = ["dcqcn+win", "hpcc", "dctcp"].contains(&preset);
+            let scaled =
+                ["dcqcn+win", "hpcc", "dctcp", "dcqcn+win+sfc", "dcqcn+win+sfc-p", "hpcc+sfc"].contains(&preset);
             let ack_every = if scaled { 1 } else { ack_every };
             let nic = format!(
                 "payload = \"{payload}B\"\nack_lane = \"{lane}\"\nack_every = {ack_every}\npacing = {pacing}\n"
@@ -350,6 +357,34 @@ fn under_pfc_nothing_is_lost_and_everything_arrives_in_order() {
             undisturbed(&resolved, &outcome)?;
         }
         Ok(Some(outcome.counts.pauses > 0))
+    });
+}
+
+#[test]
+fn senders_told_to_wait_again_and_again_still_deliver_everything() {
+    let presets: &[&str] = &["sfc", "bts-ingress", "bts-egress", "dcqcn+win+sfc", "dcqcn+win+sfc-p", "hpcc+sfc"];
+    // Triggers so low that the least congestion is felt, everywhere and with every mechanism.
+    let settings = (any::<[bool; 4]>(), 0u64..20_000, 0u64..20_000, 64u64..2048, any::<prop::sample::Index>());
+    let strategy = (case(0..7, presets), settings).prop_map(|(case, ([pfc, all, estimator, loss], a, b, packet, link))| {
+        let (trigger, target, at) = (a.max(b), a.min(b), if all { "all" } else { "tor" });
+        let own = faults(&case.fabric, &[(link, 0.02, 0.0)]);
+        let own = if loss { own } else { String::new() };
+        let faults = format!(
+            "[scheme.sfc]\ntrigger = \"{trigger}B\"\ntarget = \"{target}B\"\nat = \"{at}\"\nestimator = {estimator}\n\
+             packet = \"{packet}B\"\npfc = {pfc}\n{own}"
+        );
+        (pfc && !loss, Case { faults, ..case })
+    });
+    holds(strategy, 0.3, |(lossless, case)| {
+        let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
+        let exempt = case.classes > 1 && case.nic.contains("data");
+        prop_assert_eq!(resolved.promised, *lossless && !exempt, "{:?}", resolved.notes);
+        let outcome = run(&resolved);
+        sound(&resolved, &outcome, buffer)?;
+        if resolved.promised {
+            undisturbed(&resolved, &outcome)?;
+        }
+        Ok(Some(outcome.flow_control.iter().any(|&(name, count)| name == "sender_pauses" && count > 0)))
     });
 }
 
@@ -474,6 +509,8 @@ fn links_that_fail_again_and_again_lose_nothing_for_good() {
         "bfc",
         "bfc-vfid",
         "bfc-no-buffer-opt",
+        "sfc",
+        "dcqcn+win+sfc-p",
     ];
     let strategy = (case(0..7, presets), outages).prop_map(|(case, outages)| {
         let Fabric { spare, links, .. } = &case.fabric;
@@ -513,6 +550,8 @@ fn the_same_scenario_gives_the_same_outcome() {
         "bfc",
         "bfc-vfid",
         "bfc-no-buffer-opt",
+        "sfc",
+        "dcqcn+win+sfc-p",
     ];
     let own = prop::collection::vec((any::<prop::sample::Index>(), 0.0f64..0.02, 0.0f64..0.01), 0..2);
     let strategy = (case(0..7, presets), own).prop_map(|(case, own)| {

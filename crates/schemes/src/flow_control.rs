@@ -6,6 +6,7 @@ use fabric::{Network, Outcome, Setup};
 
 pub mod bfc;
 pub mod pfc;
+pub mod sfc;
 
 /// A flow-control scheme with its parameters, ready to run a fabric.
 pub trait Choice: Parameters + Send + Sync {
@@ -48,7 +49,12 @@ pub type Report<'a> = dyn FnMut(Time, u64) -> bool + 'a;
 
 /// Every scheme with its default parameters.
 pub fn all() -> Vec<Box<dyn Choice>> {
-    vec![Box::new(()), Box::new(pfc::Params::default()), Box::new(bfc::Params::default())]
+    vec![
+        Box::new(()),
+        Box::new(pfc::Params::default()),
+        Box::new(bfc::Params::default()),
+        Box::new(sfc::Params::default()),
+    ]
 }
 
 /// The scheme of that name.

@@ -390,10 +390,15 @@ impl<F: FlowControl> Network<F> {
     /// A packet has come in at a host.
     #[inline]
     pub(super) fn host_receive(&mut self, port: u32, id: PacketId) {
-        if self.core.pool[id].kind == Kind::Data {
-            self.core.receive_data(port, id);
-        } else {
-            self.core.receive_ack(port, id);
+        match self.core.pool[id].kind {
+            Kind::Data => self.core.receive_data(port, id),
+            Kind::Signal => {
+                let signal = self.core.pool[id];
+                self.core.pool.remove(id);
+                self.core.counts.consumed += 1;
+                self.scheme.signal(&mut self.core, port, &signal);
+            }
+            _ => self.core.receive_ack(port, id),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{Core, Network};
 use crate::near::prefetch;
 use crate::packet::{Hop, Kind, PacketId, flag};
+use crate::routing::Tuple;
 use crate::scheme::{FlowControl, Visit};
 use crate::setup::{AckLane, Dice, Scheduler};
 use std::sync::Arc;
@@ -12,10 +13,16 @@ impl Core {
     #[inline]
     fn way_out(&self, node: u32, id: PacketId) -> Option<u32> {
         let packet = &self.pool[id];
-        match self.routing.next_hops(node, packet.dst) {
+        self.way(node, packet.dst, &packet.tuple)
+    }
+
+    /// The port by which `node` sends to `host` what has these addresses, if any way is left.
+    #[inline]
+    pub(super) fn way(&self, node: u32, host: u32, tuple: &Tuple) -> Option<u32> {
+        match self.routing.next_hops(node, host) {
             [] => None,
             [only] => Some(*only),
-            several => Some(several[packet.tuple.hash(node) as usize % several.len()]),
+            several => Some(several[tuple.hash(node) as usize % several.len()]),
         }
     }
 
@@ -201,13 +208,18 @@ impl<F: FlowControl> Network<F> {
         };
         prefetch(&core.ports[out as usize].free_at);
         let (class, kind, size) = (core.pool[id].class, core.pool[id].kind, core.pool[id].size as u64);
-        if kind != Kind::Data && core.setup.nic.ack_lane == AckLane::Control {
+        if kind != Kind::Data && (core.setup.nic.ack_lane == AckLane::Control || kind == Kind::Signal) {
             if !core.ports[out as usize].up {
                 core.counts.dropped_down += 1;
                 return core.discard(id);
             }
+            if kind == Kind::Signal {
+                let mut signal = core.pool[id];
+                self.scheme.passing(core, in_port, out, &mut signal);
+                core.pool[id] = signal;
+            }
             let p = &mut core.ports[out as usize];
-            p.queued += size;
+            p.queued += core.pool[id].size as u64;
             p.control.push(&mut core.pool, id);
             return self.kick(out);
         }

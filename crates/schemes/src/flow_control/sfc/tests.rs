@@ -1,0 +1,308 @@
+use super::*;
+use fabric::Network;
+use fabric::scheme::Unlimited;
+use fabric::setup::FlowSpec;
+use fabric::topology::Graph;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+/// `senders` hosts at one switch, `receivers` at another, and between them a wire that is never in the way: a base round trip of 10 us.
+fn dumbbell(senders: u32, receivers: u32) -> Graph {
+    let mut graph = Graph::default();
+    let hosts = senders + receivers;
+    (0..hosts).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
+    let (left, right) = (graph.add(Kind::Switch, 1, "left"), graph.add(Kind::Switch, 1, "right"));
+    for host in 0..hosts {
+        let switch = if host < senders { left } else { right };
+        graph.connect(host, switch, Rate::from_gbps(100), Time::from_us(1));
+    }
+    graph.connect(left, right, Rate::from_gbps(6400), Time::from_us(3));
+    graph
+}
+
+fn flow(index: u16, src: u32, dst: u32, size: u64, start: Time) -> FlowSpec {
+    FlowSpec { base_rtt: Time::from_us(10), ..FlowSpec::plain(index, src, dst, size, start) }
+}
+
+/// Each sender has a message for the one receiver; they start `gap` apart.
+fn incast(senders: u16, size: u64, gap: Time) -> Setup {
+    let flows = (0..senders).map(|i| flow(i, i as u32, senders as u32, size, Time(gap.0 * i as u64)));
+    let mut setup = Setup::plain(dumbbell(senders as u32, 1), flows.collect());
+    setup.switch.pool.fill(None);
+    setup
+}
+
+fn params(change: impl Fn(&mut Params)) -> Params {
+    let mut params = Params { pfc: false, ..Params::default() };
+    change(&mut params);
+    assert_eq!(params.check(), Ok(()));
+    params
+}
+
+struct Seen {
+    outcome: Outcome,
+    counters: HashMap<&'static str, u64>,
+}
+
+fn run(setup: Setup, params: &Params) -> Seen {
+    let scheme = Sfc::new(params, &setup, false);
+    let outcome = Network::new(setup, scheme, Box::new(Unlimited)).run(|_, _| true);
+    assert_eq!(outcome.violations, Vec::<String>::new());
+    assert!(outcome.complete(), "{:?}", outcome.stall);
+    let counters = outcome.flow_control.iter().copied().collect();
+    Seen { outcome, counters }
+}
+
+impl Seen {
+    /// The most that the receivers' switch ever held.
+    fn peak(&self) -> u64 {
+        self.outcome.peak.last().copied().unwrap_or(0)
+    }
+    fn sent(&self) -> u64 {
+        ["bts_from_queue", "bts_from_cache", "bts_from_estimator"].iter().map(|name| self.counters[name]).sum()
+    }
+    fn last_received(&self) -> Time {
+        self.outcome.flows.iter().map(|flow| flow.received).max().unwrap_or_default()
+    }
+}
+
+#[test]
+fn the_pause_is_what_the_queue_needs_to_drain_to_its_target() {
+    let rate = Rate::from_gbps(100);
+    assert_eq!(drain(250_000, 125_000, rate), 10);
+    assert_eq!(drain(262_499, 125_000, rate), 10, "rounded down");
+    assert_eq!(drain(262_500, 125_000, rate), 11);
+    assert_eq!(drain(100_000, 125_000, rate), 0);
+    assert_eq!(drain(u64::MAX, 0, Rate(1)), u32::MAX);
+    let bts = Bts { us: 123_456, cacheable: true, frame: false };
+    assert_eq!(Bts::read(bts.word()), bts);
+    assert_eq!(Bts::read(Bts { frame: true, ..bts }.word()), Bts { frame: true, ..bts });
+    assert_eq!(bts.pause(), Time::from_us(123_456));
+}
+
+#[test]
+fn only_a_queue_deeper_than_the_trigger_makes_anybody_wait() {
+    // Two senders leave half of what they send in the queue.
+    let setup = || incast(2, 400_000, Time::ZERO);
+    let alone = run(setup(), &params(|p| p.trigger = Some(Bytes(1_000_000))));
+    let depth = alone.peak();
+    assert_eq!((alone.sent(), alone.counters["sender_pauses"]), (0, 0));
+    // The packet that makes the queue deepest has seen less than that.
+    let edge = run(setup(), &params(|p| (p.trigger, p.target) = (Some(Bytes(depth - 1062)), Some(Bytes(0)))));
+    assert_eq!(edge.sent(), 0);
+    let over = run(setup(), &params(|p| (p.trigger, p.target) = (Some(Bytes(depth - 2 * 1062)), Some(Bytes(0)))));
+    assert!(over.counters["bts_from_queue"] > 0);
+    // Two BDP is 250 KB: deeper than what one sender can leave.
+    assert_eq!(run(incast(1, 4_000_000, Time::ZERO), &params(|_| {})).sent(), 0);
+}
+
+#[test]
+fn an_incast_is_held_near_what_the_feedback_loop_lets_through() {
+    let bare = run(incast(16, 1_000_000, Time::ZERO), &params(|p| p.trigger = Some(Bytes(1 << 40))));
+    let sfc = run(incast(16, 1_000_000, Time::ZERO), &params(|_| {}));
+    assert!(bare.peak() > 14_000_000);
+    // N·R·T_F (appendix C.2), T_F being 8 us, and the trigger.
+    let bound = 16 * 100_000 + 250_000;
+    assert!(sfc.peak() < bound * 5 / 4, "{}", sfc.peak());
+    assert!(sfc.counters["bts_suppressed"] > sfc.sent());
+    assert!(sfc.counters["sender_paused_us"] > 1_000);
+}
+
+#[test]
+fn a_congested_link_stays_busy_while_its_senders_wait() {
+    // §3.3: a target of T_F·R or more lets new packets arrive before the last old one has left.
+    for senders in [2, 8] {
+        let seen = run(incast(senders, 4_000_000, Time::ZERO), &params(|p| p.cache = false));
+        assert!(seen.sent() > 0);
+        let bytes = senders as u64 * 4_000 * 1062;
+        let least = Rate::from_gbps(100).time_for(bytes) + Time::from_us(5);
+        let utilisation = least.0 as f64 / seen.last_received().0 as f64;
+        assert!(utilisation > 0.99, "{senders} senders: {utilisation}");
+    }
+}
+
+#[test]
+fn a_flow_is_told_at_most_once_in_half_a_round_trip() {
+    let seen = run(incast(8, 500_000, Time::ZERO), &params(|p| p.cache = false));
+    let resets = seen.outcome.end.0.div_ceil(Time::from_us(5).0);
+    assert!(seen.sent() <= 8 * resets && seen.sent() > 8);
+    let often = run(incast(8, 500_000, Time::ZERO), &params(|p| (p.cache, p.reset) = (false, Some(LEAST))));
+    assert!(often.sent() > 2 * seen.sent());
+    assert_eq!(seen.counters["filter_peak"], 8);
+}
+
+#[test]
+fn a_tor_that_forwarded_a_pause_answers_later_senders_itself() {
+    let setup = || incast(32, 500_000, Time::from_us(2));
+    let without = run(setup(), &params(|p| p.cache = false));
+    let with = run(setup(), &params(|_| {}));
+    assert_eq!((without.counters["bts_from_cache"], without.counters["cache_peak"]), (0, 0));
+    assert!(with.counters["bts_from_cache"] > 0 && with.counters["cache_hits"] > 0);
+    assert_eq!(with.counters["cache_peak"], 1, "one congested host");
+    assert!(with.peak() < without.peak(), "{} against {}", with.peak(), without.peak());
+}
+
+#[test]
+fn only_pauses_for_a_queue_before_a_host_are_remembered() {
+    // The wire between the switches is what is congested, and it faces no host.
+    let flows = (0..8).map(|i| flow(i, i as u32, 8 + i as u32, 500_000, Time::ZERO)).collect();
+    let mut graph = dumbbell(8, 8);
+    graph.links.last_mut().unwrap().rate = Rate::from_gbps(100);
+    let mut setup = Setup::plain(graph, flows);
+    setup.switch.pool.fill(None);
+    let seen = run(setup, &params(|_| {}));
+    assert!(seen.counters["bts_from_queue"] > 0);
+    assert_eq!((seen.counters["bts_cached"], seen.counters["bts_from_cache"]), (0, 0));
+}
+
+#[test]
+fn switches_without_hosts_take_part_only_if_all_do() {
+    // The middle one of three switches in a row has the slow link.
+    let mut graph = Graph::default();
+    (0..8).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
+    let s: Vec<u32> = (0..3).map(|i| graph.add(Kind::Switch, 1, format!("s{i}"))).collect();
+    (0..4).for_each(|h| graph.connect(h, s[0], Rate::from_gbps(100), Time::from_us(1)));
+    (4..8).for_each(|h| graph.connect(h, s[2], Rate::from_gbps(100), Time::from_us(1)));
+    graph.connect(s[0], s[1], Rate::from_gbps(400), Time::from_us(1));
+    graph.connect(s[1], s[2], Rate::from_gbps(100), Time::from_us(1));
+    let flows = (0..4).map(|i| flow(i, i as u32, 4 + i as u32, 1_000_000, Time::ZERO)).collect();
+    let mut setup = Setup::plain(graph, flows);
+    setup.switch.pool.fill(None);
+    assert_eq!(run(setup.clone(), &params(|_| {})).sent(), 0);
+    assert!(run(setup, &params(|p| p.at = Place::All)).sent() > 0);
+}
+
+#[test]
+fn an_estimate_at_the_senders_switch_comes_before_the_queue_is_deep() {
+    let setup = || incast(32, 500_000, Time::ZERO);
+    let without = run(setup(), &params(|_| {}));
+    let with = run(setup(), &params(|p| p.estimator = true));
+    assert_eq!(without.counters["bts_from_estimator"], 0);
+    assert!(with.counters["bts_from_estimator"] > 0);
+    assert!(with.peak() < without.peak() * 2 / 3, "{} against {}", with.peak(), without.peak());
+    // One sender never makes more than its link carries.
+    assert_eq!(run(incast(1, 4_000_000, Time::ZERO), &params(|p| p.estimator = true)).sent(), 0);
+}
+
+#[test]
+fn told_after_queueing_senders_hear_too_late() {
+    let setup = || incast(32, 1_000_000, Time::from_us(1));
+    let ingress = run(setup(), &params(|p| p.cache = false));
+    let egress = run(setup(), &params(|p| (p.cache, p.signal) = (false, Signal::Egress)));
+    assert_eq!(egress.counters["bts_suppressed"], 0, "every packet tells");
+    assert!(egress.peak() > ingress.peak() * 3 / 2, "{} against {}", egress.peak(), ingress.peak());
+}
+
+#[test]
+fn a_pause_frame_stops_the_whole_class_of_a_nic_and_a_bts_only_its_flow() {
+    // Seven senders crowd one receiver; the first has a message for the other one, too.
+    let run_with = |deliver: Deliver| {
+        let mut flows: Vec<FlowSpec> = (0..8).map(|i| flow(i, i as u32, 8, 1_000_000, Time::ZERO)).collect();
+        flows.push(flow(8, 0, 9, 1_000_000, Time::from_us(20)));
+        // It starts while its NIC is stopped.
+        flows.push(flow(9, 0, 9, 1_000, Time::from_us(40)));
+        let mut setup = Setup::plain(dumbbell(8, 2), flows);
+        setup.switch.pool.fill(None);
+        run(setup, &params(|p| p.deliver = deliver))
+    };
+    let (bts, pfc) = (run_with(Deliver::Bts), run_with(Deliver::Pfc));
+    assert!(bts.outcome.flows[8].received < Time::from_us(200), "{:?}", bts.outcome.flows[8]);
+    assert!(pfc.outcome.flows[8].received > Time::from_us(300), "{:?}", pfc.outcome.flows[8]);
+    assert!(pfc.outcome.flows[9].received > bts.outcome.flows[9].received);
+    // Both keep the queue down.
+    assert!(pfc.peak() < 1_500_000, "{}", pfc.peak());
+}
+
+/// SFC whose senders hear only the first signal for each flow; all others are lost.
+struct Deaf {
+    sfc: Sfc,
+    /// What each flow was told.
+    told: HashMap<u32, u64>,
+    lost: u64,
+}
+
+impl FlowControl for Deaf {
+    fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
+        self.sfc.queue(core, visit)
+    }
+    fn passing(&mut self, core: &mut Core, in_port: u32, out_port: u32, signal: &mut Packet) {
+        self.sfc.passing(core, in_port, out_port, signal);
+    }
+    fn signal(&mut self, core: &mut Core, port: u32, signal: &Packet) {
+        match self.told.entry(signal.flow) {
+            Entry::Occupied(_) => self.lost += 1,
+            Entry::Vacant(first) => {
+                first.insert(Bts::read(signal.seq).us as u64);
+                self.sfc.signal(core, port, signal);
+            }
+        }
+    }
+    fn timer(&mut self, core: &mut Core, token: u32) {
+        self.sfc.timer(core, token);
+    }
+    fn counters(&self) -> Vec<Counter> {
+        self.sfc.counters()
+    }
+}
+
+#[test]
+fn a_flow_waits_as_long_as_it_was_told_whatever_later_signals_are_lost() {
+    let setup = incast(8, 1_000_000, Time::ZERO);
+    let sfc = Sfc::new(&params(|_| {}), &setup, false);
+    let mut network = Network::new(setup, Deaf { sfc, told: HashMap::new(), lost: 0 }, Box::new(Unlimited));
+    let outcome = network.run(|_, _| true);
+    assert!(outcome.complete() && outcome.violations.is_empty());
+    let Deaf { told, lost, .. } = &network.scheme;
+    assert!(told.len() == 8 && *lost > 0);
+    let counters: HashMap<_, _> = outcome.flow_control.iter().copied().collect();
+    assert_eq!(counters["sender_paused_us"], told.values().sum::<u64>());
+    assert_eq!((counters["sender_pauses"], counters["sender_pauses_replaced"]), (8, 0));
+}
+
+#[test]
+fn links_that_lose_signals_hold_nobody_back_for_ever() {
+    // Every link loses: data, ACKs and signals alike.
+    for deliver in [Deliver::Bts, Deliver::Pfc] {
+        let mut setup = incast(8, 500_000, Time::ZERO);
+        setup.graph.links.iter_mut().for_each(|link| link.loss = 0.01);
+        setup.nic.recovery.timeout = Some(Time::from_us(500));
+        let seen = run(setup, &params(|p| p.deliver = deliver));
+        let heard = seen.counters["sender_pauses"] + seen.counters["sender_pauses_replaced"];
+        assert!(heard > 0 && heard < seen.sent(), "{heard} of {}", seen.sent());
+    }
+}
+
+#[test]
+fn with_pfc_underneath_nothing_is_lost_and_without_it_drops_are_repaired() {
+    for deliver in [Deliver::Bts, Deliver::Pfc] {
+        let mut setup = incast(8, 500_000, Time::ZERO);
+        setup.switch.pool.fill(Some(400_000));
+        setup.switch.resume_gap = 3_000;
+        setup.nic.recovery.timeout = Some(Time::from_us(500));
+        let dry = run(setup.clone(), &params(|p| p.deliver = deliver));
+        assert!(dry.outcome.counts.dropped_full > 0);
+        let share = fabric::buffer::Share { alpha: fabric::buffer::ALPHA_ONE / 8, headroom: 2_000_000 };
+        setup.ports.iter_mut().for_each(|port| port.share = share);
+        let params = params(|p| (p.pfc, p.deliver) = (true, deliver));
+        let scheme = Sfc::new(&params, &setup, true);
+        let outcome = Network::new(setup, scheme, Box::new(Unlimited)).run(|_, _| true);
+        assert!(outcome.complete() && outcome.violations.is_empty(), "{:?}", outcome.violations);
+        assert!(outcome.counts.pauses > 0);
+    }
+}
+
+#[test]
+fn parameters_that_cannot_be_are_refused() {
+    let refused = |change: &dyn Fn(&mut Params)| {
+        let mut params = Params::default();
+        change(&mut params);
+        params.check().unwrap_err().parameter
+    };
+    assert_eq!(refused(&|p| p.packet = Bytes(0)), "packet");
+    assert_eq!(refused(&|p| p.hashes = 0), "hashes");
+    assert_eq!(refused(&|p| p.filter = Bytes(0)), "filter");
+    assert_eq!(refused(&|p| p.cache_entries = 0), "cache_entries");
+    assert_eq!(refused(&|p| (p.trigger, p.target) = (Some(Bytes(1)), Some(Bytes(2)))), "target");
+    assert_eq!(refused(&|p| p.rtt = Some(Time::ZERO)), "rtt");
+    assert_eq!(refused(&|p| p.reset = Some(Time::ZERO)), "reset");
+}
