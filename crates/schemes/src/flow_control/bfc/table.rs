@@ -194,7 +194,8 @@ mod tests {
         let ids: Vec<_> = (0..6).map(|port| table.insert(1, 7, port, 9, 0)).collect();
         assert_eq!((table.cache_uses, table.has_room(1, 7)), (2, false));
         assert!(table.has_room(0, 7) && table.has_room(1, 8), "others have room");
-        (table.insert(0, 7, 6, 9, 0), table.insert(1, 8, 6, 9, 0));
+        table.insert(0, 7, 6, 9, 0);
+        table.insert(1, 8, 6, 9, 0);
         (0..6).for_each(|port| assert_eq!(table.find(1, 7, port, 9), Some(ids[port as usize])));
         assert_eq!((table.find(1, 7, 0, 8), table.find(0, 7, 0, 9), table.find(1, 6, 0, 9)), (None, None, None));
         // Room in the bucket is used again, and an entry that comes back is known to be another.
