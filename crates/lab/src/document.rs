@@ -547,7 +547,14 @@ impl<'a> Table<'a> {
 
     /// The problem that a key is missing, which would hold `kind`.
     pub fn missing(&self, key: &str, kind: &str) -> Problem {
-        self.problem(format!("{} has no {key}", self.title())).help(format!("add {key} = {kind}"))
+        // A key that nobody knows and that looks like it is probably meant.
+        let unused: Vec<String> = self.rest();
+        let unused: Vec<&str> = unused.iter().map(String::as_str).collect();
+        let help = match suggest(key, &unused) {
+            Some(written) => format!("write {key} instead of {}: {key} = {kind}", quoted(written)),
+            None => format!("add {key} = {kind}"),
+        };
+        self.problem(format!("{} has no {key}", self.title())).help(help)
     }
 
     /// How people call it.

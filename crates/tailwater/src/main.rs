@@ -6,6 +6,7 @@ mod drawing;
 mod ledger;
 mod listing;
 mod progress;
+mod theory;
 mod traffic;
 
 use clap::{Parser, Subcommand};
@@ -91,6 +92,12 @@ enum Command {
     },
     /// List the schemes and presets with their parameters and defaults.
     Schemes,
+    /// Closed forms of the documents, with numbers put in.
+    Theory {
+        /// Which.
+        #[command(subcommand)]
+        theory: theory::Theory,
+    },
     /// List the topologies with their parameters and defaults.
     Topologies,
     /// List what the documents claim, as experiments, with the state of each.
@@ -156,6 +163,7 @@ fn main() -> ExitCode {
         Command::Ns3 { keys: true, .. } => listing::ns3_keys(),
         Command::Ns3 { config, quiet, .. } => commands::ns3(&config.unwrap_or_default(), quiet),
         Command::Schemes => listing::schemes(),
+        Command::Theory { theory } => theory::theory(&theory),
         Command::Topologies => listing::topologies(),
         Command::Claims { filter, out } => ledger::claims(filter.as_deref(), &out),
         Command::Reproduce { names, all, scale, seeds, out, store, threads, quiet } => {

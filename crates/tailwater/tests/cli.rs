@@ -807,3 +807,15 @@ fn a_deadlock_is_told_and_is_no_failure_of_the_program() {
     assert_eq!((at(&s, "ending"), at(&s, "waiting").as_array().unwrap().len()), (&"deadlock".into(), 5));
     assert!(number(&s, "finished") < 5.0 && number(&s, "left") > 0.0);
 }
+
+#[test]
+fn the_worked_example_of_a_theory_is_the_default() {
+    let desk = Desk::new();
+    let printed = desk.works(&["theory", "sfc"]);
+    for line in
+        ["B_ack, notice by ACKs of 26 packets (1)        333KB", "B_bts, notice by BTS (2)                       204KB"]
+    {
+        assert!(printed.contains(line), "{printed}");
+    }
+    assert!(printed.contains("129KB (38.7 %)"), "{printed}");
+}

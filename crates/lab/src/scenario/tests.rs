@@ -232,6 +232,7 @@ fn wrong_scenarios_are_refused_with_place_and_remedy() {
     refused(&flow("size = \"-1MB\""), &[], 7, "negative", "a size in quotes");
     refused(&flow("size = \"0B\""), &[], 7, "size is 0", "above zero");
     refused(&flow(""), &[], 4, "has no size", "add size = ");
+    refused(&flow("sise = \"1KB\""), &[], 4, "has no size", "write size instead of \"sise\"");
     refused(&flow("size = \"1B\"\nclass = 1"), &[], 8, "class 1", "traffic.classes");
     refused(&flow("size = \"1B\"\ncount = 0"), &[], 8, "count is 0", "1 or more");
     refused(&flow("size = \"1B\"\nstart = \"200000000s\""), &[], 8, "too large", "a time");
