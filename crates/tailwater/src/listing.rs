@@ -8,7 +8,9 @@ use std::process::ExitCode;
 fn entry(name: &str, about: &str, parameters: &dyn Parameters) -> Output {
     say(format!("  {name}\n      {about}\n"))?;
     for p in parameters.list() {
-        say(format!("      {:<18} {:<12} {}\n", p.name, p.value, p.about))?;
+        // A choice among words says which.
+        let words = p.kind.strip_prefix("one of ").map_or(String::new(), |words| format!(" One of {words}."));
+        say(format!("      {:<18} {:<12} {}{words}\n", p.name, p.value, p.about))?;
     }
     say("\n".into())
 }
