@@ -339,19 +339,9 @@ impl Core {
         &self.ports[port as usize]
     }
 
-    /// How many ports there are, of hosts and switches.
-    pub fn port_count(&self) -> u32 {
-        self.ports.len() as u32
-    }
-
     /// The rate of the link at `port`.
     pub fn rate(&self, port: u32) -> Rate {
         self.setup.graph.links[self.map.link[port as usize] as usize].rate
-    }
-
-    /// How long `bytes` take at `port`.
-    pub fn transmission(&self, port: u32, bytes: u64) -> Time {
-        self.setup.clock.duration(bytes, self.rate(port))
     }
 
     /// A packet.

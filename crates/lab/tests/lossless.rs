@@ -258,6 +258,23 @@ const PFC: &[&str] = &[
     "hpcc+sfc",
 ];
 
+/// One of every kind of scheme, whatever it promises.
+const EVERY: &[&str] = &[
+    "pfc",
+    "dcqcn",
+    "dcqcn+win",
+    "hpcc",
+    "timely",
+    "dctcp",
+    "window",
+    "lossy",
+    "bfc",
+    "bfc-vfid",
+    "bfc-no-buffer-opt",
+    "sfc",
+    "dcqcn+win+sfc-p",
+];
+
 fn case(kinds: std::ops::Range<usize>, presets: &'static [&'static str]) -> impl Strategy<Value = Case> {
     let scheme = (prop::sample::select(presets), 1u32..=3);
     (fabric(kinds), scheme, switch(), nic(), any::<bool>(), messages(), extra()).prop_map(
@@ -497,22 +514,7 @@ fn links_that_fail_again_and_again_lose_nothing_for_good() {
     // goes down and up again can close a circle, and that is no fault of the simulator.
     let times = prop::collection::vec((1u64..60_000, 1u64..200_000), 1..4);
     let outages = prop::collection::vec((any::<prop::sample::Index>(), times), 1..4);
-    let presets: &[&str] = &[
-        "pfc",
-        "dcqcn",
-        "dcqcn+win",
-        "hpcc",
-        "timely",
-        "dctcp",
-        "window",
-        "lossy",
-        "bfc",
-        "bfc-vfid",
-        "bfc-no-buffer-opt",
-        "sfc",
-        "dcqcn+win+sfc-p",
-    ];
-    let strategy = (case(0..7, presets), outages).prop_map(|(case, outages)| {
+    let strategy = (case(0..7, EVERY), outages).prop_map(|(case, outages)| {
         let Fabric { spare, links, .. } = &case.fabric;
         let fragile: Vec<_> = links.iter().filter(|link| !spare.contains(link)).collect();
         let fail = |(at, times): &(prop::sample::Index, Vec<(u64, u64)>)| {
@@ -538,23 +540,8 @@ fn links_that_fail_again_and_again_lose_nothing_for_good() {
 
 #[test]
 fn the_same_scenario_gives_the_same_outcome() {
-    let presets: &[&str] = &[
-        "pfc",
-        "dcqcn",
-        "dcqcn+win",
-        "hpcc",
-        "timely",
-        "dctcp",
-        "window",
-        "lossy",
-        "bfc",
-        "bfc-vfid",
-        "bfc-no-buffer-opt",
-        "sfc",
-        "dcqcn+win+sfc-p",
-    ];
     let own = prop::collection::vec((any::<prop::sample::Index>(), 0.0f64..0.02, 0.0f64..0.01), 0..2);
-    let strategy = (case(0..7, presets), own).prop_map(|(case, own)| {
+    let strategy = (case(0..7, EVERY), own).prop_map(|(case, own)| {
         // Faults draw random numbers, and so do marks.
         Case { faults: faults(&case.fabric, &own), ..case }
     });

@@ -13,6 +13,7 @@
 mod parser;
 
 use crate::document::{quoted, suggest};
+use crate::scenario::watch::like;
 use engine::{Bytes, Time};
 
 /// What is wrong with an expression, and where.
@@ -623,19 +624,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
         {
             return stem == other && numbered(text).is_some_and(|(own, n)| own == stem && (first..=last).contains(&n));
         }
-        let mut parts = pattern.split('*');
-        let first = parts.next().unwrap_or_default();
-        let Some(mut rest) = text.strip_prefix(first) else { return false };
-        let mut last = None;
-        for part in parts {
-            if let Some(middle) = last.replace(part) {
-                match rest.find(middle) {
-                    Some(place) => rest = &rest[place + middle.len()..],
-                    None => return false,
-                }
-            }
-        }
-        last.map_or(rest.is_empty(), |end| rest.ends_with(end))
+        like(text, pattern)
     })
 }
 
