@@ -33,6 +33,9 @@ pub trait FlowControl: Sized {
     /// A flow was handed to the NIC at `port`.
     #[inline]
     fn flow_started(&mut self, _core: &mut Core, _port: u32, _flow: u32) {}
+    /// A flow sends by another `port` of its host from now on, because routes have changed.
+    #[inline]
+    fn flow_moved(&mut self, _core: &mut Core, _port: u32, _flow: u32) {}
     /// A packet is at hand that leaves by `visit.out_port`: the queue of that port it should join. It may yet find no room;
     /// if it does, [`FlowControl::enqueued`] comes next.
     #[inline]

@@ -79,7 +79,7 @@ pub(super) struct Nic {
     pub(super) backlogged: Places,
     /// Places of flows with bytes left that their window lets go.
     pub(super) eligible: Places,
-    /// Places of those among them that are due.
+    /// Places of those among them that are due, or will be when the transmission under way ends: at line rate that is all.
     pub(super) ready: Places,
     /// When flows that are not due will be. Entries that no longer tell the truth are passed over.
     pub(super) later: BinaryHeap<Reverse<(Time, u32)>>,
@@ -193,13 +193,13 @@ impl Core {
         }
         let nic = &mut self.nics[s.nic as usize];
         nic.backlogged.set(s.place, s.backlogged());
-        let eligible = s.eligible();
+        let (eligible, soon) = (s.eligible(), self.ports[nic.port as usize].free_at.max(self.now));
         // The heap forgets flows that may not send.
-        if eligible && s.due > self.now && !nic.eligible.has(s.place) {
+        if eligible && s.due > soon && !nic.eligible.has(s.place) {
             nic.later.push(Reverse((s.due, flow)));
         }
         nic.eligible.set(s.place, eligible);
-        nic.ready.set(s.place, eligible && s.due <= self.now);
+        nic.ready.set(s.place, eligible && s.due <= soon);
         nic.finished.set(s.place, s.done());
     }
 
@@ -215,7 +215,9 @@ impl Core {
     }
 
     /// Spreads the flows over their hosts' ports again after a change of routes.
-    pub(super) fn reassign_flows(&mut self) {
+    /// Gives those that moved.
+    pub(super) fn reassign_flows(&mut self) -> Vec<u32> {
+        let mut elsewhere = Vec::new();
         for flow in 0..self.next_flow as u32 {
             let (src, old) = (self.setup.flows[flow as usize].src, self.senders[flow as usize].nic);
             if self.senders[flow as usize].done() || self.map.of(src).len() == 1 {
@@ -244,7 +246,9 @@ impl Core {
             self.senders[flow as usize].place = n.flows.len() as u32 - 1;
             self.note(flow);
             self.kicks.push(self.nics[nic as usize].port);
+            elsewhere.push(flow);
         }
+        elsewhere
     }
 
     /// Hands a flow whose time has come to its NIC.
@@ -281,10 +285,21 @@ impl Core {
     pub(super) fn due_at(&mut self, flow: u32, due: Time) {
         let s = &mut self.senders[flow as usize];
         s.due = due;
-        if due > self.now && s.place != NONE {
-            self.nics[s.nic as usize].later.push(Reverse((due, flow)));
+        if s.place != NONE {
+            let nic = &mut self.nics[s.nic as usize];
+            if due > self.ports[nic.port as usize].free_at.max(self.now) {
+                nic.later.push(Reverse((due, flow)));
+            }
         }
         self.note(flow);
+    }
+
+    /// A flow that has just sent waits as its rate has it.
+    #[inline]
+    fn space(&mut self, flow: u32) {
+        let s = &self.senders[flow as usize];
+        let due = self.now + self.pace(s.nic, s.last_size, s.rate);
+        self.due_at(flow, due);
     }
 
     /// Finds out which flows have become due.
@@ -445,6 +460,7 @@ impl<F: FlowControl> Network<F> {
             Some(flow) => {
                 let id = core.make_packet(flow);
                 core.start(port, id, Time::ZERO);
+                core.space(flow);
                 true
             }
             None => {

@@ -323,6 +323,9 @@ impl<F: FlowControl> Network<F> {
         let core = &mut self.core;
         let up = &core.changes[index as usize].1;
         core.routing = Arc::new(crate::routing::Routing::new(&core.setup.graph, &core.map, up));
-        core.reassign_flows();
+        for flow in core.reassign_flows() {
+            let port = core.nics[core.senders[flow as usize].nic as usize].port;
+            self.scheme.flow_moved(core, port, flow);
+        }
     }
 }

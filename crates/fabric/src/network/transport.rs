@@ -268,10 +268,6 @@ impl Core {
             flags: if last { flag::LAST } else { 0 } | if seq == 0 { flag::FIRST } else { 0 },
             reports: 0,
         };
-        let s = &self.senders[flow as usize];
-        let due = self.now + self.pace(s.nic, size, s.rate);
-        self.due_at(flow, due);
-        let s = &mut self.senders[flow as usize];
         if let (Some(timeout), Time::MAX) = (self.setup.nic.recovery.timeout, s.expires) {
             s.expires = self.now + timeout;
             self.arm(flow);

@@ -613,6 +613,13 @@ impl FlowControl for Bfc {
         }
     }
 
+    fn flow_moved(&mut self, core: &mut Core, port: u32, flow: u32) {
+        // What the neighbour at the other port said is no longer about this flow.
+        let name = self.name(core.flow_tag(flow));
+        let hold = self.egress[port as usize].received.pauses(self.shape, name);
+        core.hold_flow(flow, hold);
+    }
+
     #[inline]
     fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
         let packet = core.packet(visit.packet);
