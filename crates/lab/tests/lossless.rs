@@ -304,10 +304,12 @@ fn sound(resolved: &Resolved, outcome: &Outcome, buffer: u64) -> Result<(), Test
     );
     prop_assert_eq!(&outcome.stall, &None);
     prop_assert_eq!(outcome.left, 0, "packets left behind");
+    // A flow that changes ways may have packets on two at once, and be faster than alone on one.
+    let steady = resolved.setup.graph.links.iter().all(|link| link.outages.is_empty());
     for (number, flow) in outcome.flows.iter().enumerate() {
         let spec = &flow.spec;
         let took = flow.received - spec.start;
-        prop_assert!(took >= spec.ideal, "flow {} took {} ps, ideal {} ps", number, took.0, spec.ideal.0);
+        prop_assert!(!steady || took >= spec.ideal, "flow {} took {} ps, ideal {} ps", number, took.0, spec.ideal.0);
         prop_assert!(spec.start <= flow.injected && flow.injected < flow.received);
         prop_assert!(flow.received < flow.acknowledged);
     }
