@@ -358,7 +358,7 @@ impl Core {
 
     /// The port by which a switch sends something back to the host that sent a data packet, if any way is left.
     pub fn way_back(&self, node: u32, data: &Packet) -> Option<u32> {
-        self.way(node, self.setup.flows[data.flow as usize].src, &data.tuple.reversed())
+        self.way(node, self.setup.flows[data.flow as usize].src, &data.tuple.reversed(), self.now)
     }
 
     /// Bytes in a queue of `port`.

@@ -3,7 +3,9 @@
 //! Hosts that hang on the same switch by one link share a row of the tables (a *group*), and equal lists of
 //! next hops are kept once per switch, so that the tables of an 8192-host fat-tree stay small enough for a cache.
 
+use crate::setup::Spread;
 use crate::topology::{Graph, Kind};
+use engine::Time;
 use std::collections::HashMap;
 
 /// Which ports exist and how they are numbered: those of node 0 in link order, then node 1's, …
@@ -201,6 +203,20 @@ impl Routing {
     }
 }
 
+/// One of several equally short ways of a node to `host`, which are listed from the highest neighbour down: the choice of a
+/// packet with these addresses, sent at `sent`.
+#[inline]
+pub fn choose(ways: &[u32], spread: Spread, seed: u32, host: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
+    let count = ways.len() as u32;
+    let place = match (ways, spread) {
+        ([] | [_], _) => return ways.first().copied(),
+        (_, Spread::Flow) => tuple.hash(seed) % count,
+        (_, Spread::Packet) => tuple.hash(seed ^ (sent.0 as u32).wrapping_mul(0x9e37_79b1)) % count,
+        (_, Spread::Destination) => count - 1 - host % count,
+    };
+    Some(ways[place as usize])
+}
+
 /// Each node's ports, the neighbour with the highest number first; parallel links in link order.
 fn sorted_neighbours(graph: &Graph, map: &PortMap) -> Vec<Vec<u32>> {
     (0..graph.nodes.len() as u32)
@@ -256,7 +272,7 @@ impl Tuple {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::{Rate, Time};
+    use engine::Rate;
 
     fn leaf_spine(leaves: u32, hosts: u32, spines: u32) -> Graph {
         let mut g = Graph::default();

@@ -80,6 +80,18 @@ engine::choice! {
     }
 }
 
+engine::choice! {
+    /// How a node chooses among equally short ways.
+    pub enum Spread {
+        /// By a hash of the flow: all its packets go the same way (ECMP).
+        Flow = "ecmp",
+        /// Each packet for itself.
+        Packet = "spray",
+        /// By the number of the destination, so that all that goes to a host comes down the same way (D-mod-K).
+        Destination = "d-mod-k",
+    }
+}
+
 /// How ports share the pool of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
@@ -287,6 +299,8 @@ pub struct Setup {
     pub seed: u64,
     /// Priority classes of data.
     pub classes: u8,
+    /// The choice among equally short ways.
+    pub spread: Spread,
     /// By port number, see [`crate::routing::PortMap`].
     pub ports: Vec<PortSetup>,
     /// Switches.
@@ -344,6 +358,7 @@ impl Setup {
             dice: Dice::PerNode,
             seed: 1,
             classes: 1,
+            spread: Spread::Flow,
             ports: vec![PortSetup { share, ecn: None }; ports],
             switch: SwitchSetup {
                 pool: vec![Some(12_000_000); graph.nodes.len()],

@@ -237,7 +237,7 @@ impl Preset {
     pub fn apply(&self, document: &mut Document) {
         for (path, value) in self.settings {
             if let Some((mechanism, _)) = path.strip_prefix("scheme.").and_then(|path| path.split_once('.')) {
-                let chosen = ["flow_control", "congestion_control"].iter().any(|axis| {
+                let chosen = ["flow_control", "congestion_control", "transport"].iter().any(|axis| {
                     let scheme = document.root().table("scheme").ok().flatten();
                     let choice = scheme.and_then(|mut scheme| scheme.optional::<String>(axis).ok().flatten());
                     choice.as_deref() == Some(mechanism)

@@ -18,7 +18,7 @@ use fabric::setup::{
     SwitchSetup, WindowRule,
 };
 use fabric::topology::{Graph, Kind};
-use schemes::{congestion_control, flow_control};
+use schemes::{congestion_control, flow_control, transport};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use traffic::{FlowRequest, MAX_START, Names};
@@ -50,6 +50,8 @@ pub struct Resolved {
     pub flow_control: Box<dyn flow_control::Choice>,
     /// The congestion control.
     pub congestion_control: Box<dyn congestion_control::Choice>,
+    /// The transport.
+    pub transport: Box<dyn transport::Choice>,
     /// Whether the switches have the room to lose nothing. A run that loses something all the same has failed.
     pub promised: bool,
     /// What the user should know.
@@ -105,7 +107,8 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let series = series(&scenario, &flows);
     let ports = port_setups(&scenario, &map, &memory.headroom);
     let plain = Setup::plain(scenario.graph, flows);
-    let setup = Setup {
+    let mut setup = Setup {
+        spread: scenario.spread,
         clock: Clock::Exact,
         seed: scenario.seed,
         classes: scenario.classes,
@@ -157,11 +160,13 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         reroute: Time::ZERO,
         ..plain
     };
+    scenario.transport.apply(&mut setup);
     Ok(Resolved {
         name: scenario.name,
         setup,
         flow_control: scenario.flow_control,
         congestion_control: scenario.congestion_control,
+        transport: scenario.transport,
         promised: memory.promised,
         notes,
         groups: scenario.traffic.groups,
@@ -475,7 +480,7 @@ fn flows(
 ) -> Result<(Vec<FlowSpec>, Vec<After>), Problem> {
     let graph = &scenario.graph;
     let names = Names::new(graph);
-    let paths = Paths::new(graph, map, scenario.switch.pipeline);
+    let paths = Paths::new(graph, map, scenario.spread, scenario.switch.pipeline);
     let mut order: Vec<u32> = (0..scenario.traffic.flows.len() as u32).collect();
     order.sort_by_key(|&flow| scenario.traffic.flows[flow as usize].start);
     let mut next_port: HashMap<(u32, u32), u16> = HashMap::new();

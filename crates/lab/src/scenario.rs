@@ -21,9 +21,9 @@ use crate::presets;
 use crate::problem::{Problem, read_text};
 use ::traffic::{MAX_START, Traffic};
 use engine::{Bytes, Misfit, Parameters, Raw, Time};
-use fabric::setup::WindowRule;
+use fabric::setup::{Spread, WindowRule};
 use fabric::topology::{Graph, Kind};
-use schemes::{congestion_control, flow_control};
+use schemes::{congestion_control, flow_control, transport};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -54,6 +54,10 @@ pub struct Scenario {
     pub flow_control: Box<dyn flow_control::Choice>,
     /// The choice of congestion control, with its parameters.
     pub congestion_control: Box<dyn congestion_control::Choice>,
+    /// The choice of transport, with its parameters.
+    pub transport: Box<dyn transport::Choice>,
+    /// The choice among equally short ways.
+    pub spread: Spread,
     /// How much a flow may have unacknowledged.
     pub window: WindowSize,
     /// How the window follows the rate.
@@ -131,6 +135,8 @@ impl Scenario {
             watch,
             flow_control: scheme.flow_control,
             congestion_control: scheme.congestion_control,
+            transport: scheme.transport,
+            spread: scheme.spread,
             window: scheme.window,
             window_rule: scheme.window_rule,
             classes: traffic.classes,
@@ -280,6 +286,8 @@ fn read_stop(root: &mut Table<'_>) -> Result<Option<Time>, Problem> {
 struct Scheme {
     flow_control: Box<dyn flow_control::Choice>,
     congestion_control: Box<dyn congestion_control::Choice>,
+    transport: Box<dyn transport::Choice>,
+    spread: Spread,
     window: WindowSize,
     window_rule: WindowRule,
 }
@@ -302,6 +310,7 @@ fn choose<T: ?Sized>(
 fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Problem> {
     let flow_controls: Vec<&str> = flow_control::all().iter().map(|choice| choice.name()).collect();
     let congestion_controls: Vec<&str> = congestion_control::all().iter().map(|choice| choice.name()).collect();
+    let transports: Vec<&str> = transport::all().iter().map(|choice| choice.name()).collect();
     let nothing = Document::parse("", "")?;
     let mut table = root.table("scheme")?.unwrap_or_else(|| nothing.root());
     // Its values are in the table already.
@@ -309,7 +318,9 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
     let mut flow_control = choose(&mut table, "flow_control", "pfc", flow_control::named, &flow_controls)?;
     let mut congestion_control =
         choose(&mut table, "congestion_control", "none", congestion_control::named, &congestion_controls)?;
-    let (fc, cc) = (flow_control.name(), congestion_control.name());
+    let mut transport = choose(&mut table, "transport", "go-back-n", transport::named, &transports)?;
+    let spread = table.optional("routing")?.unwrap_or(Spread::Flow);
+    let (fc, cc, tp) = (flow_control.name(), congestion_control.name(), transport.name());
 
     let mut window = if congestion_control.needs_window() { WindowSize::Bdp } else { WindowSize::None };
     if let Some(item) = table.item("window") {
@@ -327,10 +338,15 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
     }
     let window_rule = table.optional("window_rule")?.unwrap_or(WindowRule::Scaled);
 
-    // "none" has nothing to set on either axis, so that a table of that name is as unknown as any other.
-    for name in flow_controls.iter().chain(&congestion_controls).filter(|name| **name != "none" && table.has(name)) {
-        if *name != fc && *name != cc {
-            let axis = if flow_controls.contains(name) { "flow_control" } else { "congestion_control" };
+    // "none" and the plain transport have nothing to set, so that a table of that name is as unknown as any other.
+    let plain = |name: &str| ["none", "go-back-n"].contains(&name);
+    let axes = [
+        ("flow_control", &flow_controls, fc),
+        ("congestion_control", &congestion_controls, cc),
+        ("transport", &transports, tp),
+    ];
+    for (axis, names, chosen) in axes {
+        if let Some(name) = names.iter().find(|name| !plain(name) && **name != chosen && table.has(name)) {
             let message = format!("[scheme.{name}] sets parameters of {name}, which the scenario does not use");
             let help =
                 format!("remove the table, or write {axis} = \"{name}\" in [scheme]; chosen are \"{fc}\" and \"{cc}\"");
@@ -347,6 +363,10 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
         fill(&mut table, cc, &mut *congestion_control)?;
         suits(&mut table, cc, congestion_control.check())?;
     }
+    if !plain(tp) {
+        fill(&mut table, tp, &mut *transport)?;
+        suits(&mut table, tp, transport.check())?;
+    }
     table.finish()?;
-    Ok(Scheme { flow_control, congestion_control, window, window_rule })
+    Ok(Scheme { flow_control, congestion_control, transport, spread, window, window_rule })
 }

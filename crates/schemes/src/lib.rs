@@ -2,9 +2,11 @@
 //!
 //! * [`flow_control`]: when does a switch stop its neighbours?
 //! * [`congestion_control`]: how fast may a sender go?
+//! * [`transport`]: how are messages cut into packets and repaired?
 //!
 //! Each file holds a mechanism whole: its parameters with the published defaults, its state, its counters, its tests.
 //! Adding one is a new file and a line in the list of its group.
 
 pub mod congestion_control;
 pub mod flow_control;
+pub mod transport;

@@ -26,6 +26,10 @@ pub fn schemes() -> Result<ExitCode, lab::problem::Problem> {
         for choice in schemes::congestion_control::all() {
             entry(choice.name(), choice.about(), &*choice)?;
         }
+        say("Transport (scheme.transport)\n\n".into())?;
+        for choice in schemes::transport::all() {
+            entry(choice.name(), choice.about(), &*choice)?;
+        }
         say("Presets (scheme.preset)\n\n".into())?;
         for preset in lab::presets::PRESETS {
             say(format!("  {:<12} {}\n", preset.name, preset.about))?;

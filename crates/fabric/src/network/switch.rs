@@ -3,9 +3,10 @@
 use super::{Core, Network};
 use crate::near::prefetch;
 use crate::packet::{Hop, Kind, PacketId, flag};
-use crate::routing::Tuple;
+use crate::routing::{self, Tuple};
 use crate::scheme::{FlowControl, Visit};
 use crate::setup::{AckLane, Dice, Scheduler};
+use engine::Time;
 use std::sync::Arc;
 
 impl Core {
@@ -13,17 +14,13 @@ impl Core {
     #[inline]
     fn way_out(&self, node: u32, id: PacketId) -> Option<u32> {
         let packet = &self.pool[id];
-        self.way(node, packet.dst, &packet.tuple)
+        self.way(node, packet.dst, &packet.tuple, packet.stamp)
     }
 
-    /// The port by which `node` sends to `host` what has these addresses, if any way is left.
+    /// The port by which `node` sends to `host` what has these addresses and was sent at `sent`, if any way is left.
     #[inline]
-    pub(super) fn way(&self, node: u32, host: u32, tuple: &Tuple) -> Option<u32> {
-        match self.routing.next_hops(node, host) {
-            [] => None,
-            [only] => Some(*only),
-            several => Some(several[tuple.hash(node) as usize % several.len()]),
-        }
+    pub(super) fn way(&self, node: u32, host: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
+        routing::choose(self.routing.next_hops(node, host), self.setup.spread, node, host, tuple, sent)
     }
 
     /// A queue for a packet: its class's, and among these by hash of the flow.

@@ -11,7 +11,7 @@ use fabric::clock::Clock;
 use fabric::routing::{PortMap, Tuple};
 use fabric::setup::{
     AckLane, AckPolicy, Dice, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, QueueMonitor,
-    Scheduler, Setup, Split, SwitchSetup, Ties, WindowRule,
+    Scheduler, Setup, Split, Spread, SwitchSetup, Ties, WindowRule,
 };
 use fabric::topology::{Graph, Kind, Link};
 use fabric::{Outcome, Setup as FabricSetup};
@@ -120,6 +120,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         keep: MONITOR_KEEP,
     });
     let setup = Setup {
+        spread: Spread::Flow,
         clock: Clock::Nanoseconds,
         ties: Ties::Sequence,
         dice: Dice::Shared { first: first_stream(topology), common_loss: config.error_rate_per_link },

@@ -236,16 +236,19 @@ impl Resolved {
         );
         sheet.line("nic", text);
         let timeout = nic.recovery.timeout.map_or("none".into(), time);
-        sheet
-            .line("recovery", format!("go-back-N, timeout {timeout}, NACK every {}", time(nic.recovery.nack_interval)));
+        sheet.line(
+            "recovery",
+            format!("{}, timeout {timeout}, NACK every {}", self.transport.name(), time(nic.recovery.nack_interval)),
+        );
     }
 
     fn describe_scheme(&self, sheet: &mut Sheet) {
-        let (fc, cc) = (&self.flow_control, &self.congestion_control);
+        let (fc, cc, tp) = (&self.flow_control, &self.congestion_control, &self.transport);
+        sheet.line("routing", self.setup.spread.show().trim_matches('"'));
         let preset = self.preset.as_ref().map_or(String::new(), |preset| format!(" (preset {preset})"));
         let text = format!("flow control {}, congestion control {}{preset}", fc.name(), cc.name());
         sheet.line("scheme", text);
-        for (name, list) in [(fc.name(), fc.list()), (cc.name(), cc.list())] {
+        for (name, list) in [(fc.name(), fc.list()), (cc.name(), cc.list()), (tp.name(), tp.list())] {
             if !list.is_empty() {
                 sheet.line(&format!("  {name}"), parameters(&list));
             }

@@ -3,7 +3,8 @@
 use engine::{Rate, Time};
 use fabric::clock::Clock;
 use fabric::network::NIC_SEED;
-use fabric::routing::{PortMap, Routing, Tuple};
+use fabric::routing::{PortMap, Routing, Tuple, choose};
+use fabric::setup::Spread;
 use fabric::topology::{Graph, Kind};
 
 /// One link on a flow's way, in the direction it is taken.
@@ -20,14 +21,15 @@ pub struct Paths<'a> {
     graph: &'a Graph,
     map: &'a PortMap,
     routing: Routing,
+    spread: Spread,
     pipeline: Time,
 }
 
 impl<'a> Paths<'a> {
-    /// Routes over `graph`, whose ports are `map` and whose switches take `pipeline` per packet.
-    pub fn new(graph: &'a Graph, map: &'a PortMap, pipeline: Time) -> Paths<'a> {
+    /// Routes over `graph`, whose ports are `map` and whose switches choose by `spread` and take `pipeline` per packet.
+    pub fn new(graph: &'a Graph, map: &'a PortMap, spread: Spread, pipeline: Time) -> Paths<'a> {
         let routing = Routing::new(graph, map, &vec![true; graph.links.len()]);
-        Paths { graph, map, routing, pipeline }
+        Paths { graph, map, routing, spread, pipeline }
     }
 
     /// What leaving a node by `port` costs.
@@ -47,14 +49,10 @@ impl<'a> Paths<'a> {
         let mut node = from;
         // Shortest paths never come back to a node.
         while node != to && legs.len() <= self.graph.nodes.len() {
-            let port = match self.routing.next_hops(node, to) {
-                [] => return false,
-                [only] => *only,
-                several => {
-                    let seed = if node == from { NIC_SEED } else { node };
-                    several[tuple.hash(seed) as usize % several.len()]
-                }
-            };
+            // A host with several links sends a flow by one of them, whatever the switches do.
+            let (seed, spread) = if node == from { (NIC_SEED, Spread::Flow) } else { (node, self.spread) };
+            let ways = self.routing.next_hops(node, to);
+            let Some(port) = choose(ways, spread, seed, to, &tuple, Time::ZERO) else { return false };
             legs.push(self.leg(port));
             node = self.map.node[self.map.peer[port as usize] as usize];
         }

@@ -1,0 +1,39 @@
+//! Transports by name: how a message is cut into packets, acknowledged, and repaired where something got lost.
+
+use engine::{Misfit, Parameters};
+use fabric::Setup;
+
+/// A transport with its parameters.
+pub trait Choice: Parameters + Send + Sync {
+    /// Its name in scenario files.
+    fn name(&self) -> &'static str;
+    /// What it does, in a sentence or two.
+    fn about(&self) -> &'static str;
+    /// Whether the parameters make sense.
+    fn check(&self) -> Result<(), Misfit> {
+        Ok(())
+    }
+    /// Makes a setup use it.
+    fn apply(&self, setup: &mut Setup);
+}
+
+/// Every transport with its default parameters, the usual one first.
+pub fn all() -> Vec<Box<dyn Choice>> {
+    vec![Box::new(())]
+}
+
+/// The transport of that name.
+pub fn named(name: &str) -> Option<Box<dyn Choice>> {
+    all().into_iter().find(|c| c.name() == name)
+}
+
+/// Go-back-N, which is set by the keys of `[nic]` alone.
+impl Choice for () {
+    fn name(&self) -> &'static str {
+        "go-back-n"
+    }
+    fn about(&self) -> &'static str {
+        "Receivers take packets in order only; a sender that hears of a gap, or of nothing for too long, starts over from there."
+    }
+    fn apply(&self, _: &mut Setup) {}
+}
