@@ -203,16 +203,30 @@ impl EventQueue {
         }
     }
 
-    /// The time of the next event, without taking it.
-    pub fn next_time(&mut self) -> Option<Time> {
+    /// Takes the next event if it comes before `limit`.
+    #[inline]
+    pub fn pop_before(&mut self, limit: Time) -> Option<Event> {
+        let event = self.next_event().filter(|event| event.time < limit)?;
+        self.position += 1;
+        Some(event)
+    }
+
+    /// The next event, without taking it.
+    #[inline]
+    pub fn next_event(&mut self) -> Option<Event> {
         loop {
-            if let Some(event) = self.current.get(self.position) {
-                return Some(event.time);
+            if let Some(&event) = self.current.get(self.position) {
+                return Some(event);
             }
             if !self.advance() {
                 return None;
             }
         }
+    }
+
+    /// The time of the next event, without taking it.
+    pub fn next_time(&mut self) -> Option<Time> {
+        self.next_event().map(Event::time)
     }
 
     /// Moves on to the next slot that holds something.

@@ -8,6 +8,8 @@
 
 mod check;
 mod nic;
+mod parallel;
+mod part;
 mod sample;
 mod switch;
 mod transport;
@@ -15,6 +17,7 @@ mod waiting;
 
 pub use check::{FlowRecord, Outcome, Stall};
 pub use nic::NIC_SEED;
+pub use parallel::{Plan, partition, worthwhile};
 pub use transport::{Receiver, Sender};
 
 use crate::buffer::{Account, Buffer};
@@ -23,11 +26,12 @@ use crate::packet::{Kind, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Port, Queue, QueueMasks};
 use crate::routing::{PortMap, Routing, Tuple};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
-use crate::setup::{Dice, Setup, Split, Ties};
+use crate::setup::{Dice, FlowSpec, Setup, Split, Ties};
 use crate::topology;
 use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
 use nic::Nic;
+use part::{Part, PerFlow};
 pub use sample::{Samples, Series};
 use std::sync::Arc;
 use waiting::Waiting;
@@ -87,6 +91,30 @@ pub struct Counts {
     pub timeouts: u64,
 }
 
+impl Counts {
+    /// Adds what another part of the fabric has counted.
+    fn add(&mut self, other: &Counts) {
+        let pair = |a: &mut (u64, u64), b: (u64, u64)| *a = (a.0 + b.0, a.1 + b.1);
+        pair(&mut self.injected, other.injected);
+        pair(&mut self.delivered, other.delivered);
+        pair(&mut self.retransmitted, other.retransmitted);
+        self.events += other.events;
+        self.hops += other.hops;
+        self.created += other.created;
+        self.consumed += other.consumed;
+        self.dropped_full += other.dropped_full;
+        self.dropped_fault += other.dropped_fault;
+        self.dropped_down += other.dropped_down;
+        self.dropped_bytes += other.dropped_bytes;
+        self.out_of_order += other.out_of_order;
+        self.marked += other.marked;
+        self.acks += other.acks;
+        self.pauses += other.pauses;
+        self.resumes += other.resumes;
+        self.timeouts += other.timeouts;
+    }
+}
+
 /// A pause or resume as its receiver saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PauseEvent {
@@ -130,17 +158,19 @@ pub struct Core {
     /// Ports that a hook gave something to do.
     kicks: Vec<u32>,
     nics: Vec<Nic>,
-    pub(crate) senders: Vec<Sender>,
-    pub(crate) receivers: Vec<Receiver>,
+    pub(crate) senders: PerFlow<Sender>,
+    pub(crate) receivers: PerFlow<Receiver>,
     /// When the last byte of each flow was first put on its sender's link.
-    injected: Vec<Time>,
+    injected: PerFlow<Time>,
     control: Box<dyn CongestionControl>,
+    /// Those of the parts that were absorbed at the end.
+    controls: Vec<Box<dyn CongestionControl>>,
     needs: Needs,
     slots: nic::Slots,
     next_flow: usize,
     active: u32,
-    /// Flows that ended, in order.
-    pub(crate) finished: Vec<u32>,
+    /// Flows that ended, in order, with the event that ended them.
+    pub(crate) finished: Vec<(Event, u32)>,
     pub(crate) counts: Counts,
     pub(crate) pause_log: Vec<PauseEvent>,
     /// Time between samples now.
@@ -156,6 +186,8 @@ pub struct Core {
     pub(crate) kept: Vec<Histograms>,
     /// What had moved at the last sample that saw something new, and when that was.
     progress: (u64, Time),
+    /// What had moved here at the last sample.
+    moved_before: u64,
     /// Timers of the scheme that have not gone off.
     timers: u32,
     /// How long nothing may move while flows are active: longer than any link, timeout or back-off.
@@ -169,6 +201,8 @@ pub struct Core {
     per_port: u32,
     /// States of the links to come: when, and which are up then.
     changes: Vec<(Time, Vec<bool>)>,
+    /// The part of the fabric that is run here, if it is not all.
+    part: Option<Part>,
 }
 
 /// A fabric with its flow-control scheme.
@@ -179,12 +213,25 @@ pub struct Network<F: FlowControl> {
     pub scheme: F,
 }
 
+/// The ports of a fabric and the ways through it.
+#[derive(Clone)]
+struct Ways {
+    map: Arc<PortMap>,
+    routing: Arc<Routing>,
+}
+
+impl Ways {
+    fn new(setup: &Setup) -> Ways {
+        let map = PortMap::new(&setup.graph);
+        let routing = Routing::new(&setup.graph, &map, &vec![true; setup.graph.links.len()]);
+        Ways { map: Arc::new(map), routing: Arc::new(routing) }
+    }
+}
+
 impl Core {
-    fn new(setup: Arc<Setup>, control: Box<dyn CongestionControl>) -> Core {
+    fn new(setup: Arc<Setup>, ways: Ways, control: Box<dyn CongestionControl>, part: Option<Part>) -> Core {
         let graph = &setup.graph;
-        let map = PortMap::new(graph);
-        let all_up = vec![true; graph.links.len()];
-        let routing = Routing::new(graph, &map, &all_up);
+        let Ways { map, routing } = ways;
         let classes = setup.classes as u32;
         let per_port = classes * setup.switch.queues;
         let needs = control.needs();
@@ -209,6 +256,7 @@ impl Core {
                 end_rank: 0,
                 frames: Default::default(),
                 urgent: false,
+                remote: part.as_ref().is_some_and(|part| part.owns(node) && !part.owns(map.node[peer as usize])),
                 control: Default::default(),
                 queued: 0,
                 tx_bytes: 0,
@@ -284,15 +332,31 @@ impl Core {
             faults: if setup.dice == Dice::PerNode { vec![] } else { vec![Fixed::new(FAULTS); graph.links.len() + 1] },
             kicks: Vec::new(),
             nics,
-            senders: vec![Sender::default(); flows],
-            receivers: setup.flows.iter().map(Receiver::new).collect(),
-            injected: vec![Time::MAX; flows],
+            senders: match &part {
+                None => PerFlow::all(vec![Sender::default(); flows]),
+                Some(part) => PerFlow::some(flows, Sender::default(), |flow| {
+                    part.owns(setup.flows[flow].src).then(Sender::default)
+                }),
+            },
+            receivers: match &part {
+                None => PerFlow::all(setup.flows.iter().map(Receiver::new).collect()),
+                Some(part) => PerFlow::some(flows, Receiver::new(&FlowSpec::plain(0, 0, 0, 0, Time::ZERO)), |flow| {
+                    part.owns(setup.flows[flow].dst).then(|| Receiver::new(&setup.flows[flow]))
+                }),
+            },
+            injected: match &part {
+                None => PerFlow::all(vec![Time::MAX; flows]),
+                Some(part) => {
+                    PerFlow::some(flows, Time::MAX, |flow| part.owns(setup.flows[flow].src).then_some(Time::MAX))
+                }
+            },
             control,
+            controls: Vec::new(),
             needs,
             slots: nic::Slots::default(),
             next_flow: 0,
             active: 0,
-            finished: Vec::with_capacity(flows),
+            finished: Vec::new(),
             counts: Counts::default(),
             pause_log: Vec::new(),
             sample_every: setup.measure.sample,
@@ -302,6 +366,7 @@ impl Core {
             monitor: vec![Vec::new(); if setup.measure.queue_monitor.is_some() { map.count() } else { 0 }],
             kept: Vec::new(),
             progress: (0, Time::ZERO),
+            moved_before: 0,
             timers: 0,
             patience,
             stuck: false,
@@ -310,8 +375,9 @@ impl Core {
             per_port,
             changes,
             ports,
-            routing: Arc::new(routing),
-            map: Arc::new(map),
+            routing,
+            map,
+            part,
             setup,
         }
     }
@@ -560,6 +626,7 @@ impl Core {
     fn is_done(&self) -> bool {
         self.next_flow == self.setup.flows.len()
             && self.pool.live() == 0
+            && self.nothing_posted()
             && !self.waiting.any_planned()
             && self.setup.measure.queue_monitor.is_none()
     }
@@ -588,6 +655,9 @@ impl Core {
         p.end_rank = end_rank;
         p.free_at = end;
         p.tx_bytes += packet.size as u64;
+        if p.remote {
+            return self.post(peer, id, arrival, rank);
+        }
         if self.ports[peer as usize].flying.push(&mut self.pool, id, arrival, rank) {
             self.events.push(Event::new(arrival, rank, class::ARRIVAL, peer));
         }
@@ -622,10 +692,24 @@ impl Core {
 impl<F: FlowControl> Network<F> {
     /// Builds the fabric and loads the flows.
     pub fn new(setup: Setup, scheme: F, control: Box<dyn CongestionControl>) -> Network<F> {
-        let mut core = Core::new(Arc::new(setup), control);
+        let ways = Ways::new(&setup);
+        Network::part(Arc::new(setup), ways, scheme, control, None)
+    }
+
+    fn part(
+        setup: Arc<Setup>,
+        ways: Ways,
+        scheme: F,
+        control: Box<dyn CongestionControl>,
+        part: Option<Part>,
+    ) -> Network<F> {
+        let mut core = Core::new(setup, ways, control, part);
+        core.next_flow = core.next_own_flow(0);
+        if let Some(flow) = core.setup.flows.get(core.next_flow) {
+            core.events.push(Event::new(flow.start, Event::LAST, class::FLOW_START, 0));
+        }
         if let Some(flow) = core.setup.flows.first() {
             let start = flow.start;
-            core.events.push(Event::new(start, Event::LAST, class::FLOW_START, 0));
             if core.setup.measure.sample.is_some() {
                 core.events.push(Event::new(start, Event::LAST, class::SAMPLE, 0));
             }
@@ -655,11 +739,7 @@ impl<F: FlowControl> Network<F> {
                 self.core.now = self.core.now.max(stop.min(event.time()));
                 break;
             }
-            self.core.now = event.time();
-            self.core.current = event;
-            self.core.counts.events += 1;
-            self.handle(event);
-            self.drain_kicks();
+            self.step(event);
             if self.core.active == 0 && self.core.is_done() {
                 break;
             }
@@ -675,6 +755,15 @@ impl<F: FlowControl> Network<F> {
         self.outcome(interrupted)
     }
 
+    /// Makes an event happen.
+    #[inline]
+    fn step(&mut self, event: Event) {
+        self.core.now = event.time();
+        self.core.current = event;
+        self.handle(event);
+        self.drain_kicks();
+    }
+
     /// Gives every port that a hook called upon its chance.
     #[inline]
     fn drain_kicks(&mut self) {
@@ -686,6 +775,8 @@ impl<F: FlowControl> Network<F> {
     #[inline]
     fn handle(&mut self, event: Event) {
         let source = event.source();
+        // What happens to a node, and not to the run as a whole.
+        self.core.counts.events += (class::ARRIVAL..=class::SCHEME_TIMER).contains(&event.class()) as u64;
         match event.class() {
             class::ARRIVAL => self.arrive(source),
             class::TX_END => {

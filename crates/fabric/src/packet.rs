@@ -196,6 +196,15 @@ impl Pool {
         }
     }
 
+    /// All that switches said, in runs with telemetry.
+    pub(crate) fn hops(&self, id: PacketId) -> Option<[Hop; MAX_HOPS]> {
+        self.telemetry.get(id as usize).copied()
+    }
+    /// Gives a packet what switches have said.
+    pub(crate) fn set_hops(&mut self, id: PacketId, hops: [Hop; MAX_HOPS]) {
+        self.telemetry[id as usize] = hops;
+    }
+
     /// Adds what a switch says of itself.
     #[inline]
     pub fn push_hop(&mut self, id: PacketId, hop: Hop) {

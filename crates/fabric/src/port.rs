@@ -121,6 +121,8 @@ pub struct Port {
     pub up: bool,
     /// Whether frames are waiting.
     pub urgent: bool,
+    /// Whether the other end is run by another thread.
+    pub remote: bool,
     /// Control packets: ahead of all data, never paused.
     pub control: Fifo,
 }
@@ -195,6 +197,11 @@ impl QueueMasks {
     fn of(&self, port: u32) -> &[States] {
         let start = port as usize * self.per_port;
         &self.words[start..start + self.per_port]
+    }
+    /// Takes over the states of a port.
+    pub(crate) fn copy(&mut self, from: &QueueMasks, port: u32) {
+        let words = port as usize * self.per_port..(port as usize + 1) * self.per_port;
+        self.words[words.clone()].copy_from_slice(&from.words[words]);
     }
     /// Whether some queue has something to send and may.
     #[inline]

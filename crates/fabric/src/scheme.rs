@@ -17,7 +17,7 @@ pub type Histogram = (&'static str, Vec<u64>);
 ///
 /// The fabric owns queues, buffers and schedulers and calls these hooks; a scheme acts through [`Core`]
 /// (pause a class, send a frame to the neighbour or a signal to a host, set a timer). All hooks default to doing nothing.
-pub trait FlowControl: Sized {
+pub trait FlowControl: Sized + Send {
     /// Whether the scheme promises that no buffer overflows. A run that breaks the promise fails.
     fn lossless(&self) -> bool {
         false
@@ -66,6 +66,9 @@ pub trait FlowControl: Sized {
     fn link_lost(&mut self, _core: &mut Core, _port: u32) {}
     /// The occupancy of the switches is being sampled: time to fill histograms.
     fn observe(&mut self, _core: &Core) {}
+    /// Adds what another member of the same scheme has counted and seen, which ran other nodes of the same fabric. What it knows
+    /// of single nodes and ports is no longer needed.
+    fn merge(&mut self, other: Self);
     /// What it counted.
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
@@ -95,7 +98,9 @@ pub struct Visit {
 
 /// No flow control: what does not fit is dropped.
 pub struct NoFlowControl;
-impl FlowControl for NoFlowControl {}
+impl FlowControl for NoFlowControl {
+    fn merge(&mut self, _: Self) {}
+}
 
 /// What the sender's NIC lets a flow do, as its congestion control has it.
 #[derive(Clone, Copy, Debug, PartialEq)]

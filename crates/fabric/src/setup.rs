@@ -317,6 +317,8 @@ pub struct Setup {
     pub stop: Time,
     /// Between a link's failure or repair and the new routes.
     pub reroute: Time,
+    /// The most threads to run it on. The result does not depend on it.
+    pub threads: usize,
 }
 
 impl FlowSpec {
@@ -396,6 +398,7 @@ impl Setup {
             measure: MeasureSetup::default(),
             stop: Time::MAX,
             reroute: Time::ZERO,
+            threads: 1,
             graph,
         }
     }

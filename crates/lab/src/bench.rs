@@ -75,12 +75,7 @@ pub fn whole_run(hosts: u32, preset: &str, duration: Time) -> Result<Line, Probl
     scenario.traffic.flows = messages(hosts, 0.3, duration);
     let resolved = resolve(scenario)?;
     let start = Instant::now();
-    let outcome = resolved.flow_control.run(
-        resolved.setup,
-        resolved.promised,
-        resolved.congestion_control.build(),
-        &mut |_, _| true,
-    );
+    let outcome = resolved.simulate(&mut |_, _| true);
     let seconds = start.elapsed().as_secs_f64();
     if let Some(wrong) = outcome.violations.first() {
         return Err(Problem::new("bench", wrong.clone()));

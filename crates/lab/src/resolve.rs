@@ -8,7 +8,6 @@ pub use crate::scenario::paths::{Framing, Leg, Paths, alone, ideal_time, round_t
 use crate::problem::Problem;
 use crate::scenario::{Lane, Scenario, Sharing, WindowSize};
 use engine::{Bytes, Rate, Time};
-use fabric::Setup;
 use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
 use fabric::packet::MAX_HOPS;
@@ -18,6 +17,7 @@ use fabric::setup::{
     SwitchSetup, WindowRule,
 };
 use fabric::topology::{Graph, Kind};
+use fabric::{Outcome, Setup};
 use schemes::{congestion_control, flow_control, transport};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -69,6 +69,15 @@ impl fmt::Debug for Resolved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (fc, cc) = (self.flow_control.name(), self.congestion_control.name());
         f.debug_struct("Resolved").field("name", &self.name).field("scheme", &(fc, cc)).finish_non_exhaustive()
+    }
+}
+
+impl Resolved {
+    /// Runs the fabric. `report` is called now and then with the simulated time and the packet-hops so far, and ends the run by
+    /// returning false.
+    pub fn simulate(&self, report: &mut flow_control::Report<'_>) -> Outcome {
+        let control = || self.congestion_control.build();
+        self.flow_control.run(self.setup.clone(), self.promised, &control, report)
     }
 }
 

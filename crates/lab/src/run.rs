@@ -32,7 +32,7 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
     };
     let graph = setup.graph.clone();
     let start = Instant::now();
-    let outcome = flow_control.run(setup, promised, congestion_control.build(), report);
+    let outcome = flow_control.run(setup, promised, &|| congestion_control.build(), report);
     let summary = Summary::new(identity, &graph, &groups, &outcome, start.elapsed());
     Finished { summary, outcome, graph, groups }
 }

@@ -45,8 +45,7 @@ fn resolved(text: &str, base: &Path, sets: &[&str]) -> Resolved {
 }
 
 fn run(resolved: &Resolved) -> Outcome {
-    let control = resolved.congestion_control.build();
-    let outcome = resolved.flow_control.run(resolved.setup.clone(), resolved.promised, control, &mut |_, _| true);
+    let outcome = resolved.simulate(&mut |_, _| true);
     assert_eq!(outcome.violations, Vec::<String>::new());
     outcome
 }

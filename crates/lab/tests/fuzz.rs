@@ -330,8 +330,7 @@ fn read_scenario(text: &str, go: bool) -> Result<bool, TestCaseError> {
         Ok(resolved) => {
             prop_assert!(!resolved.describe().is_empty());
             if go {
-                let lab::resolve::Resolved { setup, flow_control, congestion_control, promised, .. } = resolved;
-                some_of(|report| flow_control.run(setup, promised, congestion_control.build(), report))?;
+                some_of(|report| resolved.simulate(report))?;
             }
         }
     }

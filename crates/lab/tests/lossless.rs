@@ -111,13 +111,12 @@ impl Case {
 const TOO_MANY: u32 = 200;
 
 fn run(resolved: &Resolved) -> Outcome {
-    let control = resolved.congestion_control.build();
     let mut reports = 0;
     let mut report = |_, _| {
         reports += 1;
         reports < TOO_MANY
     };
-    resolved.flow_control.run(resolved.setup.clone(), resolved.promised, control, &mut report)
+    resolved.simulate(&mut report)
 }
 
 fn pair(a: impl Into<String>, b: impl Into<String>) -> (String, String) {

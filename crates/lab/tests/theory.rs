@@ -32,8 +32,7 @@ fn simulated(senders: u64, scheme: &str, notice: Time) -> u64 {
     );
     let resolved = Scenario::parse("a.toml", &text, std::path::Path::new("/nowhere"), &[]).and_then(resolve);
     let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}\n{text}"));
-    let control = resolved.congestion_control.build();
-    let outcome = resolved.flow_control.run(resolved.setup, resolved.promised, control, &mut |_, _| true);
+    let outcome = resolved.simulate(&mut |_, _| true);
     assert_eq!(outcome.violations, Vec::<String>::new());
     assert!(outcome.flow_control.iter().any(|&(name, count)| name == "sender_pauses" && count > senders));
     outcome.peak.into_iter().max().unwrap_or(0)

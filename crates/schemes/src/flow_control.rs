@@ -1,6 +1,7 @@
 //! Flow control between neighbours, by name.
 
 use engine::{Misfit, Parameters, Time};
+use fabric::network::partition;
 use fabric::scheme::{CongestionControl, FlowControl, NoFlowControl};
 use fabric::{Network, Outcome, Setup};
 
@@ -34,15 +35,13 @@ pub trait Choice: Parameters + Send + Sync {
     fn queues(&self) -> Option<u32> {
         None
     }
-    /// Runs a fabric under it. `promised` says whether the setup gives it the room to lose nothing.
-    fn run(
-        &self,
-        setup: Setup,
-        promised: bool,
-        control: Box<dyn CongestionControl>,
-        report: &mut Report<'_>,
-    ) -> Outcome;
+    /// Runs a fabric under it. `promised` says whether the setup gives it the room to lose nothing; every thread gets a
+    /// controller of its own.
+    fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome;
 }
+
+/// Makes a congestion controller.
+pub type Controls<'a> = dyn Fn() -> Box<dyn CongestionControl> + 'a;
 
 /// Called now and then with the simulated time and the packet-hops so far; false ends the run.
 pub type Report<'a> = dyn FnMut(Time, u64) -> bool + 'a;
@@ -62,14 +61,30 @@ pub fn named(name: &str) -> Option<Box<dyn Choice>> {
     all().into_iter().find(|c| c.name() == name)
 }
 
-/// Builds the network with a scheme's own type, so that its hooks are compiled into the event loop.
+/// Runs a fabric under what `scheme` makes: on as many threads as the setup allows and the fabric is worth, each with a member of
+/// its own. The scheme's own type is built into the event loop.
 fn run_with<F: FlowControl>(
-    scheme: F,
-    setup: Setup,
-    control: Box<dyn CongestionControl>,
+    mut scheme: impl FnMut(&mut Setup) -> F,
+    mut setup: Setup,
+    control: &Controls<'_>,
     report: &mut Report<'_>,
 ) -> Outcome {
-    Network::new(setup, scheme, control).run(report)
+    match partition(&setup, setup.threads) {
+        None => {
+            let scheme = scheme(&mut setup);
+            Network::new(setup, scheme, control()).run(report)
+        }
+        Some(plan) => {
+            let members = (0..plan.parts).map(|_| (scheme(&mut setup), control())).collect();
+            Network::run_parts(setup, &plan, members, report)
+        }
+    }
+}
+
+/// Adds the samples of another histogram.
+fn add_samples(counts: &mut Vec<u64>, other: &[u64]) {
+    counts.resize(counts.len().max(other.len()), 0);
+    counts.iter_mut().zip(other).for_each(|(count, other)| *count += other);
 }
 
 /// No flow control.
@@ -80,7 +95,7 @@ impl Choice for () {
     fn about(&self) -> &'static str {
         "Nothing stops a neighbour; what does not fit in a buffer is dropped."
     }
-    fn run(&self, setup: Setup, _: bool, control: Box<dyn CongestionControl>, report: &mut Report<'_>) -> Outcome {
-        run_with(NoFlowControl, setup, control, report)
+    fn run(&self, setup: Setup, _: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
+        run_with(|_| NoFlowControl, setup, control, report)
     }
 }

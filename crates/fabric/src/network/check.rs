@@ -162,7 +162,7 @@ impl Core {
         if in_order && c.out_of_order > 0 && dropped == 0 && self.changes.is_empty() {
             wrong.push(format!("{} packets arrived out of order though none was lost", c.out_of_order));
         }
-        for (flow, (s, r)) in self.senders.iter().zip(&self.receivers).enumerate() {
+        for (flow, (s, r)) in self.senders.iter().zip(self.receivers.iter()).enumerate() {
             if s.finished != Time::MAX && r.finished > s.finished {
                 wrong.push(format!("flow {flow} ended at its sender before its {} B were received", s.size));
             }
@@ -173,7 +173,7 @@ impl Core {
     /// Whether nothing will move any more by itself: nothing is in flight or being sent, no flow may send now or later,
     /// no timer of the scheme is set, no link will change.
     pub(super) fn at_rest(&self) -> bool {
-        let moving = self.ports.iter().any(|p| !p.flying.is_empty() || p.wake);
+        let moving = !self.nothing_posted() || self.ports.iter().any(|p| !p.flying.is_empty() || p.wake);
         let change = self.changes.last().is_some_and(|(time, _)| time.saturating_add(self.setup.reroute) >= self.now);
         !moving && !change && self.timers == 0 && !(0..self.next_flow as u32).any(|flow| self.may_send(flow))
     }
@@ -254,7 +254,17 @@ impl<F: FlowControl> Network<F> {
                 port.pause_total += core.now - port.pause_start;
             }
         }
-        let halves = core.senders.iter().zip(&core.receivers).zip(&core.injected);
+        let mut finished = std::mem::take(&mut core.finished);
+        if !core.controls.is_empty() {
+            finished.sort_by_key(|(event, _)| *event);
+        }
+        let mut congestion_control = core.control.counters();
+        for other in &core.controls {
+            for (sum, (_, count)) in congestion_control.iter_mut().zip(other.counters()) {
+                sum.1 += count;
+            }
+        }
+        let halves = core.senders.iter().zip(core.receivers.iter()).zip(core.injected.iter());
         let flows = core.setup.flows.iter().zip(halves);
         Outcome {
             end: core.now,
@@ -270,11 +280,11 @@ impl<F: FlowControl> Network<F> {
                     acknowledged: s.finished,
                 })
                 .collect(),
-            finished: std::mem::take(&mut core.finished),
+            finished: finished.into_iter().map(|(_, flow)| flow).collect(),
             left: core.pool.live(),
             flow_control: self.scheme.counters(),
             histograms: self.scheme.histograms(),
-            congestion_control: core.control.counters(),
+            congestion_control,
             paused: core.ports.iter().map(|p| p.pause_total).collect(),
             pause_log: std::mem::take(&mut core.pause_log),
             peak: core.buffers.iter().map(|b| b.peak.max(b.watermark)).collect(),

@@ -1,5 +1,6 @@
 //! The host's NIC: flows take turns, paced and windowed.
 
+use super::part::PerFlow;
 use super::transport::Sender;
 use super::{Core, Network, class};
 use crate::packet::{Fifo, Kind, NONE, PacketId, Pool};
@@ -128,7 +129,7 @@ impl Nic {
     }
 
     /// Removes finished flows from `from` on, and says where `kept` has moved.
-    fn sweep(&mut self, from: u32, kept: Option<u32>, senders: &mut [Sender]) -> Option<u32> {
+    fn sweep(&mut self, from: u32, kept: Option<u32>, senders: &mut PerFlow<Sender>) -> Option<u32> {
         let mut moved = kept;
         let mut to = from;
         for place in from..self.flows.len() as u32 {
@@ -426,7 +427,7 @@ impl<F: FlowControl> Network<F> {
                 break;
             }
             let flow = self.core.next_flow as u32;
-            self.core.next_flow += 1;
+            self.core.next_flow = self.core.next_own_flow(flow as usize + 1);
             if self.core.may_begin(flow) {
                 self.begin(flow);
             }

@@ -1,6 +1,7 @@
 //! Measuring while running: samples of the switches' memory, histograms of queue lengths, and whether anything moves.
 
 use super::{Core, class};
+use crate::setup::SeriesSetup;
 use crate::topology::Kind;
 use engine::{Event, Time};
 
@@ -10,40 +11,65 @@ impl Core {
         let Some(every) = self.sample_every else { return };
         self.samples.times.push(self.now);
         for (node, buffer) in self.buffers.iter_mut().enumerate() {
-            if self.setup.graph.nodes[node].kind == Kind::Switch {
+            let mine = self.part.as_ref().is_none_or(|part| part.owns(node as u32));
+            if mine && self.setup.graph.nodes[node].kind == Kind::Switch {
                 self.samples.used[node].push(clip(buffer.used));
                 self.samples.watermarks[node].push(clip(buffer.take_watermark()));
             }
         }
         // A very long run keeps every other sample and goes on at half the pace.
-        let every = if self.samples.times.len() < MAX_SAMPLES { every } else { Time(every.0 * 2) };
         if self.samples.times.len() >= MAX_SAMPLES {
-            self.sample_every = Some(every);
+            self.sample_every = Some(Time(every.0 * 2));
             self.samples.thin_out();
         }
-        let moved = self.counts.injected.0 + self.counts.delivered.0 + self.counts.acks;
-        if moved != self.progress.0 {
-            self.progress = (moved, self.now);
+        let pulse = self.pulse(true);
+        self.moved_before = pulse.moved;
+        match &mut self.part {
+            // The parts must be asked together.
+            Some(part) => part.pulse = Some((self.now, pulse)),
+            None => _ = self.plan_sample(self.now, pulse),
         }
-        let next = if self.active == 0 && self.waiting.any_planned() {
-            self.progress.1 = self.now;
-            self.now + every
-        } else if self.active > 0 {
+    }
+
+    /// What there is to know when the next sample is planned.
+    fn pulse(&self, rest: bool) -> Pulse {
+        let moved = self.counts.injected.0 + self.counts.delivered.0 + self.counts.acks;
+        Pulse {
+            active: self.active,
+            planned: self.waiting.any_planned(),
+            next_start: self.setup.flows.get(self.next_flow).map(|flow| flow.start),
+            moved,
+            // Looked for only where it could be.
+            at_rest: rest && moved == self.moved_before && self.at_rest(),
+        }
+    }
+
+    /// Sets the time of the next sample, given how the whole fabric is.
+    pub(super) fn plan_sample(&mut self, now: Time, pulse: Pulse) -> Option<Time> {
+        let every = self.sample_every?;
+        if pulse.moved != self.progress.0 {
+            self.progress = (pulse.moved, now);
+        }
+        let next = if pulse.active == 0 && pulse.planned {
+            self.progress.1 = now;
+            now + every
+        } else if pulse.active > 0 {
             // Frames that renew a pause keep a deadlock busy; it is told by its length.
-            let idle = self.now - self.progress.1;
-            if idle > Time::ZERO && self.at_rest() || idle > self.patience && self.later_changes() == 0 {
+            let idle = now - self.progress.1;
+            if idle > Time::ZERO && pulse.at_rest || idle > self.patience && self.later_changes(now) == 0 {
                 self.stuck = true;
-                return;
+                return None;
             }
-            self.now + every
-        } else if let Some(flow) = self.setup.flows.get(self.next_flow) {
-            let at = flow.start.max(self.now + every);
+            now + every
+        } else if let Some(start) = pulse.next_start {
+            let at = start.max(now + every);
             self.progress.1 = at;
             at
         } else {
-            return;
+            return None;
         };
         self.events.push(Event::new(next, Event::LAST, class::SAMPLE, 0));
+        Some(next)
     }
 
     /// Samples the chosen ports and flows.
@@ -62,17 +88,28 @@ impl Core {
             self.series.thin_out(setup.ports.len(), setup.flows.len());
         }
         self.series.every = Some(every);
-        let next = match self.setup.flows.get(self.next_flow) {
-            _ if self.active > 0 || self.waiting.any_planned() => self.now + every,
-            Some(flow) => flow.start.max(self.now + every),
-            None => return,
+        let pulse = self.pulse(false);
+        match &mut self.part {
+            Some(part) => part.beat = Some((self.now, pulse)),
+            None => _ = self.plan_series(self.now, pulse),
+        }
+    }
+
+    /// Sets the next time to sample what is followed closely, given how the whole fabric is.
+    pub(super) fn plan_series(&mut self, now: Time, pulse: Pulse) -> Option<Time> {
+        let every = self.series.every?;
+        let next = match pulse.next_start {
+            _ if pulse.active > 0 || pulse.planned => now + every,
+            Some(start) => start.max(now + every),
+            None => return None,
         };
         self.events.push(Event::new(next, Event::LAST, class::SERIES, 0));
+        Some(next)
     }
 
     /// How many changes of links are still to come.
-    fn later_changes(&self) -> usize {
-        self.changes.iter().filter(|(time, _)| *time > self.now).count()
+    fn later_changes(&self, now: Time) -> usize {
+        self.changes.iter().filter(|(time, _)| *time > now).count()
     }
 
     /// Adds the present queue lengths to the monitor's histograms.
@@ -96,6 +133,31 @@ impl Core {
         }
         if self.now < m.to {
             self.events.push(Event::new(self.now + m.every, 0, class::MONITOR, 0));
+        }
+    }
+}
+
+/// How a fabric, or a part of it, is at a sampling instant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pulse {
+    active: u32,
+    planned: bool,
+    next_start: Option<Time>,
+    /// Packets sent, received and acknowledged so far.
+    moved: u64,
+    /// Nothing has moved since the last sample, nor will.
+    at_rest: bool,
+}
+
+impl Pulse {
+    /// Of two parts together.
+    pub(super) fn and(self, other: Pulse) -> Pulse {
+        Pulse {
+            active: self.active + other.active,
+            planned: self.planned || other.planned,
+            next_start: self.next_start.into_iter().chain(other.next_start).min(),
+            moved: self.moved + other.moved,
+            at_rest: self.at_rest && other.at_rest,
         }
     }
 }
@@ -150,6 +212,20 @@ pub struct Series {
 }
 
 impl Series {
+    /// Takes over the columns of another part.
+    pub(super) fn absorb(
+        &mut self,
+        other: &Series,
+        setup: &SeriesSetup,
+        port: impl Fn(u32) -> bool,
+        flow: impl Fn(u32) -> bool,
+    ) {
+        let columns = self.ports.iter_mut().zip(&other.ports).zip(setup.ports.iter().cycle());
+        columns.filter(|(_, number)| port(**number)).for_each(|((mine, theirs), _)| *mine = *theirs);
+        let columns = self.flows.iter_mut().zip(&other.flows).zip(setup.flows.iter().cycle());
+        columns.filter(|(_, number)| flow(**number)).for_each(|((mine, theirs), _)| *mine = *theirs);
+    }
+
     /// Keeps every other instant.
     fn thin_out(&mut self, ports: usize, flows: usize) {
         let kept = self.times.len().div_ceil(2);

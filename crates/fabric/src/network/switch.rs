@@ -291,7 +291,7 @@ impl<F: FlowControl> Network<F> {
         let up = core.changes[index as usize].1.clone();
         for port in 0..core.ports.len() as u32 {
             let works = up[core.map.link[port as usize] as usize];
-            if works == core.ports[port as usize].up {
+            if works == core.ports[port as usize].up || !core.owns(core.ports[port as usize].node) {
                 continue;
             }
             core.ports[port as usize].up = works;

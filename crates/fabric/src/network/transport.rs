@@ -374,7 +374,7 @@ impl Core {
         if done {
             s.finished = now;
             s.expires = Time::MAX;
-            self.finished.push(flow);
+            self.finished.push((self.current, flow));
             self.active -= 1;
         }
         // Also the last ACK of a flow is shown: what it says may move the NIC's next look.

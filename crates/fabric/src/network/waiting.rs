@@ -35,6 +35,14 @@ impl Waiting {
         self.planned > 0
     }
 
+    /// Takes over the flows of another part.
+    pub(super) fn absorb(&mut self, other: &Waiting, setup: &Setup, mine: impl Fn(u32) -> bool) {
+        for (flow, begun) in self.begun.iter_mut().enumerate().filter(|(flow, _)| mine(setup.flows[*flow].src)) {
+            *begun = other.begun[flow];
+        }
+        self.planned += other.planned;
+    }
+
     /// When a flow began, given when it was to start at the earliest.
     pub(super) fn begun(&self, flow: usize, start: Time) -> Time {
         self.begun.get(flow).copied().unwrap_or(start)

@@ -121,6 +121,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
     });
     let setup = Setup {
         spread: Spread::Flow,
+        threads: 1,
         clock: Clock::Nanoseconds,
         ties: Ties::Sequence,
         dice: Dice::Shared { first: first_stream(topology), common_loss: config.error_rate_per_link },

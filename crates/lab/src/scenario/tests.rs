@@ -26,8 +26,7 @@ fn read(text: &str, sets: &[&str]) -> Result<Resolved, Problem> {
 }
 
 fn run(resolved: &Resolved) -> Outcome {
-    let control = resolved.congestion_control.build();
-    resolved.flow_control.run(resolved.setup.clone(), resolved.promised, control, &mut |_, _| true)
+    resolved.simulate(&mut |_, _| true)
 }
 
 const STAR: &str = "\

@@ -14,12 +14,12 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use super::{Choice, Report, pfc, run_with};
+use super::{Choice, Controls, Report, add_samples, pfc, run_with};
 use engine::{Bytes, Misfit, Rate, Time};
 use fabric::network::Core;
 use fabric::packet::{Kind as PacketKind, Packet, flag};
 use fabric::routing::{PortMap, Tuple};
-use fabric::scheme::{CongestionControl, Counter, FlowControl, Histogram, Visit};
+use fabric::scheme::{Counter, FlowControl, Histogram, Visit};
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
 use filter::{Counting, MAX_HASHES, Received, Shape};
@@ -138,15 +138,8 @@ impl Choice for Params {
         // The filter that waits, one that is charged to the packet under way, and one that comes due meanwhile.
         3
     }
-    fn run(
-        &self,
-        mut setup: Setup,
-        promised: bool,
-        control: Box<dyn CongestionControl>,
-        report: &mut Report<'_>,
-    ) -> Outcome {
-        let scheme = Bfc::new(self, &mut setup, promised);
-        run_with(scheme, setup, control, report)
+    fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
+        run_with(|setup| Bfc::new(self, setup, promised), setup, control, report)
     }
 }
 
@@ -218,7 +211,6 @@ struct Counts {
     overflows: u64,
     express: u64,
     filter_peak: u64,
-    flows_peak: u64,
     /// Sampled: flows with a physical queue, and those of them that share it.
     flows_queued: u64,
     flows_sharing: u64,
@@ -692,7 +684,6 @@ impl FlowControl for Bfc {
             self.taken[lane as usize] |= 1 << queue;
             self.counts.assignments += 1;
             self.counts.collisions += (self.physical[place].flows > 1) as u64;
-            self.counts.flows_peak = self.counts.flows_peak.max(self.table.len() as u64);
         }
         if alone {
             self.look(core, out_port, number);
@@ -806,6 +797,33 @@ impl FlowControl for Bfc {
         }
     }
 
+    fn merge(&mut self, other: Bfc) {
+        let (c, o) = (&mut self.counts, &other.counts);
+        c.assignments += o.assignments;
+        c.collisions += o.collisions;
+        c.pauses += o.pauses;
+        c.resumes += o.resumes;
+        c.frames += o.frames;
+        c.lookups += o.lookups;
+        c.false_positives += o.false_positives;
+        c.insertions += o.insertions;
+        c.vfid_collisions += o.vfid_collisions;
+        c.frame_bytes += o.frame_bytes;
+        c.capacity_bytes += o.capacity_bytes;
+        c.overflows += o.overflows;
+        c.express += o.express;
+        c.filter_peak = c.filter_peak.max(o.filter_peak);
+        c.flows_queued += o.flows_queued;
+        c.flows_sharing += o.flows_sharing;
+        c.ports_busy += o.ports_busy;
+        c.ports_sharing += o.ports_sharing;
+        self.table.merge(&other.table);
+        add_samples(&mut self.in_use, &other.in_use);
+        add_samples(&mut self.kilobytes, &other.kilobytes);
+        add_samples(&mut self.kilobytes_to_hosts, &other.kilobytes_to_hosts);
+        self.pfc.merge(other.pfc);
+    }
+
     fn counters(&self) -> Vec<Counter> {
         let c = &self.counts;
         let mut all = vec![
@@ -824,7 +842,7 @@ impl FlowControl for Bfc {
             ("pause_frame_bytes", c.frame_bytes),
             ("pause_frame_capacity_bytes", c.capacity_bytes),
             ("table_insertions", c.insertions),
-            ("table_peak", c.flows_peak),
+            ("table_peak", self.table.peak as u64),
             ("table_cache_uses", self.table.cache_uses),
             ("vfid_collisions", c.vfid_collisions),
             ("physical_queues_in_use_p99", quantile(&self.in_use, 0.99)),

@@ -6,11 +6,11 @@
 //! In a fabric that loses no frame a pause simply lasts until it is taken back. Where frames can get lost, a pause
 //! runs out after a time and is renewed twice in it, as the standard has it: a lost resume must not hold a link for ever.
 
-use super::{Choice, Report, run_with};
+use super::{Choice, Controls, Report, run_with};
 use engine::{Bytes, Misfit, Time};
 use fabric::network::Core;
 use fabric::packet::Packet;
-use fabric::scheme::{CongestionControl, Counter, FlowControl, Visit};
+use fabric::scheme::{Counter, FlowControl, Visit};
 use fabric::{Outcome, Setup};
 
 engine::parameters! {
@@ -45,16 +45,10 @@ impl Choice for Params {
     fn frame_size(&self) -> u64 {
         self.frame.0
     }
-    fn run(
-        &self,
-        setup: Setup,
-        promised: bool,
-        control: Box<dyn CongestionControl>,
-        report: &mut Report<'_>,
-    ) -> Outcome {
+    fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
         let fallible = setup.graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
         let pause = self.pause.or(fallible.then_some(Time::from_us(300)));
-        run_with(Pfc::new(self, pause, promised), setup, control, report)
+        run_with(|_| Pfc::new(self, pause, promised), setup, control, report)
     }
 }
 
@@ -156,6 +150,10 @@ impl FlowControl for Pfc {
         (0..core.classes()).for_each(|class| core.account(port, class).0.paused = false);
     }
 
+    fn merge(&mut self, other: Pfc) {
+        self.pauses_sent += other.pauses_sent;
+        self.resumes_sent += other.resumes_sent;
+    }
     fn counters(&self) -> Vec<Counter> {
         vec![("pause_frames", self.pauses_sent), ("resume_frames", self.resumes_sent)]
     }

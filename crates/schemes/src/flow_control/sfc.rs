@@ -13,14 +13,14 @@ mod estimator;
 mod filter;
 mod pause;
 
-use super::{Choice, Report, pfc, run_with};
+use super::{Choice, Controls, Report, add_samples, pfc, run_with};
 use cache::Cache;
 use engine::{Bytes, Misfit, Rate, Time};
 use estimator::Estimator;
 use fabric::network::Core;
 use fabric::packet::{Kind as PacketKind, Packet};
 use fabric::routing::PortMap;
-use fabric::scheme::{CongestionControl, Counter, FlowControl, Histogram, Visit};
+use fabric::scheme::{Counter, FlowControl, Histogram, Visit};
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
 use filter::Filter;
@@ -135,14 +135,8 @@ impl Choice for Params {
         // A pause may have to wait for a BTS that is being sent.
         self.packet.0.max(pfc::Params::default().frame.0)
     }
-    fn run(
-        &self,
-        setup: Setup,
-        promised: bool,
-        control: Box<dyn CongestionControl>,
-        report: &mut Report<'_>,
-    ) -> Outcome {
-        run_with(Sfc::new(self, &setup, promised), setup, control, report)
+    fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
+        run_with(|setup| Sfc::new(self, setup, promised), setup, control, report)
     }
 }
 
@@ -527,6 +521,25 @@ impl FlowControl for Sfc {
     fn link_lost(&mut self, core: &mut Core, port: u32) {
         if let Some(pfc) = &mut self.pfc {
             pfc.link_lost(core, port);
+        }
+    }
+
+    fn merge(&mut self, other: Sfc) {
+        let (c, o) = (&mut self.counts, &other.counts);
+        c.sent.iter_mut().zip(o.sent).for_each(|(sent, other)| *sent += other);
+        c.suppressed += o.suppressed;
+        c.cache_hits += o.cache_hits;
+        c.cached += o.cached;
+        c.pauses += o.pauses;
+        c.replaced += o.replaced;
+        c.paused += o.paused;
+        add_samples(&mut self.pauses_us, &other.pauses_us);
+        for (mine, theirs) in self.switches.iter_mut().zip(other.switches) {
+            mine.cache.peak = mine.cache.peak.max(theirs.cache.peak);
+            mine.told.peak = mine.told.peak.max(theirs.told.peak);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.pfc, other.pfc) {
+            mine.merge(theirs);
         }
     }
 

@@ -54,6 +54,10 @@ pub struct Table {
     free: Vec<EntryId>,
     /// Entries in the cache of each switch.
     cached: Vec<u32>,
+    /// Entries of each switch.
+    held: Vec<u32>,
+    /// The most entries that a switch ever had.
+    pub peak: u32,
     vfids: u32,
     bucket: u32,
     cache: u32,
@@ -69,6 +73,8 @@ impl Table {
             entries: Vec::new(),
             free: Vec::new(),
             cached: vec![0; switches],
+            held: vec![0; switches],
+            peak: 0,
             vfids,
             bucket,
             cache,
@@ -142,7 +148,15 @@ impl Table {
             }
         };
         self.buckets[place] = id;
+        self.held[switch as usize] += 1;
+        self.peak = self.peak.max(self.held[switch as usize]);
         id
+    }
+
+    /// Adds what the tables of other switches have counted.
+    pub fn merge(&mut self, other: &Table) {
+        self.peak = self.peak.max(other.peak);
+        self.cache_uses += other.cache_uses;
     }
 
     /// Forgets an entry.
@@ -159,11 +173,13 @@ impl Table {
             self.entries[before as usize].next = entry.next;
         }
         self.cached[switch as usize] -= entry.cached as u32;
+        self.held[switch as usize] -= 1;
         self.entries[id as usize].turn += 1;
         self.free.push(id);
     }
 
     /// Entries in use.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }

@@ -222,6 +222,9 @@ struct Deaf {
 }
 
 impl FlowControl for Deaf {
+    fn merge(&mut self, other: Deaf) {
+        self.sfc.merge(other.sfc);
+    }
     fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
         self.sfc.queue(core, visit)
     }
