@@ -67,13 +67,13 @@ fn messages(hosts: u32, load: f64, duration: Time) -> Vec<FlowRequest> {
     }
 }
 
-/// Runs a preset on a fabric at 30 % of its host links (60 % of its core).
-pub fn whole_run(hosts: u32, preset: &str, duration: Time) -> Result<Line, Problem> {
+/// Runs a preset on a fabric at 30 % of its host links (60 % of its core), on so many threads.
+pub fn whole_run(hosts: u32, preset: &str, duration: Time, threads: usize) -> Result<Line, Problem> {
     let text =
         format!("{}\n[scheme]\npreset = \"{preset}\"\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1B\"\n", fabric(hosts));
     let mut scenario = Scenario::parse("bench", &text, Path::new("."), &[])?;
     scenario.traffic.flows = messages(hosts, 0.3, duration);
-    let resolved = resolve(scenario)?;
+    let resolved = resolve(scenario)?.on_threads(threads);
     let start = Instant::now();
     let outcome = resolved.simulate(&mut |_, _| true);
     let seconds = start.elapsed().as_secs_f64();

@@ -460,6 +460,8 @@ impl Ready<'_> {
         files::sweep(store.folder());
         let (faults, full) = (Mutex::new(Vec::new()), AtomicBool::new(false));
         let (ran, skipped) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        // Threads that would find no run of their own help with the others.
+        let each = threads / missing.len().max(1);
         on_threads(threads, &missing, |&(place, _)| {
             let cell = &plan[place];
             if full.load(Ordering::Relaxed) {
@@ -470,7 +472,7 @@ impl Ready<'_> {
                 return observer.reused(place, cell);
             }
             observer.started(place, cell);
-            let result = run_one(place, cell, store, observer);
+            let result = run_one(place, cell, store, each.max(1), observer);
             observer.finished(place, cell, result.as_ref().ok());
             match result {
                 Ok(_) => _ = ran.fetch_add(1, Ordering::Relaxed),
@@ -500,9 +502,9 @@ pub fn run(plan: &[Cell], store: &Store, threads: usize, observer: &dyn Observer
     ready(plan, store, threads, observer)?.run(threads, observer)
 }
 
-fn run_one(place: usize, cell: &Cell, store: &Store, observer: &dyn Observer) -> Result<Cost, Fault> {
+fn run_one(place: usize, cell: &Cell, store: &Store, threads: usize, observer: &dyn Observer) -> Result<Cost, Fault> {
     let plain = |problem| Fault::Run(problem, false);
-    let resolved = cell.load().map_err(plain)?;
+    let resolved = cell.load().map_err(plain)?.on_threads(threads);
     let start = Instant::now();
     let finished = crate::run::run(resolved, &mut |now, hops| {
         observer.progress(place, cell, &Step { now, hops, elapsed: start.elapsed() });

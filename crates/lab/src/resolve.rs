@@ -10,6 +10,7 @@ use crate::scenario::{Lane, Scenario, Sharing, WindowSize};
 use engine::{Bytes, Rate, Time};
 use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
+use fabric::network::worthwhile;
 use fabric::packet::MAX_HOPS;
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::setup::{
@@ -73,6 +74,12 @@ impl fmt::Debug for Resolved {
 }
 
 impl Resolved {
+    /// Lets it run on several threads, if it is long enough for that. The result is the same.
+    pub fn on_threads(mut self, threads: usize) -> Resolved {
+        self.setup.threads = if worthwhile(&self.setup) { threads } else { 1 };
+        self
+    }
+
     /// Runs the fabric. `report` is called now and then with the simulated time and the packet-hops so far, and ends the run by
     /// returning false.
     pub fn simulate(&self, report: &mut flow_control::Report<'_>) -> Outcome {

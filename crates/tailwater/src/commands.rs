@@ -10,6 +10,7 @@ use lab::ns3::output;
 use lab::problem::Problem;
 use lab::results::Summary;
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -38,15 +39,21 @@ fn default_folder(scenario: &Path) -> PathBuf {
     Path::new("results").join(stem)
 }
 
+/// As many threads as were asked for, or as there are cores.
+pub fn threads_or_all(threads: Option<NonZeroUsize>) -> usize {
+    threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+}
+
 /// `tailwater run`.
 pub fn run(
     scenario: &Path,
     sets: &[String],
     out: Option<PathBuf>,
     report: bool,
+    threads: Option<NonZeroUsize>,
     quiet: bool,
 ) -> Result<ExitCode, Problem> {
-    let resolved = lab::run::load(scenario, sets)?;
+    let resolved = lab::run::load(scenario, sets)?.on_threads(threads_or_all(threads));
     let text = lab::problem::read_text(scenario)?;
     let out = out.unwrap_or_else(|| default_folder(scenario));
     files::Folder::check(&out)?;
@@ -198,7 +205,7 @@ pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
 }
 
 /// `tailwater bench`.
-pub fn bench(hosts: &[u32], presets: &[String], duration: &str) -> Result<ExitCode, Problem> {
+pub fn bench(hosts: &[u32], presets: &[String], duration: &str, threads: usize) -> Result<ExitCode, Problem> {
     let remedy = "write a time above zero, such as 1ms";
     let duration: Time = duration.parse().map_err(|e| Problem::new("--duration", e).help(remedy))?;
     if !(Time(1)..=Time::from_ms(10_000)).contains(&duration) {
@@ -239,7 +246,7 @@ pub fn bench(hosts: &[u32], presets: &[String], duration: &str) -> Result<ExitCo
     let mut result = print(&floor);
     for &count in hosts {
         for preset in presets {
-            let line = lab::bench::whole_run(count, preset, duration)?;
+            let line = lab::bench::whole_run(count, preset, duration, threads)?;
             result = result.and_then(|()| print(&line));
         }
     }

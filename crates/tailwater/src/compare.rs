@@ -69,7 +69,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
         Err(problems) => return Ok(tell(&problems)),
     };
     let store = Store::new(&arguments.store);
-    let threads = arguments.threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let threads = crate::commands::threads_or_all(arguments.threads);
     let progress = GridProgress::new(arguments.quiet);
     let result = grid::ready(&plan, &store, threads, &progress).and_then(|ready| {
         let failed = |problem| Failed { problems: vec![problem], broken: false, finished: 0, runs: 0 };

@@ -163,7 +163,7 @@ fn see_to_runs(
     };
     let plan = grid.plan()?;
     let store = Store::new(&request.store);
-    let threads = request.threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let threads = crate::commands::threads_or_all(request.threads);
     let progress = GridProgress::new(request.quiet);
     let done = grid::run(&plan, &store, threads, &progress);
     progress.finish();

@@ -36,6 +36,9 @@ enum Command {
         /// Write no report.html and no figures.
         #[arg(long)]
         no_report: bool,
+        /// How many threads [default: as many as there are cores]. The results are the same.
+        #[arg(long, value_name = "N")]
+        threads: Option<std::num::NonZeroUsize>,
         /// Show no progress and print nothing but problems.
         #[arg(long, short)]
         quiet: bool,
@@ -146,13 +149,16 @@ enum Command {
         /// Simulated time during which messages start.
         #[arg(long, default_value = "1ms", allow_hyphen_values = true)]
         duration: String,
+        /// How many threads each run may use.
+        #[arg(long, value_name = "N", default_value = "1")]
+        threads: std::num::NonZeroUsize,
     },
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Run { scenario, sets, out, no_report, quiet } => {
-            commands::run(&scenario, &sets, out, !no_report, quiet)
+        Command::Run { scenario, sets, out, no_report, threads, quiet } => {
+            commands::run(&scenario, &sets, out, !no_report, threads, quiet)
         }
         Command::Report { folders, out } => drawing::report(&folders, out),
         Command::Check { scenario, sets } => commands::check(&scenario, &sets),
@@ -169,7 +175,9 @@ fn main() -> ExitCode {
         Command::Reproduce { names, all, scale, seeds, out, store, threads, quiet } => {
             ledger::reproduce(&ledger::Request { names, all, scale, seeds, out, store, threads, quiet })
         }
-        Command::Bench { hosts, presets, duration } => commands::bench(&hosts, &presets, &duration),
+        Command::Bench { hosts, presets, duration, threads } => {
+            commands::bench(&hosts, &presets, &duration, threads.get())
+        }
     };
     match result {
         Ok(code) => code,
