@@ -83,8 +83,13 @@ impl Resolved {
     /// Runs the fabric. `report` is called now and then with the simulated time and the packet-hops so far, and ends the run by
     /// returning false.
     pub fn simulate(&self, report: &mut flow_control::Report<'_>) -> Outcome {
-        let control = || self.congestion_control.build();
-        self.flow_control.run(self.setup.clone(), self.promised, &control, report)
+        self.simulate_on(self.setup.threads, report)
+    }
+
+    /// The same on so many threads, whether that pays or not.
+    pub fn simulate_on(&self, threads: usize, report: &mut flow_control::Report<'_>) -> Outcome {
+        let setup = Setup { threads, ..self.setup.clone() };
+        self.flow_control.run(setup, self.promised, &|| self.congestion_control.build(), report)
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Headroom, windows and ideal times are those that the product derives. A failing case prints its whole scenario.
 
+mod same;
+
 use fabric::Outcome;
 use fabric::topology::Kind;
 use lab::problem::Problem;
@@ -9,6 +11,7 @@ use lab::resolve::{Resolved, resolve};
 use lab::scenario::Scenario;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use same::assert_same;
 use std::cell::Cell;
 use std::fmt;
 use std::path::Path;
@@ -116,7 +119,13 @@ fn run(resolved: &Resolved) -> Outcome {
         reports += 1;
         reports < TOO_MANY
     };
-    resolved.simulate(&mut report)
+    let outcome = resolved.simulate(&mut report);
+    if !outcome.interrupted {
+        // Any number of threads gives the same.
+        let threads = 2 + outcome.counts.hops as usize % 7;
+        assert_same(&outcome, &resolved.simulate_on(threads, &mut |_, _| true), &format!("{threads} threads"));
+    }
+    outcome
 }
 
 fn pair(a: impl Into<String>, b: impl Into<String>) -> (String, String) {

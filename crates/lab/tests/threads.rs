@@ -1,9 +1,12 @@
 //! A run on several threads gives what one thread gives, to the byte.
 
+mod same;
+
 use fabric::Outcome;
 use fabric::network::{Plan, partition};
 use lab::resolve::{Resolved, resolve};
 use lab::scenario::Scenario;
+use same::assert_same;
 use std::path::Path;
 
 fn read(text: &str, sets: &[String]) -> Resolved {
@@ -12,14 +15,7 @@ fn read(text: &str, sets: &[String]) -> Resolved {
 }
 
 fn run(resolved: &Resolved, threads: usize) -> Outcome {
-    let mut again = read_again(resolved);
-    again.threads = threads;
-    let control = || resolved.congestion_control.build();
-    resolved.flow_control.run(again, resolved.promised, &control, &mut |_, _| true)
-}
-
-fn read_again(resolved: &Resolved) -> fabric::Setup {
-    resolved.setup.clone()
+    resolved.simulate_on(threads, &mut |_, _| true)
 }
 
 const LEAF_SPINE: &str = "\
@@ -45,21 +41,6 @@ duration = \"150us\"
 ports = [\"leaf0->*\"]
 series = \"3us\"
 ";
-
-fn assert_same(one: &Outcome, several: &Outcome, what: &str) {
-    assert_eq!(one.end, several.end, "{what}");
-    assert_eq!(one.counts, several.counts, "{what}");
-    assert_eq!(one.finished, several.finished, "{what}");
-    assert_eq!(one.flow_control, several.flow_control, "{what}");
-    assert_eq!(one.histograms, several.histograms, "{what}");
-    assert_eq!(one.congestion_control, several.congestion_control, "{what}");
-    assert_eq!(one.samples, several.samples, "{what}");
-    assert_eq!(one.series, several.series, "{what}");
-    assert!(one.flows == several.flows, "{what}");
-    assert_eq!((&one.paused, &one.peak, &one.sent), (&several.paused, &several.peak, &several.sent), "{what}");
-    assert_eq!((one.left, &one.stall), (several.left, &several.stall), "{what}");
-    assert_eq!(one.violations, several.violations, "{what}");
-}
 
 #[test]
 fn every_preset_gives_the_same_on_any_number_of_threads() {
