@@ -1,8 +1,8 @@
 //! Flows: what is to be sent, by whom, to whom and when.
 //!
 //! A [`FlowRequest`] is one message. Explicit lists write them down one by one; a trace file ([`trace`]) holds many in a
-//! table; generators draw them: a [`Load`] of [`Sizes`] and [`Arrivals`] between [`Places`], an [`Incast`], or [`Long`]-lived
-//! flows. All of them pass the same test, [`FlowRequest::check`], and come together in a [`Traffic`].
+//! table; generators draw them: a [`Load`] of [`Sizes`] and [`Arrivals`] between [`Places`], an [`Incast`], [`Long`]-lived
+//! flows, or a [`Collective`]. All of them pass the same test, [`FlowRequest::check`], and come together in a [`Traffic`].
 //!
 //! What is drawn depends on the run's seed and on the generator's place among its kind ([`Origin`]), and on nothing else: not
 //! on the scheme, and not on other generators.
@@ -13,6 +13,7 @@ use std::collections::HashMap;
 
 mod after;
 pub mod arrivals;
+pub mod collective;
 pub mod incast;
 pub mod load;
 pub mod long;
@@ -22,6 +23,7 @@ mod text;
 pub mod trace;
 
 pub use arrivals::Arrivals;
+pub use collective::Collective;
 pub use incast::Incast;
 pub use load::Load;
 pub use long::Long;

@@ -1,4 +1,4 @@
-//! What a scenario sends: single flows and a trace, and what `[[load]]`, `[[incast]]` and `[[long]]` draw.
+//! What a scenario sends: single flows and a trace, and what `[[load]]`, `[[incast]]`, `[[long]]` and `[[collective]]` draw.
 
 use super::wiring::{self, NodeRef};
 use crate::document::{Document, Item, Table, quoted, suggest};
@@ -9,12 +9,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 use traffic::arrivals::MAX_SIGMA;
+use traffic::collective::Operation;
 use traffic::incast::Volume;
 use traffic::load::{Extent, Pattern, Process, Timing};
 use traffic::sizes::PUBLISHED;
 use traffic::{
-    After, Arrivals, Fault, FlowRequest, Incast, Load, Long, MAX_FLOWS, MAX_GROUPS, MAX_SIZE, MAX_START, Names, Origin,
-    Places, Sizes, Traffic, is_group_name, read_trace,
+    After, Arrivals, Collective, Fault, FlowRequest, Incast, Load, Long, MAX_FLOWS, MAX_GROUPS, MAX_SIZE, MAX_START,
+    Names, Origin, Places, Sizes, Traffic, is_group_name, read_trace,
 };
 
 /// The highest load.
@@ -92,7 +93,7 @@ pub(super) fn read_traffic(
 ) -> Result<Requests, Problem> {
     let requests = Requests { classes: 1, all: Traffic::default(), parts: Vec::new(), plans: Vec::new() };
     let (names, places) = (Names::new(graph), Places::new(graph));
-    let mut reader = Reader { names, places, base, seed, stop, requests };
+    let mut reader = Reader { names, places, base, seed, stop, requests, waits: Vec::new() };
     let mut table = root.table("traffic")?;
     if let Some(table) = &mut table
         && let Some(classes) = table.optional("classes")?
@@ -107,14 +108,23 @@ pub(super) fn read_traffic(
         reader.read_trace(&mut table)?;
         table.finish()?;
     }
-    let generators: [(&str, Generator<'_>); 3] =
-        [("load", Reader::read_load), ("incast", Reader::read_incast), ("long", Reader::read_long)];
+    let generators: [(&str, Generator<'_>); 4] = [
+        ("load", Reader::read_load),
+        ("incast", Reader::read_incast),
+        ("long", Reader::read_long),
+        ("collective", Reader::read_collective),
+    ];
     let mut drawn = false;
     for (kind, read) in generators {
         for (number, mut table) in (0..).zip(root.tables(kind)?) {
             let origin = reader.origin(&mut table, kind, number)?;
             let (flows, plan) = read(&mut reader, &mut table, origin)?;
+            let first = reader.requests.all.flows.len() as u32;
             reader.requests.all.flows.extend(flows);
+            for wait in reader.waits.drain(..) {
+                let after = After { flow: first + wait.flow, first: first + wait.first, gap: wait.gap };
+                reader.requests.all.after.push(after);
+            }
             reader.requests.plans.push(plan);
             reader.part(table.path(), Source::Drawn);
             table.finish()?;
@@ -124,7 +134,7 @@ pub(super) fn read_traffic(
     if reader.requests.all.flows.is_empty() {
         return Err(match drawn {
             false => root.problem("the scenario has no flows").help(
-                "add [[flow]] with src, dst and size, [[load]], [[incast]] or [[long]], or [traffic] with trace = a file",
+                "add [[flow]] with src, dst and size, [[load]], [[incast]], [[long]] or [[collective]], or [traffic] with trace = a file",
             ),
             true => root.problem("the scenario has no flows: what it draws is nothing").help("raise a load or a duration"),
         });
@@ -231,6 +241,8 @@ struct Reader<'a> {
     seed: u64,
     stop: Option<Time>,
     requests: Requests,
+    /// Which of the flows of the generator at hand wait for which.
+    waits: Vec<After>,
 }
 
 /// A fault of a table's key.
@@ -542,6 +554,23 @@ impl Reader<'_> {
         let long = Long { to, from, flows, start, stagger, until };
         let flows = long.generate(origin, &self.places, self.budget()).map_err(|fault| at(table, fault))?;
         let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, until) };
+        Ok((flows, plan))
+    }
+
+    fn read_collective(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
+        let start = start(table)?;
+        let operation: Operation = table.required("kind")?;
+        let hosts = self.hosts_or_all(table, "hosts")?;
+        let size: Bytes = table.required("size")?;
+        let rounds: u64 = table.optional("rounds")?.unwrap_or(1);
+        let gap: Time = table.optional("gap")?.unwrap_or_default();
+        if gap > MAX_START {
+            return Err(table.problem_at("gap", format!("gap is {gap}")).help(format!("write up to {MAX_START}")));
+        }
+        let collective = Collective { operation, hosts, size: size.0, rounds, start, gap };
+        let (flows, waits) = collective.generate(origin, self.budget()).map_err(|fault| at(table, fault))?;
+        self.waits = waits;
+        let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, start) };
         Ok((flows, plan))
     }
 
