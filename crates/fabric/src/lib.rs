@@ -17,5 +17,5 @@ pub mod scheme;
 pub mod setup;
 pub mod topology;
 
-pub use network::{Network, Outcome};
+pub use network::{Captured, Network, Outcome};
 pub use setup::Setup;

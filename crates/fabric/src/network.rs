@@ -23,7 +23,7 @@ pub use transport::{Receiver, Sender};
 use crate::buffer::{Account, Buffer};
 use crate::near::prefetch;
 use crate::packet::{Kind, NONE, Packet, PacketId, Pool, flag};
-use crate::port::{Port, Queue, QueueMasks};
+use crate::port::{Port, Queue, QueueMasks, detour};
 use crate::routing::{PortMap, Routing, Tuple};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
 use crate::setup::{Dice, FlowSpec, Setup, Split, Ties};
@@ -126,6 +126,19 @@ pub struct PauseEvent {
     pub pause: bool,
 }
 
+/// A packet that a captured port sent.
+#[derive(Clone, Debug)]
+pub struct Captured {
+    /// When its first bit was put on the link.
+    pub time: Time,
+    /// By which port.
+    pub port: u32,
+    /// The packet.
+    pub packet: Packet,
+    /// What it carries, if it is a frame that carries something.
+    pub payload: Box<[u64]>,
+}
+
 /// The queue monitor's histograms at an instant: by port, how many samples had so many whole kilobytes.
 pub type Histograms = (Time, Vec<Vec<u32>>);
 
@@ -201,6 +214,10 @@ pub struct Core {
     per_port: u32,
     /// States of the links to come: when, and which are up then.
     changes: Vec<(Time, Vec<bool>)>,
+    /// What was captured.
+    captured: Vec<Captured>,
+    /// By port, how much more of it may be. Empty where nothing is.
+    capture_left: Vec<u32>,
     /// The part of the fabric that is run here, if it is not all.
     part: Option<Part>,
 }
@@ -256,7 +273,13 @@ impl Core {
                 end_rank: 0,
                 frames: Default::default(),
                 urgent: false,
-                remote: part.as_ref().is_some_and(|part| part.owns(node) && !part.owns(map.node[peer as usize])),
+                detour: {
+                    let far = map.node[peer as usize];
+                    let remote = part.as_ref().is_some_and(|part| part.owns(node) && !part.owns(far));
+                    let capture = setup.measure.capture.as_ref();
+                    let captured = capture.is_some_and(|capture| capture.ports.binary_search(&(port as u32)).is_ok());
+                    remote as u8 * detour::REMOTE | captured as u8 * detour::CAPTURED
+                },
                 control: Default::default(),
                 queued: 0,
                 tx_bytes: 0,
@@ -352,6 +375,13 @@ impl Core {
             },
             control,
             controls: Vec::new(),
+            captured: Vec::new(),
+            capture_left: setup
+                .measure
+                .capture
+                .iter()
+                .flat_map(|c| std::iter::repeat_n(c.limit, map.count()))
+                .collect(),
             needs,
             slots: nic::Slots::default(),
             next_flow: 0,
@@ -655,8 +685,8 @@ impl Core {
         p.end_rank = end_rank;
         p.free_at = end;
         p.tx_bytes += packet.size as u64;
-        if p.remote {
-            return self.post(peer, id, arrival, rank);
+        if p.detour != 0 && self.detour(port, id, arrival, rank) {
+            return;
         }
         if self.ports[peer as usize].flying.push(&mut self.pool, id, arrival, rank) {
             self.events.push(Event::new(arrival, rank, class::ARRIVAL, peer));

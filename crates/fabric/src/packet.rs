@@ -142,6 +142,11 @@ impl Pool {
         }
     }
 
+    /// What a frame carries.
+    pub(crate) fn payload(&self, place: u32) -> &[u64] {
+        &self.payloads[place as usize]
+    }
+
     /// Takes what a frame carries out of its place.
     pub(crate) fn take_payload(&mut self, place: u32) -> Box<[u64]> {
         self.free_payloads.push(place);

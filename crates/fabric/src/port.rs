@@ -70,6 +70,14 @@ impl Flying {
     }
 }
 
+/// Bits of [`Port::detour`].
+pub mod detour {
+    /// The other end is run by another thread.
+    pub const REMOTE: u8 = 1;
+    /// It is captured.
+    pub const CAPTURED: u8 = 2;
+}
+
 /// One end of a link. What receiving needs fills the first cache line, what sending needs the second.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
@@ -121,8 +129,8 @@ pub struct Port {
     pub up: bool,
     /// Whether frames are waiting.
     pub urgent: bool,
-    /// Whether the other end is run by another thread.
-    pub remote: bool,
+    /// What is to be done with what is sent besides sending it; see [`detour`].
+    pub detour: u8,
     /// Control packets: ahead of all data, never paused.
     pub control: Fifo,
 }

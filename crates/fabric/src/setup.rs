@@ -230,10 +230,21 @@ pub struct MeasureSetup {
     pub sample: Option<Time>,
     /// Time series of chosen ports and flows.
     pub series: Option<SeriesSetup>,
+    /// Ports whose packets are kept.
+    pub capture: Option<CaptureSetup>,
     /// Keep the instant of every pause and resume.
     pub pause_log: bool,
     /// Histograms of every egress port's queue length.
     pub queue_monitor: Option<QueueMonitor>,
+}
+
+/// What to capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureSetup {
+    /// Ports, in ascending order: what they send is kept.
+    pub ports: Vec<u32>,
+    /// The first so many packets of each.
+    pub limit: u32,
 }
 
 /// What to follow closely.

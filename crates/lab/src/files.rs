@@ -171,7 +171,7 @@ impl Folder {
     }
 
     /// Writes a text file.
-    pub fn write(&self, name: &str, text: &str) -> Result<(), Problem> {
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> Result<(), Problem> {
         fs::write(self.file(name), text).map_err(|e| refused(&self.path.join(name), e))
     }
 
@@ -210,7 +210,7 @@ impl Folder {
         }
         lengths.remove(SUMMARY);
         let text = serde_json::to_string_pretty(&lengths).map_err(|e| problem(e.into()))?;
-        self.write(FILES, &(text + "\n"))
+        self.write(FILES, text + "\n")
     }
 }
 

@@ -12,6 +12,7 @@ pub mod grid;
 pub mod ledger;
 pub mod measure;
 pub mod ns3;
+pub mod pcapng;
 pub mod presets;
 pub mod problem;
 pub mod records;

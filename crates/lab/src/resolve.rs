@@ -14,8 +14,8 @@ use fabric::network::worthwhile;
 use fabric::packet::MAX_HOPS;
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::setup::{
-    AckLane, AckPolicy, After, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, SeriesSetup, Split,
-    SwitchSetup, WindowRule,
+    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup,
+    SeriesSetup, Split, SwitchSetup, WindowRule,
 };
 use fabric::topology::{Graph, Kind};
 use fabric::{Outcome, Setup};
@@ -174,6 +174,10 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         measure: MeasureSetup {
             sample: Some(scenario.measure.sample.unwrap_or(SAMPLE)),
             series,
+            capture: (!scenario.watch.capture.is_empty()).then(|| CaptureSetup {
+                ports: scenario.watch.capture.clone(),
+                limit: scenario.measure.capture_packets,
+            }),
             ..MeasureSetup::default()
         },
         after,

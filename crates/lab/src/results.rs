@@ -405,7 +405,7 @@ pub fn write(
     folder.write("scenario.toml", scenario)?;
     let text =
         serde_json::to_string_pretty(summary).map_err(|e| Problem::new(SUMMARY, format!("cannot be written: {e}")))?;
-    folder.write(SUMMARY, &(text + "\n"))?;
+    folder.write(SUMMARY, text + "\n")?;
     folder.publish()
 }
 

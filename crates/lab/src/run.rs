@@ -1,15 +1,20 @@
 //! Running one scenario, from its file to its folder of results.
 
 use crate::files::Folder;
+use crate::pcapng::{self, Scene};
 use crate::problem::Problem;
 use crate::resolve::{Resolved, resolve};
 use crate::results::{self, Identity, Summary};
 use crate::scenario::Scenario;
 use fabric::Outcome;
+use fabric::routing::PortMap;
 use fabric::topology::Graph;
-use schemes::flow_control::Report;
+use schemes::flow_control::{Choice, Report};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+/// The file of what was captured.
+pub const CAPTURE: &str = "capture.pcapng";
 
 /// A run that has ended.
 pub struct Finished {
@@ -19,6 +24,14 @@ pub struct Finished {
     pub outcome: Outcome,
     graph: Graph,
     groups: Vec<String>,
+    capture: Option<Capture>,
+}
+
+/// What is needed to write what was captured.
+struct Capture {
+    ports: Vec<u32>,
+    flow_control: Box<dyn Choice>,
+    payload: u64,
 }
 
 /// Runs a resolved scenario.
@@ -31,10 +44,12 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
         seed: setup.seed,
     };
     let graph = setup.graph.clone();
+    let (capture, payload) = (setup.measure.capture.clone(), setup.nic.payload as u64);
     let start = Instant::now();
     let outcome = flow_control.run(setup, promised, &|| congestion_control.build(), report);
     let summary = Summary::new(identity, &graph, &groups, &outcome, start.elapsed());
-    Finished { summary, outcome, graph, groups }
+    let capture = capture.map(|capture| Capture { ports: capture.ports, flow_control, payload });
+    Finished { summary, outcome, graph, groups, capture }
 }
 
 impl Finished {
@@ -45,6 +60,14 @@ impl Finished {
 
     /// The same, into a folder that is prepared already.
     pub fn write_into(&self, folder: Folder, scenario: &str) -> Result<PathBuf, Problem> {
+        if let Some(Capture { ports, flow_control, payload }) = &self.capture {
+            let map = PortMap::new(&self.graph);
+            let scene = Scene { graph: &self.graph, map: &map, flow_control: &**flow_control, payload: *payload };
+            let mut bytes = Vec::new();
+            // Memory does not refuse.
+            _ = pcapng::write(&mut bytes, &scene, ports, &self.outcome.captured);
+            folder.write(CAPTURE, bytes)?;
+        }
         results::write(folder, &self.summary, scenario, &self.graph, &self.groups, &self.outcome)
     }
 }

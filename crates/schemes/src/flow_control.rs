@@ -2,6 +2,7 @@
 
 use engine::{Misfit, Parameters, Time};
 use fabric::network::partition;
+use fabric::packet::Packet;
 use fabric::scheme::{CongestionControl, FlowControl, NoFlowControl};
 use fabric::{Network, Outcome, Setup};
 
@@ -33,6 +34,10 @@ pub trait Choice: Parameters + Send + Sync {
     }
     /// How many queues it lays out for every port and class, if it does.
     fn queues(&self) -> Option<u32> {
+        None
+    }
+    /// Whether a frame without a payload is a pause (true) or a resume of PFC, and of which class.
+    fn pause_in(&self, _frame: &Packet) -> Option<(u8, bool)> {
         None
     }
     /// Runs a fabric under it. `promised` says whether the setup gives it the room to lose nothing; every thread gets a

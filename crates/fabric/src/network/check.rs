@@ -1,6 +1,6 @@
 //! The end of a run: what came out, and whether it can be believed.
 
-use super::{Core, Counts, Histograms, Network, PauseEvent, Samples, Series};
+use super::{Captured, Core, Counts, Histograms, Network, PauseEvent, Samples, Series};
 use crate::packet::Fifo;
 use crate::scheme::{Counter, FlowControl, Histogram};
 use crate::setup::FlowSpec;
@@ -73,6 +73,8 @@ pub struct Outcome {
     pub sent: Vec<u64>,
     /// The queue monitor's histograms at the instants they were to be kept.
     pub monitor: Vec<Histograms>,
+    /// What the captured ports sent, in order of time.
+    pub captured: Vec<Captured>,
     /// Why flows are unfinished although the network had come to rest.
     pub stall: Option<Stall>,
     /// Stopped from outside before its time.
@@ -264,6 +266,8 @@ impl<F: FlowControl> Network<F> {
                 sum.1 += count;
             }
         }
+        let mut captured = std::mem::take(&mut core.captured);
+        captured.sort_by_key(|captured| (captured.time, captured.port));
         let halves = core.senders.iter().zip(core.receivers.iter()).zip(core.injected.iter());
         let flows = core.setup.flows.iter().zip(halves);
         Outcome {
@@ -293,6 +297,7 @@ impl<F: FlowControl> Network<F> {
             watched: core.setup.measure.series.as_ref().map(|s| (s.ports.clone(), s.flows.clone())).unwrap_or_default(),
             samples: std::mem::take(&mut core.samples),
             monitor: std::mem::take(&mut core.kept),
+            captured,
             counts: core.counts.clone(),
             stall,
             interrupted,

@@ -3,9 +3,9 @@
 //! Nodes share nothing, and whatever one does to another takes at least the time of a link. So a fabric can be cut along its
 //! links: each part has its own events and packets, and a packet whose link ends in another part is posted there.
 
-use super::{Core, class};
+use super::{Captured, Core, class};
 use crate::packet::{Fifo, Hop, MAX_HOPS, NONE, Packet, PacketId, Pool, flag};
-use crate::port::Flying;
+use crate::port::{Flying, detour};
 use engine::{Event, Time};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -144,10 +144,30 @@ impl Core {
         self.part.as_ref().is_none_or(|part| part.outbox.iter().all(Mail::is_empty))
     }
 
-    /// Sends a packet to the part where its link ends.
+    /// What is to be done with a packet that is put on the link of `port`, besides sending it. True if it was sent.
     #[cold]
     #[inline(never)]
-    pub(super) fn post(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) {
+    pub(super) fn detour(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) -> bool {
+        let (what, packet) = (self.ports[port as usize].detour, self.pool[id]);
+        if what & detour::CAPTURED != 0
+            && let Some(left) = self.capture_left.get_mut(port as usize).filter(|left| **left > 0)
+        {
+            *left -= 1;
+            let p = &self.ports[port as usize];
+            let time = p.free_at - self.on_wire(p.table, packet.size);
+            let carries = packet.flags & flag::PAYLOAD != 0;
+            let payload = if carries { self.pool.payload(packet.seq as u32).into() } else { Box::default() };
+            self.captured.push(Captured { time, port, packet, payload });
+        }
+        let remote = what & detour::REMOTE != 0;
+        if remote {
+            self.post(self.ports[port as usize].peer, id, arrival, rank);
+        }
+        remote
+    }
+
+    /// Sends a packet to the part where its link ends, at `port`.
+    fn post(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) {
         let packet = self.pool[id];
         let node = self.ports[port as usize].node;
         let Some(part) = &mut self.part else { return };
@@ -235,12 +255,13 @@ impl Core {
         self.next_flow = self.next_flow.max(other.next_flow);
         self.now = self.now.max(other.now);
         self.finished.append(&mut other.finished);
+        self.captured.append(&mut other.captured);
         self.controls.push(other.control);
     }
 
     /// The shortest time in which something can pass from here to another part.
     pub(super) fn look_ahead(&self) -> Time {
-        let across = self.ports.iter().filter(|port| port.remote);
+        let across = self.ports.iter().filter(|port| port.detour & detour::REMOTE != 0);
         across.map(|port| port.latency).min().unwrap_or(Time::MAX)
     }
 

@@ -98,6 +98,8 @@ engine::parameters! {
         sample: Option<Time> = None,
         /// How often the ports and flows named by `ports` and `flows` are sampled. Auto: 1us.
         series: Option<Time> = None,
+        /// Packets that are kept of each port that `capture` names.
+        capture_packets: u32 = 10_000,
     }
 }
 
@@ -190,7 +192,8 @@ impl MeasureSettings {
     pub(crate) fn check(&self) -> Result<(), OutOfRange> {
         let least = Time::from_ns(1);
         within("sample", &self.sample.unwrap_or(least), least, MAX_WAIT)?;
-        within("series", &self.series.unwrap_or(least), least, MAX_WAIT)
+        within("series", &self.series.unwrap_or(least), least, MAX_WAIT)?;
+        within("capture_packets", &self.capture_packets, 1, 10_000_000)
     }
 }
 

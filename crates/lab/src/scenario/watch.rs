@@ -5,33 +5,22 @@ use crate::problem::Problem;
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
 
-/// The ports and groups of flows whose time series are kept.
+/// The ports and groups of flows whose time series are kept, and the ports that are captured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watch {
     /// Port numbers, in ascending order.
     pub ports: Vec<u32>,
     /// Numbers of groups.
     pub groups: Vec<u16>,
+    /// Ports whose packets are captured, in ascending order.
+    pub capture: Vec<u32>,
 }
 
-/// Reads `ports` and `flows` of `[measure]`.
+/// Reads `ports`, `flows` and `capture` of `[measure]`.
 pub(super) fn read(table: &mut Table<'_>, graph: &Graph, groups: &[String]) -> Result<Watch, Problem> {
     let mut watch = Watch::default();
-    if let Some(item) = table.item("ports") {
-        let map = PortMap::new(graph);
-        for item in one_or_many(&item)? {
-            let pattern: String = item.read()?;
-            let before = watch.ports.len();
-            watch.ports.extend((0..map.count() as u32).filter(|&port| matches(graph, &map, port, &pattern)));
-            if watch.ports.len() == before {
-                let help = "write \"leaf0->h3\" (from a node to its neighbour, * for any text), \"hosts\" (from switches to \
-                            hosts), \"switches\" (between switches) or \"nics\" (from hosts)";
-                return Err(item.problem(format!("no port is {}", quoted(&pattern))).help(help));
-            }
-        }
-        watch.ports.sort_unstable();
-        watch.ports.dedup();
-    }
+    watch.ports = ports(table, "ports", graph)?;
+    watch.capture = ports(table, "capture", graph)?;
     if let Some(item) = table.item("flows") {
         for item in one_or_many(&item)? {
             let name: String = item.read()?;
@@ -49,6 +38,26 @@ pub(super) fn read(table: &mut Table<'_>, graph: &Graph, groups: &[String]) -> R
         watch.groups.dedup();
     }
     Ok(watch)
+}
+
+/// The ports that a key names, in ascending order.
+fn ports(table: &mut Table<'_>, key: &str, graph: &Graph) -> Result<Vec<u32>, Problem> {
+    let mut ports = Vec::new();
+    let Some(item) = table.item(key) else { return Ok(ports) };
+    let map = PortMap::new(graph);
+    for item in one_or_many(&item)? {
+        let pattern: String = item.read()?;
+        let before = ports.len();
+        ports.extend((0..map.count() as u32).filter(|&port| matches(graph, &map, port, &pattern)));
+        if ports.len() == before {
+            let help = "write \"leaf0->h3\" (from a node to its neighbour, * for any text), \"hosts\" (from switches to \
+                        hosts), \"switches\" (between switches) or \"nics\" (from hosts)";
+            return Err(item.problem(format!("no port is {}", quoted(&pattern))).help(help));
+        }
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    Ok(ports)
 }
 
 /// A value by itself, or all of an array.

@@ -138,6 +138,9 @@ impl Choice for Params {
         // The filter that waits, one that is charged to the packet under way, and one that comes due meanwhile.
         3
     }
+    fn pause_in(&self, frame: &Packet) -> Option<(u8, bool)> {
+        Some((frame.flow as u8, frame.seq == 1))
+    }
     fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
         run_with(|setup| Bfc::new(self, setup, promised), setup, control, report)
     }

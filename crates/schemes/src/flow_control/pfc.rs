@@ -45,6 +45,9 @@ impl Choice for Params {
     fn frame_size(&self) -> u64 {
         self.frame.0
     }
+    fn pause_in(&self, frame: &Packet) -> Option<(u8, bool)> {
+        Some((frame.flow as u8, frame.seq == 1))
+    }
     fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
         let fallible = setup.graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
         let pause = self.pause.or(fallible.then_some(Time::from_us(300)));

@@ -135,6 +135,9 @@ impl Choice for Params {
         // A pause may have to wait for a BTS that is being sent.
         self.packet.0.max(pfc::Params::default().frame.0)
     }
+    fn pause_in(&self, frame: &Packet) -> Option<(u8, bool)> {
+        Some((frame.flow as u8, frame.seq == 1))
+    }
     fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
         run_with(|setup| Sfc::new(self, setup, promised), setup, control, report)
     }
