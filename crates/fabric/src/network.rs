@@ -65,6 +65,8 @@ pub struct Counts {
     pub delivered: (u64, u64),
     /// Data packets sent again, and their bytes of message.
     pub retransmitted: (u64, u64),
+    /// Bytes of frames and signals that flow control made.
+    pub control_bytes: u64,
     /// Packets of any kind created (data, ACKs, frames, signals).
     pub created: u64,
     /// Packets of any kind that ended at a node that used them.
@@ -100,6 +102,7 @@ impl Counts {
         pair(&mut self.retransmitted, other.retransmitted);
         self.events += other.events;
         self.hops += other.hops;
+        self.control_bytes += other.control_bytes;
         self.created += other.created;
         self.consumed += other.consumed;
         self.dropped_full += other.dropped_full;
@@ -550,6 +553,7 @@ impl Core {
 
     fn new_frame(&mut self, port: u32, size: u16, word: u32, long: u64) -> PacketId {
         self.counts.created += 1;
+        self.counts.control_bytes += size as u64;
         if let Some(dice) = &mut self.shared {
             dice.pass(); // its identification
         }
@@ -586,6 +590,7 @@ impl Core {
             return;
         }
         self.counts.created += 1;
+        self.counts.control_bytes += size as u64;
         let id = self.pool.insert(Packet {
             seq: word,
             stamp: self.now,

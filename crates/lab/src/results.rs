@@ -25,6 +25,10 @@ pub struct Identity {
     pub flow_control: String,
     /// Congestion control by name.
     pub congestion_control: String,
+    /// Transport by name.
+    pub transport: String,
+    /// Bytes of state that flow control keeps in the switch with the most ports.
+    pub switch_state_bytes: u64,
     /// The seed.
     pub seed: u64,
 }
@@ -212,6 +216,8 @@ pub struct Summary {
     pub counters: BTreeMap<String, u64>,
     /// What flow control saw at the sampling instants: how many samples had the value 0, 1, 2 and so on.
     pub histograms: BTreeMap<String, Vec<u64>>,
+    /// Bytes of frames and signals that flow control made.
+    pub control_bytes: u64,
     /// Events handled.
     pub events: u64,
     /// Packets that crossed a link.
@@ -308,6 +314,7 @@ impl Summary {
                 .map(|(name, count)| (name.to_string(), *count))
                 .collect(),
             histograms: outcome.histograms.iter().map(|(name, counts)| (name.to_string(), counts.clone())).collect(),
+            control_bytes: c.control_bytes,
             events: c.events,
             packet_hops: c.hops,
             violations: outcome.violations.clone(),

@@ -8,7 +8,7 @@ use crate::results::{self, Identity, Summary};
 use crate::scenario::Scenario;
 use fabric::Outcome;
 use fabric::routing::PortMap;
-use fabric::topology::Graph;
+use fabric::topology::{Graph, Kind};
 use schemes::flow_control::{Choice, Report};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -36,14 +36,19 @@ struct Capture {
 
 /// Runs a resolved scenario.
 pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
-    let Resolved { name, setup, flow_control, congestion_control, promised, groups, .. } = resolved;
+    let Resolved { name, setup, flow_control, congestion_control, transport, promised, groups, .. } = resolved;
+    let graph = setup.graph.clone();
+    let map = PortMap::new(&graph);
+    let switches = (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == Kind::Switch);
+    let ports = switches.map(|(node, _)| map.of(node).len()).max().unwrap_or(0);
     let identity = Identity {
         scenario: name,
         flow_control: flow_control.name().into(),
         congestion_control: congestion_control.name().into(),
+        transport: transport.name().into(),
+        switch_state_bytes: flow_control.switch_state(ports as u64, setup.classes as u64),
         seed: setup.seed,
     };
-    let graph = setup.graph.clone();
     let (capture, payload) = (setup.measure.capture.clone(), setup.nic.payload as u64);
     let start = Instant::now();
     let outcome = flow_control.run(setup, promised, &|| congestion_control.build(), report);

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Part of every run's identity. To be raised whenever the same scenario gives other results or other files than before.
-pub const RESULTS_VERSION: u32 = 3;
+pub const RESULTS_VERSION: u32 = 4;
 
 /// The keys under which a scenario names files, relative to its own folder. `*` stands for each place of an array. What is
 /// not the name of a file there is left alone.

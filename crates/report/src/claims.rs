@@ -6,8 +6,8 @@ use crate::{
     Axis, Block, Cell, Column, Figure, Format, Mark, Page, Palette, Point, Section, Sheet, Style, Table, Tone,
 };
 use lab::ledger::evidence::{Curve, Evidence, Plot};
-use lab::ledger::experiment::{self, Experiment, Kind};
-use lab::ledger::verdict::{Holds, Judged, Overall, Verdict};
+use lab::ledger::experiment::{self, Better, Experiment, Kind};
+use lab::ledger::verdict::{Holds, Judged, Overall, Verdict, digits, show};
 
 fn tone(holds: Holds) -> Tone {
     match holds {
@@ -121,6 +121,49 @@ fn judgements(verdict: &Verdict) -> Table {
     }
 }
 
+/// The variants ranked by every column: the best stands out, and each column ends with who won and by how much.
+fn ranking(experiment: &Experiment, evidence: &Evidence<'_>) -> Table {
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    let mut last: Vec<Cell> = vec![Cell::from("best").strong()];
+    for (place, column) in experiment.columns.iter().enumerate() {
+        let values = evidence.column(column);
+        let known = || values.iter().filter_map(|(name, value)| Some((*name, value.as_ref().ok()?.value)));
+        let by_value = |a: &(&str, f64), b: &(&str, f64)| a.1.total_cmp(&b.1);
+        let (least, most) = (known().min_by(by_value), known().max_by(by_value));
+        let best = match column.better {
+            Some(Better::Low) => least,
+            Some(Better::High) => most,
+            None => None,
+        };
+        for (row, (name, value)) in values.iter().enumerate() {
+            if place == 0 {
+                rows.push(vec![(*name).into()]);
+            }
+            let shown = match value {
+                Ok(measured) => Cell::from(show(measured.value, &column.unit)),
+                Err(_) => "-".into(),
+            };
+            let wins = matches!((value, best), (Ok(measured), Some((_, best))) if measured.value == best);
+            rows[row].push(if wins { Cell::badge(Tone::Good, shown.text) } else { shown });
+        }
+        let worst = if best == least { most } else { least };
+        last.push(match (best, worst) {
+            (Some((name, best)), Some((_, worst))) if best > 0.0 && worst > 0.0 => {
+                format!("{name}, {}× of the worst", digits(best.max(worst) / best.min(worst))).into()
+            }
+            (Some((name, _)), _) => name.into(),
+            _ => "".into(),
+        });
+    }
+    rows.push(last);
+    let columns = experiment.columns.iter().map(|column| Column::number(column.title.as_str()));
+    Table {
+        caption: "Every scheme by every measure; the best of a column stands out.".into(),
+        columns: std::iter::once(Column::text("scheme")).chain(columns).collect(),
+        rows,
+    }
+}
+
 /// How each value is measured.
 fn measures(verdict: &Verdict) -> Section {
     let row = |judged: &Judged| -> Vec<Cell> {
@@ -187,6 +230,11 @@ pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Ve
         }
     }
     page.sections = vec![summary];
+    if !experiment.columns.is_empty() {
+        let mut ranked = Section::new("Who wins where");
+        ranked.push(ranking(experiment, evidence));
+        page.sections.push(ranked);
+    }
     if !drawn.blocks.is_empty() {
         page.sections.push(drawn);
     }

@@ -40,6 +40,10 @@ pub trait Choice: Parameters + Send + Sync {
     fn pause_in(&self, _frame: &Packet) -> Option<(u8, bool)> {
         None
     }
+    /// Bytes of state that it keeps in a switch with so many ports and classes, besides the packets, as hardware would hold them.
+    fn switch_state(&self, _ports: u64, _classes: u64) -> u64 {
+        0
+    }
     /// Runs a fabric under it. `promised` says whether the setup gives it the room to lose nothing; every thread gets a
     /// controller of its own.
     fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome;

@@ -9,7 +9,7 @@
 //! of a ratio ran with the same traffic.
 
 use super::answer::{answer, distribution, series};
-use super::experiment::{Expectation, Experiment, Figure, Kind, Scale};
+use super::experiment::{Column, Expectation, Experiment, Figure, Kind, Scale};
 use super::expression::{Answers, Bindings, Expression, Missing, Probe, Quantity, Scope, Sizes, Step};
 use crate::measure::Estimate;
 use crate::records::Records;
@@ -128,6 +128,11 @@ impl<'a> Evidence<'a> {
             let probes = expectation.value.probes(evidence.scope_of(expectation), &Bindings::new());
             evidence.answers.extend(probes.into_iter().map(|probe| (probe, BTreeMap::new())));
         }
+        for column in &experiment.columns {
+            for variant in evidence.open.variants.clone() {
+                evidence.ask(&column.value, &with(&Bindings::new(), "variant", &variant));
+            }
+        }
         for figure in &experiment.figures {
             for (_, _, bound) in evidence.curves(figure) {
                 match &figure.kind {
@@ -201,6 +206,15 @@ impl<'a> Evidence<'a> {
     /// What an expectation is about, measured, or why it cannot be told.
     pub fn expected(&self, expectation: &Expectation) -> Result<Measured, Missing> {
         self.value(&expectation.value, &Bindings::new(), self.scope_of(expectation))
+    }
+
+    /// What every variant that can be run has in a column, or why that cannot be told.
+    pub fn column(&self, column: &Column) -> Vec<(&str, Result<Measured, Missing>)> {
+        let value = |variant: &String| {
+            let bound = with(&Bindings::new(), "variant", variant);
+            self.value(&column.value, &bound, &self.open)
+        };
+        self.open.variants.iter().map(|variant| (variant.as_str(), value(variant))).collect()
     }
 
     fn value(&self, expression: &Expression, bound: &Bindings, scope: &Scope) -> Result<Measured, Missing> {

@@ -195,6 +195,29 @@ pub struct Expectation {
     pub scale: Option<Scale>,
 }
 
+engine::choice! {
+    /// Which values of a column are better.
+    pub enum Better {
+        /// Small ones.
+        Low = "low",
+        /// Large ones.
+        High = "high",
+    }
+}
+
+/// A measure by which variants are ranked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// What is measured, in a few words.
+    pub title: String,
+    /// The measure, asked of every variant.
+    pub value: Expression,
+    /// Which values are better; none where that is a matter of taste.
+    pub better: Option<Better>,
+    /// Its unit.
+    pub unit: String,
+}
+
 /// One run of an experiment, but for its seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
@@ -243,6 +266,8 @@ pub struct Experiment {
     pub figures: Vec<Figure>,
     /// What is expected.
     pub expectations: Vec<Expectation>,
+    /// Measures by which the variants are ranked.
+    pub columns: Vec<Column>,
     sets: Vec<String>,
     quick: Size,
     paper: Size,
@@ -451,6 +476,7 @@ impl Reader<'_> {
             vary: Vec::new(),
             figures: Vec::new(),
             expectations: Vec::new(),
+            columns: Vec::new(),
             sets: Vec::new(),
             quick: Size { sets: Vec::new(), seeds: 1 },
             paper: Size { sets: Vec::new(), seeds: 1 },
@@ -502,6 +528,8 @@ impl Reader<'_> {
             .into_iter()
             .map(|table| self.expectation(table, &scope))
             .collect::<Result<_, _>>()?;
+        experiment.columns =
+            root.tables("column")?.into_iter().map(|table| self.column(table, &scope)).collect::<Result<_, _>>()?;
         root.finish()?;
         Ok(experiment)
     }
@@ -750,13 +778,21 @@ impl Reader<'_> {
             unit: table.optional("unit")?.unwrap_or_default(),
             scale: table.optional("scale")?,
         };
-        let units = ["", "B", "us", "Gbps", "%", "x"];
-        if !units.contains(&expectation.unit.as_str()) {
-            let problem = table.problem_at("unit", format!("there is no unit {}", quoted(&expectation.unit)));
-            return Err(problem.help("write B, us, Gbps, % or x, or leave it out"));
-        }
+        check_unit(&table, &expectation.unit)?;
         table.finish()?;
         Ok(expectation)
+    }
+
+    fn column(&self, mut table: Table<'_>, scope: &Scope) -> Result<Column, Problem> {
+        let column = Column {
+            title: table.required("title")?,
+            value: self.expression(&mut table, "value", scope, &["variant"])?.1,
+            better: table.optional("better")?,
+            unit: table.optional("unit")?.unwrap_or_default(),
+        };
+        check_unit(&table, &column.unit)?;
+        table.finish()?;
+        Ok(column)
     }
 
     /// A bound: a number, or text that stands for one.
@@ -827,6 +863,14 @@ impl Reader<'_> {
             .unwrap_or_else(|| item.problem(format!("{}, at character {}", fault.message, fault.at + 1)))
             .help(fault.help)
     }
+}
+
+fn check_unit(table: &Table<'_>, unit: &str) -> Result<(), Problem> {
+    if ["", "B", "us", "Gbps", "%", "x"].contains(&unit) {
+        return Ok(());
+    }
+    let problem = table.problem_at("unit", format!("there is no unit {}", quoted(unit)));
+    Err(problem.help("write B, us, Gbps, % or x, or leave it out"))
 }
 
 fn known_variant(table: &Table<'_>, name: &str, experiment: &Experiment) -> Result<(), Problem> {

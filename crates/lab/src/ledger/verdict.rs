@@ -281,7 +281,7 @@ pub fn show(value: f64, unit: &str) -> String {
 }
 
 /// Four significant digits.
-fn digits(value: f64) -> String {
+pub fn digits(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
         x if !(1e-3..1e6).contains(&x) => format!("{value:.3e}"),

@@ -138,6 +138,16 @@ impl Choice for Params {
         // The filter that waits, one that is charged to the packet under way, and one that comes due meanwhile.
         3
     }
+    fn switch_state(&self, ports: u64, classes: u64) -> u64 {
+        // An entry: ingress, egress and queue in a byte each, packets in two, and its state in one.
+        const ENTRY: u64 = 6;
+        let table = (self.vfids as u64 * self.bucket as u64 + self.cache as u64) * ENTRY;
+        // A counter of a byte for every bit that is sent, and the filter that was received.
+        let filters = ports * (self.filter.0 * 8 + self.filter.0);
+        // By queue: how many flows it has, and who is to be resumed next.
+        let queues = ports * classes * self.queues as u64 * 4;
+        table + filters + queues + pfc::Params::default().switch_state(ports, classes)
+    }
     fn pause_in(&self, frame: &Packet) -> Option<(u8, bool)> {
         Some((frame.flow as u8, frame.seq == 1))
     }

@@ -45,6 +45,10 @@ impl Choice for Params {
     fn frame_size(&self) -> u64 {
         self.frame.0
     }
+    fn switch_state(&self, ports: u64, classes: u64) -> u64 {
+        // One bit for what it has paused, and one for what is paused here.
+        (2 * ports * classes).div_ceil(8)
+    }
     fn pause_in(&self, frame: &Packet) -> Option<(u8, bool)> {
         Some((frame.flow as u8, frame.seq == 1))
     }

@@ -135,6 +135,12 @@ impl Choice for Params {
         // A pause may have to wait for a BTS that is being sent.
         self.packet.0.max(pfc::Params::default().frame.0)
     }
+    fn switch_state(&self, ports: u64, classes: u64) -> u64 {
+        // A remembered destination is a time of four bytes, as is the estimator's count for each.
+        let cache = if self.cache { self.cache_entries as u64 * 4 } else { 0 };
+        let pfc = if self.pfc { pfc::Params::default().switch_state(ports, classes) } else { 0 };
+        self.filter.0 + cache + pfc
+    }
     fn pause_in(&self, frame: &Packet) -> Option<(u8, bool)> {
         Some((frame.flow as u8, frame.seq == 1))
     }
