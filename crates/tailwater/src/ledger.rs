@@ -7,8 +7,8 @@ use lab::files;
 use lab::grid::{self, Grid, Source, Variant};
 use lab::ledger;
 use lab::ledger::evidence::{Evidence, Run};
-use lab::ledger::experiment::{Cell, Experiment, Scale};
-use lab::ledger::verdict::{self, Judged, Verdict};
+use lab::ledger::experiment::{Better, Cell, Column, Experiment, Scale};
+use lab::ledger::verdict::{self, Judged, Verdict, show};
 use lab::problem::Problem;
 use lab::records;
 use lab::store::Store;
@@ -98,9 +98,10 @@ pub fn reproduce(request: &Request) -> Result<ExitCode, Problem> {
     for experiment in &experiments {
         // One that fails does not keep the others from being judged.
         match one(experiment, request) {
-            Ok((verdict, path)) => {
+            Ok((verdict, winners, path)) => {
                 if !request.quiet {
-                    result = result.and_then(|()| say(format!("{}  {}\n\n", table(&verdict), path.display())));
+                    let text = format!("{}{winners}  {}\n\n", table(&verdict), path.display());
+                    result = result.and_then(|()| say(text));
                 }
                 verdicts.push(verdict);
             }
@@ -120,8 +121,8 @@ pub fn reproduce(request: &Request) -> Result<ExitCode, Problem> {
     printed(result).map(|code| if done { code } else { ExitCode::FAILURE })
 }
 
-/// Runs one experiment, judges it and writes its folder. Gives the verdict and the page.
-fn one(experiment: &Experiment, request: &Request) -> Result<(Verdict, PathBuf), Vec<Problem>> {
+/// Runs one experiment, judges it and writes its folder. Gives the verdict, what is won by whom, and the page.
+fn one(experiment: &Experiment, request: &Request) -> Result<(Verdict, String, PathBuf), Vec<Problem>> {
     let mut cells = experiment.cells(request.scale);
     cells.retain(|cell| experiment.missing(&cell.variant).is_empty());
     let seeds: Vec<u64> = (1..=request.seeds.unwrap_or(experiment.seeds(request.scale))).collect();
@@ -137,7 +138,27 @@ fn one(experiment: &Experiment, request: &Request) -> Result<(Verdict, PathBuf),
     files::make_folder(&folder).map_err(stop)?;
     drawing::write(&report, &folder).map_err(stop)?;
     verdict.write(&folder).map_err(stop)?;
-    Ok((verdict, folder.join(drawing::PAGE)))
+    Ok((verdict, winners(experiment, &evidence), folder.join(drawing::PAGE)))
+}
+
+/// Who is best by each column of an experiment, and who is worst.
+fn winners(experiment: &Experiment, evidence: &Evidence<'_>) -> String {
+    let width = experiment.columns.iter().map(|column| column.title.len()).max().unwrap_or(0);
+    let line = |column: &Column| {
+        let mut known: Vec<(&str, f64)> =
+            evidence.column(column).into_iter().filter_map(|(name, value)| Some((name, value.ok()?.value))).collect();
+        known.sort_by(|a, b| a.1.total_cmp(&b.1));
+        if column.better == Some(Better::High) {
+            known.reverse();
+        }
+        let shown = |(name, value): &(&str, f64)| format!("{name} {}", show(*value, &column.unit));
+        match known.as_slice() {
+            [] => format!("  {:width$}  nothing\n", column.title),
+            [best, .., worst] => format!("  {:width$}  {}, last {}\n", column.title, shown(best), shown(worst)),
+            [only] => format!("  {:width$}  {}\n", column.title, shown(only)),
+        }
+    };
+    experiment.columns.iter().map(line).collect()
 }
 
 /// Sees to it that the store has every cell with every seed, and hands each run to `take`, one at a time.
