@@ -7,6 +7,7 @@
 //! [`Core`] is the hardware and knows no scheme; [`Network`] runs it with one.
 
 mod check;
+mod ndp;
 mod nic;
 mod sample;
 mod switch;
@@ -23,7 +24,7 @@ use crate::packet::{Kind, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Port, Queue, QueueMasks};
 use crate::routing::{PortMap, Routing, Tuple};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
-use crate::setup::{Dice, Setup, Split, Ties};
+use crate::setup::{Dice, NdpSetup, Setup, Split, Ties};
 use crate::topology;
 use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
@@ -46,6 +47,7 @@ mod class {
     pub const LEAVE: u8 = 9;
     pub const LATE_START: u8 = 10;
     pub const FLOW_START: u8 = 11;
+    pub const PULL: u8 = 12;
 }
 
 /// What a run counts as it goes.
@@ -73,6 +75,10 @@ pub struct Counts {
     pub dropped_down: u64,
     /// Bytes on the wire of all packets dropped.
     pub dropped_bytes: u64,
+    /// Data packets among those dropped, and their bytes of message.
+    pub dropped_data: (u64, u64),
+    /// Data packets that a switch cut down to their headers, and their bytes of message.
+    pub trimmed: (u64, u64),
     /// Data packets that arrived ahead of one sent before them.
     pub out_of_order: u64,
     /// Packets marked by switches.
@@ -151,6 +157,8 @@ pub struct Core {
     pub(crate) series: Series,
     /// Flows that wait for others.
     waiting: Waiting,
+    /// The state of NDP, where it is used.
+    ndp: Option<Box<ndp::Ndp>>,
     /// Queue-length histograms of the monitor: by port, samples with that many whole kilobytes.
     pub(crate) monitor: Vec<Vec<u32>>,
     pub(crate) kept: Vec<Histograms>,
@@ -251,6 +259,8 @@ impl Core {
                 Split::Ingress => (part(parts), None),
                 Split::Egress => (None, part(parts * setup.switch.queues as u64)),
             };
+            let short = |ndp: &NdpSetup| ndp.queue as u64 * (setup.nic.payload as u64 + setup.nic.header as u64);
+            let egress_part = setup.nic.ndp.as_ref().map(short).or(egress_part);
             Buffer { ingress_part, egress_part, ..shared(node) }
         };
         let accounts = setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
@@ -260,6 +270,7 @@ impl Core {
         let near = ports.iter().map(|p: &Port| p.latency).filter(|&l| l <= Time::from_us(4)).max();
         let horizon = near.unwrap_or_default() + setup.clock.duration(setup.max_packet(), setup.top_rate());
         let flows = setup.flows.len();
+        let ndp = setup.nic.ndp.map(|own| Box::new(ndp::Ndp::new(own, flows, map.count(), nics.len())));
         let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default();
         let timeout = setup.nic.recovery.timeout.unwrap_or_default();
         let patience = Time(1_000_000_000_000 + 8 * timeout.0 + 16 * farthest.0);
@@ -299,6 +310,7 @@ impl Core {
             samples: Samples::new(nodes),
             series: Series::default(),
             waiting: Waiting::new(&setup),
+            ndp,
             monitor: vec![Vec::new(); if setup.measure.queue_monitor.is_some() { map.count() } else { 0 }],
             kept: Vec::new(),
             progress: (0, Time::ZERO),
@@ -614,7 +626,12 @@ impl Core {
             let place = self.pool[id].seq as u32;
             self.pool.take_payload(place);
         }
-        self.counts.dropped_bytes += self.pool[id].size as u64;
+        let packet = &self.pool[id];
+        self.counts.dropped_bytes += packet.size as u64;
+        if packet.kind == Kind::Data {
+            self.counts.dropped_data.0 += 1;
+            self.counts.dropped_data.1 += (packet.size - self.setup.nic.header) as u64;
+        }
         self.pool.remove(id);
     }
 }
@@ -703,6 +720,7 @@ impl<F: FlowControl> Network<F> {
             class::SERIES => self.core.follow(),
             class::LEAVE => self.core.leave(source),
             class::LATE_START => self.late_start(source),
+            class::PULL => self.core.pull_timer(source),
             class::SCHEME_TIMER => {
                 self.core.timers -= 1;
                 self.scheme.timer(&mut self.core, source);
@@ -774,8 +792,9 @@ impl<F: FlowControl> Network<F> {
             if !self.nic_transmit(port) {
                 return;
             }
-        } else if let Some(id) = p.control.pop(&core.pool) {
-            p.queued -= core.pool[id].size as u64;
+        } else if !p.control.is_empty()
+            && let Some(id) = core.next_control(port)
+        {
             let lag = self.scheme.lag(core, port);
             core.start(port, id, lag);
         } else if !self.switch_transmit(port) {
