@@ -7,6 +7,7 @@
 //! [`Core`] is the hardware and knows no scheme; [`Network`] runs it with one.
 
 mod check;
+mod ndp;
 mod nic;
 mod parallel;
 mod part;
@@ -26,7 +27,7 @@ use crate::packet::{Kind, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Port, Queue, QueueMasks, detour};
 use crate::routing::{PortMap, Routing, Tuple};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
-use crate::setup::{Dice, FlowSpec, Setup, Split, Ties};
+use crate::setup::{Dice, NdpSetup, Setup, Split, Ties};
 use crate::topology;
 use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
@@ -50,6 +51,7 @@ mod class {
     pub const LEAVE: u8 = 9;
     pub const LATE_START: u8 = 10;
     pub const FLOW_START: u8 = 11;
+    pub const PULL: u8 = 12;
 }
 
 /// What a run counts as it goes.
@@ -79,6 +81,10 @@ pub struct Counts {
     pub dropped_down: u64,
     /// Bytes on the wire of all packets dropped.
     pub dropped_bytes: u64,
+    /// Data packets among those dropped, and their bytes of message.
+    pub dropped_data: (u64, u64),
+    /// Data packets that a switch cut down to their headers, and their bytes of message.
+    pub trimmed: (u64, u64),
     /// Data packets that arrived ahead of one sent before them.
     pub out_of_order: u64,
     /// Packets marked by switches.
@@ -100,6 +106,8 @@ impl Counts {
         pair(&mut self.injected, other.injected);
         pair(&mut self.delivered, other.delivered);
         pair(&mut self.retransmitted, other.retransmitted);
+        pair(&mut self.dropped_data, other.dropped_data);
+        pair(&mut self.trimmed, other.trimmed);
         self.events += other.events;
         self.hops += other.hops;
         self.control_bytes += other.control_bytes;
@@ -197,6 +205,8 @@ pub struct Core {
     pub(crate) series: Series,
     /// Flows that wait for others.
     waiting: Waiting,
+    /// The state of NDP, where it is used.
+    ndp: Option<Box<ndp::Ndp>>,
     /// Queue-length histograms of the monitor: by port, samples with that many whole kilobytes.
     pub(crate) monitor: Vec<Vec<u32>>,
     pub(crate) kept: Vec<Histograms>,
@@ -325,6 +335,8 @@ impl Core {
                 Split::Ingress => (part(parts), None),
                 Split::Egress => (None, part(parts * setup.switch.queues as u64)),
             };
+            let short = |ndp: &NdpSetup| ndp.queue as u64 * (setup.nic.payload as u64 + setup.nic.header as u64);
+            let egress_part = setup.nic.ndp.as_ref().map(short).or(egress_part);
             Buffer { ingress_part, egress_part, ..shared(node) }
         };
         let accounts = setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
@@ -334,6 +346,7 @@ impl Core {
         let near = ports.iter().map(|p: &Port| p.latency).filter(|&l| l <= Time::from_us(4)).max();
         let horizon = near.unwrap_or_default() + setup.clock.duration(setup.max_packet(), setup.top_rate());
         let flows = setup.flows.len();
+        let ndp = setup.nic.ndp.map(|own| Box::new(ndp::Ndp::new(own, &setup, &part, map.count(), nics.len())));
         let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default();
         let timeout = setup.nic.recovery.timeout.unwrap_or_default();
         let patience = Time(1_000_000_000_000 + 8 * timeout.0 + 16 * farthest.0);
@@ -358,24 +371,9 @@ impl Core {
             faults: if setup.dice == Dice::PerNode { vec![] } else { vec![Fixed::new(FAULTS); graph.links.len() + 1] },
             kicks: Vec::new(),
             nics,
-            senders: match &part {
-                None => PerFlow::all(vec![Sender::default(); flows]),
-                Some(part) => PerFlow::some(flows, Sender::default(), |flow| {
-                    part.owns(setup.flows[flow].src).then(Sender::default)
-                }),
-            },
-            receivers: match &part {
-                None => PerFlow::all(setup.flows.iter().map(Receiver::new).collect()),
-                Some(part) => PerFlow::some(flows, Receiver::new(&FlowSpec::plain(0, 0, 0, 0, Time::ZERO)), |flow| {
-                    part.owns(setup.flows[flow].dst).then(|| Receiver::new(&setup.flows[flow]))
-                }),
-            },
-            injected: match &part {
-                None => PerFlow::all(vec![Time::MAX; flows]),
-                Some(part) => {
-                    PerFlow::some(flows, Time::MAX, |flow| part.owns(setup.flows[flow].src).then_some(Time::MAX))
-                }
-            },
+            senders: PerFlow::new(&setup, &part, |flow| flow.src, |_| Sender::default()),
+            receivers: PerFlow::new(&setup, &part, |flow| flow.dst, Receiver::new),
+            injected: PerFlow::new(&setup, &part, |flow| flow.src, |_| Time::MAX),
             control,
             controls: Vec::new(),
             captured: Vec::new(),
@@ -396,6 +394,7 @@ impl Core {
             samples: Samples::new(nodes),
             series: Series::default(),
             waiting: Waiting::new(&setup),
+            ndp,
             monitor: vec![Vec::new(); if setup.measure.queue_monitor.is_some() { map.count() } else { 0 }],
             kept: Vec::new(),
             progress: (0, Time::ZERO),
@@ -719,7 +718,12 @@ impl Core {
             let place = self.pool[id].seq as u32;
             self.pool.take_payload(place);
         }
-        self.counts.dropped_bytes += self.pool[id].size as u64;
+        let packet = &self.pool[id];
+        self.counts.dropped_bytes += packet.size as u64;
+        if packet.kind == Kind::Data {
+            self.counts.dropped_data.0 += 1;
+            self.counts.dropped_data.1 += (packet.size - self.setup.nic.header) as u64;
+        }
         self.pool.remove(id);
     }
 }
@@ -829,6 +833,7 @@ impl<F: FlowControl> Network<F> {
             class::SERIES => self.core.follow(),
             class::LEAVE => self.core.leave(source),
             class::LATE_START => self.late_start(source),
+            class::PULL => self.core.pull_timer(source),
             class::SCHEME_TIMER => {
                 self.core.timers -= 1;
                 self.scheme.timer(&mut self.core, source);
@@ -900,8 +905,9 @@ impl<F: FlowControl> Network<F> {
             if !self.nic_transmit(port) {
                 return;
             }
-        } else if let Some(id) = p.control.pop(&core.pool) {
-            p.queued -= core.pool[id].size as u64;
+        } else if !p.control.is_empty()
+            && let Some(id) = core.next_control(port)
+        {
             let lag = self.scheme.lag(core, port);
             core.start(port, id, lag);
         } else if !self.switch_transmit(port) {

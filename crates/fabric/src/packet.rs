@@ -29,6 +29,12 @@ pub enum Kind {
     Frame,
     /// A control packet from a switch to a host that belongs to the flow-control scheme; routed like any other.
     Signal,
+    /// What a switch left of a data packet that found its queue full (NDP).
+    Header,
+    /// A header that found no room either, on its way back to the sender (NDP).
+    Returned,
+    /// Lets a sender send more (NDP).
+    Pull,
 }
 
 /// Bits of [`Packet::flags`].
@@ -41,6 +47,8 @@ pub mod flag {
     pub const FIRST: u8 = 4;
     /// A frame that carries a payload.
     pub const PAYLOAD: u8 = 8;
+    /// Its sender has more to send than it was allowed to, and asks for a pull (NDP); ACKs and NACKs echo it.
+    pub const ASKS: u8 = 16;
 }
 
 /// A packet on a link or in a queue.
@@ -49,7 +57,7 @@ pub mod flag {
 pub struct Packet {
     /// Data: offset of the first byte of message. ACK: the next byte expected. Frame or signal: a word of the scheme's own.
     pub seq: u64,
-    /// When the sending host put it on its link; ACKs echo it.
+    /// When the sending host put it on its link; ACKs echo it. With NDP, how many its flow had sent before: spraying goes by it.
     pub stamp: Time,
     /// On a link: when the packet behind it arrives.
     pub next_arrival: Time,
@@ -280,6 +288,18 @@ impl Fifo {
         self.head = pool.next[id as usize];
         Some(id)
     }
+    /// Takes the packet that has waited least, by walking to it.
+    pub fn pop_last(&mut self, pool: &mut Pool) -> Option<PacketId> {
+        let last = (self.head != NONE).then_some(self.tail)?;
+        match self.iter(pool).take_while(|&id| id != last).last() {
+            Some(before) => {
+                pool.next[before as usize] = NONE;
+                self.tail = before;
+            }
+            None => self.head = NONE,
+        }
+        Some(last)
+    }
     /// Walks through it, first to last.
     pub fn iter<'a>(&self, pool: &'a Pool) -> impl Iterator<Item = PacketId> + 'a {
         let mut id = self.head;
@@ -331,6 +351,22 @@ mod tests {
         let order: Vec<_> = list.iter(&pool).map(|id| pool[id].seq).collect();
         assert_eq!(order, [1, 2, 3, 4, 9]);
         assert_eq!(pool.live(), 5);
+    }
+
+    #[test]
+    fn a_list_gives_its_last_packet_and_goes_on() {
+        let mut pool = Pool::new(false);
+        let mut list = Fifo::default();
+        let ids: Vec<_> = (0..3).map(|seq| pool.insert(Packet { seq, ..blank() })).collect();
+        ids.iter().for_each(|&id| list.push(&mut pool, id));
+        assert_eq!(list.pop_last(&mut pool), Some(ids[2]));
+        list.push(&mut pool, ids[2]);
+        assert_eq!(list.iter(&pool).collect::<Vec<_>>(), ids);
+        let back: Vec<_> = std::iter::from_fn(|| list.pop_last(&mut pool)).collect();
+        assert_eq!(back, [ids[2], ids[1], ids[0]]);
+        assert!(list.is_empty());
+        list.push(&mut pool, ids[1]);
+        assert_eq!(list.pop(&pool), Some(ids[1]));
     }
 
     #[test]

@@ -300,6 +300,12 @@ impl Queue {
         self.bytes -= pool[id].size as u64;
         Some(id)
     }
+    /// Takes the last packet.
+    pub fn pop_last(&mut self, pool: &mut Pool) -> Option<PacketId> {
+        let id = self.packets.pop_last(pool)?;
+        self.bytes -= pool[id].size as u64;
+        Some(id)
+    }
 }
 
 #[cfg(test)]

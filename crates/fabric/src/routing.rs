@@ -204,14 +204,19 @@ impl Routing {
 }
 
 /// One of several equally short ways of a node to `host`, which are listed from the highest neighbour down: the choice of a
-/// packet with these addresses, sent at `sent`.
+/// packet with these addresses, sent at `sent`. Sprayed packets whose `sent` counts up from one to the next take all ways in turn, and
+/// begin each round with another.
 #[inline]
 pub fn choose(ways: &[u32], spread: Spread, seed: u32, host: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
     let count = ways.len() as u32;
     let place = match (ways, spread) {
         ([] | [_], _) => return ways.first().copied(),
         (_, Spread::Flow) => tuple.hash(seed) % count,
-        (_, Spread::Packet) => tuple.hash(seed ^ (sent.0 as u32).wrapping_mul(0x9e37_79b1)) % count,
+        (_, Spread::Packet) => {
+            let (round, turn) = (sent.0 / count as u64, (sent.0 % count as u64) as u32);
+            let first = tuple.hash(seed ^ (round as u32).wrapping_mul(0x9e37_79b1)) % count;
+            (first + turn) % count
+        }
         (_, Spread::Destination) => count - 1 - host % count,
     };
     Some(ways[place as usize])
@@ -313,6 +318,31 @@ mod tests {
         up[1] = false; // host 1's own link
         let routing = Routing::new(&g, &map, &up);
         assert!(routing.next_hops(3, 1).is_empty());
+    }
+
+    #[test]
+    fn sprayed_packets_take_every_way_once_in_each_round() {
+        let tuple = Tuple { source: 1, destination: 2, source_port: 3, destination_port: 4 };
+        for count in [2, 3, 8, 31] {
+            let ways: Vec<u32> = (100..100 + count).collect();
+            let way = |sent: u64| choose(&ways, Spread::Packet, 7, 0, &tuple, Time(sent)).unwrap();
+            let mut beginnings = std::collections::HashSet::new();
+            for round in 0..100 {
+                let mut taken: Vec<u32> = (0..count as u64).map(|turn| way(round * count as u64 + turn)).collect();
+                beginnings.insert(taken[0]);
+                taken.sort_unstable();
+                assert_eq!(taken, ways);
+            }
+            assert!(beginnings.len() > ways.len() / 2, "{count} ways, {} beginnings", beginnings.len());
+        }
+        // Packets sent at a steady pace are spread, too, whatever the pace has in common with the number of ways.
+        let ways: Vec<u32> = (0..8).collect();
+        let mut taken = [0; 8];
+        (0..8000).for_each(|packet| {
+            let sent = Time(packet * 84_960);
+            taken[choose(&ways, Spread::Packet, 7, 0, &tuple, sent).unwrap() as usize] += 1;
+        });
+        assert!(taken.iter().all(|taken| (850..1150).contains(taken)), "{taken:?}");
     }
 
     #[test]

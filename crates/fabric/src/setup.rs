@@ -200,6 +200,23 @@ engine::choice! {
     }
 }
 
+/// Trimming switches and receivers that pull (NDP).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NdpSetup {
+    /// Packets that a sender sends without being pulled.
+    pub window: u32,
+    /// The most that a data queue may hold, in full packets.
+    pub queue: u32,
+    /// The most that the control packets at a port may be, in bytes.
+    pub headers: u64,
+    /// Bytes of a packet that lost its payload.
+    pub header: u16,
+    /// Bytes of a pull.
+    pub pull: u16,
+    /// Control packets that a port sends before it lets a waiting data packet go.
+    pub ratio: u32,
+}
+
 /// Settings of the hosts' NICs and their transport.
 #[derive(Clone, Copy, Debug)]
 pub struct NicSetup {
@@ -221,6 +238,8 @@ pub struct NicSetup {
     pub wake: NicWake,
     /// How the window follows the rate.
     pub window: WindowRule,
+    /// NDP instead of go-back-N.
+    pub ndp: Option<NdpSetup>,
 }
 
 /// What to record while running.
@@ -403,6 +422,7 @@ impl Setup {
                 paced: true,
                 wake: NicWake::Due,
                 window: WindowRule::Fixed,
+                ndp: None,
             },
             flows,
             after: Vec::new(),

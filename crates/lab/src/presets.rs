@@ -208,6 +208,17 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "ndp",
+        about: "NDP: packets are sprayed over all ways, trimmed where a queue is full, and pulled by their receivers.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+            ("scheme.transport", "ndp"),
+            ("scheme.routing", "spray"),
+        ],
+    },
+    Preset {
         name: "timely",
         about: "TIMELY over PFC.",
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "timely"), ("scheme.window", "none")],

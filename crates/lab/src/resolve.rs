@@ -105,7 +105,8 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
 
     let (switch, nic) = (&scenario.switch, &scenario.nic);
     let faulty = scenario.graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
-    let timeout = nic.timeout.or((faulty || !memory.promised).then_some(TIMEOUT));
+    let own = scenario.transport.timeout();
+    let timeout = nic.timeout.or(own).or((faulty || !memory.promised).then_some(TIMEOUT));
     let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
     if timeout.is_some_and(|timeout| timeout <= longest) {
         notes.push(format!(
@@ -124,6 +125,17 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     }
     if fc.queues().is_some() && scenario.wrote("switch.queues") {
         notes.push(format!("switch.queues has no effect: {} lays out its own", fc.name()));
+    }
+    // Receivers that pull number packets in 32 bits.
+    let largest = u32::MAX as u64 * nic.payload.0;
+    if scenario.transport.alone()
+        && let Some(flow) = scenario.traffic.flows.iter().position(|flow| flow.size > largest)
+    {
+        let message = format!("{} cannot number the packets of this flow", scenario.transport.name());
+        return Err(scenario.flow_problem(flow, message).help("make it smaller, or write a larger payload in [nic]"));
+    }
+    for key in scenario.transport.ignores().iter().filter(|key| scenario.wrote(key)) {
+        notes.push(format!("{key} has no effect: {} has its own rule", scenario.transport.name()));
     }
     let series = series(&scenario, &flows);
     let ports = port_setups(&scenario, &map, &memory.headroom);
@@ -170,6 +182,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             paced: nic.pacing,
             wake: NicWake::Due,
             window: scenario.window_rule,
+            ndp: None,
         },
         measure: MeasureSetup {
             sample: Some(scenario.measure.sample.unwrap_or(SAMPLE)),

@@ -338,6 +338,16 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
     }
     let window_rule = table.optional("window_rule")?.unwrap_or(WindowRule::Scaled);
 
+    if transport.alone() {
+        let other = [("flow_control", fc), ("congestion_control", cc)].into_iter().find(|(_, name)| *name != "none");
+        let other = other.or((window != WindowSize::None).then_some(("window", "a window")));
+        if let Some((axis, name)) = other {
+            let message = format!("{tp} is all the control there is: {name} does not go with it");
+            let help = format!("write {axis} = \"none\" in [scheme], or choose another transport");
+            return Err(table.problem_at(axis, message).help(help));
+        }
+    }
+
     // "none" and the plain transport have nothing to set, so that a table of that name is as unknown as any other.
     let plain = |name: &str| ["none", "go-back-n"].contains(&name);
     let axes = [

@@ -5,6 +5,7 @@
 mod same;
 
 use fabric::Outcome;
+use fabric::setup::Spread;
 use fabric::topology::Kind;
 use lab::problem::Problem;
 use lab::resolve::{Resolved, resolve};
@@ -46,6 +47,8 @@ struct Message {
 struct Case {
     fabric: Fabric,
     preset: &'static str,
+    /// `[scheme]` and its tables, if not the preset alone.
+    scheme: Option<String>,
     switch: String,
     nic: String,
     classes: u32,
@@ -76,10 +79,9 @@ impl fmt::Debug for Case {
 impl Case {
     fn text(&self) -> String {
         let Case { fabric, preset, switch, nic, classes, faults, .. } = self;
-        let mut text = format!(
-            "[scheme]\npreset = \"{preset}\"\n[traffic]\nclasses = {classes}\n[switch]\n{switch}[nic]\n{nic}{}{faults}",
-            fabric.text
-        );
+        let scheme = self.scheme.clone().unwrap_or_else(|| format!("[scheme]\npreset = \"{preset}\"\n"));
+        let mut text =
+            format!("{scheme}[traffic]\nclasses = {classes}\n[switch]\n{switch}[nic]\n{nic}{}{faults}", fabric.text);
         for message in &self.messages {
             let Message { size, start_ns, .. } = message;
             let dst = if self.incast { self.messages[0].dst } else { message.dst } % fabric.hosts;
@@ -281,6 +283,7 @@ const EVERY: &[&str] = &[
     "bfc-no-buffer-opt",
     "sfc",
     "dcqcn+win+sfc-p",
+    "ndp",
 ];
 
 fn case(kinds: std::ops::Range<usize>, presets: &'static [&'static str]) -> impl Strategy<Value = Case> {
@@ -294,7 +297,8 @@ fn case(kinds: std::ops::Range<usize>, presets: &'static [&'static str]) -> impl
             let nic = format!(
                 "payload = \"{payload}B\"\nack_lane = \"{lane}\"\nack_every = {ack_every}\npacing = {pacing}\n"
             );
-            Case { fabric, preset, switch, nic, classes, incast, messages, extra, faults: String::new() }
+            let faults = String::new();
+            Case { fabric, preset, scheme: None, switch, nic, classes, incast, messages, extra, faults }
         },
     )
 }
@@ -313,7 +317,9 @@ fn sound(resolved: &Resolved, outcome: &Outcome, buffer: u64) -> Result<(), Test
     prop_assert_eq!(&outcome.stall, &None);
     prop_assert_eq!(outcome.left, 0, "packets left behind");
     // A flow that changes ways may have packets on two at once, and be faster than alone on one.
-    let steady = resolved.setup.graph.links.iter().all(|link| link.outages.is_empty());
+    // So may one whose packets each go their own way.
+    let sprayed = resolved.setup.spread == Spread::Packet;
+    let steady = !sprayed && resolved.setup.graph.links.iter().all(|link| link.outages.is_empty());
     for (number, flow) in outcome.flows.iter().enumerate() {
         let spec = &flow.spec;
         let took = flow.received - spec.start;
@@ -329,7 +335,7 @@ fn sound(resolved: &Resolved, outcome: &Outcome, buffer: u64) -> Result<(), Test
     let bytes: u64 = outcome.flows.iter().map(|flow| flow.spec.size).sum();
     prop_assert_eq!(c.injected.1, bytes + c.retransmitted.1);
     let slowdowns = lab::measure::slowdowns(outcome.flows.iter());
-    prop_assert!(slowdowns.iter().all(|(_, slowdown)| *slowdown >= 1.0), "{:?}", slowdowns);
+    prop_assert!(sprayed || slowdowns.iter().all(|(_, slowdown)| *slowdown >= 1.0), "{:?}", slowdowns);
     Ok(())
 }
 
@@ -493,6 +499,49 @@ fn faulty_links_under_pfc_hold_nobody_back_for_ever() {
     holds(faulty(PFC), 0.1, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         prop_assert!(!resolved.promised);
+        let outcome = run(&resolved);
+        sound(&resolved, &outcome, buffer)?;
+        Ok(Some(outcome.counts.dropped_fault > 0))
+    });
+}
+
+/// NDP with random parameters.
+fn pulled(case: impl Strategy<Value = Case>) -> impl Strategy<Value = Case> {
+    let settings =
+        (1u32..100, 1u32..12, 2048u64..20_000, 1u32..20, prop::sample::select(vec!["spray", "ecmp", "d-mod-k"]));
+    (case, settings).prop_map(|(case, (window, queue, headers, ratio, routing))| {
+        let own = format!(
+            "[scheme]\nrouting = \"{routing}\"\npreset = \"ndp\"\n[scheme.ndp]\nwindow = {window}\nqueue = {queue}\n\
+             headers = \"{headers}B\"\nratio = {ratio}\n"
+        );
+        Case { scheme: Some(own), ..case }
+    })
+}
+
+#[test]
+fn what_is_trimmed_is_pulled_again_and_nothing_else_is_sent_twice() {
+    let strategy = pulled(case(0..7, &["ndp"]));
+    holds(strategy, 0.1, |case| {
+        let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
+        let outcome = run(&resolved);
+        sound(&resolved, &outcome, buffer)?;
+        let c = &outcome.counts;
+        let payload = resolved.setup.nic.payload as u64;
+        let packets: u64 = outcome.flows.iter().map(|flow| flow.spec.size.div_ceil(payload)).sum();
+        prop_assert_eq!(c.injected.0, packets + c.retransmitted.0);
+        // Without control packets lost, each trimmed packet is sent once more and every packet arrives once.
+        if c.dropped_full == 0 {
+            prop_assert_eq!(c.retransmitted, c.trimmed);
+            prop_assert_eq!((c.delivered.0, c.timeouts), (packets, 0));
+        }
+        Ok(Some(c.trimmed.0 > 0))
+    });
+}
+
+#[test]
+fn what_faulty_links_lose_of_pulled_flows_is_sent_again_until_all_has_arrived() {
+    holds(pulled(faulty(&["ndp"])), 0.1, |case| {
+        let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         let outcome = run(&resolved);
         sound(&resolved, &outcome, buffer)?;
         Ok(Some(outcome.counts.dropped_fault > 0))

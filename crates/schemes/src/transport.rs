@@ -1,7 +1,9 @@
 //! Transports by name: how a message is cut into packets, acknowledged, and repaired where something got lost.
 
-use engine::{Misfit, Parameters};
+use engine::{Misfit, Parameters, Time};
 use fabric::Setup;
+
+pub mod ndp;
 
 /// A transport with its parameters.
 pub trait Choice: Parameters + Send + Sync {
@@ -13,13 +15,25 @@ pub trait Choice: Parameters + Send + Sync {
     fn check(&self) -> Result<(), Misfit> {
         Ok(())
     }
+    /// Whether it is all the control there is: no flow control, congestion control or window goes with it.
+    fn alone(&self) -> bool {
+        false
+    }
+    /// The timeout that "auto" stands for, if it has its own.
+    fn timeout(&self) -> Option<Time> {
+        None
+    }
+    /// Keys of a scenario that have no effect with it.
+    fn ignores(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// Makes a setup use it.
     fn apply(&self, setup: &mut Setup);
 }
 
 /// Every transport with its default parameters, the usual one first.
 pub fn all() -> Vec<Box<dyn Choice>> {
-    vec![Box::new(())]
+    vec![Box::new(()), Box::new(ndp::Params::default())]
 }
 
 /// The transport of that name.

@@ -3,7 +3,7 @@
 use super::{Captured, Core, Counts, Histograms, Network, PauseEvent, Samples, Series};
 use crate::packet::Fifo;
 use crate::scheme::{Counter, FlowControl, Histogram};
-use crate::setup::FlowSpec;
+use crate::setup::{FlowSpec, Spread};
 use crate::topology::Kind;
 use engine::Time;
 
@@ -57,6 +57,8 @@ pub struct Outcome {
     pub histograms: Vec<Histogram>,
     /// What congestion control counted.
     pub congestion_control: Vec<Counter>,
+    /// What the transport counted.
+    pub transport: Vec<Counter>,
     /// How long each port was held by its neighbour.
     pub paused: Vec<Time>,
     /// Pauses and resumes, if they were to be kept.
@@ -123,6 +125,13 @@ impl Core {
                     }
                 }
             }
+            if let Some((counted, most)) = self.ndp.as_ref().filter(|_| !port.host).map(|ndp| ndp.header_bytes(number))
+                && (control_bytes != counted || counted > most)
+            {
+                wrong.push(format!(
+                    "port {number} has {control_bytes} B of headers of {most}, its counter says {counted}"
+                ));
+            }
             if bytes != port.queued {
                 wrong.push(format!("port {number} holds {bytes} B, its counter says {}", port.queued));
             }
@@ -156,6 +165,14 @@ impl Core {
                 c.created,
                 c.consumed,
                 self.pool.live()
+            ));
+        }
+        let (ended, bytes) =
+            (c.delivered.0 + c.trimmed.0 + c.dropped_data.0, c.delivered.1 + c.trimmed.1 + c.dropped_data.1);
+        if self.pool.live() == 0 && c.injected != (ended, bytes) {
+            wrong.push(format!(
+                "data is not conserved: {:?} injected, {:?} delivered, {:?} trimmed, {:?} dropped (packets, bytes of message)",
+                c.injected, c.delivered, c.trimmed, c.dropped_data
             ));
         }
         if lossless && c.dropped_full > 0 {
@@ -249,7 +266,9 @@ impl Core {
 impl<F: FlowControl> Network<F> {
     pub(super) fn outcome(&mut self, interrupted: bool) -> Outcome {
         let core = &mut self.core;
-        let violations = core.audit(self.scheme.lossless(), self.scheme.in_order());
+        // Packets that each find their own way arrive in any order.
+        let in_order = self.scheme.in_order() && core.setup.spread != Spread::Packet && core.ndp.is_none();
+        let violations = core.audit(self.scheme.lossless(), in_order);
         let stall = if interrupted { None } else { core.stall() };
         for port in &mut core.ports {
             if port.paused != 0 {
@@ -289,6 +308,7 @@ impl<F: FlowControl> Network<F> {
             flow_control: self.scheme.counters(),
             histograms: self.scheme.histograms(),
             congestion_control,
+            transport: core.ndp.as_ref().map_or(Vec::new(), |ndp| ndp.counters(&core.counts)),
             paused: core.ports.iter().map(|p| p.pause_total).collect(),
             pause_log: std::mem::take(&mut core.pause_log),
             peak: core.buffers.iter().map(|b| b.peak.max(b.watermark)).collect(),

@@ -407,6 +407,7 @@ impl<F: FlowControl> Network<F> {
     #[inline]
     pub(super) fn host_receive(&mut self, port: u32, id: PacketId) {
         match self.core.pool[id].kind {
+            _ if self.core.setup.nic.ndp.is_some() => self.core.ndp_receive(port, id),
             Kind::Data => self.core.receive_data(port, id),
             Kind::Signal => {
                 let signal = self.core.pool[id];
@@ -460,6 +461,9 @@ impl<F: FlowControl> Network<F> {
         match core.pick_flow(nic) {
             Some(flow) => {
                 let id = core.make_packet(flow);
+                if core.setup.nic.ndp.is_some() {
+                    core.ndp_sent(flow, id);
+                }
                 core.start(port, id, Time::ZERO);
                 core.space(flow);
                 true

@@ -6,6 +6,7 @@
 use super::{Captured, Core, class};
 use crate::packet::{Fifo, Hop, MAX_HOPS, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Flying, detour};
+use crate::setup::{FlowSpec, Setup};
 use engine::{Event, Time};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -18,21 +19,23 @@ pub(crate) struct PerFlow<T> {
 }
 
 impl<T: Clone> PerFlow<T> {
-    /// Of all flows.
-    pub(super) fn all(items: Vec<T>) -> PerFlow<T> {
-        PerFlow { items, places: None }
-    }
-
-    /// The values of those flows that `mine` picks; `other` stands for the rest.
-    pub(super) fn some(all: usize, other: T, mine: impl Fn(usize) -> Option<T>) -> PerFlow<T> {
-        let mut items = vec![other];
-        let places = (0..all).map(|flow| {
-            mine(flow).map_or(0, |item| {
-                items.push(item);
-                items.len() as u32 - 1
-            })
+    /// What `make` gives for every flow whose `end` (its source or its destination) is in the part, if there are parts.
+    pub(super) fn new(
+        setup: &Setup,
+        part: &Option<Part>,
+        end: fn(&FlowSpec) -> u32,
+        make: impl Fn(&FlowSpec) -> T,
+    ) -> PerFlow<T> {
+        let Some(part) = part else { return PerFlow { items: setup.flows.iter().map(make).collect(), places: None } };
+        let mut items = vec![make(&FlowSpec::plain(0, 0, 0, 0, Time::ZERO))];
+        let places = setup.flows.iter().map(|flow| {
+            if !part.owns(end(flow)) {
+                return 0;
+            }
+            items.push(make(flow));
+            items.len() as u32 - 1
         });
-        let places: Arc<[u32]> = places.collect();
+        let places = places.collect();
         items.shrink_to_fit();
         PerFlow { items, places: Some(places) }
     }
@@ -43,7 +46,7 @@ impl<T: Clone> PerFlow<T> {
     }
 
     /// Takes the flows of another part into what were those of one.
-    fn absorb(&mut self, other: &PerFlow<T>) {
+    pub(super) fn absorb(&mut self, other: &PerFlow<T>) {
         let (Some(mine), Some(theirs)) = (&self.places, &other.places) else { return };
         let mut places = mine.to_vec();
         for (place, &theirs) in places.iter_mut().zip(&theirs[..]).filter(|(_, theirs)| **theirs != 0) {
@@ -248,6 +251,9 @@ impl Core {
             let port = |port: u32| mine(self.map.node[port as usize]);
             let flow = |flow: u32| mine(setup.flows[flow as usize].dst);
             self.series.absorb(&other.series, series, port, flow);
+        }
+        if let (Some(ndp), Some(theirs)) = (&mut self.ndp, &other.ndp) {
+            ndp.absorb(theirs, |port| mine(self.map.node[port]));
         }
         self.counts.add(&other.counts);
         self.active += other.active;

@@ -44,9 +44,31 @@ impl Core {
         self.queues[queue as usize].bytes + size <= limit
     }
 
+    /// Takes a packet into the switch's memory, if there is room in its queue and in its account.
+    #[inline]
+    pub(super) fn admits(&mut self, visit: &Visit) -> bool {
+        let (p, size) = (&self.ports[visit.out_port as usize], visit.size as u64);
+        let node = p.node;
+        self.egress_admits(node, p.first_queue + visit.queue, size) && {
+            let account = &mut self.accounts[(visit.in_port * self.classes + visit.class as u32) as usize];
+            self.buffers[node as usize].admit(account, size)
+        }
+    }
+
+    /// Puts a packet that was admitted in its queue.
+    #[inline]
+    pub(super) fn join(&mut self, visit: &Visit) {
+        let &Visit { packet, in_port, out_port, queue, size, .. } = visit;
+        self.pool[packet].in_port = in_port;
+        let p = &mut self.ports[out_port as usize];
+        p.queued += size as u64;
+        self.queues[(p.first_queue + queue) as usize].push(&mut self.pool, packet);
+        self.masks.set_filled(out_port, queue, true);
+    }
+
     /// Lets go of a queued packet's memory.
     #[inline]
-    fn release(&mut self, node: u32, in_port: u32, class: u8, size: u64) {
+    pub(super) fn release(&mut self, node: u32, in_port: u32, class: u8, size: u64) {
         let account = &mut self.accounts[(in_port * self.classes + class as u32) as usize];
         self.buffers[node as usize].release(account, size);
     }
@@ -143,6 +165,9 @@ impl Core {
         }
         let p = &mut self.ports[port as usize];
         p.urgent = false;
+        if let Some(ndp) = &mut self.ndp {
+            ndp.forget_headers(port);
+        }
         let mut waiting = vec![];
         while let Some(id) = p.frames.pop(&self.pool).or_else(|| p.control.pop(&self.pool)) {
             p.queued -= self.pool[id].size as u64;
@@ -204,7 +229,7 @@ impl<F: FlowControl> Network<F> {
             return core.discard(id);
         };
         prefetch(&core.ports[out as usize].free_at);
-        let (class, kind, size) = (core.pool[id].class, core.pool[id].kind, core.pool[id].size as u64);
+        let (class, kind, size) = (core.pool[id].class, core.pool[id].kind, core.pool[id].size);
         if kind != Kind::Data && (core.setup.nic.ack_lane == AckLane::Control || kind == Kind::Signal) {
             if !core.ports[out as usize].up {
                 core.counts.dropped_down += 1;
@@ -215,19 +240,24 @@ impl<F: FlowControl> Network<F> {
                 self.scheme.passing(core, in_port, out, &mut signal);
                 core.pool[id] = signal;
             }
+            if core.ndp.is_some() {
+                core.queue_header(out, id);
+                return self.drain_kicks();
+            }
             let p = &mut core.ports[out as usize];
             p.queued += core.pool[id].size as u64;
             p.control.push(&mut core.pool, id);
             return self.kick(out);
         }
-        let visit = Visit { packet: id, in_port, out_port: out, queue: 0, class, size: size as u16 };
+        let visit = Visit { packet: id, in_port, out_port: out, queue: 0, class, size };
         let queue = self.scheme.queue(core, &visit);
-        let number = core.ports[out as usize].first_queue + queue;
-        let admitted = core.ports[out as usize].up && core.egress_admits(node, number, size) && {
-            let account = &mut core.accounts[(in_port * core.classes + class as u32) as usize];
-            core.buffers[node as usize].admit(account, size)
-        };
+        let visit = Visit { queue, ..visit };
+        let admitted = core.ports[out as usize].up && core.admits(&visit);
         if !admitted {
+            if core.ports[out as usize].up && core.ndp.is_some() {
+                core.trim(&visit);
+                return self.drain_kicks();
+            }
             if core.ports[out as usize].up {
                 core.counts.dropped_full += 1;
             } else {
@@ -235,11 +265,8 @@ impl<F: FlowControl> Network<F> {
             }
             return core.discard(id);
         }
-        core.pool[id].in_port = in_port;
-        core.queues[number as usize].push(&mut core.pool, id);
-        core.ports[out as usize].queued += size;
-        core.masks.set_filled(out, queue, true);
-        self.scheme.enqueued(core, &Visit { queue, ..visit });
+        core.join(&visit);
+        self.scheme.enqueued(core, &visit);
         self.drain_kicks();
         self.kick(out);
     }

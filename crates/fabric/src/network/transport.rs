@@ -223,8 +223,12 @@ impl Core {
         }
         if s.expires <= now {
             s.expires = Time::MAX;
-            self.counts.timeouts += 1;
-            self.start_over(flow);
+            if self.ndp.is_some() {
+                self.ndp_timeout(flow);
+            } else {
+                self.counts.timeouts += 1;
+                self.start_over(flow);
+            }
             self.kicks.push(self.nics[self.senders[flow as usize].nic as usize].port);
         }
         self.apply(flow, permit);

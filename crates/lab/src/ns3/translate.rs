@@ -158,6 +158,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             paced: config.rate_bound,
             wake: NicWake::Earliest,
             window: if config.var_win { WindowRule::Scaled } else { WindowRule::Fixed },
+            ndp: None,
         },
         flows: specs,
         measure: MeasureSetup {

@@ -236,10 +236,16 @@ impl Resolved {
         );
         sheet.line("nic", text);
         let timeout = nic.recovery.timeout.map_or("none".into(), time);
-        sheet.line(
-            "recovery",
-            format!("{}, timeout {timeout}, NACK every {}", self.transport.name(), time(nic.recovery.nack_interval)),
-        );
+        let text = match nic.ndp {
+            None => format!("timeout {timeout}, NACK every {}", time(nic.recovery.nack_interval)),
+            Some(ndp) => format!(
+                "timeout {timeout}, first window {} packets, queues of {} packets and {} of headers",
+                ndp.window,
+                ndp.queue,
+                size(ndp.headers as u128),
+            ),
+        };
+        sheet.line("recovery", format!("{}, {text}", self.transport.name()));
     }
 
     fn describe_scheme(&self, sheet: &mut Sheet) {

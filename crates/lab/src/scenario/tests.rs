@@ -583,3 +583,31 @@ fn a_switch_that_can_never_take_in_a_packet_is_refused() {
     let sets = ["switch.alpha=0", "switch.headroom=0B", "switch.reserve=2KB"];
     assert!(run(&star(&sets)).complete());
 }
+
+#[test]
+fn ndp_goes_with_no_other_control_and_says_what_it_ignores() {
+    let ndp = ["scheme.transport=ndp", "scheme.flow_control=none"];
+    refused(STAR, &ndp[..1], None, "pfc does not go with it", "write flow_control = \"none\"");
+    let with = |set: &'static str| [&ndp[..], &[set]].concat();
+    refused(STAR, &with("scheme.congestion_control=dcqcn"), None, "dcqcn does not go", "congestion_control = \"none\"");
+    refused(STAR, &with("scheme.window=10KB"), None, "a window does not go", "window = \"none\"");
+    refused(STAR, &with("scheme.ndp.queue=0"), None, "queue cannot be 0", "1 to 1000000");
+    refused(STAR, &["scheme.ndp.queue=4"], None, "which the scenario does not use", "transport = \"ndp\"");
+    let resolved = star(&with("nic.ack_every=4"));
+    assert!(resolved.notes.iter().any(|note| note.contains("nic.ack_every has no effect")), "{:?}", resolved.notes);
+    let outcome = run(&resolved);
+    assert!(outcome.complete() && outcome.counts.acks == 1000);
+    // Alone in the network it takes the ideal time, with the window that is derived.
+    let flow = &outcome.flows[0];
+    assert_eq!(flow.received - flow.spec.start, flow.spec.ideal);
+    assert_eq!(resolved.setup.nic.recovery.timeout, Some(Time::from_ms(50)));
+    let own = star(&with("nic.timeout=2ms"));
+    assert_eq!(own.setup.nic.recovery.timeout, Some(Time::from_ms(2)));
+    refused(
+        STAR,
+        &[&ndp[..], &["nic.payload=1B", "flow.0.size=5GB"]].concat(),
+        4,
+        "cannot number the packets",
+        "larger payload",
+    );
+}
