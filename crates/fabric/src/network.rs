@@ -7,8 +7,10 @@
 //! [`Core`] is the hardware and knows no scheme; [`Network`] runs it with one.
 
 mod check;
+mod irn;
 mod nic;
 mod sample;
+mod slow;
 mod switch;
 mod transport;
 mod waiting;
@@ -46,6 +48,7 @@ mod class {
     pub const LEAVE: u8 = 9;
     pub const LATE_START: u8 = 10;
     pub const FLOW_START: u8 = 11;
+    pub const RECEIVE: u8 = 13;
 }
 
 /// What a run counts as it goes.
@@ -134,6 +137,10 @@ pub struct Core {
     pub(crate) receivers: Vec<Receiver>,
     /// When the last byte of each flow was first put on its sender's link.
     injected: Vec<Time>,
+    /// Hosts that take packets slowly.
+    slow: slow::State,
+    /// Selective repeat, in runs with it.
+    irn: Option<irn::State>,
     control: Box<dyn CongestionControl>,
     needs: Needs,
     slots: nic::Slots,
@@ -261,13 +268,13 @@ impl Core {
         let horizon = near.unwrap_or_default() + setup.clock.duration(setup.max_packet(), setup.top_rate());
         let flows = setup.flows.len();
         let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default();
-        let timeout = setup.nic.recovery.timeout.unwrap_or_default();
+        let timeout = setup.nic.irn.map(|irn| irn.high).or(setup.nic.recovery.timeout).unwrap_or_default();
         let patience = Time(1_000_000_000_000 + 8 * timeout.0 + 16 * farthest.0);
         Core {
             now: Time::ZERO,
             current: Event::new(Time::ZERO, Event::LAST, 15, u32::MAX),
             events: EventQueue::new(density, horizon),
-            pool: Pool::new(needs.telemetry),
+            pool: Pool::new(needs.telemetry, needs.delay || setup.nic.irn.is_some()),
             queues: vec![Queue::default(); first_queue as usize],
             masks: QueueMasks::new(map.count(), per_port as usize),
             tables,
@@ -287,6 +294,8 @@ impl Core {
             senders: vec![Sender::default(); flows],
             receivers: setup.flows.iter().map(Receiver::new).collect(),
             injected: vec![Time::MAX; flows],
+            slow: slow::State::new(&setup.slow, |port| graph.links[map.link[port as usize] as usize].rate),
+            irn: setup.nic.irn.map(|_| irn::State::new(flows)),
             control,
             needs,
             slots: nic::Slots::default(),
@@ -703,6 +712,7 @@ impl<F: FlowControl> Network<F> {
             class::SERIES => self.core.follow(),
             class::LEAVE => self.core.leave(source),
             class::LATE_START => self.late_start(source),
+            class::RECEIVE => self.received(source),
             class::SCHEME_TIMER => {
                 self.core.timers -= 1;
                 self.scheme.timer(&mut self.core, source);

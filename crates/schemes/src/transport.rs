@@ -3,6 +3,8 @@
 use engine::{Misfit, Parameters};
 use fabric::Setup;
 
+pub mod irn;
+
 /// A transport with its parameters.
 pub trait Choice: Parameters + Send + Sync {
     /// Its name in scenario files.
@@ -13,13 +15,17 @@ pub trait Choice: Parameters + Send + Sync {
     fn check(&self) -> Result<(), Misfit> {
         Ok(())
     }
+    /// Whether it knows by itself how long to wait for an acknowledgement, unless `nic.timeout` is written.
+    fn own_timeout(&self) -> bool {
+        false
+    }
     /// Makes a setup use it.
     fn apply(&self, setup: &mut Setup);
 }
 
 /// Every transport with its default parameters, the usual one first.
 pub fn all() -> Vec<Box<dyn Choice>> {
-    vec![Box::new(())]
+    vec![Box::new(()), Box::new(irn::Params::default())]
 }
 
 /// The transport of that name.

@@ -154,11 +154,13 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
                 backoff: false,
                 forget: true,
             },
+            irn: None,
             paced: config.rate_bound,
             wake: NicWake::Earliest,
             window: if config.var_win { WindowRule::Scaled } else { WindowRule::Fixed },
         },
         flows: specs,
+        slow: Vec::new(),
         measure: MeasureSetup {
             pause_log: true,
             queue_monitor: monitor.filter(|m| m.from < stop),
