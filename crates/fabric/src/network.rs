@@ -7,11 +7,13 @@
 //! [`Core`] is the hardware and knows no scheme; [`Network`] runs it with one.
 
 mod check;
+mod irn;
 mod ndp;
 mod nic;
 mod parallel;
 mod part;
 mod sample;
+mod slow;
 mod switch;
 mod transport;
 mod waiting;
@@ -52,6 +54,7 @@ mod class {
     pub const LATE_START: u8 = 10;
     pub const FLOW_START: u8 = 11;
     pub const PULL: u8 = 12;
+    pub const RECEIVE: u8 = 13;
 }
 
 /// What a run counts as it goes.
@@ -186,6 +189,10 @@ pub struct Core {
     pub(crate) receivers: PerFlow<Receiver>,
     /// When the last byte of each flow was first put on its sender's link.
     injected: PerFlow<Time>,
+    /// Hosts that take packets slowly.
+    slow: slow::State,
+    /// Selective repeat, in runs with it.
+    irn: Option<irn::State>,
     control: Box<dyn CongestionControl>,
     /// Those of the parts that were absorbed at the end.
     controls: Vec<Box<dyn CongestionControl>>,
@@ -345,16 +352,15 @@ impl Core {
         let density = setup.graph.links.len() as f64 * 0.02;
         let near = ports.iter().map(|p: &Port| p.latency).filter(|&l| l <= Time::from_us(4)).max();
         let horizon = near.unwrap_or_default() + setup.clock.duration(setup.max_packet(), setup.top_rate());
-        let flows = setup.flows.len();
         let ndp = setup.nic.ndp.map(|own| Box::new(ndp::Ndp::new(own, &setup, &part, map.count(), nics.len())));
         let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default();
-        let timeout = setup.nic.recovery.timeout.unwrap_or_default();
+        let timeout = setup.nic.irn.map(|irn| irn.high).or(setup.nic.recovery.timeout).unwrap_or_default();
         let patience = Time(1_000_000_000_000 + 8 * timeout.0 + 16 * farthest.0);
         Core {
             now: Time::ZERO,
             current: Event::new(Time::ZERO, Event::LAST, 15, u32::MAX),
             events: EventQueue::new(density, horizon),
-            pool: Pool::new(needs.telemetry),
+            pool: Pool::new(needs.telemetry, needs.delay || setup.nic.irn.is_some()),
             queues: vec![Queue::default(); first_queue as usize],
             masks: QueueMasks::new(map.count(), per_port as usize),
             tables,
@@ -374,6 +380,8 @@ impl Core {
             senders: PerFlow::new(&setup, &part, |flow| flow.src, |_| Sender::default()),
             receivers: PerFlow::new(&setup, &part, |flow| flow.dst, Receiver::new),
             injected: PerFlow::new(&setup, &part, |flow| flow.src, |_| Time::MAX),
+            slow: slow::State::new(&setup.slow, |port| graph.links[map.link[port as usize] as usize].rate),
+            irn: setup.nic.irn.map(|_| irn::State::new(&setup, &part)),
             control,
             controls: Vec::new(),
             captured: Vec::new(),
@@ -834,6 +842,7 @@ impl<F: FlowControl> Network<F> {
             class::LEAVE => self.core.leave(source),
             class::LATE_START => self.late_start(source),
             class::PULL => self.core.pull_timer(source),
+            class::RECEIVE => self.received(source),
             class::SCHEME_TIMER => {
                 self.core.timers -= 1;
                 self.scheme.timer(&mut self.core, source);

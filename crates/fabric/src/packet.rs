@@ -106,6 +106,15 @@ pub struct Hop {
     pub mbps: u32,
 }
 
+/// What an ACK says beyond its header, in runs that use it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// The packet that made the receiver answer: offset of its first byte of message.
+    pub sack: u64,
+    /// How long that packet was on its way.
+    pub delay: Time,
+}
+
 /// All packets of a shard.
 pub struct Pool {
     slots: Vec<Packet>,
@@ -116,14 +125,16 @@ pub struct Pool {
     free: PacketId,
     live: u32,
     with_telemetry: bool,
+    answers: Vec<Answer>,
+    with_answers: bool,
     /// What frames carry; they know the place.
     payloads: Vec<Box<[u64]>>,
     free_payloads: Vec<u32>,
 }
 
 impl Pool {
-    /// An empty pool; `with_telemetry` gives every packet room for it.
-    pub fn new(with_telemetry: bool) -> Pool {
+    /// An empty pool; `with_telemetry` gives every packet room for it, `with_answers` for an [`Answer`].
+    pub fn new(with_telemetry: bool, with_answers: bool) -> Pool {
         Pool {
             slots: Vec::new(),
             next: Vec::new(),
@@ -131,6 +142,8 @@ impl Pool {
             free: NONE,
             live: 0,
             with_telemetry,
+            answers: Vec::new(),
+            with_answers,
             payloads: Vec::new(),
             free_payloads: Vec::new(),
         }
@@ -176,6 +189,9 @@ impl Pool {
         if self.with_telemetry {
             self.telemetry.push([Hop::default(); MAX_HOPS]);
         }
+        if self.with_answers {
+            self.answers.push(Answer::default());
+        }
         (self.slots.len() - 1) as PacketId
     }
 
@@ -216,6 +232,17 @@ impl Pool {
     /// Gives a packet what switches have said.
     pub(crate) fn set_hops(&mut self, id: PacketId, hops: [Hop; MAX_HOPS]) {
         self.telemetry[id as usize] = hops;
+    }
+
+    /// The same, if there is room for it.
+    pub(crate) fn said(&self, id: PacketId) -> Option<Answer> {
+        self.answers.get(id as usize).copied()
+    }
+
+    /// What an ACK says beyond its header; only in runs with room for it.
+    #[inline]
+    pub fn answer(&mut self, id: PacketId) -> &mut Answer {
+        &mut self.answers[id as usize]
     }
 
     /// Adds what a switch says of itself.
@@ -339,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_list_keeps_its_order_while_packets_come_and_go() {
-        let mut pool = Pool::new(true);
+        let mut pool = Pool::new(true, false);
         let mut list = Fifo::default();
         let ids: Vec<_> = (0..5).map(|seq| pool.insert(Packet { seq, ..blank() })).collect();
         ids.iter().for_each(|&id| list.push(&mut pool, id));
@@ -355,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_list_gives_its_last_packet_and_goes_on() {
-        let mut pool = Pool::new(false);
+        let mut pool = Pool::new(false, false);
         let mut list = Fifo::default();
         let ids: Vec<_> = (0..3).map(|seq| pool.insert(Packet { seq, ..blank() })).collect();
         ids.iter().for_each(|&id| list.push(&mut pool, id));
@@ -371,7 +398,7 @@ mod tests {
 
     #[test]
     fn telemetry_is_fresh_for_each_packet_and_counts_past_its_room() {
-        let mut pool = Pool::new(true);
+        let mut pool = Pool::new(true, false);
         let id = pool.insert(blank());
         (0..MAX_HOPS + 2).for_each(|_| pool.push_hop(id, Hop::default()));
         assert_eq!(pool.telemetry(id).len(), MAX_HOPS);

@@ -62,6 +62,8 @@ pub trait FlowControl: Sized + Send {
     fn signal(&mut self, _core: &mut Core, _port: u32, _signal: &Packet) {}
     /// A timer set with [`Core::set_timer`] went off.
     fn timer(&mut self, _core: &mut Core, _token: u32) {}
+    /// The memory of the NIC at a host's `port` is full, or no longer so; said again with every packet.
+    fn receiver_full(&mut self, _core: &mut Core, _port: u32, _full: bool) {}
     /// The link at `port` went down: whatever was agreed over it is void.
     fn link_lost(&mut self, _core: &mut Core, _port: u32) {}
     /// The occupancy of the switches is being sampled: time to fill histograms.
@@ -111,6 +113,8 @@ pub struct Permit {
     pub timer: Time,
     /// The pause after the last packet is stretched or shrunk to the new rate, rather than left as it was.
     pub repace: bool,
+    /// The flow sends nothing before this instant.
+    pub resume: Time,
 }
 
 /// What a controller is told of a flow when it starts.
@@ -139,6 +143,8 @@ pub struct Ack<'a> {
     pub marked: bool,
     /// When the acknowledged packet was sent.
     pub stamp: Time,
+    /// How long that packet was on its way to the receiver, as measured there; only if asked for.
+    pub delay: Time,
     /// What the switches on the way said, first switch first.
     pub telemetry: &'a [Hop],
 }
@@ -150,6 +156,8 @@ pub struct Needs {
     pub telemetry: bool,
     /// Every ACK; otherwise only marked ones are shown.
     pub every_ack: bool,
+    /// One-way delays in ACKs.
+    pub delay: bool,
 }
 
 /// Congestion control of all flows of a shard. A flow is known by a slot number, reused after it ends.
@@ -177,7 +185,7 @@ impl CongestionControl for Unlimited {
         Needs::default()
     }
     fn start(&mut self, _: u32, flow: FlowStart) -> Permit {
-        Permit { rate: flow.line, timer: Time::MAX, repace: false }
+        Permit { rate: flow.line, timer: Time::MAX, repace: false, resume: Time::ZERO }
     }
     fn ack(&mut self, _: u32, _: &Ack<'_>, _: &mut Permit) {}
 }

@@ -170,6 +170,19 @@ impl GoBackN {
     }
 }
 
+/// Selective repeat as IRN has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Irn {
+    /// At most this many bytes of message between the first that is not acknowledged and the next to be sent.
+    pub cap: u64,
+    /// Without news for so long, something is lost, if fewer than `few` packets are on the way.
+    pub low: Time,
+    /// The same if there are more.
+    pub high: Time,
+    /// See `low`.
+    pub few: u32,
+}
+
 /// Where ACKs travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckLane {
@@ -232,6 +245,8 @@ pub struct NicSetup {
     pub ack_lane: AckLane,
     /// Loss recovery.
     pub recovery: GoBackN,
+    /// Selective repeat instead of going back.
+    pub irn: Option<Irn>,
     /// Whether packets are spaced by the flow's rate; otherwise only the window slows a flow.
     pub paced: bool,
     /// When an idle NIC looks again.
@@ -240,6 +255,25 @@ pub struct NicSetup {
     pub window: WindowRule,
     /// NDP instead of go-back-N.
     pub ndp: Option<NdpSetup>,
+}
+
+/// A NIC whose host takes packets more slowly than its link brings them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlowReceiver {
+    /// The port of the host.
+    pub port: u32,
+    /// How fast the host takes data packets.
+    pub rate: Rate,
+    /// Since when.
+    pub from: Time,
+    /// Until when; then as fast as the link.
+    pub until: Time,
+    /// Bytes of packets that the NIC can keep; what does not fit is dropped.
+    pub buffer: u64,
+    /// With more than this it asks its neighbour to stop, if the flow control knows how.
+    pub xoff: u64,
+    /// With no more than this it lets the neighbour go on.
+    pub xon: u64,
 }
 
 /// What to record while running.
@@ -341,6 +375,8 @@ pub struct Setup {
     pub flows: Vec<FlowSpec>,
     /// Which of them wait for others.
     pub after: Vec<After>,
+    /// Hosts that take packets slowly.
+    pub slow: Vec<SlowReceiver>,
     /// What to record.
     pub measure: MeasureSetup,
     /// Nothing happens from this instant on.
@@ -419,6 +455,7 @@ impl Setup {
                     backoff: true,
                     forget: false,
                 },
+                irn: None,
                 paced: true,
                 wake: NicWake::Due,
                 window: WindowRule::Fixed,
@@ -426,6 +463,7 @@ impl Setup {
             },
             flows,
             after: Vec::new(),
+            slow: Vec::new(),
             measure: MeasureSetup::default(),
             stop: Time::MAX,
             reroute: Time::ZERO,

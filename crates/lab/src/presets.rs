@@ -219,6 +219,118 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "irn",
+        about: "IRN alone: selective repeat with at most one bandwidth-delay product on the way, in a fabric that drops what does not fit.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.transport", "irn"),
+            ("scheme.window", "none"),
+        ],
+    },
+    Preset {
+        name: "hpcc+irn",
+        about: "HPCC with selective repeat (IRN), in a fabric that drops what does not fit.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "hpcc"),
+            ("scheme.transport", "irn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
+        name: "hpcc+irn+onramp",
+        about: "HPCC with selective repeat (IRN), and OnRamp on top, in a fabric that drops what does not fit.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "hpcc"),
+            ("scheme.edge_control", "onramp"),
+            ("scheme.transport", "irn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
+        name: "hpcc+irn+sfc",
+        about: "HPCC with selective repeat (IRN), and source flow control without PFC.",
+        settings: &[
+            ("scheme.flow_control", "sfc"),
+            ("scheme.congestion_control", "hpcc"),
+            ("scheme.transport", "irn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+            ("scheme.sfc.pfc", "false"),
+        ],
+    },
+    Preset {
+        name: "dcqcn+win+irn",
+        about: "DCQCN+Win with selective repeat (IRN), in a fabric that drops what does not fit.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.transport", "irn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
+        name: "dcqcn+win+irn+onramp",
+        about: "DCQCN+Win with selective repeat (IRN), and OnRamp on top, in a fabric that drops what does not fit.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.edge_control", "onramp"),
+            ("scheme.transport", "irn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
+        name: "dcqcn+win+irn+sfc",
+        about: "DCQCN+Win with selective repeat (IRN), and source flow control without PFC.",
+        settings: &[
+            ("scheme.flow_control", "sfc"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.transport", "irn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+            ("scheme.sfc.pfc", "false"),
+        ],
+    },
+    Preset {
+        name: "onramp",
+        about: "OnRamp alone over PFC: senders go at line rate and pause flows whose packets take too long.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.edge_control", "onramp"),
+            ("scheme.window", "none"),
+        ],
+    },
+    Preset {
+        name: "hpcc+onramp",
+        about: "HPCC with OnRamp on top, over PFC.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "hpcc"),
+            ("scheme.edge_control", "onramp"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
+        name: "dcqcn+win+onramp",
+        about: "DCQCN+Win with OnRamp on top, over PFC.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.edge_control", "onramp"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
         name: "timely",
         about: "TIMELY over PFC.",
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "timely"), ("scheme.window", "none")],
@@ -248,7 +360,7 @@ impl Preset {
     pub fn apply(&self, document: &mut Document) {
         for (path, value) in self.settings {
             if let Some((mechanism, _)) = path.strip_prefix("scheme.").and_then(|path| path.split_once('.')) {
-                let chosen = ["flow_control", "congestion_control", "transport"].iter().any(|axis| {
+                let chosen = ["flow_control", "congestion_control", "edge_control", "transport"].iter().any(|axis| {
                     let scheme = document.root().table("scheme").ok().flatten();
                     let choice = scheme.and_then(|mut scheme| scheme.optional::<String>(axis).ok().flatten());
                     choice.as_deref() == Some(mechanism)

@@ -6,6 +6,7 @@
 pub use crate::scenario::paths::{Framing, Leg, Paths, alone, ideal_time, round_trip};
 
 use crate::problem::Problem;
+use crate::scenario::slow::Slow;
 use crate::scenario::{Lane, Scenario, Sharing, WindowSize};
 use engine::{Bytes, Rate, Time};
 use fabric::buffer::{ALPHA_ONE, Share};
@@ -15,11 +16,11 @@ use fabric::packet::MAX_HOPS;
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::setup::{
     AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup,
-    SeriesSetup, Split, SwitchSetup, WindowRule,
+    SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
 };
 use fabric::topology::{Graph, Kind};
 use fabric::{Outcome, Setup};
-use schemes::{congestion_control, flow_control, transport};
+use schemes::{congestion_control, edge_control, flow_control, transport};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use traffic::{FlowRequest, MAX_START, Names};
@@ -51,6 +52,8 @@ pub struct Resolved {
     pub flow_control: Box<dyn flow_control::Choice>,
     /// The congestion control.
     pub congestion_control: Box<dyn congestion_control::Choice>,
+    /// What senders do on top of it.
+    pub edge_control: Box<dyn edge_control::Choice>,
     /// The transport.
     pub transport: Box<dyn transport::Choice>,
     /// Whether the switches have the room to lose nothing. A run that loses something all the same has failed.
@@ -99,14 +102,15 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let map = PortMap::new(&scenario.graph);
     let wire = Wire::new(&scenario);
     let mut notes = Vec::new();
-    let memory = Memory::new(&scenario, &map, &wire, &mut notes)?;
+    let mut memory = Memory::new(&scenario, &map, &wire, &mut notes)?;
+    let slow = slow_receivers(&scenario, &map, &wire, &mut memory.promised, &mut notes);
     let (flows, after) = flows(&scenario, &map, &wire, &mut notes)?;
     check_end(&scenario, &map)?;
 
     let (switch, nic) = (&scenario.switch, &scenario.nic);
     let faulty = scenario.graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
-    let own = scenario.transport.timeout();
-    let timeout = nic.timeout.or(own).or((faulty || !memory.promised).then_some(TIMEOUT));
+    let lossy = (faulty || !memory.promised) && !scenario.transport.own_timeout();
+    let timeout = nic.timeout.or(scenario.transport.timeout()).or(lossy.then_some(TIMEOUT));
     let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
     if timeout.is_some_and(|timeout| timeout <= longest) {
         notes.push(format!(
@@ -179,6 +183,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
                 ack_duplicates: true,
                 ..plain.nic.recovery
             },
+            irn: None,
             paced: nic.pacing,
             wake: NicWake::Due,
             window: scenario.window_rule,
@@ -194,6 +199,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             ..MeasureSetup::default()
         },
         after,
+        slow,
         stop: scenario.stop.unwrap_or(Time::MAX),
         reroute: Time::ZERO,
         ..plain
@@ -204,6 +210,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         setup,
         flow_control: scenario.flow_control,
         congestion_control: scenario.congestion_control,
+        edge_control: scenario.edge_control,
         transport: scenario.transport,
         promised: memory.promised,
         notes,
@@ -439,19 +446,44 @@ impl Memory {
     }
 }
 
-/// The loop of a pause that the switch at `port` sends.
+/// The NICs of hosts that take packets slowly. One without room for what comes after its pause may lose something.
+fn slow_receivers(
+    scenario: &Scenario,
+    map: &PortMap,
+    wire: &Wire,
+    promised: &mut bool,
+    notes: &mut Vec<String>,
+) -> Vec<SlowReceiver> {
+    let mut all = Vec::new();
+    for slow in &scenario.slow {
+        for port in map.of(slow.host) {
+            let needed = pause_loop(scenario, map, wire, port).headroom();
+            let xoff = slow.xoff.map_or(slow.buffer.0.saturating_sub(needed), |xoff| xoff.0);
+            if *promised && xoff.saturating_add(needed) > slow.buffer.0 {
+                *promised = false;
+                let name = &scenario.graph.nodes[slow.host as usize].name;
+                notes.push(format!("the NIC of {name} needs {needed} B above its xoff: packets may be lost"));
+            }
+            let xon = xoff.saturating_sub(2 * wire.largest);
+            let Slow { rate, from, until, .. } = *slow;
+            all.push(SlowReceiver { port, rate, from, until, buffer: slow.buffer.0, xoff, xon });
+        }
+    }
+    all
+}
+
+/// The loop of a pause that the node at `port` sends.
 fn pause_loop(scenario: &Scenario, map: &PortMap, wire: &Wire, port: u32) -> PauseLoop {
-    let (graph, pipeline) = (&scenario.graph, scenario.switch.pipeline);
+    let graph = &scenario.graph;
     let link = &graph.links[map.link[port as usize] as usize];
-    let neighbour = map.node[map.peer[port as usize] as usize];
-    let far = match graph.nodes[neighbour as usize].kind {
-        Kind::Switch => pipeline,
+    let pipeline = |node: u32| match graph.nodes[node as usize].kind {
+        Kind::Switch => scenario.switch.pipeline,
         Kind::Host => Time::ZERO,
     };
     PauseLoop {
         rate: link.rate,
-        to_here: link.delay + pipeline,
-        to_neighbour: link.delay + far,
+        to_here: link.delay + pipeline(map.node[port as usize]),
+        to_neighbour: link.delay + pipeline(map.node[map.peer[port as usize] as usize]),
         largest: wire.largest,
         frame: wire.frame,
         classes: scenario.classes,

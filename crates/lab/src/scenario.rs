@@ -6,6 +6,7 @@
 mod describe;
 pub mod paths;
 mod settings;
+pub mod slow;
 mod traffic;
 pub mod watch;
 mod wiring;
@@ -23,7 +24,7 @@ use ::traffic::{MAX_START, Traffic};
 use engine::{Bytes, Misfit, Parameters, Raw, Time};
 use fabric::setup::{Spread, WindowRule};
 use fabric::topology::{Graph, Kind};
-use schemes::{congestion_control, flow_control, transport};
+use schemes::{congestion_control, edge_control, flow_control, transport};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -46,14 +47,18 @@ pub struct Scenario {
     pub buffers: BTreeMap<u32, Bytes>,
     /// Settings of the NICs.
     pub nic: NicSettings,
+    /// Hosts that take packets slowly.
+    pub slow: Vec<slow::Slow>,
     /// What to record.
     pub measure: MeasureSettings,
     /// What to follow closely.
     pub watch: Watch,
     /// The choice of flow control, with its parameters.
     pub flow_control: Box<dyn flow_control::Choice>,
-    /// The choice of congestion control, with its parameters.
+    /// The choice of congestion control, with its parameters, and with `edge_control` on top.
     pub congestion_control: Box<dyn congestion_control::Choice>,
+    /// What senders do on top of it.
+    pub edge_control: Box<dyn edge_control::Choice>,
     /// The choice of transport, with its parameters.
     pub transport: Box<dyn transport::Choice>,
     /// The choice among equally short ways.
@@ -104,6 +109,7 @@ impl Scenario {
             (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
         let buffers = read_switch(&mut root, &mut switch, &graph)?;
         fill(&mut root, "nic", &mut nic)?;
+        let slow = slow::read(&mut root, &graph)?;
         let mut measure_table = root.table("measure")?;
         if let Some(table) = &mut measure_table {
             table.fill(&mut measure)?;
@@ -131,10 +137,12 @@ impl Scenario {
             switch,
             buffers,
             nic,
+            slow,
             measure,
             watch,
             flow_control: scheme.flow_control,
             congestion_control: scheme.congestion_control,
+            edge_control: scheme.edge_control,
             transport: scheme.transport,
             spread: scheme.spread,
             window: scheme.window,
@@ -286,6 +294,7 @@ fn read_stop(root: &mut Table<'_>) -> Result<Option<Time>, Problem> {
 struct Scheme {
     flow_control: Box<dyn flow_control::Choice>,
     congestion_control: Box<dyn congestion_control::Choice>,
+    edge_control: Box<dyn edge_control::Choice>,
     transport: Box<dyn transport::Choice>,
     spread: Spread,
     window: WindowSize,
@@ -319,6 +328,8 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
     let mut congestion_control =
         choose(&mut table, "congestion_control", "none", congestion_control::named, &congestion_controls)?;
     let mut transport = choose(&mut table, "transport", "go-back-n", transport::named, &transports)?;
+    let edges: Vec<&str> = edge_control::all().iter().map(|choice| choice.name()).collect();
+    let mut edge_control = choose(&mut table, "edge_control", "none", edge_control::named, &edges)?;
     let spread = table.optional("routing")?.unwrap_or(Spread::Flow);
     let (fc, cc, tp) = (flow_control.name(), congestion_control.name(), transport.name());
 
@@ -354,6 +365,7 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
         ("flow_control", &flow_controls, fc),
         ("congestion_control", &congestion_controls, cc),
         ("transport", &transports, tp),
+        ("edge_control", &edges, edge_control.name()),
     ];
     for (axis, names, chosen) in axes {
         if let Some(name) = names.iter().find(|name| !plain(name) && **name != chosen && table.has(name)) {
@@ -377,6 +389,12 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
         fill(&mut table, tp, &mut *transport)?;
         suits(&mut table, tp, transport.check())?;
     }
+    let edge = edge_control.name();
+    if !plain(edge) {
+        fill(&mut table, edge, &mut *edge_control)?;
+        suits(&mut table, edge, edge_control.check())?;
+    }
     table.finish()?;
-    Ok(Scheme { flow_control, congestion_control, transport, spread, window, window_rule })
+    let congestion_control = edge_control.over(congestion_control);
+    Ok(Scheme { flow_control, congestion_control, edge_control, transport, spread, window, window_rule })
 }

@@ -64,6 +64,11 @@ fn the_lossy_link_example_is_what_it_was() {
 }
 
 #[test]
+fn the_slow_receiver_example_is_what_it_was() {
+    golden("slow_receiver.toml", 0x1c66_1e91_1b35_0646);
+}
+
+#[test]
 fn the_web_search_example_is_what_it_was() {
     golden("websearch_incast.toml", 0x9437_babb_a829_4a92);
 }
@@ -76,7 +81,14 @@ fn every_example_has_a_digest() {
     names.sort();
     assert_eq!(
         names,
-        ["incast.toml", "leaf_spine.toml", "link_failure.toml", "lossy_link.toml", "websearch_incast.toml"]
+        [
+            "incast.toml",
+            "leaf_spine.toml",
+            "link_failure.toml",
+            "lossy_link.toml",
+            "slow_receiver.toml",
+            "websearch_incast.toml"
+        ]
     );
 }
 

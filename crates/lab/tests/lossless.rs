@@ -49,6 +49,8 @@ struct Case {
     preset: &'static str,
     /// `[scheme]` and its tables, if not the preset alone.
     scheme: Option<String>,
+    /// Further lines of `[scheme]`.
+    more: &'static str,
     switch: String,
     nic: String,
     classes: u32,
@@ -78,8 +80,8 @@ impl fmt::Debug for Case {
 
 impl Case {
     fn text(&self) -> String {
-        let Case { fabric, preset, switch, nic, classes, faults, .. } = self;
-        let scheme = self.scheme.clone().unwrap_or_else(|| format!("[scheme]\npreset = \"{preset}\"\n"));
+        let Case { fabric, preset, more, switch, nic, classes, faults, .. } = self;
+        let scheme = self.scheme.clone().unwrap_or_else(|| format!("[scheme]\npreset = \"{preset}\"\n{more}"));
         let mut text =
             format!("{scheme}[traffic]\nclasses = {classes}\n[switch]\n{switch}[nic]\n{nic}{}{faults}", fabric.text);
         for message in &self.messages {
@@ -291,20 +293,19 @@ fn case(kinds: std::ops::Range<usize>, presets: &'static [&'static str]) -> impl
     (fabric(kinds), scheme, switch(), nic(), any::<bool>(), messages(), extra()).prop_map(
         |(fabric, (preset, classes), switch, (payload, lane, ack_every, pacing), incast, messages, extra)| {
             // A window that shrinks with the rate is refused with fewer ACKs: see `check_acks`.
-            let scaled =
-                ["dcqcn+win", "hpcc", "dctcp", "dcqcn+win+sfc", "dcqcn+win+sfc-p", "hpcc+sfc"].contains(&preset);
+            let scaled = ["dcqcn+win", "hpcc", "dctcp"].iter().any(|name| preset.starts_with(name));
             let ack_every = if scaled { 1 } else { ack_every };
             let nic = format!(
                 "payload = \"{payload}B\"\nack_lane = \"{lane}\"\nack_every = {ack_every}\npacing = {pacing}\n"
             );
             let faults = String::new();
-            Case { fabric, preset, scheme: None, switch, nic, classes, incast, messages, extra, faults }
+            Case { fabric, preset, scheme: None, more: "", switch, nic, classes, incast, messages, extra, faults }
         },
     )
 }
 
 /// What holds of any run that ended by itself.
-fn sound(resolved: &Resolved, outcome: &Outcome, buffer: u64) -> Result<(), TestCaseError> {
+fn ended(outcome: &Outcome) -> Result<(), TestCaseError> {
     prop_assert_eq!(&outcome.violations, &Vec::<String>::new());
     prop_assert!(!outcome.interrupted, "the run does not end: {:?}", outcome.counts);
     prop_assert!(
@@ -316,6 +317,12 @@ fn sound(resolved: &Resolved, outcome: &Outcome, buffer: u64) -> Result<(), Test
     );
     prop_assert_eq!(&outcome.stall, &None);
     prop_assert_eq!(outcome.left, 0, "packets left behind");
+    Ok(())
+}
+
+/// What holds besides where a flow has one way at a time.
+fn sound(resolved: &Resolved, outcome: &Outcome, buffer: u64) -> Result<(), TestCaseError> {
+    ended(outcome)?;
     // A flow that changes ways may have packets on two at once, and be faster than alone on one.
     // So may one whose packets each go their own way.
     let sprayed = resolved.setup.spread == Spread::Packet;
@@ -418,6 +425,81 @@ fn senders_told_to_wait_again_and_again_still_deliver_everything() {
             undisturbed(&resolved, &outcome)?;
         }
         Ok(Some(outcome.flow_control.iter().any(|&(name, count)| name == "sender_pauses" && count > 0)))
+    });
+}
+
+/// Selective repeat over every kind of flow control and congestion control.
+const IRN: &[&str] = &[
+    "irn",
+    "hpcc+irn",
+    "hpcc+irn+onramp",
+    "hpcc+irn+sfc",
+    "dcqcn+win+irn",
+    "dcqcn+win+irn+onramp",
+    "dcqcn+win+irn+sfc",
+    "pfc",
+    "bfc",
+    "bfc-vfid",
+    "sfc",
+    "dcqcn+win+sfc-p",
+    "timely",
+    "onramp",
+];
+
+#[test]
+fn selective_repeat_delivers_everything_whatever_is_lost_fails_or_overtakes() {
+    let own = prop::collection::vec((any::<prop::sample::Index>(), 0.0f64..0.1, 0.0f64..0.02), 0..3);
+    let outage = prop::option::of((any::<prop::sample::Index>(), 0u64..60_000, 1u64..300_000));
+    let strategy =
+        (case(0..7, IRN), own, outage, any::<bool>(), any::<bool>()).prop_map(|(case, own, outage, spray, short)| {
+            let Fabric { spare, links, .. } = &case.fabric;
+            let fragile: Vec<_> = links.iter().filter(|link| !spare.contains(link)).collect();
+            let down = outage.map(|(at, from, length)| {
+                let (a, b) = fragile[at.index(fragile.len())];
+                format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\ndown = [[\"{from}ns\", \"{}ns\"]]\n", from + length)
+            });
+            let faults = faults(&case.fabric, &own) + &down.unwrap_or_default();
+            let more = if spray { "transport = \"irn\"\nrouting = \"spray\"\n" } else { "transport = \"irn\"\n" };
+            // Timeouts that are much too short, too.
+            let nic = if short { format!("{}timeout = \"30us\"\n", case.nic) } else { case.nic.clone() };
+            (spray, Case { more, faults, nic, ..case })
+        });
+    holds(strategy, 0.3, |(spray, case)| {
+        let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
+        let outcome = run(&resolved);
+        // Over several ways at once a message may be faster than over one.
+        if *spray {
+            ended(&outcome)?;
+        } else {
+            sound(&resolved, &outcome, buffer)?;
+        }
+        prop_assert!(outcome.flows.iter().all(|flow| flow.delivered == flow.spec.size));
+        let (c, transport) = (&outcome.counts, &outcome.transport);
+        let twice = transport.iter().find(|(name, _)| *name == "irn_duplicates").map_or(0, |(_, count)| *count);
+        let payload = resolved.setup.nic.payload as u64;
+        let packets: u64 = outcome.flows.iter().map(|flow| flow.spec.size.div_ceil(payload)).sum();
+        prop_assert_eq!((c.injected.0, c.delivered.0), (packets + c.retransmitted.0, packets + twice));
+        Ok(Some(c.retransmitted.0 > 0 || c.out_of_order > 0))
+    });
+}
+
+#[test]
+fn receivers_that_are_slow_lose_nothing_where_nothing_may_be_lost() {
+    let slow = (1u64..200, 0u64..50_000, prop::option::of(1u64..200_000), 1_000u64..40_000_000);
+    let strategy = (case(0..7, PFC), slow).prop_map(|(case, (rate, from, length, buffer))| {
+        let until = length.map_or(String::new(), |length| format!("until = \"{}ns\"\n", from + length));
+        let host = case.messages[0].dst % case.fabric.hosts;
+        let slow = format!("[[slow]]\nhost = {host}\nrate = \"{rate}Gbps\"\nfrom = \"{from}ns\"\n{until}");
+        Case { incast: true, faults: format!("{slow}buffer = \"{buffer}B\"\n"), ..case }
+    });
+    holds(strategy, 0.2, |case| {
+        let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
+        let outcome = run(&resolved);
+        sound(&resolved, &outcome, buffer)?;
+        if resolved.promised {
+            undisturbed(&resolved, &outcome)?;
+        }
+        Ok(Some(outcome.transport.iter().any(|&(name, bytes)| name == "receiver_buffer_peak" && bytes > 10_000)))
     });
 }
 

@@ -8,5 +8,6 @@
 //! Adding one is a new file and a line in the list of its group.
 
 pub mod congestion_control;
+pub mod edge_control;
 pub mod flow_control;
 pub mod transport;

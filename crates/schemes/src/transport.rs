@@ -3,6 +3,7 @@
 use engine::{Misfit, Parameters, Time};
 use fabric::Setup;
 
+pub mod irn;
 pub mod ndp;
 
 /// A transport with its parameters.
@@ -27,13 +28,17 @@ pub trait Choice: Parameters + Send + Sync {
     fn ignores(&self) -> &'static [&'static str] {
         &[]
     }
+    /// Whether it knows by itself how long to wait for an acknowledgement, unless `nic.timeout` is written.
+    fn own_timeout(&self) -> bool {
+        false
+    }
     /// Makes a setup use it.
     fn apply(&self, setup: &mut Setup);
 }
 
 /// Every transport with its default parameters, the usual one first.
 pub fn all() -> Vec<Box<dyn Choice>> {
-    vec![Box::new(()), Box::new(ndp::Params::default())]
+    vec![Box::new(()), Box::new(irn::Params::default()), Box::new(ndp::Params::default())]
 }
 
 /// The transport of that name.

@@ -26,6 +26,10 @@ pub fn schemes() -> Result<ExitCode, lab::problem::Problem> {
         for choice in schemes::congestion_control::all() {
             entry(choice.name(), choice.about(), &*choice)?;
         }
+        say("On top of congestion control (scheme.edge_control)\n\n".into())?;
+        for choice in schemes::edge_control::all() {
+            entry(choice.name(), choice.about(), &*choice)?;
+        }
         say("Transport (scheme.transport)\n\n".into())?;
         for choice in schemes::transport::all() {
             entry(choice.name(), choice.about(), &*choice)?;

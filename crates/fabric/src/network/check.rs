@@ -57,7 +57,7 @@ pub struct Outcome {
     pub histograms: Vec<Histogram>,
     /// What congestion control counted.
     pub congestion_control: Vec<Counter>,
-    /// What the transport counted.
+    /// What the transport and the receivers counted.
     pub transport: Vec<Counter>,
     /// How long each port was held by its neighbour.
     pub paused: Vec<Time>,
@@ -136,6 +136,7 @@ impl Core {
                 wrong.push(format!("port {number} holds {bytes} B, its counter says {}", port.queued));
             }
         }
+        waiting += self.slow.packets().map(|list| length(list, self).0).sum::<u64>();
         for (node, buffer) in self.buffers.iter().enumerate() {
             let name = &self.setup.graph.nodes[node].name;
             if held[node] != buffer.used {
@@ -178,7 +179,7 @@ impl Core {
         if lossless && c.dropped_full > 0 {
             wrong.push(format!("{} packets were dropped for want of room in a lossless fabric", c.dropped_full));
         }
-        if in_order && c.out_of_order > 0 && dropped == 0 && self.changes.is_empty() {
+        if in_order && self.irn.is_none() && c.out_of_order > 0 && dropped == 0 && self.changes.is_empty() {
             wrong.push(format!("{} packets arrived out of order though none was lost", c.out_of_order));
         }
         for (flow, (s, r)) in self.senders.iter().zip(self.receivers.iter()).enumerate() {
@@ -192,7 +193,9 @@ impl Core {
     /// Whether nothing will move any more by itself: nothing is in flight or being sent, no flow may send now or later,
     /// no timer of the scheme is set, no link will change.
     pub(super) fn at_rest(&self) -> bool {
-        let moving = !self.nothing_posted() || self.ports.iter().any(|p| !p.flying.is_empty() || p.wake);
+        let moving = !self.nothing_posted()
+            || self.ports.iter().any(|p| !p.flying.is_empty() || p.wake)
+            || self.slow.packets().any(|list| !list.is_empty());
         let change = self.changes.last().is_some_and(|(time, _)| time.saturating_add(self.setup.reroute) >= self.now);
         !moving && !change && self.timers == 0 && !(0..self.next_flow as u32).any(|flow| self.may_send(flow))
     }
@@ -308,7 +311,10 @@ impl<F: FlowControl> Network<F> {
             flow_control: self.scheme.counters(),
             histograms: self.scheme.histograms(),
             congestion_control,
-            transport: core.ndp.as_ref().map_or(Vec::new(), |ndp| ndp.counters(&core.counts)),
+            transport: {
+                let ndp = core.ndp.iter().flat_map(|ndp| ndp.counters(&core.counts));
+                core.irn.iter().flat_map(|irn| irn.counters()).chain(ndp).chain(core.slow.counters()).collect()
+            },
             paused: core.ports.iter().map(|p| p.pause_total).collect(),
             pause_log: std::mem::take(&mut core.pause_log),
             peak: core.buffers.iter().map(|b| b.peak.max(b.watermark)).collect(),

@@ -408,7 +408,8 @@ impl<F: FlowControl> Network<F> {
     pub(super) fn host_receive(&mut self, port: u32, id: PacketId) {
         match self.core.pool[id].kind {
             _ if self.core.setup.nic.ndp.is_some() => self.core.ndp_receive(port, id),
-            Kind::Data => self.core.receive_data(port, id),
+            Kind::Data if self.core.slow.is_empty() => self.core.receive_data(port, id),
+            Kind::Data => self.receive_slowly(port, id),
             Kind::Signal => {
                 let signal = self.core.pool[id];
                 self.core.pool.remove(id);

@@ -4,7 +4,7 @@
 //! links: each part has its own events and packets, and a packet whose link ends in another part is posted there.
 
 use super::{Captured, Core, class};
-use crate::packet::{Fifo, Hop, MAX_HOPS, NONE, Packet, PacketId, Pool, flag};
+use crate::packet::{Answer, Fifo, Hop, MAX_HOPS, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Flying, detour};
 use crate::setup::{FlowSpec, Setup};
 use engine::{Event, Time};
@@ -83,6 +83,8 @@ pub(crate) struct Mail {
     parcels: Vec<Parcel>,
     /// In runs with telemetry, that of every parcel.
     telemetry: Vec<[Hop; MAX_HOPS]>,
+    /// In runs whose ACKs say more than their headers hold, that of every parcel.
+    answers: Vec<Answer>,
     /// What those parcels carry that are frames with a payload, in order.
     payloads: Vec<Box<[u64]>>,
 }
@@ -177,6 +179,7 @@ impl Core {
         let mail = &mut part.outbox[part.owner[node as usize] as usize];
         mail.parcels.push(Parcel { port, rank, arrival, packet });
         mail.telemetry.extend(self.pool.hops(id));
+        mail.answers.extend(self.pool.said(id));
         if packet.flags & flag::PAYLOAD != 0 {
             mail.payloads.push(self.pool.take_payload(packet.seq as u32));
         }
@@ -186,10 +189,14 @@ impl Core {
     /// Takes in what other parts have sent, and leaves the mail empty.
     pub(super) fn accept(&mut self, mail: &mut Mail) {
         let (mut telemetry, mut payloads) = (mail.telemetry.drain(..), mail.payloads.drain(..));
+        let mut answers = mail.answers.drain(..);
         for Parcel { port, rank, arrival, packet } in mail.parcels.drain(..) {
             let id = self.pool.insert(packet);
             if let Some(hops) = telemetry.next() {
                 self.pool.set_hops(id, hops);
+            }
+            if let Some(answer) = answers.next() {
+                *self.pool.answer(id) = answer;
             }
             if packet.flags & flag::PAYLOAD != 0
                 && let Some(payload) = payloads.next()
@@ -255,6 +262,13 @@ impl Core {
         if let (Some(ndp), Some(theirs)) = (&mut self.ndp, &other.ndp) {
             ndp.absorb(theirs, |port| mine(self.map.node[port]));
         }
+        if let (Some(irn), Some(theirs)) = (&mut self.irn, &other.irn) {
+            irn.absorb(theirs);
+        }
+        let mut slow = std::mem::take(&mut self.slow);
+        let map = self.map.clone();
+        slow.absorb(other.slow, |port| mine(map.node[port as usize]), |list| self.rethread(&mut other.pool, list));
+        self.slow = slow;
         self.counts.add(&other.counts);
         self.active += other.active;
         self.timers += other.timers;

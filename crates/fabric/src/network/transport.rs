@@ -90,7 +90,7 @@ impl Sender {
         self.slot != NONE
     }
     pub(super) fn permit(&self) -> Permit {
-        Permit { rate: self.rate, timer: self.timer, repace: false }
+        Permit { rate: self.rate, timer: self.timer, repace: false, resume: Time::ZERO }
     }
     pub(super) fn done(&self) -> bool {
         self.acked >= self.size
@@ -118,7 +118,7 @@ pub struct Receiver {
     /// The sending host.
     src: u32,
     /// Packets since the last ACK.
-    unacked: u32,
+    pub(super) unacked: u32,
     /// It was forgotten when its sender was done, and is a new flow to stray packets.
     forgotten: bool,
 }
@@ -173,6 +173,9 @@ impl Core {
             let at = s.due.max(self.now);
             self.set_wake(nic, at);
         }
+        if permit.resume > self.senders[flow as usize].due {
+            self.due_at(flow, permit.resume);
+        }
         let s = &mut self.senders[flow as usize];
         (s.rate, s.timer) = (permit.rate, permit.timer);
         if permit.rate != old {
@@ -192,6 +195,9 @@ impl Core {
                 ((base as u128 * s.rate.0 as u128 / line as u128) as u64).max(1)
             }
         };
+        if let Some(irn) = &self.setup.nic.irn {
+            s.window = s.window.min(irn.cap);
+        }
         self.note(flow);
     }
 
@@ -225,6 +231,8 @@ impl Core {
             s.expires = Time::MAX;
             if self.ndp.is_some() {
                 self.ndp_timeout(flow);
+            } else if let Some(irn) = self.setup.nic.irn {
+                self.expired_any(flow, &irn);
             } else {
                 self.counts.timeouts += 1;
                 self.start_over(flow);
@@ -242,7 +250,8 @@ impl Core {
         let (seq, size) = (s.next, payload + nic.header);
         s.next += payload as u64;
         let last = s.next == s.size;
-        if s.next <= s.high {
+        let again = s.next <= s.high;
+        if again {
             self.counts.retransmitted.0 += 1;
             self.counts.retransmitted.1 += payload as u64;
         } else {
@@ -272,7 +281,9 @@ impl Core {
             flags: if last { flag::LAST } else { 0 } | if seq == 0 { flag::FIRST } else { 0 },
             reports: 0,
         };
-        if let (Some(timeout), Time::MAX) = (self.setup.nic.recovery.timeout, s.expires) {
+        if let Some(irn) = nic.irn {
+            self.sent_any(flow, again, &irn);
+        } else if let (Some(timeout), Time::MAX) = (nic.recovery.timeout, s.expires) {
             s.expires = self.now + timeout;
             self.arm(flow);
         }
@@ -281,6 +292,9 @@ impl Core {
 
     /// A data packet has reached its receiver.
     pub(super) fn receive_data(&mut self, port: u32, id: PacketId) {
+        if self.irn.is_some() {
+            return self.receive_any(port, id);
+        }
         let packet = self.pool[id];
         let (flow, now) = (packet.flow, self.now);
         self.counts.delivered.0 += 1;
@@ -323,17 +337,25 @@ impl Core {
         } else if recovery.ack_duplicates {
             answer = Some(Kind::Ack);
         }
-        // The ACK is made of the packet itself: it keeps the mark, the stamp and the telemetry.
-        let (expected, dst) = (r.expected, r.src);
+        let expected = r.expected;
         if ended {
             self.ended_at(flow, packet.dst);
         }
+        self.answer(port, id, answer, expected);
+    }
+
+    /// Answers a data packet, or not. The ACK is made of the packet itself: it keeps the mark, the stamp and the telemetry.
+    #[inline]
+    pub(super) fn answer(&mut self, port: u32, id: PacketId, answer: Option<Kind>, expected: u64) {
         let Some(kind) = answer else {
             self.counts.consumed += 1;
             return self.pool.remove(id);
         };
-        let src = packet.dst;
+        if self.needs.delay {
+            self.pool.answer(id).delay = self.now.saturating_sub(self.pool[id].stamp);
+        }
         let a = &mut self.pool[id];
+        let (flow, src, dst) = (a.flow, a.dst, self.receivers[a.flow as usize].src);
         a.kind = kind;
         a.seq = expected;
         a.size = self.setup.nic.ack_size;
@@ -358,20 +380,24 @@ impl Core {
         if s.done() {
             return self.pool.remove(id);
         }
-        let seq = recovery.whole_chunks(packet.seq);
-        // With a chunk, only the end of the message itself acknowledges a last chunk that is not full.
-        let seq = if packet.seq == s.size { packet.seq } else { seq };
-        if seq > s.acked {
-            s.acked = seq;
-            s.tries = 0;
-            s.next = s.next.max(seq);
-            s.expires = match recovery.timeout {
-                Some(timeout) if s.next > s.acked => now + timeout,
-                _ => Time::MAX,
-            };
-        }
-        if packet.kind == Kind::Nack && !s.done() {
-            self.start_over(flow);
+        if let Some(irn) = self.setup.nic.irn {
+            self.acked_any(id, &packet, &irn);
+        } else {
+            let seq = recovery.whole_chunks(packet.seq);
+            // With a chunk, only the end of the message itself acknowledges a last chunk that is not full.
+            let seq = if packet.seq == s.size { packet.seq } else { seq };
+            if seq > s.acked {
+                s.acked = seq;
+                s.tries = 0;
+                s.next = s.next.max(seq);
+                s.expires = match recovery.timeout {
+                    Some(timeout) if s.next > s.acked => now + timeout,
+                    _ => Time::MAX,
+                };
+            }
+            if packet.kind == Kind::Nack && !s.done() {
+                self.start_over(flow);
+            }
         }
         let s = &mut self.senders[flow as usize];
         let done = s.done();
@@ -384,11 +410,13 @@ impl Core {
         // Also the last ACK of a flow is shown: what it says may move the NIC's next look.
         let marked = packet.flags & flag::MARKED != 0;
         if marked || self.needs.every_ack {
-            let (seq, next, stamp) = (packet.seq, s.next, packet.stamp);
+            let (seq, stamp) = (packet.seq, packet.stamp);
+            let next = if self.irn.is_some() { s.high } else { s.next };
+            let delay = if self.needs.delay { self.pool.answer(id).delay } else { Time::ZERO };
             let cause = self.sent_at(port, packet.size);
             let s = &self.senders[flow as usize];
             let telemetry = self.pool.telemetry(id);
-            let ack = Ack { now, cause, seq, next, marked, stamp, telemetry };
+            let ack = Ack { now, cause, seq, next, marked, stamp, delay, telemetry };
             let mut permit = s.permit();
             self.control.ack(s.slot, &ack, &mut permit);
             self.apply(flow, permit);

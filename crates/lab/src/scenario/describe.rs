@@ -236,25 +236,38 @@ impl Resolved {
         );
         sheet.line("nic", text);
         let timeout = nic.recovery.timeout.map_or("none".into(), time);
-        let text = match nic.ndp {
-            None => format!("timeout {timeout}, NACK every {}", time(nic.recovery.nack_interval)),
-            Some(ndp) => format!(
+        let (name, irn) = (self.transport.name(), nic.irn);
+        let text = match (nic.ndp, irn) {
+            (Some(ndp), _) => format!(
                 "timeout {timeout}, first window {} packets, queues of {} packets and {} of headers",
                 ndp.window,
                 ndp.queue,
                 size(ndp.headers as u128),
             ),
+            (_, Some(irn)) => {
+                let (low, high) = (time(irn.low), time(irn.high));
+                format!("at most {} on the way, timeouts {low} and {high}", size(irn.cap as u128))
+            }
+            _ => format!("timeout {timeout}, NACK every {}", time(nic.recovery.nack_interval)),
         };
-        sheet.line("recovery", format!("{}, {text}", self.transport.name()));
+        sheet.line("recovery", format!("{name}, {text}"));
+        for slow in &self.setup.slow {
+            let node = fabric::routing::PortMap::new(&self.setup.graph).node[slow.port as usize];
+            let (name, rate) = (&self.setup.graph.nodes[node as usize].name, slow.rate);
+            sheet.line("slow", format!("{name} takes {rate}, NIC {}", size(slow.buffer as u128)));
+        }
     }
 
     fn describe_scheme(&self, sheet: &mut Sheet) {
-        let (fc, cc, tp) = (&self.flow_control, &self.congestion_control, &self.transport);
+        let (fc, cc, tp, edge) = (&self.flow_control, &self.congestion_control, &self.transport, &self.edge_control);
         sheet.line("routing", self.setup.spread.show().trim_matches('"'));
         let preset = self.preset.as_ref().map_or(String::new(), |preset| format!(" (preset {preset})"));
-        let text = format!("flow control {}, congestion control {}{preset}", fc.name(), cc.name());
+        let on_top = if edge.name() == "none" { String::new() } else { format!(" with {}", edge.name()) };
+        let text = format!("flow control {}, congestion control {}{on_top}{preset}", fc.name(), cc.name());
         sheet.line("scheme", text);
-        for (name, list) in [(fc.name(), fc.list()), (cc.name(), cc.list()), (tp.name(), tp.list())] {
+        let lists =
+            [(fc.name(), fc.list()), (cc.name(), cc.list()), (edge.name(), edge.list()), (tp.name(), tp.list())];
+        for (name, list) in lists {
             if !list.is_empty() {
                 sheet.line(&format!("  {name}"), parameters(&list));
             }

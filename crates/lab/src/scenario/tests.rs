@@ -117,6 +117,34 @@ fn what_is_not_written_has_its_default() {
 }
 
 #[test]
+fn selective_repeat_has_its_own_timeouts_unless_one_is_written() {
+    let irn = |sets: &[&str]| star(sets).setup.nic.irn.expect("selective repeat");
+    let us = Time::from_us;
+    let usual = irn(&["scheme.preset=irn"]);
+    assert_eq!((usual.low, usual.high, usual.few), (us(100), us(320), 3));
+    assert_eq!(usual.cap, star(&["scheme.window=bdp"]).setup.flows[0].window);
+    let written = irn(&["scheme.preset=hpcc+irn", "nic.timeout=50us"]);
+    assert_eq!((written.low, written.high), (us(50), us(50)));
+    let own = irn(&["scheme.transport=irn", "nic.timeout=50us", "scheme.irn.rto_high=1ms", "scheme.irn.cap=7KB"]);
+    assert_eq!((own.low, own.high, own.cap), (us(100), us(1000), 7000));
+    assert_eq!(star(&["scheme.preset=lossy"]).setup.nic.irn, None);
+}
+
+#[test]
+fn onramp_goes_on_top_of_any_congestion_control_and_is_refused_where_it_is_not_chosen() {
+    for preset in ["onramp", "hpcc+onramp", "dcqcn+win+irn+onramp"] {
+        let resolved = star(&[&format!("scheme.preset={preset}"), "scheme.onramp.threshold=20us"]);
+        assert_eq!(resolved.edge_control.name(), "onramp");
+        assert!(resolved.congestion_control.build().needs().delay);
+    }
+    let text = "[topology]\nkind = \"star\"\n[[flow]]\nsrc = 1\ndst = 0\nsize = \"1KB\"\n";
+    let refused = |sets: &[&str]| read(text, sets).map(|_| ()).unwrap_err().to_string();
+    assert!(refused(&["scheme.onramp.gain=0.5"]).contains("edge_control = \"onramp\""));
+    assert!(refused(&["scheme.preset=onramp", "scheme.onramp.gain=2.0"]).contains("gain cannot be 2"));
+    assert!(refused(&["scheme.edge_control=offramp"]).contains("did you mean \"onramp\""));
+}
+
+#[test]
 fn a_preset_gives_way_to_what_is_written() {
     let resolved = star(&["scheme.preset=dctcp"]);
     let ecn = Ecn { min: 300_000, max: 300_000, probability: 1.0 };

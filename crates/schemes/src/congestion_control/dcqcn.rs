@@ -127,7 +127,7 @@ impl Flow {
 
 impl CongestionControl for Dcqcn {
     fn needs(&self) -> Needs {
-        Needs { telemetry: false, every_ack: false }
+        Needs { telemetry: false, every_ack: false, delay: false }
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
@@ -144,7 +144,7 @@ impl CongestionControl for Dcqcn {
             fresh: true,
         };
         self.flows.put(slot, state);
-        Permit { rate: flow.line, timer: Time::MAX, repace: false }
+        Permit { rate: flow.line, timer: Time::MAX, repace: false, resume: Time::ZERO }
     }
 
     fn ack(&mut self, slot: u32, ack: &Ack<'_>, permit: &mut Permit) {
@@ -197,7 +197,16 @@ mod tests {
     const LINE: Rate = Rate::from_gbps(100);
 
     fn marked(now: Time) -> Ack<'static> {
-        Ack { now, cause: now, seq: 1000, next: 2000, marked: true, stamp: Time::ZERO, telemetry: &[] }
+        Ack {
+            now,
+            cause: now,
+            seq: 1000,
+            next: 2000,
+            marked: true,
+            stamp: Time::ZERO,
+            delay: Time::ZERO,
+            telemetry: &[],
+        }
     }
 
     fn fresh() -> (Box<dyn CongestionControl>, Permit) {

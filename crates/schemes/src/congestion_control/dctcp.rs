@@ -63,13 +63,13 @@ struct Dctcp {
 
 impl CongestionControl for Dctcp {
     fn needs(&self) -> Needs {
-        Needs { telemetry: false, every_ack: true }
+        Needs { telemetry: false, every_ack: true, delay: false }
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
         let state = Flow { line: flow.line, round: 0, alpha: 1.0, marks: 0, expected: 0, cut_until: None };
         self.flows.put(slot, state);
-        Permit { rate: flow.line, timer: Time::MAX, repace: false }
+        Permit { rate: flow.line, timer: Time::MAX, repace: false, resume: Time::ZERO }
     }
 
     fn ack(&mut self, slot: u32, ack: &Ack<'_>, permit: &mut Permit) {
@@ -108,7 +108,16 @@ mod tests {
     use super::*;
 
     fn ack(seq: u64, next: u64, marked: bool) -> Ack<'static> {
-        Ack { now: Time::from_us(1), cause: Time::ZERO, seq, next, marked, stamp: Time::ZERO, telemetry: &[] }
+        Ack {
+            now: Time::from_us(1),
+            cause: Time::ZERO,
+            seq,
+            next,
+            marked,
+            stamp: Time::ZERO,
+            delay: Time::ZERO,
+            telemetry: &[],
+        }
     }
 
     #[test]

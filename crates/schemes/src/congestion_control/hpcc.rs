@@ -205,7 +205,7 @@ impl Flow {
 
 impl CongestionControl for Hpcc {
     fn needs(&self) -> Needs {
-        Needs { telemetry: true, every_ack: true }
+        Needs { telemetry: true, every_ack: true, delay: false }
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
@@ -221,7 +221,7 @@ impl CongestionControl for Hpcc {
             per_hop: [PerHop { u: 1.0, rate: flow.line, stage: 0 }; MAX_HOPS],
         };
         self.flows.put(slot, state);
-        Permit { rate: flow.line, timer: Time::MAX, repace: false }
+        Permit { rate: flow.line, timer: Time::MAX, repace: false, resume: Time::ZERO }
     }
 
     fn ack(&mut self, slot: u32, ack: &Ack<'_>, permit: &mut Permit) {
@@ -265,7 +265,16 @@ mod tests {
         (cc, permit)
     }
     fn ack<'a>(seq: u64, next: u64, telemetry: &'a [Hop]) -> Ack<'a> {
-        Ack { now: Time::from_us(20), cause: Time::from_us(19), seq, next, marked: false, stamp: Time::ZERO, telemetry }
+        Ack {
+            now: Time::from_us(20),
+            cause: Time::from_us(19),
+            seq,
+            next,
+            marked: false,
+            stamp: Time::ZERO,
+            delay: Time::ZERO,
+            telemetry,
+        }
     }
 
     #[test]

@@ -72,13 +72,13 @@ fn ns(time: Time) -> f64 {
 
 impl CongestionControl for Timely {
     fn needs(&self) -> Needs {
-        Needs { telemetry: false, every_ack: true }
+        Needs { telemetry: false, every_ack: true, delay: false }
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
         let state = Flow { line: flow.line, round: 0, rate: flow.line, stage: 0, last_rtt: Time::ZERO, trend: 0.0 };
         self.flows.put(slot, state);
-        Permit { rate: flow.line, timer: Time::MAX, repace: false }
+        Permit { rate: flow.line, timer: Time::MAX, repace: false, resume: Time::ZERO }
     }
 
     fn ack(&mut self, slot: u32, ack: &Ack<'_>, permit: &mut Permit) {
@@ -134,7 +134,11 @@ mod tests {
         for (i, &us) in rtts.iter().enumerate() {
             let (now, seq) = (Time::from_ms(1 + i as u64), i as u64 * 100 + 1);
             let stamp = now - Time::from_us(us);
-            cc.ack(0, &Ack { now, cause: now, seq, next: seq + 99, marked: false, stamp, telemetry: &[] }, &mut permit);
+            cc.ack(
+                0,
+                &Ack { now, cause: now, seq, next: seq + 99, marked: false, stamp, delay: Time::ZERO, telemetry: &[] },
+                &mut permit,
+            );
             out.push(permit.rate.0 / 1_000_000);
         }
         out

@@ -759,6 +759,10 @@ impl FlowControl for Bfc {
         self.look_at_all(core, port);
     }
 
+    fn receiver_full(&mut self, core: &mut Core, port: u32, full: bool) {
+        self.pfc.receiver_full(core, port, full);
+    }
+
     fn timer(&mut self, core: &mut Core, token: u32) {
         let Some(own) = token.checked_sub(self.tokens) else { return self.pfc.timer(core, token) };
         if own.is_multiple_of(2) {

@@ -138,6 +138,22 @@ impl FlowControl for Pfc {
         }
     }
 
+    fn receiver_full(&mut self, core: &mut Core, port: u32, full: bool) {
+        for class in 0..core.classes() {
+            let (account, _) = core.account(port, class);
+            if account.paused == full {
+                continue;
+            }
+            account.paused = full;
+            if full {
+                self.order(core, port, class);
+            } else {
+                self.resumes_sent += 1;
+                core.send_frame(port, self.frame, class as u32, 0);
+            }
+        }
+    }
+
     fn timer(&mut self, core: &mut Core, token: u32) {
         // A pause that was renewed or taken back has another deadline.
         if self.deadlines[token as usize] != core.now() {
@@ -211,6 +227,55 @@ mod tests {
         // A pause takes effect after its frame has crossed the link, and the packet before it was done.
         let first = outcome.pause_log.iter().find(|e| e.pause).expect("someone was paused");
         assert!(first.time > Time::from_us(2), "not before the first packets have arrived and a frame came back");
+    }
+
+    /// The receiver takes packets at a fifth of the rate of its link.
+    fn slow(buffer: u64, xoff: u64) -> Setup {
+        let mut setup = incast();
+        setup.flows.truncate(1);
+        let (rate, until) = (Rate::from_gbps(20), Time::MAX);
+        // The receiver's port is the host's end of the third link.
+        let port = fabric::routing::PortMap::new(&setup.graph).of(2).start;
+        let slow = fabric::setup::SlowReceiver { port, rate, from: Time::ZERO, until, buffer, xoff, xon: xoff / 2 };
+        setup.slow.push(slow);
+        setup
+    }
+
+    #[test]
+    fn a_slow_receiver_pauses_its_switch_and_is_never_overrun() {
+        let outcome = run(slow(100_000, 50_000), None);
+        assert!(outcome.complete() && outcome.violations.is_empty(), "{:?}", outcome.violations);
+        // A megabyte at 20 Gb/s.
+        let least = Rate::from_gbps(20).time_for(1_062_000);
+        let took = outcome.flows[0].received;
+        assert!(took >= least && took < least + Time::from_us(30), "{took}");
+        let counters: std::collections::HashMap<_, _> = outcome.transport.iter().copied().collect();
+        assert!((50_000..100_000).contains(&counters["receiver_buffer_peak"]));
+        assert_eq!((counters["receiver_dropped"], outcome.counts.dropped_full), (0, 0));
+        // Without room for what is on the way the promise is broken, and the run says so.
+        let outcome = run(slow(60_000, 50_000), None);
+        assert!(outcome.violations.iter().any(|v| v.contains("want of room")), "{:?}", outcome.violations);
+    }
+
+    #[test]
+    fn a_slow_receiver_without_pauses_drops_what_does_not_fit() {
+        let scheme = fabric::scheme::NoFlowControl;
+        let outcome = Network::new(slow(100_000, 50_000), scheme, Box::new(Unlimited)).run(|_, _| true);
+        assert!(outcome.complete() && outcome.violations.is_empty());
+        let counters: std::collections::HashMap<_, _> = outcome.transport.iter().copied().collect();
+        assert!(counters["receiver_dropped"] > 0 && counters["receiver_dropped"] == outcome.counts.dropped_full);
+    }
+
+    #[test]
+    fn a_receiver_that_is_slow_for_a_while_is_fast_again_afterwards() {
+        let mut setup = slow(400_000, 300_000);
+        (setup.slow[0].from, setup.slow[0].until) = (Time::from_us(20), Time::from_us(50));
+        let outcome = run(setup, None);
+        assert!(outcome.complete() && outcome.violations.is_empty());
+        // It could take a fifth for 30 us; the rest waited for 24 us of the link's time.
+        let alone = run(Setup { slow: vec![], ..slow(0, 0) }, None).flows[0].received;
+        let late = outcome.flows[0].received - alone;
+        assert!(late > Time::from_us(20) && late < Time::from_us(26), "{late}");
     }
 
     #[test]

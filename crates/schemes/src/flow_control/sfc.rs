@@ -475,6 +475,12 @@ impl FlowControl for Sfc {
         }
     }
 
+    fn receiver_full(&mut self, core: &mut Core, port: u32, full: bool) {
+        if let Some(pfc) = &mut self.pfc {
+            pfc.receiver_full(core, port, full);
+        }
+    }
+
     fn passing(&mut self, core: &mut Core, in_port: u32, out_port: u32, signal: &mut Packet) {
         let place = self.place[core.port(in_port).node as usize];
         if place == NOBODY {

@@ -122,6 +122,32 @@ fn a_congested_link_stays_busy_while_its_senders_wait() {
 }
 
 #[test]
+fn the_least_target_that_the_paper_allows_keeps_the_link_busy_and_a_smaller_one_does_not() {
+    // T_F: 4 us to the congested switch and back, and a packet's time. §3.3 asks for a target of T_F·R.
+    let rate = Rate::from_gbps(100);
+    let target = rate.bytes_in(Time::from_us(8) + Time(2 * 1062 * 80));
+    let busy = |senders: u16, cache: bool, target: u64| {
+        let trigger = Some(Bytes(2 * target.max(4_000)));
+        let seen = run(
+            incast(senders, 4_000_000, Time::ZERO),
+            &params(|p| (p.cache, p.trigger, p.target) = (cache, trigger, Some(Bytes(target)))),
+        );
+        assert!(seen.counters["sender_pauses"] > 0);
+        let least = rate.time_for(senders as u64 * 4_000 * 1062) + Time::from_us(5);
+        least.0 as f64 / seen.last_received().0 as f64
+    };
+    for senders in [2, 3, 16] {
+        for cache in [false, true] {
+            let utilisation = busy(senders, cache, target);
+            assert!(utilisation >= 0.99, "{senders} senders, cache {cache}: {utilisation}");
+        }
+    }
+    // Two senders that wait until nothing is left start again too late.
+    let utilisation = busy(2, false, 0);
+    assert!(utilisation < 0.97, "{utilisation}");
+}
+
+#[test]
 fn a_flow_is_told_at_most_once_in_half_a_round_trip() {
     let seen = run(incast(8, 500_000, Time::ZERO), &params(|p| p.cache = false));
     let resets = seen.outcome.end.0.div_ceil(Time::from_us(5).0);
@@ -260,6 +286,69 @@ fn a_flow_waits_as_long_as_it_was_told_whatever_later_signals_are_lost() {
     let counters: HashMap<_, _> = outcome.flow_control.iter().copied().collect();
     assert_eq!(counters["sender_paused_us"], told.values().sum::<u64>());
     assert_eq!((counters["sender_pauses"], counters["sender_pauses_replaced"]), (8, 0));
+}
+
+/// SFC whose signals lie about for a while at the sender's host, each for a time of its own, so that they overtake
+/// each other.
+struct Late {
+    sfc: Sfc,
+    waiting: Vec<(u32, Packet)>,
+    /// By flow: when the last pause it was told of is over, whichever was the longest.
+    over: HashMap<u32, Time>,
+    stated: u64,
+    stalled: u64,
+}
+
+impl FlowControl for Late {
+    fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
+        self.sfc.queue(core, visit)
+    }
+    fn passing(&mut self, core: &mut Core, in_port: u32, out_port: u32, signal: &mut Packet) {
+        self.sfc.passing(core, in_port, out_port, signal);
+    }
+    fn signal(&mut self, core: &mut Core, port: u32, signal: &Packet) {
+        let wait = Time::from_us(core.draw(port, 200));
+        core.set_timer(core.now() + wait, u32::MAX - self.waiting.len() as u32);
+        self.waiting.push((port, *signal));
+    }
+    fn timer(&mut self, core: &mut Core, token: u32) {
+        let Some(&(port, signal)) = self.waiting.get((u32::MAX - token) as usize) else {
+            self.sfc.timer(core, token);
+            // A flow whose pauses are all over must be free: nothing else holds it.
+            let flow = token - self.sfc.tokens;
+            let over = self.over.get(&flow).copied().unwrap_or_default();
+            self.stalled += (over <= core.now() && self.sfc.flows[flow as usize].holds()) as u64;
+            return;
+        };
+        let bts = Bts::read(signal.seq);
+        self.stated += bts.us as u64;
+        let over = self.over.entry(signal.flow).or_default();
+        *over = (*over).max(core.now() + bts.pause());
+        self.sfc.signal(core, port, &signal);
+    }
+    fn counters(&self) -> Vec<Counter> {
+        self.sfc.counters()
+    }
+}
+
+#[test]
+fn signals_that_are_late_hold_a_flow_no_longer_than_they_say() {
+    let setup = incast(8, 1_000_000, Time::ZERO);
+    let sfc = Sfc::new(&params(|_| {}), &setup, false);
+    let late = Late { sfc, waiting: Vec::new(), over: HashMap::new(), stated: 0, stalled: 0 };
+    let mut network = Network::new(setup, late, Box::new(Unlimited));
+    let outcome = network.run(|_, _| true);
+    assert!(outcome.complete() && outcome.violations.is_empty(), "{:?}", outcome.stall);
+    let Late { over, stated, stalled, .. } = &network.scheme;
+    let counters: HashMap<_, _> = outcome.flow_control.iter().copied().collect();
+    assert!(over.len() == 8 && counters["sender_pauses"] > 8);
+    assert_eq!(*stalled, 0);
+    assert!(counters["sender_paused_us"] <= *stated);
+    // No flow has sent its last packet later than what it was told, and its own time on the shared link, account for.
+    let shared = Rate::from_gbps(100).time_for(8 * 1_000 * 1062);
+    for (number, flow) in (0..).zip(&outcome.flows) {
+        assert!(flow.injected <= over[&number] + shared, "{number}");
+    }
 }
 
 #[test]

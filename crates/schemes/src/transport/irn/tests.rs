@@ -1,0 +1,190 @@
+use super::*;
+use crate::transport::Choice;
+use fabric::scheme::{NoFlowControl, Unlimited};
+use fabric::setup::{FlowSpec, Spread};
+use fabric::topology::Graph;
+use fabric::{Network, Outcome};
+use proptest::prelude::*;
+use std::collections::HashMap;
+
+fn graph(senders: u32, paths: u32) -> Graph {
+    let mut graph = Graph::default();
+    let hosts: Vec<u32> = (0..senders + 1).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
+    let (left, right) = (graph.add(Kind::Switch, 1, "left"), graph.add(Kind::Switch, 1, "right"));
+    let (us, line) = (Time::from_us(1), Rate::from_gbps(100));
+    (0..senders).for_each(|h| graph.connect(hosts[h as usize], left, line, us));
+    graph.connect(hosts[senders as usize], right, line, us);
+    for path in 0..paths {
+        let middle = graph.add(Kind::Switch, 2, format!("m{path}"));
+        // Ways of different lengths, so that packets overtake each other.
+        graph.connect(left, middle, line, Time::from_ns(500 + 700 * path as u64));
+        graph.connect(middle, right, line, us);
+    }
+    graph
+}
+
+fn setup(senders: u32, paths: u32, size: u64) -> Setup {
+    let flows = (0..senders as u16).map(|i| FlowSpec::plain(i, i as u32, senders, size, Time::ZERO)).collect();
+    let mut setup = Setup::plain(graph(senders, paths), flows);
+    setup.flows.iter_mut().for_each(|flow| flow.base_rtt = Time::from_us(12));
+    Params::default().apply(&mut setup);
+    setup
+}
+
+fn run(setup: Setup) -> (Outcome, HashMap<&'static str, u64>) {
+    let outcome = Network::new(setup, NoFlowControl, Box::new(Unlimited)).run(|_, _| true);
+    assert_eq!(outcome.violations, Vec::<String>::new());
+    let counters = outcome.transport.iter().copied().collect();
+    (outcome, counters)
+}
+
+/// The links of `setup` that data and ACKs of all flows pass.
+fn lossy(mut setup: Setup, loss: f64) -> Setup {
+    let last = setup.flows.len();
+    setup.graph.links[last].loss = loss;
+    setup
+}
+
+#[test]
+fn without_loss_nothing_is_sent_twice_and_no_more_than_the_cap_is_on_the_way() {
+    let (outcome, counters) = run(setup(1, 1, 1_000_000));
+    assert!(outcome.complete());
+    assert_eq!(outcome.counts.retransmitted.0, 0);
+    assert_eq!(counters["irn_nacks"] + counters["irn_timeouts_low"] + counters["irn_timeouts_high"], 0);
+    // Three senders, each with 150 KB on the way at most: in the queue of the receiver's link that makes at most their sum.
+    let (outcome, _) = run(setup(3, 1, 1_000_000));
+    let product: u64 = 12 * 12_500;
+    assert_eq!(Params::default().cap, None);
+    let peak = outcome.peak.iter().max().copied().unwrap_or(0);
+    assert!(peak < 3 * (product + 2000) * 1062 / 1000 && peak > product, "{peak}");
+}
+
+#[test]
+fn a_single_loss_costs_a_single_packet() {
+    // The first packet on the last link that the dice of this seed take is in the midst of the message.
+    let seeds = (1..200).map(|seed| {
+        let mut setup = lossy(setup(1, 1, 200_000), 0.004);
+        setup.seed = seed;
+        run(setup)
+    });
+    let mut seen = 0;
+    for (outcome, counters) in seeds {
+        assert!(outcome.complete());
+        // One data packet was lost and not among the last, whose loss no later packet shows.
+        if outcome.counts.dropped_fault == 1 && counters["irn_nacks"] > 0 {
+            seen += 1;
+            assert_eq!(outcome.counts.retransmitted.0, 1);
+            assert_eq!((counters["irn_recoveries"], counters["irn_duplicates"], outcome.counts.timeouts), (1, 0, 0));
+            // It took a round trip to hear of it and to repair it, not a timeout.
+            assert!(outcome.flows[0].received < Time::from_us(16 + 8 + 24), "{:?}", outcome.flows[0]);
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn the_loss_of_a_lone_packet_is_repaired_after_the_short_timeout_and_of_many_after_the_long_one() {
+    let first = |size: u64, seed: u64| {
+        let mut setup = lossy(setup(1, 1, size), 0.5);
+        setup.seed = seed;
+        run(setup)
+    };
+    let (mut short, mut long) = (0, 0);
+    for seed in 0..40 {
+        let (outcome, counters) = first(700, seed);
+        assert!(outcome.complete());
+        if outcome.counts.dropped_fault == 1 {
+            short += 1;
+            assert_eq!((counters["irn_timeouts_low"], counters["irn_timeouts_high"]), (1, 0));
+            assert!(outcome.flows[0].acknowledged > Time::from_us(100));
+            assert!(outcome.flows[0].acknowledged < Time::from_us(100 + 14));
+        }
+        long += first(100_000, seed).1["irn_timeouts_high"];
+    }
+    assert!(short > 5 && long > 5, "{short} {long}");
+}
+
+#[test]
+fn after_a_timeout_everything_that_was_lost_before_it_is_sent_again_at_once() {
+    // The link is down while the second half of the message passes: nothing tells of the loss but the clock.
+    let mut setup = setup(1, 1, 100_000);
+    setup.graph.links[1].outages = vec![(Time::from_us(8), Some(Time::from_us(30)))];
+    let (outcome, counters) = run(setup);
+    assert!(outcome.complete());
+    assert_eq!((outcome.counts.timeouts, counters["irn_timeouts_high"]), (1, 1));
+    // One packet to find out, and a round trip later all the others.
+    assert!(outcome.flows[0].received < Time::from_us(320 + 20 + 12 + 12), "{:?}", outcome.flows[0].received);
+    assert!(outcome.counts.retransmitted.0 <= 60 && outcome.counts.retransmitted.0 > 10);
+}
+
+#[test]
+fn a_timeout_that_was_too_short_repeats_one_packet_and_not_all() {
+    let mut setup = setup(10, 1, 400_000);
+    // Eight times the cap in one queue takes 100 us: two who start behind it lose patience while their packets wait.
+    setup.flows[8..].iter_mut().for_each(|flow| flow.start = Time::from_us(30));
+    Params { rto_low: Time::from_us(60), rto_high: Some(Time::from_us(60)), ..Params::default() }.apply(&mut setup);
+    let (outcome, counters) = run(setup);
+    assert!(outcome.complete());
+    let timeouts = outcome.counts.timeouts;
+    assert!(timeouts >= 2);
+    assert_eq!(outcome.counts.retransmitted.0, counters["irn_duplicates"]);
+    assert!(outcome.counts.retransmitted.0 <= timeouts, "{:?}", outcome.counts);
+}
+
+#[test]
+fn packets_over_ways_of_different_lengths_arrive_in_any_order_and_all_count() {
+    let mut setup = setup(2, 4, 500_000);
+    setup.spread = Spread::Packet;
+    let (outcome, counters) = run(setup);
+    assert!(outcome.complete() && outcome.counts.out_of_order > 100);
+    assert!(counters["irn_nacks"] >= outcome.counts.out_of_order);
+    // What was sent again needlessly came twice.
+    assert_eq!(counters["irn_duplicates"], outcome.counts.retransmitted.0);
+    for flow in &outcome.flows {
+        assert_eq!(flow.delivered, 500_000);
+        assert!(flow.received < flow.acknowledged);
+    }
+}
+
+#[test]
+fn the_timeout_of_the_nic_is_the_long_one() {
+    let mut setup = setup(1, 1, 1000);
+    setup.nic.recovery.timeout = Some(Time::from_us(50));
+    Params::default().apply(&mut setup);
+    let irn = setup.nic.irn.expect("applied");
+    assert_eq!((irn.low, irn.high, irn.cap), (Time::from_us(50), Time::from_us(50), 150_000));
+    let wrong = Params { rto_low: Time::ZERO, ..Params::default() };
+    assert_eq!(wrong.check().unwrap_err().parameter, "rto_low");
+    let wrong = Params { cap: Some(Bytes(0)), ..Params::default() };
+    assert_eq!(wrong.check().unwrap_err().parameter, "cap");
+}
+
+proptest! {
+    #[test]
+    fn every_flow_is_received_whole_whatever_is_lost_and_in_any_order(
+        (senders, paths) in (1u32..=4, 1u32..=4),
+        size in prop_oneof![1u64..3000, 1u64..200_000],
+        (forth, back) in (0.0..0.4f64, 0.0..0.3f64),
+        (acks, cap, seed, spray, pool) in (1u32..=5, prop::option::of(1u64..100_000), 0u64..1000, any::<bool>(), 3_000u64..200_000),
+    ) {
+        let mut setup = setup(senders, paths, size);
+        setup.seed = seed;
+        setup.spread = if spray { Spread::Packet } else { Spread::Flow };
+        setup.graph.links[senders as usize].loss = forth;
+        setup.graph.links[0].loss = back;
+        setup.switch.pool.fill(Some(pool));
+        setup.nic.acks = fabric::setup::AckPolicy::Every(acks);
+        Params { cap: cap.map(Bytes), ..Params::default() }.apply(&mut setup);
+        let (outcome, counters) = run(setup);
+        prop_assert!(outcome.complete(), "{:?} {:?}", outcome.counts, outcome.stall);
+        for flow in &outcome.flows {
+            prop_assert_eq!(flow.delivered, size);
+        }
+        let c = &outcome.counts;
+        prop_assert_eq!(c.injected.1, size * senders as u64 + c.retransmitted.1);
+        // Each byte counts once; what came again is a duplicate.
+        let packets = size.div_ceil(1000) * senders as u64;
+        prop_assert_eq!(c.delivered.0, packets + counters["irn_duplicates"]);
+        prop_assert_eq!(outcome.left, 0);
+    }
+}
