@@ -1,6 +1,7 @@
 //! Flow control between neighbours, by name.
 
 use engine::{Misfit, Parameters, Time};
+use fabric::deadlock::Waits;
 use fabric::scheme::{CongestionControl, FlowControl, NoFlowControl};
 use fabric::{Network, Outcome, Setup};
 
@@ -33,6 +34,11 @@ pub trait Choice: Parameters + Send + Sync {
     /// How many queues it lays out for every port and class, if it does.
     fn queues(&self) -> Option<u32> {
         None
+    }
+    /// What it makes wait for what, for the analysis of deadlocks. A scheme that does not say is taken to stop neighbours class by
+    /// class, as PFC does.
+    fn waits(&self, _setup: &Setup) -> Waits {
+        Waits::Classes
     }
     /// Runs a fabric under it. `promised` says whether the setup gives it the room to lose nothing.
     fn run(
@@ -79,6 +85,9 @@ impl Choice for () {
     }
     fn about(&self) -> &'static str {
         "Nothing stops a neighbour; what does not fit in a buffer is dropped."
+    }
+    fn waits(&self, _: &Setup) -> Waits {
+        Waits::Never("what does not fit in a buffer is dropped")
     }
     fn run(&self, setup: Setup, _: bool, control: Box<dyn CongestionControl>, report: &mut Report<'_>) -> Outcome {
         run_with(NoFlowControl, setup, control, report)
