@@ -8,6 +8,7 @@
 
 pub mod buffer;
 pub mod clock;
+pub mod deadlock;
 pub mod near;
 pub mod network;
 pub mod packet;

@@ -6,6 +6,7 @@
 //! a [`store`]. The [`ledger`] holds what documents say against what runs show; what they compute is [`theory`].
 
 pub mod bench;
+pub mod deadlock;
 pub mod document;
 pub mod files;
 pub mod grid;

@@ -14,6 +14,8 @@
 //!   nothing from anywhere. Its figures can be hovered, zoomed, and a scheme switched off in one is switched off in
 //!   all; printed, or without scripts, the page shows the paper's drawings instead.
 //!
+//! A [`fabric::Picture`] shows nodes and links in their places instead, with a circle of waits or the congestion tree on them.
+//!
 //! A scheme looks the same in every figure of a report because a [`Palette`] hands out its slot once: slot 2 is the same
 //! colour, dash and marker everywhere.
 //!
@@ -34,6 +36,7 @@
 
 pub mod claims;
 pub mod curves;
+pub mod fabric;
 mod figure;
 mod interactive;
 mod page;

@@ -4,6 +4,7 @@
 //! the drawing of [`Figure::svg`], which is shown on paper and wherever scripts do not run. The page forbids itself, in its
 //! first lines, to load anything from anywhere.
 
+use crate::fabric::Picture;
 use crate::figure::{Figure, Series, Sheet};
 use crate::interactive;
 use crate::palette::COLOURS;
@@ -44,6 +45,8 @@ pub enum Block {
     Figure(Box<Figure>),
     /// Several figures side by side.
     Sheet(Sheet),
+    /// A picture of a fabric.
+    Picture(Box<Picture>),
     /// Text as it is, such as a scenario or a command. It is folded away if long.
     Code {
         /// What it is.
@@ -154,6 +157,12 @@ impl From<Table> for Block {
 impl From<Figure> for Block {
     fn from(figure: Figure) -> Block {
         Block::Figure(Box::new(figure))
+    }
+}
+
+impl From<Picture> for Block {
+    fn from(picture: Picture) -> Block {
+        Block::Picture(Box::new(picture))
     }
 }
 
@@ -412,6 +421,14 @@ impl Page {
                         let _ = writeln!(out, "<p>{}</p>", prose(text));
                     }
                     Block::Table(table) => table.html(&mut out),
+                    Block::Picture(picture) => {
+                        let (id, caption) = (anchor(&picture.id, &mut taken), prose(&picture.caption));
+                        let _ = writeln!(
+                            out,
+                            "<figure class=\"picture\" id=\"{id}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            picture.svg()
+                        );
+                    }
                     Block::Code { title, text } => code(&mut out, title, text),
                     Block::Facts(facts) => {
                         let fact = |(name, value): &(String, Cell)| {

@@ -1,6 +1,7 @@
 //! Whole pages: of one run, and of several side by side.
 
 use crate::curves::{self, Curve};
+use crate::fabric::Picture;
 use crate::{Cell, Column, Figure, Format, Page, Palette, Section, Table, Tone};
 use lab::measure::Estimate;
 use lab::records::Records;
@@ -13,6 +14,8 @@ pub struct Report {
     pub page: Page,
     /// The figures.
     pub figures: Vec<Figure>,
+    /// Pictures of the fabric.
+    pub pictures: Vec<Picture>,
 }
 
 fn number(value: &Value) -> Option<f64> {
@@ -132,14 +135,20 @@ pub fn run(records: &Records, scenario: &str, command: &str) -> Report {
     summary.push(slowdown_table(records));
     let mut drawn = Section::new("Figures");
     figures.iter().for_each(|figure| drawn.push(figure.clone()));
+    let pictures: Vec<Picture> = Picture::of_run(records).into_iter().collect();
+    let mut fabric = Section::new("Fabric");
+    pictures.iter().for_each(|picture| fabric.push(picture.clone()));
     let mut counted = Section::new("Counters");
     counters(records).into_iter().for_each(|table| counted.push(table));
     page.sections = vec![summary, drawn];
+    if !fabric.blocks.is_empty() {
+        page.sections.push(fabric);
+    }
     if !counted.blocks.is_empty() {
         page.sections.push(counted);
     }
     page.sections.push(provenance(scenario, command));
-    Report { page, figures }
+    Report { page, figures, pictures }
 }
 
 /// How a number of a summary is shown in a comparison.
@@ -230,5 +239,5 @@ pub fn comparison(title: &str, curves: &[Curve<'_>], scenario: &str, command: &s
     let mut drawn = Section::new("Figures");
     figures.iter().for_each(|figure| drawn.push(figure.clone()));
     page.sections = vec![summary, drawn, provenance(scenario, command)];
-    Report { page, figures }
+    Report { page, figures, pictures: Vec::new() }
 }

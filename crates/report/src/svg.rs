@@ -3,6 +3,7 @@
 //! A drawing is a stack: title, rows of panels, legend, notes. A [`Panel`] is a plot with its labels around it. Nothing in
 //! a drawing has an identifier, so that many of them can share a page.
 
+mod fabric;
 mod panel;
 
 use crate::figure::{Figure, Series, Sheet, Style};

@@ -1,6 +1,7 @@
 //! What drawings promise: everything that should be read is there, inside, apart, and the same every time.
 
 use proptest::prelude::*;
+use report::fabric::{Load, MAX_HOSTS, Node, Picture, Wait};
 use report::{Axis, Figure, Format, Mark, Palette, Sheet, Style, png};
 use resvg::usvg::{self, roxmltree::Document};
 use std::sync::Arc;
@@ -281,5 +282,143 @@ proptest! {
         figure.marks = vec![Mark::x(at, "across"), Mark::y(at, "along"), Mark::y(0.0, "a very long label ".repeat(9))];
         let svg = figure.svg();
         prop_assert!(!svg.contains("NaN") && !svg.contains("inf\""), "{svg}");
+    }
+}
+
+/// Hosts on leaves, leaves on spines.
+fn clos(leaves: u32, hosts: u32, spines: u32) -> Picture {
+    let mut picture = Picture::new("clos", "A Clos");
+    let mut add = |prefix: &str, count: u32, host: bool| {
+        (0..count).for_each(|i| picture.nodes.push(Node { name: format!("{prefix}{i}"), host, peak: None }));
+    };
+    add("h", leaves * hosts, true);
+    add("leaf", leaves, false);
+    add("spine", spines, false);
+    let first = leaves * hosts;
+    (0..first).for_each(|h| picture.links.push((h, first + h / hosts)));
+    for leaf in 0..leaves {
+        (0..spines).for_each(|spine| picture.links.push((first + leaf, first + leaves + spine)));
+    }
+    picture
+}
+
+/// Switches in a ring, with hosts on each.
+fn ring(switches: u32, hosts: u32) -> Picture {
+    let mut picture = Picture::new("ring", "A ring");
+    let first = switches * hosts;
+    (0..first).for_each(|i| picture.nodes.push(Node { name: format!("h{i}"), host: true, peak: None }));
+    (0..switches).for_each(|i| picture.nodes.push(Node { name: format!("s{i}"), host: false, peak: None }));
+    (0..first).for_each(|h| picture.links.push((h, first + h / hosts)));
+    (0..switches).for_each(|i| picture.links.push((first + i, first + (i + 1) % switches)));
+    let wait = |i: u32| Wait { from: first + i, to: first + (i + 1) % switches, label: format!("h{i} to h0") };
+    picture.circle = (0..switches).map(wait).collect();
+    picture
+}
+
+/// Where a name stands.
+fn spot(svg: &str, name: &str) -> (f32, f32) {
+    let (_, boxes) = boxes(svg);
+    let (_, at, _) = boxes.iter().find(|(text, ..)| text == name).unwrap_or_else(|| panic!("no {name}"));
+    (at.left() + at.width() / 2.0, at.top() + at.height() / 2.0)
+}
+
+#[test]
+fn tiers_are_rows_with_the_hosts_below() {
+    let svg = clos(4, 4, 2).svg();
+    assert_legible(&svg);
+    for pair in [("h0", "leaf0"), ("h15", "leaf3"), ("leaf0", "spine0"), ("leaf3", "spine1")] {
+        assert!(spot(&svg, pair.0).1 > spot(&svg, pair.1).1 + 50.0, "{pair:?}");
+    }
+    assert!(spot(&svg, "h0").0 < spot(&svg, "h1").0 && (spot(&svg, "h0").1 - spot(&svg, "h15").1).abs() < 1.0);
+    assert!(png(&svg).unwrap().starts_with(b"\x89PNG"));
+    assert_eq!(svg, clos(4, 4, 2).svg());
+}
+
+#[test]
+fn the_levels_of_a_bcube_are_rows() {
+    // BCube(3, 1): every host on a switch of each level, no switch on another.
+    let mut picture = Picture::new("bcube", "BCube(3, 1)");
+    (0..9).for_each(|i| picture.nodes.push(Node { name: format!("h{i}"), host: true, peak: None }));
+    for level in 0..2 {
+        (0..3).for_each(|i| picture.nodes.push(Node { name: format!("l{level}s{i}"), host: false, peak: None }));
+    }
+    (0..9).for_each(|h| picture.links.extend([(h, 9 + h / 3), (h, 12 + h % 3)]));
+    let svg = picture.svg();
+    assert_legible(&svg);
+    let heights: Vec<f32> = ["h4", "l0s0", "l0s2", "l1s1", "l1s2"].map(|name| spot(&svg, name).1).into();
+    assert!(heights[0] > heights[1] && heights[1] > heights[3], "{heights:?}");
+    assert!((heights[1] - heights[2]).abs() < 1.0 && (heights[3] - heights[4]).abs() < 1.0, "{heights:?}");
+}
+
+#[test]
+fn a_circle_of_waits_is_numbered_on_the_picture_and_told_below_it() {
+    for switches in [3, 5, 12, 24] {
+        let picture = ring(switches, 2);
+        let svg = picture.svg();
+        assert_legible(&svg);
+        let texts = texts(&svg);
+        for place in 1..=switches {
+            assert!(texts.contains(&place.to_string()), "{switches}: no {place}");
+        }
+        assert!(texts.iter().any(|text| text == "1. s0 → s1 (h0 to h0) waits for 2"), "{texts:?}");
+        let last = switches - 1;
+        assert!(texts.iter().any(|text| *text == format!("{switches}. s{last} → s0 (h{last} to h0) waits for 1")));
+    }
+}
+
+#[test]
+fn a_congestion_tree_has_a_legend_for_what_is_on_it() {
+    let mut picture = clos(2, 3, 2);
+    assert!(!texts(&picture.svg()).iter().any(|text| text.contains("paused") || text.contains("carried")));
+    picture.loads.push(Load { from: 0, to: 6, paused: 0.4, used: 0.2 });
+    picture.loads.push(Load { from: 6, to: 8, paused: 0.0, used: 0.9 });
+    picture.nodes[6].peak = Some(1_500_000.0);
+    let svg = picture.svg();
+    assert_legible(&svg);
+    let all = texts(&svg);
+    for part in ["paused up to 1 % of the time", "more", "carried little", "all it can", "at most 1.5 MB"] {
+        assert!(all.iter().any(|text| text == part), "no {part}: {all:?}");
+    }
+    assert!(svg.contains("#7d2604"), "the darkest, for what was paused most");
+    assert!(!svg.contains("NaN"));
+}
+
+#[test]
+fn a_hundred_and_twenty_eight_hosts_are_drawn_one_by_one_and_more_by_their_switch() {
+    let svg = clos(8, 16, 4).svg();
+    assert_legible(&svg);
+    assert!(texts(&svg).contains(&"h127".to_string()));
+    assert_eq!(MAX_HOSTS, 128);
+    let svg = clos(16, 16, 4).svg();
+    assert_legible(&svg);
+    let all = texts(&svg);
+    assert!(!all.contains(&"h255".to_string()));
+    assert_eq!(all.iter().filter(|text| *text == "16 hosts").count(), 16);
+    let svg = clos(200, 40, 100).svg();
+    assert_legible(&svg);
+    assert!(texts(&svg).iter().any(|text| text == "leaf0–3"), "{:?}", texts(&svg));
+    assert!(png(&svg).is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn any_graph_can_be_drawn(
+        count in 1u32..40,
+        hosts in 0u32..40,
+        links in prop::collection::vec((0u32..40, 0u32..40), 0..120),
+        shares in prop::collection::vec(0.0f64..=1.0, 120),
+    ) {
+        let mut picture = Picture::new("any", "Any <graph> & more");
+        (0..count).for_each(|i| picture.nodes.push(Node { name: format!("n{i}"), host: i < hosts, peak: Some(f64::from(i)) }));
+        picture.links = links.into_iter().filter(|(a, b)| a != b && *a < count && *b < count).collect();
+        let load = |((a, b), share): (&(u32, u32), &f64)| Load { from: *a, to: *b, paused: *share, used: 1.0 - share };
+        picture.loads = picture.links.iter().zip(&shares).map(load).collect();
+        picture.circle = picture.links.iter().take(5).map(|&(from, to)| Wait { from, to, label: String::new() }).collect();
+        let svg = picture.svg();
+        prop_assert!(Document::parse(&svg).is_ok());
+        prop_assert!(!svg.contains("NaN") && !svg.contains("inf"));
+        prop_assert_eq!(svg, picture.svg());
     }
 }

@@ -1,6 +1,7 @@
 //! Flow control between neighbours, by name.
 
 use engine::{Misfit, Parameters, Time};
+use fabric::deadlock::Waits;
 use fabric::network::partition;
 use fabric::packet::Packet;
 use fabric::scheme::{CongestionControl, FlowControl, NoFlowControl};
@@ -35,6 +36,11 @@ pub trait Choice: Parameters + Send + Sync {
     /// How many queues it lays out for every port and class, if it does.
     fn queues(&self) -> Option<u32> {
         None
+    }
+    /// What it makes wait for what, for the analysis of deadlocks. A scheme that does not say is taken to stop neighbours class by
+    /// class, as PFC does.
+    fn waits(&self, _setup: &Setup) -> Waits {
+        Waits::Classes
     }
     /// Whether a frame without a payload is a pause (true) or a resume of PFC, and of which class.
     fn pause_in(&self, _frame: &Packet) -> Option<(u8, bool)> {
@@ -103,6 +109,9 @@ impl Choice for () {
     }
     fn about(&self) -> &'static str {
         "Nothing stops a neighbour; what does not fit in a buffer is dropped."
+    }
+    fn waits(&self, _: &Setup) -> Waits {
+        Waits::Never("what does not fit in a buffer is dropped")
     }
     fn run(&self, setup: Setup, _: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
         run_with(|_| NoFlowControl, setup, control, report)

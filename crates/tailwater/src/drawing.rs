@@ -19,9 +19,9 @@ pub fn write(report: &Report, out: &Path) -> Result<(), Problem> {
     let folder = out.join(FIGURES);
     files::make_folder(&folder)?;
     let mut written: Vec<(PathBuf, Vec<u8>)> = vec![(out.join(PAGE), report.page.html().into_bytes())];
-    for figure in &report.figures {
-        let svg = figure.svg();
-        let name = |ending: &str| folder.join(format!("{}.{ending}", figure.id));
+    let figures = report.figures.iter().map(|figure| (&figure.id, figure.svg()));
+    for (id, svg) in figures.chain(report.pictures.iter().map(|picture| (&picture.id, picture.svg()))) {
+        let name = |ending: &str| folder.join(format!("{id}.{ending}"));
         let image = report::png(&svg)
             .map_err(|error| Problem::new(name("png").display().to_string(), format!("cannot be drawn: {error}")))?;
         written.push((name("svg"), svg.into_bytes()));

@@ -2,6 +2,7 @@
 
 mod commands;
 mod compare;
+mod deadlock;
 mod drawing;
 mod ledger;
 mod listing;
@@ -53,6 +54,8 @@ enum Command {
     },
     /// Run a scenario with several schemes, values and seeds, and compare them in a table.
     Compare(compare::Arguments),
+    /// Say whether links can come to wait for one another in a circle, and where; nothing is run.
+    Deadlock(deadlock::Arguments),
     /// Draw folders of results: a page of one, or of several side by side, and its figures as images.
     Report {
         /// Folders of results, as `run` writes them, or of a store.
@@ -184,6 +187,7 @@ fn main() -> ExitCode {
         Command::Report { folders, out } => drawing::report(&folders, out),
         Command::Check { scenario, sets } => commands::check(&scenario, &sets),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Deadlock(arguments) => deadlock::deadlock(&arguments),
         Command::Traffic { scenario, sets, out, format, describe } => {
             traffic::traffic(&scenario, &sets, out, format, describe)
         }

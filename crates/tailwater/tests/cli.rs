@@ -819,3 +819,58 @@ fn the_worked_example_of_a_theory_is_the_default() {
     }
     assert!(printed.contains("129KB (38.7 %)"), "{printed}");
 }
+
+/// A ring of switches with a host on each, and flows around it.
+fn ring(desk: &Desk, switches: u32) {
+    let mut graph = String::new();
+    for (kind, letter) in [("host", 'h'), ("switch", 's')] {
+        (0..switches).for_each(|i| graph += &format!("[[node]]\nname = \"{letter}{i}\"\nkind = \"{kind}\"\n"));
+    }
+    for i in 0..switches {
+        for (a, b) in [(format!("h{i}"), format!("s{i}")), (format!("s{i}"), format!("s{}", (i + 1) % switches))] {
+            graph += &format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"100Gbps\"\ndelay = \"1us\"\n");
+        }
+    }
+    let flow = |i: u32| format!("[[flow]]\nsrc = \"h{i}\"\ndst = \"h{}\"\nsize = \"10MB\"\n", (i + 2) % switches);
+    let flows: String = (0..switches).map(flow).collect();
+    let head = "name = \"round\"\n[topology]\nkind = \"file\"\npath = \"graph.toml\"\n[scheme]\npreset = \"pfc\"\n";
+    desk.write("graph.toml", graph).write("ring.toml", head.to_string() + &flows);
+}
+
+#[test]
+fn deadlock_tells_free_from_not_and_fails_only_when_asked_to() {
+    let desk = Desk::new();
+    ring(&desk, 5);
+    let said = desk.works(&["deadlock", "ring.toml"]);
+    assert!(said.contains("any traffic: can deadlock: 5 links"), "{said}");
+    assert!(
+        said.contains("the scenario's flows: can deadlock") && said.contains("s0 -> s1  waits for  s1 -> s2"),
+        "{said}"
+    );
+    assert_eq!(desk.tailwater(&["deadlock", "ring.toml", "--fail"]).status.code(), Some(4));
+    let free = desk.works(&["deadlock", "ring.toml", "--fail", "--set", "scheme.preset=lossy"]);
+    assert!(free.contains("free of deadlock: what does not fit in a buffer is dropped"), "{free}");
+    desk.write("star.toml", STAR);
+    assert!(desk.works(&["deadlock", "star.toml", "--fail"]).contains("free of deadlock"));
+    let json: Value = serde_json::from_str(&desk.works(&["deadlock", "ring.toml", "--json", "--flows"])).unwrap();
+    assert_eq!(json["cases"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json["cases"][0]["circle"][0]["from"], "s0");
+    desk.refuses(&["deadlock", "nothing.toml"], "nothing.toml");
+    desk.refuses(&["deadlock", "ring.toml", "--set", "scheme.preset=pcf"], "scheme.preset");
+    desk.refuses(&["deadlock", "ring.toml", "--svg", "no/such/folder.svg"], "no/such");
+}
+
+#[test]
+fn a_circle_is_drawn_by_the_analysis_and_by_the_report_of_the_run_that_met_it() {
+    let desk = Desk::new();
+    ring(&desk, 5);
+    desk.works(&["deadlock", "ring.toml", "--svg", "circle.svg"]);
+    let svg = desk.read("circle.svg");
+    assert!(svg.starts_with("<svg") && svg.contains("5. s4 → s0 (h4 to h1) waits for 1"), "{svg}");
+    desk.works(&["deadlock", "ring.toml", "--svg", "circle.png"]);
+    assert!(fs::read(desk.path("circle.png")).unwrap().starts_with(b"\x89PNG"));
+    desk.works(&["run", "ring.toml", "--set", "switch.buffer=1600KB", "--out", "out"]);
+    let page = desk.read("out/report.html");
+    assert!(page.contains("ended in a deadlock of 5 links") && page.contains("<figure class=\"picture\""));
+    assert!(desk.read("out/figures/fabric.svg").contains("waits for"));
+}

@@ -16,6 +16,7 @@ mod tests;
 
 use super::{Choice, Controls, Report, add_samples, pfc, run_with};
 use engine::{Bytes, Misfit, Rate, Time};
+use fabric::deadlock::Waits;
 use fabric::network::Core;
 use fabric::packet::{Kind as PacketKind, Packet, flag};
 use fabric::routing::{PortMap, Tuple};
@@ -133,6 +134,10 @@ impl Choice for Params {
     fn queues(&self) -> Option<u32> {
         // The physical queues, the one that goes first and the overflow queue.
         Some(self.queues + 2)
+    }
+    fn waits(&self, _: &Setup) -> Waits {
+        // A held flow holds up the packets behind it in its queue, which may have any flows in it: as PFC underneath does it.
+        Waits::Classes
     }
     fn other_frames(&self) -> u64 {
         // The filter that waits, one that is charged to the packet under way, and one that comes due meanwhile.

@@ -8,6 +8,7 @@
 
 use super::{Choice, Controls, Report, run_with};
 use engine::{Bytes, Misfit, Time};
+use fabric::deadlock::Waits;
 use fabric::network::Core;
 use fabric::packet::Packet;
 use fabric::scheme::{Counter, FlowControl, Visit};
@@ -45,6 +46,9 @@ impl Choice for Params {
     fn frame_size(&self) -> u64 {
         self.frame.0
     }
+    fn waits(&self, setup: &Setup) -> Waits {
+        waits(setup)
+    }
     fn switch_state(&self, ports: u64, classes: u64) -> u64 {
         // One bit for what it has paused, and one for what is paused here.
         (2 * ports * classes).div_ceil(8)
@@ -56,6 +60,14 @@ impl Choice for Params {
         let fallible = setup.graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
         let pause = self.pause.or(fallible.then_some(Time::from_us(300)));
         run_with(|_| Pfc::new(self, pause, promised), setup, control, report)
+    }
+}
+
+/// A pause is renewed for as long as the ingress is full: that it runs out does not end a circle.
+pub(super) fn waits(setup: &Setup) -> Waits {
+    match setup.switch.pool.iter().all(Option::is_none) {
+        true => Waits::Never("no switch ever runs out of memory"),
+        false => Waits::Classes,
     }
 }
 

@@ -17,6 +17,7 @@ use super::{Choice, Controls, Report, add_samples, pfc, run_with};
 use cache::Cache;
 use engine::{Bytes, Misfit, Rate, Time};
 use estimator::Estimator;
+use fabric::deadlock::Waits;
 use fabric::network::Core;
 use fabric::packet::{Kind as PacketKind, Packet};
 use fabric::routing::PortMap;
@@ -134,6 +135,12 @@ impl Choice for Params {
     fn frame_size(&self) -> u64 {
         // A pause may have to wait for a BTS that is being sent.
         self.packet.0.max(pfc::Params::default().frame.0)
+    }
+    fn waits(&self, setup: &Setup) -> Waits {
+        match self.pfc {
+            true => pfc::waits(setup),
+            false => Waits::Never("senders wait for a time that runs out by itself, and what does not fit is dropped"),
+        }
     }
     fn switch_state(&self, ports: u64, classes: u64) -> u64 {
         // A remembered destination is a time of four bytes, as is the estimator's count for each.

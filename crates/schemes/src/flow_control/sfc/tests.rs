@@ -300,6 +300,9 @@ struct Late {
 }
 
 impl FlowControl for Late {
+    fn merge(&mut self, other: Late) {
+        self.sfc.merge(other.sfc);
+    }
     fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
         self.sfc.queue(core, visit)
     }

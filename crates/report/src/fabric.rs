@@ -1,0 +1,304 @@
+//! Pictures of a fabric: its nodes and links in their places, with what happened there on top.
+//!
+//! The wiring alone decides where things are. Where links join neighbouring tiers only (a Clos, a BCube), tiers are rows with the
+//! hosts below; any other graph stands in a circle with the hosts outside. What would be too small to read is drawn
+//! together: hosts by their switch, switches with their neighbours in the row.
+
+use lab::records::Records;
+use std::collections::{BTreeMap, HashMap};
+
+/// A node of a fabric.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// A host; otherwise a switch.
+    pub host: bool,
+    /// The most bytes it held, if that is known.
+    pub peak: Option<f64>,
+}
+
+/// One direction of a link over a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// The sender.
+    pub from: u32,
+    /// The receiver.
+    pub to: u32,
+    /// Share of the time for which the receiver held it up.
+    pub paused: f64,
+    /// Share of its rate that it carried.
+    pub used: f64,
+}
+
+/// One link of a circle of waits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wait {
+    /// The node that waits.
+    pub from: u32,
+    /// The node it waits for.
+    pub to: u32,
+    /// What else to say of it.
+    pub label: String,
+}
+
+/// A fabric, and what is to be seen on it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Picture {
+    /// What it is called in file names.
+    pub id: String,
+    /// Title.
+    pub title: String,
+    /// A second, smaller line.
+    pub subtitle: String,
+    /// What to see in it.
+    pub caption: String,
+    /// Nodes by number.
+    pub nodes: Vec<Node>,
+    /// The ends of every link.
+    pub links: Vec<(u32, u32)>,
+    /// How busy and how held up the links were: the congestion tree.
+    pub loads: Vec<Load>,
+    /// Links that wait for one another, in order.
+    pub circle: Vec<Wait>,
+}
+
+/// The most hosts that are drawn one by one.
+pub const MAX_HOSTS: usize = 128;
+/// The most switches of a row that are.
+pub const MAX_SWITCHES: usize = 64;
+
+/// Nodes that are drawn as one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Item {
+    pub(crate) name: String,
+    pub(crate) host: bool,
+    pub(crate) members: Vec<u32>,
+    pub(crate) peak: Option<f64>,
+}
+
+/// How items stand.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Places {
+    /// From the hosts up.
+    Rows(Vec<Vec<usize>>),
+    /// Switches in a circle, each with its hosts.
+    Circle(Vec<(usize, Vec<usize>)>),
+}
+
+/// A picture ready to be drawn.
+pub(crate) struct Layout {
+    pub(crate) items: Vec<Item>,
+    /// The item of every node.
+    pub(crate) item_of: Vec<usize>,
+    pub(crate) places: Places,
+}
+
+impl Picture {
+    /// A fabric with nothing on it yet.
+    pub fn new(id: impl Into<String>, title: impl Into<String>) -> Picture {
+        Picture { id: id.into(), title: title.into(), ..Default::default() }
+    }
+
+    /// The fabric of a run, with what held up what; nothing if it has no links.
+    pub fn of_run(run: &Records) -> Option<Picture> {
+        let mut picture = Picture::new("fabric", "Where traffic was held up");
+        let mut number: HashMap<&str, u32> = HashMap::new();
+        for link in &run.links {
+            for (name, host) in [(&link.from, link.from_host), (&link.to, link.to_host)] {
+                number.entry(name.as_str()).or_insert_with(|| {
+                    picture.nodes.push(Node { name: name.clone(), host, peak: None });
+                    picture.nodes.len() as u32 - 1
+                });
+            }
+        }
+        // Rows come port by port, so that nodes were met in the order of their ports' neighbours: sort them as the run has them.
+        let mut order: Vec<&str> = Vec::new();
+        for link in &run.links {
+            if order.last() != Some(&link.from.as_str()) {
+                order.push(&link.from);
+            }
+        }
+        let sorted = order.iter().map(|name| picture.nodes[number[name] as usize].clone()).collect();
+        picture.nodes = sorted;
+        (0..).zip(&order).for_each(|(at, name)| _ = number.insert(name, at));
+        let start = run.flows.iter().filter_map(|flow| flow.start_ps).min().unwrap_or(0);
+        let span = run.summary["end_ps"].as_u64().unwrap_or(0).saturating_sub(start).max(1) as f64;
+        for link in &run.links {
+            let (from, to) = (number[link.from.as_str()], number[link.to.as_str()]);
+            // Every link has a row for each direction.
+            if from < to {
+                picture.links.push((from, to));
+            }
+            let used = link.sent_bytes as f64 * 8e12 / (link.rate_bps.max(1) as f64 * span);
+            picture.loads.push(Load { from, to, paused: (link.paused_ps as f64 / span).min(1.0), used: used.min(1.0) });
+        }
+        for buffer in &run.buffers {
+            let peak = buffer.peak_bytes.iter().chain(&buffer.bytes).max();
+            if let (Some(&at), Some(&peak)) = (number.get(buffer.switch.as_str()), peak) {
+                picture.nodes[at as usize].peak = Some(peak as f64);
+            }
+        }
+        if run.summary["ending"].as_str() == Some("deadlock") {
+            let empty = Vec::new();
+            for text in run.summary["waiting"].as_array().unwrap_or(&empty).iter().filter_map(|text| text.as_str()) {
+                let link = |link: &&lab::records::LinkRow| {
+                    let rest = text.strip_prefix(&format!("{} -> {}", link.from, link.to));
+                    rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+                };
+                if let Some(link) = run.links.iter().find(link) {
+                    let (from, to) = (number[link.from.as_str()], number[link.to.as_str()]);
+                    let label = text[link.from.len() + 4 + link.to.len()..].trim().to_string();
+                    picture.circle.push(Wait { from, to, label });
+                }
+            }
+        }
+        picture.subtitle = match picture.circle.as_slice() {
+            [] => "links by share of the time paused, switches by the most they held".into(),
+            circle => format!("the run ended in a deadlock of {} links that wait for one another", circle.len()),
+        };
+        picture.caption =
+            "Colour is the share of the run for which the receiving end held a direction of a link up, width the \
+                           share of its rate that it carried."
+                .into();
+        (!picture.links.is_empty()).then_some(picture)
+    }
+
+    fn neighbours(&self) -> Vec<Vec<u32>> {
+        let mut neighbours = vec![Vec::new(); self.nodes.len()];
+        for &(a, b) in &self.links {
+            neighbours[a as usize].push(b);
+            neighbours[b as usize].push(a);
+        }
+        neighbours
+    }
+
+    /// By node: hosts 0, switches by their distance from the hosts. Switches that all stand on hosts, as in a BCube, are told
+    /// apart by level: no host has two links to the same.
+    fn tiers(&self, neighbours: &[Vec<u32>]) -> Vec<u32> {
+        let mut tier: Vec<u32> = self.nodes.iter().map(|node| if node.host { 0 } else { u32::MAX }).collect();
+        let mut now: Vec<u32> = (0..self.nodes.len() as u32).filter(|&at| tier[at as usize] == 0).collect();
+        for distance in 1.. {
+            let mut next = Vec::new();
+            for &at in now.iter().flat_map(|&node| &neighbours[node as usize]) {
+                if tier[at as usize] == u32::MAX {
+                    tier[at as usize] = distance;
+                    next.push(at);
+                }
+            }
+            if next.is_empty() {
+                break;
+            }
+            now = next;
+        }
+        let served =
+            |at: usize| !self.nodes[at].host && neighbours[at].iter().all(|&peer| self.nodes[peer as usize].host);
+        let shared = |at: usize| self.nodes[at].host && neighbours[at].len() > 1;
+        if (0..self.nodes.len()).all(|at| self.nodes[at].host || served(at)) && (0..self.nodes.len()).any(shared) {
+            for switch in (0..self.nodes.len()).filter(|&at| !self.nodes[at].host) {
+                let met = neighbours[switch].iter().flat_map(|&host| &neighbours[host as usize]);
+                let taken: Vec<u32> =
+                    met.filter(|&&other| (other as usize) < switch).map(|&o| tier[o as usize]).collect();
+                tier[switch] = (1..).find(|level| !taken.contains(level)).unwrap_or(1);
+            }
+        }
+        tier.iter_mut().for_each(|tier| *tier = if *tier == u32::MAX { 1 } else { *tier });
+        tier
+    }
+
+    fn item(&self, members: Vec<u32>) -> Item {
+        let node = |at: u32| &self.nodes[at as usize];
+        let (first, last) = (node(members[0]), node(members[members.len() - 1]));
+        let name = match members.len() {
+            1 => first.name.clone(),
+            count if first.host => format!("{count} hosts"),
+            _ => {
+                // What both begin with is said once: tor0–7.
+                let same = first.name.chars().zip(last.name.chars()).take_while(|(a, b)| a == b && !a.is_ascii_digit());
+                let rest: String = last.name.chars().skip(same.count()).collect();
+                format!("{}–{rest}", first.name)
+            }
+        };
+        let peak = members.iter().filter_map(|&at| node(at).peak).reduce(f64::max);
+        Item { name, host: first.host, members, peak }
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        let neighbours = self.neighbours();
+        let tier = self.tiers(&neighbours);
+        let top = tier.iter().copied().max().unwrap_or(0);
+        let level = |&(a, b): &(u32, u32)| (tier[a as usize], tier[b as usize]);
+        // Links within the top row are drawn over it; anywhere else they would cross what is there.
+        let fits = |(a, b): (u32, u32)| a.abs_diff(b) == 1 || a == 0 || b == 0 || (a == b && a == top && top > 1);
+        let rows = self.links.iter().all(|link| fits(level(link)) && level(link) != (0, 0));
+
+        // Hosts in the order of their switches.
+        let home = |host: u32| neighbours[host as usize].iter().copied().find(|&at| !self.nodes[at as usize].host);
+        let mut hosts: Vec<u32> = (0..self.nodes.len() as u32).filter(|&at| self.nodes[at as usize].host).collect();
+        hosts.sort_by_key(|&host| (home(host), host));
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        let crowded = hosts.len() > MAX_HOSTS;
+        for &host in &hosts {
+            let single = |at: u32| neighbours[at as usize].len() == 1;
+            match groups.last_mut().filter(|group| crowded && single(group[0]) && single(host)) {
+                Some(group) if home(group[0]) == home(host) => group.push(host),
+                _ => groups.push(vec![host]),
+            }
+        }
+        let mut items = Vec::new();
+        let mut item_of = vec![0; self.nodes.len()];
+        let mut add = |groups: Vec<Vec<u32>>, most: usize| -> Vec<usize> {
+            // Still too many: some of them together, the same number each.
+            let each = groups.len().div_ceil(most).max(1);
+            let together = groups.chunks(each).map(<[_]>::concat);
+            together
+                .map(|members| {
+                    members.iter().for_each(|&member| item_of[member as usize] = items.len());
+                    items.push(self.item(members));
+                    items.len() - 1
+                })
+                .collect()
+        };
+        let row_of_hosts = add(groups, if crowded { MAX_SWITCHES } else { MAX_HOSTS });
+        let mut all_rows = vec![row_of_hosts];
+        for at in 1..=top {
+            let row = (0..self.nodes.len() as u32).filter(|&node| tier[node as usize] == at).map(|node| vec![node]);
+            all_rows.push(add(row.collect(), MAX_SWITCHES));
+        }
+        all_rows.retain(|row| !row.is_empty());
+        if !rows {
+            let switches: Vec<usize> = all_rows.iter().flatten().copied().filter(|&at| !items[at].host).collect();
+            let mut circle: Vec<(usize, Vec<usize>)> = switches.iter().map(|&at| (at, Vec::new())).collect();
+            for host in (0..items.len()).filter(|&at| items[at].host) {
+                let home = home(items[host].members[0]).map_or(0, |switch| item_of[switch as usize]);
+                let place = circle.iter().position(|(switch, _)| *switch == home).unwrap_or(0);
+                match circle.get_mut(place) {
+                    Some((_, hosts)) => hosts.push(host),
+                    None => circle.push((host, Vec::new())),
+                }
+            }
+            // In the order of their numbers: that is how a ring is most often written.
+            circle.sort_by_key(|(switch, _)| items[*switch].members[0]);
+            return Layout { items, item_of, places: Places::Circle(circle) };
+        }
+        // Each row in the order of what hangs below it.
+        let mut x = vec![0.0; items.len()];
+        for (at, row) in all_rows.iter_mut().enumerate() {
+            if at > 0 {
+                let mean = |item: usize| {
+                    let below = items[item].members.iter().flat_map(|&member| &neighbours[member as usize]);
+                    let below: Vec<f64> = below
+                        .filter(|&&n| tier[n as usize] < tier[items[item].members[0] as usize])
+                        .map(|&n| x[item_of[n as usize]])
+                        .collect();
+                    below.iter().sum::<f64>() / below.len().max(1) as f64
+                };
+                let means: BTreeMap<usize, f64> = row.iter().map(|&item| (item, mean(item))).collect();
+                row.sort_by(|a, b| means[a].total_cmp(&means[b]).then(a.cmp(b)));
+            }
+            let count = row.len() as f64;
+            (0..).zip(row.iter()).for_each(|(place, &item)| x[item] = (f64::from(place) + 0.5) / count);
+        }
+        Layout { items, item_of, places: Places::Rows(all_rows) }
+    }
+}
