@@ -256,6 +256,10 @@ const PFC: &[&str] = &[
     "dcqcn+win+sfc",
     "dcqcn+win+sfc-p",
     "hpcc+sfc",
+    "ib-cc",
+    "dasr",
+    "iofd",
+    "blitz",
 ];
 
 /// One of every kind of scheme, whatever it promises.
@@ -273,6 +277,9 @@ const EVERY: &[&str] = &[
     "bfc-no-buffer-opt",
     "sfc",
     "dcqcn+win+sfc-p",
+    "ib-cc",
+    "dasr",
+    "blitz",
 ];
 
 fn case(kinds: std::ops::Range<usize>, presets: &'static [&'static str]) -> impl Strategy<Value = Case> {

@@ -5,6 +5,7 @@ use fabric::scheme::{CongestionControl, FlowControl, NoFlowControl};
 use fabric::{Network, Outcome, Setup};
 
 pub mod bfc;
+pub mod iofd;
 pub mod pfc;
 pub mod sfc;
 
@@ -34,6 +35,10 @@ pub trait Choice: Parameters + Send + Sync {
     fn queues(&self) -> Option<u32> {
         None
     }
+    /// How many times it lays out every class of the scenario, as virtual channels.
+    fn channels(&self) -> u8 {
+        1
+    }
     /// Runs a fabric under it. `promised` says whether the setup gives it the room to lose nothing.
     fn run(
         &self,
@@ -54,6 +59,7 @@ pub fn all() -> Vec<Box<dyn Choice>> {
         Box::new(pfc::Params::default()),
         Box::new(bfc::Params::default()),
         Box::new(sfc::Params::default()),
+        Box::new(iofd::Params::default()),
     ]
 }
 

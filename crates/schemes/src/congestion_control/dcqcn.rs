@@ -127,7 +127,7 @@ impl Flow {
 
 impl CongestionControl for Dcqcn {
     fn needs(&self) -> Needs {
-        Needs { telemetry: false, every_ack: false }
+        Needs::default()
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
@@ -197,7 +197,7 @@ mod tests {
     const LINE: Rate = Rate::from_gbps(100);
 
     fn marked(now: Time) -> Ack<'static> {
-        Ack { now, cause: now, seq: 1000, next: 2000, marked: true, stamp: Time::ZERO, telemetry: &[] }
+        Ack { now, cause: now, seq: 1000, next: 2000, marked: true, stamp: Time::ZERO, telemetry: &[], share: Rate(0) }
     }
 
     fn fresh() -> (Box<dyn CongestionControl>, Permit) {

@@ -63,7 +63,7 @@ struct Dctcp {
 
 impl CongestionControl for Dctcp {
     fn needs(&self) -> Needs {
-        Needs { telemetry: false, every_ack: true }
+        Needs { every_ack: true, ..Needs::default() }
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
@@ -108,7 +108,16 @@ mod tests {
     use super::*;
 
     fn ack(seq: u64, next: u64, marked: bool) -> Ack<'static> {
-        Ack { now: Time::from_us(1), cause: Time::ZERO, seq, next, marked, stamp: Time::ZERO, telemetry: &[] }
+        Ack {
+            now: Time::from_us(1),
+            cause: Time::ZERO,
+            seq,
+            next,
+            marked,
+            stamp: Time::ZERO,
+            telemetry: &[],
+            share: Rate(0),
+        }
     }
 
     #[test]

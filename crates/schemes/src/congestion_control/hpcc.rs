@@ -205,7 +205,7 @@ impl Flow {
 
 impl CongestionControl for Hpcc {
     fn needs(&self) -> Needs {
-        Needs { telemetry: true, every_ack: true }
+        Needs { telemetry: true, every_ack: true, ..Needs::default() }
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
@@ -265,7 +265,16 @@ mod tests {
         (cc, permit)
     }
     fn ack<'a>(seq: u64, next: u64, telemetry: &'a [Hop]) -> Ack<'a> {
-        Ack { now: Time::from_us(20), cause: Time::from_us(19), seq, next, marked: false, stamp: Time::ZERO, telemetry }
+        Ack {
+            now: Time::from_us(20),
+            cause: Time::from_us(19),
+            seq,
+            next,
+            marked: false,
+            stamp: Time::ZERO,
+            telemetry,
+            share: Rate(0),
+        }
     }
 
     #[test]

@@ -72,7 +72,7 @@ fn ns(time: Time) -> f64 {
 
 impl CongestionControl for Timely {
     fn needs(&self) -> Needs {
-        Needs { telemetry: false, every_ack: true }
+        Needs { every_ack: true, ..Needs::default() }
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
@@ -134,7 +134,11 @@ mod tests {
         for (i, &us) in rtts.iter().enumerate() {
             let (now, seq) = (Time::from_ms(1 + i as u64), i as u64 * 100 + 1);
             let stamp = now - Time::from_us(us);
-            cc.ack(0, &Ack { now, cause: now, seq, next: seq + 99, marked: false, stamp, telemetry: &[] }, &mut permit);
+            cc.ack(
+                0,
+                &Ack { now, cause: now, seq, next: seq + 99, marked: false, stamp, telemetry: &[], share: Rate(0) },
+                &mut permit,
+            );
             out.push(permit.rate.0 / 1_000_000);
         }
         out
