@@ -6,6 +6,7 @@
 //!
 //! [`Core`] is the hardware and knows no scheme; [`Network`] runs it with one.
 
+mod census;
 mod check;
 mod irn;
 mod ndp;
@@ -31,6 +32,7 @@ use crate::routing::{PortMap, Routing, Tuple};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
 use crate::setup::{Dice, NdpSetup, Setup, Split, Ties};
 use crate::topology;
+use census::Census;
 use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
 use nic::Nic;
@@ -90,8 +92,12 @@ pub struct Counts {
     pub trimmed: (u64, u64),
     /// Data packets that arrived ahead of one sent before them.
     pub out_of_order: u64,
+    /// Data packets that arrived after one of their flow that was sent later.
+    pub overtaken: u64,
     /// Packets marked by switches.
     pub marked: u64,
+    /// Those among them that were marked before the link to a host.
+    pub marked_receiver: u64,
     /// ACKs and NACKs sent.
     pub acks: u64,
     /// Pauses and resumes received by ports.
@@ -121,6 +127,8 @@ impl Counts {
         self.dropped_down += other.dropped_down;
         self.dropped_bytes += other.dropped_bytes;
         self.out_of_order += other.out_of_order;
+        self.overtaken += other.overtaken;
+        self.marked_receiver += other.marked_receiver;
         self.marked += other.marked;
         self.acks += other.acks;
         self.pauses += other.pauses;
@@ -197,6 +205,8 @@ pub struct Core {
     /// Those of the parts that were absorbed at the end.
     controls: Vec<Box<dyn CongestionControl>>,
     needs: Needs,
+    /// Receivers' counts of the flows that send to them, if somebody needs them.
+    census: Option<Box<Census>>,
     slots: nic::Slots,
     next_flow: usize,
     active: u32,
@@ -376,6 +386,7 @@ impl Core {
             },
             faults: if setup.dice == Dice::PerNode { vec![] } else { vec![Fixed::new(FAULTS); graph.links.len() + 1] },
             kicks: Vec::new(),
+            census: needs.census.map(|stall| Box::new(Census::new(stall, nics.len(), &setup, &part))),
             nics,
             senders: PerFlow::new(&setup, &part, |flow| flow.src, |_| Sender::default()),
             receivers: PerFlow::new(&setup, &part, |flow| flow.dst, Receiver::new),
@@ -456,6 +467,47 @@ impl Core {
         &self.pool[id]
     }
 
+    /// A packet, to be changed.
+    #[inline]
+    pub fn packet_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.pool[id]
+    }
+
+    /// The ports of `node` on shortest ways to `host`.
+    #[inline]
+    pub fn ways(&self, node: u32, host: u32) -> &[u32] {
+        self.routing.next_hops(node, host)
+    }
+
+    /// The port by which `node` would send a packet on, as routing has it.
+    #[inline]
+    pub fn routed(&self, node: u32, id: PacketId) -> Option<u32> {
+        self.way_out(node, id)
+    }
+
+    /// The ports of a node.
+    pub fn ports_of(&self, node: u32) -> std::ops::Range<u32> {
+        self.map.of(node)
+    }
+
+    /// Moves all that waits in a queue of a port to the end of a queue of the same or another port of its switch.
+    pub fn shift(&mut self, from: (u32, u32), to: (u32, u32)) {
+        let number = |core: &Core, (port, queue): (u32, u32)| (core.ports[port as usize].first_queue + queue) as usize;
+        let (source, target) = (number(self, from), number(self, to));
+        let bytes = self.queues[source].bytes;
+        if bytes == 0 {
+            return;
+        }
+        while let Some(id) = self.queues[source].pop(&self.pool) {
+            self.queues[target].push(&mut self.pool, id);
+        }
+        self.ports[from.0 as usize].queued -= bytes;
+        self.ports[to.0 as usize].queued += bytes;
+        self.masks.set_filled(from.0, from.1, false);
+        self.masks.set_filled(to.0, to.1, true);
+        self.kicks.push(to.0);
+    }
+
     /// The word of a queued packet that is the scheme's own.
     #[inline]
     pub fn word(&mut self, id: PacketId) -> &mut u32 {
@@ -502,9 +554,9 @@ impl Core {
         &self.nics[self.ports[port as usize].nic as usize].flows
     }
 
-    /// The class of a flow that has started.
+    /// The class of a flow.
     pub fn flow_class(&self, flow: u32) -> u8 {
-        self.senders[flow as usize].class
+        self.setup.flows[flow as usize].class
     }
 
     /// Whether the last byte of a flow was acknowledged.
@@ -558,13 +610,34 @@ impl Core {
         }
     }
 
+    /// Sends a frame as [`Core::send_frame`] does, but by a switch's control queue, so that it delays no other frame.
+    pub fn send_note(&mut self, port: u32, size: u16, word: u32, long: u64) {
+        if self.ports[port as usize].up {
+            let id = self.make_frame(size, word, long);
+            let p = &mut self.ports[port as usize];
+            p.queued += size as u64;
+            p.control.push(&mut self.pool, id);
+            self.kicks.push(port);
+        }
+    }
+
     fn new_frame(&mut self, port: u32, size: u16, word: u32, long: u64) -> PacketId {
+        let id = self.make_frame(size, word, long);
+        let p = &mut self.ports[port as usize];
+        p.queued += size as u64;
+        p.frames.push(&mut self.pool, id);
+        p.urgent = true;
+        self.kicks.push(port);
+        id
+    }
+
+    fn make_frame(&mut self, size: u16, word: u32, long: u64) -> PacketId {
         self.counts.created += 1;
         self.counts.control_bytes += size as u64;
         if let Some(dice) = &mut self.shared {
             dice.pass(); // its identification
         }
-        let id = self.pool.insert(Packet {
+        self.pool.insert(Packet {
             flow: word,
             seq: long,
             stamp: self.now,
@@ -580,13 +653,7 @@ impl Core {
             class: 0,
             flags: 0,
             reports: 0,
-        });
-        let p = &mut self.ports[port as usize];
-        p.queued += size as u64;
-        p.frames.push(&mut self.pool, id);
-        p.urgent = true;
-        self.kicks.push(port);
-        id
+        })
     }
 
     /// Sends a control packet of `size` bytes by `port` of a switch to the host that sent the data packet `data`, in

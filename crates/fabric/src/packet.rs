@@ -8,7 +8,7 @@
 
 use crate::near::prefetch;
 use crate::routing::Tuple;
-use engine::Time;
+use engine::{Rate, Time};
 
 /// The number of a packet in its [`Pool`].
 pub type PacketId = u32;
@@ -47,8 +47,12 @@ pub mod flag {
     pub const FIRST: u8 = 4;
     /// A frame that carries a payload.
     pub const PAYLOAD: u8 = 8;
+    /// The first packet of its message, and nothing of the message was sent before it.
+    pub const FRESH: u8 = 16;
+    /// A switch wants to hear when this packet has reached the last switch on its way.
+    pub const ASKS: u8 = 32;
     /// Its sender has more to send than it was allowed to, and asks for a pull (NDP); ACKs and NACKs echo it.
-    pub const ASKS: u8 = 16;
+    pub const WANTS: u8 = 64;
 }
 
 /// A packet on a link or in a queue.
@@ -130,6 +134,8 @@ pub struct Pool {
     /// What frames carry; they know the place.
     payloads: Vec<Box<[u64]>>,
     free_payloads: Vec<u32>,
+    /// What receivers wrote on ACKs as a flow's share of their link; as long as it must be.
+    shares: Vec<Rate>,
 }
 
 impl Pool {
@@ -146,6 +152,7 @@ impl Pool {
             with_answers,
             payloads: Vec::new(),
             free_payloads: Vec::new(),
+            shares: Vec::new(),
         }
     }
 
@@ -172,6 +179,19 @@ impl Pool {
     pub(crate) fn take_payload(&mut self, place: u32) -> Box<[u64]> {
         self.free_payloads.push(place);
         std::mem::take(&mut self.payloads[place as usize])
+    }
+
+    /// Writes a flow's share of its receiver's link on an ACK.
+    pub(crate) fn set_share(&mut self, id: PacketId, share: Rate) {
+        if self.shares.len() <= id as usize {
+            self.shares.resize(self.slots.len(), Rate(0));
+        }
+        self.shares[id as usize] = share;
+    }
+
+    /// What the receiver wrote on an ACK; zero in runs without.
+    pub(crate) fn share(&self, id: PacketId) -> Rate {
+        self.shares.get(id as usize).copied().unwrap_or_default()
     }
 
     /// Takes in a packet and numbers it. Its telemetry is empty.

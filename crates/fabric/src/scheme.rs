@@ -36,6 +36,11 @@ pub trait FlowControl: Sized + Send {
     /// A flow sends by another `port` of its host from now on, because routes have changed.
     #[inline]
     fn flow_moved(&mut self, _core: &mut Core, _port: u32, _flow: u32) {}
+    /// A data packet has come in by `in_port` and would leave by `chosen`, as routing has it: the port it leaves by.
+    #[inline]
+    fn way(&mut self, _core: &mut Core, _in_port: u32, _packet: PacketId, chosen: u32) -> u32 {
+        chosen
+    }
     /// A packet is at hand that leaves by `visit.out_port`: the queue of that port it should join. It may yet find no room;
     /// if it does, [`FlowControl::enqueued`] comes next.
     #[inline]
@@ -147,6 +152,8 @@ pub struct Ack<'a> {
     pub delay: Time,
     /// What the switches on the way said, first switch first.
     pub telemetry: &'a [Hop],
+    /// The receiver's link divided among the flows that sent to it when it answered; zero unless [`Needs::census`].
+    pub share: Rate,
 }
 
 /// What a controller needs from packets and ACKs.
@@ -158,6 +165,8 @@ pub struct Needs {
     pub every_ack: bool,
     /// One-way delays in ACKs.
     pub delay: bool,
+    /// That receivers count the flows that send to them; one that says nothing for this long leaves the count.
+    pub census: Option<Time>,
 }
 
 /// Congestion control of all flows of a shard. A flow is known by a slot number, reused after it ends.

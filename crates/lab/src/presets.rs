@@ -348,6 +348,34 @@ pub const PRESETS: &[Preset] = &[
             ("switch.ecn_probability", "1.0"),
         ],
     },
+    Preset {
+        name: "ib-cc",
+        about: "InfiniBand's congestion control, with PFC in place of credits for about 100 KB per port.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "ib-cc"),
+            ("scheme.window", "none"),
+            ("switch.alpha", "0.01"),
+            ("switch.ecn_min", "32KB"),
+            ("switch.ecn_max", "32KB"),
+            ("switch.ecn_probability", "1.0"),
+        ],
+    },
+    Preset {
+        name: "dasr",
+        about: "Receivers divide their link among the flows that send to them, over PFC; DCQCN for congestion in the network.",
+        settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "dasr"), ("scheme.window", "none")],
+    },
+    Preset {
+        name: "iofd",
+        about: "In-order flow deflection over PFC, with DCQCN.",
+        settings: &[("scheme.flow_control", "iofd"), ("scheme.congestion_control", "dcqcn"), ("scheme.window", "none")],
+    },
+    Preset {
+        name: "blitz",
+        about: "Blitz: DASR at the edge, in-order flow deflection in the network, DCQCN for what is left.",
+        settings: &[("scheme.flow_control", "iofd"), ("scheme.congestion_control", "dasr"), ("scheme.window", "none")],
+    },
 ];
 
 /// The preset of that name.

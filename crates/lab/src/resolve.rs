@@ -42,6 +42,9 @@ const MAX_ROUTES: u64 = 1 << 28;
 /// The most egress queues of the whole fabric.
 const MAX_QUEUES: u64 = 1 << 27;
 
+/// The most classes that a port can tell apart.
+const MAX_LANES: u8 = 32;
+
 /// A run, ready to go.
 pub struct Resolved {
     /// The scenario's title.
@@ -142,13 +145,14 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         notes.push(format!("{key} has no effect: {} has its own rule", scenario.transport.name()));
     }
     let series = series(&scenario, &flows);
+    let classes = lanes(&scenario);
     let ports = port_setups(&scenario, &map, &memory.headroom);
     let plain = Setup::plain(scenario.graph, flows);
     let mut setup = Setup {
         spread: scenario.spread,
         clock: Clock::Exact,
         seed: scenario.seed,
-        classes: scenario.classes,
+        classes,
         ports,
         switch: SwitchSetup {
             pool: memory.pool,
@@ -227,6 +231,11 @@ fn fixed_point(fraction: f64) -> u64 {
     (fraction * ALPHA_ONE as f64).round() as u64
 }
 
+/// Priority classes that links know: those of the scenario, as often as flow control lays them out.
+fn lanes(scenario: &Scenario) -> u8 {
+    scenario.classes * scenario.flow_control.channels()
+}
+
 /// Refuses what would not fit in memory.
 fn check_sizes(scenario: &Scenario) -> Result<(), Problem> {
     let (graph, switch) = (&scenario.graph, &scenario.switch);
@@ -249,7 +258,13 @@ fn check_sizes(scenario: &Scenario) -> Result<(), Problem> {
         );
         return Err(scenario.problem("topology", message).help("make the fabric smaller"));
     }
-    let queues = graph.links.len() as u64 * 2 * scenario.classes as u64 * switch.queues as u64;
+    if lanes(scenario) > MAX_LANES {
+        let (name, channels) = (scenario.flow_control.name(), scenario.flow_control.channels());
+        let message = format!("{name} lays out each of {} classes {channels} times", scenario.classes);
+        let help = format!("write at most {} classes", MAX_LANES / channels);
+        return Err(scenario.problem("traffic.classes", message).help(help));
+    }
+    let queues = graph.links.len() as u64 * 2 * lanes(scenario) as u64 * switch.queues as u64;
     if queues > MAX_QUEUES {
         let message = format!("the fabric would have {queues} queues; {MAX_QUEUES} is the most");
         return Err(scenario.problem("switch.queues", message).help("lower switch.queues or make the fabric smaller"));
@@ -358,7 +373,7 @@ impl Memory {
             memory.break_promises(scenario, notes);
         }
 
-        let classes = scenario.classes as u128;
+        let classes = lanes(scenario) as u128;
         let mut worst: Option<(u128, u32)> = None;
         for node in switches() {
             let ports = map.of(node).len() as u128;
@@ -486,7 +501,7 @@ fn pause_loop(scenario: &Scenario, map: &PortMap, wire: &Wire, port: u32) -> Pau
         to_neighbour: link.delay + pipeline(map.node[map.peer[port as usize] as usize]),
         largest: wire.largest,
         frame: wire.frame,
-        classes: scenario.classes,
+        classes: lanes(scenario),
         other_frames: scenario.flow_control.other_frames(),
     }
 }
@@ -495,12 +510,14 @@ fn pause_loop(scenario: &Scenario, map: &PortMap, wire: &Wire, port: u32) -> Pau
 fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<PortSetup> {
     let (graph, switch) = (&scenario.graph, &scenario.switch);
     let marks = switch.ecn.unwrap_or(scenario.congestion_control.uses_marks());
+    let before_hosts = scenario.congestion_control.marks_before_hosts();
     let hosts_rate = hosts_rate(graph);
     let port = |port: usize| {
         if graph.nodes[map.node[port] as usize].kind == Kind::Host {
             return PortSetup::default();
         }
         let rate = graph.links[map.link[port] as usize].rate;
+        let to_host = graph.nodes[map.node[map.peer[port] as usize] as usize].kind == Kind::Host;
         let scaled = |bytes: Bytes| match switch.ecn_scale && rate > hosts_rate {
             true => (bytes.0 as u128 * rate.0 as u128 / hosts_rate.0 as u128) as u64,
             false => bytes.0,
@@ -514,7 +531,7 @@ fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<Port
                 },
                 headroom: headroom[port] as u32,
             },
-            ecn: marks.then(|| Ecn {
+            ecn: (marks && (before_hosts || !to_host)).then(|| Ecn {
                 min: scaled(switch.ecn_min),
                 max: scaled(switch.ecn_max),
                 probability: switch.ecn_probability,

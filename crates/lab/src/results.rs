@@ -194,6 +194,12 @@ pub struct Summary {
     pub left: u64,
     /// Data packets marked by switches.
     pub marked: u64,
+    /// Those marked before the link to a host.
+    pub marked_receiver: u64,
+    /// Those marked inside the network.
+    pub marked_network: u64,
+    /// Data packets that arrived after one of their flow that was sent later.
+    pub overtaken: u64,
     /// ACKs and NACKs sent.
     pub acks: u64,
     /// Senders that started over after a timeout.
@@ -279,6 +285,9 @@ impl Summary {
             },
             left: outcome.left,
             marked: c.marked,
+            marked_receiver: c.marked_receiver,
+            marked_network: c.marked - c.marked_receiver,
+            overtaken: c.overtaken,
             acks: c.acks,
             timeouts: c.timeouts,
             slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
@@ -312,6 +321,7 @@ impl Summary {
                 .iter()
                 .chain(&outcome.congestion_control)
                 .chain(&outcome.transport)
+                .chain(&[("out_of_order", c.out_of_order)])
                 .map(|(name, count)| (name.to_string(), *count))
                 .collect(),
             histograms: outcome.histograms.iter().map(|(name, counts)| (name.to_string(), counts.clone())).collect(),

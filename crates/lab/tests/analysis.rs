@@ -91,6 +91,22 @@ fn a_ring_can_deadlock_and_the_answer_names_links_and_hosts() {
 }
 
 #[test]
+fn deflections_in_rising_channels_are_free_on_a_clos() {
+    for topology in ["leaf-spine", "fat-tree"] {
+        for deflections in 0..=3 {
+            let text = format!("[topology]\nkind = \"{topology}\"\n{}", flow(0, 20, "1MB"));
+            let sets = ["scheme.flow_control=iofd", &format!("scheme.iofd.deflections={deflections}")];
+            let found = answer(&load(&text, Path::new("/nowhere"), &sets));
+            assert!(found.free() && found.never.is_none(), "{topology}, {deflections}: {}", found.text());
+            assert_eq!(found.cases[0].up_down, deflections == 0, "detours come down and go up again");
+        }
+    }
+    // In a ring the shortest ways alone close the circle.
+    let ring = on_graph(5, &ring(5), &around(5, "1MB"), &["scheme.flow_control=iofd"]);
+    assert!(!answer(&ring).free());
+}
+
+#[test]
 fn what_never_waits_is_free_anywhere_and_says_why() {
     for (preset, why) in [("lossy", "dropped"), ("dcqcn-no-pfc", "dropped"), ("ideal-fq", "dropped")] {
         let found = answer(&on_graph(5, &ring(5), &around(5, "1MB"), &[&format!("scheme.preset={preset}")]));

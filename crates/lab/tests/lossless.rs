@@ -268,6 +268,10 @@ const PFC: &[&str] = &[
     "dcqcn+win+sfc",
     "dcqcn+win+sfc-p",
     "hpcc+sfc",
+    "ib-cc",
+    "dasr",
+    "iofd",
+    "blitz",
 ];
 
 /// One of every kind of scheme, whatever it promises.
@@ -286,6 +290,9 @@ const EVERY: &[&str] = &[
     "sfc",
     "dcqcn+win+sfc-p",
     "ndp",
+    "ib-cc",
+    "dasr",
+    "blitz",
 ];
 
 fn case(kinds: std::ops::Range<usize>, presets: &'static [&'static str]) -> impl Strategy<Value = Case> {

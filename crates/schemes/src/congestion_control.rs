@@ -3,9 +3,11 @@
 use engine::{Misfit, Parameters, Rate, Time};
 use fabric::scheme::{CongestionControl, Unlimited};
 
+pub mod dasr;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod hpcc;
+pub mod ib_cc;
 pub mod timely;
 
 /// A congestion-control scheme with its parameters.
@@ -19,6 +21,10 @@ pub trait Choice: Parameters + Send + Sync {
     /// Whether it reacts to marks, so that switches must make them.
     fn uses_marks(&self) -> bool {
         false
+    }
+    /// Whether it takes marks from ports to hosts too; otherwise switches make none there.
+    fn marks_before_hosts(&self) -> bool {
+        true
     }
     /// Whether it is defined only with a window.
     fn needs_window(&self) -> bool {
@@ -42,6 +48,8 @@ pub fn all() -> Vec<Box<dyn Choice>> {
         Box::new(hpcc::Params::default()),
         Box::new(timely::Params::default()),
         Box::new(dctcp::Params::default()),
+        Box::new(dasr::Params::default()),
+        Box::new(ib_cc::Params::default()),
     ]
 }
 

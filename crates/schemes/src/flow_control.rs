@@ -8,6 +8,7 @@ use fabric::scheme::{CongestionControl, FlowControl, NoFlowControl};
 use fabric::{Network, Outcome, Setup};
 
 pub mod bfc;
+pub mod iofd;
 pub mod pfc;
 pub mod sfc;
 
@@ -36,6 +37,10 @@ pub trait Choice: Parameters + Send + Sync {
     /// How many queues it lays out for every port and class, if it does.
     fn queues(&self) -> Option<u32> {
         None
+    }
+    /// How many times it lays out every class of the scenario, as virtual channels.
+    fn channels(&self) -> u8 {
+        1
     }
     /// What it makes wait for what, for the analysis of deadlocks. A scheme that does not say is taken to stop neighbours class by
     /// class, as PFC does.
@@ -68,6 +73,7 @@ pub fn all() -> Vec<Box<dyn Choice>> {
         Box::new(pfc::Params::default()),
         Box::new(bfc::Params::default()),
         Box::new(sfc::Params::default()),
+        Box::new(iofd::Params::default()),
     ]
 }
 

@@ -375,7 +375,7 @@ impl Core {
         let more = source.again.len() as i64 + unsent as i64;
         if more > source.credit as i64 + source.expected as i64 {
             source.expected += 1;
-            self.pool[id].flags |= flag::ASKS;
+            self.pool[id].flags |= flag::WANTS;
         }
         self.ndp_turn(flow);
     }
@@ -400,7 +400,7 @@ impl Core {
     fn ndp_heard(&mut self, packet: &Packet) {
         let (flow, now) = (packet.flow, self.now);
         let payload = self.setup.nic.payload as u64;
-        let asked = packet.flags & flag::ASKS != 0;
+        let asked = packet.flags & flag::WANTS != 0;
         let (number, mut arrived) = unpack(packet.seq);
         let Some(ndp) = &mut self.ndp else { return };
         let s = &mut self.senders[flow as usize];
@@ -533,7 +533,7 @@ impl Core {
         }
         // The ACK is made of the packet itself. A header of a packet that is there already misses nothing.
         let missed = packet.kind == Kind::Header && !sink.has(number);
-        let asked = packet.flags & flag::ASKS != 0;
+        let asked = packet.flags & flag::WANTS != 0;
         let pull = !complete && (missed || asked);
         if pull {
             sink.pending += 1;

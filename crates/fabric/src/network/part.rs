@@ -7,7 +7,7 @@ use super::{Captured, Core, class};
 use crate::packet::{Answer, Fifo, Hop, MAX_HOPS, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Flying, detour};
 use crate::setup::{FlowSpec, Setup};
-use engine::{Event, Time};
+use engine::{Event, Rate, Time};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
@@ -85,6 +85,8 @@ pub(crate) struct Mail {
     telemetry: Vec<[Hop; MAX_HOPS]>,
     /// In runs whose ACKs say more than their headers hold, that of every parcel.
     answers: Vec<Answer>,
+    /// In runs with a census, the share that every parcel carries.
+    shares: Vec<Rate>,
     /// What those parcels carry that are frames with a payload, in order.
     payloads: Vec<Box<[u64]>>,
 }
@@ -180,6 +182,7 @@ impl Core {
         mail.parcels.push(Parcel { port, rank, arrival, packet });
         mail.telemetry.extend(self.pool.hops(id));
         mail.answers.extend(self.pool.said(id));
+        mail.shares.extend(self.census.as_ref().map(|_| self.pool.share(id)));
         if packet.flags & flag::PAYLOAD != 0 {
             mail.payloads.push(self.pool.take_payload(packet.seq as u32));
         }
@@ -189,7 +192,7 @@ impl Core {
     /// Takes in what other parts have sent, and leaves the mail empty.
     pub(super) fn accept(&mut self, mail: &mut Mail) {
         let (mut telemetry, mut payloads) = (mail.telemetry.drain(..), mail.payloads.drain(..));
-        let mut answers = mail.answers.drain(..);
+        let (mut answers, mut shares) = (mail.answers.drain(..), mail.shares.drain(..));
         for Parcel { port, rank, arrival, packet } in mail.parcels.drain(..) {
             let id = self.pool.insert(packet);
             if let Some(hops) = telemetry.next() {
@@ -197,6 +200,9 @@ impl Core {
             }
             if let Some(answer) = answers.next() {
                 *self.pool.answer(id) = answer;
+            }
+            if let Some(share) = shares.next() {
+                self.pool.set_share(id, share);
             }
             if packet.flags & flag::PAYLOAD != 0
                 && let Some(payload) = payloads.next()

@@ -12,7 +12,7 @@ use std::sync::Arc;
 impl Core {
     /// The port by which a packet leaves `node`, if any way is left.
     #[inline]
-    fn way_out(&self, node: u32, id: PacketId) -> Option<u32> {
+    pub(super) fn way_out(&self, node: u32, id: PacketId) -> Option<u32> {
         let packet = &self.pool[id];
         self.way(node, packet.dst, &packet.tuple, packet.stamp)
     }
@@ -89,6 +89,8 @@ impl Core {
         if marked && self.pool[id].kind == Kind::Data {
             self.pool[id].flags |= flag::MARKED;
             self.counts.marked += 1;
+            let peer = self.ports[port as usize].peer;
+            self.counts.marked_receiver += self.ports[peer as usize].host as u64;
         }
     }
 
@@ -228,6 +230,10 @@ impl<F: FlowControl> Network<F> {
             core.counts.dropped_down += 1;
             return core.discard(id);
         };
+        let out = match core.pool[id].kind {
+            Kind::Data => self.scheme.way(core, in_port, id, out),
+            _ => out,
+        };
         prefetch(&core.ports[out as usize].free_at);
         let (class, kind, size) = (core.pool[id].class, core.pool[id].kind, core.pool[id].size);
         if kind != Kind::Data && (core.setup.nic.ack_lane == AckLane::Control || kind == Kind::Signal) {
@@ -283,8 +289,9 @@ impl<F: FlowControl> Network<F> {
             let packet = &core.pool[id];
             (packet.in_port, packet.class, packet.size as u64, packet.kind)
         };
-        let local = queue - class as u32 * core.setup.switch.queues;
-        if core.setup.switch.scheduler == Scheduler::Deficit && core.setup.switch.express != Some(local) {
+        let each = core.setup.switch.queues;
+        let express = |first: u32| queue % each == first;
+        if core.setup.switch.scheduler == Scheduler::Deficit && !core.setup.switch.express.is_some_and(express) {
             let q = &mut core.queues[number];
             q.deficit = if left == 0 { 0 } else { q.deficit - size as u32 };
         }

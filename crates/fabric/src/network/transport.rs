@@ -119,9 +119,13 @@ pub struct Receiver {
     src: u32,
     /// Packets since the last ACK.
     pub(super) unacked: u32,
+    /// When the latest of its packets that have arrived was sent.
+    latest: Time,
     /// It was forgotten when its sender was done, and is a new flow to stray packets.
     forgotten: bool,
 }
+
+const _: () = assert!(size_of::<Receiver>() == 64);
 
 impl Receiver {
     /// Of a flow that has not begun.
@@ -133,6 +137,7 @@ impl Receiver {
             finished: Time::MAX,
             src: flow.src,
             unacked: 0,
+            latest: Time::ZERO,
             forgotten: false,
         }
     }
@@ -250,6 +255,7 @@ impl Core {
         let (seq, size) = (s.next, payload + nic.header);
         s.next += payload as u64;
         let last = s.next == s.size;
+        let fresh = s.high == 0;
         let again = s.next <= s.high;
         if again {
             self.counts.retransmitted.0 += 1;
@@ -278,7 +284,9 @@ impl Core {
             tag: s.tag,
             kind: Kind::Data,
             class: s.class,
-            flags: if last { flag::LAST } else { 0 } | if seq == 0 { flag::FIRST } else { 0 },
+            flags: if last { flag::LAST } else { 0 }
+                | if seq == 0 { flag::FIRST } else { 0 }
+                | if fresh { flag::FRESH } else { 0 },
             reports: 0,
         };
         if let Some(irn) = nic.irn {
@@ -305,6 +313,8 @@ impl Core {
         if recovery.forget && !r.forgotten && self.senders[flow as usize].done() {
             (r.expected, r.nack, r.forgotten) = (0, (0, Time::ZERO), true);
         }
+        self.counts.overtaken += (packet.stamp < r.latest) as u64;
+        r.latest = r.latest.max(packet.stamp);
         let (mut answer, mut ended) = (None, false);
         if packet.seq == r.expected {
             r.expected += payload;
@@ -337,7 +347,10 @@ impl Core {
         } else if recovery.ack_duplicates {
             answer = Some(Kind::Ack);
         }
-        let expected = r.expected;
+        let (expected, over) = (r.expected, r.finished != Time::MAX);
+        if self.census.is_some() {
+            self.count_flow(port, id, over);
+        }
         if ended {
             self.ended_at(flow, packet.dst);
         }
@@ -368,6 +381,16 @@ impl Core {
         let nic = if self.map.of(src).len() == 1 { here } else { self.nic_of(src, flow, true) };
         self.nics[nic as usize].acks.push(&mut self.pool, id);
         self.kicks.push(self.nics[nic as usize].port);
+    }
+
+    /// A packet has come in at a host's port by which it counts the flows that send to it: what share each has of the link
+    /// goes on the ACK that the packet will be. A flow that is over does not count.
+    fn count_flow(&mut self, port: u32, id: PacketId, over: bool) {
+        let (nic, flow, line) = (self.ports[port as usize].nic, self.pool[id].flow, self.rate(port));
+        let packet = self.on_wire(self.ports[port as usize].table, self.pool[id].size);
+        let Some(census) = &mut self.census else { return };
+        let count = if over { census.leave(flow, nic, self.now) } else { census.hear(flow, nic, self.now, packet) };
+        self.pool.set_share(id, Rate(line.0 / count.max(1) as u64));
     }
 
     /// An ACK or NACK has reached its sender.
@@ -416,7 +439,8 @@ impl Core {
             let cause = self.sent_at(port, packet.size);
             let s = &self.senders[flow as usize];
             let telemetry = self.pool.telemetry(id);
-            let ack = Ack { now, cause, seq, next, marked, stamp, delay, telemetry };
+            let share = self.pool.share(id);
+            let ack = Ack { now, cause, seq, next, marked, stamp, delay, telemetry, share };
             let mut permit = s.permit();
             self.control.ack(s.slot, &ack, &mut permit);
             self.apply(flow, permit);

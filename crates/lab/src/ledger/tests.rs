@@ -30,6 +30,8 @@ const ROWS: &[&str] = &[
     "blitz/ecn",
     "blitz/fig1a",
     "blitz/fig1b",
+    "blitz/ib-settings",
+    "blitz/localised",
     "blitz/order",
     "blitz/throughput",
     "dvl/net1",
@@ -144,8 +146,8 @@ fn experiments_that_are_alike_share_their_runs() {
 
 #[test]
 fn a_document_names_all_of_its_experiments_and_a_near_miss_is_told() {
-    assert_eq!(named("blitz").unwrap().len(), 6);
-    assert_eq!(named("blitz/").unwrap().len(), 6);
+    assert_eq!(named("blitz").unwrap().len(), 8);
+    assert_eq!(named("blitz/").unwrap().len(), 8);
     let help = |word: &str| named(word).unwrap_err().help.clone().unwrap();
     assert!(help("fig5a").contains("did you mean bfc/fig5a?"), "{}", help("fig5a"));
     assert!(help("bcf/fig5a").contains("bfc/fig5a"), "{}", help("bcf/fig5a"));

@@ -127,7 +127,7 @@ impl Flow {
 
 impl CongestionControl for Dcqcn {
     fn needs(&self) -> Needs {
-        Needs { telemetry: false, every_ack: false, delay: false }
+        Needs::default()
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
@@ -206,6 +206,7 @@ mod tests {
             stamp: Time::ZERO,
             delay: Time::ZERO,
             telemetry: &[],
+            share: Rate(0),
         }
     }
 

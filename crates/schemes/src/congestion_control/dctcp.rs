@@ -63,7 +63,7 @@ struct Dctcp {
 
 impl CongestionControl for Dctcp {
     fn needs(&self) -> Needs {
-        Needs { telemetry: false, every_ack: true, delay: false }
+        Needs { every_ack: true, ..Needs::default() }
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
@@ -117,6 +117,7 @@ mod tests {
             stamp: Time::ZERO,
             delay: Time::ZERO,
             telemetry: &[],
+            share: Rate(0),
         }
     }
 

@@ -205,7 +205,7 @@ impl Flow {
 
 impl CongestionControl for Hpcc {
     fn needs(&self) -> Needs {
-        Needs { telemetry: true, every_ack: true, delay: false }
+        Needs { telemetry: true, every_ack: true, ..Needs::default() }
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
@@ -274,6 +274,7 @@ mod tests {
             stamp: Time::ZERO,
             delay: Time::ZERO,
             telemetry,
+            share: Rate(0),
         }
     }
 

@@ -72,7 +72,7 @@ fn ns(time: Time) -> f64 {
 
 impl CongestionControl for Timely {
     fn needs(&self) -> Needs {
-        Needs { telemetry: false, every_ack: true, delay: false }
+        Needs { every_ack: true, ..Needs::default() }
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
@@ -136,7 +136,17 @@ mod tests {
             let stamp = now - Time::from_us(us);
             cc.ack(
                 0,
-                &Ack { now, cause: now, seq, next: seq + 99, marked: false, stamp, delay: Time::ZERO, telemetry: &[] },
+                &Ack {
+                    now,
+                    cause: now,
+                    seq,
+                    next: seq + 99,
+                    marked: false,
+                    stamp,
+                    delay: Time::ZERO,
+                    telemetry: &[],
+                    share: Rate(0),
+                },
                 &mut permit,
             );
             out.push(permit.rate.0 / 1_000_000);

@@ -73,6 +73,9 @@ impl congestion_control::Choice for Over {
     fn uses_marks(&self) -> bool {
         self.inner.uses_marks()
     }
+    fn marks_before_hosts(&self) -> bool {
+        self.inner.marks_before_hosts()
+    }
     fn needs_window(&self) -> bool {
         self.inner.needs_window()
     }
@@ -195,6 +198,7 @@ mod tests {
             stamp: US(stamp),
             delay: US(delay),
             telemetry: &[],
+            share: Rate(0),
         }
     }
 
@@ -258,7 +262,7 @@ mod tests {
         }
         let mut onramp = OnRamp::new(&Params::default(), Box::new(Marks(0)));
         let mut permit = onramp.start(0, FlowStart { line: Rate(1), base_rtt: US(10), window: 0 });
-        assert_eq!(onramp.needs(), Needs { telemetry: false, every_ack: true, delay: true });
+        assert_eq!(onramp.needs(), Needs { every_ack: true, delay: true, ..Needs::default() });
         onramp.ack(0, &ack(20, 5, 9), &mut permit);
         onramp.ack(0, &Ack { marked: true, ..ack(20, 5, 9) }, &mut permit);
         assert_eq!(onramp.counters()[0], ("seen", 1));
