@@ -8,12 +8,14 @@
 
 mod check;
 mod nic;
+mod relay;
 mod sample;
+mod stall;
 mod switch;
 mod transport;
 mod waiting;
 
-pub use check::{FlowRecord, Outcome, Stall};
+pub use check::{FlowRecord, Outcome, Stall, Wait};
 pub use nic::NIC_SEED;
 pub use transport::{Receiver, Sender};
 
@@ -23,11 +25,12 @@ use crate::packet::{Kind, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Port, Queue, QueueMasks};
 use crate::routing::{PortMap, Routing, Tuple};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
-use crate::setup::{Dice, Setup, Split, Ties};
+use crate::setup::{Dice, FlowSpec, Setup, Split, Ties};
 use crate::topology;
 use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
 use nic::Nic;
+use relay::Relay;
 pub use sample::{Samples, Series};
 use std::sync::Arc;
 use waiting::Waiting;
@@ -46,6 +49,7 @@ mod class {
     pub const LEAVE: u8 = 9;
     pub const LATE_START: u8 = 10;
     pub const FLOW_START: u8 = 11;
+    pub const RELAY: u8 = 12;
 }
 
 /// What a run counts as it goes.
@@ -71,6 +75,8 @@ pub struct Counts {
     pub dropped_fault: u64,
     /// Packets lost with a link that went down, or without a way to their destination.
     pub dropped_down: u64,
+    /// Packets that the scheme dropped from a queue.
+    pub dropped_scheme: u64,
     /// Bytes on the wire of all packets dropped.
     pub dropped_bytes: u64,
     /// Data packets that arrived ahead of one sent before them.
@@ -85,6 +91,13 @@ pub struct Counts {
     pub resumes: u64,
     /// Times a sender started over because of a timeout.
     pub timeouts: u64,
+}
+
+impl Counts {
+    /// Packets dropped for whatever reason.
+    pub fn dropped(&self) -> u64 {
+        self.dropped_full + self.dropped_fault + self.dropped_down + self.dropped_scheme
+    }
 }
 
 /// A pause or resume as its receiver saw it.
@@ -119,7 +132,7 @@ pub struct Core {
     table_row: usize,
     /// The rates in use in Mbit/s.
     mbps: Vec<u32>,
-    /// By node; hosts have an unused one.
+    /// By node; hosts that do not forward have an unused one.
     pub(crate) buffers: Vec<Buffer>,
     /// By port and class.
     pub(crate) accounts: Vec<Account>,
@@ -151,6 +164,8 @@ pub struct Core {
     pub(crate) series: Series,
     /// Flows that wait for others.
     waiting: Waiting,
+    /// What hosts that forward are about to queue or to send.
+    relay: Relay,
     /// Queue-length histograms of the monitor: by port, samples with that many whole kilobytes.
     pub(crate) monitor: Vec<Vec<u32>>,
     pub(crate) kept: Vec<Histograms>,
@@ -202,6 +217,7 @@ impl Core {
         for port in 0..map.count() {
             let (node, peer, link) = (map.node[port], map.peer[port], &graph.links[map.link[port] as usize]);
             let host = graph.nodes[node as usize].kind == topology::Kind::Host;
+            let relays = host && graph.forwards(node, map.of(node).len());
             let far = graph.nodes[map.node[peer as usize] as usize].kind;
             let pipeline = if far == topology::Kind::Switch { setup.switch.pipeline } else { Time::ZERO };
             ports.push(Port {
@@ -225,6 +241,7 @@ impl Core {
                 wake: false,
                 up: true,
                 host,
+                relays,
                 faulty: link.loss > 0.0 || link.corruption > 0.0,
                 nic: nics.len() as u32,
                 pause_start: Time::ZERO,
@@ -232,7 +249,8 @@ impl Core {
             });
             if host {
                 nics.push(Nic::new(port as u32, link.rate));
-            } else {
+            }
+            if !host || relays {
                 first_queue += per_port;
             }
         }
@@ -262,7 +280,7 @@ impl Core {
         let flows = setup.flows.len();
         let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default();
         let timeout = setup.nic.recovery.timeout.unwrap_or_default();
-        let patience = Time(1_000_000_000_000 + 8 * timeout.0 + 16 * farthest.0);
+        let patience = Time(stall::PATIENCE.0 + 8 * timeout.0 + 16 * farthest.0);
         Core {
             now: Time::ZERO,
             current: Event::new(Time::ZERO, Event::LAST, 15, u32::MAX),
@@ -299,6 +317,7 @@ impl Core {
             samples: Samples::new(nodes),
             series: Series::default(),
             waiting: Waiting::new(&setup),
+            relay: Relay::new(&setup, map.count()),
             monitor: vec![Vec::new(); if setup.measure.queue_monitor.is_some() { map.count() } else { 0 }],
             kept: Vec::new(),
             progress: (0, Time::ZERO),
@@ -367,6 +386,12 @@ impl Core {
         self.queues[(self.ports[port as usize].first_queue + queue) as usize].bytes
     }
 
+    /// The queues of a class at any port.
+    pub fn class_queues(&self, class: u8) -> std::ops::Range<u32> {
+        let each = self.setup.switch.queues;
+        class as u32 * each..(class as u32 + 1) * each
+    }
+
     /// The first packet in a queue of `port`.
     #[inline]
     pub fn head(&self, port: u32, queue: u32) -> Option<PacketId> {
@@ -394,6 +419,12 @@ impl Core {
     /// The flows that send by a host's `port`; finished ones may be among them.
     pub fn flows_at(&self, port: u32) -> &[u32] {
         &self.nics[self.ports[port as usize].nic as usize].flows
+    }
+
+    /// What was asked of a flow.
+    #[inline]
+    pub fn flow(&self, flow: u32) -> &FlowSpec {
+        &self.setup.flows[flow as usize]
     }
 
     /// The class of a flow that has started.
@@ -521,7 +552,7 @@ impl Core {
         if self.setup.measure.pause_log {
             self.pause_log.push(PauseEvent { time: self.now, port, pause });
         }
-        if !p.host {
+        if p.has_queues() {
             let each = self.setup.switch.queues;
             (class as u32 * each..(class as u32 + 1) * each).for_each(|q| self.masks.set_paused(port, q, pause));
         }
@@ -703,6 +734,7 @@ impl<F: FlowControl> Network<F> {
             class::SERIES => self.core.follow(),
             class::LEAVE => self.core.leave(source),
             class::LATE_START => self.late_start(source),
+            class::RELAY => self.relay_event(source),
             class::SCHEME_TIMER => {
                 self.core.timers -= 1;
                 self.scheme.timer(&mut self.core, source);
@@ -723,7 +755,7 @@ impl<F: FlowControl> Network<F> {
             core.events.push(Event::new(arrival, rank, class::ARRIVAL, port));
         }
         core.counts.hops += 1;
-        let (host, faulty, up) = (p.host, p.faulty, p.up);
+        let (host, relays, faulty, up) = (p.host, p.relays, p.faulty, p.up);
         if (faulty || !up) && core.lost_on_the_way(port, id) {
             return;
         }
@@ -733,6 +765,9 @@ impl<F: FlowControl> Network<F> {
             core.counts.consumed += 1;
             self.scheme.frame(core, port, &frame);
         } else if host {
+            if relays && core.pool[id].dst != core.ports[port as usize].node {
+                return self.relay_receive(port, id);
+            }
             self.host_receive(port, id);
         } else {
             self.switch_receive(port, id);
@@ -771,7 +806,7 @@ impl<F: FlowControl> Network<F> {
             p.queued -= core.pool[id].size as u64;
             core.start(port, id, Time::ZERO);
         } else if p.host {
-            if !self.nic_transmit(port) {
+            if !(if p.relays { self.relay_transmit(port) } else { self.nic_transmit(port) }) {
                 return;
             }
         } else if let Some(id) = p.control.pop(&core.pool) {
@@ -784,7 +819,7 @@ impl<F: FlowControl> Network<F> {
         let core = &mut self.core;
         let p = &core.ports[port as usize];
         let more = if p.host {
-            core.nics[p.nic as usize].has_work()
+            core.nics[p.nic as usize].has_work() || p.relays && core.may_relay(port)
         } else {
             !p.control.is_empty() || core.masks.any_ready(port)
         };

@@ -14,8 +14,8 @@ use fabric::clock::Clock;
 use fabric::packet::MAX_HOPS;
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::setup::{
-    AckLane, AckPolicy, After, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, SeriesSetup, Split,
-    SwitchSetup, WindowRule,
+    AckLane, AckPolicy, After, Ecn, FlowSpec, Forward, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup,
+    SeriesSetup, Split, SwitchSetup, WindowRule,
 };
 use fabric::topology::{Graph, Kind};
 use schemes::{congestion_control, flow_control, transport};
@@ -78,7 +78,8 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let map = PortMap::new(&scenario.graph);
     let wire = Wire::new(&scenario);
     let mut notes = Vec::new();
-    let memory = Memory::new(&scenario, &map, &wire, &mut notes)?;
+    let mut memory = Memory::new(&scenario, &map, &wire, &mut notes)?;
+    let own_room = own_room(&scenario, &wire, &mut memory, &mut notes)?;
     let (flows, after) = flows(&scenario, &map, &wire, &mut notes)?;
     check_end(&scenario, &map)?;
 
@@ -92,7 +93,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         ));
     }
     let (fc, egress_alpha) = (&scenario.flow_control, switch.egress_alpha);
-    let egress_alpha = egress_alpha.or((!fc.needs_headroom()).then_some(1.0));
+    let egress_alpha = egress_alpha.or((!fc.needs_headroom() && !own_room).then_some(1.0));
     if let Some(alpha) = egress_alpha {
         let room = |pool: u64| ((pool as u128 * fixed_point(alpha) as u128) >> 16) + switch.reserve.0 as u128;
         if memory.pool.iter().flatten().any(|&pool| room(pool) < wire.largest as u128) {
@@ -117,6 +118,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             pool: memory.pool,
             split: match (switch.sharing, fc.needs_headroom()) {
                 (Sharing::Dynamic, _) => Split::Dynamic,
+                (Sharing::Static, false) if own_room => Split::Dynamic,
                 (Sharing::Static, true) => Split::Ingress,
                 (Sharing::Static, false) => Split::Egress,
             },
@@ -150,6 +152,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             wake: NicWake::Due,
             window: scenario.window_rule,
         },
+        forward: Forward { delay: nic.forward_delay, rate: nic.forward_rate },
         measure: MeasureSetup {
             sample: Some(scenario.measure.sample.unwrap_or(SAMPLE)),
             series,
@@ -292,7 +295,8 @@ impl Memory {
         memory.promised = lossless;
         let mut short = 0;
         let mut most_needed = 0;
-        let switches = || (0..graph.nodes.len() as u32).filter(|&n| graph.nodes[n as usize].kind == Kind::Switch);
+        // Hosts that forward have memory for it, and need headroom like switches.
+        let switches = || (0..graph.nodes.len() as u32).filter(|&n| graph.forwards(n, map.of(n).len()));
         for port in switches().flat_map(|node| map.of(node)) {
             let needed = if lossless { pause_loop(scenario, map, wire, port).headroom() } else { 0 };
             let given = switch.headroom.map_or(needed, |headroom| headroom.0);
@@ -368,7 +372,11 @@ impl Memory {
             };
             let help = format!("{help}, set less headroom and reserve, or use fewer classes");
             let own = scenario.buffers.contains_key(&node);
+            let host = graph.nodes[node as usize].kind == Kind::Host;
             let (place, help) = match own {
+                _ if host => {
+                    ("nic.forward_buffer", help.replace("buffer =", "forward_buffer =").replace("[switch]", "[nic]"))
+                }
                 true => {
                     ("switch.buffers", help.replace("in [switch]", "in [switch.buffers]").replace("buffer =", "for it"))
                 }
@@ -392,6 +400,9 @@ impl Memory {
         if links.iter().any(|link| link.outages.iter().any(|(_, up)| up.is_some())) {
             broken("a link that comes back may find headroom in use that it filled before");
         }
+        if let Some(because) = scenario.flow_control.may_drop() {
+            broken(because);
+        }
         if scenario.switch.egress_alpha.is_some() {
             broken("switch.egress_alpha drops what a queue may not hold");
         }
@@ -401,18 +412,46 @@ impl Memory {
     }
 }
 
+/// Asks a scheme that keeps within memory by its own means whether it can; true if it is one.
+fn own_room(scenario: &Scenario, wire: &Wire, memory: &mut Memory, notes: &mut Vec<String>) -> Result<bool, Problem> {
+    let fabric = flow_control::Fabric {
+        graph: &scenario.graph,
+        pool: &memory.pool,
+        largest: wire.largest,
+        classes: scenario.classes,
+        pipeline: scenario.switch.pipeline,
+        forward: Forward { delay: scenario.nic.forward_delay, rate: scenario.nic.forward_rate },
+        scheduler: scenario.switch.scheduler,
+    };
+    let room = scenario.flow_control.room(&fabric);
+    let room = room.map_err(|misfit| scenario.problem(misfit.parameter, misfit.message).help(misfit.help))?;
+    match &room {
+        None => return Ok(false),
+        Some(flow_control::Room::Enough) => memory.promised = true,
+        Some(flow_control::Room::Short(note)) => notes.push(note.clone()),
+    }
+    if memory.promised {
+        memory.break_promises(scenario, notes);
+    }
+    if memory.promised && scenario.nic.ack_lane == Lane::Data {
+        memory.promised = false;
+        notes.push("ACKs in the data lane are not held back: losing nothing is not promised".into());
+    }
+    Ok(true)
+}
+
 /// The loop of a pause that the switch at `port` sends.
 fn pause_loop(scenario: &Scenario, map: &PortMap, wire: &Wire, port: u32) -> PauseLoop {
     let (graph, pipeline) = (&scenario.graph, scenario.switch.pipeline);
     let link = &graph.links[map.link[port as usize] as usize];
     let neighbour = map.node[map.peer[port as usize] as usize];
-    let far = match graph.nodes[neighbour as usize].kind {
-        Kind::Switch => pipeline,
-        Kind::Host => Time::ZERO,
-    };
+    // A frame is handled by a host at once; what it forwards it queues after a while.
+    let (forward, kind) = (scenario.nic.forward_delay, |node: u32| graph.nodes[node as usize].kind);
+    let own = if kind(map.node[port as usize]) == Kind::Switch { pipeline } else { forward };
+    let far = if kind(neighbour) == Kind::Switch { pipeline } else { Time::ZERO };
     PauseLoop {
         rate: link.rate,
-        to_here: link.delay + pipeline,
+        to_here: link.delay + own,
         to_neighbour: link.delay + far,
         largest: wire.largest,
         frame: wire.frame,
@@ -427,7 +466,8 @@ fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<Port
     let marks = switch.ecn.unwrap_or(scenario.congestion_control.uses_marks());
     let hosts_rate = hosts_rate(graph);
     let port = |port: usize| {
-        if graph.nodes[map.node[port] as usize].kind == Kind::Host {
+        let node = map.node[port];
+        if !graph.forwards(node, map.of(node).len()) {
             return PortSetup::default();
         }
         let rate = graph.links[map.link[port] as usize].rate;
@@ -480,7 +520,7 @@ fn flows(
 ) -> Result<(Vec<FlowSpec>, Vec<After>), Problem> {
     let graph = &scenario.graph;
     let names = Names::new(graph);
-    let paths = Paths::new(graph, map, scenario.spread, scenario.switch.pipeline);
+    let paths = Paths::new(graph, map, scenario.spread, scenario.switch.pipeline, scenario.nic.forward_delay);
     let mut order: Vec<u32> = (0..scenario.traffic.flows.len() as u32).collect();
     order.sort_by_key(|&flow| scenario.traffic.flows[flow as usize].start);
     let mut next_port: HashMap<(u32, u32), u16> = HashMap::new();
@@ -509,7 +549,7 @@ fn flows(
                 format!("there is no way from {} to {} through switches", name(request.src), name(request.dst));
             return Err(scenario
                 .flow_problem(number as usize, message)
-                .help("hosts do not forward; name two hosts that switches connect"));
+                .help("hosts do not forward here; name two hosts that switches connect"));
         }
         let ideal = ideal_time(Clock::Exact, &forth, wire.framing, request.size);
         if request.until == Time::MAX && ideal > MAX_START {

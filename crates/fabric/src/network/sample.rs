@@ -21,7 +21,7 @@ impl Core {
             self.sample_every = Some(every);
             self.samples.thin_out();
         }
-        let moved = self.counts.injected.0 + self.counts.delivered.0 + self.counts.acks;
+        let moved = self.moved();
         if moved != self.progress.0 {
             self.progress = (moved, self.now);
         }
@@ -32,10 +32,17 @@ impl Core {
             // Frames that renew a pause keep a deadlock busy; it is told by its length.
             let idle = self.now - self.progress.1;
             if idle > Time::ZERO && self.at_rest() || idle > self.patience && self.later_changes() == 0 {
-                self.stuck = true;
-                return;
+                // Flows to come may go on where others are stuck.
+                let Some(flow) = self.setup.flows.get(self.next_flow) else {
+                    self.stuck = true;
+                    return;
+                };
+                let at = flow.start.max(self.now + every);
+                self.progress.1 = at;
+                at
+            } else {
+                self.now + every
             }
-            self.now + every
         } else if let Some(flow) = self.setup.flows.get(self.next_flow) {
             let at = flow.start.max(self.now + every);
             self.progress.1 = at;
@@ -68,6 +75,11 @@ impl Core {
             None => return,
         };
         self.events.push(Event::new(next, Event::LAST, class::SERIES, 0));
+    }
+
+    /// A number that grows whenever a packet is made or delivered.
+    pub(super) fn moved(&self) -> u64 {
+        self.counts.injected.0 + self.counts.delivered.0 + self.counts.acks
     }
 
     /// How many changes of links are still to come.
