@@ -196,7 +196,7 @@ impl<'a> Analysis<'a> {
 
     /// Whether a node passes on what is not for it.
     fn forwards(&self, node: u32) -> bool {
-        self.graph.nodes[node as usize].kind == Kind::Switch
+        self.graph.forwards(node, self.map.of(node).len())
     }
 
     /// Whether both ends of a port's link forward.

@@ -13,13 +13,15 @@ mod ndp;
 mod nic;
 mod parallel;
 mod part;
+mod relay;
 mod sample;
 mod slow;
+mod stall;
 mod switch;
 mod transport;
 mod waiting;
 
-pub use check::{FlowRecord, Outcome, Stall};
+pub use check::{FlowRecord, Outcome, Stall, Wait};
 pub use nic::NIC_SEED;
 pub use parallel::{Plan, partition, worthwhile};
 pub use transport::{Receiver, Sender};
@@ -30,13 +32,14 @@ use crate::packet::{Kind, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Port, Queue, QueueMasks, detour};
 use crate::routing::{PortMap, Routing, Tuple};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
-use crate::setup::{Dice, NdpSetup, Setup, Split, Ties};
+use crate::setup::{Dice, FlowSpec, NdpSetup, Setup, Split, Ties};
 use crate::topology;
 use census::Census;
 use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
 use nic::Nic;
 use part::{Part, PerFlow};
+use relay::Relay;
 pub use sample::{Samples, Series};
 use std::sync::Arc;
 use waiting::Waiting;
@@ -57,6 +60,7 @@ mod class {
     pub const FLOW_START: u8 = 11;
     pub const PULL: u8 = 12;
     pub const RECEIVE: u8 = 13;
+    pub const RELAY: u8 = 14;
 }
 
 /// What a run counts as it goes.
@@ -84,6 +88,8 @@ pub struct Counts {
     pub dropped_fault: u64,
     /// Packets lost with a link that went down, or without a way to their destination.
     pub dropped_down: u64,
+    /// Packets that the scheme dropped from a queue.
+    pub dropped_scheme: u64,
     /// Bytes on the wire of all packets dropped.
     pub dropped_bytes: u64,
     /// Data packets among those dropped, and their bytes of message.
@@ -125,6 +131,7 @@ impl Counts {
         self.dropped_full += other.dropped_full;
         self.dropped_fault += other.dropped_fault;
         self.dropped_down += other.dropped_down;
+        self.dropped_scheme += other.dropped_scheme;
         self.dropped_bytes += other.dropped_bytes;
         self.out_of_order += other.out_of_order;
         self.overtaken += other.overtaken;
@@ -134,6 +141,11 @@ impl Counts {
         self.pauses += other.pauses;
         self.resumes += other.resumes;
         self.timeouts += other.timeouts;
+    }
+
+    /// Packets dropped for whatever reason.
+    pub fn dropped(&self) -> u64 {
+        self.dropped_full + self.dropped_fault + self.dropped_down + self.dropped_scheme
     }
 }
 
@@ -182,7 +194,7 @@ pub struct Core {
     table_row: usize,
     /// The rates in use in Mbit/s.
     mbps: Vec<u32>,
-    /// By node; hosts have an unused one.
+    /// By node; hosts that do not forward have an unused one.
     pub(crate) buffers: Vec<Buffer>,
     /// By port and class.
     pub(crate) accounts: Vec<Account>,
@@ -224,6 +236,8 @@ pub struct Core {
     waiting: Waiting,
     /// The state of NDP, where it is used.
     ndp: Option<Box<ndp::Ndp>>,
+    /// What hosts that forward are about to queue or to send.
+    relay: Relay,
     /// Queue-length histograms of the monitor: by port, samples with that many whole kilobytes.
     pub(crate) monitor: Vec<Vec<u32>>,
     pub(crate) kept: Vec<Histograms>,
@@ -296,6 +310,7 @@ impl Core {
         for port in 0..map.count() {
             let (node, peer, link) = (map.node[port], map.peer[port], &graph.links[map.link[port] as usize]);
             let host = graph.nodes[node as usize].kind == topology::Kind::Host;
+            let relays = host && graph.forwards(node, map.of(node).len());
             let far = graph.nodes[map.node[peer as usize] as usize].kind;
             let pipeline = if far == topology::Kind::Switch { setup.switch.pipeline } else { Time::ZERO };
             ports.push(Port {
@@ -326,6 +341,7 @@ impl Core {
                 wake: false,
                 up: true,
                 host,
+                relays,
                 faulty: link.loss > 0.0 || link.corruption > 0.0,
                 nic: nics.len() as u32,
                 pause_start: Time::ZERO,
@@ -333,7 +349,8 @@ impl Core {
             });
             if host {
                 nics.push(Nic::new(port as u32, link.rate));
-            } else {
+            }
+            if !host || relays {
                 first_queue += per_port;
             }
         }
@@ -365,7 +382,7 @@ impl Core {
         let ndp = setup.nic.ndp.map(|own| Box::new(ndp::Ndp::new(own, &setup, &part, map.count(), nics.len())));
         let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default();
         let timeout = setup.nic.irn.map(|irn| irn.high).or(setup.nic.recovery.timeout).unwrap_or_default();
-        let patience = Time(1_000_000_000_000 + 8 * timeout.0 + 16 * farthest.0);
+        let patience = Time(stall::PATIENCE.0 + 8 * timeout.0 + 16 * farthest.0);
         Core {
             now: Time::ZERO,
             current: Event::new(Time::ZERO, Event::LAST, 15, u32::MAX),
@@ -414,6 +431,7 @@ impl Core {
             series: Series::default(),
             waiting: Waiting::new(&setup),
             ndp,
+            relay: Relay::new(&setup, map.count()),
             monitor: vec![Vec::new(); if setup.measure.queue_monitor.is_some() { map.count() } else { 0 }],
             kept: Vec::new(),
             progress: (0, Time::ZERO),
@@ -525,6 +543,12 @@ impl Core {
         self.queues[(self.ports[port as usize].first_queue + queue) as usize].bytes
     }
 
+    /// The queues of a class at any port.
+    pub fn class_queues(&self, class: u8) -> std::ops::Range<u32> {
+        let each = self.setup.switch.queues;
+        class as u32 * each..(class as u32 + 1) * each
+    }
+
     /// The first packet in a queue of `port`.
     #[inline]
     pub fn head(&self, port: u32, queue: u32) -> Option<PacketId> {
@@ -552,6 +576,12 @@ impl Core {
     /// The flows that send by a host's `port`; finished ones may be among them.
     pub fn flows_at(&self, port: u32) -> &[u32] {
         &self.nics[self.ports[port as usize].nic as usize].flows
+    }
+
+    /// What was asked of a flow.
+    #[inline]
+    pub fn flow(&self, flow: u32) -> &FlowSpec {
+        &self.setup.flows[flow as usize]
     }
 
     /// The class of a flow.
@@ -696,7 +726,7 @@ impl Core {
         if self.setup.measure.pause_log {
             self.pause_log.push(PauseEvent { time: self.now, port, pause });
         }
-        if !p.host {
+        if p.has_queues() {
             let each = self.setup.switch.queues;
             (class as u32 * each..(class as u32 + 1) * each).for_each(|q| self.masks.set_paused(port, q, pause));
         }
@@ -910,6 +940,7 @@ impl<F: FlowControl> Network<F> {
             class::LATE_START => self.late_start(source),
             class::PULL => self.core.pull_timer(source),
             class::RECEIVE => self.received(source),
+            class::RELAY => self.relay_event(source),
             class::SCHEME_TIMER => {
                 self.core.timers -= 1;
                 self.scheme.timer(&mut self.core, source);
@@ -930,7 +961,7 @@ impl<F: FlowControl> Network<F> {
             core.events.push(Event::new(arrival, rank, class::ARRIVAL, port));
         }
         core.counts.hops += 1;
-        let (host, faulty, up) = (p.host, p.faulty, p.up);
+        let (host, relays, faulty, up) = (p.host, p.relays, p.faulty, p.up);
         if (faulty || !up) && core.lost_on_the_way(port, id) {
             return;
         }
@@ -940,6 +971,9 @@ impl<F: FlowControl> Network<F> {
             core.counts.consumed += 1;
             self.scheme.frame(core, port, &frame);
         } else if host {
+            if relays && core.pool[id].dst != core.ports[port as usize].node {
+                return self.relay_receive(port, id);
+            }
             self.host_receive(port, id);
         } else {
             self.switch_receive(port, id);
@@ -978,7 +1012,7 @@ impl<F: FlowControl> Network<F> {
             p.queued -= core.pool[id].size as u64;
             core.start(port, id, Time::ZERO);
         } else if p.host {
-            if !self.nic_transmit(port) {
+            if !(if p.relays { self.relay_transmit(port) } else { self.nic_transmit(port) }) {
                 return;
             }
         } else if !p.control.is_empty()
@@ -992,7 +1026,7 @@ impl<F: FlowControl> Network<F> {
         let core = &mut self.core;
         let p = &core.ports[port as usize];
         let more = if p.host {
-            core.nics[p.nic as usize].has_work()
+            core.nics[p.nic as usize].has_work() || p.relays && core.may_relay(port)
         } else {
             !p.control.is_empty() || core.masks.any_ready(port)
         };

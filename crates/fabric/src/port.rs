@@ -92,6 +92,8 @@ pub struct Port {
     pub paused: u32,
     /// Whether it belongs to a host.
     pub host: bool,
+    /// Whether it belongs to a host that forwards, and so has queues besides its NIC.
+    pub relays: bool,
     /// Whether packets may be lost on the way here.
     pub faulty: bool,
     /// Since when something is paused here.
@@ -284,6 +286,14 @@ fn bits(mut word: u64) -> impl Iterator<Item = u32> {
         word &= word - 1;
         Some(bit)
     })
+}
+
+impl Port {
+    /// Whether packets of others are queued here: at a switch, or at a host that forwards.
+    #[inline]
+    pub fn has_queues(&self) -> bool {
+        !self.host || self.relays
+    }
 }
 
 impl Queue {

@@ -100,7 +100,7 @@ pub struct Routing {
 const NOWHERE: u32 = u32::MAX;
 
 impl Routing {
-    /// Shortest paths by number of links, over the links that are up. Hosts do not forward.
+    /// Shortest paths by number of links, over the links that are up. Hosts forward only in a graph that says so.
     ///
     /// Equal next hops are listed in the order a breadth-first search from the destination finds them,
     /// neighbours taken from the highest node number down.
@@ -162,7 +162,7 @@ impl Routing {
                     let next = map.node[back as usize];
                     if distance[next as usize] == u32::MAX {
                         distance[next as usize] = next_distance;
-                        if graph.nodes[next as usize].kind == Kind::Switch {
+                        if graph.forwards(next, map.of(next).len()) {
                             order.push(next);
                         }
                     }

@@ -3,7 +3,7 @@
 //! Both are state machines without a clock or a network of their own: every call says what time it is and what
 //! happened, the answer says what to do. Nothing in the fabric asks which scheme is running.
 
-use crate::network::Core;
+use crate::network::{Core, Wait};
 use crate::packet::{Hop, Packet, PacketId};
 use crate::routing::Tuple;
 use engine::{Rate, Time};
@@ -74,8 +74,13 @@ pub trait FlowControl: Sized + Send {
     /// The occupancy of the switches is being sampled: time to fill histograms.
     fn observe(&mut self, _core: &Core) {}
     /// Adds what another member of the same scheme has counted and seen, which ran other nodes of the same fabric. What it knows
-    /// of single nodes and ports is no longer needed.
+    /// of single nodes and ports is needed only by [`FlowControl::holder`].
     fn merge(&mut self, other: Self);
+    /// The run has ended with a queue of `port` held by [`Core::hold_queue`]: the queues that must empty before it may go on.
+    /// `None` where it does not tell: then it is whatever the packets of that link wait for at its other end.
+    fn holder(&self, _core: &Core, _port: u32, _queue: u32) -> Option<Vec<Wait>> {
+        None
+    }
     /// What it counted.
     fn counters(&self) -> Vec<Counter> {
         Vec::new()

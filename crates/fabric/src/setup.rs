@@ -106,7 +106,7 @@ pub enum Split {
 /// Settings of the switches.
 #[derive(Clone, Debug)]
 pub struct SwitchSetup {
-    /// Bytes of shared pool per node (memory less headroom and reserve); `None` for no limit.
+    /// Bytes of shared pool per node (memory less headroom and reserve), hosts that forward included; `None` for no limit.
     pub pool: Vec<Option<u64>>,
     /// How the pool is shared.
     pub split: Split,
@@ -276,6 +276,15 @@ pub struct SlowReceiver {
     pub xon: u64,
 }
 
+/// What forwarding costs a host, where hosts do.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Forward {
+    /// From a packet's arrival to its being queued.
+    pub delay: Time,
+    /// The most that a port sends of forwarded data; `None` for as much as its link carries.
+    pub rate: Option<Rate>,
+}
+
 /// What to record while running.
 #[derive(Clone, Debug, Default)]
 pub struct MeasureSetup {
@@ -371,6 +380,8 @@ pub struct Setup {
     pub switch: SwitchSetup,
     /// Hosts.
     pub nic: NicSetup,
+    /// Hosts that forward.
+    pub forward: Forward,
     /// Flows in order of start.
     pub flows: Vec<FlowSpec>,
     /// Which of them wait for others.
@@ -461,6 +472,7 @@ impl Setup {
                 window: WindowRule::Fixed,
                 ndp: None,
             },
+            forward: Forward::default(),
             flows,
             after: Vec::new(),
             slow: Vec::new(),

@@ -24,7 +24,7 @@ pub const MAX_LINKS: u64 = 4_000_000;
 /// What a node does with a packet that is not for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Sends and receives messages. In server-centric fabrics (BCube) it forwards too.
+    /// Sends and receives messages. In server-centric fabrics (BCube, see [`Graph::forwarding`]) it forwards too.
     Host,
     /// Forwards.
     Switch,
@@ -74,6 +74,8 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// Links by number.
     pub links: Vec<Link>,
+    /// Hosts with several links forward what is not for them, as in server-centric fabrics.
+    pub forwarding: bool,
 }
 
 impl Graph {
@@ -91,6 +93,11 @@ impl Graph {
     /// The numbers of all hosts, in order.
     pub fn hosts(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.nodes.len() as u32).filter(|&n| self.nodes[n as usize].kind == Kind::Host)
+    }
+
+    /// Whether a node forwards what is not for it, being a switch or a host of a fabric where hosts do. `ports` is how many it has.
+    pub fn forwards(&self, node: u32, ports: usize) -> bool {
+        self.nodes[node as usize].kind == Kind::Switch || self.forwarding && ports > 1
     }
 
     /// Every node's ports in link order: each is a link and the node at its other end.
@@ -204,7 +211,11 @@ impl Graph {
                 return Err(format!("the fabric would have more than {most} {what}; lower {lower}"));
             }
         }
-        Ok(Graph { nodes: Vec::with_capacity(nodes as usize), links: Vec::with_capacity(links as usize) })
+        Ok(Graph {
+            nodes: Vec::with_capacity(nodes as usize),
+            links: Vec::with_capacity(links as usize),
+            forwarding: false,
+        })
     }
 
     /// Adds `count` nodes named by `prefix` and their place in the row.

@@ -168,7 +168,8 @@ const BINS: [u64; 4] = [1_000, 10_000, 100_000, 1_000_000];
 
 /// The time from a flow's start to `then`, if both came.
 pub fn since(flow: &FlowRecord, then: Time) -> Option<u64> {
-    (then != Time::MAX && flow.start != Time::MAX).then(|| (then - flow.start).0)
+    // A run that ends early may end before a flow starts.
+    (then != Time::MAX && flow.start <= then).then(|| (then - flow.start).0)
 }
 
 /// Time over ideal time; none for a flow whose sender left before it had sent everything.

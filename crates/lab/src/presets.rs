@@ -331,6 +331,25 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "pfc-watchdog",
+        about: "PFC with a watchdog: a queue that was paused for long is emptied, and its pauses are ignored for a while.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+            ("scheme.pfc.watchdog", "true"),
+        ],
+    },
+    Preset {
+        name: "portfc",
+        about: "PortFC for BCube(n, 1); senders go at line rate until a congested egress queue stops them.",
+        settings: &[
+            ("scheme.flow_control", "portfc"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+        ],
+    },
+    Preset {
         name: "timely",
         about: "TIMELY over PFC.",
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "timely"), ("scheme.window", "none")],

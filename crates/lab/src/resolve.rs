@@ -15,8 +15,8 @@ use fabric::network::worthwhile;
 use fabric::packet::MAX_HOPS;
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::setup::{
-    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup,
-    SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
+    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, Forward, GoBackN, MeasureSetup, NicSetup, NicWake,
+    PortSetup, SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
 };
 use fabric::topology::{Graph, Kind};
 use fabric::{Outcome, Setup};
@@ -107,6 +107,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let mut notes = Vec::new();
     let mut memory = Memory::new(&scenario, &map, &wire, &mut notes)?;
     let slow = slow_receivers(&scenario, &map, &wire, &mut memory.promised, &mut notes);
+    let own_room = own_room(&scenario, &wire, &mut memory, &mut notes)?;
     let (flows, after) = flows(&scenario, &map, &wire, &mut notes)?;
     check_end(&scenario, &map)?;
 
@@ -121,7 +122,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         ));
     }
     let (fc, egress_alpha) = (&scenario.flow_control, switch.egress_alpha);
-    let egress_alpha = egress_alpha.or((!fc.needs_headroom()).then_some(1.0));
+    let egress_alpha = egress_alpha.or((!fc.needs_headroom() && !own_room).then_some(1.0));
     if let Some(alpha) = egress_alpha {
         let room = |pool: u64| ((pool as u128 * fixed_point(alpha) as u128) >> 16) + switch.reserve.0 as u128;
         if memory.pool.iter().flatten().any(|&pool| room(pool) < wire.largest as u128) {
@@ -158,6 +159,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             pool: memory.pool,
             split: match (switch.sharing, fc.needs_headroom()) {
                 (Sharing::Dynamic, _) => Split::Dynamic,
+                (Sharing::Static, false) if own_room => Split::Dynamic,
                 (Sharing::Static, true) => Split::Ingress,
                 (Sharing::Static, false) => Split::Egress,
             },
@@ -193,6 +195,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             window: scenario.window_rule,
             ndp: None,
         },
+        forward: Forward { delay: nic.forward_delay, rate: nic.forward_rate },
         measure: MeasureSetup {
             sample: Some(scenario.measure.sample.unwrap_or(SAMPLE)),
             series,
@@ -352,7 +355,8 @@ impl Memory {
         memory.promised = lossless;
         let mut short = 0;
         let mut most_needed = 0;
-        let switches = || (0..graph.nodes.len() as u32).filter(|&n| graph.nodes[n as usize].kind == Kind::Switch);
+        // Hosts that forward have memory for it, and need headroom like switches.
+        let switches = || (0..graph.nodes.len() as u32).filter(|&n| graph.forwards(n, map.of(n).len()));
         for port in switches().flat_map(|node| map.of(node)) {
             let needed = if lossless { pause_loop(scenario, map, wire, port).headroom() } else { 0 };
             let given = switch.headroom.map_or(needed, |headroom| headroom.0);
@@ -428,7 +432,11 @@ impl Memory {
             };
             let help = format!("{help}, set less headroom and reserve, or use fewer classes");
             let own = scenario.buffers.contains_key(&node);
+            let host = graph.nodes[node as usize].kind == Kind::Host;
             let (place, help) = match own {
+                _ if host => {
+                    ("nic.forward_buffer", help.replace("buffer =", "forward_buffer =").replace("[switch]", "[nic]"))
+                }
                 true => {
                     ("switch.buffers", help.replace("in [switch]", "in [switch.buffers]").replace("buffer =", "for it"))
                 }
@@ -451,6 +459,9 @@ impl Memory {
         }
         if links.iter().any(|link| link.outages.iter().any(|(_, up)| up.is_some())) {
             broken("a link that comes back may find headroom in use that it filled before");
+        }
+        if let Some(because) = scenario.flow_control.may_drop() {
+            broken(because);
         }
         if scenario.switch.egress_alpha.is_some() {
             broken("switch.egress_alpha drops what a queue may not hold");
@@ -487,18 +498,52 @@ fn slow_receivers(
     all
 }
 
+/// Asks a scheme that keeps within memory by its own means whether it can; true if it is one.
+fn own_room(scenario: &Scenario, wire: &Wire, memory: &mut Memory, notes: &mut Vec<String>) -> Result<bool, Problem> {
+    let fabric = flow_control::Fabric {
+        graph: &scenario.graph,
+        pool: &memory.pool,
+        largest: wire.largest,
+        classes: scenario.classes,
+        pipeline: scenario.switch.pipeline,
+        forward: Forward { delay: scenario.nic.forward_delay, rate: scenario.nic.forward_rate },
+        scheduler: scenario.switch.scheduler,
+    };
+    let room = scenario.flow_control.room(&fabric);
+    let room = room.map_err(|misfit| scenario.problem(misfit.parameter, misfit.message).help(misfit.help))?;
+    match &room {
+        None => return Ok(false),
+        Some(flow_control::Room::Enough) => memory.promised = true,
+        Some(flow_control::Room::Short(note)) => notes.push(note.clone()),
+    }
+    if memory.promised {
+        memory.break_promises(scenario, notes);
+    }
+    if memory.promised && scenario.nic.ack_lane == Lane::Data {
+        memory.promised = false;
+        notes.push("ACKs in the data lane are not held back: losing nothing is not promised".into());
+    }
+    Ok(true)
+}
+
 /// The loop of a pause that the node at `port` sends.
 fn pause_loop(scenario: &Scenario, map: &PortMap, wire: &Wire, port: u32) -> PauseLoop {
     let graph = &scenario.graph;
     let link = &graph.links[map.link[port as usize] as usize];
-    let pipeline = |node: u32| match graph.nodes[node as usize].kind {
+    let kind = |node: u32| graph.nodes[node as usize].kind;
+    // A frame is handled by a host at once; what it forwards it queues after a while.
+    let own = match kind(map.node[port as usize]) {
+        Kind::Switch => scenario.switch.pipeline,
+        Kind::Host => scenario.nic.forward_delay,
+    };
+    let far = match kind(map.node[map.peer[port as usize] as usize]) {
         Kind::Switch => scenario.switch.pipeline,
         Kind::Host => Time::ZERO,
     };
     PauseLoop {
         rate: link.rate,
-        to_here: link.delay + pipeline(map.node[port as usize]),
-        to_neighbour: link.delay + pipeline(map.node[map.peer[port as usize] as usize]),
+        to_here: link.delay + own,
+        to_neighbour: link.delay + far,
         largest: wire.largest,
         frame: wire.frame,
         classes: lanes(scenario),
@@ -513,7 +558,8 @@ fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<Port
     let before_hosts = scenario.congestion_control.marks_before_hosts();
     let hosts_rate = hosts_rate(graph);
     let port = |port: usize| {
-        if graph.nodes[map.node[port] as usize].kind == Kind::Host {
+        let node = map.node[port];
+        if !graph.forwards(node, map.of(node).len()) {
             return PortSetup::default();
         }
         let rate = graph.links[map.link[port] as usize].rate;
@@ -567,7 +613,7 @@ fn flows(
 ) -> Result<(Vec<FlowSpec>, Vec<After>), Problem> {
     let graph = &scenario.graph;
     let names = Names::new(graph);
-    let paths = Paths::new(graph, map, scenario.spread, scenario.switch.pipeline);
+    let paths = Paths::new(graph, map, scenario.spread, scenario.switch.pipeline, scenario.nic.forward_delay);
     let mut order: Vec<u32> = (0..scenario.traffic.flows.len() as u32).collect();
     order.sort_by_key(|&flow| scenario.traffic.flows[flow as usize].start);
     let mut next_port: HashMap<(u32, u32), u16> = HashMap::new();
@@ -596,7 +642,7 @@ fn flows(
                 format!("there is no way from {} to {} through switches", name(request.src), name(request.dst));
             return Err(scenario
                 .flow_problem(number as usize, message)
-                .help("hosts do not forward; name two hosts that switches connect"));
+                .help("hosts do not forward here; name two hosts that switches connect"));
         }
         let ideal = ideal_time(Clock::Exact, &forth, wire.framing, request.size);
         if request.until == Time::MAX && ideal > MAX_START {

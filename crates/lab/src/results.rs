@@ -7,7 +7,7 @@ use crate::tables;
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt8Array, UInt64Array};
 use engine::Time;
 use fabric::Outcome;
-use fabric::network::{FlowRecord, Stall};
+use fabric::network::{FlowRecord, Stall, Wait};
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
 use serde::Serialize;
@@ -61,6 +61,13 @@ pub struct Dropped {
     pub link_fault: u64,
     /// Lost with a link that went down, or without a way.
     pub link_down: u64,
+    /// Dropped from a queue by the scheme; left out if none was.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub scheme: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How long a link was held by pauses, in one direction.
@@ -180,7 +187,8 @@ pub struct Summary {
     pub end_ps: u64,
     /// How the run ended: `complete`, `stopped`, `interrupted`, `deadlock`, `blocked` or `lost`.
     pub ending: &'static str,
-    /// The ports of a deadlock's circle, or all that are blocked, as `from -> to`.
+    /// The queues of a deadlock's circle, or all ports that are blocked, as `from -> to`. A queue other than a port's only one is
+    /// named with its number, counted from 0.
     pub waiting: Vec<String>,
     /// Handed to links by senders, retransmissions included.
     pub injected: Volume,
@@ -247,15 +255,20 @@ impl Summary {
         let c = &outcome.counts;
         let begin = outcome.flows.first().map_or(Time::ZERO, |f| f.spec.start);
         let span = outcome.end.saturating_sub(begin).0.max(1) as f64;
-        let (ending, ports) = match &outcome.stall {
-            _ if outcome.interrupted => ("interrupted", &[][..]),
-            Some(Stall::Deadlock(ports)) => ("deadlock", &ports[..]),
-            Some(Stall::Blocked(ports)) => ("blocked", &ports[..]),
-            Some(Stall::Lost) => ("lost", &[][..]),
-            None if outcome.complete() => ("complete", &[][..]),
-            None => ("stopped", &[][..]),
+        let port = |port: u32| port_name(graph, &map, port);
+        let name = |(from, to): (String, String)| format!("{from} -> {to}");
+        let queue = |wait: &Wait| match outcome.queues {
+            0 | 1 => name(port(wait.port)),
+            _ => format!("{}, queue {}", name(port(wait.port)), wait.queue),
         };
-        let waiting = ports.iter().map(|&p| port_name(graph, &map, p)).map(|(a, b)| format!("{a} -> {b}")).collect();
+        let (ending, waiting) = match &outcome.stall {
+            _ if outcome.interrupted => ("interrupted", Vec::new()),
+            Some(Stall::Deadlock(circle)) => ("deadlock", circle.iter().map(queue).collect()),
+            Some(Stall::Blocked(ports)) => ("blocked", ports.iter().map(|&p| name(port(p))).collect()),
+            Some(Stall::Lost) => ("lost", Vec::new()),
+            None if outcome.complete() => ("complete", Vec::new()),
+            None => ("stopped", Vec::new()),
+        };
         let slowdowns = slowdowns(outcome.flows.iter());
         let switches = graph.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::Switch);
         let to_f64 = |samples: &[u32]| samples.iter().map(|&s| s as f64).collect::<Vec<_>>();
@@ -277,11 +290,12 @@ impl Summary {
             delivered: c.delivered.into(),
             retransmitted: c.retransmitted.into(),
             dropped: Dropped {
-                packets: c.dropped_full + c.dropped_fault + c.dropped_down,
+                packets: c.dropped(),
                 wire_bytes: c.dropped_bytes,
                 buffer: c.dropped_full,
                 link_fault: c.dropped_fault,
                 link_down: c.dropped_down,
+                scheme: c.dropped_scheme,
             },
             left: outcome.left,
             marked: c.marked,

@@ -162,8 +162,11 @@ impl Scenario {
         self.document.value(path).is_some()
     }
 
-    /// The memory of a switch.
+    /// The memory of a switch, or of a host that forwards.
     pub fn buffer(&self, node: u32) -> Bytes {
+        if self.graph.nodes[node as usize].kind == Kind::Host {
+            return self.nic.forward_buffer.unwrap_or(self.switch.buffer);
+        }
         self.buffers.get(&node).copied().unwrap_or(self.switch.buffer)
     }
 

@@ -107,6 +107,21 @@ fn deflections_in_rising_channels_are_free_on_a_clos() {
 }
 
 #[test]
+fn pfc_can_deadlock_where_hosts_forward_and_portfc_cannot() {
+    for n in [2, 4, 8] {
+        let text =
+            format!("[topology]\nkind = \"bcube\"\nn = {n}\nk = 1\n{}", flow(0, n + 1, "1MB") + &flow(n, 1, "1MB"));
+        let of = |preset: &str| answer(&load(&text, Path::new("/nowhere"), &[&format!("scheme.preset={preset}")]));
+        let pfc = of("pfc");
+        assert_eq!(pfc.cases[0].circle.len(), 8, "a square of hosts and the switches between them");
+        assert!(pfc.cases[0].valley.is_some());
+        assert!(!of("bfc").free());
+        let portfc = of("portfc");
+        assert!(portfc.free() && portfc.never.is_none() && portfc.cases[0].waits > 0, "{portfc:?}");
+    }
+}
+
+#[test]
 fn what_never_waits_is_free_anywhere_and_says_why() {
     for (preset, why) in [("lossy", "dropped"), ("dcqcn-no-pfc", "dropped"), ("ideal-fq", "dropped")] {
         let found = answer(&on_graph(5, &ring(5), &around(5, "1MB"), &[&format!("scheme.preset={preset}")]));

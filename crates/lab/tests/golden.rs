@@ -44,6 +44,11 @@ fn golden(name: &str, expected: u64) {
 }
 
 #[test]
+fn the_deadlock_example_is_what_it_was() {
+    golden("bcube_deadlock.toml", 0xe72f_8eb8_cf92_affd);
+}
+
+#[test]
 fn the_incast_example_is_what_it_was() {
     golden("incast.toml", 0xbb70_de1c_7ab3_eae5);
 }
@@ -82,6 +87,7 @@ fn every_example_has_a_digest() {
     assert_eq!(
         names,
         [
+            "bcube_deadlock.toml",
             "incast.toml",
             "leaf_spine.toml",
             "link_failure.toml",

@@ -327,9 +327,18 @@ fn a_scenario_that_sends_nothing_is_refused() {
 
 #[test]
 fn a_problem_with_a_flow_names_the_table_that_made_it() {
-    // Hosts of a BCube that share no switch cannot talk yet.
-    let text = "[topology]\nkind = \"bcube\"\n[[load]]\nsizes = \"1KB\"\nload = 0.5\nduration = \"10us\"\n";
-    let problem = resolve(scenario(text, &[])).unwrap_err();
+    // Three hosts in a row, the one in the middle on both switches: it does not forward.
+    let mut graph = String::new();
+    for (name, kind) in [("h0", "host"), ("h1", "host"), ("h2", "host"), ("s", "switch"), ("t", "switch")] {
+        graph += &format!("[[node]]\nname = \"{name}\"\nkind = \"{kind}\"\n");
+    }
+    for (a, b) in [("h0", "s"), ("h1", "s"), ("h1", "t"), ("h2", "t")] {
+        graph += &format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"10Gbps\"\ndelay = \"1us\"\n");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("row.toml"), graph).unwrap();
+    let text = "topology = { kind = \"file\", path = \"row.toml\" }\n\n[[load]]\nsizes = \"1KB\"\nload = 0.5\nduration = \"100us\"\n";
+    let problem = Scenario::parse("a.toml", text, folder.path(), &[]).and_then(resolve).unwrap_err();
     assert_eq!(problem.line, Some(3), "{problem}");
     assert!(problem.message.contains("of it, from h") && problem.message.contains("no way"), "{problem}");
 }

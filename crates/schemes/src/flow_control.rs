@@ -5,12 +5,57 @@ use fabric::deadlock::Waits;
 use fabric::network::partition;
 use fabric::packet::Packet;
 use fabric::scheme::{CongestionControl, FlowControl, NoFlowControl};
+use fabric::setup::{Forward, Scheduler};
+use fabric::topology::Graph;
 use fabric::{Network, Outcome, Setup};
 
 pub mod bfc;
 pub mod iofd;
 pub mod pfc;
+pub mod portfc;
 pub mod sfc;
+
+/// What a scheme may want to know of the fabric it is to run on.
+pub struct Fabric<'a> {
+    /// The wiring.
+    pub graph: &'a Graph,
+    /// Memory that is shared at each node; `None` for no limit.
+    pub pool: &'a [Option<u64>],
+    /// Bytes of the largest packet.
+    pub largest: u64,
+    /// Priority classes.
+    pub classes: u8,
+    /// A switch's delay.
+    pub pipeline: Time,
+    /// What forwarding costs hosts.
+    pub forward: Forward,
+    /// The choice among queues.
+    pub scheduler: Scheduler,
+}
+
+impl<'a> Fabric<'a> {
+    /// Of a setup.
+    pub fn of(setup: &'a Setup) -> Fabric<'a> {
+        Fabric {
+            graph: &setup.graph,
+            pool: &setup.switch.pool,
+            largest: setup.max_packet(),
+            classes: setup.classes,
+            pipeline: setup.switch.pipeline,
+            forward: setup.forward,
+            scheduler: setup.switch.scheduler,
+        }
+    }
+}
+
+/// Whether there is memory enough for a scheme to lose nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// There is.
+    Enough,
+    /// There is not: what the user should know.
+    Short(String),
+}
 
 /// A flow-control scheme with its parameters, ready to run a fabric.
 pub trait Choice: Parameters + Send + Sync {
@@ -37,6 +82,15 @@ pub trait Choice: Parameters + Send + Sync {
     /// How many queues it lays out for every port and class, if it does.
     fn queues(&self) -> Option<u32> {
         None
+    }
+    /// Why it may drop packets although it has its headroom, if it may.
+    fn may_drop(&self) -> Option<&'static str> {
+        None
+    }
+    /// Whether it can run on a fabric; the parameter of a misfit is a key from the root of a scenario. A scheme that keeps within
+    /// memory by its own means, without headroom, says whether there is enough.
+    fn room(&self, _fabric: &Fabric<'_>) -> Result<Option<Room>, Misfit> {
+        Ok(None)
     }
     /// How many times it lays out every class of the scenario, as virtual channels.
     fn channels(&self) -> u8 {
@@ -74,6 +128,7 @@ pub fn all() -> Vec<Box<dyn Choice>> {
         Box::new(bfc::Params::default()),
         Box::new(sfc::Params::default()),
         Box::new(iofd::Params::default()),
+        Box::new(portfc::Params::default()),
     ]
 }
 

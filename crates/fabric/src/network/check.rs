@@ -4,15 +4,23 @@ use super::{Captured, Core, Counts, Histograms, Network, PauseEvent, Samples, Se
 use crate::packet::Fifo;
 use crate::scheme::{Counter, FlowControl, Histogram};
 use crate::setup::{FlowSpec, Spread};
-use crate::topology::Kind;
 use engine::Time;
+
+/// A queue of an egress port that may not send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wait {
+    /// The port.
+    pub port: u32,
+    /// The queue, counted from the port's first.
+    pub queue: u32,
+}
 
 /// Why a run ended with flows unfinished although nothing more could happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// Ports wait for each other in a circle: each is paused by the next, which cannot empty its buffer. The
-    /// ports of one circle, in order.
-    Deadlock(Vec<u32>),
+    /// Queues wait for each other in a circle: each is stopped because the next cannot empty. The queues of one circle, in
+    /// order.
+    Deadlock(Vec<Wait>),
     /// Ports are paused and nobody is left to resume them, without a circle.
     Blocked(Vec<u32>),
     /// The network is empty; what is missing was lost and nobody will send it again.
@@ -63,7 +71,7 @@ pub struct Outcome {
     pub paused: Vec<Time>,
     /// Pauses and resumes, if they were to be kept.
     pub pause_log: Vec<PauseEvent>,
-    /// Peak occupancy by node; 0 for hosts.
+    /// Peak occupancy by node; 0 for hosts that do not forward.
     pub peak: Vec<u64>,
     /// Occupancy of the switches.
     pub samples: Samples,
@@ -77,7 +85,9 @@ pub struct Outcome {
     pub monitor: Vec<Histograms>,
     /// What the captured ports sent, in order of time.
     pub captured: Vec<Captured>,
-    /// Why flows are unfinished although the network had come to rest.
+    /// Queues of every egress port.
+    pub queues: u32,
+    /// Why flows are unfinished although the network, or a part of it, had come to rest.
     pub stall: Option<Stall>,
     /// Stopped from outside before its time.
     pub interrupted: bool,
@@ -110,7 +120,8 @@ impl Core {
             waiting += frames + control;
             if port.host {
                 waiting += length(self.nics[port.nic as usize].acks(), self).0;
-            } else {
+            }
+            if port.has_queues() {
                 let first = port.first_queue as usize;
                 for queue in &self.queues[first..first + self.per_port as usize] {
                     let (packets, queue_bytes) = length(&queue.packets, self);
@@ -137,6 +148,7 @@ impl Core {
             }
         }
         waiting += self.slow.packets().map(|list| length(list, self).0).sum::<u64>();
+        flying += self.relay.delayed().iter().map(|list| list.count(&self.pool)).sum::<u64>();
         for (node, buffer) in self.buffers.iter().enumerate() {
             let name = &self.setup.graph.nodes[node].name;
             if held[node] != buffer.used {
@@ -158,7 +170,7 @@ impl Core {
             }
         }
         let c = &self.counts;
-        let dropped = c.dropped_full + c.dropped_fault + c.dropped_down;
+        let dropped = c.dropped();
         if c.created != c.consumed + dropped + self.pool.live() || self.pool.live() != flying + waiting {
             wrong.push(format!(
                 "packets are not conserved: {} created, {} consumed, {dropped} dropped, {} left of which {flying} in flight \
@@ -197,72 +209,11 @@ impl Core {
             || self.ports.iter().any(|p| !p.flying.is_empty() || p.wake)
             || self.slow.packets().any(|list| !list.is_empty());
         let change = self.changes.last().is_some_and(|(time, _)| time.saturating_add(self.setup.reroute) >= self.now);
-        !moving && !change && self.timers == 0 && !(0..self.next_flow as u32).any(|flow| self.may_send(flow))
-    }
-
-    /// Tells a network that is stuck from one that is merely done, or was stopped while it moved.
-    fn stall(&self) -> Option<Stall> {
-        if self.active == 0 || !(self.stuck || self.at_rest()) {
-            return None;
-        }
-        let stuck: Vec<u32> = (0..self.ports.len() as u32)
-            .filter(|&p| {
-                let port = &self.ports[p as usize];
-                port.paused != 0 && (port.queued > 0 || port.host)
-            })
-            .collect();
-        if stuck.is_empty() {
-            return Some(Stall::Lost);
-        }
-        Some(match self.circle(&stuck) {
-            Some(circle) => Stall::Deadlock(circle),
-            None => Stall::Blocked(stuck),
-        })
-    }
-
-    /// A circle of paused ports: the neighbour that paused a port holds packets from it that wait for
-    /// another paused port.
-    fn circle(&self, stuck: &[u32]) -> Option<Vec<u32>> {
-        let waits_for = |port: u32| -> Vec<u32> {
-            let far = self.ports[port as usize].peer;
-            let node = self.ports[far as usize].node;
-            if self.setup.graph.nodes[node as usize].kind == Kind::Host {
-                return Vec::new();
-            }
-            let blocked = stuck.iter().copied().filter(|&p| self.ports[p as usize].node == node);
-            blocked
-                .filter(|&p| {
-                    let first = self.ports[p as usize].first_queue as usize;
-                    let mut queues = self.queues[first..first + self.per_port as usize].iter();
-                    queues.any(|q| q.packets.iter(&self.pool).any(|id| self.pool[id].in_port == far))
-                })
-                .collect()
-        };
-        // Depth-first search with the path kept, from every stuck port in turn.
-        let mut state = vec![0u8; self.ports.len()];
-        for &root in stuck {
-            let mut path = vec![(root, waits_for(root))];
-            while let Some((port, next)) = path.last_mut() {
-                let port = *port;
-                state[port as usize] = 1;
-                match next.pop() {
-                    Some(to) if state[to as usize] == 1 => {
-                        let at = path.iter().position(|(p, _)| *p == to)?;
-                        return Some(path[at..].iter().map(|(p, _)| *p).collect());
-                    }
-                    Some(to) if state[to as usize] == 0 => {
-                        let next = waits_for(to);
-                        path.push((to, next));
-                    }
-                    Some(_) => {}
-                    None => {
-                        state[port as usize] = 2;
-                        path.pop();
-                    }
-                }
-            }
-        }
-        None
+        !moving
+            && !self.relay.moving()
+            && !change
+            && self.timers == 0
+            && !(0..self.next_flow as u32).any(|flow| self.may_send(flow))
     }
 }
 
@@ -272,7 +223,7 @@ impl<F: FlowControl> Network<F> {
         // Packets that each find their own way arrive in any order.
         let in_order = self.scheme.in_order() && core.setup.spread != Spread::Packet && core.ndp.is_none();
         let violations = core.audit(self.scheme.lossless(), in_order);
-        let stall = if interrupted { None } else { core.stall() };
+        let stall = if interrupted { None } else { core.stall(&self.scheme) };
         for port in &mut core.ports {
             if port.paused != 0 {
                 port.pause_total += core.now - port.pause_start;
@@ -325,6 +276,7 @@ impl<F: FlowControl> Network<F> {
             monitor: std::mem::take(&mut core.kept),
             captured,
             counts: core.counts.clone(),
+            queues: core.per_port,
             stall,
             interrupted,
             violations,

@@ -89,6 +89,8 @@ pub(super) struct Nic {
     /// Place of the flow that sent last.
     pub(super) last: u32,
     pub(super) acks: Fifo,
+    /// Of a host that forwards: the last data packet was another's.
+    pub(super) relayed: bool,
     /// When the pending look comes; [`Time::MAX`] for none.
     pub(super) wake: Time,
     /// Its rank, to know it from one that was put off.
@@ -108,6 +110,7 @@ impl Nic {
             finished: Places::default(),
             last: 0,
             acks: Fifo::default(),
+            relayed: false,
             wake: Time::MAX,
             wake_rank: 0,
         }
@@ -352,6 +355,22 @@ impl Core {
         Some(n.flows[place as usize])
     }
 
+    /// Sends the next ACK of a host's port; false if there is none that may go.
+    #[inline]
+    pub(super) fn send_ack(&mut self, port: u32) -> bool {
+        let p = &self.ports[port as usize];
+        let free = match self.setup.nic.ack_lane {
+            AckLane::Data(Some(class)) => p.paused >> class & 1 == 0,
+            _ => true,
+        };
+        if !free {
+            return false;
+        }
+        let Some(id) = self.nics[p.nic as usize].acks.pop(&self.pool) else { return false };
+        self.start(port, id, Time::ZERO);
+        true
+    }
+
     /// Nothing can be sent now: look again when a flow is due.
     fn plan_wake(&mut self, nic: u32) {
         let n = &mut self.nics[nic as usize];
@@ -449,16 +468,14 @@ impl<F: FlowControl> Network<F> {
     /// Sends the next packet of a host's port; false if there is none.
     #[inline]
     pub(super) fn nic_transmit(&mut self, port: u32) -> bool {
+        self.core.send_ack(port) || self.send_own(port)
+    }
+
+    /// Sends the next data packet of the host's own; false if there is none.
+    #[inline]
+    pub(super) fn send_own(&mut self, port: u32) -> bool {
         let core = &mut self.core;
         let nic = core.ports[port as usize].nic;
-        let free = match core.setup.nic.ack_lane {
-            AckLane::Data(Some(class)) => core.ports[port as usize].paused >> class & 1 == 0,
-            _ => true,
-        };
-        if free && let Some(id) = core.nics[nic as usize].acks.pop(&core.pool) {
-            core.start(port, id, Time::ZERO);
-            return true;
-        }
         match core.pick_flow(nic) {
             Some(flow) => {
                 let id = core.make_packet(flow);

@@ -227,18 +227,14 @@ impl Core {
             self.ports[port] = other.ports[port].clone();
             self.ports[port].frames = self.rethread(&mut other.pool, other.ports[port].frames);
             self.ports[port].control = self.rethread(&mut other.pool, other.ports[port].control);
-            let (mut flying, mut flown) = (other.ports[port].flying, Flying::default());
-            while let Some((id, _)) = flying.pop(&other.pool) {
-                let id = self.move_in(&mut other.pool, id);
-                flown.push(&mut self.pool, id, Time::ZERO, 0);
-            }
-            self.ports[port].flying = flown;
+            self.ports[port].flying = self.rethread_flying(&mut other.pool, other.ports[port].flying);
             if self.ports[port].host {
                 let nic = self.ports[port].nic as usize;
                 std::mem::swap(&mut self.nics[nic], &mut other.nics[nic]);
                 let acks = self.rethread(&mut other.pool, *self.nics[nic].acks());
                 self.nics[nic].acks = acks;
-            } else {
+            }
+            if self.ports[port].has_queues() {
                 let first = self.ports[port].first_queue as usize;
                 for queue in first..first + self.per_port as usize {
                     self.queues[queue] = other.queues[queue];
@@ -275,6 +271,10 @@ impl Core {
         let map = self.map.clone();
         slow.absorb(other.slow, |port| mine(map.node[port as usize]), |list| self.rethread(&mut other.pool, list));
         self.slow = slow;
+        let mut relay = std::mem::take(&mut self.relay);
+        let moved = |list| self.rethread_flying(&mut other.pool, list);
+        relay.absorb(other.relay, |port| mine(map.node[port]), moved);
+        self.relay = relay;
         self.counts.add(&other.counts);
         self.active += other.active;
         self.timers += other.timers;
@@ -296,6 +296,15 @@ impl Core {
         let moved = self.pool.insert(packet);
         if packet.flags & flag::PAYLOAD != 0 {
             self.pool[moved].seq = self.pool.store_payload(from.take_payload(packet.seq as u32)) as u64;
+        }
+        moved
+    }
+
+    fn rethread_flying(&mut self, from: &mut Pool, mut list: Flying) -> Flying {
+        let mut moved = Flying::default();
+        while let Some((id, _)) = list.pop(from) {
+            let id = self.move_in(from, id);
+            moved.push(&mut self.pool, id, Time::ZERO, 0);
         }
         moved
     }

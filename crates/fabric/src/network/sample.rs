@@ -33,7 +33,7 @@ impl Core {
 
     /// What there is to know when the next sample is planned.
     fn pulse(&self, rest: bool) -> Pulse {
-        let moved = self.counts.injected.0 + self.counts.delivered.0 + self.counts.acks;
+        let moved = self.moved();
         Pulse {
             active: self.active,
             planned: self.waiting.any_planned(),
@@ -57,10 +57,17 @@ impl Core {
             // Frames that renew a pause keep a deadlock busy; it is told by its length.
             let idle = now - self.progress.1;
             if idle > Time::ZERO && pulse.at_rest || idle > self.patience && self.later_changes(now) == 0 {
-                self.stuck = true;
-                return None;
+                // Flows to come may go on where others are stuck.
+                let Some(start) = pulse.next_start else {
+                    self.stuck = true;
+                    return None;
+                };
+                let at = start.max(now + every);
+                self.progress.1 = at;
+                at
+            } else {
+                now + every
             }
-            now + every
         } else if let Some(start) = pulse.next_start {
             let at = start.max(now + every);
             self.progress.1 = at;
@@ -105,6 +112,11 @@ impl Core {
         };
         self.events.push(Event::new(next, Event::LAST, class::SERIES, 0));
         Some(next)
+    }
+
+    /// A number that grows whenever a packet is made or delivered.
+    pub(super) fn moved(&self) -> u64 {
+        self.counts.injected.0 + self.counts.delivered.0 + self.counts.acks
     }
 
     /// How many changes of links are still to come.

@@ -150,20 +150,9 @@ impl Core {
     /// Drops everything that waits at `port`. Gives the data packets, whose memory is free again and who are to be discarded.
     fn flush(&mut self, port: u32) -> Vec<Visit> {
         let mut freed = Vec::new();
-        let first = self.ports[port as usize].first_queue;
-        let node = self.ports[port as usize].node;
-        if !self.ports[port as usize].host {
-            for queue in 0..self.per_port {
-                while let Some(id) = self.queues[(first + queue) as usize].pop(&self.pool) {
-                    let (in_port, class, size) = (self.pool[id].in_port, self.pool[id].class, self.pool[id].size);
-                    self.release(node, in_port, class, size as u64);
-                    freed.push(Visit { packet: id, in_port, out_port: port, queue, class, size });
-                    self.ports[port as usize].queued -= size as u64;
-                    self.counts.dropped_down += 1;
-                }
-                self.queues[(first + queue) as usize].deficit = 0;
-                self.masks.set_filled(port, queue, false);
-            }
+        if self.ports[port as usize].has_queues() {
+            (0..self.per_port).for_each(|queue| freed.extend(self.empty_queue(port, queue)));
+            self.counts.dropped_down += freed.len() as u64;
         }
         let p = &mut self.ports[port as usize];
         p.urgent = false;
@@ -183,6 +172,28 @@ impl Core {
             self.discard(id);
         }
         freed
+    }
+
+    /// Takes everything out of a queue of `port`, to be dropped. The scheme is to hear of each packet as if it had left, and to
+    /// discard it with [`Core::drop_packet`].
+    pub fn empty_queue(&mut self, port: u32, queue: u32) -> Vec<Visit> {
+        let mut freed = Vec::new();
+        let (first, node) = (self.ports[port as usize].first_queue, self.ports[port as usize].node);
+        while let Some(id) = self.queues[(first + queue) as usize].pop(&self.pool) {
+            let (in_port, class, size) = (self.pool[id].in_port, self.pool[id].class, self.pool[id].size);
+            self.release(node, in_port, class, size as u64);
+            freed.push(Visit { packet: id, in_port, out_port: port, queue, class, size });
+            self.ports[port as usize].queued -= size as u64;
+        }
+        self.queues[(first + queue) as usize].deficit = 0;
+        self.masks.set_filled(port, queue, false);
+        freed
+    }
+
+    /// Discards a packet that the scheme took out of its queue.
+    pub fn drop_packet(&mut self, packet: PacketId) {
+        self.counts.dropped_scheme += 1;
+        self.discard(packet);
     }
 
     /// Whether a packet is lost on a link with faults, or with a link that went down.

@@ -53,6 +53,7 @@ impl Shape for Bcube {
                 graph.wire(host, first + above * weight + below, wire);
             }
         }
+        graph.forwarding = true;
         Ok(graph)
     }
 }

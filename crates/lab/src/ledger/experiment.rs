@@ -16,7 +16,7 @@ const LONGEST_LIKENESS: usize = 8;
 const MOST_SEEDS: u64 = 1000;
 
 /// Things that experiments may need besides presets, and that are there.
-pub const FEATURES: &[&str] = &["buffers-by-switch", "collectives"];
+pub const FEATURES: &[&str] = &["buffers-by-switch", "collectives", "bcube-forwarding"];
 
 engine::choice! {
     /// How large an experiment is run.

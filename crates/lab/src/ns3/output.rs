@@ -73,6 +73,6 @@ pub fn summary(outcome: &Outcome, wall: std::time::Duration) -> String {
         c.hops as f64 / secs.max(1e-9) / 1e6,
         c.events as f64 / c.hops.max(1) as f64,
         c.pauses,
-        c.dropped_full + c.dropped_fault + c.dropped_down,
+        c.dropped(),
     )
 }

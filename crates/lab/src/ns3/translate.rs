@@ -46,7 +46,7 @@ pub struct Translated {
 impl Translated {
     /// Runs it.
     pub fn run(self, report: &mut Report<'_>) -> Outcome {
-        let pfc = pfc::Pfc::new(&pfc::Params { frame: Bytes(PAUSE_FRAME), pause: None }, None, false);
+        let pfc = pfc::Pfc::new(&pfc::Params { frame: Bytes(PAUSE_FRAME), ..pfc::Params::default() }, None, false);
         // Pauses last for ever. Its headroom follows a rule of thumb (three times rate × delay), so nothing is promised.
         fabric::Network::new(self.setup, pfc, self.congestion_control.build()).run(report)
     }
@@ -163,6 +163,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         },
         flows: specs,
         slow: Vec::new(),
+        forward: Default::default(),
         measure: MeasureSetup {
             pause_log: true,
             queue_monitor: monitor.filter(|m| m.from < stop),

@@ -23,13 +23,15 @@ pub struct Paths<'a> {
     routing: Routing,
     spread: Spread,
     pipeline: Time,
+    forward: Time,
 }
 
 impl<'a> Paths<'a> {
-    /// Routes over `graph`, whose ports are `map` and whose switches choose by `spread` and take `pipeline` per packet.
-    pub fn new(graph: &'a Graph, map: &'a PortMap, spread: Spread, pipeline: Time) -> Paths<'a> {
+    /// Routes over `graph`, whose ports are `map` and whose switches choose by `spread` and take `pipeline` per packet; hosts
+    /// that forward take `forward`.
+    pub fn new(graph: &'a Graph, map: &'a PortMap, spread: Spread, pipeline: Time, forward: Time) -> Paths<'a> {
         let routing = Routing::new(graph, map, &vec![true; graph.links.len()]);
-        Paths { graph, map, routing, spread, pipeline }
+        Paths { graph, map, routing, spread, pipeline, forward }
     }
 
     /// What leaving a node by `port` costs.
@@ -53,8 +55,12 @@ impl<'a> Paths<'a> {
             let (seed, spread) = if node == from { (NIC_SEED, Spread::Flow) } else { (node, self.spread) };
             let ways = self.routing.next_hops(node, to);
             let Some(port) = choose(ways, spread, seed, to, &tuple, Time::ZERO) else { return false };
-            legs.push(self.leg(port));
             node = self.map.node[self.map.peer[port as usize] as usize];
+            let mut leg = self.leg(port);
+            if node != to && self.graph.nodes[node as usize].kind == Kind::Host {
+                leg.latency += self.forward;
+            }
+            legs.push(leg);
         }
         node == to
     }

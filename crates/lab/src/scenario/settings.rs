@@ -1,6 +1,6 @@
 //! The settings of switches and NICs: their keys, units, defaults and limits.
 
-use engine::{Bytes, Raw, Time, Value};
+use engine::{Bytes, Rate, Raw, Time, Value};
 use fabric::setup::Scheduler;
 
 engine::choice! {
@@ -88,6 +88,12 @@ engine::parameters! {
         nack_interval: Time = Time::from_us(500),
         /// Space packets by the flow's rate. Without, only the window slows a flow.
         pacing: bool = true,
+        /// Where hosts forward: from a packet's arrival to its being queued.
+        forward_delay: Time = Time::ZERO,
+        /// Where hosts forward: the most that a port sends of forwarded data. Auto: what its link carries.
+        forward_rate: Option<Rate> = None,
+        /// Where hosts forward: packet memory of each host for it. Auto: as much as a switch has.
+        forward_buffer: Option<Bytes> = None,
     }
 }
 
@@ -183,7 +189,11 @@ impl NicSettings {
         within("ack_size", &self.ack_size, byte, Bytes(1000))?;
         within("ack_every", &self.ack_every, 1, 1_000_000)?;
         within("timeout", &self.timeout.unwrap_or(Time(1)), Time(1), MAX_WAIT)?;
-        within("nack_interval", &self.nack_interval, Time::ZERO, MAX_WAIT)
+        within("nack_interval", &self.nack_interval, Time::ZERO, MAX_WAIT)?;
+        within("forward_delay", &self.forward_delay, Time::ZERO, Time::from_ms(1000))?;
+        let (slowest, fastest) = (Rate(1_000_000), Rate::from_gbps(100_000));
+        within("forward_rate", &self.forward_rate.unwrap_or(fastest), slowest, fastest)?;
+        within("forward_buffer", &self.forward_buffer.unwrap_or(byte), byte, MAX_MEMORY)
     }
 }
 

@@ -293,6 +293,7 @@ engine::choice! {
 pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
     let document = Document::parse(file, text)?;
     let mut root = document.root();
+    let forwarding: Option<bool> = root.optional("hosts_forward")?;
     let (nodes, links) = (root.tables("node")?, root.tables("link")?);
     root.finish()?;
     for (count, most, what) in [(nodes.len(), MAX_NODES, "nodes"), (links.len(), MAX_LINKS, "links")] {
@@ -300,7 +301,7 @@ pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
             return Err(Problem::new(file, format!("has {count} {what}")).help(format!("{most} is the most")));
         }
     }
-    let mut graph = Graph::default();
+    let mut graph = Graph { forwarding: forwarding.unwrap_or(false), ..Graph::default() };
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut without_tier = Vec::new();
     for (number, mut table) in nodes.into_iter().enumerate() {

@@ -308,9 +308,10 @@ impl Bfc {
         let graph = &setup.graph;
         let map = PortMap::new(graph);
         let is_switch = |node: u32| graph.nodes[node as usize].kind == Kind::Switch;
+        let forwards = |node: u32| graph.forwards(node, map.of(node).len());
         let mut switches = 0;
         let switch = (0..graph.nodes.len() as u32).map(|node| {
-            switches += is_switch(node) as u32;
+            switches += forwards(node) as u32;
             switches.saturating_sub(1)
         });
         let switch: Vec<u32> = switch.collect();
@@ -355,7 +356,7 @@ impl Bfc {
             }
         });
         let ingress: Vec<Ingress> = ingress.collect();
-        let due = |port: usize| if is_switch(map.node[port]) { ingress[port].phase } else { Time::MAX };
+        let due = |port: usize| if forwards(map.node[port]) { ingress[port].phase } else { Time::MAX };
         let egress = (0..map.count())
             .map(|port| Egress { column: rates.binary_search(&all_rates[port]).unwrap_or(0), ..Egress::default() });
         let fallible = graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
@@ -594,7 +595,10 @@ impl Bfc {
 
     fn look_at_all(&mut self, core: &mut Core, port: u32) {
         if core.port(port).host {
-            return self.look_at_flows(core, port);
+            self.look_at_flows(core, port);
+        }
+        if !core.port(port).has_queues() {
+            return;
         }
         let each = self.params.queues + 2;
         let filled: Vec<u32> = core.queues().all_filled(port).filter(|&queue| queue % each != self.express).collect();

@@ -21,6 +21,12 @@ engine::parameters! {
         frame: Bytes = Bytes(64),
         /// How long a pause lasts unless it is renewed; auto: for ever, or 300 us where links can lose frames.
         pause: Option<Time> = None,
+        /// Break what looks like a deadlock: a queue that was paused for too long is emptied, and its pauses are ignored for a while.
+        watchdog: bool = false,
+        /// A queue with packets that was paused this long is taken for deadlocked. (Switches that are sold have 100 to 400 ms.)
+        detection: Time = Time::from_us(200),
+        /// How long pauses are ignored after that.
+        restoration: Time = Time::from_us(200),
     }
 }
 
@@ -39,12 +45,22 @@ impl Choice for Params {
             1..=2048 if self.pause == Some(Time::ZERO) => {
                 Err(Misfit::new("pause", "0ps", "write a time above zero, or \"auto\""))
             }
-            1..=2048 => Ok(()),
+            1..=2048 => {
+                for (name, time) in [("detection", self.detection), ("restoration", self.restoration)] {
+                    if !(Time::from_us(1)..=Time::from_ms(10_000)).contains(&time) {
+                        return Err(Misfit::new(name, time, "write \"1us\" to \"10s\""));
+                    }
+                }
+                Ok(())
+            }
             _ => Err(Misfit::new("frame", self.frame, "write a size from \"1B\" to \"2048B\"")),
         }
     }
     fn frame_size(&self) -> u64 {
         self.frame.0
+    }
+    fn may_drop(&self) -> Option<&'static str> {
+        self.watchdog.then_some("the watchdog empties queues, and what it lets go may find no room")
     }
     fn waits(&self, setup: &Setup) -> Waits {
         waits(setup)
@@ -59,7 +75,12 @@ impl Choice for Params {
     fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
         let fallible = setup.graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
         let pause = self.pause.or(fallible.then_some(Time::from_us(300)));
-        run_with(|_| Pfc::new(self, pause, promised), setup, control, report)
+        let scheme = |setup: &mut Setup| {
+            let mut scheme = Pfc::new(self, pause, promised);
+            scheme.watchdog = self.watchdog.then(|| Watchdog::new(self, setup));
+            scheme
+        };
+        run_with(scheme, setup, control, report)
     }
 }
 
@@ -81,6 +102,41 @@ pub struct Pfc {
     deadlines: Vec<Time>,
     pauses_sent: u64,
     resumes_sent: u64,
+    watchdog: Option<Watchdog>,
+}
+
+/// Detection of deadlocks by their length, and recovery from them.
+struct Watchdog {
+    detection: Time,
+    restoration: Time,
+    /// The first timer token of its own.
+    tokens: u32,
+    /// By port and class.
+    watched: Vec<Watched>,
+    drops: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Watched {
+    /// The neighbour's last word was a pause.
+    ordered: bool,
+    /// Pauses are ignored for the time being.
+    ignoring: bool,
+    /// How often this port was taken for deadlocked.
+    fired: u64,
+}
+
+impl Watchdog {
+    fn new(params: &Params, setup: &Setup) -> Watchdog {
+        let places = setup.graph.links.len() * 2 * setup.classes as usize;
+        Watchdog {
+            detection: params.detection,
+            restoration: params.restoration,
+            tokens: places as u32 * 2,
+            watched: vec![Watched::default(); places],
+            drops: 0,
+        }
+    }
 }
 
 /// A timer's token: twice the number of a (port, class), odd for the end of a pause that it obeys, even for the
@@ -93,7 +149,7 @@ impl Pfc {
     /// PFC whose pauses last for ever or a while, and that promises to lose nothing or does not.
     pub fn new(params: &Params, pause: Option<Time>, lossless: bool) -> Pfc {
         let frame = params.frame.0 as u16;
-        Pfc { frame, lossless, pause, deadlines: Vec::new(), pauses_sent: 0, resumes_sent: 0 }
+        Pfc { frame, lossless, pause, deadlines: Vec::new(), pauses_sent: 0, resumes_sent: 0, watchdog: None }
     }
 
     fn order(&mut self, core: &mut Core, port: u32, class: u8) {
@@ -113,6 +169,61 @@ impl Pfc {
         if after.is_some() {
             core.set_timer(self.deadlines[token as usize], token);
         }
+    }
+}
+
+/// The watchdog's part.
+impl Pfc {
+    /// A pause or resume with a watchdog.
+    fn watched_frame(&mut self, core: &mut Core, port: u32, class: u8, pause: bool) {
+        let place = port * core.classes() as u32 + class as u32;
+        if let Some(limit) = self.pause {
+            self.set(core, token(core, port, class, true), pause.then_some(limit));
+        }
+        let Some(watchdog) = &mut self.watchdog else { return };
+        let (tokens, detection) = (watchdog.tokens, watchdog.detection);
+        let watched = &mut watchdog.watched[place as usize];
+        watched.ordered = pause;
+        if watched.ignoring {
+            return;
+        }
+        let already = core.port(port).paused >> class & 1 == 1;
+        core.pause_class(port, class, pause);
+        // A renewed pause is the same pause. A NIC has no queue that could be emptied.
+        if pause != already && core.port(port).has_queues() {
+            self.set(core, tokens + place * 2, pause.then_some(detection));
+        }
+    }
+
+    /// One of its timers went off: even, a pause has lasted for long; odd, pauses have been ignored for long enough.
+    fn watch(&mut self, core: &mut Core, own: u32) {
+        let (place, classes) = (own / 2, core.classes() as u32);
+        let (port, class) = (place / classes, (place % classes) as u8);
+        let Some(watchdog) = &mut self.watchdog else { return };
+        let (tokens, detection, restoration) = (watchdog.tokens, watchdog.detection, watchdog.restoration);
+        let watched = &mut watchdog.watched[place as usize];
+        if own % 2 == 1 {
+            watched.ignoring = false;
+            if watched.ordered {
+                core.pause_class(port, class, true);
+                self.set(core, tokens + place * 2, Some(detection));
+            }
+            return;
+        }
+        let queues = core.class_queues(class);
+        if !queues.clone().any(|queue| core.queues().is_filled(port, queue)) {
+            return self.set(core, tokens + place * 2, Some(detection));
+        }
+        watched.ignoring = true;
+        watched.fired += 1;
+        let dropped: Vec<Visit> = queues.flat_map(|queue| core.empty_queue(port, queue)).collect();
+        watchdog.drops += dropped.len() as u64;
+        core.pause_class(port, class, false);
+        for visit in dropped {
+            self.dequeued(core, &visit);
+            core.drop_packet(visit.packet);
+        }
+        self.set(core, tokens + place * 2 + 1, Some(restoration));
     }
 }
 
@@ -144,6 +255,9 @@ impl FlowControl for Pfc {
 
     fn frame(&mut self, core: &mut Core, port: u32, frame: &Packet) {
         let (class, pause) = (frame.flow as u8, frame.seq == 1);
+        if self.watchdog.is_some() {
+            return self.watched_frame(core, port, class, pause);
+        }
         core.pause_class(port, class, pause);
         if let Some(limit) = self.pause {
             self.set(core, token(core, port, class, true), pause.then_some(limit));
@@ -172,9 +286,15 @@ impl FlowControl for Pfc {
             return;
         }
         self.deadlines[token as usize] = Time::MAX;
+        if let Some(own) = self.watchdog.as_ref().and_then(|watchdog| token.checked_sub(watchdog.tokens)) {
+            return self.watch(core, own);
+        }
         let (place, classes) = (token / 2, core.classes() as u32);
         let (port, class) = (place / classes, (place % classes) as u8);
         if token % 2 == 1 {
+            if self.watchdog.is_some() {
+                return self.watched_frame(core, port, class, false);
+            }
             core.pause_class(port, class, false);
         } else if core.account(port, class).0.paused {
             self.order(core, port, class);
@@ -182,15 +302,36 @@ impl FlowControl for Pfc {
     }
 
     fn link_lost(&mut self, core: &mut Core, port: u32) {
-        (0..core.classes()).for_each(|class| core.account(port, class).0.paused = false);
+        for class in 0..core.classes() {
+            core.account(port, class).0.paused = false;
+            if let Some(watchdog) = &mut self.watchdog {
+                let place = port * core.classes() as u32 + class as u32;
+                let watched = &mut watchdog.watched[place as usize];
+                (watched.ordered, watched.ignoring) = (false, false);
+                let tokens = watchdog.tokens + place * 2;
+                (tokens..tokens + 2).for_each(|token| self.set(core, token, None));
+            }
+        }
     }
 
     fn merge(&mut self, other: Pfc) {
         self.pauses_sent += other.pauses_sent;
         self.resumes_sent += other.resumes_sent;
+        if let (Some(mine), Some(theirs)) = (&mut self.watchdog, other.watchdog) {
+            mine.watched.iter_mut().zip(theirs.watched).for_each(|(mine, theirs)| mine.fired += theirs.fired);
+            mine.drops += theirs.drops;
+        }
     }
     fn counters(&self) -> Vec<Counter> {
-        vec![("pause_frames", self.pauses_sent), ("resume_frames", self.resumes_sent)]
+        let mut all = vec![("pause_frames", self.pauses_sent), ("resume_frames", self.resumes_sent)];
+        if let Some(watchdog) = &self.watchdog {
+            let fired = || watchdog.watched.iter().map(|watched| watched.fired);
+            // The ports of one circle go off together; one that goes off again was in another.
+            all.push(("deadlocks_broken", fired().max().unwrap_or(0)));
+            all.push(("watchdog_fired", fired().sum()));
+            all.push(("watchdog_drops", watchdog.drops));
+        }
+        all
     }
 }
 
@@ -288,6 +429,30 @@ mod tests {
         let alone = run(Setup { slow: vec![], ..slow(0, 0) }, None).flows[0].received;
         let late = outcome.flows[0].received - alone;
         assert!(late > Time::from_us(20) && late < Time::from_us(26), "{late}");
+    }
+
+    #[test]
+    fn a_watchdog_empties_a_queue_that_was_paused_for_long_and_ignores_pauses_for_a_while() {
+        // The receiver pauses its switch once, and never takes it back.
+        let stuck = |params: &Params| {
+            let mut setup = incast();
+            setup.measure.sample = Some(Time::from_us(10));
+            setup.stop = Time::from_ms(20);
+            let mut scheme = Pfc::new(params, None, false);
+            scheme.watchdog = params.watchdog.then(|| Watchdog::new(params, &setup));
+            let mut network = Network::new(setup, scheme, Box::new(Unlimited));
+            network.core.send_frame(2, 64, 0, 1);
+            network.run(|_, _| true)
+        };
+        let patient = stuck(&Params::default());
+        assert!(!patient.complete() && patient.counts.dropped_scheme == 0);
+        let watched = stuck(&Params { watchdog: true, restoration: Time::from_us(20), ..Params::default() });
+        let counters: std::collections::HashMap<_, _> = watched.flow_control.iter().copied().collect();
+        assert!(watched.violations.is_empty(), "{:?}", watched.violations);
+        assert!(counters["deadlocks_broken"] >= 2, "the pause was never taken back: {counters:?}");
+        assert_eq!(counters["watchdog_drops"], watched.counts.dropped_scheme);
+        // While it is ignored, packets get through; in the end all of them.
+        assert!(watched.complete(), "{:?}", watched.counts);
     }
 
     #[test]
