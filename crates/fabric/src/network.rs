@@ -29,6 +29,7 @@ use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
 use nic::Nic;
 pub use sample::{Samples, Series};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use waiting::Waiting;
 
@@ -121,7 +122,7 @@ pub struct Core {
     mbps: Vec<u32>,
     /// By node; hosts have an unused one.
     pub(crate) buffers: Vec<Buffer>,
-    /// By port and class.
+    /// By port and class; behind them all, those of the second group.
     pub(crate) accounts: Vec<Account>,
     streams: Vec<Stream>,
     shared: Option<Consecutive>,
@@ -137,6 +138,9 @@ pub struct Core {
     control: Box<dyn CongestionControl>,
     needs: Needs,
     slots: nic::Slots,
+    /// Messages that wait for another of their host to be sent, which is the first of their line; by where from, where to
+    /// and class. Empty unless NICs have lines.
+    lines: HashMap<(u32, u32, u8), VecDeque<u32>>,
     next_flow: usize,
     active: u32,
     /// Flows that ended, in order.
@@ -241,6 +245,7 @@ impl Core {
             pool: setup.switch.pool[node],
             reserve: setup.switch.reserve,
             resume_gap: setup.switch.resume_gap,
+            global: (setup.switch.global_headroom, 0),
             ..Buffer::default()
         };
         let buffer = |node: usize| {
@@ -248,12 +253,13 @@ impl Core {
             let part = |of: u64| setup.switch.pool[node].map(|pool| pool / of.max(1));
             let (ingress_part, egress_part) = match setup.switch.split {
                 Split::Dynamic => (None, None),
-                Split::Ingress => (part(parts), None),
+                Split::Ingress => (part(parts * setup.switch.groups as u64), None),
                 Split::Egress => (None, part(parts * setup.switch.queues as u64)),
             };
             Buffer { ingress_part, egress_part, ..shared(node) }
         };
-        let accounts = setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
+        let group = || setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
+        let accounts = (0..setup.switch.groups).flat_map(|_| group());
         let changes = link_changes(&setup);
         // A busy full-duplex 100 Gb/s link sees some twenty events in a microsecond.
         let density = setup.graph.links.len() as f64 * 0.02;
@@ -290,6 +296,7 @@ impl Core {
             control,
             needs,
             slots: nic::Slots::default(),
+            lines: HashMap::new(),
             next_flow: 0,
             active: 0,
             finished: Vec::with_capacity(flows),
@@ -334,6 +341,21 @@ impl Core {
         (&mut self.accounts[(port * self.classes + class as u32) as usize], &self.buffers[node as usize])
     }
 
+    /// Which account that is, or the one of the second group.
+    #[inline]
+    fn account_number(&self, port: u32, class: u8, second: bool) -> usize {
+        let group = if second { self.ports.len() } else { 0 };
+        group * self.classes as usize + (port * self.classes + class as u32) as usize
+    }
+
+    /// The account of one of two groups of packets, see [`FlowControl::second_group`], and the memory it is in.
+    #[inline]
+    pub fn group_account(&mut self, port: u32, class: u8, second: bool) -> (&mut Account, &Buffer) {
+        let node = self.ports[port as usize].node;
+        let number = self.account_number(port, class, second);
+        (&mut self.accounts[number], &self.buffers[node as usize])
+    }
+
     /// Where a port leads and how fast.
     pub fn port(&self, port: u32) -> &Port {
         &self.ports[port as usize]
@@ -354,6 +376,12 @@ impl Core {
     #[inline]
     pub fn word(&mut self, id: PacketId) -> &mut u32 {
         &mut self.pool[id].next_rank
+    }
+
+    /// Gives a packet another tag for the rest of its way.
+    #[inline]
+    pub fn set_tag(&mut self, id: PacketId, tag: u16) {
+        self.pool[id].tag = tag;
     }
 
     /// The port by which a switch sends something back to the host that sent a data packet, if any way is left.
@@ -411,13 +439,18 @@ impl Core {
         self.senders[flow as usize].tag
     }
 
+    /// Gives a flow that has started another tag, which the packets it sends from now on carry.
+    pub fn set_flow_tag(&mut self, flow: u32, tag: u16) {
+        self.senders[flow as usize].tag = tag;
+    }
+
     /// Keeps a flow from sending, or lets it go on.
     pub fn hold_flow(&mut self, flow: u32, hold: bool) {
         let sender = &mut self.senders[flow as usize];
-        if sender.held == hold {
+        if (sender.held & transport::BY_SCHEME != 0) == hold {
             return;
         }
-        sender.held = hold;
+        sender.held ^= transport::BY_SCHEME;
         self.note(flow);
         if !hold {
             self.kicks.push(self.nics[self.senders[flow as usize].nic as usize].port);
@@ -509,9 +542,31 @@ impl Core {
 
     /// Stops or resumes one class of everything that `port` sends.
     pub fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
+        self.note_pause(port, class, pause, pause);
+        if !self.ports[port as usize].host {
+            let each = self.setup.switch.queues;
+            (class as u32 * each..(class as u32 + 1) * each).for_each(|q| self.masks.set_paused(port, q, pause));
+        }
+    }
+
+    /// Stops or resumes one queue of a switch's `port`, unless it is so already. The port counts as paused while any of
+    /// its queues is.
+    pub fn pause_queue(&mut self, port: u32, queue: u32, pause: bool) {
+        if self.masks.is_paused(port, queue) == pause {
+            return;
+        }
+        self.masks.set_paused(port, queue, pause);
+        let each = self.setup.switch.queues;
+        let class = queue / each;
+        let paused = (class * each..(class + 1) * each).any(|q| self.masks.is_paused(port, q));
+        self.note_pause(port, class as u8, pause, paused);
+    }
+
+    /// A pause or resume of something in a class has come, of which something is `paused` now.
+    fn note_pause(&mut self, port: u32, class: u8, pause: bool, paused: bool) {
         let p = &mut self.ports[port as usize];
         let before = p.paused;
-        p.paused = if pause { before | 1 << class } else { before & !(1 << class) };
+        p.paused = if paused { before | 1 << class } else { before & !(1 << class) };
         match (before != 0, p.paused != 0) {
             (false, true) => p.pause_start = self.now,
             (true, false) => p.pause_total += self.now - p.pause_start,
@@ -520,10 +575,6 @@ impl Core {
         *(if pause { &mut self.counts.pauses } else { &mut self.counts.resumes }) += 1;
         if self.setup.measure.pause_log {
             self.pause_log.push(PauseEvent { time: self.now, port, pause });
-        }
-        if !p.host {
-            let each = self.setup.switch.queues;
-            (class as u32 * each..(class as u32 + 1) * each).for_each(|q| self.masks.set_paused(port, q, pause));
         }
         if !pause {
             self.kicks.push(port);

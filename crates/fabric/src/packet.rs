@@ -41,6 +41,8 @@ pub mod flag {
     pub const FIRST: u8 = 4;
     /// A frame that carries a payload.
     pub const PAYLOAD: u8 = 8;
+    /// In the second account of its ingress port and class at the switch that holds it.
+    pub const SECOND: u8 = 128;
 }
 
 /// A packet on a link or in a queue.

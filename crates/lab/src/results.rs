@@ -305,6 +305,7 @@ impl Summary {
                 .flow_control
                 .iter()
                 .chain(&outcome.congestion_control)
+                .chain(&[("out_of_order", c.out_of_order)])
                 .map(|(name, count)| (name.to_string(), *count))
                 .collect(),
             histograms: outcome.histograms.iter().map(|(name, counts)| (name.to_string(), counts.clone())).collect(),

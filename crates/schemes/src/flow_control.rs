@@ -5,6 +5,7 @@ use fabric::scheme::{CongestionControl, FlowControl, NoFlowControl};
 use fabric::{Network, Outcome, Setup};
 
 pub mod bfc;
+pub mod dvl;
 pub mod pfc;
 pub mod sfc;
 
@@ -34,6 +35,10 @@ pub trait Choice: Parameters + Send + Sync {
     fn queues(&self) -> Option<u32> {
         None
     }
+    /// How many groups of packets it tells apart at every ingress port and class, each with its own share of the memory.
+    fn groups(&self) -> u32 {
+        1
+    }
     /// Runs a fabric under it. `promised` says whether the setup gives it the room to lose nothing.
     fn run(
         &self,
@@ -54,6 +59,7 @@ pub fn all() -> Vec<Box<dyn Choice>> {
         Box::new(pfc::Params::default()),
         Box::new(bfc::Params::default()),
         Box::new(sfc::Params::default()),
+        Box::new(dvl::Params::default()),
     ]
 }
 

@@ -3,7 +3,7 @@
 use super::{Core, Network};
 use crate::near::prefetch;
 use crate::packet::{Hop, Kind, PacketId, flag};
-use crate::routing::{self, Tuple};
+use crate::routing::Tuple;
 use crate::scheme::{FlowControl, Visit};
 use crate::setup::{AckLane, Dice, Scheduler};
 use engine::Time;
@@ -20,7 +20,7 @@ impl Core {
     /// The port by which `node` sends to `host` what has these addresses and was sent at `sent`, if any way is left.
     #[inline]
     pub(super) fn way(&self, node: u32, host: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
-        routing::choose(self.routing.next_hops(node, host), self.setup.spread, node, host, tuple, sent)
+        self.routing.choose(node, host, self.setup.spread, node, tuple, sent)
     }
 
     /// A queue for a packet: its class's, and among these by hash of the flow.
@@ -46,9 +46,13 @@ impl Core {
 
     /// Lets go of a queued packet's memory.
     #[inline]
-    fn release(&mut self, node: u32, in_port: u32, class: u8, size: u64) {
-        let account = &mut self.accounts[(in_port * self.classes + class as u32) as usize];
-        self.buffers[node as usize].release(account, size);
+    fn release(&mut self, node: u32, id: PacketId) {
+        let packet = &mut self.pool[id];
+        let (in_port, class, size) = (packet.in_port, packet.class, packet.size as u64);
+        let second = packet.flags & flag::SECOND != 0;
+        packet.flags &= !flag::SECOND;
+        let number = self.account_number(in_port, class, second);
+        self.buffers[node as usize].release(&mut self.accounts[number], size);
     }
 
     /// Marks the packet that just left `queue` if what it leaves behind is long.
@@ -132,7 +136,7 @@ impl Core {
             for queue in 0..self.per_port {
                 while let Some(id) = self.queues[(first + queue) as usize].pop(&self.pool) {
                     let (in_port, class, size) = (self.pool[id].in_port, self.pool[id].class, self.pool[id].size);
-                    self.release(node, in_port, class, size as u64);
+                    self.release(node, id);
                     freed.push(Visit { packet: id, in_port, out_port: port, queue, class, size });
                     self.ports[port as usize].queued -= size as u64;
                     self.counts.dropped_down += 1;
@@ -223,9 +227,11 @@ impl<F: FlowControl> Network<F> {
         let visit = Visit { packet: id, in_port, out_port: out, queue: 0, class, size: size as u16 };
         let queue = self.scheme.queue(core, &visit);
         let number = core.ports[out as usize].first_queue + queue;
+        let visit = Visit { queue, ..visit };
+        let second = self.scheme.second_group(core, &visit);
         let admitted = core.ports[out as usize].up && core.egress_admits(node, number, size) && {
-            let account = &mut core.accounts[(in_port * core.classes + class as u32) as usize];
-            core.buffers[node as usize].admit(account, size)
+            let account = core.account_number(in_port, class, second);
+            core.buffers[node as usize].admit(&mut core.accounts[account], size)
         };
         if !admitted {
             if core.ports[out as usize].up {
@@ -236,10 +242,13 @@ impl<F: FlowControl> Network<F> {
             return core.discard(id);
         }
         core.pool[id].in_port = in_port;
+        if second {
+            core.pool[id].flags |= flag::SECOND;
+        }
         core.queues[number as usize].push(&mut core.pool, id);
         core.ports[out as usize].queued += size;
         core.masks.set_filled(out, queue, true);
-        self.scheme.enqueued(core, &Visit { queue, ..visit });
+        self.scheme.enqueued(core, &visit);
         self.drain_kicks();
         self.kick(out);
     }
@@ -267,7 +276,7 @@ impl<F: FlowControl> Network<F> {
         let p = &mut core.ports[port as usize];
         p.queued -= size;
         let (node, queued, tx_bytes) = (p.node, p.queued, p.tx_bytes);
-        core.release(node, in_port, class, size);
+        core.release(node, id);
         core.mark(port, left, id);
         if core.needs.telemetry && kind == Kind::Data {
             let mbps = core.mbps[core.ports[port as usize].table as usize];
