@@ -2,7 +2,10 @@
 //!
 //! Every (ingress port, class) owns a small *reserve*. Beyond it, bytes come out of the *shared* pool, up to a
 //! dynamic threshold: a fraction α of what is still free. Beyond that they go into the port's *headroom*, which
-//! exists to hold what is in flight while a pause travels upstream. A packet that fits nowhere is dropped.
+//! exists to hold what is in flight while a pause travels upstream, and beyond that into a headroom that all share. A
+//! packet that fits nowhere is dropped.
+//!
+//! A scheme may split an (ingress port, class) into two groups with an account each.
 
 /// What one (ingress port, class) holds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,6 +14,8 @@ pub struct Account {
     pub bytes: u64,
     /// Bytes in headroom.
     pub headroom: u32,
+    /// Bytes in the headroom that all accounts of a switch share.
+    pub global: u32,
     /// What it may hold.
     pub share: Share,
     /// The scheme has asked the neighbour to stop.
@@ -21,6 +26,12 @@ impl Account {
     /// An empty account.
     pub fn new(share: Share) -> Account {
         Account { share, ..Account::default() }
+    }
+
+    /// All bytes that it holds.
+    #[inline]
+    pub fn total(&self) -> u64 {
+        self.bytes + self.headroom as u64 + self.global as u64
     }
 }
 
@@ -43,6 +54,8 @@ pub struct Buffer {
     pub pool: Option<u64>,
     /// Bytes of the shared pool in use.
     pub shared: u64,
+    /// Bytes of the headroom that all accounts share, and how many of them are in use.
+    pub global: (u64, u64),
     /// Bytes held in all.
     pub used: u64,
     /// The most held since this was last looked at.
@@ -84,7 +97,7 @@ impl Buffer {
         let headroom_full = size + account.headroom as u64 > account.share.headroom as u64;
         let bytes = account.bytes + size;
         if bytes > self.reserve && headroom_full && size + self.shared_of(account) > threshold {
-            return false;
+            return self.admit_last(account, size);
         }
         if bytes <= self.reserve {
             account.bytes = bytes;
@@ -99,17 +112,49 @@ impl Buffer {
         true
     }
 
+    /// Takes a packet that fits nowhere else into the headroom that all share, if it fits there.
+    #[cold]
+    fn admit_last(&mut self, account: &mut Account, size: u64) -> bool {
+        let (room, in_use) = self.global;
+        if in_use + size > room {
+            return false;
+        }
+        self.global.1 += size;
+        account.global += size as u32;
+        self.used += size;
+        self.watermark = self.watermark.max(self.used);
+        true
+    }
+
+    /// Whether a packet would fit without headroom.
+    #[inline]
+    pub fn fits(&self, account: &Account, size: u64) -> bool {
+        let bytes = account.bytes + size;
+        let free = self.pool.map_or(u64::MAX, |pool| pool - self.shared);
+        account.headroom == 0
+            && account.global == 0
+            && (bytes <= self.reserve || (size <= free && bytes - self.reserve <= self.threshold(account.share)))
+    }
+
     /// The most held since the last call.
     pub fn take_watermark(&mut self) -> u64 {
         self.peak = self.peak.max(self.watermark);
         std::mem::replace(&mut self.watermark, self.used)
     }
 
-    /// Lets a packet go: headroom empties first, then the shared pool, then the reserve.
+    /// Lets a packet go: headroom empties first (what all share before the account's own), then the shared pool, then the
+    /// reserve.
     #[inline]
     pub fn release(&mut self, account: &mut Account, size: u64) {
-        let from_headroom = (account.headroom as u64).min(size);
-        let rest = size - from_headroom;
+        let mut rest = size;
+        if account.global > 0 {
+            let from_global = (account.global as u64).min(rest);
+            account.global -= from_global as u32;
+            self.global.1 -= from_global;
+            rest -= from_global;
+        }
+        let from_headroom = (account.headroom as u64).min(rest);
+        rest -= from_headroom;
         let from_shared = rest.min(self.shared_of(account));
         account.headroom -= from_headroom as u32;
         account.bytes -= rest;
@@ -120,14 +165,16 @@ impl Buffer {
     /// Whether the neighbour should stop: the threshold is reached, or headroom is in use.
     #[inline]
     pub fn over(&self, account: &Account) -> bool {
-        account.headroom > 0 || self.shared_of(account) >= self.threshold(account.share)
+        account.headroom > 0 || account.global > 0 || self.shared_of(account) >= self.threshold(account.share)
     }
 
     /// Whether a stopped neighbour may go on.
     #[inline]
     pub fn under(&self, account: &Account) -> bool {
         let shared = self.shared_of(account);
-        account.headroom == 0 && (shared == 0 || shared + self.resume_gap <= self.threshold(account.share))
+        account.headroom == 0
+            && account.global == 0
+            && (shared == 0 || shared + self.resume_gap <= self.threshold(account.share))
     }
 }
 
@@ -157,6 +204,12 @@ mod tests {
         assert!(b.over(&a));
         assert!(b.admit(&mut a, 1000) && b.admit(&mut a, 1000));
         assert!(!b.admit(&mut a, 1000), "headroom is full");
+        // What all share comes last, and is the first to empty.
+        b.global = (2_500, 0);
+        assert!(b.admit(&mut a, 1000) && b.admit(&mut a, 1000) && !b.admit(&mut a, 1000));
+        assert_eq!((b.global, a.global, a.headroom), ((2_500, 2_000), 2_000, 3_000));
+        b.release(&mut a, 2_500);
+        assert_eq!((b.global.1, a.global, a.headroom), (0, 0, 2_500));
     }
 
     #[test]
@@ -175,13 +228,19 @@ mod tests {
         #[test]
         fn bytes_in_equal_bytes_out_and_limits_hold(
             sizes in prop::collection::vec((1u64..1500, 0usize..3, any::<bool>()), 1..400),
+            global in 0u64..10_000,
         ) {
-            let mut b = buffer();
+            let mut b = Buffer { global: (global, 0), ..buffer() };
             let mut accounts = [Account::new(SHARE); 3];
             let mut held: [Vec<u64>; 3] = Default::default();
             for (size, i, enter) in sizes {
                 if enter {
-                    if b.admit(&mut accounts[i], size) {
+                    // What fits needs no headroom, and what needs none fits.
+                    let (fits, before) = (b.fits(&accounts[i], size), accounts[i].headroom + accounts[i].global);
+                    let admitted = b.admit(&mut accounts[i], size);
+                    let after = accounts[i].headroom + accounts[i].global;
+                    prop_assert!(before > 0 || fits == (admitted && after == 0));
+                    if admitted {
                         held[i].push(size);
                     }
                 } else if let Some(size) = held[i].pop() {
@@ -190,9 +249,11 @@ mod tests {
                 let total: u64 = held.iter().flatten().sum();
                 prop_assert_eq!(b.used, total);
                 for (account, held) in accounts.iter().zip(&held) {
-                    prop_assert_eq!(account.bytes + account.headroom as u64, held.iter().sum::<u64>());
+                    prop_assert_eq!(account.total(), held.iter().sum::<u64>());
                     prop_assert!(account.headroom <= SHARE.headroom);
                 }
+                prop_assert_eq!(b.global.1, accounts.iter().map(|a| a.global as u64).sum::<u64>());
+                prop_assert!(b.global.1 <= global);
                 prop_assert_eq!(b.shared, accounts.iter().map(|a| a.bytes.saturating_sub(b.reserve)).sum::<u64>());
                 prop_assert!(b.shared <= 80_000);
             }

@@ -13,7 +13,7 @@
 //! host is waited for by nobody. Neither is part of a circle, and neither is kept.
 
 use crate::network::NIC_SEED;
-use crate::routing::{PortMap, Routing, choose};
+use crate::routing::{PortMap, Routing};
 use crate::setup::{FlowSpec, Spread};
 use crate::topology::{Graph, Kind};
 use engine::Time;
@@ -208,7 +208,7 @@ impl<'a> Analysis<'a> {
     fn ways<'s>(&self, state: &'s State, source: Source<'_>, node: u32, host: u32) -> &'s [u32] {
         let ways = state.routing.next_hops(node, host);
         let one = |spread: Spread, seed: u32, flow: &FlowSpec| {
-            let chosen = choose(ways, spread, seed, host, &flow.tuple, Time::ZERO);
+            let chosen = state.routing.choose(node, host, spread, seed, &flow.tuple, Time::ZERO);
             let place = ways.iter().position(|&way| Some(way) == chosen);
             place.map_or(&ways[..0], |place| &ways[place..place + 1])
         };

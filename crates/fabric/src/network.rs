@@ -41,6 +41,7 @@ use nic::Nic;
 use part::{Part, PerFlow};
 use relay::Relay;
 pub use sample::{Samples, Series};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use waiting::Waiting;
 
@@ -196,7 +197,7 @@ pub struct Core {
     mbps: Vec<u32>,
     /// By node; hosts that do not forward have an unused one.
     pub(crate) buffers: Vec<Buffer>,
-    /// By port and class.
+    /// By port and class; behind them all, those of the second group.
     pub(crate) accounts: Vec<Account>,
     streams: Vec<Stream>,
     shared: Option<Consecutive>,
@@ -220,6 +221,9 @@ pub struct Core {
     /// Receivers' counts of the flows that send to them, if somebody needs them.
     census: Option<Box<Census>>,
     slots: nic::Slots,
+    /// Messages that wait for another of their host to be sent, which is the first of their line; by where from, where to
+    /// and class. Empty unless NICs have lines.
+    lines: HashMap<(u32, u32, u8), VecDeque<u32>>,
     next_flow: usize,
     active: u32,
     /// Flows that ended, in order, with the event that ended them.
@@ -359,6 +363,7 @@ impl Core {
             pool: setup.switch.pool[node],
             reserve: setup.switch.reserve,
             resume_gap: setup.switch.resume_gap,
+            global: (setup.switch.global_headroom, 0),
             ..Buffer::default()
         };
         let buffer = |node: usize| {
@@ -366,14 +371,15 @@ impl Core {
             let part = |of: u64| setup.switch.pool[node].map(|pool| pool / of.max(1));
             let (ingress_part, egress_part) = match setup.switch.split {
                 Split::Dynamic => (None, None),
-                Split::Ingress => (part(parts), None),
+                Split::Ingress => (part(parts * setup.switch.groups as u64), None),
                 Split::Egress => (None, part(parts * setup.switch.queues as u64)),
             };
             let short = |ndp: &NdpSetup| ndp.queue as u64 * (setup.nic.payload as u64 + setup.nic.header as u64);
             let egress_part = setup.nic.ndp.as_ref().map(short).or(egress_part);
             Buffer { ingress_part, egress_part, ..shared(node) }
         };
-        let accounts = setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
+        let group = || setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
+        let accounts = (0..setup.switch.groups).flat_map(|_| group());
         let changes = link_changes(&setup);
         // A busy full-duplex 100 Gb/s link sees some twenty events in a microsecond.
         let density = setup.graph.links.len() as f64 * 0.02;
@@ -421,6 +427,7 @@ impl Core {
                 .collect(),
             needs,
             slots: nic::Slots::default(),
+            lines: HashMap::new(),
             next_flow: 0,
             active: 0,
             finished: Vec::new(),
@@ -467,6 +474,21 @@ impl Core {
     pub fn account(&mut self, port: u32, class: u8) -> (&mut Account, &Buffer) {
         let node = self.ports[port as usize].node;
         (&mut self.accounts[(port * self.classes + class as u32) as usize], &self.buffers[node as usize])
+    }
+
+    /// Which account that is, or the one of the second group.
+    #[inline]
+    fn account_number(&self, port: u32, class: u8, second: bool) -> usize {
+        let group = if second { self.ports.len() } else { 0 };
+        group * self.classes as usize + (port * self.classes + class as u32) as usize
+    }
+
+    /// The account of one of two groups of packets, see [`FlowControl::second_group`], and the memory it is in.
+    #[inline]
+    pub fn group_account(&mut self, port: u32, class: u8, second: bool) -> (&mut Account, &Buffer) {
+        let node = self.ports[port as usize].node;
+        let number = self.account_number(port, class, second);
+        (&mut self.accounts[number], &self.buffers[node as usize])
     }
 
     /// Where a port leads and how fast.
@@ -530,6 +552,12 @@ impl Core {
     #[inline]
     pub fn word(&mut self, id: PacketId) -> &mut u32 {
         &mut self.pool[id].next_rank
+    }
+
+    /// Gives a packet another tag for the rest of its way.
+    #[inline]
+    pub fn set_tag(&mut self, id: PacketId, tag: u16) {
+        self.pool[id].tag = tag;
     }
 
     /// The port by which a switch sends something back to the host that sent a data packet, if any way is left.
@@ -599,13 +627,18 @@ impl Core {
         self.senders[flow as usize].tag
     }
 
+    /// Gives a flow that has started another tag, which the packets it sends from now on carry.
+    pub fn set_flow_tag(&mut self, flow: u32, tag: u16) {
+        self.senders[flow as usize].tag = tag;
+    }
+
     /// Keeps a flow from sending, or lets it go on.
     pub fn hold_flow(&mut self, flow: u32, hold: bool) {
         let sender = &mut self.senders[flow as usize];
-        if sender.held == hold {
+        if (sender.held & transport::BY_SCHEME != 0) == hold {
             return;
         }
-        sender.held = hold;
+        sender.held ^= transport::BY_SCHEME;
         self.note(flow);
         if !hold {
             self.kicks.push(self.nics[self.senders[flow as usize].nic as usize].port);
@@ -714,9 +747,31 @@ impl Core {
 
     /// Stops or resumes one class of everything that `port` sends.
     pub fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
+        self.note_pause(port, class, pause, pause);
+        if self.ports[port as usize].has_queues() {
+            let each = self.setup.switch.queues;
+            (class as u32 * each..(class as u32 + 1) * each).for_each(|q| self.masks.set_paused(port, q, pause));
+        }
+    }
+
+    /// Stops or resumes one queue of a switch's `port`, unless it is so already. The port counts as paused while any of
+    /// its queues is.
+    pub fn pause_queue(&mut self, port: u32, queue: u32, pause: bool) {
+        if self.masks.is_paused(port, queue) == pause {
+            return;
+        }
+        self.masks.set_paused(port, queue, pause);
+        let each = self.setup.switch.queues;
+        let class = queue / each;
+        let paused = (class * each..(class + 1) * each).any(|q| self.masks.is_paused(port, q));
+        self.note_pause(port, class as u8, pause, paused);
+    }
+
+    /// A pause or resume of something in a class has come, of which something is `paused` now.
+    fn note_pause(&mut self, port: u32, class: u8, pause: bool, paused: bool) {
         let p = &mut self.ports[port as usize];
         let before = p.paused;
-        p.paused = if pause { before | 1 << class } else { before & !(1 << class) };
+        p.paused = if paused { before | 1 << class } else { before & !(1 << class) };
         match (before != 0, p.paused != 0) {
             (false, true) => p.pause_start = self.now,
             (true, false) => p.pause_total += self.now - p.pause_start,
@@ -725,10 +780,6 @@ impl Core {
         *(if pause { &mut self.counts.pauses } else { &mut self.counts.resumes }) += 1;
         if self.setup.measure.pause_log {
             self.pause_log.push(PauseEvent { time: self.now, port, pause });
-        }
-        if p.has_queues() {
-            let each = self.setup.switch.queues;
-            (class as u32 * each..(class as u32 + 1) * each).for_each(|q| self.masks.set_paused(port, q, pause));
         }
         if !pause {
             self.kicks.push(port);

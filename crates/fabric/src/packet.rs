@@ -53,6 +53,8 @@ pub mod flag {
     pub const ASKS: u8 = 32;
     /// Its sender has more to send than it was allowed to, and asks for a pull (NDP); ACKs and NACKs echo it.
     pub const WANTS: u8 = 64;
+    /// In the second account of its ingress port and class at the switch that holds it.
+    pub const SECOND: u8 = 128;
 }
 
 /// A packet on a link or in a queue.

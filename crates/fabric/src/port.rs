@@ -231,6 +231,11 @@ impl QueueMasks {
     pub fn is_filled(&self, port: u32, queue: u32) -> bool {
         self.words[port as usize * self.per_port + queue as usize / 64].filled & (1 << (queue % 64)) != 0
     }
+    /// Whether a neighbour's pause stops a queue.
+    #[inline]
+    pub fn is_paused(&self, port: u32, queue: u32) -> bool {
+        self.words[port as usize * self.per_port + queue as usize / 64].paused & (1 << (queue % 64)) != 0
+    }
     /// Whether the scheme holds a queue.
     #[inline]
     pub fn is_held(&self, port: u32, queue: u32) -> bool {

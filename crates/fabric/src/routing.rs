@@ -95,6 +95,10 @@ pub struct Routing {
     ports: Vec<u32>,
     /// The only port of a host with one.
     only: Vec<u32>,
+    /// By tier: how many ways up a packet has had to choose from below it, all choices together.
+    spans: Vec<u32>,
+    /// By node.
+    tiers: Vec<u8>,
 }
 
 const NOWHERE: u32 = u32::MAX;
@@ -139,7 +143,8 @@ impl Routing {
         let entries = vec![Entry::default(); count * groups as usize];
         let only: Vec<u32> =
             (0..nodes).map(|n| if rows[n] == NOWHERE { map.of(n as u32).start } else { NOWHERE }).collect();
-        let mut routing = Routing { destinations, rows, entries, ports: Vec::new(), only };
+        let tiers = graph.nodes.iter().map(|node| node.tier).collect();
+        let mut routing = Routing { destinations, rows, entries, ports: Vec::new(), only, spans: spans(graph), tiers };
         let mut known: HashMap<Vec<u32>, Entry> = HashMap::new();
         let mut lists: Vec<Vec<u32>> = vec![Vec::new(); nodes];
         let mut distance = vec![u32::MAX; nodes];
@@ -201,25 +206,57 @@ impl Routing {
         }
         &self.ports[self.entries[(row + d.group) as usize].range()]
     }
+
+    /// The way of `node` to `host` for a packet with these addresses, sent at `sent`. With [`Spread::Flow`] and
+    /// [`Spread::Packet`] it depends on `seed`.
+    ///
+    /// D-mod-K takes the digits of the destination's number one by one: with w ways up from every switch of the first tier, a
+    /// switch of that tier takes way d mod w, one of the second ⌊d / w⌋ mod its own number of ways, and so on. So what goes
+    /// to a host comes down one way, and the hosts of a switch are spread evenly over the ways down to it.
+    #[inline]
+    pub fn choose(&self, node: u32, host: u32, spread: Spread, seed: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
+        let ways = self.next_hops(node, host);
+        let count = ways.len() as u32;
+        let place = match (ways, spread) {
+            ([] | [_], _) => return ways.first().copied(),
+            (_, Spread::Flow) => tuple.hash(seed) % count,
+            (_, Spread::Packet) => sprayed(tuple, seed, sent, count),
+            // Ways are listed from the highest neighbour down.
+            (_, Spread::Destination) => count - 1 - host / self.spans[self.tiers[node as usize] as usize] % count,
+        };
+        Some(ways[place as usize])
+    }
 }
 
-/// One of several equally short ways of a node to `host`, which are listed from the highest neighbour down: the choice of a
-/// packet with these addresses, sent at `sent`. Sprayed packets whose `sent` counts up from one to the next take all ways in turn, and
-/// begin each round with another.
+/// The place among `count` ways of a packet that finds its own: packets whose `sent` counts up from one to the next take all ways in
+/// turn, and begin each round with another.
 #[inline]
-pub fn choose(ways: &[u32], spread: Spread, seed: u32, host: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
-    let count = ways.len() as u32;
-    let place = match (ways, spread) {
-        ([] | [_], _) => return ways.first().copied(),
-        (_, Spread::Flow) => tuple.hash(seed) % count,
-        (_, Spread::Packet) => {
-            let (round, turn) = (sent.0 / count as u64, (sent.0 % count as u64) as u32);
-            let first = tuple.hash(seed ^ (round as u32).wrapping_mul(0x9e37_79b1)) % count;
-            (first + turn) % count
+fn sprayed(tuple: &Tuple, seed: u32, sent: Time, count: u32) -> u32 {
+    let (round, turn) = (sent.0 / count as u64, (sent.0 % count as u64) as u32);
+    let first = tuple.hash(seed ^ (round as u32).wrapping_mul(0x9e37_79b1)) % count;
+    (first + turn) % count
+}
+
+/// By tier of switches: the product of the numbers of ways up of all tiers of switches below.
+fn spans(graph: &Graph) -> Vec<u32> {
+    let tiers = graph.nodes.iter().map(|node| node.tier as usize + 1).max().unwrap_or(0);
+    let mut up = vec![0u32; graph.nodes.len()];
+    for link in &graph.links {
+        let (a, b) = (&graph.nodes[link.a as usize], &graph.nodes[link.b as usize]);
+        if a.tier != b.tier {
+            up[if a.tier < b.tier { link.a } else { link.b } as usize] += 1;
         }
-        (_, Spread::Destination) => count - 1 - host % count,
+    }
+    let mut width = vec![1u32; tiers];
+    for (node, up) in graph.nodes.iter().zip(up).filter(|(node, _)| node.kind == Kind::Switch) {
+        width[node.tier as usize] = width[node.tier as usize].max(up);
+    }
+    let below = |span: &mut u32, width: u32| {
+        let here = *span;
+        *span = span.saturating_mul(width);
+        Some(here)
     };
-    Some(ways[place as usize])
+    width.into_iter().scan(1, below).collect()
 }
 
 /// Each node's ports, the neighbour with the highest number first; parallel links in link order.
@@ -308,6 +345,46 @@ mod tests {
     }
 
     #[test]
+    fn d_mod_k_spreads_the_hosts_of_a_switch_over_all_ways_down_and_gives_each_host_one() {
+        use crate::topology::{Shape, fat_tree};
+        // 128 hosts, 4 on each of 32 edge switches; 4 ways up from these, and 4 from each of the next tier.
+        let g = fat_tree::FatTree { k: 8, ..Default::default() }.build().unwrap();
+        let map = PortMap::new(&g);
+        let routing = Routing::new(&g, &map, &vec![true; g.links.len()]);
+        let mut by_core: HashMap<u32, std::collections::BTreeSet<u32>> = HashMap::new();
+        for (from, to) in (0..128).flat_map(|from| (0..128).map(move |to| (from, to))).filter(|(a, b)| a / 16 != b / 16)
+        {
+            let tuple = Tuple { source: from, destination: to, source_port: 1, destination_port: 2 };
+            let (mut node, mut way) = (from, vec![]);
+            while node != to {
+                let port = routing.choose(node, to, Spread::Destination, node, &tuple, Time::ZERO).unwrap();
+                node = map.node[map.peer[port as usize] as usize];
+                way.push(node);
+            }
+            // Up to the second tier, to a core switch, and down.
+            assert_eq!(way.len(), 6);
+            by_core.entry(to).or_default().insert(way[2]);
+        }
+        assert!(by_core.values().all(|cores| cores.len() == 1));
+        // Sixteen cores, and of each pod's sixteen hosts one behind each of them.
+        let cores = |pod: u32| (0..16).map(|h| *by_core[&(pod * 16 + h)].first().unwrap()).collect::<Vec<_>>();
+        for pod in 0..8 {
+            let mut all = cores(pod);
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), 16);
+        }
+        // On a leaf-spine fabric: the spine of the host's number.
+        let g = leaf_spine(2, 8, 4);
+        let map = PortMap::new(&g);
+        let routing = Routing::new(&g, &map, &vec![true; g.links.len()]);
+        for to in 8..16 {
+            let port = routing.choose(16, to, Spread::Destination, 16, &Tuple::default(), Time::ZERO).unwrap();
+            assert_eq!(map.node[map.peer[port as usize] as usize], 18 + to % 4);
+        }
+    }
+
+    #[test]
     fn a_link_that_is_down_carries_nothing() {
         let g = leaf_spine(2, 1, 2);
         let map = PortMap::new(&g);
@@ -325,7 +402,7 @@ mod tests {
         let tuple = Tuple { source: 1, destination: 2, source_port: 3, destination_port: 4 };
         for count in [2, 3, 8, 31] {
             let ways: Vec<u32> = (100..100 + count).collect();
-            let way = |sent: u64| choose(&ways, Spread::Packet, 7, 0, &tuple, Time(sent)).unwrap();
+            let way = |sent: u64| ways[sprayed(&tuple, 7, Time(sent), ways.len() as u32) as usize];
             let mut beginnings = std::collections::HashSet::new();
             for round in 0..100 {
                 let mut taken: Vec<u32> = (0..count as u64).map(|turn| way(round * count as u64 + turn)).collect();
@@ -340,7 +417,7 @@ mod tests {
         let mut taken = [0; 8];
         (0..8000).for_each(|packet| {
             let sent = Time(packet * 84_960);
-            taken[choose(&ways, Spread::Packet, 7, 0, &tuple, sent).unwrap() as usize] += 1;
+            taken[ways[sprayed(&tuple, 7, sent, ways.len() as u32) as usize] as usize] += 1;
         });
         assert!(taken.iter().all(|taken| (850..1150).contains(taken)), "{taken:?}");
     }

@@ -47,6 +47,12 @@ pub trait FlowControl: Sized + Send {
     fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
         core.hashed_queue(visit.packet)
     }
+    /// The account of its ingress port and class that a packet for `visit.queue` is to be in: the first, or the second in
+    /// schemes that have [`crate::setup::SwitchSetup::groups`] of 2.
+    #[inline]
+    fn second_group(&mut self, _core: &mut Core, _visit: &Visit) -> bool {
+        false
+    }
     /// A packet was put in `visit.queue`.
     #[inline]
     fn enqueued(&mut self, _core: &mut Core, _visit: &Visit) {}

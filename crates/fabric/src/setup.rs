@@ -112,6 +112,10 @@ pub struct SwitchSetup {
     pub split: Split,
     /// Guaranteed to every (ingress port, class).
     pub reserve: u64,
+    /// Accounts of every (ingress port, class): one, or two for schemes that tell two groups of packets apart.
+    pub groups: u32,
+    /// Bytes of headroom that all accounts of a switch share, used when their own is full.
+    pub global_headroom: u64,
     /// How far under the threshold a paused account must be to resume.
     pub resume_gap: u64,
     /// A queue may hold at most this fraction (in 1/65536) of the free pool, and a reserve; `None` for no such limit.
@@ -204,6 +208,16 @@ engine::choice! {
 }
 
 engine::choice! {
+    /// Which messages of a host wait for one another at its NIC.
+    pub enum Lines {
+        /// None: a queue for every message.
+        Flow = "flow",
+        /// Those to the same host and of the same class: each begins when the one before it has been sent.
+        Destination = "destination",
+    }
+}
+
+engine::choice! {
     /// How the window follows the rate.
     pub enum WindowRule {
         /// It does not.
@@ -255,6 +269,8 @@ pub struct NicSetup {
     pub window: WindowRule,
     /// NDP instead of go-back-N.
     pub ndp: Option<NdpSetup>,
+    /// Which messages wait for one another.
+    pub lines: Lines,
 }
 
 /// A NIC whose host takes packets more slowly than its link brings them.
@@ -443,6 +459,8 @@ impl Setup {
                 pool: vec![Some(12_000_000); graph.nodes.len()],
                 split: Split::Dynamic,
                 reserve: 0,
+                groups: 1,
+                global_headroom: 0,
                 resume_gap: 0,
                 egress_alpha: None,
                 pipeline: Time::ZERO,
@@ -471,6 +489,7 @@ impl Setup {
                 wake: NicWake::Due,
                 window: WindowRule::Fixed,
                 ndp: None,
+                lines: Lines::Flow,
             },
             forward: Forward::default(),
             flows,

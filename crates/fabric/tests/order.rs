@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 use fabric::scheme::{NoFlowControl, Unlimited};
-use fabric::setup::{After, FlowSpec, SeriesSetup, Split};
+use fabric::setup::{After, FlowSpec, Lines, SeriesSetup, Split};
 use fabric::topology::{Graph, Kind};
 use fabric::{Network, Outcome, Setup};
 use proptest::prelude::*;
@@ -205,4 +205,51 @@ fn classes_go_in_strict_order_and_short_messages_before_long_ones() {
     assert!(run_with(Scheduler::RoundRobin, 1, 0) > 2 * alone, "one queue is first come, first served");
     // With enough queues that the three have one each, the shortest goes first.
     assert!(run_with(Scheduler::Shortest, 64, 0) <= alone + wait);
+}
+
+#[test]
+fn messages_to_one_host_wait_for_one_another_where_a_nic_has_a_queue_for_each_destination() {
+    // Three messages to host 1, and one to host 2 that takes turns with them.
+    let flows = vec![
+        flow(0, 0, 1, 50_000, Time::ZERO),
+        flow(1, 0, 1, 3000, Time::ZERO),
+        flow(2, 0, 2, 20_000, Time::ZERO),
+        flow(3, 0, 1, 1000, Time::from_us(1)),
+    ];
+    let injected = |lines: Lines| -> Vec<Time> {
+        let mut setup = Setup::plain(star(3), flows.clone());
+        setup.nic.lines = lines;
+        let outcome = run(setup);
+        assert!(outcome.complete());
+        outcome.flows.iter().map(|flow| flow.injected).collect()
+    };
+    let own = injected(Lines::Flow);
+    assert!(own[1] < own[0] && own[3] < own[2] && own[2] < own[0]);
+    let shared = injected(Lines::Destination);
+    assert!(shared[2] < shared[0] && shared[0] < shared[1] && shared[1] < shared[3]);
+    // The link is never idle, whatever the order.
+    assert_eq!(own.iter().max().map(|time| time.0 / 100_000), shared.iter().max().map(|time| time.0 / 100_000));
+}
+
+proptest! {
+    #[test]
+    fn every_message_gets_its_turn_whatever_is_lost(
+        messages in prop::collection::vec((0u32..4, 1u32..4, 1u64..30_000, 0u64..20), 1..30),
+        loss in 0.0f64..0.05,
+        leave in 0u64..20,
+    ) {
+        let mut flows: Vec<FlowSpec> = messages
+            .iter()
+            .map(|&(src, step, size, start)| flow(0, src, (src + step) % 4, size, Time::from_us(start)))
+            .collect();
+        flows.sort_by_key(|flow| flow.start);
+        // Some leave before they had their turn.
+        flows.iter_mut().step_by(5).for_each(|flow| flow.until = flow.start + Time::from_us(leave));
+        let mut setup = Setup::plain(star(4), flows);
+        setup.nic.lines = Lines::Destination;
+        setup.nic.recovery.timeout = Some(Time::from_us(100));
+        setup.graph.links.iter_mut().for_each(|link| link.loss = loss);
+        let outcome = run(setup);
+        prop_assert!(outcome.complete(), "{:?}", outcome.stall);
+    }
 }

@@ -350,6 +350,26 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "dvl",
+        about: "Dynamic virtual lanes; senders go at line rate until they are paused.",
+        settings: &[
+            ("scheme.flow_control", "dvl"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+            ("scheme.dvl.enhanced", "false"),
+        ],
+    },
+    Preset {
+        name: "edvl",
+        about: "Enhanced dynamic virtual lanes: each switch deallocates its queues for itself.",
+        settings: &[
+            ("scheme.flow_control", "dvl"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+            ("scheme.dvl.enhanced", "true"),
+        ],
+    },
+    Preset {
         name: "timely",
         about: "TIMELY over PFC.",
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "timely"), ("scheme.window", "none")],

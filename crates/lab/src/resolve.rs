@@ -164,6 +164,8 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
                 (Sharing::Static, false) => Split::Egress,
             },
             reserve: switch.reserve.0,
+            groups: fc.groups(),
+            global_headroom: switch.global_headroom.0,
             resume_gap: switch.resume_gap.0,
             egress_alpha: egress_alpha.map(fixed_point),
             pipeline: switch.pipeline,
@@ -194,6 +196,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             wake: NicWake::Due,
             window: scenario.window_rule,
             ndp: None,
+            lines: nic.queues,
         },
         forward: Forward { delay: nic.forward_delay, rate: nic.forward_rate },
         measure: MeasureSetup {
@@ -377,12 +380,13 @@ impl Memory {
             memory.break_promises(scenario, notes);
         }
 
-        let classes = lanes(scenario) as u128;
+        // Accounts of a port, as far as memory goes.
+        let classes = lanes(scenario) as u128 * scenario.flow_control.groups() as u128;
         let mut worst: Option<(u128, u32)> = None;
         for node in switches() {
             let ports = map.of(node).len() as u128;
             let headroom: u128 = map.of(node).map(|port| memory.headroom[port as usize] as u128).sum();
-            let set_aside = (headroom + ports * switch.reserve.0 as u128) * classes;
+            let set_aside = (headroom + ports * switch.reserve.0 as u128) * classes + switch.global_headroom.0 as u128;
             // With less than a packet for each, ports would starve one another.
             let needed = set_aside + ports * classes * wire.largest as u128;
             let buffer = scenario.buffer(node).0;
@@ -413,15 +417,17 @@ impl Memory {
         if let Some((needed, node)) = worst {
             let ports = map.of(node).len();
             let headroom: u128 = map.of(node).map(|port| memory.headroom[port as usize] as u128).sum();
-            let each = match classes {
-                1 => format!("{ports} ports"),
-                _ => format!("{ports} ports and {classes} classes"),
+            let each = match (lanes(scenario), scenario.flow_control.groups()) {
+                (1, 1) => format!("{ports} ports"),
+                (classes, 1) => format!("{ports} ports and {classes} classes"),
+                (1, groups) => format!("{ports} ports and {groups} groups"),
+                (classes, groups) => format!("{ports} ports, {classes} classes and {groups} groups"),
             };
             let message = format!(
                 "the buffer of {} ({}) cannot hold {} B of headroom, {} B of reserve and one packet for each of {each}",
                 graph.nodes[node as usize].name,
                 scenario.buffer(node),
-                headroom * classes,
+                headroom * classes + switch.global_headroom.0 as u128,
                 ports as u128 * classes * switch.reserve.0 as u128,
             );
             let help = match needed.div_ceil(1000) {
@@ -546,7 +552,7 @@ fn pause_loop(scenario: &Scenario, map: &PortMap, wire: &Wire, port: u32) -> Pau
         to_neighbour: link.delay + far,
         largest: wire.largest,
         frame: wire.frame,
-        classes: lanes(scenario),
+        classes: lanes(scenario) * scenario.flow_control.groups() as u8,
         other_frames: scenario.flow_control.other_frames(),
     }
 }

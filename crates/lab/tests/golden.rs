@@ -79,6 +79,11 @@ fn the_web_search_example_is_what_it_was() {
 }
 
 #[test]
+fn the_hot_spot_example_is_what_it_was() {
+    golden("hot_spot.toml", 0xb78c_2719_2693_5feb);
+}
+
+#[test]
 fn every_example_has_a_digest() {
     let folder = std::fs::read_dir(example("")).unwrap();
     let mut names: Vec<_> = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -88,6 +93,7 @@ fn every_example_has_a_digest() {
         names,
         [
             "bcube_deadlock.toml",
+            "hot_spot.toml",
             "incast.toml",
             "leaf_spine.toml",
             "link_failure.toml",

@@ -275,6 +275,8 @@ const PFC: &[&str] = &[
     "dasr",
     "iofd",
     "blitz",
+    "dvl",
+    "edvl",
 ];
 
 /// One of every kind of scheme, whatever it promises.
@@ -296,6 +298,8 @@ const EVERY: &[&str] = &[
     "ib-cc",
     "dasr",
     "blitz",
+    "dvl",
+    "edvl",
 ];
 
 fn case(kinds: std::ops::Range<usize>, presets: &'static [&'static str]) -> impl Strategy<Value = Case> {
@@ -512,6 +516,47 @@ fn receivers_that_are_slow_lose_nothing_where_nothing_may_be_lost() {
         }
         Ok(Some(outcome.transport.iter().any(|&(name, bytes)| name == "receiver_buffer_peak" && bytes > 10_000)))
     });
+}
+
+#[test]
+fn flows_kept_apart_and_let_go_again_lose_neither_packet_nor_order() {
+    // Thresholds so low that queues are allocated and deallocated all the time, tables that are full, frames as long as
+    // packets; and in the end a message so much later that everything is free again.
+    let sizes = (1u64..20_000, 0u64..10_000, 0u64..10_000, 1u32..40, 10u64..20_000);
+    let strategy = (case(0..7, &["dvl", "edvl"]), sizes, any::<bool>(), 64u64..=256).prop_map(
+        |(case, (threshold, ingress, tell, cft, hold), lines, frame)| {
+            let faults = format!(
+                "[scheme.dvl]\nthreshold = \"{threshold}B\"\ningress = \"{ingress}B\"\ntell = \"{tell}B\"\n\
+                 cft = {cft}\nhold = \"{hold}ns\"\nframe = \"{frame}B\"\n"
+            );
+            let mut messages = case.messages.clone();
+            messages.push(Message { start_ns: 50_000_000, size: 1, ..messages[0].clone() });
+            let queues = if lines { "destination" } else { "flow" };
+            Case { faults, messages, nic: format!("{}queues = \"{queues}\"\n", case.nic), ..case }
+        },
+    );
+    holds(strategy, 0.3, |case| {
+        let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
+        let exempt = case.classes > 1 && case.nic.contains("data");
+        prop_assert_eq!(resolved.promised, !exempt, "{:?}", resolved.notes);
+        let outcome = run(&resolved);
+        sound(&resolved, &outcome, buffer)?;
+        if resolved.promised {
+            undisturbed(&resolved, &outcome)?;
+        }
+        let count = |name: &str| outcome.flow_control.iter().find(|(other, _)| *other == name).unwrap().1;
+        prop_assert_eq!((count("cfq_left"), count("markings_left")), (0, 0));
+        prop_assert_eq!(count("cfq_allocations"), count("cfq_deallocations"));
+        prop_assert_eq!(count("pause_frames"), count("resume_frames"));
+        prop_assert!(count("cft_peak") <= resolved_cft(case));
+        Ok(Some(count("notifications") > 0))
+    });
+}
+
+/// Entries of the table of congested flows in a scenario's text.
+fn resolved_cft(case: &Case) -> u64 {
+    let line = case.faults.lines().find_map(|line| line.strip_prefix("cft = "));
+    line.unwrap().parse().unwrap()
 }
 
 #[test]

@@ -10,6 +10,7 @@ use fabric::topology::Graph;
 use fabric::{Network, Outcome, Setup};
 
 pub mod bfc;
+pub mod dvl;
 pub mod iofd;
 pub mod pfc;
 pub mod portfc;
@@ -83,6 +84,10 @@ pub trait Choice: Parameters + Send + Sync {
     fn queues(&self) -> Option<u32> {
         None
     }
+    /// How many groups of packets it tells apart at every ingress port and class, each with its own share of the memory.
+    fn groups(&self) -> u32 {
+        1
+    }
     /// Why it may drop packets although it has its headroom, if it may.
     fn may_drop(&self) -> Option<&'static str> {
         None
@@ -129,6 +134,7 @@ pub fn all() -> Vec<Box<dyn Choice>> {
         Box::new(sfc::Params::default()),
         Box::new(iofd::Params::default()),
         Box::new(portfc::Params::default()),
+        Box::new(dvl::Params::default()),
     ]
 }
 

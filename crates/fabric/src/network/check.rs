@@ -154,18 +154,29 @@ impl Core {
             if held[node] != buffer.used {
                 wrong.push(format!("the queues of {name} hold {} B, its buffer says {}", held[node], buffer.used));
             }
+            let each = self.ports.len() * self.classes as usize;
             let accounts = self.map.of(node as u32).flat_map(|p| {
                 let first = (p * self.classes) as usize;
-                &self.accounts[first..first + self.classes as usize]
+                self.accounts.chunks(each).flat_map(move |group| &group[first..first + self.classes as usize])
             });
-            let by_ingress: u64 = accounts.map(|a| a.bytes + a.headroom as u64).sum();
+            let (mut by_ingress, mut global) = (0, 0);
+            accounts.for_each(|a| {
+                by_ingress += a.total();
+                global += a.global as u64;
+            });
             if by_ingress != buffer.used {
                 wrong.push(format!(
                     "the ingress accounts of {name} sum to {by_ingress} B, its buffer says {}",
                     buffer.used
                 ));
             }
-            if buffer.pool.is_some_and(|pool| buffer.shared > pool) {
+            if global != buffer.global.1 {
+                wrong.push(format!(
+                    "the accounts of {name} have {global} B of common headroom, its buffer says {}",
+                    buffer.global.1
+                ));
+            }
+            if buffer.pool.is_some_and(|pool| buffer.shared > pool) || buffer.global.1 > buffer.global.0 {
                 wrong.push(format!("{name} holds more than its memory"));
             }
         }

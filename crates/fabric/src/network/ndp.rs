@@ -9,6 +9,7 @@
 //! of the packet whose turn it is, be it one to send again or a new one.
 
 use super::part::{Part, PerFlow};
+use super::transport::BY_SCHEME;
 use super::{Core, Counts, class};
 use crate::packet::{Kind, NONE, Packet, PacketId, flag};
 use crate::scheme::{Counter, Visit};
@@ -245,18 +246,18 @@ impl Core {
     /// A data packet finds no room: it loses its payload, or the last packet in its queue does. Which of the two is left to
     /// chance, so that no flow always loses (§3.1).
     pub(super) fn trim(&mut self, visit: &Visit) {
-        let &Visit { packet, out_port, queue, class, .. } = visit;
+        let &Visit { packet, out_port, queue, .. } = visit;
         let p = &self.ports[out_port as usize];
         let (node, number) = (p.node, (p.first_queue + queue) as usize);
         if self.chance(node, 0.5)
             && let Some(last) = self.queues[number].pop_last(&mut self.pool)
         {
-            let (in_port, size) = (self.pool[last].in_port, self.pool[last].size as u64);
-            self.release(node, in_port, class, size);
+            let size = self.pool[last].size as u64;
+            self.release(node, last);
             self.ports[out_port as usize].queued -= size;
             self.cut(out_port, last);
-            if self.admits(visit) {
-                return self.join(visit);
+            if self.admits(visit, false) {
+                return self.join(visit, false);
             }
             self.masks.set_filled(out_port, queue, self.queues[number].bytes > 0);
         }
@@ -392,7 +393,7 @@ impl Core {
         }
         let s = &mut self.senders[flow as usize];
         s.next = again.map_or(s.high, |packet| packet as u64 * self.setup.nic.payload as u64);
-        s.held = source.credit == 0;
+        s.held = if source.credit == 0 { s.held | BY_SCHEME } else { s.held & !BY_SCHEME };
         self.note(flow);
     }
 

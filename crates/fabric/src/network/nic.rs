@@ -1,11 +1,11 @@
 //! The host's NIC: flows take turns, paced and windowed.
 
 use super::part::PerFlow;
-use super::transport::Sender;
+use super::transport::{IN_LINE, Sender};
 use super::{Core, Network, class};
 use crate::packet::{Fifo, Kind, NONE, PacketId, Pool};
 use crate::scheme::{FlowControl, FlowStart};
-use crate::setup::{AckLane, NicWake};
+use crate::setup::{AckLane, FlowSpec, Lines, NicWake};
 use engine::{Event, Rate, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -278,11 +278,40 @@ impl Core {
             tag,
             ..Sender::default()
         };
+        if self.setup.nic.lines == Lines::Destination {
+            self.join_line(flow);
+        }
         self.active += 1;
         self.note_beginning(flow);
         self.rewindow(flow);
         self.arm(flow);
         self.kicks.push(self.nics[nic as usize].port);
+    }
+
+    /// A flow joins the messages from its host that go the same way, and waits if it is not the first.
+    fn join_line(&mut self, flow: u32) {
+        let FlowSpec { src, dst, class, .. } = self.setup.flows[flow as usize];
+        let line = self.lines.entry((src, dst, class)).or_default();
+        if !line.is_empty() {
+            self.senders[flow as usize].held |= IN_LINE;
+        }
+        line.push_back(flow);
+    }
+
+    /// All of a flow has been sent, for the first time or again: the next in its line may begin.
+    pub(super) fn leave_line(&mut self, flow: u32) {
+        let FlowSpec { src, dst, class, .. } = self.setup.flows[flow as usize];
+        let Some(line) = self.lines.get_mut(&(src, dst, class)).filter(|line| line.front() == Some(&flow)) else {
+            return;
+        };
+        line.pop_front();
+        let Some(&next) = line.front() else {
+            self.lines.remove(&(src, dst, class));
+            return;
+        };
+        self.senders[next as usize].held &= !IN_LINE;
+        self.note(next);
+        self.kicks.push(self.nics[self.senders[next as usize].nic as usize].port);
     }
 
     /// A flow is due at another time than before.

@@ -242,8 +242,11 @@ impl Core {
                 }
             }
             self.masks.copy(&other.masks, port as u32);
-            let accounts = port * self.classes as usize..(port + 1) * self.classes as usize;
-            self.accounts[accounts.clone()].copy_from_slice(&other.accounts[accounts]);
+            for group in 0..self.setup.switch.groups as usize {
+                let first = (group * self.ports.len() + port) * self.classes as usize;
+                let accounts = first..first + self.classes as usize;
+                self.accounts[accounts.clone()].copy_from_slice(&other.accounts[accounts]);
+            }
         }
         for node in (0..owner.len()).filter(|&node| owner[node] == number) {
             self.buffers[node] = other.buffers[node].clone();

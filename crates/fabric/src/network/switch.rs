@@ -3,7 +3,7 @@
 use super::{Core, Network};
 use crate::near::prefetch;
 use crate::packet::{Hop, Kind, PacketId, flag};
-use crate::routing::{self, Tuple};
+use crate::routing::Tuple;
 use crate::scheme::{FlowControl, Visit};
 use crate::setup::{AckLane, Dice, Scheduler};
 use engine::Time;
@@ -20,7 +20,7 @@ impl Core {
     /// The port by which `node` sends to `host` what has these addresses and was sent at `sent`, if any way is left.
     #[inline]
     pub(super) fn way(&self, node: u32, host: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
-        routing::choose(self.routing.next_hops(node, host), self.setup.spread, node, host, tuple, sent)
+        self.routing.choose(node, host, self.setup.spread, node, tuple, sent)
     }
 
     /// A queue for a packet: its class's, and among these by hash of the flow.
@@ -46,20 +46,23 @@ impl Core {
 
     /// Takes a packet into the switch's memory, if there is room in its queue and in its account.
     #[inline]
-    pub(super) fn admits(&mut self, visit: &Visit) -> bool {
+    pub(super) fn admits(&mut self, visit: &Visit, second: bool) -> bool {
         let (p, size) = (&self.ports[visit.out_port as usize], visit.size as u64);
         let node = p.node;
         self.egress_admits(node, p.first_queue + visit.queue, size) && {
-            let account = &mut self.accounts[(visit.in_port * self.classes + visit.class as u32) as usize];
-            self.buffers[node as usize].admit(account, size)
+            let account = self.account_number(visit.in_port, visit.class, second);
+            self.buffers[node as usize].admit(&mut self.accounts[account], size)
         }
     }
 
     /// Puts a packet that was admitted in its queue.
     #[inline]
-    pub(super) fn join(&mut self, visit: &Visit) {
+    pub(super) fn join(&mut self, visit: &Visit, second: bool) {
         let &Visit { packet, in_port, out_port, queue, size, .. } = visit;
         self.pool[packet].in_port = in_port;
+        if second {
+            self.pool[packet].flags |= flag::SECOND;
+        }
         let p = &mut self.ports[out_port as usize];
         p.queued += size as u64;
         self.queues[(p.first_queue + queue) as usize].push(&mut self.pool, packet);
@@ -68,9 +71,13 @@ impl Core {
 
     /// Lets go of a queued packet's memory.
     #[inline]
-    pub(super) fn release(&mut self, node: u32, in_port: u32, class: u8, size: u64) {
-        let account = &mut self.accounts[(in_port * self.classes + class as u32) as usize];
-        self.buffers[node as usize].release(account, size);
+    pub(super) fn release(&mut self, node: u32, id: PacketId) {
+        let packet = &mut self.pool[id];
+        let (in_port, class, size) = (packet.in_port, packet.class, packet.size as u64);
+        let second = packet.flags & flag::SECOND != 0;
+        packet.flags &= !flag::SECOND;
+        let number = self.account_number(in_port, class, second);
+        self.buffers[node as usize].release(&mut self.accounts[number], size);
     }
 
     /// Marks the packet that just left `queue` if what it leaves behind is long.
@@ -181,7 +188,7 @@ impl Core {
         let (first, node) = (self.ports[port as usize].first_queue, self.ports[port as usize].node);
         while let Some(id) = self.queues[(first + queue) as usize].pop(&self.pool) {
             let (in_port, class, size) = (self.pool[id].in_port, self.pool[id].class, self.pool[id].size);
-            self.release(node, in_port, class, size as u64);
+            self.release(node, id);
             freed.push(Visit { packet: id, in_port, out_port: port, queue, class, size });
             self.ports[port as usize].queued -= size as u64;
         }
@@ -269,7 +276,8 @@ impl<F: FlowControl> Network<F> {
         let visit = Visit { packet: id, in_port, out_port: out, queue: 0, class, size };
         let queue = self.scheme.queue(core, &visit);
         let visit = Visit { queue, ..visit };
-        let admitted = core.ports[out as usize].up && core.admits(&visit);
+        let second = self.scheme.second_group(core, &visit);
+        let admitted = core.ports[out as usize].up && core.admits(&visit, second);
         if !admitted {
             if core.ports[out as usize].up && core.ndp.is_some() {
                 core.trim(&visit);
@@ -282,7 +290,7 @@ impl<F: FlowControl> Network<F> {
             }
             return core.discard(id);
         }
-        core.join(&visit);
+        core.join(&visit, second);
         self.scheme.enqueued(core, &visit);
         self.drain_kicks();
         self.kick(out);
@@ -312,7 +320,7 @@ impl<F: FlowControl> Network<F> {
         let p = &mut core.ports[port as usize];
         p.queued -= size;
         let (node, queued, tx_bytes) = (p.node, p.queued, p.tx_bytes);
-        core.release(node, in_port, class, size);
+        core.release(node, id);
         core.mark(port, left, id);
         if core.needs.telemetry && kind == Kind::Data {
             let mbps = core.mbps[core.ports[port as usize].table as usize];

@@ -31,8 +31,8 @@ pub struct Sender {
     /// Bytes on the wire of the last packet sent.
     pub(super) last_size: u16,
     pub(super) class: u8,
-    /// The scheme keeps it from sending.
-    pub(super) held: bool,
+    /// Why it may not send: [`BY_SCHEME`], [`IN_LINE`].
+    pub(super) held: u8,
 
     /// The scheme's name for it.
     pub(super) tag: u16,
@@ -56,6 +56,11 @@ pub struct Sender {
 
 const _: () = assert!(size_of::<Sender>() == 128);
 
+/// The scheme keeps a flow from sending.
+pub(super) const BY_SCHEME: u8 = 1;
+/// Another message to the same host goes first.
+pub(super) const IN_LINE: u8 = 2;
+
 impl Default for Sender {
     fn default() -> Sender {
         Sender {
@@ -73,7 +78,7 @@ impl Default for Sender {
             slot: NONE,
             last_size: 0,
             class: 0,
-            held: false,
+            held: 0,
             tag: 0,
             tries: 0,
             high: 0,
@@ -99,7 +104,7 @@ impl Sender {
         self.next < self.size
     }
     pub(super) fn eligible(&self) -> bool {
-        self.backlogged() && self.next - self.acked < self.window && !self.held
+        self.backlogged() && self.next - self.acked < self.window && self.held == 0
     }
 }
 
@@ -266,6 +271,7 @@ impl Core {
                 self.injected[flow as usize] = self.now;
             }
         }
+        let sent = last && s.next == s.high;
         s.last_size = size;
         self.counts.created += 1;
         self.counts.injected.0 += 1;
@@ -294,6 +300,9 @@ impl Core {
         } else if let (Some(timeout), Time::MAX) = (nic.recovery.timeout, s.expires) {
             s.expires = self.now + timeout;
             self.arm(flow);
+        }
+        if sent && !self.lines.is_empty() {
+            self.leave_line(flow);
         }
         self.pool.insert(packet)
     }

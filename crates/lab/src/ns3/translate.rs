@@ -10,7 +10,7 @@ use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
 use fabric::routing::{PortMap, Tuple};
 use fabric::setup::{
-    AckLane, AckPolicy, Dice, Ecn, FlowSpec, GoBackN, MeasureSetup, NicSetup, NicWake, PortSetup, QueueMonitor,
+    AckLane, AckPolicy, Dice, Ecn, FlowSpec, GoBackN, Lines, MeasureSetup, NicSetup, NicWake, PortSetup, QueueMonitor,
     Scheduler, Setup, Split, Spread, SwitchSetup, Ties, WindowRule,
 };
 use fabric::topology::{Graph, Kind, Link};
@@ -132,6 +132,8 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             pool,
             split: Split::Dynamic,
             reserve: RESERVE,
+            groups: 1,
+            global_headroom: 0,
             resume_gap: RESUME_GAP,
             egress_alpha: None,
             pipeline: Time::ZERO,
@@ -160,6 +162,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             wake: NicWake::Earliest,
             window: if config.var_win { WindowRule::Scaled } else { WindowRule::Fixed },
             ndp: None,
+            lines: Lines::Flow,
         },
         flows: specs,
         slow: Vec::new(),

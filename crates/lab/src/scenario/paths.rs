@@ -3,7 +3,7 @@
 use engine::{Rate, Time};
 use fabric::clock::Clock;
 use fabric::network::NIC_SEED;
-use fabric::routing::{PortMap, Routing, Tuple, choose};
+use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::setup::Spread;
 use fabric::topology::{Graph, Kind};
 
@@ -53,8 +53,7 @@ impl<'a> Paths<'a> {
         while node != to && legs.len() <= self.graph.nodes.len() {
             // A host with several links sends a flow by one of them, whatever the switches do.
             let (seed, spread) = if node == from { (NIC_SEED, Spread::Flow) } else { (node, self.spread) };
-            let ways = self.routing.next_hops(node, to);
-            let Some(port) = choose(ways, spread, seed, to, &tuple, Time::ZERO) else { return false };
+            let Some(port) = self.routing.choose(node, to, spread, seed, &tuple, Time::ZERO) else { return false };
             node = self.map.node[self.map.peer[port as usize] as usize];
             let mut leg = self.leg(port);
             if node != to && self.graph.nodes[node as usize].kind == Kind::Host {

@@ -1,7 +1,7 @@
 //! The settings of switches and NICs: their keys, units, defaults and limits.
 
 use engine::{Bytes, Rate, Raw, Time, Value};
-use fabric::setup::Scheduler;
+use fabric::setup::{Lines, Scheduler};
 
 engine::choice! {
     /// How ports share the memory of a switch.
@@ -31,6 +31,8 @@ engine::parameters! {
         /// Memory of every ingress port and class for what is in flight when it pauses its neighbour. Auto: just enough to
         /// lose nothing.
         headroom: Option<Bytes> = None,
+        /// Memory that all ports and classes of a switch share for what does not fit in their own headroom.
+        global_headroom: Bytes = Bytes(0),
         /// A paused neighbour may go on when this far below the threshold.
         resume_gap: Bytes = Bytes(3072),
         /// The most that an egress queue may hold, as a multiple of the free shared memory. Auto: 1 without flow control, no
@@ -94,6 +96,9 @@ engine::parameters! {
         forward_rate: Option<Rate> = None,
         /// Where hosts forward: packet memory of each host for it. Auto: as much as a switch has.
         forward_buffer: Option<Bytes> = None,
+        /// Which messages of a host wait for one another: none (a queue for every message), or those to the same host and
+        /// of the same class (a queue for every destination).
+        queues: Lines = Lines::Flow,
     }
 }
 
@@ -168,6 +173,7 @@ impl SwitchSettings {
         within("reserve", &self.reserve, Bytes(0), MAX_MEMORY)?;
         within("alpha", &self.alpha, 0.0, MAX_ALPHA)?;
         within("headroom", &self.headroom.unwrap_or_default(), Bytes(0), MAX_MEMORY)?;
+        within("global_headroom", &self.global_headroom, Bytes(0), Bytes(u32::MAX as u64))?;
         within("resume_gap", &self.resume_gap, Bytes(0), MAX_MEMORY)?;
         within("egress_alpha", &self.egress_alpha.unwrap_or_default(), 0.0, MAX_ALPHA)?;
         within("pipeline", &self.pipeline, Time::ZERO, Time::from_ms(1000))?;
