@@ -192,7 +192,7 @@ pub trait CongestionControl: Send {
     fn timer(&mut self, _slot: u32, _now: Time, permit: &mut Permit) {
         permit.timer = Time::MAX;
     }
-    /// What it counted.
+    /// What it counted: numbers that add up over the parts of a fabric, or whose names end in `_max` and of which the largest counts.
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
     }

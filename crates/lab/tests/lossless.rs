@@ -469,7 +469,7 @@ fn selective_repeat_delivers_everything_whatever_is_lost_fails_or_overtakes() {
         (case(0..7, IRN), own, outage, any::<bool>(), any::<bool>()).prop_map(|(case, own, outage, spray, short)| {
             let Fabric { spare, links, .. } = &case.fabric;
             let fragile: Vec<_> = links.iter().filter(|link| !spare.contains(link)).collect();
-            let down = outage.map(|(at, from, length)| {
+            let down = outage.filter(|_| !fragile.is_empty()).map(|(at, from, length)| {
                 let (a, b) = fragile[at.index(fragile.len())];
                 format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\ndown = [[\"{from}ns\", \"{}ns\"]]\n", from + length)
             });

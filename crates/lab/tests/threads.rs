@@ -19,12 +19,24 @@ fn run(resolved: &Resolved, threads: usize) -> Outcome {
 }
 
 const LEAF_SPINE: &str = "\
-stop = \"300us\"
 [topology]
 kind = \"leaf-spine\"
 leaves = 4
 hosts_per_leaf = 8
 spines = 4
+[measure]
+ports = [\"leaf0->*\"]
+series = \"3us\"
+";
+
+const BCUBE: &str = "\
+[topology]
+kind = \"bcube\"
+n = 4
+k = 1
+";
+
+const TRAFFIC: &str = "\
 [switch]
 buffer = \"3MB\"
 [[load]]
@@ -37,15 +49,14 @@ size_each = \"30KB\"
 every = \"50us\"
 arrivals = \"fixed\"
 duration = \"150us\"
-[measure]
-ports = [\"leaf0->*\"]
-series = \"3us\"
 ";
 
 #[test]
 fn every_preset_gives_the_same_on_any_number_of_threads() {
     for preset in lab::presets::PRESETS {
-        let resolved = read(LEAF_SPINE, &[format!("scheme.preset=\"{}\"", preset.name)]);
+        let fabric = if preset.name == "portfc" { BCUBE } else { LEAF_SPINE };
+        let text = format!("stop = \"300us\"\n{fabric}{TRAFFIC}");
+        let resolved = read(&text, &[format!("scheme.preset=\"{}\"", preset.name)]);
         let one = run(&resolved, 1);
         assert!(one.counts.hops > 50_000, "{}: {} hops", preset.name, one.counts.hops);
         for threads in [2, 3, 4] {

@@ -246,8 +246,8 @@ impl<F: FlowControl> Network<F> {
         }
         let mut congestion_control = core.control.counters();
         for other in &core.controls {
-            for (sum, (_, count)) in congestion_control.iter_mut().zip(other.counters()) {
-                sum.1 += count;
+            for ((name, all), (_, count)) in congestion_control.iter_mut().zip(other.counters()) {
+                *all = if name.ends_with("_max") { count.max(*all) } else { *all + count };
             }
         }
         let mut captured = std::mem::take(&mut core.captured);

@@ -111,7 +111,7 @@ impl CongestionControl for IbCc {
     }
 
     fn counters(&self) -> Vec<Counter> {
-        vec![("becn", self.notifications), ("ccti_highest", self.highest as u64)]
+        vec![("becn", self.notifications), ("ccti_max", self.highest as u64)]
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
             assert_eq!(permit.rate, Rate(LINE.0 / (1 + index)));
         }
         assert_eq!(permit.timer, Time::MAX);
-        assert_eq!(cc.counters(), [("becn", 4), ("ccti_highest", 3)]);
+        assert_eq!(cc.counters(), [("becn", 4), ("ccti_max", 3)]);
     }
 
     #[test]

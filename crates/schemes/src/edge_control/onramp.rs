@@ -175,7 +175,7 @@ impl CongestionControl for OnRamp {
     }
     fn counters(&self) -> Vec<Counter> {
         let mut counters = self.inner.counters();
-        counters.extend([("onramp_pauses", self.pauses), ("onramp_paused_us", self.paused.0 / 1_000_000)]);
+        counters.extend([("onramp_pauses", self.pauses), ("onramp_paused_ps", self.paused.0)]);
         counters
     }
 }
@@ -240,7 +240,7 @@ mod tests {
         // Sent after all of them: the whole excess counts.
         onramp.ack(0, &ack(200, 150, 45), &mut permit);
         assert_eq!(permit.resume, US(235));
-        assert_eq!(onramp.counters(), [("onramp_pauses", 4), ("onramp_paused_us", 30 + 7 + 10 + 35)]);
+        assert_eq!(onramp.counters(), [("onramp_pauses", 4), ("onramp_paused_ps", 30 + 7 + 10 + 35)]);
     }
 
     #[test]
