@@ -65,3 +65,23 @@ fn every_preset_gives_the_same_on_any_number_of_threads() {
         }
     }
 }
+
+#[test]
+fn every_count_that_an_experiment_asks_for_is_kept_by_some_scheme() {
+    let mut kept = std::collections::BTreeSet::new();
+    for preset in lab::presets::PRESETS {
+        let fabric = if preset.name == "portfc" { BCUBE } else { LEAF_SPINE };
+        let text = format!("stop = \"1us\"\n{fabric}{TRAFFIC}");
+        let outcome = run(&read(&text, &[format!("scheme.preset=\"{}\"", preset.name)]), 1);
+        let all = outcome.flow_control.iter().chain(&outcome.congestion_control).chain(&outcome.transport);
+        kept.extend(all.map(|(name, _)| name.to_string()));
+    }
+    kept.insert("out_of_order".into());
+    for experiment in lab::ledger::all().unwrap_or_else(|problem| panic!("{problem}")) {
+        for expectation in &experiment.expectations {
+            for asked in expectation.text.split("counter('").skip(1).filter_map(|rest| rest.split('\'').next()) {
+                assert!(kept.contains(asked), "{} asks for {asked}", experiment.id);
+            }
+        }
+    }
+}
