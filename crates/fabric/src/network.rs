@@ -161,6 +161,23 @@ pub struct PauseEvent {
     pub pause: bool,
 }
 
+/// How long flow control has kept a flow from sending.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hold {
+    since: Option<Time>,
+    total: Time,
+}
+
+impl Hold {
+    fn turn(&mut self, now: Time, hold: bool) {
+        self.total = self.until(now);
+        self.since = hold.then_some(now);
+    }
+    fn until(&self, now: Time) -> Time {
+        self.total + self.since.map_or(Time::ZERO, |since| now.saturating_sub(since))
+    }
+}
+
 /// A packet that a captured port sent.
 #[derive(Clone, Debug)]
 pub struct Captured {
@@ -262,6 +279,8 @@ pub struct Core {
     per_port: u32,
     /// States of the links to come: when, and which are up then.
     changes: Vec<(Time, Vec<bool>)>,
+    /// Flows that flow control has ever kept from sending.
+    holds: HashMap<u32, Hold>,
     /// What was captured.
     captured: Vec<Captured>,
     /// By port, how much more of it may be. Empty where nothing is.
@@ -418,6 +437,7 @@ impl Core {
             irn: setup.nic.irn.map(|_| irn::State::new(&setup, &part)),
             control,
             controls: Vec::new(),
+            holds: HashMap::new(),
             captured: Vec::new(),
             capture_left: setup
                 .measure
@@ -639,6 +659,7 @@ impl Core {
             return;
         }
         sender.held ^= transport::BY_SCHEME;
+        self.holds.entry(flow).or_default().turn(self.now, hold);
         self.note(flow);
         if !hold {
             self.kicks.push(self.nics[self.senders[flow as usize].nic as usize].port);

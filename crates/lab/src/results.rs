@@ -481,6 +481,7 @@ fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns 
         ("injected_ps", fct(|f| f.injected)),
         ("received_ps", fct(|f| f.received)),
         ("acknowledged_ps", fct(|f| f.acknowledged)),
+        ("held_ps", counts(rows.iter().map(|f| f.held.0))),
         ("ideal_ps", ideal(|f| f.spec.ideal)),
         ("ideal_acknowledged_ps", ideal(|f| f.spec.ideal_acknowledged)),
         ("slowdown", ratio(slowdown)),

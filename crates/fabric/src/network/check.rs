@@ -44,6 +44,8 @@ pub struct FlowRecord {
     pub received: Time,
     /// Its last byte was acknowledged.
     pub acknowledged: Time,
+    /// How long flow control kept it from sending.
+    pub held: Time,
 }
 
 /// What a run produced.
@@ -266,6 +268,10 @@ impl<F: FlowControl> Network<F> {
                     injected,
                     received: r.finished,
                     acknowledged: s.finished,
+                    held: core
+                        .holds
+                        .get(&(flow as u32))
+                        .map_or(Time::ZERO, |hold| hold.until(core.now.min(s.finished))),
                 })
                 .collect(),
             finished: finished.into_iter().map(|(_, flow)| flow).collect(),

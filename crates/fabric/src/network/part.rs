@@ -285,6 +285,7 @@ impl Core {
         self.now = self.now.max(other.now);
         self.finished.append(&mut other.finished);
         self.captured.append(&mut other.captured);
+        self.holds.extend(other.holds);
         self.controls.push(other.control);
     }
 

@@ -106,6 +106,11 @@ fn an_incast_is_held_near_what_the_feedback_loop_lets_through() {
     assert!(sfc.peak() < bound * 5 / 4, "{}", sfc.peak());
     assert!(sfc.counters["bts_suppressed"] > sfc.sent());
     assert!(sfc.counters["sender_paused_us"] > 1_000);
+    // What each flow was held, but for a pause that its last byte's acknowledgement ends.
+    let held: u64 = sfc.outcome.flows.iter().map(|flow| flow.held.0).sum();
+    assert!(held / 1_000_000 <= sfc.counters["sender_paused_us"]);
+    assert!(held > sfc.counters["sender_paused_us"] * 900_000, "{held}");
+    assert!(bare.outcome.flows.iter().all(|flow| flow.held == Time::ZERO));
 }
 
 #[test]
