@@ -68,7 +68,13 @@ impl Variant {
         }
         let mut document = Document::parse(source.name.as_str(), source.text.as_str())?;
         let set_for_all: Vec<&str> = sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
-        for (preset, (key, value)) in presets.iter().flat_map(|p| p.settings.iter().map(move |s| (p, s))) {
+        // What a preset does not say of these, it means as usual.
+        const USUAL: [(&str, &str); 2] = [("scheme.transport", "go-back-n"), ("scheme.edge_control", "none")];
+        let meant = |p: &&'static Preset| {
+            let unsaid = USUAL.iter().filter(|(key, _)| p.settings.iter().all(|(own, _)| own != key));
+            p.settings.iter().chain(unsaid).map(|s| (*p, s)).collect::<Vec<_>>()
+        };
+        for (preset, (key, value)) in presets.iter().flat_map(meant) {
             let own = document.value(key).filter(|own| *own != canonical_value(value) && !set_for_all.contains(key));
             if let Some(own) = own {
                 let message = format!("{key} is set, so that \"{}\" would not be what its name says", preset.name);

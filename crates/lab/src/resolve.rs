@@ -106,8 +106,17 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let wire = Wire::new(&scenario);
     let mut notes = Vec::new();
     let mut memory = Memory::new(&scenario, &map, &wire, &mut notes)?;
-    let slow = slow_receivers(&scenario, &map, &wire, &mut memory.promised, &mut notes);
     let own_room = own_room(&scenario, &wire, &mut memory, &mut notes)?;
+    let slow = slow_receivers(&scenario, &map, &wire, &mut memory.promised, &mut notes);
+    if scenario.transport.alone() {
+        if !slow.is_empty() {
+            let message =
+                format!("{} pulls no more than it can take: its receivers are not slow", scenario.transport.name());
+            return Err(scenario.problem("slow", message).help("remove [[slow]], or choose another transport"));
+        }
+        // It cuts and drops by design.
+        memory.promised = false;
+    }
     let (flows, after) = flows(&scenario, &map, &wire, &mut notes)?;
     check_end(&scenario, &map)?;
 
@@ -148,7 +157,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let series = series(&scenario, &flows);
     let classes = lanes(&scenario);
     let ports = port_setups(&scenario, &map, &memory.headroom);
-    let plain = Setup::plain(scenario.graph, flows);
+    let plain = Setup::plain(scenario.graph.clone(), flows);
     let mut setup = Setup {
         spread: scenario.spread,
         clock: Clock::Exact,
@@ -215,6 +224,12 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         ..plain
     };
     scenario.transport.apply(&mut setup);
+    if let Some(irn) = setup.nic.irn
+        && irn.cap.div_ceil(nic.payload.0) < nic.ack_every as u64
+    {
+        let message = format!("irn's cap of {} B holds fewer than ack_every = {} packets", irn.cap, nic.ack_every);
+        return Err(scenario.problem("nic.ack_every", message).help("write ack_every = 1 in [nic], or a larger cap"));
+    }
     Ok(Resolved {
         name: scenario.name,
         setup,
@@ -487,6 +502,12 @@ fn slow_receivers(
     notes: &mut Vec<String>,
 ) -> Vec<SlowReceiver> {
     let mut all = Vec::new();
+    if !scenario.slow.is_empty() && !scenario.flow_control.stops_for_hosts() {
+        *promised = false;
+        let name = scenario.flow_control.name();
+        notes
+            .push(format!("with flow control {name} a NIC that is full drops packets: losing nothing is not promised"));
+    }
     for slow in &scenario.slow {
         for port in map.of(slow.host) {
             let needed = pause_loop(scenario, map, wire, port).headroom();

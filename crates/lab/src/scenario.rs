@@ -335,6 +335,7 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
     let mut edge_control = choose(&mut table, "edge_control", "none", edge_control::named, &edges)?;
     let spread = table.optional("routing")?.unwrap_or(Spread::Flow);
     let (fc, cc, tp) = (flow_control.name(), congestion_control.name(), transport.name());
+    let ec = edge_control.name();
 
     let mut window = if congestion_control.needs_window() { WindowSize::Bdp } else { WindowSize::None };
     if let Some(item) = table.item("window") {
@@ -353,7 +354,8 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
     let window_rule = table.optional("window_rule")?.unwrap_or(WindowRule::Scaled);
 
     if transport.alone() {
-        let other = [("flow_control", fc), ("congestion_control", cc)].into_iter().find(|(_, name)| *name != "none");
+        let others = [("flow_control", fc), ("congestion_control", cc), ("edge_control", ec)];
+        let other = others.into_iter().find(|(_, name)| *name != "none");
         let other = other.or((window != WindowSize::None).then_some(("window", "a window")));
         if let Some((axis, name)) = other {
             let message = format!("{tp} is all the control there is: {name} does not go with it");

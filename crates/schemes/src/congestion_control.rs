@@ -71,8 +71,8 @@ fn check_rates(min: Rate, steps: &[(&'static str, Rate)]) -> Result<(), Misfit> 
 
 /// An interval that drives a timer must be above zero.
 fn check_intervals(intervals: &[(&'static str, Time)]) -> Result<(), Misfit> {
-    match intervals.iter().find(|(_, t)| *t == Time::ZERO || *t > Time::from_ms(1_000_000)) {
-        Some((name, t)) => Err(Misfit::new(name, t, "write a time from \"1ps\" to \"1000s\"")),
+    match intervals.iter().find(|(_, t)| *t < Time::from_ns(10) || *t > Time::from_ms(1_000_000)) {
+        Some((name, t)) => Err(Misfit::new(name, t, "write a time from \"10ns\" to \"1000s\"")),
         None => Ok(()),
     }
 }

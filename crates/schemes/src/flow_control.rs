@@ -76,6 +76,10 @@ pub trait Choice: Parameters + Send + Sync {
     fn frame_size(&self) -> u64 {
         0
     }
+    /// Whether a host whose NIC is full can stop its switch.
+    fn stops_for_hosts(&self) -> bool {
+        false
+    }
     /// How many frames may go ahead of a pause, besides a pause and a resume of every class.
     fn other_frames(&self) -> u64 {
         0

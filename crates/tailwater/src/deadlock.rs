@@ -58,7 +58,12 @@ fn print(answer: &Answer, json: bool) -> Output {
 
 fn draw(picture: &Picture, path: &Path) -> Result<(), Problem> {
     let svg = picture.svg();
-    let image = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"));
+    let ends = |ending: &str| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(ending));
+    let image = ends("png");
+    if !image && !ends("svg") {
+        let problem = Problem::new(path.display().to_string(), "is neither an .svg nor a .png file");
+        return Err(problem.help("give --svg a name that ends in .svg or .png"));
+    }
     let bytes = match image {
         true => report::png(&svg)
             .map_err(|error| Problem::new(path.display().to_string(), format!("cannot be drawn: {error}")))?,

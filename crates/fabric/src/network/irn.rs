@@ -178,7 +178,10 @@ impl Core {
         if answer.is_some() {
             r.unacked = 0;
         }
-        let expected = r.expected;
+        let (expected, over) = (r.expected, r.finished != Time::MAX);
+        if self.census.is_some() {
+            self.count_flow(port, id, over);
+        }
         if ended {
             self.ended_at(packet.flow, packet.dst);
         }

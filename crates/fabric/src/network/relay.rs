@@ -108,10 +108,10 @@ impl<F: FlowControl> Network<F> {
     /// the host's own data and that of others take turns, packet by packet.
     pub(super) fn relay_transmit(&mut self, port: u32) -> bool {
         let core = &mut self.core;
-        let p = &mut core.ports[port as usize];
-        let nic = p.nic as usize;
-        if let Some(id) = p.control.pop(&core.pool) {
-            p.queued -= core.pool[id].size as u64;
+        let nic = core.ports[port as usize].nic as usize;
+        if !core.ports[port as usize].control.is_empty()
+            && let Some(id) = core.next_control(port)
+        {
             let lag = self.scheme.lag(core, port);
             core.start(port, id, lag);
             return true;

@@ -394,7 +394,7 @@ impl Core {
 
     /// A packet has come in at a host's port by which it counts the flows that send to it: what share each has of the link
     /// goes on the ACK that the packet will be. A flow that is over does not count.
-    fn count_flow(&mut self, port: u32, id: PacketId, over: bool) {
+    pub(super) fn count_flow(&mut self, port: u32, id: PacketId, over: bool) {
         let (nic, flow, line) = (self.ports[port as usize].nic, self.pool[id].flow, self.rate(port));
         let packet = self.on_wire(self.ports[port as usize].table, self.pool[id].size);
         let Some(census) = &mut self.census else { return };

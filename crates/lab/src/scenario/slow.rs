@@ -5,6 +5,7 @@ use super::wiring;
 use crate::document::Table;
 use crate::problem::Problem;
 use engine::{Bytes, Rate, Time};
+use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
 use traffic::{MAX_START, Names};
 
@@ -27,7 +28,7 @@ pub struct Slow {
 
 /// Reads all `[[slow]]`.
 pub(super) fn read(root: &mut Table<'_>, graph: &Graph) -> Result<Vec<Slow>, Problem> {
-    let names = Names::new(graph);
+    let (names, map) = (Names::new(graph), PortMap::new(graph));
     let mut all: Vec<Slow> = Vec::new();
     for mut table in root.tables("slow")? {
         let Some(item) = table.item("host") else { return Err(table.missing("host", "a host, such as \"h0\"")) };
@@ -35,6 +36,11 @@ pub(super) fn read(root: &mut Table<'_>, graph: &Graph) -> Result<Vec<Slow>, Pro
         let name = &graph.nodes[host as usize].name;
         if graph.nodes[host as usize].kind != Kind::Host {
             return Err(item.problem(format!("{name} is a switch")).help("name a host, such as \"h0\""));
+        }
+        if graph.forwarding && map.of(host).len() > 1 {
+            let problem =
+                item.problem(format!("{name} forwards for others, and a pause of its NIC would stop them too"));
+            return Err(problem.help("name a host of a fabric where hosts do not forward"));
         }
         if all.iter().any(|slow| slow.host == host) {
             return Err(item.problem(format!("{name} has a [[slow]] already")).help("write one for each host"));

@@ -143,6 +143,9 @@ impl Choice for Params {
         // The filter that waits, one that is charged to the packet under way, and one that comes due meanwhile.
         3
     }
+    fn stops_for_hosts(&self) -> bool {
+        true
+    }
     fn switch_state(&self, ports: u64, classes: u64) -> u64 {
         // An entry: ingress, egress and queue in a byte each, packets in two, and its state in one.
         const ENTRY: u64 = 6;

@@ -9,7 +9,7 @@
 
 mod lane;
 
-use super::{Choice, Controls, Report, run_with};
+use super::{Choice, Controls, Fabric, Report, Room, run_with};
 use engine::{Bytes, Misfit, Time};
 use fabric::network::Core;
 use fabric::packet::{Kind as PacketKind, Packet, flag};
@@ -85,6 +85,16 @@ impl Choice for Params {
     }
     fn groups(&self) -> u32 {
         2
+    }
+    fn room(&self, fabric: &Fabric<'_>) -> Result<Option<Room>, Misfit> {
+        match fabric.graph.forwarding {
+            false => Ok(None),
+            true => Err(Misfit {
+                parameter: "topology",
+                message: "DVL's queues are those of switches, and hosts of this fabric forward".into(),
+                help: "write another topology, or another flow control".into(),
+            }),
+        }
     }
     fn switch_state(&self, ports: u64, classes: u64) -> u64 {
         // An entry of the table of congested flows is a 5-tuple and a port: fourteen bytes. By port and class: what is allocated,

@@ -103,6 +103,9 @@ impl Choice for Params {
     fn waits(&self, _: &Setup) -> Waits {
         Waits::Lanes(Box::new(Rising { deflections: self.deflections, detours: self.detours > 0 }))
     }
+    fn stops_for_hosts(&self) -> bool {
+        true
+    }
     fn switch_state(&self, ports: u64, classes: u64) -> u64 {
         // A flow that goes its own way: its name in eight bytes, ways and times in eight more; an answer awaited: the same.
         (self.flows as u64 + self.asks as u64) * 16 + pfc::Params::default().switch_state(ports, classes)
@@ -645,6 +648,10 @@ impl FlowControl for Iofd {
         let waits: Vec<u32> = flows.values().filter(|e| gone(e)).filter_map(|e| e.wait).map(|w| w.pen).collect();
         flows.retain(|_, entry| !gone(entry));
         waits.into_iter().for_each(|pen| self.free_pen(core, port, pen));
+    }
+
+    fn receiver_full(&mut self, core: &mut Core, port: u32, full: bool) {
+        self.pfc.receiver_full(core, port, full);
     }
 
     fn merge(&mut self, other: Iofd) {

@@ -42,8 +42,9 @@ impl Choice for Params {
     }
     fn check(&self) -> Result<(), Misfit> {
         match self.frame.0 {
-            1..=2048 if self.pause == Some(Time::ZERO) => {
-                Err(Misfit::new("pause", "0ps", "write a time above zero, or \"auto\""))
+            1..=2048 if self.pause.is_some_and(|pause| pause < Time::from_us(1)) => {
+                let pause = self.pause.unwrap_or_default();
+                Err(Misfit::new("pause", pause, "write \"1us\" or more, or \"auto\""))
             }
             1..=2048 => {
                 for (name, time) in [("detection", self.detection), ("restoration", self.restoration)] {
@@ -64,6 +65,9 @@ impl Choice for Params {
     }
     fn waits(&self, setup: &Setup) -> Waits {
         waits(setup)
+    }
+    fn stops_for_hosts(&self) -> bool {
+        true
     }
     fn switch_state(&self, ports: u64, classes: u64) -> u64 {
         // One bit for what it has paused, and one for what is paused here.

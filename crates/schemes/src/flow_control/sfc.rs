@@ -142,6 +142,9 @@ impl Choice for Params {
             false => Waits::Never("senders wait for a time that runs out by itself, and what does not fit is dropped"),
         }
     }
+    fn stops_for_hosts(&self) -> bool {
+        self.pfc
+    }
     fn switch_state(&self, ports: u64, classes: u64) -> u64 {
         // A remembered destination is a time of four bytes, as is the estimator's count for each.
         let cache = if self.cache { self.cache_entries as u64 * 4 } else { 0 };

@@ -38,9 +38,9 @@ impl Choice for Params {
         let longest = Time::from_ms(1_000_000);
         for (name, time) in [("rto_low", Some(self.rto_low)), ("rto_high", self.rto_high)] {
             if let Some(time) = time
-                && (time == Time::ZERO || time > longest)
+                && (time < Time::from_us(1) || time > longest)
             {
-                return Err(Misfit::new(name, time, "write a time from \"1ps\" to \"1000s\""));
+                return Err(Misfit::new(name, time, "write a time from \"1us\" to \"1000s\""));
             }
         }
         match self.cap {
