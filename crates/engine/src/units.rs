@@ -102,6 +102,11 @@ impl Rate {
     pub fn bytes_in(self, time: Time) -> u64 {
         (self.0 as u128 * time.0 as u128 / 8_000_000_000_000) as u64
     }
+    /// How many bytes hold all that this rate carries in `time`; [`u64::MAX`] if that is more.
+    pub fn bytes_over(self, time: Time) -> u64 {
+        let bytes = (self.0 as u128 * time.0 as u128).div_ceil(8_000_000_000_000);
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
 }
 
 /// A number of bytes; only a parser and a printer around a `u64`.
@@ -245,5 +250,8 @@ mod tests {
         assert_eq!(Rate::from_gbps(100).time_for(1048), Time(83_840));
         assert_eq!(Rate::from_gbps(56).time_for(7), Time(1_000));
         assert_eq!(Rate::from_gbps(100).bytes_in(Time::from_us(8)), 100_000);
+        assert_eq!(Rate::from_gbps(100).bytes_over(Time::from_us(8)), 100_000);
+        assert_eq!((Rate(8).bytes_in(Time(1)), Rate(8).bytes_over(Time(1))), (0, 1));
+        assert_eq!(Rate(u64::MAX).bytes_over(Time::MAX), u64::MAX);
     }
 }

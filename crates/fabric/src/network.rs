@@ -346,7 +346,7 @@ impl Core {
                     let remote = part.as_ref().is_some_and(|part| part.owns(node) && !part.owns(far));
                     let capture = setup.measure.capture.as_ref();
                     let captured = capture.is_some_and(|capture| capture.ports.binary_search(&(port as u32)).is_ok());
-                    remote as u8 * detour::REMOTE | captured as u8 * detour::CAPTURED
+                    (remote as u8 * detour::REMOTE) | (captured as u8 * detour::CAPTURED)
                 },
                 control: Default::default(),
                 queued: 0,
@@ -365,7 +365,7 @@ impl Core {
                 up: true,
                 host,
                 relays,
-                faulty: link.loss > 0.0 || link.corruption > 0.0,
+                faulty: link.lossy(),
                 nic: nics.len() as u32,
                 pause_start: Time::ZERO,
                 pause_total: Time::ZERO,
@@ -770,8 +770,7 @@ impl Core {
     pub fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
         self.note_pause(port, class, pause, pause);
         if self.ports[port as usize].has_queues() {
-            let each = self.setup.switch.queues;
-            (class as u32 * each..(class as u32 + 1) * each).for_each(|q| self.masks.set_paused(port, q, pause));
+            self.class_queues(class).for_each(|q| self.masks.set_paused(port, q, pause));
         }
     }
 
@@ -782,10 +781,9 @@ impl Core {
             return;
         }
         self.masks.set_paused(port, queue, pause);
-        let each = self.setup.switch.queues;
-        let class = queue / each;
-        let paused = (class * each..(class + 1) * each).any(|q| self.masks.is_paused(port, q));
-        self.note_pause(port, class as u8, pause, paused);
+        let class = (queue / self.setup.switch.queues) as u8;
+        let paused = self.class_queues(class).any(|q| self.masks.is_paused(port, q));
+        self.note_pause(port, class, pause, paused);
     }
 
     /// A pause or resume of something in a class has come, of which something is `paused` now.
@@ -1124,6 +1122,5 @@ fn link_changes(setup: &Setup) -> Vec<(Time, Vec<bool>)> {
         links.iter().flat_map(|l| &l.outages).flat_map(|&(a, b)| [Some(a), b]).flatten().collect();
     times.sort_unstable();
     times.dedup();
-    let down = |l: &topology::Link, t: Time| l.outages.iter().any(|&(a, b)| a <= t && b.is_none_or(|b| t < b));
-    times.into_iter().map(|t| (t, links.iter().map(|l| !down(l, t)).collect())).collect()
+    times.into_iter().map(|t| (t, links.iter().map(|link| link.up_at(t)).collect())).collect()
 }

@@ -79,8 +79,8 @@ pub trait FlowControl: Sized + Send {
     fn link_lost(&mut self, _core: &mut Core, _port: u32) {}
     /// The occupancy of the switches is being sampled: time to fill histograms.
     fn observe(&mut self, _core: &Core) {}
-    /// Adds what another member of the same scheme has counted and seen, which ran other nodes of the same fabric. What it knows
-    /// of single nodes and ports is needed only by [`FlowControl::holder`].
+    /// Adds what another member of the same scheme has counted and seen, which ran other nodes of the same fabric. Of what it knows
+    /// of single nodes and ports only that is needed of which [`FlowControl::holder`] or the counters tell.
     fn merge(&mut self, other: Self);
     /// The run has ended with a queue of `port` held by [`Core::hold_queue`]: the queues that must empty before it may go on.
     /// `None` where it does not tell: then it is whatever the packets of that link wait for at its other end.
@@ -180,7 +180,7 @@ pub struct Needs {
     pub census: Option<Time>,
 }
 
-/// Congestion control of all flows of a shard. A flow is known by a slot number, reused after it ends.
+/// Congestion control of all flows that begin in one part of a fabric. A flow is known by a slot number, reused after it ends.
 pub trait CongestionControl: Send {
     /// What it wants to see.
     fn needs(&self) -> Needs;

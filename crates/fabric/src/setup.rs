@@ -176,7 +176,7 @@ impl GoBackN {
 
 /// Selective repeat as IRN has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Irn {
+pub struct IrnSetup {
     /// At most this many bytes of message between the first that is not acknowledged and the next to be sent.
     pub cap: u64,
     /// Without news for so long, something is lost, if fewer than `few` packets are on the way.
@@ -260,7 +260,7 @@ pub struct NicSetup {
     /// Loss recovery.
     pub recovery: GoBackN,
     /// Selective repeat instead of going back.
-    pub irn: Option<Irn>,
+    pub irn: Option<IrnSetup>,
     /// Whether packets are spaced by the flow's rate; otherwise only the window slows a flow.
     pub paced: bool,
     /// When an idle NIC looks again.

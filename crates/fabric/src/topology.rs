@@ -65,6 +65,16 @@ impl Link {
     pub fn new(a: u32, b: u32, rate: Rate, delay: Time) -> Link {
         Link { a, b, rate, delay, loss: 0.0, corruption: 0.0, outages: Vec::new() }
     }
+
+    /// Whether it loses or damages packets while it works.
+    pub fn lossy(&self) -> bool {
+        self.loss > 0.0 || self.corruption > 0.0
+    }
+
+    /// Whether it works at an instant.
+    pub fn up_at(&self, time: Time) -> bool {
+        !self.outages.iter().any(|&(down, up)| down <= time && up.is_none_or(|up| time < up))
+    }
 }
 
 /// A fabric's wiring. Ports are not listed: a node's port `i` is the `i`-th link that names it.
@@ -98,6 +108,17 @@ impl Graph {
     /// Whether a node forwards what is not for it, being a switch or a host of a fabric where hosts do. `ports` is how many it has.
     pub fn forwards(&self, node: u32, ports: usize) -> bool {
         self.nodes[node as usize].kind == Kind::Switch || self.forwarding && ports > 1
+    }
+
+    /// Whether any link may lose something, being lossy or down for a while.
+    pub fn fallible(&self) -> bool {
+        self.links.iter().any(|link| link.lossy() || !link.outages.is_empty())
+    }
+
+    /// The rate of the fastest link of a host.
+    pub fn hosts_rate(&self) -> Option<Rate> {
+        let host = |node: u32| self.nodes[node as usize].kind == Kind::Host;
+        self.links.iter().filter(|link| host(link.a) || host(link.b)).map(|link| link.rate).max()
     }
 
     /// Every node's ports in link order: each is a link and the node at its other end.

@@ -75,10 +75,7 @@ fn states(graph: &Graph, map: &PortMap, stop: engine::Time) -> Vec<(String, Stat
     times.sort_unstable();
     let mut found: Vec<(String, State)> = Vec::new();
     for time in times {
-        let up = |link: &fabric::topology::Link| {
-            !link.outages.iter().any(|&(down, up)| down <= time && up.is_none_or(|up| time < up))
-        };
-        let up: Vec<bool> = graph.links.iter().map(up).collect();
+        let up: Vec<bool> = graph.links.iter().map(|link| link.up_at(time)).collect();
         if found.iter().any(|(_, state)| state.up == up) {
             continue;
         }
@@ -206,7 +203,7 @@ impl Answer {
         }
         let changing = self.cases.iter().any(|case| case.links != self.cases[0].links);
         for case in &self.cases {
-            let whose = if case.traffic == "any" { "any traffic" } else { "the scenario's flows" };
+            let whose = case.whose();
             let links = if changing { format!(", {}", case.links) } else { String::new() };
             let _ = write!(out, "{whose}{links}: ");
             out += &case.text();
@@ -216,6 +213,11 @@ impl Answer {
 }
 
 impl Case {
+    /// Whose packets, for people.
+    pub fn whose(&self) -> &'static str {
+        if self.traffic == "any" { "any traffic" } else { "the scenario's flows" }
+    }
+
     fn text(&self) -> String {
         let mut out = String::new();
         if self.free {

@@ -18,7 +18,7 @@ use fabric::setup::{
     AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, Forward, GoBackN, MeasureSetup, NicSetup, NicWake,
     PortSetup, SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
 };
-use fabric::topology::{Graph, Kind};
+use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
 use schemes::{congestion_control, edge_control, flow_control, transport};
 use std::collections::{HashMap, HashSet};
@@ -121,8 +121,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     check_end(&scenario, &map)?;
 
     let (switch, nic) = (&scenario.switch, &scenario.nic);
-    let faulty = scenario.graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
-    let lossy = (faulty || !memory.promised) && !scenario.transport.own_timeout();
+    let lossy = (scenario.graph.fallible() || !memory.promised) && !scenario.transport.own_timeout();
     let timeout = nic.timeout.or(scenario.transport.timeout()).or(lossy.then_some(TIMEOUT));
     let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
     if timeout.is_some_and(|timeout| timeout <= longest) {
@@ -347,9 +346,7 @@ impl PauseLoop {
         let time = |bytes: u64| Clock::Exact.duration(bytes, self.rate).0;
         let frames = 2 * self.classes as u64 + 1 + self.other_frames;
         let hears = time(self.largest.max(self.frame)) + frames * time(self.frame) + self.to_neighbour.0;
-        let open = (self.to_here.0 + hears) as u128;
-        let sent = (self.rate.0 as u128 * open).div_ceil(8_000_000_000_000);
-        u64::try_from(sent).unwrap_or(u64::MAX).saturating_add(2 * self.largest)
+        self.rate.bytes_over(Time(self.to_here.0 + hears)).saturating_add(2 * self.largest)
     }
 }
 
@@ -475,7 +472,7 @@ impl Memory {
             self.promised = false;
             notes.push(format!("{because}: losing nothing is not promised"));
         };
-        if links.iter().any(|link| link.loss > 0.0 || link.corruption > 0.0) {
+        if links.iter().any(|link| link.lossy()) {
             broken("links with loss or corruption lose pause and resume frames too");
         }
         if links.iter().any(|link| link.outages.iter().any(|(_, up)| up.is_some())) {
@@ -583,7 +580,7 @@ fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<Port
     let (graph, switch) = (&scenario.graph, &scenario.switch);
     let marks = switch.ecn.unwrap_or(scenario.congestion_control.uses_marks());
     let before_hosts = scenario.congestion_control.marks_before_hosts();
-    let hosts_rate = hosts_rate(graph);
+    let hosts_rate = graph.hosts_rate().unwrap_or(Rate(1));
     let port = |port: usize| {
         let node = map.node[port];
         if !graph.forwards(node, map.of(node).len()) {
@@ -612,12 +609,6 @@ fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<Port
         }
     };
     (0..map.count()).map(port).collect()
-}
-
-/// The rate of the fastest link of a host.
-fn hosts_rate(graph: &Graph) -> Rate {
-    let host = |node: u32| graph.nodes[node as usize].kind == Kind::Host;
-    graph.links.iter().filter(|link| host(link.a) || host(link.b)).map(|link| link.rate).max().unwrap_or(Rate(1))
 }
 
 /// The ports and flows to follow closely, if there are any.
@@ -700,10 +691,7 @@ fn flows(
     for (flow, line) in flows.iter_mut().zip(lines) {
         flow.window = match scenario.window {
             WindowSize::None => 0,
-            WindowSize::Bdp => {
-                let bytes = (line.0 as u128 * longest.0 as u128).div_ceil(8_000_000_000_000);
-                bytes.min(traffic::MAX_SIZE.0 as u128) as u64
-            }
+            WindowSize::Bdp => line.bytes_over(longest).min(traffic::MAX_SIZE.0),
             WindowSize::Fixed(bytes) => bytes.0,
         };
     }

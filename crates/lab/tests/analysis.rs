@@ -1,6 +1,9 @@
 //! What can deadlock, by analysis: the right answer for fabrics that are known, and never one that a run disproves.
 
+mod graphs;
+
 use fabric::network::Stall;
+use graphs::{around, flow, graph, ring};
 use lab::deadlock::{Answer, Scope, analyse};
 use lab::resolve::{Resolved, resolve};
 use lab::scenario::Scenario;
@@ -9,24 +12,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 const BOTH: [Scope; 2] = [Scope::Any, Scope::Flows];
-
-/// Switches with a host on each, as a graph file.
-fn graph(switches: u32, links: &[(u32, u32)]) -> String {
-    let mut text = String::new();
-    for (kind, letter) in [("host", 'h'), ("switch", 's')] {
-        (0..switches).for_each(|i| text += &format!("[[node]]\nname = \"{letter}{i}\"\nkind = \"{kind}\"\n"));
-    }
-    let mut link = |a: String, b: String| {
-        text += &format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"100Gbps\"\ndelay = \"1us\"\n");
-    };
-    (0..switches).for_each(|i| link(format!("h{i}"), format!("s{i}")));
-    links.iter().for_each(|(a, b)| link(format!("s{a}"), format!("s{b}")));
-    text
-}
-
-fn flow(src: u32, dst: u32, size: &str) -> String {
-    format!("[[flow]]\nsrc = \"h{src}\"\ndst = \"h{dst}\"\nsize = \"{size}\"\n")
-}
 
 fn load(text: &str, base: &Path, sets: &[&str]) -> Resolved {
     let sets: Vec<String> = sets.iter().map(|set| set.to_string()).collect();
@@ -43,14 +28,6 @@ fn on_graph(switches: u32, links: &[(u32, u32)], flows: &str, sets: &[&str]) -> 
     let least = refused.err().and_then(|problem| Some(problem.help.as_deref()?.split('"').nth(1)?.to_string()));
     let buffer = format!("switch.buffer={}", least.unwrap_or("1MB".into()));
     load(&text, folder.path(), &[sets, &[&buffer]].concat())
-}
-
-fn ring(count: u32) -> Vec<(u32, u32)> {
-    (0..count).map(|i| (i, (i + 1) % count)).collect()
-}
-
-fn around(count: u32, size: &str) -> String {
-    (0..count).map(|i| flow(i, (i + 2) % count, size)).collect()
 }
 
 fn answer(resolved: &Resolved) -> Answer {

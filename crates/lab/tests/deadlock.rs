@@ -1,33 +1,16 @@
 //! A circle of switches that wait for one another: found and named where there is one, and never where there is none.
 
+mod graphs;
+
 use engine::Time;
 use fabric::Outcome;
 use fabric::network::{Stall, Wait};
 use fabric::routing::PortMap;
 use fabric::topology::Graph;
+use graphs::{around, graph, ring};
 use lab::resolve::{Resolved, resolve};
 use lab::scenario::Scenario;
 use std::path::Path;
-
-/// A ring of switches with a host on each, as a graph file.
-fn ring(switches: u32) -> String {
-    let mut text = String::new();
-    for (kind, letter) in [("host", 'h'), ("switch", 's')] {
-        (0..switches).for_each(|i| text += &format!("[[node]]\nname = \"{letter}{i}\"\nkind = \"{kind}\"\n"));
-    }
-    let mut link = |a: String, b: String| {
-        text += &format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"100Gbps\"\ndelay = \"1us\"\n");
-    };
-    (0..switches).for_each(|i| link(format!("h{i}"), format!("s{i}")));
-    (0..switches).for_each(|i| link(format!("s{i}"), format!("s{}", (i + 1) % switches)));
-    text
-}
-
-/// Every host sends to the one two places on.
-fn flows(hosts: u32, size: &str) -> String {
-    let flow = |i: u32| format!("[[flow]]\nsrc = \"h{i}\"\ndst = \"h{}\"\nsize = \"{size}\"\n", (i + 2) % hosts);
-    (0..hosts).map(flow).collect()
-}
 
 fn resolved(text: &str, base: &Path, sets: &[&str]) -> Resolved {
     let sets: Vec<String> = sets.iter().map(|set| set.to_string()).collect();
@@ -52,10 +35,10 @@ fn run(resolved: &Resolved) -> Outcome {
 
 fn on_a_ring(switches: u32, size: &str, sets: &[&str]) -> (Outcome, Graph) {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("ring.toml"), ring(switches)).unwrap();
+    std::fs::write(folder.path().join("ring.toml"), graph(switches, &ring(switches))).unwrap();
     let text = format!(
         "[topology]\nkind = \"file\"\npath = \"ring.toml\"\n[scheme]\npreset = \"pfc\"\n{}",
-        flows(switches, size)
+        around(switches, size)
     );
     let resolved = resolved(&text, folder.path(), sets);
     let outcome = run(&resolved);
@@ -111,8 +94,8 @@ fn timeouts_do_not_hide_a_deadlock() {
 #[test]
 fn a_summary_names_the_ports_of_the_circle() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("ring.toml"), ring(5)).unwrap();
-    let text = format!("[topology]\nkind = \"file\"\npath = \"ring.toml\"\n{}", flows(5, "10MB"));
+    std::fs::write(folder.path().join("ring.toml"), graph(5, &ring(5))).unwrap();
+    let text = format!("[topology]\nkind = \"file\"\npath = \"ring.toml\"\n{}", around(5, "10MB"));
     let finished = lab::run::run(resolved(&text, folder.path(), &[]), &mut |_, _| true);
     assert_eq!(finished.summary.ending, "deadlock");
     let waiting: std::collections::BTreeSet<_> = finished.summary.waiting.iter().map(String::as_str).collect();
@@ -150,7 +133,7 @@ fn the_same_load_never_deadlocks_on_a_leaf_spine() {
             let text = format!(
                 "[topology]\nkind = \"leaf-spine\"\nleaves = {hosts}\nhosts_per_leaf = 1\nspines = {spines}\n\
                  [scheme]\npreset = \"pfc\"\n{}",
-                flows(hosts, "1MB")
+                around(hosts, "1MB")
             );
             let outcome = run(&resolved(&text, Path::new("/nowhere"), &[]));
             assert!(outcome.complete(), "{hosts} hosts and {spines} spines: {:?}", outcome.stall);

@@ -108,6 +108,22 @@ impl<S: Clone> Slots<S> {
     }
 }
 
+/// An ACK at an instant that says nothing special.
+#[cfg(test)]
+pub(crate) fn plain_ack(now: Time) -> fabric::scheme::Ack<'static> {
+    fabric::scheme::Ack {
+        now,
+        cause: now,
+        seq: 1000,
+        next: 2000,
+        marked: false,
+        stamp: Time::ZERO,
+        delay: Time::ZERO,
+        telemetry: &[],
+        share: Rate(0),
+    }
+}
+
 /// No congestion control.
 impl Choice for () {
     fn name(&self) -> &'static str {

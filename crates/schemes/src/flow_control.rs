@@ -1,8 +1,8 @@
 //! Flow control between neighbours, by name.
 
-use engine::{Misfit, Parameters, Time};
+use engine::{Bytes, Misfit, Parameters, Time};
 use fabric::deadlock::Waits;
-use fabric::network::partition;
+use fabric::network::{Core, partition};
 use fabric::packet::Packet;
 use fabric::scheme::{CongestionControl, FlowControl, NoFlowControl};
 use fabric::setup::{Forward, Scheduler};
@@ -164,6 +164,40 @@ fn run_with<F: FlowControl>(
             let members = (0..plan.parts).map(|_| (scheme(&mut setup), control())).collect();
             Network::run_parts(setup, &plan, members, report)
         }
+    }
+}
+
+/// A packet that a scheme makes must be one that a port can send.
+fn check_frame(name: &'static str, size: Bytes) -> Result<(), Misfit> {
+    match size.0 {
+        1..=2048 => Ok(()),
+        _ => Err(Misfit::new(name, size, "write a size from \"1B\" to \"2048B\"")),
+    }
+}
+
+/// Timers that can be set anew and taken back, by token: when each goes off.
+#[derive(Default)]
+struct Deadlines(Vec<Time>);
+
+impl Deadlines {
+    /// Sets a timer anew, or none.
+    fn set(&mut self, core: &mut Core, token: u32, after: Option<Time>) {
+        if self.0.len() <= token as usize {
+            self.0.resize(token as usize + 1, Time::MAX);
+        }
+        self.0[token as usize] = after.map_or(Time::MAX, |after| core.now() + after);
+        if after.is_some() {
+            core.set_timer(self.0[token as usize], token);
+        }
+    }
+
+    /// A timer went off: whether it is the one that was set last, and not taken back.
+    fn due(&mut self, core: &Core, token: u32) -> bool {
+        let due = self.0[token as usize] == core.now();
+        if due {
+            self.0[token as usize] = Time::MAX;
+        }
+        due
     }
 }
 

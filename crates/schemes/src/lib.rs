@@ -2,6 +2,7 @@
 //!
 //! * [`flow_control`]: when does a switch stop its neighbours?
 //! * [`congestion_control`]: how fast may a sender go?
+//! * [`edge_control`]: what does a sender do on top of that?
 //! * [`transport`]: how are messages cut into packets and repaired?
 //!
 //! Each file holds a mechanism whole: its parameters with the published defaults, its state, its counters, its tests.

@@ -46,6 +46,12 @@ pub fn named(name: &str) -> Option<Box<dyn Choice>> {
     all().into_iter().find(|c| c.name() == name)
 }
 
+/// The bandwidth-delay product of the fastest link of a host and the longest base round trip.
+fn bandwidth_delay(setup: &Setup) -> u64 {
+    let longest = setup.flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
+    setup.graph.hosts_rate().unwrap_or_default().bytes_over(longest)
+}
+
 /// Go-back-N, which is set by the keys of `[nic]` alone.
 impl Choice for () {
     fn name(&self) -> &'static str {

@@ -2,7 +2,7 @@
 
 use crate::commands::{Output, printed, say};
 use fabric::topology::{Graph, Kind};
-use lab::deadlock::{Answer, Case, Scope, analyse};
+use lab::deadlock::{Answer, Scope, analyse};
 use lab::files;
 use lab::problem::Problem;
 use report::fabric::{Node, Picture, Wait};
@@ -79,7 +79,6 @@ fn picture(graph: &Graph, answer: &Answer) -> Picture {
         |node: &fabric::topology::Node| Node { name: node.name.clone(), host: node.kind == Kind::Host, peak: None };
     picture.nodes = graph.nodes.iter().map(node).collect();
     picture.links = graph.links.iter().map(|link| (link.a, link.b)).collect();
-    let whose = |case: &Case| if case.traffic == "any" { "any traffic" } else { "the scenario's flows" };
     picture.subtitle = match answer.cases.iter().find(|case| !case.free) {
         None => "free of deadlock".into(),
         Some(case) => {
@@ -94,7 +93,7 @@ fn picture(graph: &Graph, answer: &Answer) -> Picture {
                     .join(", "),
             };
             picture.circle = case.circle.iter().map(wait).collect();
-            format!("can deadlock with {}, {}", whose(case), case.links)
+            format!("can deadlock with {}, {}", case.whose(), case.links)
         }
     };
     picture.caption =

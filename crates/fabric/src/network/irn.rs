@@ -8,7 +8,7 @@ use super::part::{Part, PerFlow};
 use super::{Core, Receiver};
 use crate::packet::{Kind, Packet, PacketId, flag};
 use crate::scheme::Counter;
-use crate::setup::{AckPolicy, FlowSpec, Irn, Setup};
+use crate::setup::{AckPolicy, FlowSpec, IrnSetup, Setup};
 use engine::Time;
 use std::collections::VecDeque;
 
@@ -190,7 +190,7 @@ impl Core {
     }
 
     /// How long a flow waits for news now: shortly where too few packets are on the way to tell of a loss.
-    fn patience_of(&self, flow: u32, irn: &Irn) -> (Time, bool) {
+    fn patience_of(&self, flow: u32, irn: &IrnSetup) -> (Time, bool) {
         let (s, full) = (&self.senders[flow as usize], self.setup.nic.payload as u64);
         let sacked = self.irn.as_ref().map_or(0, |state| state.repair[flow as usize].sacked.count);
         let few = (s.high - s.acked).div_ceil(full) - sacked < irn.few as u64;
@@ -212,7 +212,7 @@ impl Core {
     }
 
     /// A packet of a flow was sent, as its `next` shows; `again` if not for the first time.
-    pub(super) fn sent_any(&mut self, flow: u32, again: bool, setup: &Irn) {
+    pub(super) fn sent_any(&mut self, flow: u32, again: bool, setup: &IrnSetup) {
         let Some(irn) = &mut self.irn else { return };
         let (s, f) = (&mut self.senders[flow as usize], &mut irn.repair[flow as usize]);
         let repairing = s.acked < f.until;
@@ -231,7 +231,7 @@ impl Core {
     }
 
     /// What an ACK or NACK says of what has arrived.
-    pub(super) fn acked_any(&mut self, id: PacketId, packet: &Packet, setup: &Irn) {
+    pub(super) fn acked_any(&mut self, id: PacketId, packet: &Packet, setup: &IrnSetup) {
         let (flow, full) = (packet.flow, self.setup.nic.payload as u64);
         let sack = self.pool.answer(id).sack;
         let Some(irn) = &mut self.irn else { return };
@@ -271,7 +271,7 @@ impl Core {
     }
 
     /// A flow may have waited too long for news.
-    pub(super) fn expired_any(&mut self, flow: u32, setup: &Irn) {
+    pub(super) fn expired_any(&mut self, flow: u32, setup: &IrnSetup) {
         let now = self.now;
         let (wait, few) = self.patience_of(flow, setup);
         let Some(irn) = &mut self.irn else { return };

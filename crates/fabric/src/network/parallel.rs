@@ -264,7 +264,7 @@ const BUSY: (u64, u64) = (600, 200);
 /// Events between two reports.
 const REPORT_EVERY: u64 = 1 << 18;
 
-impl<F: FlowControl + Send> Network<F> {
+impl<F: FlowControl> Network<F> {
     /// Runs a fabric that is cut by `plan`, each part with a scheme and a controller of its own, on as many threads. The outcome
     /// is that of [`Network::run`].
     pub fn run_parts(

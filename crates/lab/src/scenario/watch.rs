@@ -18,9 +18,8 @@ pub struct Watch {
 
 /// Reads `ports`, `flows` and `capture` of `[measure]`.
 pub(super) fn read(table: &mut Table<'_>, graph: &Graph, groups: &[String]) -> Result<Watch, Problem> {
-    let mut watch = Watch::default();
-    watch.ports = ports(table, "ports", graph)?;
-    watch.capture = ports(table, "capture", graph)?;
+    let (seen, capture) = (ports(table, "ports", graph)?, ports(table, "capture", graph)?);
+    let mut watch = Watch { ports: seen, groups: Vec::new(), capture };
     if let Some(item) = table.item("flows") {
         for item in one_or_many(&item)? {
             let name: String = item.read()?;

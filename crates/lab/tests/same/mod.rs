@@ -10,6 +10,7 @@ pub fn assert_same(one: &Outcome, several: &Outcome, what: &str) {
     assert_eq!(one.flow_control, several.flow_control, "{what}");
     assert_eq!(one.histograms, several.histograms, "{what}");
     assert_eq!(one.congestion_control, several.congestion_control, "{what}");
+    assert_eq!(one.transport, several.transport, "{what}");
     assert_eq!(one.samples, several.samples, "{what}");
     assert_eq!(one.series, several.series, "{what}");
     assert!(one.flows == several.flows, "{what}");

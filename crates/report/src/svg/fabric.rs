@@ -113,7 +113,7 @@ impl Picture {
         let title = Font { bold: true, ..font(TITLE, INK) };
         let mut y = pen.lines(MARGIN, MARGIN, Hold::Start, title, &wrap(&self.title, TITLE, true, room));
         y = pen.lines(MARGIN, y, Hold::Start, font(SMALL, GREY), &wrap(&self.subtitle, SMALL, false, room));
-        let mut canvas = Canvas::new(self, layout, width, y + 12.0);
+        let canvas = Canvas::new(self, layout, width, y + 12.0);
         canvas.links(&mut pen);
         canvas.boxes(&mut pen);
         canvas.circle(&mut pen);
@@ -125,7 +125,6 @@ impl Picture {
             let line = format!("{}. {} → {}{label} waits for {next}", place + 1, name(wait.from), name(wait.to));
             y = pen.lines(MARGIN, y, Hold::Start, font(SMALL, INK), &wrap(&line, SMALL, false, room));
         }
-        canvas.bottom = y;
         let (width, height, family) = (n(width), n((y + MARGIN).ceil()), text::FAMILY);
         let mut out = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\"");
         let _ = write!(out, " viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{family}\" fill=\"none\"");

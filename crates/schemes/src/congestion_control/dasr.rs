@@ -136,6 +136,7 @@ impl CongestionControl for Dasr {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plain_ack;
     use super::*;
     use fabric::scheme::NoFlowControl;
     use fabric::setup::FlowSpec;
@@ -147,17 +148,7 @@ mod tests {
     const LINE: Rate = Rate::from_gbps(100);
 
     fn ack(now: Time, share: Rate, marked: bool) -> Ack<'static> {
-        Ack {
-            now,
-            cause: now,
-            seq: 1000,
-            next: 2000,
-            marked,
-            stamp: Time::ZERO,
-            delay: Time::ZERO,
-            telemetry: &[],
-            share,
-        }
+        Ack { share, marked, ..plain_ack(now) }
     }
 
     fn started(line: Rate, fallback: bool) -> (Box<dyn CongestionControl>, Permit) {

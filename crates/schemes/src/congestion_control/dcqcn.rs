@@ -191,23 +191,13 @@ impl CongestionControl for Dcqcn {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Choice;
+    use super::super::{Choice, plain_ack};
     use super::*;
 
     const LINE: Rate = Rate::from_gbps(100);
 
     fn marked(now: Time) -> Ack<'static> {
-        Ack {
-            now,
-            cause: now,
-            seq: 1000,
-            next: 2000,
-            marked: true,
-            stamp: Time::ZERO,
-            delay: Time::ZERO,
-            telemetry: &[],
-            share: Rate(0),
-        }
+        Ack { marked: true, ..plain_ack(now) }
     }
 
     fn fresh() -> (Box<dyn CongestionControl>, Permit) {

@@ -104,21 +104,11 @@ impl CongestionControl for Dctcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Choice;
+    use super::super::{Choice, plain_ack};
     use super::*;
 
     fn ack(seq: u64, next: u64, marked: bool) -> Ack<'static> {
-        Ack {
-            now: Time::from_us(1),
-            cause: Time::ZERO,
-            seq,
-            next,
-            marked,
-            stamp: Time::ZERO,
-            delay: Time::ZERO,
-            telemetry: &[],
-            share: Rate(0),
-        }
+        Ack { seq, next, marked, ..plain_ack(Time::from_us(1)) }
     }
 
     #[test]

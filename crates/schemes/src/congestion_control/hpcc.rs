@@ -251,7 +251,7 @@ impl CongestionControl for Hpcc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Choice;
+    use super::super::{Choice, plain_ack};
     use super::*;
 
     const LINE: Rate = Rate::from_gbps(100);
@@ -265,17 +265,7 @@ mod tests {
         (cc, permit)
     }
     fn ack<'a>(seq: u64, next: u64, telemetry: &'a [Hop]) -> Ack<'a> {
-        Ack {
-            now: Time::from_us(20),
-            cause: Time::from_us(19),
-            seq,
-            next,
-            marked: false,
-            stamp: Time::ZERO,
-            delay: Time::ZERO,
-            telemetry,
-            share: Rate(0),
-        }
+        Ack { seq, next, telemetry, ..plain_ack(Time::from_us(20)) }
     }
 
     #[test]

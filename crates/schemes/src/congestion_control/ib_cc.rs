@@ -117,22 +117,13 @@ impl CongestionControl for IbCc {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plain_ack;
     use super::*;
 
     const LINE: Rate = Rate::from_gbps(56);
 
     fn ack(now: Time, marked: bool) -> Ack<'static> {
-        Ack {
-            now,
-            cause: now,
-            seq: 1000,
-            next: 2000,
-            marked,
-            stamp: Time::ZERO,
-            delay: Time::ZERO,
-            telemetry: &[],
-            share: Rate(0),
-        }
+        Ack { marked, ..plain_ack(now) }
     }
 
     #[test]

@@ -122,7 +122,7 @@ impl CongestionControl for Timely {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Choice;
+    use super::super::{Choice, plain_ack};
     use super::*;
 
     /// Feeds one ACK per round trip with the given round-trip times and gives the rates after each.
@@ -134,21 +134,7 @@ mod tests {
         for (i, &us) in rtts.iter().enumerate() {
             let (now, seq) = (Time::from_ms(1 + i as u64), i as u64 * 100 + 1);
             let stamp = now - Time::from_us(us);
-            cc.ack(
-                0,
-                &Ack {
-                    now,
-                    cause: now,
-                    seq,
-                    next: seq + 99,
-                    marked: false,
-                    stamp,
-                    delay: Time::ZERO,
-                    telemetry: &[],
-                    share: Rate(0),
-                },
-                &mut permit,
-            );
+            cc.ack(0, &Ack { seq, next: seq + 99, stamp, ..plain_ack(now) }, &mut permit);
             out.push(permit.rate.0 / 1_000_000);
         }
         out

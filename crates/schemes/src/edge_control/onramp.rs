@@ -189,17 +189,7 @@ mod tests {
     const US: fn(u64) -> Time = Time::from_us;
 
     fn ack(now: u64, stamp: u64, delay: u64) -> Ack<'static> {
-        Ack {
-            now: US(now),
-            cause: US(now),
-            seq: 1,
-            next: 2,
-            marked: false,
-            stamp: US(stamp),
-            delay: US(delay),
-            telemetry: &[],
-            share: Rate(0),
-        }
+        Ack { stamp: US(stamp), delay: US(delay), ..congestion_control::plain_ack(US(now)) }
     }
 
     fn started(params: Params) -> (OnRamp, Permit) {
@@ -240,7 +230,7 @@ mod tests {
         // Sent after all of them: the whole excess counts.
         onramp.ack(0, &ack(200, 150, 45), &mut permit);
         assert_eq!(permit.resume, US(235));
-        assert_eq!(onramp.counters(), [("onramp_pauses", 4), ("onramp_paused_ps", 30 + 7 + 10 + 35)]);
+        assert_eq!(onramp.counters(), [("onramp_pauses", 4), ("onramp_paused_ps", US(30 + 7 + 10 + 35).0)]);
     }
 
     #[test]

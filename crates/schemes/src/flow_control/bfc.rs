@@ -362,12 +362,10 @@ impl Bfc {
         let due = |port: usize| if forwards(map.node[port]) { ingress[port].phase } else { Time::MAX };
         let egress = (0..map.count())
             .map(|port| Egress { column: rates.binary_search(&all_rates[port]).unwrap_or(0), ..Egress::default() });
-        let fallible = graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
-        let pause = fallible.then_some(Time::from_us(300));
         Bfc {
             params: params.clone(),
             shape,
-            pfc: Pfc::new(&pfc::Params::default(), pause, promised),
+            pfc: Pfc::new(&pfc::Params::default(), pfc::pause_limit(graph), promised),
             tokens: map.count() as u32 * setup.classes as u32 * 2,
             express,
             overflow,
@@ -380,7 +378,7 @@ impl Bfc {
             thresholds: thresholds.collect(),
             columns: rates.len(),
             plan: Plan::Apart,
-            repeats: if graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0) { REPEATS } else { 1 },
+            repeats: if graph.links.iter().any(|link| link.lossy()) { REPEATS } else { 1 },
             counts: Counts::default(),
             in_use: vec![0; params.queues as usize + 1],
             kilobytes: Vec::new(),

@@ -9,7 +9,7 @@
 
 mod lane;
 
-use super::{Choice, Controls, Fabric, Report, Room, run_with};
+use super::{Choice, Controls, Deadlines, Fabric, Report, Room, check_frame, pfc, run_with};
 use engine::{Bytes, Misfit, Time};
 use fabric::network::Core;
 use fabric::packet::{Kind as PacketKind, Packet, flag};
@@ -57,9 +57,7 @@ impl Choice for Params {
         true
     }
     fn check(&self) -> Result<(), Misfit> {
-        if !(1..=2048).contains(&self.frame.0) {
-            return Err(Misfit::new("frame", self.frame, "write a size from \"1B\" to \"2048B\""));
-        }
+        check_frame("frame", self.frame)?;
         if !(1..=1_000_000).contains(&self.cft) {
             return Err(Misfit::new("cft", self.cft, "write 1 to 1000000"));
         }
@@ -175,8 +173,7 @@ pub struct Dvl {
     sides: Vec<Side>,
     /// Entries in use, by node.
     used: Vec<u32>,
-    /// With a limit to pauses, by timer token: when it goes off, so that an outdated one is known.
-    deadlines: Vec<Time>,
+    deadlines: Deadlines,
     /// Where the entry of the packet at hand is in its lane.
     found: Option<usize>,
     counts: Counts,
@@ -195,7 +192,7 @@ impl Dvl {
         setup.switch.groups = 2;
         let graph = &setup.graph;
         let map = PortMap::new(graph);
-        let fallible = graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
+        let limit = pfc::pause_limit(graph);
         let side = |port: usize| {
             let link = &graph.links[map.link[port] as usize];
             let latency = |port: usize| {
@@ -224,14 +221,14 @@ impl Dvl {
             cft: params.cft,
             enhanced: params.enhanced,
             // What says that nobody asks any more can get lost.
-            local: params.enhanced || fallible,
+            local: params.enhanced || limit.is_some(),
             lossless: promised,
-            pause: fallible.then_some(Time::from_us(300)),
+            pause: limit,
             classes: setup.classes as u32,
             lanes: vec![Lane::default(); map.count() * setup.classes as usize],
             sides: (0..map.count()).map(side).collect(),
             used: vec![0; graph.nodes.len()],
-            deadlines: Vec::new(),
+            deadlines: Deadlines::default(),
             found: None,
             counts: Counts::default(),
             map,
@@ -414,7 +411,7 @@ impl Dvl {
     fn stop(&mut self, core: &mut Core, port: u32, class: u8, group: usize, stop: bool) {
         if let Some(limit) = self.pause {
             let token = self.token(port, class, group, END);
-            self.set(core, token, stop.then_some(limit));
+            self.deadlines.set(core, token, stop.then_some(limit));
         }
         if !core.port(port).host {
             let lane = port * self.classes + class as u32;
@@ -439,24 +436,13 @@ impl Dvl {
         ((port * self.classes + class as u32) * 2 + group as u32) << 2 | what
     }
 
-    /// Sets a timer anew, or none.
-    fn set(&mut self, core: &mut Core, token: u32, after: Option<Time>) {
-        if self.deadlines.len() <= token as usize {
-            self.deadlines.resize(token as usize + 1, Time::MAX);
-        }
-        self.deadlines[token as usize] = after.map_or(Time::MAX, |after| core.now() + after);
-        if after.is_some() {
-            core.set_timer(self.deadlines[token as usize], token);
-        }
-    }
-
     /// Pauses a group at the upstream neighbour.
     fn order(&mut self, core: &mut Core, port: u32, class: u8, group: usize) {
         self.counts.pauses[group] += 1;
         core.send_frame(port, self.frame, word(PAUSE, class, group), 0);
         if let Some(pause) = self.pause {
             let token = self.token(port, class, group, RENEW);
-            self.set(core, token, Some(Time(pause.0.div_ceil(2))));
+            self.deadlines.set(core, token, Some(Time(pause.0.div_ceil(2))));
         }
     }
 
@@ -603,10 +589,8 @@ impl FlowControl for Dvl {
                 self.sides[place as usize].waiting = false;
                 self.pump(core, place);
             }
-            // A pause that was renewed or taken back has another deadline.
-            _ if self.deadlines[token as usize] != core.now() => {}
+            _ if !self.deadlines.due(core, token) => {}
             what => {
-                self.deadlines[token as usize] = Time::MAX;
                 let (group, lane) = (place as usize % 2, place / 2);
                 let (port, class) = (lane / self.classes, (lane % self.classes) as u8);
                 if what == END {

@@ -11,11 +11,11 @@
 //! packets further down the same way. So the waits of one class are those of PFC on shortest ways, and waits between classes go up.
 //! A packet with no deflection left takes the way routing has for it. See docs/blitz.md.
 
-use super::{Choice, Controls, Report, pfc, run_with};
+use super::{Choice, Controls, Report, check_frame, pfc, run_with};
 use engine::{Bytes, Misfit, Time};
 use fabric::deadlock::{At, Lanes, Waits};
 use fabric::network::Core;
-use fabric::packet::{Packet, PacketId, flag};
+use fabric::packet::{Kind as PacketKind, Packet, PacketId, flag};
 use fabric::routing::PortMap;
 use fabric::scheme::{Counter, FlowControl, Visit};
 use fabric::topology::Kind;
@@ -50,13 +50,6 @@ engine::parameters! {
     }
 }
 
-impl Params {
-    /// How many times a class of the scenario is laid out.
-    fn channels(&self) -> u8 {
-        2 * self.deflections + 1
-    }
-}
-
 impl Choice for Params {
     fn name(&self) -> &'static str {
         "iofd"
@@ -85,10 +78,7 @@ impl Choice for Params {
                 return Err(Misfit::new(name, time, "write a time from \"1ns\" to \"1000s\""));
             }
         }
-        match self.answer.0 {
-            1..=2048 => Ok(()),
-            _ => Err(Misfit::new("answer", self.answer, "write a size from \"1B\" to \"2048B\"")),
-        }
+        check_frame("answer", self.answer)
     }
     fn frame_size(&self) -> u64 {
         // A pause may have to wait for an answer that is being sent.
@@ -98,7 +88,7 @@ impl Choice for Params {
         Some(1 + self.pens as u32)
     }
     fn channels(&self) -> u8 {
-        Params::channels(self)
+        2 * self.deflections + 1
     }
     fn waits(&self, _: &Setup) -> Waits {
         Waits::Lanes(Box::new(Rising { deflections: self.deflections, detours: self.detours > 0 }))
@@ -114,8 +104,8 @@ impl Choice for Params {
         (frame.seq < ANSWER).then_some((frame.flow as u8, frame.seq == 1))
     }
     fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
-        let fallible = setup.graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
-        let pfc = || Pfc::new(&pfc::Params::default(), fallible.then_some(Time::from_us(300)), promised);
+        let limit = pfc::pause_limit(&setup.graph);
+        let pfc = || Pfc::new(&pfc::Params::default(), limit, promised);
         run_with(|setup| Iofd::new(self, setup, pfc()), setup, control, report)
     }
 }
@@ -565,7 +555,7 @@ impl FlowControl for Iofd {
     #[inline]
     fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
         match core.packet(visit.packet).kind {
-            fabric::packet::Kind::Data => self.queue,
+            PacketKind::Data => self.queue,
             _ => self.lane(visit.class),
         }
     }
@@ -576,7 +566,7 @@ impl FlowControl for Iofd {
         let packet = core.packet(visit.packet);
         let tail = &mut self.tails[visit.out_port as usize];
         *tail = (packet.flow, visit.size as u64 + if tail.0 == packet.flow { tail.1 } else { 0 });
-        let asks = packet.flags & flag::ASKS != 0 && packet.kind == fabric::packet::Kind::Data;
+        let asks = packet.flags & flag::ASKS != 0 && packet.kind == PacketKind::Data;
         if asks && self.to_host[visit.out_port as usize] {
             let (flow, stamp) = (packet.flow, packet.stamp);
             core.packet_mut(visit.packet).flags &= !flag::ASKS;

@@ -6,12 +6,13 @@
 //! In a fabric that loses no frame a pause simply lasts until it is taken back. Where frames can get lost, a pause
 //! runs out after a time and is renewed twice in it, as the standard has it: a lost resume must not hold a link for ever.
 
-use super::{Choice, Controls, Report, run_with};
+use super::{Choice, Controls, Deadlines, Report, check_frame, run_with};
 use engine::{Bytes, Misfit, Time};
 use fabric::deadlock::Waits;
 use fabric::network::Core;
 use fabric::packet::Packet;
 use fabric::scheme::{Counter, FlowControl, Visit};
+use fabric::topology::Graph;
 use fabric::{Outcome, Setup};
 
 engine::parameters! {
@@ -41,21 +42,16 @@ impl Choice for Params {
         true
     }
     fn check(&self) -> Result<(), Misfit> {
-        match self.frame.0 {
-            1..=2048 if self.pause.is_some_and(|pause| pause < Time::from_us(1)) => {
-                let pause = self.pause.unwrap_or_default();
-                Err(Misfit::new("pause", pause, "write \"1us\" or more, or \"auto\""))
-            }
-            1..=2048 => {
-                for (name, time) in [("detection", self.detection), ("restoration", self.restoration)] {
-                    if !(Time::from_us(1)..=Time::from_ms(10_000)).contains(&time) {
-                        return Err(Misfit::new(name, time, "write \"1us\" to \"10s\""));
-                    }
-                }
-                Ok(())
-            }
-            _ => Err(Misfit::new("frame", self.frame, "write a size from \"1B\" to \"2048B\"")),
+        check_frame("frame", self.frame)?;
+        if let Some(pause) = self.pause.filter(|pause| *pause < Time::from_us(1)) {
+            return Err(Misfit::new("pause", pause, "write \"1us\" or more, or \"auto\""));
         }
+        for (name, time) in [("detection", self.detection), ("restoration", self.restoration)] {
+            if !(Time::from_us(1)..=Time::from_ms(10_000)).contains(&time) {
+                return Err(Misfit::new(name, time, "write \"1us\" to \"10s\""));
+            }
+        }
+        Ok(())
     }
     fn frame_size(&self) -> u64 {
         self.frame.0
@@ -77,8 +73,7 @@ impl Choice for Params {
         Some((frame.flow as u8, frame.seq == 1))
     }
     fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
-        let fallible = setup.graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
-        let pause = self.pause.or(fallible.then_some(Time::from_us(300)));
+        let pause = self.pause.or(pause_limit(&setup.graph));
         let scheme = |setup: &mut Setup| {
             let mut scheme = Pfc::new(self, pause, promised);
             scheme.watchdog = self.watchdog.then(|| Watchdog::new(self, setup));
@@ -96,14 +91,18 @@ pub(super) fn waits(setup: &Setup) -> Waits {
     }
 }
 
+/// How long a pause lasts unless it is renewed: for ever, or 300 us where links can lose frames.
+pub(super) fn pause_limit(graph: &Graph) -> Option<Time> {
+    graph.fallible().then_some(Time::from_us(300))
+}
+
 /// The mechanism.
 pub struct Pfc {
     frame: u16,
     lossless: bool,
     /// How long a pause lasts; `None` for ever.
     pause: Option<Time>,
-    /// With a limit, by timer token: when it goes off, so that an outdated one is known.
-    deadlines: Vec<Time>,
+    deadlines: Deadlines,
     pauses_sent: u64,
     resumes_sent: u64,
     watchdog: Option<Watchdog>,
@@ -153,25 +152,14 @@ impl Pfc {
     /// PFC whose pauses last for ever or a while, and that promises to lose nothing or does not.
     pub fn new(params: &Params, pause: Option<Time>, lossless: bool) -> Pfc {
         let frame = params.frame.0 as u16;
-        Pfc { frame, lossless, pause, deadlines: Vec::new(), pauses_sent: 0, resumes_sent: 0, watchdog: None }
+        Pfc { frame, lossless, pause, deadlines: Deadlines::default(), pauses_sent: 0, resumes_sent: 0, watchdog: None }
     }
 
     fn order(&mut self, core: &mut Core, port: u32, class: u8) {
         self.pauses_sent += 1;
         core.send_frame(port, self.frame, class as u32, 1);
         if let Some(pause) = self.pause {
-            self.set(core, token(core, port, class, false), Some(Time(pause.0.div_ceil(2))));
-        }
-    }
-
-    /// Sets a timer anew, or none.
-    fn set(&mut self, core: &mut Core, token: u32, after: Option<Time>) {
-        if self.deadlines.len() <= token as usize {
-            self.deadlines.resize(token as usize + 1, Time::MAX);
-        }
-        self.deadlines[token as usize] = after.map_or(Time::MAX, |after| core.now() + after);
-        if after.is_some() {
-            core.set_timer(self.deadlines[token as usize], token);
+            self.deadlines.set(core, token(core, port, class, false), Some(Time(pause.0.div_ceil(2))));
         }
     }
 }
@@ -182,7 +170,7 @@ impl Pfc {
     fn watched_frame(&mut self, core: &mut Core, port: u32, class: u8, pause: bool) {
         let place = port * core.classes() as u32 + class as u32;
         if let Some(limit) = self.pause {
-            self.set(core, token(core, port, class, true), pause.then_some(limit));
+            self.deadlines.set(core, token(core, port, class, true), pause.then_some(limit));
         }
         let Some(watchdog) = &mut self.watchdog else { return };
         let (tokens, detection) = (watchdog.tokens, watchdog.detection);
@@ -195,7 +183,7 @@ impl Pfc {
         core.pause_class(port, class, pause);
         // A renewed pause is the same pause. A NIC has no queue that could be emptied.
         if pause != already && core.port(port).has_queues() {
-            self.set(core, tokens + place * 2, pause.then_some(detection));
+            self.deadlines.set(core, tokens + place * 2, pause.then_some(detection));
         }
     }
 
@@ -210,13 +198,13 @@ impl Pfc {
             watched.ignoring = false;
             if watched.ordered {
                 core.pause_class(port, class, true);
-                self.set(core, tokens + place * 2, Some(detection));
+                self.deadlines.set(core, tokens + place * 2, Some(detection));
             }
             return;
         }
         let queues = core.class_queues(class);
         if !queues.clone().any(|queue| core.queues().is_filled(port, queue)) {
-            return self.set(core, tokens + place * 2, Some(detection));
+            return self.deadlines.set(core, tokens + place * 2, Some(detection));
         }
         watched.ignoring = true;
         watched.fired += 1;
@@ -227,7 +215,7 @@ impl Pfc {
             self.dequeued(core, &visit);
             core.drop_packet(visit.packet);
         }
-        self.set(core, tokens + place * 2 + 1, Some(restoration));
+        self.deadlines.set(core, tokens + place * 2 + 1, Some(restoration));
     }
 }
 
@@ -264,7 +252,7 @@ impl FlowControl for Pfc {
         }
         core.pause_class(port, class, pause);
         if let Some(limit) = self.pause {
-            self.set(core, token(core, port, class, true), pause.then_some(limit));
+            self.deadlines.set(core, token(core, port, class, true), pause.then_some(limit));
         }
     }
 
@@ -285,11 +273,9 @@ impl FlowControl for Pfc {
     }
 
     fn timer(&mut self, core: &mut Core, token: u32) {
-        // A pause that was renewed or taken back has another deadline.
-        if self.deadlines[token as usize] != core.now() {
+        if !self.deadlines.due(core, token) {
             return;
         }
-        self.deadlines[token as usize] = Time::MAX;
         if let Some(own) = self.watchdog.as_ref().and_then(|watchdog| token.checked_sub(watchdog.tokens)) {
             return self.watch(core, own);
         }
@@ -313,7 +299,7 @@ impl FlowControl for Pfc {
                 let watched = &mut watchdog.watched[place as usize];
                 (watched.ordered, watched.ignoring) = (false, false);
                 let tokens = watchdog.tokens + place * 2;
-                (tokens..tokens + 2).for_each(|token| self.set(core, token, None));
+                (tokens..tokens + 2).for_each(|token| self.deadlines.set(core, token, None));
             }
         }
     }

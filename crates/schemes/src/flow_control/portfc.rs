@@ -14,7 +14,7 @@ mod sizes;
 mod tests;
 mod waits;
 
-use super::{Choice, Controls, Fabric, Report, Room, run_with};
+use super::{Choice, Controls, Fabric, Report, Room, check_frame, run_with};
 use engine::{Bytes, Misfit};
 use fabric::deadlock::Waits;
 use fabric::network::{Core, Wait};
@@ -47,9 +47,7 @@ impl Choice for Params {
          Lossless, and free of deadlocks."
     }
     fn check(&self) -> Result<(), Misfit> {
-        if !(1..=2048).contains(&self.frame.0) {
-            return Err(Misfit::new("frame", self.frame, "write a size from \"1B\" to \"2048B\""));
-        }
+        check_frame("frame", self.frame)?;
         if let Some(pause) = self.pause.filter(|pause| pause.0 == 0) {
             return Err(Misfit::new("pause", pause, "write a size above zero, or \"auto\""));
         }
@@ -73,8 +71,7 @@ impl Choice for Params {
             message,
             help: "write kind = \"bcube\" and k = 1 in [topology], or another flow control".into(),
         })?;
-        let faulty = |l: &&fabric::topology::Link| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty();
-        if fabric.graph.links.iter().find(faulty).is_some() {
+        if fabric.graph.fallible() {
             return Err(Misfit {
                 parameter: "link",
                 message: "PortFC's queues and frames assume that every link works and loses nothing".into(),

@@ -13,7 +13,7 @@ mod estimator;
 mod filter;
 mod pause;
 
-use super::{Choice, Controls, Report, add_samples, pfc, run_with};
+use super::{Choice, Controls, Report, add_samples, check_frame, pfc, run_with};
 use cache::Cache;
 use engine::{Bytes, Misfit, Rate, Time};
 use estimator::Estimator;
@@ -107,9 +107,7 @@ impl Choice for Params {
         self.pfc
     }
     fn check(&self) -> Result<(), Misfit> {
-        if !(1..=2048).contains(&self.packet.0) {
-            return Err(Misfit::new("packet", self.packet, "write a size from \"1B\" to \"2048B\""));
-        }
+        check_frame("packet", self.packet)?;
         if !(1..=8).contains(&self.hashes) {
             return Err(Misfit::new("hashes", self.hashes, "write 1 to 8"));
         }
@@ -292,8 +290,6 @@ impl Sfc {
             switches.len() as u32 - 1
         });
         let place = place.collect();
-        let fallible = graph.links.iter().any(|l| l.loss > 0.0 || l.corruption > 0.0 || !l.outages.is_empty());
-        let limit = fallible.then_some(Time::from_us(300));
         let lanes = map.count() * setup.classes as usize;
         let facing = (0..graph.nodes.len() as u32).map(|node| match map.of(node).next() {
             Some(port) => map.peer[port as usize],
@@ -301,7 +297,7 @@ impl Sfc {
         });
         Sfc {
             params: params.clone(),
-            pfc: params.pfc.then(|| Pfc::new(&pfc::Params::default(), limit, promised)),
+            pfc: params.pfc.then(|| Pfc::new(&pfc::Params::default(), pfc::pause_limit(graph), promised)),
             tokens: lanes as u32 * 2,
             classes: setup.classes as u32,
             ports: ports.collect(),

@@ -2,11 +2,10 @@
 //!
 //! The mechanism is the fabric's (`network/irn.rs`); here are its parameters.
 
-use super::Choice;
-use engine::{Bytes, Misfit, Rate, Time};
+use super::{Choice, bandwidth_delay};
+use engine::{Bytes, Misfit, Time};
 use fabric::Setup;
-use fabric::setup::Irn;
-use fabric::topology::Kind;
+use fabric::setup::IrnSetup;
 
 engine::parameters! {
     /// Parameters of IRN.
@@ -53,14 +52,8 @@ impl Choice for Params {
     }
     fn apply(&self, setup: &mut Setup) {
         let high = self.rto_high.or(setup.nic.recovery.timeout).unwrap_or(RTO_HIGH);
-        let graph = &setup.graph;
-        let host = |node: u32| graph.nodes[node as usize].kind == Kind::Host;
-        let line = graph.links.iter().filter(|link| host(link.a) || host(link.b)).map(|link| link.rate).max();
-        let longest = setup.flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
-        let bits = line.unwrap_or(Rate(0)).0 as u128 * longest.0 as u128;
-        let product = u64::try_from(bits.div_ceil(8_000_000_000_000)).unwrap_or(u64::MAX);
-        let cap = self.cap.map_or(product, |cap| cap.0).max(1);
-        setup.nic.irn = Some(Irn { cap, low: self.rto_low.min(high), high, few: self.few });
+        let cap = self.cap.map_or_else(|| bandwidth_delay(setup), |cap| cap.0).max(1);
+        setup.nic.irn = Some(IrnSetup { cap, low: self.rto_low.min(high), high, few: self.few });
     }
 }
 

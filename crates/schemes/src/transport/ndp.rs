@@ -3,11 +3,10 @@
 //! The mechanism is part of the fabric (`fabric::network`): it is the switch's queue and the hosts' transport at once.
 //! Here are its parameters.
 
-use super::Choice;
+use super::{Choice, bandwidth_delay};
 use engine::{Bytes, Misfit, Time};
 use fabric::Setup;
 use fabric::setup::{AckLane, AckPolicy, NdpSetup};
-use fabric::topology::Kind;
 
 engine::parameters! {
     /// Parameters of NDP.
@@ -77,12 +76,7 @@ impl Choice for Params {
         &["switch.queues", "switch.egress_alpha", "nic.ack_every", "nic.ack_lane", "nic.nack_interval"]
     }
     fn apply(&self, setup: &mut Setup) {
-        let graph = &setup.graph;
-        let host = |node: u32| graph.nodes[node as usize].kind == Kind::Host;
-        let line = graph.links.iter().filter(|link| host(link.a) || host(link.b)).map(|link| link.rate.0).max();
-        let longest = setup.flows.iter().map(|flow| flow.base_rtt.0).max();
-        let product = (line.unwrap_or(0) as u128 * longest.unwrap_or(0) as u128).div_ceil(8_000_000_000_000);
-        let product = u64::try_from(product).unwrap_or(u64::MAX);
+        let product = bandwidth_delay(setup);
         let nic = &mut setup.nic;
         let full = nic.payload as u64 + nic.header as u64;
         nic.ndp = Some(NdpSetup {
@@ -105,7 +99,7 @@ mod tests {
     use super::*;
     use engine::Rate;
     use fabric::setup::FlowSpec;
-    use fabric::topology::Graph;
+    use fabric::topology::{Graph, Kind};
 
     #[test]
     fn what_is_left_to_be_derived_is_a_bandwidth_delay_product() {

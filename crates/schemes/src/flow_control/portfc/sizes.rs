@@ -44,8 +44,7 @@ pub struct Sizes {
 fn in_flight(rate: engine::Rate, there: Time, back: Time, largest: u64, frame: u64, frames: u64) -> u64 {
     let time = |bytes: u64| Clock::Exact.duration(bytes, rate).0;
     let open = there.0 + time(largest.max(frame)) + frames * time(frame) + back.0;
-    let sent = (rate.0 as u128 * open as u128).div_ceil(8_000_000_000_000);
-    u64::try_from(sent).unwrap_or(u64::MAX / 4) + 2 * largest
+    rate.bytes_over(Time(open)).min(u64::MAX / 4) + 2 * largest
 }
 
 impl Sizes {

@@ -1,8 +1,9 @@
 use super::*;
 use crate::transport::Choice;
+use engine::Rate;
 use fabric::scheme::{NoFlowControl, Unlimited};
 use fabric::setup::{FlowSpec, Spread};
-use fabric::topology::Graph;
+use fabric::topology::{Graph, Kind};
 use fabric::{Network, Outcome};
 use proptest::prelude::*;
 use std::collections::HashMap;
