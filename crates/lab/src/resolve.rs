@@ -150,6 +150,18 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         let message = format!("{} cannot number the packets of this flow", scenario.transport.name());
         return Err(scenario.flow_problem(flow, message).help("make it smaller, or write a larger payload in [nic]"));
     }
+    if own_room {
+        for key in ["switch.alpha", "switch.headroom", "switch.sharing"].iter().filter(|key| scenario.wrote(key)) {
+            notes.push(format!("{key} has no effect: {} keeps within memory by its own means", fc.name()));
+        }
+    }
+    if !scenario.graph.forwarding {
+        for key in ["forward_delay", "forward_rate", "forward_buffer"] {
+            if scenario.wrote(&format!("nic.{key}")) {
+                notes.push(format!("nic.{key} has no effect: no host of this fabric forwards"));
+            }
+        }
+    }
     for key in scenario.transport.ignores().iter().filter(|key| scenario.wrote(key)) {
         notes.push(format!("{key} has no effect: {} has its own rule", scenario.transport.name()));
     }

@@ -25,12 +25,32 @@ pub struct Identity {
     pub flow_control: String,
     /// Congestion control by name.
     pub congestion_control: String,
+    /// What was on top of it, by name.
+    pub edge_control: String,
     /// Transport by name.
     pub transport: String,
+    /// The choice among equally short ways, by name.
+    pub routing: String,
     /// Bytes of state that flow control keeps in the switch with the most ports.
     pub switch_state_bytes: u64,
     /// The seed.
     pub seed: u64,
+}
+
+impl Identity {
+    /// The scheme in a few words: what is as usual is left out.
+    pub fn scheme(&self) -> String {
+        let mut text = format!("flow control {}, congestion control {}", self.flow_control, self.congestion_control);
+        if self.edge_control != "none" {
+            text += &format!(" under {}", self.edge_control);
+        }
+        for (name, usual) in [(&self.transport, "go-back-n"), (&self.routing, "ecmp")] {
+            if name != usual {
+                text += &format!(", {name}");
+            }
+        }
+        text
+    }
 }
 
 /// Packets and bytes of message.

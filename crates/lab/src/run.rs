@@ -6,6 +6,7 @@ use crate::problem::Problem;
 use crate::resolve::{Resolved, resolve};
 use crate::results::{self, Identity, Summary};
 use crate::scenario::Scenario;
+use engine::Value;
 use fabric::Outcome;
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
@@ -36,7 +37,8 @@ struct Capture {
 
 /// Runs a resolved scenario.
 pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
-    let Resolved { name, setup, flow_control, congestion_control, transport, promised, groups, .. } = resolved;
+    let Resolved { name, setup, flow_control, congestion_control, edge_control, transport, promised, groups, .. } =
+        resolved;
     let graph = setup.graph.clone();
     let map = PortMap::new(&graph);
     let switches = (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == Kind::Switch);
@@ -45,7 +47,9 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
         scenario: name,
         flow_control: flow_control.name().into(),
         congestion_control: congestion_control.name().into(),
+        edge_control: edge_control.name().into(),
         transport: transport.name().into(),
+        routing: setup.spread.show().trim_matches('"').into(),
         switch_state_bytes: flow_control.switch_state(ports as u64, setup.classes as u64),
         seed: setup.seed,
     };

@@ -114,10 +114,7 @@ fn table(s: &Summary) -> String {
         10_000..10_000_000 => format!("{:.1} KB", n as f64 / 1e3),
         _ => format!("{:.1} MB", n as f64 / 1e6),
     };
-    let mut out = format!(
-        "{}: {} with {}, seed {}\n",
-        s.identity.scenario, s.identity.flow_control, s.identity.congestion_control, s.identity.seed
-    );
+    let mut out = format!("{}: {}, seed {}\n", s.identity.scenario, s.identity.scheme(), s.identity.seed);
     out += &format!("{} of {} flows finished in {:.3} us: {}\n", s.finished, s.flows, s.end_ps as f64 / 1e6, s.ending);
     for port in &s.waiting {
         out += &format!("  waiting: {port}\n");

@@ -221,6 +221,16 @@ impl Resolved {
 
     fn describe_nic(&self, sheet: &mut Sheet) {
         let nic = &self.setup.nic;
+        if self.setup.graph.forwarding {
+            let forward = &self.setup.forward;
+            let rate = forward.rate.map_or("as fast as its link".into(), |rate| format!("at most {rate} by each port"));
+            let hosts = || self.setup.graph.hosts().map(|host| self.setup.switch.pool[host as usize]);
+            let memory = match hosts().flatten().max() {
+                None => "memory without end".into(),
+                Some(most) => format!("up to {} of shared memory", size(most as u128)),
+            };
+            sheet.line("forwarding", format!("hosts, after {}, {rate}, {memory}", time(forward.delay)));
+        }
         let acks = match nic.acks {
             fabric::setup::AckPolicy::Every(1) => "every packet".into(),
             fabric::setup::AckPolicy::Every(count) => format!("every {count} packets"),

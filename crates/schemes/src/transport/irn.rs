@@ -47,6 +47,9 @@ impl Choice for Params {
             _ => Ok(()),
         }
     }
+    fn ignores(&self) -> &'static [&'static str] {
+        &["nic.nack_interval"]
+    }
     fn own_timeout(&self) -> bool {
         true
     }
