@@ -3,7 +3,7 @@
 use engine::{Rate, Time};
 use fabric::scheme::{NoFlowControl, Unlimited};
 use fabric::setup::{FlowSpec, NdpSetup, Spread};
-use fabric::topology::{Graph, Kind};
+use fabric::topology::{Graph, Kind, Shape, bcube::Bcube};
 use fabric::{Network, Outcome, Setup};
 use proptest::prelude::*;
 
@@ -263,4 +263,12 @@ proptest! {
         let outcome = run(setup);
         prop_assert!(outcome.counts.dropped_full > 0 || outcome.counts.timeouts == 0, "{:?}", outcome.counts);
     }
+}
+
+#[test]
+fn hosts_that_forward_keep_count_of_their_control_queues() {
+    // Every message has far more control packets than a control queue holds.
+    let graph = Bcube { n: 2, k: 1, ..Bcube::default() }.build().unwrap();
+    let flows = (0..4).map(|i| FlowSpec::plain(i, i as u32, 3 - i as u32, 5_000_000, Time::ZERO)).collect();
+    run(setup(graph, flows, NDP));
 }

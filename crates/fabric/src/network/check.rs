@@ -138,7 +138,8 @@ impl Core {
                     }
                 }
             }
-            if let Some((counted, most)) = self.ndp.as_ref().filter(|_| !port.host).map(|ndp| ndp.header_bytes(number))
+            if let Some((counted, most)) =
+                self.ndp.as_ref().filter(|_| port.has_queues()).map(|ndp| ndp.header_bytes(number))
                 && (control_bytes != counted || counted > most)
             {
                 wrong.push(format!(

@@ -321,7 +321,7 @@ impl Core {
         true
     }
 
-    /// The control packet that a switch's `port` sends next, unless it is the turn of data that waits.
+    /// The control packet that a `port` with queues sends next, unless it is the turn of data that waits.
     #[inline]
     pub(super) fn next_control(&mut self, port: u32) -> Option<PacketId> {
         if let Some(ndp) = &mut self.ndp {
