@@ -113,7 +113,9 @@ fn frame(scene: &Scene<'_>, captured: &Captured) -> Vec<u8> {
     let (here, there) = (scene.map.node[port], scene.map.node[scene.map.peer[port] as usize]);
     let mut bytes = Vec::with_capacity(packet.size as usize);
     if packet.kind == Kind::Frame {
+        // PFC has eight classes; what a scheme calls a class beyond them is its own.
         let pause = (packet.flags & flag::PAYLOAD == 0).then(|| scene.flow_control.pause_in(packet)).flatten();
+        let pause = pause.filter(|(class, _)| *class < 8);
         match pause {
             Some((class, pause)) => pfc(&mut bytes, here, class, pause),
             None => own_frame(&mut bytes, (here, there), packet, &captured.payload),

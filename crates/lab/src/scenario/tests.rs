@@ -288,7 +288,7 @@ fn wrong_scenarios_are_refused_with_place_and_remedy() {
     refused(STAR, &["scheme.pfc.frames=1"], None, "unknown key \"frames\" in [scheme.pfc]", "\"frame\"?");
     refused(STAR, &["scheme.pfc.frame=1MB"], None, "frame cannot be 1MB", "2048B");
     let dcqcn = "scheme.preset=dcqcn";
-    refused(STAR, &[dcqcn, "scheme.dcqcn.alpha_interval=0ps"], None, "alpha_interval cannot be 0ps", "1ps");
+    refused(STAR, &[dcqcn, "scheme.dcqcn.alpha_interval=0ps"], None, "alpha_interval cannot be 0ps", "10ns");
     refused(STAR, &[dcqcn, "scheme.dcqcn.gain=1.5"], None, "gain cannot be 1.5", "0 to 1");
     refused(STAR, &[dcqcn, "scheme.dcqcn.hai=999999Tbps"], None, "hai cannot be", "100Tbps");
     refused(STAR, &["scheme.preset=dctcp", "scheme.dctcp.packet=0"], None, "packet cannot be 0", "1000");
