@@ -181,7 +181,12 @@ fn a_run_writes_a_folder_with_everything_promised() {
     let desk = Desk::new();
     desk.write("star.toml", STAR);
     let printed = desk.works(&["run", "star.toml", "--out", "out"]);
-    for expected in ["two into one: flow control pfc, congestion control dcqcn, seed 1", "2 of 2 flows finished", "complete", "results in out"] {
+    for expected in [
+        "two into one: flow control pfc, congestion control dcqcn, seed 1",
+        "2 of 2 flows finished",
+        "complete",
+        "results in out",
+    ] {
         assert!(printed.contains(expected), "no \"{expected}\" in {printed}");
     }
     let files: Vec<String> =
