@@ -22,17 +22,22 @@ to = "h0"
 count = 1
 
 [measure]
-capture = ["hosts", "nics", "switches"]
+capture = "nics"
 SCENARIO
+# A packet that is captured at two places is there twice, and tshark would take its message apart for that.
 for preset in pfc dcqcn hpcc bfc dcqcn+win+sfc; do
-    "$tailwater" run "$work/capture.toml" --set scheme.preset="$preset" --out "$work/$preset" --no-report --quiet
-    file=$work/$preset/capture.pcapng
-    frames=$(tshark -r "$file" -T fields -e frame.number 2>/dev/null | wc -l)
-    wrong=$(tshark -r "$file" -o eth.check_fcs:TRUE -o ip.check_checksum:TRUE \
-        -Y '_ws.malformed || _ws.expert.severity >= 6291456 || eth.fcs.status == 0 || ip.checksum.status == 0' 2>/dev/null | head -5)
-    if [ "$frames" -lt 1000 ] || [ -n "$wrong" ]; then
-        echo "$preset: $frames frames, and tshark objects to:" "$wrong" >&2
-        exit 1
-    fi
-    echo "$preset: $frames frames"
+    for ports in nics hosts; do
+        out=$work/$preset-$ports
+        "$tailwater" run "$work/capture.toml" --set scheme.preset="$preset" --set measure.capture="$ports" --out "$out" \
+            --no-report --quiet
+        frames=$(tshark -r "$out/capture.pcapng" -T fields -e frame.number 2>/dev/null | wc -l)
+        wrong=$(tshark -r "$out/capture.pcapng" -o eth.check_fcs:TRUE -o ip.check_checksum:TRUE \
+            -Y '_ws.malformed || _ws.expert.severity >= 6291456 || eth.fcs.status == 0 || ip.checksum.status == 0' 2>/dev/null |
+            head -5)
+        if [ "$frames" -lt 600 ] || [ -n "$wrong" ]; then
+            echo "$preset, $ports: $frames frames, and tshark objects to:" "$wrong" >&2
+            exit 1
+        fi
+        echo "$preset, $ports: $frames frames"
+    done
 done

@@ -188,8 +188,10 @@ fn roce(bytes: &mut Vec<u8>, packet: &Packet, payload: u64) {
         (_, false, true) => 0x02,
         _ => 0x01,
     };
+    // A message of less than a word is shown as a word: analysers look for one.
+    let padding = if packet.size < HEADERS + 4 { 0 } else { padding(packet) as u8 };
     // No solicited event; the default partition.
-    bytes.extend([opcode, 0x40 | (padding(packet) as u8) << 4, 0xff, 0xff]);
+    bytes.extend([opcode, 0x40 | padding << 4, 0xff, 0xff]);
     bytes.push(0);
     bytes.extend(u24(packet.flow as u64 + FIRST_QUEUE_PAIR));
     bytes.push(if packet.kind == Kind::Data { 0x80 } else { 0 });
