@@ -39,7 +39,11 @@ impl Line {
 /// Leaf–spine fabrics of sixteen hosts per leaf, 2:1 oversubscribed, as large as wanted.
 fn fabric(hosts: u32) -> String {
     let leaves = hosts.div_ceil(16).max(2);
-    format!("[topology]\nkind = \"leaf-spine\"\nleaves = {leaves}\nhosts_per_leaf = 16\nspines = 8\n")
+    // A spine with hundreds of ports needs more memory for their headroom than others have.
+    let buffer = (leaves * 48).max(12_000);
+    format!(
+        "[topology]\nkind = \"leaf-spine\"\nleaves = {leaves}\nhosts_per_leaf = 16\nspines = 8\n[switch]\nbuffer = \"{buffer}KB\"\n"
+    )
 }
 
 /// Messages between random hosts at `load` of their links, most of them small, most bytes in large ones.

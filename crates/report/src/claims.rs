@@ -149,7 +149,7 @@ fn ranking(experiment: &Experiment, evidence: &Evidence<'_>) -> Table {
         let worst = if best == least { most } else { least };
         last.push(match (best, worst) {
             (Some((name, best)), Some((_, worst))) if best > 0.0 && worst > 0.0 => {
-                format!("{name}, {}× of the worst", digits(best.max(worst) / best.min(worst))).into()
+                format!("{name}, {}× better than the worst", digits(best.max(worst) / best.min(worst))).into()
             }
             (Some((name, _)), _) => name.into(),
             _ => "".into(),
