@@ -6,8 +6,11 @@
 //!
 //! [`Core`] is the hardware and knows no scheme; [`Network`] runs it with one.
 
+mod capture;
 mod census;
 mod check;
+mod counts;
+mod hands;
 mod irn;
 mod ndp;
 mod nic;
@@ -21,22 +24,25 @@ mod switch;
 mod transport;
 mod waiting;
 
+pub use capture::Captured;
 pub use check::{FlowRecord, Outcome, Stall, Wait};
+pub use counts::Counts;
 pub use nic::NIC_SEED;
 pub use parallel::{Plan, partition, worthwhile};
 pub use transport::{Receiver, Sender};
 
 use crate::buffer::{Account, Buffer};
 use crate::near::prefetch;
-use crate::packet::{Kind, NONE, Packet, PacketId, Pool, flag};
+use crate::packet::{Kind, PacketId, Pool, flag};
 use crate::port::{Port, Queue, QueueMasks, detour};
-use crate::routing::{PortMap, Routing, Tuple};
+use crate::routing::{PortMap, Routing};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
-use crate::setup::{Dice, FlowSpec, NdpSetup, Setup, Split, Ties};
+use crate::setup::{Dice, NdpSetup, Setup, Split, Ties};
 use crate::topology;
 use census::Census;
 use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
+use hands::Hold;
 use nic::Nic;
 use part::{Part, PerFlow};
 use relay::Relay;
@@ -62,91 +68,10 @@ mod class {
     pub const PULL: u8 = 12;
     pub const RECEIVE: u8 = 13;
     pub const RELAY: u8 = 14;
-}
 
-/// What a run counts as it goes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Counts {
-    /// Events handled.
-    pub events: u64,
-    /// Packets that crossed a link.
-    pub hops: u64,
-    /// Data packets handed to a link by their sender, retransmissions included, and their bytes of message.
-    pub injected: (u64, u64),
-    /// Data packets that reached their receiver, duplicates included, and their bytes of message.
-    pub delivered: (u64, u64),
-    /// Data packets sent again, and their bytes of message.
-    pub retransmitted: (u64, u64),
-    /// Bytes of frames and signals that flow control made.
-    pub control_bytes: u64,
-    /// Packets of any kind created (data, ACKs, frames, signals).
-    pub created: u64,
-    /// Packets of any kind that ended at a node that used them.
-    pub consumed: u64,
-    /// Packets that found no room in a buffer.
-    pub dropped_full: u64,
-    /// Packets lost or damaged on a link.
-    pub dropped_fault: u64,
-    /// Packets lost with a link that went down, or without a way to their destination.
-    pub dropped_down: u64,
-    /// Packets that the scheme dropped from a queue.
-    pub dropped_scheme: u64,
-    /// Bytes on the wire of all packets dropped.
-    pub dropped_bytes: u64,
-    /// Data packets among those dropped, and their bytes of message.
-    pub dropped_data: (u64, u64),
-    /// Data packets that a switch cut down to their headers, and their bytes of message.
-    pub trimmed: (u64, u64),
-    /// Data packets that arrived ahead of one sent before them.
-    pub out_of_order: u64,
-    /// Data packets that arrived after one of their flow that was sent later.
-    pub overtaken: u64,
-    /// Packets marked by switches.
-    pub marked: u64,
-    /// Those among them that were marked before the link to a host.
-    pub marked_receiver: u64,
-    /// ACKs and NACKs sent.
-    pub acks: u64,
-    /// Pauses and resumes received by ports.
-    pub pauses: u64,
-    /// See `pauses`.
-    pub resumes: u64,
-    /// Times a sender started over because of a timeout.
-    pub timeouts: u64,
-}
-
-impl Counts {
-    /// Adds what another part of the fabric has counted.
-    fn add(&mut self, other: &Counts) {
-        let pair = |a: &mut (u64, u64), b: (u64, u64)| *a = (a.0 + b.0, a.1 + b.1);
-        pair(&mut self.injected, other.injected);
-        pair(&mut self.delivered, other.delivered);
-        pair(&mut self.retransmitted, other.retransmitted);
-        pair(&mut self.dropped_data, other.dropped_data);
-        pair(&mut self.trimmed, other.trimmed);
-        self.events += other.events;
-        self.hops += other.hops;
-        self.control_bytes += other.control_bytes;
-        self.created += other.created;
-        self.consumed += other.consumed;
-        self.dropped_full += other.dropped_full;
-        self.dropped_fault += other.dropped_fault;
-        self.dropped_down += other.dropped_down;
-        self.dropped_scheme += other.dropped_scheme;
-        self.dropped_bytes += other.dropped_bytes;
-        self.out_of_order += other.out_of_order;
-        self.overtaken += other.overtaken;
-        self.marked_receiver += other.marked_receiver;
-        self.marked += other.marked;
-        self.acks += other.acks;
-        self.pauses += other.pauses;
-        self.resumes += other.resumes;
-        self.timeouts += other.timeouts;
-    }
-
-    /// Packets dropped for whatever reason.
-    pub fn dropped(&self) -> u64 {
-        self.dropped_full + self.dropped_fault + self.dropped_down + self.dropped_scheme
+    /// Whether it happens to a node, and not to the run as a whole: such events are the same however a fabric is cut.
+    pub fn at_a_node(class: u8) -> bool {
+        !matches!(class, LINK_CHANGE | SAMPLE | MONITOR | SERIES | FLOW_START)
     }
 }
 
@@ -159,36 +84,6 @@ pub struct PauseEvent {
     pub port: u32,
     /// Whether it stops the port or lets it go on.
     pub pause: bool,
-}
-
-/// How long flow control has kept a flow from sending.
-#[derive(Clone, Copy, Debug, Default)]
-struct Hold {
-    since: Option<Time>,
-    total: Time,
-}
-
-impl Hold {
-    fn turn(&mut self, now: Time, hold: bool) {
-        self.total = self.until(now);
-        self.since = hold.then_some(now);
-    }
-    fn until(&self, now: Time) -> Time {
-        self.total + self.since.map_or(Time::ZERO, |since| now.saturating_sub(since))
-    }
-}
-
-/// A packet that a captured port sent.
-#[derive(Clone, Debug)]
-pub struct Captured {
-    /// When its first bit was put on the link.
-    pub time: Time,
-    /// By which port.
-    pub port: u32,
-    /// The packet.
-    pub packet: Packet,
-    /// What it carries, if it is a frame that carries something.
-    pub payload: Box<[u64]>,
 }
 
 /// The queue monitor's histograms at an instant: by port, how many samples had so many whole kilobytes.
@@ -279,8 +174,8 @@ pub struct Core {
     per_port: u32,
     /// States of the links to come: when, and which are up then.
     changes: Vec<(Time, Vec<bool>)>,
-    /// Flows that flow control has ever kept from sending.
-    holds: HashMap<u32, Hold>,
+    /// How long flow control has kept each flow from sending.
+    holds: PerFlow<Hold>,
     /// What was captured.
     captured: Vec<Captured>,
     /// By port, how much more of it may be. Empty where nothing is.
@@ -437,7 +332,7 @@ impl Core {
             irn: setup.nic.irn.map(|_| irn::State::new(&setup, &part)),
             control,
             controls: Vec::new(),
-            holds: HashMap::new(),
+            holds: PerFlow::new(&setup, &part, |flow| flow.src, |_| Hold::NEVER),
             captured: Vec::new(),
             capture_left: setup
                 .measure
@@ -476,340 +371,6 @@ impl Core {
             part,
             setup,
         }
-    }
-
-    /// Now.
-    #[inline]
-    pub fn now(&self) -> Time {
-        self.now
-    }
-
-    /// Priority classes of data.
-    pub fn classes(&self) -> u8 {
-        self.classes as u8
-    }
-
-    /// The account of packets that came in by `port` in `class`, and the memory it is in.
-    #[inline]
-    pub fn account(&mut self, port: u32, class: u8) -> (&mut Account, &Buffer) {
-        let node = self.ports[port as usize].node;
-        (&mut self.accounts[(port * self.classes + class as u32) as usize], &self.buffers[node as usize])
-    }
-
-    /// Which account that is, or the one of the second group.
-    #[inline]
-    fn account_number(&self, port: u32, class: u8, second: bool) -> usize {
-        let group = if second { self.ports.len() } else { 0 };
-        group * self.classes as usize + (port * self.classes + class as u32) as usize
-    }
-
-    /// The account of one of two groups of packets, see [`FlowControl::second_group`], and the memory it is in.
-    #[inline]
-    pub fn group_account(&mut self, port: u32, class: u8, second: bool) -> (&mut Account, &Buffer) {
-        let node = self.ports[port as usize].node;
-        let number = self.account_number(port, class, second);
-        (&mut self.accounts[number], &self.buffers[node as usize])
-    }
-
-    /// Where a port leads and how fast.
-    pub fn port(&self, port: u32) -> &Port {
-        &self.ports[port as usize]
-    }
-
-    /// The rate of the link at `port`.
-    pub fn rate(&self, port: u32) -> Rate {
-        self.setup.graph.links[self.map.link[port as usize] as usize].rate
-    }
-
-    /// A packet.
-    #[inline]
-    pub fn packet(&self, id: PacketId) -> &Packet {
-        &self.pool[id]
-    }
-
-    /// A packet, to be changed.
-    #[inline]
-    pub fn packet_mut(&mut self, id: PacketId) -> &mut Packet {
-        &mut self.pool[id]
-    }
-
-    /// The ports of `node` on shortest ways to `host`.
-    #[inline]
-    pub fn ways(&self, node: u32, host: u32) -> &[u32] {
-        self.routing.next_hops(node, host)
-    }
-
-    /// The port by which `node` would send a packet on, as routing has it.
-    #[inline]
-    pub fn routed(&self, node: u32, id: PacketId) -> Option<u32> {
-        self.way_out(node, id)
-    }
-
-    /// The ports of a node.
-    pub fn ports_of(&self, node: u32) -> std::ops::Range<u32> {
-        self.map.of(node)
-    }
-
-    /// Moves all that waits in a queue of a port to the end of a queue of the same or another port of its switch.
-    pub fn shift(&mut self, from: (u32, u32), to: (u32, u32)) {
-        let number = |core: &Core, (port, queue): (u32, u32)| (core.ports[port as usize].first_queue + queue) as usize;
-        let (source, target) = (number(self, from), number(self, to));
-        let bytes = self.queues[source].bytes;
-        if bytes == 0 {
-            return;
-        }
-        while let Some(id) = self.queues[source].pop(&self.pool) {
-            self.queues[target].push(&mut self.pool, id);
-        }
-        self.ports[from.0 as usize].queued -= bytes;
-        self.ports[to.0 as usize].queued += bytes;
-        self.masks.set_filled(from.0, from.1, false);
-        self.masks.set_filled(to.0, to.1, true);
-        self.kicks.push(to.0);
-    }
-
-    /// The word of a queued packet that is the scheme's own.
-    #[inline]
-    pub fn word(&mut self, id: PacketId) -> &mut u32 {
-        &mut self.pool[id].next_rank
-    }
-
-    /// Gives a packet another tag for the rest of its way.
-    #[inline]
-    pub fn set_tag(&mut self, id: PacketId, tag: u16) {
-        self.pool[id].tag = tag;
-    }
-
-    /// The port by which a switch sends something back to the host that sent a data packet, if any way is left.
-    pub fn way_back(&self, node: u32, data: &Packet) -> Option<u32> {
-        self.way(node, self.setup.flows[data.flow as usize].src, &data.tuple.reversed(), self.now)
-    }
-
-    /// Bytes in a queue of `port`.
-    #[inline]
-    pub fn queue_bytes(&self, port: u32, queue: u32) -> u64 {
-        self.queues[(self.ports[port as usize].first_queue + queue) as usize].bytes
-    }
-
-    /// The queues of a class at any port.
-    pub fn class_queues(&self, class: u8) -> std::ops::Range<u32> {
-        let each = self.setup.switch.queues;
-        class as u32 * each..(class as u32 + 1) * each
-    }
-
-    /// The first packet in a queue of `port`.
-    #[inline]
-    pub fn head(&self, port: u32, queue: u32) -> Option<PacketId> {
-        let id = self.queues[(self.ports[port as usize].first_queue + queue) as usize].packets.head();
-        (id != NONE).then_some(id)
-    }
-
-    /// The states of all queues.
-    #[inline]
-    pub fn queues(&self) -> &QueueMasks {
-        &self.masks
-    }
-
-    /// Keeps a queue of `port` from sending, or lets it go on.
-    #[inline]
-    pub fn hold_queue(&mut self, port: u32, queue: u32, hold: bool) {
-        if self.masks.is_held(port, queue) != hold {
-            self.masks.set_held(port, queue, hold);
-            if !hold {
-                self.kicks.push(port);
-            }
-        }
-    }
-
-    /// The flows that send by a host's `port`; finished ones may be among them.
-    pub fn flows_at(&self, port: u32) -> &[u32] {
-        &self.nics[self.ports[port as usize].nic as usize].flows
-    }
-
-    /// What was asked of a flow.
-    #[inline]
-    pub fn flow(&self, flow: u32) -> &FlowSpec {
-        &self.setup.flows[flow as usize]
-    }
-
-    /// The class of a flow.
-    pub fn flow_class(&self, flow: u32) -> u8 {
-        self.setup.flows[flow as usize].class
-    }
-
-    /// Whether the last byte of a flow was acknowledged.
-    pub fn flow_done(&self, flow: u32) -> bool {
-        self.senders[flow as usize].finished != Time::MAX
-    }
-
-    /// The tag of a flow that has started.
-    pub fn flow_tag(&self, flow: u32) -> u16 {
-        self.senders[flow as usize].tag
-    }
-
-    /// Gives a flow that has started another tag, which the packets it sends from now on carry.
-    pub fn set_flow_tag(&mut self, flow: u32, tag: u16) {
-        self.senders[flow as usize].tag = tag;
-    }
-
-    /// Keeps a flow from sending, or lets it go on.
-    pub fn hold_flow(&mut self, flow: u32, hold: bool) {
-        let sender = &mut self.senders[flow as usize];
-        if (sender.held & transport::BY_SCHEME != 0) == hold {
-            return;
-        }
-        sender.held ^= transport::BY_SCHEME;
-        self.holds.entry(flow).or_default().turn(self.now, hold);
-        self.note(flow);
-        if !hold {
-            self.kicks.push(self.nics[self.senders[flow as usize].nic as usize].port);
-        }
-    }
-
-    /// A random number below `n` of the node at `port`.
-    pub fn draw(&mut self, port: u32, n: u64) -> u64 {
-        self.streams[self.ports[port as usize].node as usize].below(n)
-    }
-
-    /// Sends a frame that carries a payload, as [`Core::send_frame`] does. Its receiver takes it with
-    /// [`Core::take_payload`].
-    pub fn send_payload(&mut self, port: u32, size: u16, word: u32, payload: Box<[u64]>) {
-        if self.ports[port as usize].up {
-            let place = self.pool.store_payload(payload);
-            let id = self.new_frame(port, size, word, place as u64);
-            self.pool[id].flags |= flag::PAYLOAD;
-        }
-    }
-
-    /// What an arrived frame carries; to be taken once.
-    pub fn take_payload(&mut self, frame: &Packet) -> Box<[u64]> {
-        self.pool.take_payload(frame.seq as u32)
-    }
-
-    /// Sends a frame of `size` bytes to the neighbour at `port`, ahead of everything else. The two words are
-    /// the scheme's own.
-    pub fn send_frame(&mut self, port: u32, size: u16, word: u32, long: u64) {
-        if self.ports[port as usize].up {
-            self.new_frame(port, size, word, long);
-        }
-    }
-
-    /// Sends a frame as [`Core::send_frame`] does, but by a switch's control queue, so that it delays no other frame.
-    pub fn send_note(&mut self, port: u32, size: u16, word: u32, long: u64) {
-        if self.ports[port as usize].up {
-            let id = self.make_frame(size, word, long);
-            let p = &mut self.ports[port as usize];
-            p.queued += size as u64;
-            p.control.push(&mut self.pool, id);
-            self.kicks.push(port);
-        }
-    }
-
-    fn new_frame(&mut self, port: u32, size: u16, word: u32, long: u64) -> PacketId {
-        let id = self.make_frame(size, word, long);
-        let p = &mut self.ports[port as usize];
-        p.queued += size as u64;
-        p.frames.push(&mut self.pool, id);
-        p.urgent = true;
-        self.kicks.push(port);
-        id
-    }
-
-    fn make_frame(&mut self, size: u16, word: u32, long: u64) -> PacketId {
-        self.counts.created += 1;
-        self.counts.control_bytes += size as u64;
-        if let Some(dice) = &mut self.shared {
-            dice.pass(); // its identification
-        }
-        self.pool.insert(Packet {
-            flow: word,
-            seq: long,
-            stamp: self.now,
-            next_arrival: self.now,
-            next: NONE,
-            next_rank: 0,
-            tuple: Tuple::default(),
-            dst: u32::MAX,
-            in_port: NONE,
-            size,
-            tag: 0,
-            kind: Kind::Frame,
-            class: 0,
-            flags: 0,
-            reports: 0,
-        })
-    }
-
-    /// Sends a control packet of `size` bytes by `port` of a switch to the host that sent the data packet `data`, in
-    /// the control queue of every port on its way: never paused, never short of room. It carries the data packet's
-    /// flow, class and tag, its addresses swapped, and a word of the scheme's own.
-    pub fn send_signal(&mut self, port: u32, data: &Packet, size: u16, word: u64) {
-        if !self.ports[port as usize].up {
-            return;
-        }
-        self.counts.created += 1;
-        self.counts.control_bytes += size as u64;
-        let id = self.pool.insert(Packet {
-            seq: word,
-            stamp: self.now,
-            dst: self.setup.flows[data.flow as usize].src,
-            tuple: data.tuple.reversed(),
-            size,
-            kind: Kind::Signal,
-            flags: 0,
-            reports: 0,
-            ..*data
-        });
-        let p = &mut self.ports[port as usize];
-        p.queued += size as u64;
-        p.control.push(&mut self.pool, id);
-        self.kicks.push(port);
-    }
-
-    /// Stops or resumes one class of everything that `port` sends.
-    pub fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
-        self.note_pause(port, class, pause, pause);
-        if self.ports[port as usize].has_queues() {
-            self.class_queues(class).for_each(|q| self.masks.set_paused(port, q, pause));
-        }
-    }
-
-    /// Stops or resumes one queue of a switch's `port`, unless it is so already. The port counts as paused while any of
-    /// its queues is.
-    pub fn pause_queue(&mut self, port: u32, queue: u32, pause: bool) {
-        if self.masks.is_paused(port, queue) == pause {
-            return;
-        }
-        self.masks.set_paused(port, queue, pause);
-        let class = (queue / self.setup.switch.queues) as u8;
-        let paused = self.class_queues(class).any(|q| self.masks.is_paused(port, q));
-        self.note_pause(port, class, pause, paused);
-    }
-
-    /// A pause or resume of something in a class has come, of which something is `paused` now.
-    fn note_pause(&mut self, port: u32, class: u8, pause: bool, paused: bool) {
-        let p = &mut self.ports[port as usize];
-        let before = p.paused;
-        p.paused = if paused { before | 1 << class } else { before & !(1 << class) };
-        match (before != 0, p.paused != 0) {
-            (false, true) => p.pause_start = self.now,
-            (true, false) => p.pause_total += self.now - p.pause_start,
-            _ => {}
-        }
-        *(if pause { &mut self.counts.pauses } else { &mut self.counts.resumes }) += 1;
-        if self.setup.measure.pause_log {
-            self.pause_log.push(PauseEvent { time: self.now, port, pause });
-        }
-        if !pause {
-            self.kicks.push(port);
-        }
-    }
-
-    /// Calls the scheme's timer hook at `at` with a token of the scheme's own.
-    pub fn set_timer(&mut self, at: Time, token: u32) {
-        let rank = self.rank(at);
-        self.timers += 1;
-        self.events.push(Event::new(at, rank, class::SCHEME_TIMER, token));
     }
 
     /// Whether something of probability `p` happens at `node`.
@@ -989,8 +550,7 @@ impl<F: FlowControl> Network<F> {
     #[inline]
     fn handle(&mut self, event: Event) {
         let source = event.source();
-        // What happens to a node, and not to the run as a whole.
-        self.core.counts.events += (class::ARRIVAL..=class::SCHEME_TIMER).contains(&event.class()) as u64;
+        self.core.counts.events += class::at_a_node(event.class()) as u64;
         match event.class() {
             class::ARRIVAL => self.arrive(source),
             class::TX_END => {

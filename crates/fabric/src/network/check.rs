@@ -269,10 +269,7 @@ impl<F: FlowControl> Network<F> {
                     injected,
                     received: r.finished,
                     acknowledged: s.finished,
-                    held: core
-                        .holds
-                        .get(&(flow as u32))
-                        .map_or(Time::ZERO, |hold| hold.until(core.now.min(s.finished))),
+                    held: core.holds[flow].until(core.now.min(s.finished)),
                 })
                 .collect(),
             finished: finished.into_iter().map(|(_, flow)| flow).collect(),

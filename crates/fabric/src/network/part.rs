@@ -3,7 +3,7 @@
 //! Nodes share nothing, and whatever one does to another takes at least the time of a link. So a fabric can be cut along its
 //! links: each part has its own events and packets, and a packet whose link ends in another part is posted there.
 
-use super::{Captured, Core, class};
+use super::{Core, class};
 use crate::packet::{Answer, Fifo, Hop, MAX_HOPS, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Flying, detour};
 use crate::setup::{FlowSpec, Setup};
@@ -155,16 +155,9 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub(super) fn detour(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) -> bool {
-        let (what, packet) = (self.ports[port as usize].detour, self.pool[id]);
-        if what & detour::CAPTURED != 0
-            && let Some(left) = self.capture_left.get_mut(port as usize).filter(|left| **left > 0)
-        {
-            *left -= 1;
-            let p = &self.ports[port as usize];
-            let time = p.free_at - self.on_wire(p.table, packet.size);
-            let carries = packet.flags & flag::PAYLOAD != 0;
-            let payload = if carries { self.pool.payload(packet.seq as u32).into() } else { Box::default() };
-            self.captured.push(Captured { time, port, packet, payload });
+        let what = self.ports[port as usize].detour;
+        if what & detour::CAPTURED != 0 {
+            self.capture(port, id);
         }
         let remote = what & detour::REMOTE != 0;
         if remote {
@@ -285,7 +278,7 @@ impl Core {
         self.now = self.now.max(other.now);
         self.finished.append(&mut other.finished);
         self.captured.append(&mut other.captured);
-        self.holds.extend(other.holds);
+        self.holds.absorb(&other.holds);
         self.controls.push(other.control);
     }
 
