@@ -57,37 +57,40 @@ pub fn scale(text: &str) -> Result<Scale, String> {
         .ok_or_else(|| "write quick or paper".into())
 }
 
-/// What `tailwater reproduce` is asked for.
-pub struct Request {
-    /// Ids, documents or files.
-    pub names: Vec<String>,
-    /// Every experiment.
-    pub all: bool,
-    /// How large.
-    pub scale: Scale,
-    /// How many seeds, if not the experiment's own number.
-    pub seeds: Option<u64>,
-    /// Where verdicts go.
-    pub out: PathBuf,
+/// How experiments are run, and where what comes out goes.
+#[derive(clap::Args)]
+pub struct How {
+    /// How large: `quick` takes under a minute for each experiment on two cores, `paper` is as published.
+    #[arg(long, default_value = "quick", value_parser = scale)]
+    scale: Scale,
+    /// How many seeds, instead of the experiments' own number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: Option<u64>,
+    /// Where verdicts and pages go.
+    #[arg(long, value_name = "FOLDER", default_value = OUT)]
+    out: PathBuf,
     /// Where runs are kept.
-    pub store: PathBuf,
-    /// How many runs at a time.
-    pub threads: Option<NonZeroUsize>,
-    /// Print nothing but problems.
-    pub quiet: bool,
+    #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
+    store: PathBuf,
+    /// How many threads: runs at a time, or threads of a run where there are fewer [default: as many as there are cores].
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Show no progress and print nothing but problems.
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 /// `tailwater reproduce`: runs experiments, draws their figures and says whether they hold.
-pub fn reproduce(request: &Request) -> Result<ExitCode, Problem> {
+pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Problem> {
     let mut experiments: Vec<Experiment> = Vec::new();
-    for name in &request.names {
+    for name in names {
         for experiment in ledger::named(name)? {
             if !experiments.iter().any(|known| known.id == experiment.id) {
                 experiments.push(experiment);
             }
         }
     }
-    if request.all {
+    if all {
         experiments = ledger::all()?;
     }
     if experiments.is_empty() {
@@ -97,9 +100,9 @@ pub fn reproduce(request: &Request) -> Result<ExitCode, Problem> {
     let (mut result, mut verdicts): (Output, Vec<Verdict>) = (Ok(()), Vec::new());
     for experiment in &experiments {
         // One that fails does not keep the others from being judged.
-        match one(experiment, request) {
+        match one(experiment, how) {
             Ok((verdict, winners, path)) => {
-                if !request.quiet {
+                if !how.quiet {
                     let text = format!("{}{winners}  {}\n\n", table(&verdict), path.display());
                     result = result.and_then(|()| say(text));
                 }
@@ -109,9 +112,9 @@ pub fn reproduce(request: &Request) -> Result<ExitCode, Problem> {
         }
     }
     if experiments.len() > 1 {
-        let index = request.out.join("index.html");
+        let index = how.out.join("index.html");
         files::write_all(&[(&index, report::claims::ledger(&verdicts).html())])?;
-        if !request.quiet {
+        if !how.quiet {
             let width = verdicts.iter().map(|verdict| verdict.id.len()).max().unwrap_or(0);
             let lines: String = verdicts.iter().map(|v| format!("{:width$}  {}\n", v.id, v.line())).collect();
             result = result.and_then(|()| say(format!("{lines}\n{}\n", index.display())));
@@ -122,18 +125,18 @@ pub fn reproduce(request: &Request) -> Result<ExitCode, Problem> {
 }
 
 /// Runs one experiment, judges it and writes its folder. Gives the verdict, what is won by whom, and the page.
-fn one(experiment: &Experiment, request: &Request) -> Result<(Verdict, String, PathBuf), Vec<Problem>> {
-    let mut cells = experiment.cells(request.scale);
+fn one(experiment: &Experiment, how: &How) -> Result<(Verdict, String, PathBuf), Vec<Problem>> {
+    let mut cells = experiment.cells(how.scale);
     cells.retain(|cell| experiment.missing(&cell.variant).is_empty());
-    let seeds: Vec<u64> = (1..=request.seeds.unwrap_or(experiment.seeds(request.scale))).collect();
-    let mut evidence = Evidence::new(experiment, request.scale, ledger::sizes());
-    see_to_runs(experiment, &cells, &seeds, request, &mut |run| evidence.add(&run))?;
-    let verdict = Verdict::new(experiment, request.scale, &evidence);
-    let folder = request.out.join(&experiment.id);
+    let seeds: Vec<u64> = (1..=how.seeds.unwrap_or(experiment.seeds(how.scale))).collect();
+    let mut evidence = Evidence::new(experiment, how.scale, ledger::sizes());
+    see_to_runs(experiment, &cells, &seeds, how, &mut |run| evidence.add(&run))?;
+    let verdict = Verdict::new(experiment, how.scale, &evidence);
+    let folder = how.out.join(&experiment.id);
     let stop = |problem| vec![problem];
-    let seeds = request.seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
+    let seeds = how.seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
     let name = experiment.file.as_ref().map_or(experiment.id.clone(), |file| file.display().to_string());
-    let command = format!("tailwater reproduce {name} --scale {}{seeds}", request.scale.name());
+    let command = format!("tailwater reproduce {name} --scale {}{seeds}", how.scale.name());
     let report = report::claims::experiment(experiment, &evidence, &verdict, &command);
     files::make_folder(&folder).map_err(stop)?;
     drawing::write(&report, &folder).map_err(stop)?;
@@ -166,7 +169,7 @@ fn see_to_runs(
     experiment: &Experiment,
     cells: &[Cell],
     seeds: &[u64],
-    request: &Request,
+    how: &How,
     take: &mut dyn FnMut(Run),
 ) -> Result<(), Vec<Problem>> {
     let Some(scenario) = experiment.scenario.as_ref().filter(|_| !cells.is_empty()) else { return Ok(()) };
@@ -183,9 +186,9 @@ fn see_to_runs(
         seeds: seeds.to_vec(),
     };
     let plan = grid.plan()?;
-    let store = Store::new(&request.store);
-    let threads = crate::commands::threads_or_all(request.threads);
-    let progress = GridProgress::new(request.quiet);
+    let store = Store::new(&how.store);
+    let threads = crate::commands::threads_or_all(how.threads);
+    let progress = GridProgress::new(how.quiet);
     let done = grid::run(&plan, &store, threads, &progress);
     progress.finish();
     let folders = done.map_err(|failed| failed.problems)?.folders;

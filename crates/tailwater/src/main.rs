@@ -122,46 +122,11 @@ enum Command {
         /// Every experiment.
         #[arg(long, conflicts_with = "names")]
         all: bool,
-        /// How large: `quick` takes under a minute on two cores, `paper` is as published.
-        #[arg(long, default_value = "quick", value_parser = ledger::scale)]
-        scale: lab::ledger::experiment::Scale,
-        /// How many seeds, instead of the experiment's own number.
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
-        seeds: Option<u64>,
-        /// Where verdicts go.
-        #[arg(long, value_name = "FOLDER", default_value = ledger::OUT)]
-        out: PathBuf,
-        /// Where runs are kept.
-        #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
-        store: PathBuf,
-        /// How many runs at a time [default: as many as there are cores].
-        #[arg(long, value_name = "N")]
-        threads: Option<std::num::NonZeroUsize>,
-        /// Show no progress and print nothing but problems.
-        #[arg(long, short)]
-        quiet: bool,
+        #[command(flatten)]
+        how: ledger::How,
     },
     /// Run every scheme that can on each fabric against the documents' traffic and collectives, and rank them on one page.
-    League {
-        /// How large: `quick` takes minutes on two cores, `paper` hours.
-        #[arg(long, default_value = "quick", value_parser = ledger::scale)]
-        scale: lab::ledger::experiment::Scale,
-        /// How many seeds, instead of the experiments' own number.
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
-        seeds: Option<u64>,
-        /// Where the pages go.
-        #[arg(long, value_name = "FOLDER", default_value = ledger::OUT)]
-        out: PathBuf,
-        /// Where runs are kept.
-        #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
-        store: PathBuf,
-        /// How many runs at a time [default: as many as there are cores].
-        #[arg(long, value_name = "N")]
-        threads: Option<std::num::NonZeroUsize>,
-        /// Show no progress and print nothing but problems.
-        #[arg(long, short)]
-        quiet: bool,
-    },
+    League(ledger::How),
     /// Measure packet-hops per second on this machine, with the floor beside it.
     Bench {
         /// Numbers of hosts.
@@ -197,13 +162,8 @@ fn main() -> ExitCode {
         Command::Theory { theory } => theory::theory(&theory),
         Command::Topologies => listing::topologies(),
         Command::Claims { filter, out } => ledger::claims(filter.as_deref(), &out),
-        Command::Reproduce { names, all, scale, seeds, out, store, threads, quiet } => {
-            ledger::reproduce(&ledger::Request { names, all, scale, seeds, out, store, threads, quiet })
-        }
-        Command::League { scale, seeds, out, store, threads, quiet } => {
-            let names = vec!["league".to_string()];
-            ledger::reproduce(&ledger::Request { names, all: false, scale, seeds, out, store, threads, quiet })
-        }
+        Command::Reproduce { names, all, how } => ledger::reproduce(&names, all, &how),
+        Command::League(how) => ledger::reproduce(&["league".to_string()], false, &how),
         Command::Bench { hosts, presets, duration, threads } => {
             commands::bench(&hosts, &presets, &duration, threads.get())
         }
