@@ -19,6 +19,15 @@ pub mod sfc {
         pub mtu: u64,
     }
 
+    /// The worked example of appendix C.1: 100 Gb/s, a round trip of 10 us, T_B of 1 us, 4000 B packets.
+    pub const EXAMPLE: Path = Path {
+        rate: Rate::from_gbps(100),
+        to_switch: Time::from_us(4),
+        to_receiver: Time::from_us(1),
+        to_tor: Time::from_us(1),
+        mtu: 4000,
+    };
+
     impl Path {
         /// T_S, the time a full packet takes on the congested link.
         pub fn packet_time(&self) -> Time {
@@ -77,15 +86,6 @@ pub mod sfc {
     #[cfg(test)]
     mod tests {
         use super::*;
-
-        /// The worked example of appendix C.1: 100 Gb/s, a round trip of 10 us, T_B of 1 us, 4000 B packets.
-        const EXAMPLE: Path = Path {
-            rate: Rate::from_gbps(100),
-            to_switch: Time::from_us(4),
-            to_receiver: Time::from_us(1),
-            to_tor: Time::from_us(1),
-            mtu: 4000,
-        };
 
         #[test]
         fn the_worked_example_saves_129_kb_or_38_7_percent() {

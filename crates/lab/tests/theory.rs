@@ -1,18 +1,9 @@
 //! Closed forms of documents against simulation.
 
-use engine::{Rate, Time};
+use engine::Time;
 use lab::resolve::resolve;
 use lab::scenario::Scenario;
-use lab::theory::sfc::Path;
-
-/// The worked example of SFC's appendix C.
-const EXAMPLE: Path = Path {
-    rate: Rate::from_gbps(100),
-    to_switch: Time::from_us(4),
-    to_receiver: Time::from_us(1),
-    to_tor: Time::from_us(1),
-    mtu: 4000,
-};
+use lab::theory::sfc::EXAMPLE;
 
 /// The most that the congested switch holds when `senders` join one that is in its steady state, until the last
 /// packet that they sent before they heard of it has arrived.
