@@ -8,6 +8,7 @@ use fabric::Outcome;
 use fabric::network::Stall;
 use fabric::setup::Spread;
 use fabric::topology::Kind;
+use lab::presets::{PRESETS, Preset, named};
 use lab::problem::Problem;
 use lab::resolve::{Resolved, resolve};
 use lab::scenario::Scenario;
@@ -253,61 +254,35 @@ fn extra() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0u64), 0u64..20_000, 0u64..300_000, 0u64..20_000_000]
 }
 
-const PFC: &[&str] = &[
-    "pfc",
-    "dcqcn",
-    "dcqcn+win",
-    "hpcc",
-    "timely",
-    "dctcp",
-    "window",
-    "bfc",
-    "bfc-vfid",
-    "bfc-no-buffer-opt",
-    "bfc-no-high-priority",
-    "sfc",
-    "bts-ingress",
-    "bts-egress",
-    "dcqcn+win+sfc",
-    "dcqcn+win+sfc-p",
-    "hpcc+sfc",
-    "ib-cc",
-    "dasr",
-    "iofd",
-    "blitz",
-    "dvl",
-    "edvl",
-];
+/// What a preset sets a key to.
+fn setting(preset: &Preset, key: &str) -> Option<&'static str> {
+    preset.settings.iter().find(|(own, _)| *own == key).map(|(_, value)| *value)
+}
 
-/// One of every kind of scheme, whatever it promises.
-const EVERY: &[&str] = &[
-    "pfc",
-    "dcqcn",
-    "dcqcn+win",
-    "hpcc",
-    "timely",
-    "dctcp",
-    "window",
-    "lossy",
-    "bfc",
-    "bfc-vfid",
-    "bfc-no-buffer-opt",
-    "sfc",
-    "dcqcn+win+sfc-p",
-    "ndp",
-    "ib-cc",
-    "dasr",
-    "blitz",
-    "dvl",
-    "edvl",
-];
+/// Presets that run on any fabric with the memory that a case gives them.
+fn every() -> Vec<&'static str> {
+    let anywhere =
+        |p: &&Preset| setting(p, "scheme.flow_control") != Some("portfc") && setting(p, "switch.unlimited").is_none();
+    PRESETS.iter().filter(anywhere).map(|preset| preset.name).collect()
+}
 
-fn case(kinds: std::ops::Range<usize>, presets: &'static [&'static str]) -> impl Strategy<Value = Case> {
+/// Those among them that lose nothing where they have their headroom.
+fn lossless() -> Vec<&'static str> {
+    let keeps = |name: &&str| {
+        let Some(preset) = named(name) else { return false };
+        let flow_control = setting(preset, "scheme.flow_control").and_then(schemes::flow_control::named);
+        let given_up = setting(preset, "scheme.sfc.pfc").or(setting(preset, "scheme.pfc.watchdog"));
+        flow_control.is_some_and(|choice| choice.needs_headroom()) && given_up.is_none()
+    };
+    every().into_iter().filter(keeps).collect()
+}
+
+fn case(kinds: std::ops::Range<usize>, presets: Vec<&'static str>) -> impl Strategy<Value = Case> {
     let scheme = (prop::sample::select(presets), 1u32..=3);
     (fabric(kinds), scheme, switch(), nic(), any::<bool>(), messages(), extra()).prop_map(
         |(fabric, (preset, classes), switch, (payload, lane, ack_every, pacing), incast, messages, extra)| {
             // A window that shrinks with the rate is refused with fewer ACKs: see `check_acks`.
-            let scaled = ["dcqcn+win", "hpcc", "dctcp"].iter().any(|name| preset.starts_with(name));
+            let scaled = named(preset).and_then(|preset| setting(preset, "scheme.window_rule")) == Some("scaled");
             let ack_every = if scaled { 1 } else { ack_every };
             let nic = format!(
                 "payload = \"{payload}B\"\nack_lane = \"{lane}\"\nack_every = {ack_every}\npacing = {pacing}\n"
@@ -401,7 +376,7 @@ fn holds<S: Strategy>(strategy: S, wanted: f64, property: impl Fn(&S::Value) -> 
 
 #[test]
 fn under_pfc_nothing_is_lost_and_everything_arrives_in_order() {
-    holds(case(0..7, PFC), 0.1, |case| {
+    holds(case(0..7, lossless()), 0.1, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         // Among several classes, ACKs in the data lane can overflow headroom: the product says so and promises nothing.
         let exempt = case.classes > 1 && case.nic.contains("data");
@@ -417,7 +392,8 @@ fn under_pfc_nothing_is_lost_and_everything_arrives_in_order() {
 
 #[test]
 fn senders_told_to_wait_again_and_again_still_deliver_everything() {
-    let presets: &[&str] = &["sfc", "bts-ingress", "bts-egress", "dcqcn+win+sfc", "dcqcn+win+sfc-p", "hpcc+sfc"];
+    let sfc = |name: &&str| named(name).and_then(|preset| setting(preset, "scheme.flow_control")) == Some("sfc");
+    let presets: Vec<_> = lossless().into_iter().filter(sfc).collect();
     // Triggers so low that the least congestion is felt, everywhere and with every mechanism.
     let settings = (any::<[bool; 4]>(), 0u64..20_000, 0u64..20_000, 64u64..2048, any::<prop::sample::Index>());
     let strategy = (case(0..7, presets), settings).prop_map(|(case, ([pfc, all, estimator, loss], a, b, packet, link))| {
@@ -444,29 +420,13 @@ fn senders_told_to_wait_again_and_again_still_deliver_everything() {
 }
 
 /// Selective repeat over every kind of flow control and congestion control.
-const IRN: &[&str] = &[
-    "irn",
-    "hpcc+irn",
-    "hpcc+irn+onramp",
-    "hpcc+irn+sfc",
-    "dcqcn+win+irn",
-    "dcqcn+win+irn+onramp",
-    "dcqcn+win+irn+sfc",
-    "pfc",
-    "bfc",
-    "bfc-vfid",
-    "sfc",
-    "dcqcn+win+sfc-p",
-    "timely",
-    "onramp",
-];
-
 #[test]
 fn selective_repeat_delivers_everything_whatever_is_lost_fails_or_overtakes() {
     let own = prop::collection::vec((any::<prop::sample::Index>(), 0.0f64..0.1, 0.0f64..0.02), 0..3);
     let outage = prop::option::of((any::<prop::sample::Index>(), 0u64..60_000, 1u64..300_000));
-    let strategy =
-        (case(0..7, IRN), own, outage, any::<bool>(), any::<bool>()).prop_map(|(case, own, outage, spray, short)| {
+    let presets = every().into_iter().filter(|name| *name != "ndp").collect();
+    let strategy = (case(0..7, presets), own, outage, any::<bool>(), any::<bool>()).prop_map(
+        |(case, own, outage, spray, short)| {
             let Fabric { spare, links, .. } = &case.fabric;
             let fragile: Vec<_> = links.iter().filter(|link| !spare.contains(link)).collect();
             let down = outage.filter(|_| !fragile.is_empty()).map(|(at, from, length)| {
@@ -478,7 +438,8 @@ fn selective_repeat_delivers_everything_whatever_is_lost_fails_or_overtakes() {
             // Timeouts that are much too short, too.
             let nic = if short { format!("{}timeout = \"30us\"\n", case.nic) } else { case.nic.clone() };
             (spray, Case { more, faults, nic, ..case })
-        });
+        },
+    );
     holds(strategy, 0.3, |(spray, case)| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         let outcome = run(&resolved);
@@ -501,7 +462,7 @@ fn selective_repeat_delivers_everything_whatever_is_lost_fails_or_overtakes() {
 #[test]
 fn receivers_that_are_slow_lose_nothing_where_nothing_may_be_lost() {
     let slow = (1u64..200, 0u64..50_000, prop::option::of(1u64..200_000), 1_000u64..40_000_000);
-    let strategy = (case(0..7, PFC), slow).prop_map(|(case, (rate, from, length, buffer))| {
+    let strategy = (case(0..7, lossless()), slow).prop_map(|(case, (rate, from, length, buffer))| {
         let until = length.map_or(String::new(), |length| format!("until = \"{}ns\"\n", from + length));
         let host = case.messages[0].dst % case.fabric.hosts;
         let slow = format!("[[slow]]\nhost = {host}\nrate = \"{rate}Gbps\"\nfrom = \"{from}ns\"\n{until}");
@@ -523,7 +484,7 @@ fn flows_kept_apart_and_let_go_again_lose_neither_packet_nor_order() {
     // Thresholds so low that queues are allocated and deallocated all the time, tables that are full, frames as long as
     // packets; and in the end a message so much later that everything is free again.
     let sizes = (1u64..20_000, 0u64..10_000, 0u64..10_000, 1u32..40, 10u64..20_000);
-    let strategy = (case(0..7, &["dvl", "edvl"]), sizes, any::<bool>(), 64u64..=256).prop_map(
+    let strategy = (case(0..7, vec!["dvl", "edvl"]), sizes, any::<bool>(), 64u64..=256).prop_map(
         |(case, (threshold, ingress, tell, cft, hold), lines, frame)| {
             let faults = format!(
                 "[scheme.dvl]\nthreshold = \"{threshold}B\"\ningress = \"{ingress}B\"\ntell = \"{tell}B\"\n\
@@ -562,7 +523,7 @@ fn resolved_cft(case: &Case) -> u64 {
 #[test]
 fn every_port_paused_again_and_again_still_delivers_everything() {
     // Incasts through the least buffer that is accepted, and nothing at the ends that holds back.
-    let strategy = case(0..7, &["pfc", "window"]).prop_map(|case| {
+    let strategy = case(0..7, vec!["pfc", "window"]).prop_map(|case| {
         let messages = case.messages.iter().map(|m| Message { size: m.size.max(20_000), start_ns: 0, ..*m }).collect();
         Case { extra: 0, incast: true, nic: case.nic.replace("data", "control"), messages, ..case }
     });
@@ -580,7 +541,7 @@ fn every_port_paused_again_and_again_still_delivers_everything() {
 fn links_unlike_all_others_keep_ideal_times_a_lower_bound() {
     // Single links with their own rate and delay: equal ways differ in time, and a flow's own way counts.
     let own = prop::collection::vec((any::<prop::sample::Index>(), rate(), 100u64..20_000), 1..5);
-    let strategy = (case(0..7, PFC), own).prop_map(|(case, own)| {
+    let strategy = (case(0..7, lossless()), own).prop_map(|(case, own)| {
         let links = &case.fabric.links;
         let faults = own.iter().map(|(at, rate, delay)| {
             let (a, b) = &links[at.index(links.len())];
@@ -602,7 +563,7 @@ fn links_unlike_all_others_keep_ideal_times_a_lower_bound() {
 #[test]
 fn hosts_that_forward_lose_nothing_and_what_stops_for_good_is_a_circle() {
     // Any two hosts of a BCube may talk, up to six links apart. PFC's pauses may close a circle there; nothing else may stop.
-    let strategy = (case(5..6, &["pfc", "window", "dcqcn", "hpcc"]), 0u64..2_000, 20u64..200, any::<bool>());
+    let strategy = (case(5..6, vec!["pfc", "window", "dcqcn", "hpcc"]), 0u64..2_000, 20u64..200, any::<bool>());
     let strategy = strategy.prop_map(|(case, delay, share, deep)| {
         let (mut fabric, mut nic) = (case.fabric.clone(), case.nic.replace("data", "control"));
         fabric.base = None;
@@ -645,7 +606,7 @@ fn faults(fabric: &Fabric, faults: &[(prop::sample::Index, f64, f64)]) -> String
 }
 
 /// Links that lose packets.
-fn faulty(presets: &'static [&'static str]) -> impl Strategy<Value = Case> {
+fn faulty(presets: Vec<&'static str>) -> impl Strategy<Value = Case> {
     let own = prop::collection::vec((any::<prop::sample::Index>(), 0.0f64..0.03, 0.0f64..0.01), 1..4);
     (case(0..7, presets), own, 100u64..2_000).prop_map(|(case, own, timeout)| {
         let nic = format!("{}timeout = \"{timeout}us\"\n", case.nic);
@@ -655,7 +616,7 @@ fn faulty(presets: &'static [&'static str]) -> impl Strategy<Value = Case> {
 
 #[test]
 fn what_faulty_links_lose_is_sent_again_until_all_has_arrived() {
-    holds(faulty(&["lossy"]), 0.1, |case| {
+    holds(faulty(vec!["lossy"]), 0.1, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         let outcome = run(&resolved);
         sound(&resolved, &outcome, buffer)?;
@@ -670,7 +631,7 @@ fn what_faulty_links_lose_is_sent_again_until_all_has_arrived() {
 #[test]
 fn faulty_links_under_pfc_hold_nobody_back_for_ever() {
     // Pause and resume frames are lost like anything else.
-    holds(faulty(PFC), 0.1, |case| {
+    holds(faulty(lossless()), 0.1, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         prop_assert!(!resolved.promised);
         let outcome = run(&resolved);
@@ -694,7 +655,7 @@ fn pulled(case: impl Strategy<Value = Case>) -> impl Strategy<Value = Case> {
 
 #[test]
 fn what_is_trimmed_is_pulled_again_and_nothing_else_is_sent_twice() {
-    let strategy = pulled(case(0..7, &["ndp"]));
+    let strategy = pulled(case(0..7, vec!["ndp"]));
     holds(strategy, 0.1, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         let outcome = run(&resolved);
@@ -714,7 +675,7 @@ fn what_is_trimmed_is_pulled_again_and_nothing_else_is_sent_twice() {
 
 #[test]
 fn what_faulty_links_lose_of_pulled_flows_is_sent_again_until_all_has_arrived() {
-    holds(pulled(faulty(&["ndp"])), 0.1, |case| {
+    holds(pulled(faulty(vec!["ndp"])), 0.1, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         let outcome = run(&resolved);
         sound(&resolved, &outcome, buffer)?;
@@ -726,7 +687,7 @@ fn what_faulty_links_lose_of_pulled_flows_is_sent_again_until_all_has_arrived() 
 fn a_link_that_fails_and_comes_back_loses_nothing_for_good() {
     let outage = (any::<prop::sample::Index>(), 0u64..60_000, 1u64..300_000);
     // Every second time a link with an alternative, where there is one.
-    let strategy = (case(0..7, PFC), outage, any::<bool>()).prop_map(|(case, (at, from, length), spare)| {
+    let strategy = (case(0..7, lossless()), outage, any::<bool>()).prop_map(|(case, (at, from, length), spare)| {
         let Fabric { spare: spares, links, .. } = &case.fabric;
         let choice = if spare && !spares.is_empty() { spares } else { links };
         let (a, b) = &choice[at.index(choice.len())];
@@ -751,7 +712,7 @@ fn links_that_fail_again_and_again_lose_nothing_for_good() {
     // goes down and up again can close a circle, and that is no fault of the simulator.
     let times = prop::collection::vec((1u64..60_000, 1u64..200_000), 1..4);
     let outages = prop::collection::vec((any::<prop::sample::Index>(), times), 1..4);
-    let strategy = (case(0..7, EVERY), outages).prop_map(|(case, outages)| {
+    let strategy = (case(0..7, every()), outages).prop_map(|(case, outages)| {
         let Fabric { spare, links, .. } = &case.fabric;
         let fragile: Vec<_> = links.iter().filter(|link| !spare.contains(link)).collect();
         let outages = if fragile.is_empty() { Vec::new() } else { outages };
@@ -779,7 +740,7 @@ fn links_that_fail_again_and_again_lose_nothing_for_good() {
 #[test]
 fn the_same_scenario_gives_the_same_outcome() {
     let own = prop::collection::vec((any::<prop::sample::Index>(), 0.0f64..0.02, 0.0f64..0.01), 0..2);
-    let strategy = (case(0..7, EVERY), own).prop_map(|(case, own)| {
+    let strategy = (case(0..7, every()), own).prop_map(|(case, own)| {
         // Faults draw random numbers, and so do marks.
         Case { faults: faults(&case.fabric, &own), ..case }
     });
@@ -801,7 +762,7 @@ fn the_same_scenario_gives_the_same_outcome() {
 #[test]
 fn flows_spread_over_many_queues_stay_in_order() {
     // Several queues, several ways, and turns shorter and longer than a packet.
-    let strategy = (case(2..7, PFC), 2u32..=64, 64u32..10_000).prop_map(|(case, queues, quantum)| {
+    let strategy = (case(2..7, lossless()), 2u32..=64, 64u32..10_000).prop_map(|(case, queues, quantum)| {
         let mut switch: String =
             case.switch.lines().filter(|l| !l.starts_with("queues")).map(|l| format!("{l}\n")).collect();
         switch += &format!("queues = {queues}\nquantum = \"{quantum}B\"\n");
@@ -820,7 +781,7 @@ fn flows_spread_over_many_queues_stay_in_order() {
 #[test]
 fn without_flow_control_a_tiny_buffer_drops_and_timeouts_repair() {
     let strategy =
-        (case(0..7, &["lossy"]), prop::collection::vec(50_000u64..200_000, 6..16)).prop_map(|(case, sizes)| {
+        (case(0..7, vec!["lossy"]), prop::collection::vec(50_000u64..200_000, 6..16)).prop_map(|(case, sizes)| {
             let message = |(number, size): (usize, &u64)| Message {
                 src: number as u32,
                 dst: 0,
