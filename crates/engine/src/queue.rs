@@ -203,12 +203,46 @@ impl EventQueue {
         }
     }
 
-    /// Takes the next event if it comes before `limit`.
+    /// Takes the next event of the slot at hand, if it has one left that comes before `limit`.
     #[inline]
-    pub fn pop_before(&mut self, limit: Time) -> Option<Event> {
-        let event = self.next_event().filter(|event| event.time < limit)?;
+    pub fn pop_here(&mut self, limit: Time) -> Option<Event> {
+        let event = *self.current.get(self.position).filter(|event| event.time < limit)?;
         self.position += 1;
         Some(event)
+    }
+
+    /// Events of the slot at hand that are still to come, in order.
+    #[inline]
+    pub fn here(&self) -> &[Event] {
+        &self.current[self.position.min(self.current.len())..]
+    }
+
+    /// Opens the next slot, if the one at hand is used up and there is one.
+    #[inline]
+    pub fn open(&mut self) -> bool {
+        self.position >= self.current.len() && self.advance()
+    }
+
+    /// The slot at hand.
+    #[inline]
+    pub fn slot(&self) -> u64 {
+        self.slot
+    }
+
+    /// The first slot after `slot`, which is not before the one at hand, that holds something, as far as is known now.
+    #[inline]
+    pub fn slot_after(&self, slot: u64) -> Option<u64> {
+        let next = (self.waiting > 0).then(|| self.next_occupied(slot))?;
+        // Once round the wheel is back at the beginning.
+        (next - self.slot <= self.mask).then_some(next)
+    }
+
+    /// Events of a slot after the one at hand, in no order.
+    #[inline]
+    pub fn of_slot(&self, slot: u64) -> impl Iterator<Item = Event> + '_ {
+        let block = |id: u32| self.blocks.get(id as usize);
+        std::iter::successors(block(self.buckets[(slot & self.mask) as usize]), move |before| block(before.next))
+            .flat_map(|block| block.events[..block.len as usize].iter().copied())
     }
 
     /// The next event, without taking it.
@@ -234,7 +268,7 @@ impl EventQueue {
         self.current.clear();
         self.position = 0;
         if self.waiting > 0 {
-            self.slot = self.next_occupied();
+            self.slot = self.next_occupied(self.slot);
         } else if let Some(Reverse(event)) = self.far.peek() {
             self.slot = event.time.0 >> self.shift;
         } else {
@@ -256,9 +290,9 @@ impl EventQueue {
         true
     }
 
-    /// The first slot after this one whose bucket is occupied.
-    fn next_occupied(&self) -> u64 {
-        let from = (self.slot + 1) & self.mask;
+    /// The first slot after `slot` whose bucket is occupied.
+    fn next_occupied(&self, slot: u64) -> u64 {
+        let from = (slot + 1) & self.mask;
         let words = self.occupied.len() as u64;
         let first = from / WORD;
         let head = self.occupied[first as usize] & (u64::MAX << (from % WORD));
@@ -277,7 +311,7 @@ impl EventQueue {
             debug_assert!(step <= words + 1);
         }
         let bucket = found.unwrap_or(from);
-        self.slot + 1 + ((bucket + self.mask + 1 - from) & self.mask)
+        slot + 1 + ((bucket + self.mask + 1 - from) & self.mask)
     }
 
     /// Whether nothing is left.
@@ -357,6 +391,17 @@ mod tests {
                     prop_assert_eq!(popped, model.pop_first());
                     now = popped.map_or(now, |e| e.time());
                 }
+                // What lies in the slots to come is what comes first.
+                let mut ahead = queue.here().to_vec();
+                let mut slot = queue.slot();
+                while let Some(next) = queue.slot_after(slot) {
+                    let mut events: Vec<Event> = queue.of_slot(next).collect();
+                    prop_assert!(!events.is_empty());
+                    events.sort_unstable();
+                    ahead.extend(events);
+                    slot = next;
+                }
+                prop_assert!(ahead.iter().eq(model.iter().take(ahead.len())));
             }
             while let Some(event) = queue.pop() {
                 prop_assert_eq!(Some(event), model.pop_first());

@@ -6,6 +6,7 @@
 //!
 //! [`Core`] is the hardware and knows no scheme; [`Network`] runs it with one.
 
+mod ahead;
 mod capture;
 mod census;
 mod check;
@@ -172,6 +173,8 @@ pub struct Core {
     sequence: u32,
     classes: u32,
     per_port: u32,
+    /// It has so many ports that looking ahead pays.
+    large: bool,
     /// States of the links to come: when, and which are up then.
     changes: Vec<(Time, Vec<bool>)>,
     /// How long flow control has kept each flow from sending.
@@ -296,7 +299,8 @@ impl Core {
         let accounts = (0..setup.switch.groups).flat_map(|_| group());
         let changes = link_changes(&setup);
         // A busy full-duplex 100 Gb/s link sees some twenty events in a microsecond.
-        let density = setup.graph.links.len() as f64 * 0.02;
+        let own = ports.iter().filter(|p: &&Port| part.as_ref().is_none_or(|part| part.owns(p.node))).count();
+        let density = own as f64 * 0.01;
         let near = ports.iter().map(|p: &Port| p.latency).filter(|&l| l <= Time::from_us(4)).max();
         let horizon = near.unwrap_or_default() + setup.clock.duration(setup.max_packet(), setup.top_rate());
         let ndp = setup.nic.ndp.map(|own| Box::new(ndp::Ndp::new(own, &setup, &part, map.count(), nics.len())));
@@ -306,6 +310,7 @@ impl Core {
         Core {
             now: Time::ZERO,
             current: Event::new(Time::ZERO, Event::LAST, 15, u32::MAX),
+            large: own >= ahead::LARGE,
             events: EventQueue::new(density, horizon),
             pool: Pool::new(needs.telemetry, needs.delay || setup.nic.irn.is_some()),
             queues: vec![Queue::default(); first_queue as usize],
@@ -505,11 +510,17 @@ impl<F: FlowControl> Network<F> {
 
     /// Runs until nothing is left to do, or to the scenario's stop. `report` is called now and then with the
     /// simulated time and the number of packet-hops; it ends the run early by returning false.
-    pub fn run(&mut self, mut report: impl FnMut(Time, u64) -> bool) -> Outcome {
+    pub fn run(&mut self, report: impl FnMut(Time, u64) -> bool) -> Outcome {
+        let interrupted =
+            if self.core.large { self.run_through::<true>(report) } else { self.run_through::<false>(report) };
+        self.outcome(interrupted)
+    }
+
+    /// True if the report ended the run.
+    fn run_through<const AHEAD: bool>(&mut self, mut report: impl FnMut(Time, u64) -> bool) -> bool {
         let stop = self.core.setup.stop;
-        let mut interrupted = false;
         let mut countdown = REPORT_EVERY;
-        while let Some(event) = self.core.events.pop() {
+        while let Some(event) = self.core.next_event::<AHEAD>(Time::MAX) {
             if event.time() >= stop || self.core.stuck {
                 self.core.now = self.core.now.max(stop.min(event.time()));
                 break;
@@ -522,12 +533,11 @@ impl<F: FlowControl> Network<F> {
             if countdown == 0 {
                 countdown = REPORT_EVERY;
                 if !report(self.core.now, self.core.counts.hops) {
-                    interrupted = true;
-                    break;
+                    return true;
                 }
             }
         }
-        self.outcome(interrupted)
+        false
     }
 
     /// Makes an event happen.

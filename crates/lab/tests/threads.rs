@@ -66,6 +66,25 @@ fn every_preset_gives_the_same_on_any_number_of_threads() {
     }
 }
 
+/// One thread looks ahead in a fabric of that size; each of four has a part that is too small for it.
+#[test]
+fn looking_ahead_in_a_large_fabric_changes_nothing() {
+    for preset in lab::presets::PRESETS {
+        let fabric = match preset.name {
+            "portfc" => "kind = \"bcube\"\nn = 32\nk = 1\n",
+            _ => "kind = \"fat-tree\"\nk = 16\n",
+        };
+        let traffic = "\
+            [[load]]\nsizes = \"hadoop\"\nload = 0.4\nduration = \"3us\"\n\
+            [[incast]]\ndegree = 40\nsize_each = \"20KB\"\nevery = \"20us\"\nduration = \"3us\"\n";
+        let text = format!("stop = \"30us\"\n[topology]\n{fabric}{traffic}");
+        let resolved = read(&text, &[format!("scheme.preset=\"{}\"", preset.name)]);
+        let one = run(&resolved, 1);
+        assert!(one.counts.hops > 5_000, "{}: {} hops", preset.name, one.counts.hops);
+        assert_same(&one, &run(&resolved, 4), preset.name);
+    }
+}
+
 #[test]
 fn every_count_that_an_experiment_asks_for_is_kept_by_some_scheme() {
     let mut kept = std::collections::BTreeSet::new();

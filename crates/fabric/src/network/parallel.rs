@@ -140,12 +140,20 @@ impl<F: FlowControl> Shard<F> {
         for mail in &mut self.inbox {
             self.network.core.accept(mail);
         }
+        if self.network.core.large {
+            self.run_to::<true>(limit, stop_idle)
+        } else {
+            self.run_to::<false>(limit, stop_idle)
+        }
+    }
+
+    fn run_to<const AHEAD: bool>(&mut self, limit: Time, stop_idle: bool) {
         loop {
             self.idle = stop_idle && self.is_idle();
             if self.idle {
                 return;
             }
-            match self.network.core.events.pop_before(limit) {
+            match self.network.core.next_event::<AHEAD>(limit) {
                 Some(event) => self.step(event),
                 None => return,
             }
@@ -172,7 +180,7 @@ fn settle<F: FlowControl>(shards: &mut [MutexGuard<'_, Shard<F>>], limit: Time) 
                 if !behind && shard.is_idle() {
                     break;
                 }
-                match shard.network.core.events.pop_before(limit) {
+                match shard.network.core.next_event::<false>(limit) {
                     Some(event) => shard.step(event),
                     None => return false,
                 }

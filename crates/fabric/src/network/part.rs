@@ -4,6 +4,7 @@
 //! links: each part has its own events and packets, and a packet whose link ends in another part is posted there.
 
 use super::{Core, class};
+use crate::near::prefetch;
 use crate::packet::{Answer, Fifo, Hop, MAX_HOPS, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Flying, detour};
 use crate::setup::{FlowSpec, Setup};
@@ -38,6 +39,12 @@ impl<T: Clone> PerFlow<T> {
         let places = places.collect();
         items.shrink_to_fit();
         PerFlow { items, places: Some(places) }
+    }
+
+    /// Asks for that of a flow ahead of its use.
+    #[inline]
+    pub(super) fn fetch(&self, flow: usize) {
+        prefetch(&self[flow]);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
