@@ -100,7 +100,10 @@ impl Rate {
     }
     /// How many whole bytes this rate carries in `time`.
     pub fn bytes_in(self, time: Time) -> u64 {
-        (self.0 as u128 * time.0 as u128 / 8_000_000_000_000) as u64
+        match self.0.checked_mul(time.0) {
+            Some(product) => product / 8_000_000_000_000,
+            None => (self.0 as u128 * time.0 as u128 / 8_000_000_000_000) as u64,
+        }
     }
     /// How many bytes hold all that this rate carries in `time`; [`u64::MAX`] if that is more.
     pub fn bytes_over(self, time: Time) -> u64 {

@@ -17,6 +17,7 @@ mod ndp;
 mod nic;
 mod parallel;
 mod part;
+mod record;
 mod relay;
 mod sample;
 mod slow;
@@ -30,6 +31,7 @@ pub use check::{FlowRecord, Outcome, Stall, Wait};
 pub use counts::Counts;
 pub use nic::NIC_SEED;
 pub use parallel::{Plan, partition, worthwhile};
+pub use record::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 pub use transport::{Receiver, Sender};
 
 use crate::buffer::{Account, Buffer};
@@ -183,6 +185,8 @@ pub struct Core {
     captured: Vec<Captured>,
     /// By port, how much more of it may be. Empty where nothing is.
     capture_left: Vec<u32>,
+    /// What is recorded, if anything is.
+    recorder: Option<Box<record::Recorder>>,
     /// The part of the fabric that is run here, if it is not all.
     part: Option<Part>,
 }
@@ -306,6 +310,8 @@ impl Core {
         let ndp = setup.nic.ndp.map(|own| Box::new(ndp::Ndp::new(own, &setup, &part, map.count(), nics.len())));
         let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default();
         let timeout = setup.nic.irn.map(|irn| irn.high).or(setup.nic.recovery.timeout).unwrap_or_default();
+        let recorder = setup.measure.record.as_ref();
+        let recorder = recorder.map(|record| Box::new(record::Recorder::new(record, &setup, &map, &part)));
         let patience = Time(stall::PATIENCE.0 + 8 * timeout.0 + 16 * farthest.0);
         Core {
             now: Time::ZERO,
@@ -370,6 +376,7 @@ impl Core {
             classes,
             per_port,
             changes,
+            recorder,
             ports,
             routing,
             map,
@@ -448,9 +455,16 @@ impl Core {
 
     /// Bytes that `port` has sent: of a packet that is being sent only what is on the wire already.
     fn sent_by_now(&self, port: usize) -> u64 {
+        self.sent_by(port, self.now)
+    }
+
+    /// The same by a later instant, up to which nothing more is sent.
+    fn sent_by(&self, port: usize, then: Time) -> u64 {
         let p = &self.ports[port];
-        let coming = self.rate(port as u32).bytes_in(p.free_at.saturating_sub(self.now));
-        p.tx_bytes.saturating_sub(coming)
+        if p.free_at <= then {
+            return p.tx_bytes;
+        }
+        p.tx_bytes.saturating_sub(self.rate(port as u32).bytes_in(p.free_at - then))
     }
 
     /// Forgets a packet that did not make it.
@@ -520,10 +534,15 @@ impl<F: FlowControl> Network<F> {
     fn run_through<const AHEAD: bool>(&mut self, mut report: impl FnMut(Time, u64) -> bool) -> bool {
         let stop = self.core.setup.stop;
         let mut countdown = REPORT_EVERY;
+        let mut edge = self.core.frame_edge(stop);
         while let Some(event) = self.core.next_event::<AHEAD>(Time::MAX) {
-            if event.time() >= stop || self.core.stuck {
-                self.core.now = self.core.now.max(stop.min(event.time()));
-                break;
+            if event.time() >= edge || self.core.stuck {
+                if event.time() >= stop || self.core.stuck {
+                    self.core.now = self.core.now.max(stop.min(event.time()));
+                    break;
+                }
+                self.core.record_until(event.time());
+                edge = self.core.frame_edge(stop);
             }
             self.step(event);
             if self.core.active == 0 && self.core.is_done() {

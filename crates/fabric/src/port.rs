@@ -167,6 +167,9 @@ impl States {
     fn ready(self) -> u64 {
         self.filled & !(self.paused | self.held)
     }
+    fn blocked(self) -> u64 {
+        self.filled & (self.paused | self.held)
+    }
 }
 
 /// Which queues of a port have packets and which may not send, as bit sets.
@@ -248,6 +251,15 @@ impl QueueMasks {
     #[inline]
     pub fn is_held(&self, port: u32, queue: u32) -> bool {
         self.words[port as usize * self.per_port + queue as usize / 64].held & (1 << (queue % 64)) != 0
+    }
+    /// Whether some queue has packets and may not send them.
+    pub fn any_blocked(&self, port: u32) -> bool {
+        self.of(port).iter().any(|states| states.blocked() != 0)
+    }
+    /// The queues that have packets and may not send them.
+    pub fn all_blocked(&self, port: u32) -> impl Iterator<Item = u32> + '_ {
+        let words = (0..).step_by(64).zip(self.of(port));
+        words.flat_map(|(first, states)| bits(states.blocked()).map(move |bit| first + bit))
     }
     /// How many queues have something to send and are not held by the scheme.
     #[inline]

@@ -310,6 +310,8 @@ pub struct MeasureSetup {
     pub series: Option<SeriesSetup>,
     /// Ports whose packets are kept.
     pub capture: Option<CaptureSetup>,
+    /// What every port and chosen flows did, frame by frame.
+    pub record: Option<RecordSetup>,
     /// Keep the instant of every pause and resume.
     pub pause_log: bool,
     /// Histograms of every egress port's queue length.
@@ -323,6 +325,17 @@ pub struct CaptureSetup {
     pub ports: Vec<u32>,
     /// The first so many packets of each.
     pub limit: u32,
+}
+
+/// How to record a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordSetup {
+    /// How long a frame is to begin with.
+    pub every: Time,
+    /// The most frames: when there are as many, they are merged in pairs.
+    pub frames: usize,
+    /// Flows that are recorded, in ascending order.
+    pub flows: Vec<u32>,
 }
 
 /// What to follow closely.

@@ -510,7 +510,10 @@ pub fn run(plan: &[Cell], store: &Store, threads: usize, observer: &dyn Observer
 
 fn run_one(place: usize, cell: &Cell, store: &Store, threads: usize, observer: &dyn Observer) -> Result<Cost, Fault> {
     let plain = |problem| Fault::Run(problem, false);
-    let resolved = cell.load().map_err(plain)?.on_threads(threads);
+    let mut resolved = cell.load().map_err(plain)?.on_threads(threads);
+    if store.is_recorded() {
+        resolved = resolved.recorded(None);
+    }
     let start = Instant::now();
     let finished = crate::run::run(resolved, &mut |now, hops| {
         observer.progress(place, cell, &Step { now, hops, elapsed: start.elapsed() });

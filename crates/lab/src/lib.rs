@@ -16,6 +16,7 @@ pub mod ns3;
 pub mod pcapng;
 pub mod presets;
 pub mod problem;
+pub mod recording;
 pub mod records;
 pub mod resolve;
 pub mod results;

@@ -6,8 +6,9 @@
 pub use crate::scenario::paths::{Framing, Leg, Paths, alone, ideal_time, round_trip};
 
 use crate::problem::Problem;
+use crate::recording;
 use crate::scenario::slow::Slow;
-use crate::scenario::{Lane, Scenario, Sharing, WindowSize};
+use crate::scenario::{Lane, Scenario, Sharing, Topology, WindowSize};
 use engine::{Bytes, Rate, Time};
 use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
@@ -65,8 +66,9 @@ pub struct Resolved {
     pub notes: Vec<String>,
     /// Names of the groups of flows, by their tags.
     pub groups: Vec<String>,
-    /// The topology in a line.
-    pub(crate) topology: String,
+    /// By node, the memory for packets; `None` for a host that does not forward, or for no limit.
+    pub memory: Vec<Option<u64>>,
+    pub(crate) topology: Topology,
     pub(crate) preset: Option<String>,
     pub(crate) buffer: Option<Bytes>,
     pub(crate) window: WindowSize,
@@ -83,6 +85,12 @@ impl Resolved {
     /// Lets it run on several threads, if it is long enough for that. The result is the same.
     pub fn on_threads(mut self, threads: usize) -> Resolved {
         self.setup.threads = if worthwhile(&self.setup) { threads } else { 1 };
+        self
+    }
+
+    /// Has it recorded, with frames of that length to begin with. Nothing else of the result changes.
+    pub fn recorded(mut self, every: Option<Time>) -> Resolved {
+        self.setup.measure.record = Some(recording::plan(&self.setup, every));
         self
     }
 
@@ -165,6 +173,9 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     for key in scenario.transport.ignores().iter().filter(|key| scenario.wrote(key)) {
         notes.push(format!("{key} has no effect: {} has its own rule", scenario.transport.name()));
     }
+    let room = |node: u32| scenario.graph.forwards(node, map.of(node).len()).then(|| scenario.buffer(node).0);
+    let room = |node: u32| room(node).filter(|_| !switch.unlimited);
+    let room = (0..scenario.graph.nodes.len() as u32).map(room).collect();
     let series = series(&scenario, &flows);
     let classes = lanes(&scenario);
     let ports = port_setups(&scenario, &map, &memory.headroom);
@@ -251,6 +262,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         promised: memory.promised,
         notes,
         groups: scenario.traffic.groups,
+        memory: room,
         topology: scenario.topology,
         preset: scenario.preset,
         buffer: (!scenario.switch.unlimited).then_some(scenario.switch.buffer),

@@ -3,6 +3,7 @@
 use crate::files::Folder;
 use crate::pcapng::{self, Scene};
 use crate::problem::Problem;
+use crate::recording::{self, RECORDING};
 use crate::resolve::{Resolved, resolve};
 use crate::results::{self, Identity, Summary};
 use crate::scenario::Scenario;
@@ -26,6 +27,7 @@ pub struct Finished {
     graph: Graph,
     groups: Vec<String>,
     capture: Option<Capture>,
+    recorded: Option<recording::Scene>,
 }
 
 /// What is needed to write what was captured.
@@ -37,6 +39,7 @@ struct Capture {
 
 /// Runs a resolved scenario.
 pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
+    let recorded = resolved.setup.measure.record.is_some().then(|| recording::Scene::new(&resolved));
     let Resolved { name, setup, flow_control, congestion_control, edge_control, transport, promised, groups, .. } =
         resolved;
     let graph = setup.graph.clone();
@@ -58,7 +61,7 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
     let outcome = flow_control.run(setup, promised, &|| congestion_control.build(), report);
     let summary = Summary::new(identity, &graph, &groups, &outcome, start.elapsed());
     let capture = capture.map(|capture| Capture { ports: capture.ports, flow_control, payload });
-    Finished { summary, outcome, graph, groups, capture }
+    Finished { summary, outcome, graph, groups, capture, recorded }
 }
 
 impl Finished {
@@ -76,6 +79,9 @@ impl Finished {
             // Memory does not refuse.
             _ = pcapng::write(&mut bytes, &scene, ports, &self.outcome.captured);
             folder.write(CAPTURE, bytes)?;
+        }
+        if let Some(scene) = &self.recorded {
+            folder.write(RECORDING, scene.write(&self.summary.identity, &self.outcome))?;
         }
         results::write(folder, &self.summary, scenario, &self.graph, &self.groups, &self.outcome)
     }

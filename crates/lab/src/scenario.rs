@@ -16,6 +16,7 @@ mod tests;
 
 pub use settings::{Lane, MeasureSettings, NicSettings, Sharing, SwitchSettings, WindowSize};
 pub use watch::Watch;
+pub use wiring::Topology;
 
 use crate::document::{Document, Table, quoted, suggest};
 use crate::presets;
@@ -73,8 +74,8 @@ pub struct Scenario {
     pub traffic: Traffic,
     /// The preset, if one was named.
     pub preset: Option<String>,
-    /// The topology in a line.
-    pub(crate) topology: String,
+    /// The topology as the file says it.
+    pub(crate) topology: Topology,
     /// Where the flows come from, in order.
     parts: Vec<Part>,
     /// What the generators are meant to make.

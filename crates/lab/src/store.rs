@@ -6,6 +6,7 @@
 use crate::document::Document;
 use crate::files::{self, FILES, Folder, SUMMARY, hex, in_the_way};
 use crate::problem::Problem;
+use crate::recording::RECORDING;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -103,12 +104,24 @@ pub enum Found {
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
+    /// Only a run with a recording is whole.
+    recorded: bool,
 }
 
 impl Store {
     /// In that folder, which need not exist.
     pub fn new(folder: impl Into<PathBuf>) -> Store {
-        Store { folder: folder.into() }
+        Store { folder: folder.into(), recorded: false }
+    }
+
+    /// The same, in which every run is to have a recording, or need not. One without is done again, and has the same name.
+    pub fn recorded(self, recorded: bool) -> Store {
+        Store { recorded, ..self }
+    }
+
+    /// Whether every run is to have a recording.
+    pub fn is_recorded(&self) -> bool {
+        self.recorded
     }
 
     /// Where it is.
@@ -131,6 +144,7 @@ impl Store {
             return Err(in_the_way(&path));
         }
         Ok(match damage(&path) {
+            None if self.recorded && !path.join(RECORDING).is_file() => Found::Nothing,
             None => Found::Whole(path),
             Some(damage) => Found::Damaged(Problem::new(path.display().to_string(), damage)),
         })
@@ -142,9 +156,14 @@ impl Store {
         files::make_folder(&self.folder).map_err(|problem| problem.help(remedy))
     }
 
-    /// A draft of a run's folder. Publishing it replaces a damaged folder, and leaves a whole one.
+    /// A draft of a run's folder. Publishing it replaces a damaged folder, or one without the recording that it should have, and
+    /// leaves a whole one.
     pub fn draft(&self, digest: Digest) -> Result<Folder, Problem> {
-        Folder::keep(&self.path(digest), |path| damage(path).is_none())
+        let stays: fn(&Path) -> bool = match self.recorded {
+            true => |path| damage(path).is_none() && path.join(RECORDING).is_file(),
+            false => |path| damage(path).is_none(),
+        };
+        Folder::keep(&self.path(digest), stays)
     }
 
     /// A draft of the folder for a run that broke its promises. It is not a result: [`Store::lookup`] does not find it.

@@ -44,16 +44,42 @@ pub fn threads_or_all(threads: Option<NonZeroUsize>) -> usize {
     threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
+/// Whether a run is recorded, and how.
+pub struct Record {
+    /// `--record`.
+    pub wanted: bool,
+    /// `--record-every`.
+    pub every: Option<String>,
+}
+
+impl Record {
+    /// The length of its frames, where it was given.
+    fn every(&self) -> Result<Option<Time>, Problem> {
+        let Some(text) = &self.every else { return Ok(None) };
+        let remedy = "write a time above zero, such as 1us";
+        let every: Time = text.parse().map_err(|e| Problem::new("--record-every", e).help(remedy))?;
+        if !(Time(1)..=Time::from_ms(1_000)).contains(&every) {
+            return Err(Problem::new("--record-every", "is nothing, or more than a second").help(remedy));
+        }
+        Ok(Some(every))
+    }
+}
+
 /// `tailwater run`.
 pub fn run(
     scenario: &Path,
     sets: &[String],
     out: Option<PathBuf>,
+    record: &Record,
     report: bool,
     threads: Option<NonZeroUsize>,
     quiet: bool,
 ) -> Result<ExitCode, Problem> {
-    let resolved = lab::run::load(scenario, sets)?.on_threads(threads_or_all(threads));
+    let every = record.every()?;
+    let mut resolved = lab::run::load(scenario, sets)?.on_threads(threads_or_all(threads));
+    if record.wanted || every.is_some() {
+        resolved = resolved.recorded(every);
+    }
     let text = lab::problem::read_text(scenario)?;
     let out = out.unwrap_or_else(|| default_folder(scenario));
     files::Folder::check(&out)?;

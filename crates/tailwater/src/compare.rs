@@ -47,6 +47,9 @@ pub struct Arguments {
     /// Where the runs are kept. What is there is not run again.
     #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
     store: PathBuf,
+    /// Keep a recording.bin of each run; one that was not recorded is run again.
+    #[arg(long)]
+    record: bool,
     /// Runs at a time [default: one for each core].
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -68,7 +71,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
         Ok(plan) => plan,
         Err(problems) => return Ok(tell(&problems)),
     };
-    let store = Store::new(&arguments.store);
+    let store = Store::new(&arguments.store).recorded(arguments.record);
     let threads = crate::commands::threads_or_all(arguments.threads);
     let progress = GridProgress::new(arguments.quiet);
     let result = grid::ready(&plan, &store, threads, &progress).and_then(|ready| {
@@ -248,6 +251,9 @@ fn command(arguments: &Arguments) -> String {
     arguments.seeds.iter().for_each(|seeds| option("seeds", seeds.clone()));
     arguments.vary.iter().for_each(|axis| option("vary", axis.clone()));
     arguments.sets.iter().for_each(|set| option("set", set.clone()));
+    if arguments.record {
+        words.push("--record".into());
+    }
     let plain = |c: char| c.is_alphanumeric() || "-_./=,+:%@".contains(c);
     let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
         true => word.clone(),

@@ -34,6 +34,12 @@ enum Command {
         /// Where the results go [default: results/NAME-OF-THE-FILE].
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
+        /// Keep a recording.bin of what every port did, frame by frame.
+        #[arg(long)]
+        record: bool,
+        /// How long a frame of the recording is to begin with, such as 1us [default: what suits the run]. Implies --record.
+        #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+        record_every: Option<String>,
         /// Write no report.html and no figures.
         #[arg(long)]
         no_report: bool,
@@ -146,8 +152,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Run { scenario, sets, out, no_report, threads, quiet } => {
-            commands::run(&scenario, &sets, out, !no_report, threads, quiet)
+        Command::Run { scenario, sets, out, record, record_every, no_report, threads, quiet } => {
+            let record = commands::Record { wanted: record, every: record_every };
+            commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet)
         }
         Command::Report { folders, out } => drawing::report(&folders, out),
         Command::Check { scenario, sets } => commands::check(&scenario, &sets),

@@ -1,5 +1,6 @@
 //! The program as people use it: what it prints, what it writes, and how it refuses.
 
+use lab::recording::Recorded;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -311,6 +312,44 @@ fn results_replace_earlier_results_and_are_otherwise_the_same() {
     let mut found = desk.listing();
     found.retain(|path| !path.to_str().unwrap().contains("out/"));
     assert_eq!(found, BTreeSet::from(expected), "drafts are left behind");
+}
+
+#[test]
+fn a_recording_is_written_beside_results_that_are_otherwise_the_same() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR);
+    let run = |folder: &str, more: &[&str]| {
+        desk.works(&[&["run", "star.toml", "--out", folder, "--quiet"], more].concat());
+        let mut s = summary(&desk, folder);
+        assert!(s.as_object_mut().unwrap().remove("cost").is_some());
+        let tables = ["flows.parquet", "buffers.parquet", "links.parquet", "scenario.toml", "report.html"];
+        (s, tables.map(|name| fs::read(desk.path(&format!("{folder}/{name}"))).unwrap()))
+    };
+    let recording = |folder: &str| fs::read(desk.path(&format!("{folder}/recording.bin"))).unwrap();
+    let plain = run("plain", &[]);
+    assert!(!desk.path("plain/recording.bin").exists());
+    assert!(plain == run("recorded", &["--record"]) && plain == run("closely", &["--record-every", "100ns"]));
+    let (own, close) =
+        (Recorded::read(&recording("recorded")).unwrap(), Recorded::read(&recording("closely")).unwrap());
+    assert_eq!((own.header.frames > 10, close.header.every_ps), (true, 100_000));
+    assert_eq!((own.header.scenario.as_str(), own.header.flows.len()), ("two into one", 2));
+    run("again", &["--record", "--threads", "2"]);
+    assert_eq!(recording("again"), recording("recorded"));
+    // Earlier results are replaced as a whole.
+    run("again", &[]);
+    assert!(!desk.path("again/recording.bin").exists());
+}
+
+#[test]
+fn a_recording_that_cannot_be_is_refused_and_nothing_is_written() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR).write("thesis.txt", "…");
+    for every in ["0", "0us", "5", "-1us", "soon", "", "2000ms"] {
+        desk.refuses(&["run", "star.toml", "--record", &format!("--record-every={every}")], "--record-every");
+    }
+    desk.refuses(&["run", "star.toml", "--record", "--out", "thesis.txt"], "thesis.txt");
+    desk.refuses(&["run", "star.toml", "--record", "--out", "thesis.txt/out"], "thesis.txt");
+    assert_eq!(desk.read("thesis.txt"), "…");
 }
 
 #[test]

@@ -116,6 +116,33 @@ fn read(output: Output) -> (Option<i32>, String, String) {
 const GRID: &str = "compare incast.toml --schemes dcqcn,hpcc,pfc --vary switch.buffer=2MB,4MB --seeds 3";
 
 #[test]
+fn recorded_runs_are_kept_in_the_store_under_the_same_names() {
+    let desk = Desk::new();
+    let command = "compare incast.toml --schemes dcqcn,pfc --seeds 2";
+    let (plain, _) = desk.works(command);
+    assert!(plain.contains("4 runs, 4 new"));
+    let before = desk.bytes("results/runs");
+    let (recorded, _) = desk.works(&format!("{command} --record"));
+    assert!(recorded.contains("4 runs, 4 new"));
+    let (after, mut recordings) = (desk.bytes("results/runs"), 0);
+    for (path, bytes) in after.iter().filter(|(path, _)| !path.ends_with("files.json")) {
+        if path.ends_with("recording.bin") {
+            recordings += 1;
+            lab::recording::Recorded::read(bytes).unwrap();
+        } else {
+            assert_eq!(before.get(path), Some(bytes), "{}", path.display());
+        }
+    }
+    assert_eq!((recordings, after.len()), (4, before.len() + 4));
+    // With a recording or without: what is there will do.
+    for more in ["", " --record"] {
+        assert!(desk.works(&format!("{command}{more}")).0.contains("4 runs, 0 new"));
+    }
+    let comparison: Value = serde_json::from_str(&desk.read("results/compare-incast/comparison.json")).unwrap();
+    assert_eq!(comparison["command"], format!("tailwater {command} --record"));
+}
+
+#[test]
 fn a_comparison_gives_a_table_and_says_how_it_came_about() {
     let desk = Desk::new();
     let (printed, said) = desk.works(GRID);

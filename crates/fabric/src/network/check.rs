@@ -1,6 +1,6 @@
 //! The end of a run: what came out, and whether it can be believed.
 
-use super::{Captured, Core, Counts, Histograms, Network, PauseEvent, Samples, Series};
+use super::{Captured, Core, Counts, Histograms, Network, PauseEvent, Recording, Samples, Series};
 use crate::packet::Fifo;
 use crate::scheme::{Counter, FlowControl, Histogram};
 use crate::setup::{FlowSpec, Spread};
@@ -85,6 +85,8 @@ pub struct Outcome {
     pub sent: Vec<u64>,
     /// The queue monitor's histograms at the instants they were to be kept.
     pub monitor: Vec<Histograms>,
+    /// What was recorded, if anything was.
+    pub recording: Option<Recording>,
     /// What the captured ports sent, in order of time.
     pub captured: Vec<Captured>,
     /// Queues of every egress port.
@@ -236,6 +238,7 @@ impl<F: FlowControl> Network<F> {
         let core = &mut self.core;
         // Packets that each find their own way arrive in any order.
         let in_order = self.scheme.in_order() && core.setup.spread != Spread::Packet && core.ndp.is_none();
+        core.end_recording(core.now);
         let violations = core.audit(self.scheme.lossless(), in_order);
         let stall = if interrupted { None } else { core.stall(&self.scheme) };
         for port in &mut core.ports {
@@ -289,6 +292,7 @@ impl<F: FlowControl> Network<F> {
             watched: core.setup.measure.series.as_ref().map(|s| (s.ports.clone(), s.flows.clone())).unwrap_or_default(),
             samples: std::mem::take(&mut core.samples),
             monitor: std::mem::take(&mut core.kept),
+            recording: core.recorder.take().map(|recorder| recorder.recording),
             captured,
             counts: core.counts.clone(),
             queues: core.per_port,

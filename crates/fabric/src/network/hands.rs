@@ -1,5 +1,6 @@
 //! What a scheme sees of the hardware and does to it.
 
+use super::record::Counted;
 use super::{Core, PauseEvent, class, transport};
 use crate::buffer::{Account, Buffer};
 use crate::packet::{Kind, NONE, Packet, PacketId, flag};
@@ -168,6 +169,7 @@ impl Core {
     pub fn hold_queue(&mut self, port: u32, queue: u32, hold: bool) {
         if self.masks.is_held(port, queue) != hold {
             self.masks.set_held(port, queue, hold);
+            self.note_single();
             if !hold {
                 self.kicks.push(port);
             }
@@ -213,6 +215,7 @@ impl Core {
         }
         sender.held ^= transport::BY_SCHEME;
         self.holds[flow as usize].turn(self.now, hold);
+        self.note_held(flow, hold);
         self.note(flow);
         if !hold {
             self.kicks.push(self.nics[self.senders[flow as usize].nic as usize].port);
@@ -250,7 +253,7 @@ impl Core {
     /// Sends a frame as [`Core::send_frame`] does, but by a switch's control queue, so that it delays no other frame.
     pub fn send_note(&mut self, port: u32, size: u16, word: u32, long: u64) {
         if self.ports[port as usize].up {
-            let id = self.make_frame(size, word, long);
+            let id = self.make_frame(port, size, word, long);
             let p = &mut self.ports[port as usize];
             p.queued += size as u64;
             p.control.push(&mut self.pool, id);
@@ -259,7 +262,7 @@ impl Core {
     }
 
     fn new_frame(&mut self, port: u32, size: u16, word: u32, long: u64) -> PacketId {
-        let id = self.make_frame(size, word, long);
+        let id = self.make_frame(port, size, word, long);
         let p = &mut self.ports[port as usize];
         p.queued += size as u64;
         p.frames.push(&mut self.pool, id);
@@ -268,7 +271,8 @@ impl Core {
         id
     }
 
-    fn make_frame(&mut self, size: u16, word: u32, long: u64) -> PacketId {
+    fn make_frame(&mut self, port: u32, size: u16, word: u32, long: u64) -> PacketId {
+        self.count_at(port, Counted::Frame, 1);
         self.counts.created += 1;
         self.counts.control_bytes += size as u64;
         if let Some(dice) = &mut self.shared {
@@ -295,15 +299,17 @@ impl Core {
 
     /// Sends a control packet of `size` bytes by `port` of a switch to the host that sent the data packet `data`, in
     /// the control queue of every port on its way: never paused, never short of room. It carries the data packet's
-    /// flow, class and tag, its addresses swapped, and a word of the scheme's own.
+    /// flow, class and tag, its addresses swapped, `port` as its ingress port, and a word of the scheme's own.
     pub fn send_signal(&mut self, port: u32, data: &Packet, size: u16, word: u64) {
         if !self.ports[port as usize].up {
             return;
         }
+        self.count_at(port, Counted::Signal, 1);
         self.counts.created += 1;
         self.counts.control_bytes += size as u64;
         let id = self.pool.insert(Packet {
             seq: word,
+            in_port: port,
             stamp: self.now,
             dst: self.setup.flows[data.flow as usize].src,
             tuple: data.tuple.reversed(),
@@ -322,6 +328,7 @@ impl Core {
     /// Stops or resumes one class of everything that `port` sends.
     pub fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
         self.note_pause(port, class, pause, pause);
+        self.note_whole(port, class, pause);
         if self.ports[port as usize].has_queues() {
             self.class_queues(class).for_each(|q| self.masks.set_paused(port, q, pause));
         }
@@ -334,6 +341,7 @@ impl Core {
             return;
         }
         self.masks.set_paused(port, queue, pause);
+        self.note_single();
         let class = (queue / self.setup.switch.queues) as u8;
         let paused = self.class_queues(class).any(|q| self.masks.is_paused(port, q));
         self.note_pause(port, class, pause, paused);

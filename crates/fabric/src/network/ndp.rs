@@ -9,6 +9,7 @@
 //! of the packet whose turn it is, be it one to send again or a new one.
 
 use super::part::{Part, PerFlow};
+use super::record::Counted;
 use super::transport::BY_SCHEME;
 use super::{Core, Counts, class};
 use crate::packet::{Kind, NONE, Packet, PacketId, flag};
@@ -302,6 +303,7 @@ impl Core {
             }
         }
         self.counts.dropped_full += 1;
+        self.count_at(port, Counted::Drop, 1);
         self.discard(id);
     }
 

@@ -135,8 +135,9 @@ impl<F: FlowControl> Shard<F> {
         self.network.step(event);
     }
 
-    /// Runs to `limit`, or until there is nothing left to do if `stop_idle` says so.
-    fn stretch(&mut self, limit: Time, stop_idle: bool) {
+    /// Runs from `next`, when something happens somewhere, to `limit`, or until there is nothing left to do if `stop_idle` says so.
+    fn stretch(&mut self, next: Time, limit: Time, stop_idle: bool) {
+        self.network.core.record_until(next);
         for mail in &mut self.inbox {
             self.network.core.accept(mail);
         }
@@ -203,6 +204,7 @@ struct Gate {
     asleep: AtomicUsize,
     lock: Mutex<()>,
     wake: Condvar,
+    next: AtomicU64,
     limit: AtomicU64,
     stop_idle: AtomicBool,
     over: AtomicBool,
@@ -304,8 +306,9 @@ impl<F: FlowControl> Network<F> {
                         if gate.over.load(Ordering::SeqCst) {
                             return;
                         }
+                        let next = Time(gate.next.load(Ordering::SeqCst));
                         let limit = Time(gate.limit.load(Ordering::SeqCst));
-                        lock(shard).stretch(limit, gate.stop_idle.load(Ordering::SeqCst));
+                        lock(shard).stretch(next, limit, gate.stop_idle.load(Ordering::SeqCst));
                         gate.done.fetch_add(1, Ordering::SeqCst);
                     }
                 });
@@ -321,7 +324,11 @@ impl<F: FlowControl> Network<F> {
             shard.network
         });
         let Some(mut whole) = shards.next() else { unreachable!("a plan has parts") };
-        for Network { core, scheme } in shards {
+        let others: Vec<Network<F>> = shards.collect();
+        let end = others.iter().map(|part| part.core.now).fold(whole.core.now, Time::max);
+        whole.core.end_recording(end);
+        for Network { mut core, scheme } in others {
+            core.end_recording(end);
             whole.core.absorb(core);
             whole.scheme.merge(scheme);
         }
@@ -371,7 +378,9 @@ fn lead<F: FlowControl>(
             core.now = core.now.max(setup.stop.min(next));
             return false;
         }
-        let mut limit = next.saturating_add(ahead).min(setup.stop);
+        // The other parts take their frames when they are sent off.
+        all[0].network.core.record_until(next);
+        let mut limit = next.saturating_add(ahead).min(all[0].network.core.frame_edge(setup.stop));
         for instant in [sample, series].into_iter().flatten() {
             limit = limit.min(instant.max(next) + Time(1));
         }
@@ -382,21 +391,22 @@ fn lead<F: FlowControl>(
         };
         let stop_idle = !all.iter().any(later);
         if busy {
+            gate.next.store(next.0, Ordering::SeqCst);
             gate.limit.store(limit.0, Ordering::SeqCst);
             gate.stop_idle.store(stop_idle, Ordering::SeqCst);
             all.truncate(1);
             gate.open();
-            all[0].stretch(limit, stop_idle);
+            all[0].stretch(next, limit, stop_idle);
             gate.join(shards.len() - 1);
             all.extend(shards[1..].iter().map(lock));
         } else {
-            all.iter_mut().for_each(|shard| shard.stretch(limit, stop_idle));
+            all.iter_mut().for_each(|shard| shard.stretch(next, limit, stop_idle));
         }
         if stop_idle {
             if all.iter().all(|shard| shard.idle) && settle(&mut all, limit) {
                 return false;
             }
-            all.iter_mut().for_each(|shard| shard.stretch(limit, false));
+            all.iter_mut().for_each(|shard| shard.stretch(next, limit, false));
         }
         let events: u64 = all.iter().map(|shard| shard.network.core.counts.events).sum();
         busy = events - done > if busy { BUSY.1 } else { BUSY.0 };

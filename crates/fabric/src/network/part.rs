@@ -286,6 +286,9 @@ impl Core {
         self.finished.append(&mut other.finished);
         self.captured.append(&mut other.captured);
         self.holds.absorb(&other.holds);
+        if let (Some(recorder), Some(theirs)) = (&mut self.recorder, other.recorder) {
+            recorder.recording.absorb(theirs.recording);
+        }
         self.controls.push(other.control);
     }
 

@@ -1,6 +1,7 @@
 //! Receivers that take packets from their NIC more slowly than the link brings them: the NIC's own memory fills, and with a flow
 //! control that pauses neighbours the NIC pauses its switch.
 
+use super::record::Counted;
 use super::{Core, Network, class};
 use crate::packet::{Fifo, PacketId};
 use crate::scheme::{Counter, FlowControl};
@@ -93,6 +94,7 @@ impl<F: FlowControl> Network<F> {
         if nic.bytes + size > nic.setup.buffer {
             core.slow.dropped += 1;
             core.counts.dropped_full += 1;
+            core.count_at(port, Counted::Drop, 1);
             return core.discard(id);
         }
         nic.bytes += size;

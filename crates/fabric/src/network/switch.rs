@@ -1,5 +1,6 @@
 //! The switch: choose a way and a queue, find room, mark, and send in turn.
 
+use super::record::Counted;
 use super::{Core, Network};
 use crate::near::prefetch;
 use crate::packet::{Hop, Kind, PacketId, flag};
@@ -96,6 +97,7 @@ impl Core {
         if marked && self.pool[id].kind == Kind::Data {
             self.pool[id].flags |= flag::MARKED;
             self.counts.marked += 1;
+            self.count_at(port, Counted::Mark, 1);
             let peer = self.ports[port as usize].peer;
             self.counts.marked_receiver += self.ports[peer as usize].host as u64;
         }
@@ -176,6 +178,7 @@ impl Core {
         }
         for id in waiting {
             self.counts.dropped_down += 1;
+            self.count_at(port, Counted::Drop, 1);
             self.discard(id);
         }
         freed
@@ -192,9 +195,19 @@ impl Core {
             freed.push(Visit { packet: id, in_port, out_port: port, queue, class, size });
             self.ports[port as usize].queued -= size as u64;
         }
+        self.count_at(port, Counted::Drop, freed.len());
         self.queues[(first + queue) as usize].deficit = 0;
         self.masks.set_filled(port, queue, false);
         freed
+    }
+
+    /// Drops a packet at `port` for want of room, or of a way.
+    #[cold]
+    #[inline(never)]
+    fn lose(&mut self, port: u32, id: PacketId, full: bool) {
+        *(if full { &mut self.counts.dropped_full } else { &mut self.counts.dropped_down }) += 1;
+        self.count_at(port, Counted::Drop, 1);
+        self.discard(id);
     }
 
     /// Discards a packet that the scheme took out of its queue.
@@ -230,6 +243,7 @@ impl Core {
             }
             self.counts.dropped_fault += 1;
         }
+        self.count_at(port, Counted::Drop, 1);
         self.discard(id);
         true
     }
@@ -245,8 +259,7 @@ impl<F: FlowControl> Network<F> {
         let core = &mut self.core;
         let node = core.ports[in_port as usize].node;
         let Some(out) = core.way_out(node, id) else {
-            core.counts.dropped_down += 1;
-            return core.discard(id);
+            return core.lose(in_port, id, false);
         };
         let out = match core.pool[id].kind {
             Kind::Data => self.scheme.way(core, in_port, id, out),
@@ -256,10 +269,10 @@ impl<F: FlowControl> Network<F> {
         let (class, kind, size) = (core.pool[id].class, core.pool[id].kind, core.pool[id].size);
         if kind != Kind::Data && (core.setup.nic.ack_lane == AckLane::Control || kind == Kind::Signal) {
             if !core.ports[out as usize].up {
-                core.counts.dropped_down += 1;
-                return core.discard(id);
+                return core.lose(out, id, false);
             }
             if kind == Kind::Signal {
+                core.count_at(out, Counted::Signal, 1);
                 let mut signal = core.pool[id];
                 self.scheme.passing(core, in_port, out, &mut signal);
                 core.pool[id] = signal;
@@ -283,12 +296,7 @@ impl<F: FlowControl> Network<F> {
                 core.trim(&visit);
                 return self.drain_kicks();
             }
-            if core.ports[out as usize].up {
-                core.counts.dropped_full += 1;
-            } else {
-                core.counts.dropped_down += 1;
-            }
-            return core.discard(id);
+            return core.lose(out, id, core.ports[out as usize].up);
         }
         core.join(&visit, second);
         self.scheme.enqueued(core, &visit);

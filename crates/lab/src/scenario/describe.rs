@@ -91,7 +91,7 @@ impl Resolved {
 
     fn describe_fabric(&self, sheet: &mut Sheet) {
         let graph = &self.setup.graph;
-        sheet.line("topology", &self.topology);
+        sheet.line("topology", self.topology.to_string());
         let hosts = graph.hosts().count();
         let switches = plural(graph.nodes.len() - hosts, "switch", "switches");
         sheet.line("nodes", format!("{}, {switches}", plural(hosts, "host", "hosts")));

@@ -37,7 +37,7 @@ impl<'a> Paths<'a> {
     /// What leaving a node by `port` costs.
     pub fn leg(&self, port: u32) -> Leg {
         let link = &self.graph.links[self.map.link[port as usize] as usize];
-        let far = self.map.node[self.map.peer[port as usize] as usize];
+        let far = self.far(port);
         let pipeline = match self.graph.nodes[far as usize].kind {
             Kind::Switch => self.pipeline,
             Kind::Host => Time::ZERO,
@@ -45,16 +45,31 @@ impl<'a> Paths<'a> {
         Leg { rate: link.rate, latency: link.delay + pipeline }
     }
 
+    /// The ports by which packets with this tuple leave the nodes on their way from one host to another; cut short where there is no way.
+    pub fn steps(&self, from: u32, to: u32, tuple: Tuple) -> impl Iterator<Item = u32> {
+        // Shortest paths never come back to a node.
+        let (mut node, mut left) = (from, self.graph.nodes.len() + 1);
+        std::iter::from_fn(move || {
+            left = left.checked_sub(1).filter(|_| node != to)?;
+            // A host with several links sends a flow by one of them, whatever the switches do.
+            let (seed, spread) = if node == from { (NIC_SEED, Spread::Flow) } else { (node, self.spread) };
+            let port = self.routing.choose(node, to, spread, seed, &tuple, Time::ZERO)?;
+            node = self.far(port);
+            Some(port)
+        })
+    }
+
+    /// The node that a port leads to.
+    fn far(&self, port: u32) -> u32 {
+        self.map.node[self.map.peer[port as usize] as usize]
+    }
+
     /// Walks from one host to another as packets with this tuple do, and writes the legs down. False where there is no way.
     pub fn walk(&self, from: u32, to: u32, tuple: Tuple, legs: &mut Vec<Leg>) -> bool {
         legs.clear();
         let mut node = from;
-        // Shortest paths never come back to a node.
-        while node != to && legs.len() <= self.graph.nodes.len() {
-            // A host with several links sends a flow by one of them, whatever the switches do.
-            let (seed, spread) = if node == from { (NIC_SEED, Spread::Flow) } else { (node, self.spread) };
-            let Some(port) = self.routing.choose(node, to, spread, seed, &tuple, Time::ZERO) else { return false };
-            node = self.map.node[self.map.peer[port as usize] as usize];
+        for port in self.steps(from, to, tuple) {
+            node = self.far(port);
             let mut leg = self.leg(port);
             if node != to && self.graph.nodes[node as usize].kind == Kind::Host {
                 leg.latency += self.forward;

@@ -5,6 +5,7 @@ use crate::problem::{Problem, read_text};
 use engine::{Rate, Raw, Time, Value};
 use fabric::topology::{self, Graph, Kind, Link, MAX_LINKS, MAX_NODES};
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::path::Path;
 use traffic::{MAX_START, Names};
 
@@ -81,8 +82,27 @@ fn ranges(graph: &Graph) -> String {
     rows.join(", ")
 }
 
-/// Builds what `[topology]` describes, and says in a line what that is. Files are looked for in `base`.
-pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph, String), Problem> {
+/// A topology as a scenario says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    /// Its shape, or `file`.
+    pub kind: String,
+    /// The shape's parameters and their values, or the path of the file.
+    pub settings: Vec<(&'static str, String)>,
+}
+
+impl fmt::Display for Topology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [("path", path)] = self.settings.as_slice() {
+            return write!(f, "{} {path}", self.kind);
+        }
+        let settings: Vec<String> = self.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        write!(f, "{}: {}", self.kind, settings.join(", "))
+    }
+}
+
+/// Builds what `[topology]` describes, and says what that is. Files are looked for in `base`.
+pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph, Topology), Problem> {
     let names: Vec<&str> = topology::shapes().iter().map(|shape| shape.name()).chain(["file"]).collect();
     let kinds = names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
     let Some(mut table) = root.table("topology")? else {
@@ -96,7 +116,8 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph,
         let full = base.join(&path);
         let text = read_text(&full).map_err(|problem| elsewhere(&table, "path", &problem))?;
         table.finish()?;
-        return Ok((read_graph(&full.display().to_string(), text)?, format!("file {path}")));
+        let graph = read_graph(&full.display().to_string(), text)?;
+        return Ok((graph, Topology { kind, settings: vec![("path", path)] }));
     }
     let Some(mut shape) = topology::shape(&kind) else {
         let help = match suggest(&kind, &names) {
@@ -121,9 +142,8 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph,
             .map_err(|message| table.problem(format!("the link {} is out of range", ends())).help(message))?;
     }
     table.finish()?;
-    let settings =
-        parameters.iter().map(|parameter| format!("{} {}", parameter.name, parameter.value.trim_matches('"')));
-    Ok((graph, format!("{kind}: {}", settings.collect::<Vec<_>>().join(", "))))
+    let setting = |p: &engine::Parameter| (p.name, p.value.trim_matches('"').to_string());
+    Ok((graph, Topology { kind, settings: parameters.iter().map(setting).collect() }))
 }
 
 /// The problem that a file named under `key` cannot be read.

@@ -13,6 +13,7 @@ pub fn assert_same(one: &Outcome, several: &Outcome, what: &str) {
     assert_eq!(one.transport, several.transport, "{what}");
     assert_eq!(one.samples, several.samples, "{what}");
     assert_eq!(one.series, several.series, "{what}");
+    assert!(one.recording == several.recording, "{what}");
     assert!(one.flows == several.flows, "{what}");
     assert_eq!((&one.paused, &one.peak, &one.sent), (&several.paused, &several.peak, &several.sent), "{what}");
     assert_eq!((one.left, &one.stall), (several.left, &several.stall), "{what}");

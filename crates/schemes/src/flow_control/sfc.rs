@@ -511,6 +511,7 @@ impl FlowControl for Sfc {
             self.stop_class(core, port, signal.class, end);
         } else {
             self.stop_flow(core, signal.flow, end);
+            core.held_by(signal.flow, core.port(signal.in_port).node);
         }
     }
 
