@@ -316,7 +316,8 @@ pub struct Work {
 }
 
 impl Work {
-    fn of(resolved: &Resolved) -> Work {
+    /// Of a run that is ready to go.
+    pub fn of(resolved: &Resolved) -> Work {
         let setup = &resolved.setup;
         let stop = (setup.stop != Time::MAX).then_some(setup.stop);
         let fastest = setup.graph.links.iter().map(|link| link.rate.0).max().unwrap_or(0) as f64 / 8e12;

@@ -115,6 +115,11 @@ pub struct Records {
     pub rates: Vec<FlowSeries>,
 }
 
+/// Reads only the flows of a folder of results.
+pub fn open_flows(folder: &Path) -> Result<Vec<FlowRow>, Problem> {
+    flows(&tables::read(&folder.join(FLOWS))?)
+}
+
 /// Reads a folder of results back.
 pub fn open(folder: &Path) -> Result<Records, Problem> {
     let path = folder.join(SUMMARY);

@@ -1,10 +1,11 @@
 //! The commands: thin hands around the laboratory.
 
 use crate::drawing;
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use engine::Time;
 use fabric::routing::PortMap;
 use lab::files;
+use lab::grid::Work;
 use lab::measure::Spread;
 use lab::ns3::output;
 use lab::problem::Problem;
@@ -84,11 +85,12 @@ pub fn run(
     let out = out.unwrap_or_else(|| default_folder(scenario));
     files::Folder::check(&out)?;
     if !quiet {
-        resolved.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        resolved.notes.iter().for_each(|note| progress::note(note));
     }
     let flows = &resolved.setup.flows;
     let (begin, until) = (flows.first().map(|f| f.start), flows.last().map(|f| f.start));
-    let progress = Progress::new(begin.unwrap_or_default(), until.unwrap_or_default(), quiet);
+    let progress = Progress::new(begin.unwrap_or_default(), until.unwrap_or_default(), quiet)
+        .of(&resolved.name, Work::of(&resolved));
     let finished = lab::run::run(resolved, &mut |now, hops| {
         progress.report(now, hops);
         true
@@ -100,8 +102,9 @@ pub fn run(
         drawing::write_run(&path)?;
     }
     if !finished.summary.violations.is_empty() {
-        finished.summary.violations.iter().for_each(|v| eprintln!("broken promise: {v}"));
-        eprintln!("error: this run is not a result; {} says more", path.join(files::SUMMARY).display());
+        finished.summary.violations.iter().for_each(|violation| progress::broken(violation));
+        let place = path.join(files::SUMMARY).display().to_string();
+        progress::problem(&Problem::new(place, "says more; this run is not a result"));
         return Ok(ExitCode::from(BROKEN));
     }
     if quiet {
@@ -183,8 +186,18 @@ fn table(s: &Summary) -> String {
 }
 
 /// `tailwater check`.
-pub fn check(scenario: &Path, sets: &[String]) -> Result<ExitCode, Problem> {
-    let scenario = lab::scenario::Scenario::load(scenario, sets)?;
+pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Problem> {
+    let piped = path == Path::new("-");
+    let name = if piped { "scenario".into() } else { path.display().to_string() };
+    let text = if piped { std::io::read_to_string(std::io::stdin()) } else { Ok(lab::problem::read_text(path)?) };
+    let text = text.map_err(|e| Problem::new("standard input", e.to_string()).help("send text in UTF-8"))?;
+    let base = path.parent().unwrap_or(Path::new(""));
+    if json {
+        let answer = ::studio::check::answer(&name, &text, base, sets);
+        let code = if answer["ok"] == true { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        return printed(say(format!("{answer}\n"))).map(|_| code);
+    }
+    let scenario = lab::scenario::Scenario::parse(&name, &text, base, sets)?;
     let groups = scenario.describe_groups();
     printed(say(lab::resolve::resolve(scenario)?.describe() + &groups))
 }

@@ -2,7 +2,7 @@
 
 use crate::commands::{BROKEN, printed, say};
 use crate::drawing;
-use crate::progress::GridProgress;
+use crate::progress::{self, GridProgress};
 use clap::Args;
 use lab::files;
 use lab::grid::{self, Axis, Cell, Done, Failed, Grid, Source, Variant};
@@ -56,10 +56,13 @@ pub struct Arguments {
     /// Show no progress and print nothing but problems.
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    telling: progress::Telling,
 }
 
 /// `tailwater compare`.
 pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
+    arguments.telling.begin();
     let source = Source::load(&arguments.scenario)?;
     let seeds = read_seeds(arguments)?;
     let axes = arguments.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<_>, _>>()?;
@@ -86,7 +89,8 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
         Err(failed) => {
             let code = tell(&failed.problems);
             if failed.finished > 0 {
-                eprintln!("{} of {} runs are in {}", failed.finished, failed.runs, store.folder().display());
+                let (finished, runs) = (failed.finished, failed.runs);
+                progress::note(&format!("{finished} of {runs} runs are in {}", store.folder().display()));
             }
             Ok(if failed.broken { ExitCode::from(BROKEN) } else { code })
         }
@@ -94,7 +98,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
 }
 
 fn tell(problems: &[Problem]) -> ExitCode {
-    problems.iter().for_each(|problem| eprintln!("error: {problem}"));
+    problems.iter().for_each(progress::problem);
     ExitCode::FAILURE
 }
 
@@ -145,7 +149,7 @@ fn write(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &P
         draw(arguments, grid, plan, done, out)?;
     } else {
         let remedy = "compare fewer, or draw some of them with `tailwater report`";
-        eprintln!("note: {} runs are too many for one page of figures; {remedy}", plan.len());
+        progress::note(&format!("{} runs are too many for one page of figures; {remedy}", plan.len()));
     }
     if arguments.quiet {
         return Ok(ExitCode::SUCCESS);

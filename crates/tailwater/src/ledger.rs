@@ -2,7 +2,7 @@
 
 use crate::commands::{Output, printed, say};
 use crate::drawing;
-use crate::progress::GridProgress;
+use crate::progress::{self, GridProgress};
 use lab::files;
 use lab::grid::{self, Grid, Source, Variant};
 use lab::ledger;
@@ -78,10 +78,13 @@ pub struct How {
     /// Show no progress and print nothing but problems.
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    telling: progress::Telling,
 }
 
 /// `tailwater reproduce`: runs experiments, draws their figures and says whether they hold.
 pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Problem> {
+    how.telling.begin();
     let mut experiments: Vec<Experiment> = Vec::new();
     for name in names {
         for experiment in ledger::named(name)? {
@@ -108,7 +111,7 @@ pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Pro
                 }
                 verdicts.push(verdict);
             }
-            Err(problems) => problems.iter().for_each(|problem| eprintln!("error: {problem}")),
+            Err(problems) => problems.iter().for_each(progress::problem),
         }
     }
     if experiments.len() > 1 {

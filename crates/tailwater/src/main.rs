@@ -7,6 +7,7 @@ mod drawing;
 mod ledger;
 mod listing;
 mod progress;
+mod studio;
 mod theory;
 mod traffic;
 
@@ -49,14 +50,19 @@ enum Command {
         /// Show no progress and print nothing but problems.
         #[arg(long, short)]
         quiet: bool,
+        #[command(flatten)]
+        telling: progress::Telling,
     },
     /// Read a scenario, say what it means, and run nothing.
     Check {
-        /// The scenario file.
+        /// The scenario file; `-` for standard input.
         scenario: PathBuf,
         /// Override a key, as with `run`.
         #[arg(long = "set", value_name = "KEY=VALUE")]
         sets: Vec<String>,
+        /// Answer in JSON, for programs: the same with the fabric's nodes and ports, or the problems with their places.
+        #[arg(long)]
+        json: bool,
     },
     /// Run a scenario with several schemes, values and seeds, and compare them in a table.
     Compare(compare::Arguments),
@@ -133,6 +139,16 @@ enum Command {
     },
     /// Run every scheme that can on each fabric against the documents' traffic and collectives, and rank them on one page.
     League(ledger::How),
+    /// Open a web page on this machine in which experiments are found, run, watched and compared.
+    Studio(studio::Arguments),
+    /// Print flows of a folder of results as JSON: how the studio reads what may be damaged.
+    #[command(hide = true)]
+    Flows {
+        /// The folder.
+        folder: PathBuf,
+        /// Which, in JSON.
+        query: String,
+    },
     /// Measure packet-hops per second on this machine, with the floor beside it.
     Bench {
         /// Numbers of hosts.
@@ -152,12 +168,13 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Run { scenario, sets, out, record, record_every, no_report, threads, quiet } => {
+        Command::Run { scenario, sets, out, record, record_every, no_report, threads, quiet, telling } => {
+            telling.begin();
             let record = commands::Record { wanted: record, every: record_every };
             commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet)
         }
         Command::Report { folders, out } => drawing::report(&folders, out),
-        Command::Check { scenario, sets } => commands::check(&scenario, &sets),
+        Command::Check { scenario, sets, json } => commands::check(&scenario, &sets, json),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Deadlock(arguments) => deadlock::deadlock(&arguments),
         Command::Traffic { scenario, sets, out, format, describe } => {
@@ -171,6 +188,10 @@ fn main() -> ExitCode {
         Command::Claims { filter, out } => ledger::claims(filter.as_deref(), &out),
         Command::Reproduce { names, all, how } => ledger::reproduce(&names, all, &how),
         Command::League(how) => ledger::reproduce(&["league".to_string()], false, &how),
+        Command::Studio(arguments) => studio::studio(arguments),
+        Command::Flows { folder, query } => {
+            commands::printed(commands::say(::studio::flows(&folder, &query).to_string()))
+        }
         Command::Bench { hosts, presets, duration, threads } => {
             commands::bench(&hosts, &presets, &duration, threads.get())
         }
@@ -178,7 +199,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(problem) => {
-            eprintln!("error: {problem}");
+            progress::problem(&problem);
             ExitCode::FAILURE
         }
     }

@@ -1,13 +1,101 @@
-//! How far runs have come: on a terminal lines that move, elsewhere a line for each that is over.
+//! How far runs have come: on a terminal lines that move, elsewhere a line for each that is over. For programs, lines of JSON.
 
+use clap::ValueEnum;
 use engine::Time;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::grid::{Cell, Observer, Step, Work};
+use lab::grid::{Cell, Observer, SCHEME, Step, Work};
+use lab::problem::Problem;
 use lab::results::Cost;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How progress is told.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub enum Style {
+    /// Bars where somebody watches, lines elsewhere.
+    Text,
+    /// One JSON object in each line of standard error, for programs.
+    Json,
+}
+
+/// For whom progress is told.
+#[derive(clap::Args)]
+pub struct Telling {
+    /// How progress, notes and problems are told on standard error.
+    #[arg(long, value_enum, default_value_t = Style::Text)]
+    progress: Style,
+    /// End when standard input ends: with the program that started this one, however that comes to its end.
+    #[arg(long)]
+    leash: bool,
+}
+
+/// Whether programs listen.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// A run that goes on is told of no more often than this.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// The exit status of a process whose leash was let go, as after an interrupt.
+const LET_GO: i32 = 130;
+
+impl Telling {
+    /// From now on this is how things are told.
+    pub fn begin(&self) {
+        JSON.store(self.progress == Style::Json, Ordering::Relaxed);
+        if self.leash {
+            std::thread::spawn(|| {
+                let mut piece = [0; 64];
+                while !matches!(std::io::stdin().read(&mut piece), Ok(0) | Err(_)) {}
+                std::process::exit(LET_GO);
+            });
+        }
+    }
+}
+
+fn for_programs() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
+/// A line for programs. A reader that has gone is no problem.
+fn tell(line: &Value) {
+    _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Something worth knowing.
+pub fn note(text: &str) {
+    match for_programs() {
+        true => tell(&json!({ "step": "note", "text": text })),
+        false => eprintln!("note: {text}"),
+    }
+}
+
+/// What went wrong, with its place.
+pub fn problem(problem: &Problem) {
+    if !for_programs() {
+        return eprintln!("error: {problem}");
+    }
+    tell(&json!({
+        "step": "problem",
+        "text": problem.to_string(),
+        "file": problem.file,
+        "line": problem.line,
+        "column": problem.column,
+        "message": problem.message,
+        "help": problem.help,
+    }));
+}
+
+/// A promise that a run did not keep.
+pub fn broken(violation: &str) {
+    match for_programs() {
+        true => problem(&Problem::new("the run", format!("broken promise: {violation}"))),
+        false => eprintln!("broken promise: {violation}"),
+    }
+}
 
 /// A bar of that look.
 fn bar(template: &str) -> ProgressBar {
@@ -17,7 +105,7 @@ fn bar(template: &str) -> ProgressBar {
 
 /// Whether nobody watches.
 fn unseen(quiet: bool) -> bool {
-    quiet || !std::io::stderr().is_terminal()
+    quiet || for_programs() || !std::io::stderr().is_terminal()
 }
 
 /// Simulated time and speed.
@@ -26,19 +114,78 @@ fn pace(now: Time, hops: u64, seconds: f64) -> String {
     format!("{:.1} us simulated, {speed:.1} M packet-hops/s", now.us_f64())
 }
 
+/// How much of a run is done, where each data packet crosses about so many links.
+fn share(work: &Work, now: Time, hops: u64, each: f64) -> f64 {
+    let share = match work.stop {
+        Some(stop) => now.0 as f64 / stop.0.max(1) as f64,
+        None => hops as f64 / (work.packets as f64 * each).max(1.0),
+    };
+    share.min(0.99)
+}
+
+/// Lines for programs about runs under way.
+#[derive(Default)]
+struct Pulse {
+    told: Mutex<BTreeMap<usize, Instant>>,
+}
+
+impl Pulse {
+    fn running(&self, run: usize, label: &str, now: Time, share: f64) {
+        if !for_programs() {
+            return;
+        }
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.get(&run).is_none_or(|last| last.elapsed() >= EVERY) {
+            told.insert(run, Instant::now());
+            tell(&json!({ "step": "running", "run": run, "label": label, "simulated_ps": now.0, "share": share }));
+        }
+    }
+
+    fn step(&self, step: &str, run: usize, label: &str) {
+        if for_programs() {
+            tell(&json!({ "step": step, "run": run, "label": label }));
+        }
+    }
+
+    /// The same of a run of a grid, with its name in the store.
+    fn cell(&self, step: &str, run: usize, cell: &Cell) {
+        if for_programs() {
+            let scheme = cell.labels.iter().find(|(axis, _)| axis == SCHEME).map(|(_, value)| value);
+            let (label, key) = (cell.label(), cell.digest.to_string());
+            tell(&json!({ "step": step, "run": run, "label": label, "key": key, "scheme": scheme, "seed": cell.seed }));
+        }
+    }
+
+    fn planned(&self, runs: usize) {
+        if for_programs() {
+            tell(&json!({ "step": "planned", "runs": runs }));
+        }
+    }
+}
+
 /// Progress of one run.
 pub struct Progress {
     bar: ProgressBar,
     start: Instant,
     begin: Time,
     until: Time,
+    /// Its name and its work, for programs.
+    run: (String, Work),
+    pulse: Pulse,
 }
 
 impl Progress {
     /// Of a run whose flows start between `begin` and `until`; silent if told so, or where nobody watches.
     pub fn new(begin: Time, until: Time, quiet: bool) -> Progress {
         let bar = if unseen(quiet) { ProgressBar::hidden() } else { bar("{spinner} {wide_msg}") };
-        Progress { bar, start: Instant::now(), begin, until }
+        Progress { bar, start: Instant::now(), begin, until, run: Default::default(), pulse: Pulse::default() }
+    }
+
+    /// Says to programs, too, which run it is.
+    pub fn of(mut self, label: &str, work: Work) -> Progress {
+        self.run = (label.into(), work);
+        self.pulse.planned(1);
+        self
     }
 
     /// The run has come to simulated time `now` after so many packet-hops.
@@ -52,11 +199,14 @@ impl Progress {
         };
         self.bar.set_message(format!("{}{left}", pace(now, hops, seconds)));
         self.bar.tick();
+        let (label, work) = &self.run;
+        self.pulse.running(0, label, now, share(work, now, hops, HOPS));
     }
 
     /// The run is over.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+        self.pulse.step("done", 0, &self.run.0);
     }
 }
 
@@ -69,11 +219,14 @@ pub struct GridProgress {
     lines: MultiProgress,
     overall: ProgressBar,
     state: Mutex<State>,
+    pulse: Pulse,
 }
 
 #[derive(Default)]
 struct State {
     start: Option<Instant>,
+    /// Runs that were there before.
+    reused: usize,
     /// Runs to be done.
     works: BTreeMap<usize, Work>,
     /// Packets of all of them.
@@ -100,7 +253,7 @@ impl GridProgress {
         let target = if unseen(quiet) { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let lines = MultiProgress::with_draw_target(target);
         let overall = lines.add(bar("{bar:30} {wide_msg}"));
-        GridProgress { quiet, lines, overall, state: Mutex::default() }
+        GridProgress { quiet, lines, overall, state: Mutex::default(), pulse: Pulse::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -145,8 +298,10 @@ impl GridProgress {
 }
 
 impl Observer for GridProgress {
-    fn note(&self, note: &str) {
-        self.say(&format!("note: {note}"));
+    fn note(&self, text: &str) {
+        if !self.quiet {
+            self.lines.suspend(|| note(text));
+        }
     }
 
     fn planned(&self, runs: &[(usize, Work)]) {
@@ -154,10 +309,13 @@ impl Observer for GridProgress {
         state.start = Some(Instant::now());
         state.works = runs.iter().copied().collect();
         state.packets = runs.iter().map(|(_, work)| work.packets).sum();
+        self.pulse.planned(state.reused + runs.len());
         self.show(&state);
     }
 
-    fn reused(&self, place: usize, _: &Cell) {
+    fn reused(&self, place: usize, cell: &Cell) {
+        self.state().reused += 1;
+        self.pulse.cell("reused", place, cell);
         if self.state().works.contains_key(&place) {
             self.over(place, 0);
         }
@@ -173,12 +331,8 @@ impl Observer for GridProgress {
         let mut state = self.state();
         let (_, packets, hops) = state.over;
         let each = if packets > 0 && hops > 0 { hops as f64 / packets as f64 } else { HOPS };
-        let share = match state.works.get(&place) {
-            Some(Work { stop: Some(stop), .. }) => step.now.0 as f64 / stop.0.max(1) as f64,
-            Some(work) => step.hops as f64 / (work.packets as f64 * each).max(1.0),
-            None => 0.0,
-        };
-        let share = share.min(0.99);
+        let share = state.works.get(&place).map_or(0.0, |work| share(work, step.now, step.hops, each));
+        self.pulse.running(place, &cell.label(), step.now, share);
         let seconds = step.elapsed.as_secs_f64();
         if let Some((line, done)) = state.running.get_mut(&place) {
             *done = share;
@@ -195,10 +349,11 @@ impl Observer for GridProgress {
     fn finished(&self, place: usize, cell: &Cell, cost: Option<&Cost>) {
         let hops = cost.map_or(0.0, |cost| cost.packet_hops_per_second * cost.wall_seconds);
         let (over, all) = self.over(place, hops as u64);
+        self.pulse.cell(if cost.is_some() { "done" } else { "failed" }, place, cell);
         let end = cost.map_or("failed".into(), |cost| {
             format!("{:.2} s, {:.1} M packet-hops/s", cost.wall_seconds, cost.packet_hops_per_second / 1e6)
         });
-        if self.lines.is_hidden() {
+        if self.lines.is_hidden() && !for_programs() {
             self.say(&format!("{over} of {all}: {}: {end}", cell.label()));
         }
     }

@@ -1,0 +1,202 @@
+//! What came out of a job.
+
+use crate::job::{Job, OUT, Request, SCENARIO, State, Stored, problem_json};
+use crate::limits;
+use crate::workspace::{Workspace, file_below, list};
+use lab::files::SUMMARY;
+use lab::problem::{Problem, read_text};
+use lab::records::{self, FlowRow};
+use serde_json::{Value, json};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// The file of a recorded run.
+pub const RECORDING: &str = "recording.bin";
+/// The file of a comparison.
+const COMPARISON: &str = "comparison.json";
+
+/// One run of a job.
+struct Run {
+    stored: Stored,
+    folder: PathBuf,
+}
+
+fn read_json(folder: &Path, name: &str) -> Option<Value> {
+    serde_json::from_str(&read_text(&file_below(folder, name)?).ok()?).ok()
+}
+
+/// The runs of a job that are there, in order. Those of a comparison are in the store, and are found there one by one while it goes on.
+fn runs(workspace: &Workspace, job: &Job) -> Vec<Run> {
+    let out = workspace.job(job.id).join(OUT);
+    if let Request::Run { .. } = job.request {
+        let (label, key) = (job.request.name().to_string(), String::new());
+        let stored = Stored { run: 0, label, scheme: None, seed: None, key };
+        return file_below(&out, SUMMARY).map(|_| Run { stored, folder: out }).into_iter().collect();
+    }
+    let comparison = read_json(&out, COMPARISON).filter(|_| job.state == State::Done).unwrap_or_default();
+    let cells = comparison["cells"].as_array().into_iter().flatten();
+    let mut stored: Vec<Stored> = (0..).zip(cells).filter_map(|(run, cell)| of_cell(run, cell)).collect();
+    if stored.is_empty() {
+        stored = job.stored.clone();
+        stored.sort_by_key(|stored| stored.run);
+    }
+    // A digest and nothing else: whatever a file says, only the store is looked into.
+    stored.retain(|stored| !stored.key.is_empty() && stored.key.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    stored.into_iter().map(|stored| Run { folder: workspace.runs().join(&stored.key), stored }).collect()
+}
+
+/// A cell of a comparison.
+fn of_cell(run: u64, cell: &Value) -> Option<Stored> {
+    let words = cell["labels"].as_object().into_iter().flatten().map(|(axis, value)| {
+        let value = value.as_str().unwrap_or_default();
+        if axis == "scheme" { value.to_string() } else { format!("{axis}={value}") }
+    });
+    let seed = cell["seed"].as_u64();
+    let words: Vec<String> = words.chain(seed.map(|seed| format!("seed {seed}"))).collect();
+    let scheme = cell["labels"]["scheme"].as_str().map(String::from);
+    Some(Stored { run, label: words.join(", "), scheme, seed, key: cell["digest"].as_str()?.into() })
+}
+
+/// The folder of a run of a job.
+pub fn run_folder(workspace: &Workspace, job: &Job, run: u64) -> Option<PathBuf> {
+    runs(workspace, job).into_iter().find(|known| known.stored.run == run).map(|run| run.folder)
+}
+
+/// A file of a job's results: of its own folder, or `runs/N/…` of one of its runs in the store.
+pub fn file(workspace: &Workspace, job: &Job, path: &str) -> Option<PathBuf> {
+    if let Some((run, rest)) = path.strip_prefix("runs/").and_then(|rest| rest.split_once('/'))
+        && matches!(job.request, Request::Compare { .. })
+    {
+        return file_below(&run_folder(workspace, job, run.parse().ok()?)?, rest);
+    }
+    let folder = match &job.request {
+        Request::Reproduce { id, .. } => workspace.ledger().join(id),
+        _ if path == SCENARIO => workspace.job(job.id),
+        _ => workspace.job(job.id).join(OUT),
+    };
+    file_below(&folder, path)
+}
+
+/// A job, whole.
+pub fn whole(workspace: &Workspace, job: &Job) -> Value {
+    let folder = workspace.job(job.id);
+    let out = folder.join(OUT);
+    let mut json = job.json();
+    let runs = runs(workspace, job);
+    let mut files = Vec::new();
+    match &job.request {
+        Request::Reproduce { id, .. } => list(&workspace.ledger().join(id), "", &mut files),
+        _ => list(&out, "", &mut files),
+    }
+    let compared = matches!(job.request, Request::Compare { .. });
+    for run in runs.iter().filter(|_| compared) {
+        list(&run.folder, &format!("runs/{}/", run.stored.run), &mut files);
+    }
+    // Experiments of many runs are looked at as a whole.
+    let short = runs.len() <= limits::RUNS;
+    let shown = runs.iter().map(|run| {
+        let summary = read_json(&run.folder, SUMMARY).filter(|_| short).unwrap_or_default();
+        let stored = &run.stored;
+        json!({
+            "run": stored.run,
+            "label": stored.label,
+            "scheme": stored.scheme.clone().or_else(|| scheme(&summary)),
+            "seed": stored.seed.or(summary["seed"].as_u64()),
+            "folder": stored.key,
+            "recording": file_below(&run.folder, RECORDING).is_some(),
+            "summary": summary,
+        })
+    });
+    let verdict = match &job.request {
+        Request::Reproduce { id, .. } => read_json(&workspace.ledger().join(id), "verdict.json"),
+        _ => None,
+    };
+    json["results"] = json!({
+        "runs": shown.collect::<Vec<_>>(),
+        "comparison": read_json(&out, COMPARISON),
+        "verdict": verdict,
+        "files": files.iter().map(|(path, bytes)| json!({ "path": path, "bytes": bytes })).collect::<Vec<_>>(),
+        "complete": job.state == State::Done,
+    });
+    json["request"] = json!(job.request);
+    json["text"] = json!(file_below(&folder, SCENARIO).and_then(|path| read_text(&path).ok()));
+    json["notes"] = json!(job.notes);
+    json
+}
+
+/// The mechanisms of a run in a few words.
+fn scheme(summary: &Value) -> Option<String> {
+    let (fc, cc) = (summary["flow_control"].as_str()?, summary["congestion_control"].as_str()?);
+    Some(if cc == "none" { fc.to_string() } else { format!("{fc} with {cc}") })
+}
+
+/// The columns of flows, each with its value of a row.
+type Column = (&'static str, fn(usize, &FlowRow) -> Value);
+const COLUMNS: &[Column] = &[
+    ("flow", |row, _| json!(row)),
+    ("group", |_, flow| json!(flow.group)),
+    ("src", |_, flow| json!(flow.src)),
+    ("dst", |_, flow| json!(flow.dst)),
+    ("size", |_, flow| json!(flow.size)),
+    ("start_ps", |_, flow| json!(flow.start_ps)),
+    ("injected_ps", |_, flow| json!(flow.injected_ps)),
+    ("received_ps", |_, flow| json!(flow.received_ps)),
+    ("acknowledged_ps", |_, flow| json!(flow.acknowledged_ps)),
+    ("ideal_ps", |_, flow| json!(flow.ideal_ps)),
+    ("slowdown", |_, flow| json!(flow.slowdown)),
+    ("slowdown_acknowledged", |_, flow| json!(flow.slowdown_acknowledged)),
+];
+
+/// Orders values; what is not there comes last, whatever the order.
+fn order(a: &Value, b: &Value, descending: bool) -> Ordering {
+    let by = match (a, b) {
+        (Value::Null, Value::Null) => return Ordering::Equal,
+        (Value::Null, _) => return Ordering::Greater,
+        (_, Value::Null) => return Ordering::Less,
+        (Value::String(a), Value::String(b)) => a.cmp(b),
+        (a, b) => a.as_f64().unwrap_or(0.0).total_cmp(&b.as_f64().unwrap_or(0.0)),
+    };
+    if descending { by.reverse() } else { by }
+}
+
+/// Some of the flows of a folder of results, as a query in JSON says: `sort`, `desc`, `offset`, `limit`, `group`. Gives JSON with
+/// the rows, or with an error.
+pub fn flows(folder: &Path, query: &str) -> Value {
+    let query = serde_json::from_str(query).map_err(|error| Problem::new("the query", error.to_string()));
+    let rows = query.and_then(|query| rows(folder, &query));
+    rows.unwrap_or_else(|problem| json!({ "error": problem_json(&problem) }))
+}
+
+fn rows(folder: &Path, query: &HashMap<String, String>) -> Result<Value, Problem> {
+    let number = |key: &str, default: usize| match query.get(key) {
+        None => Ok(default),
+        Some(text) => {
+            text.parse().map_err(|_| Problem::new(key, "is not a whole number").help("write one, or leave it out"))
+        }
+    };
+    let (offset, limit) = (number("offset", 0)?, number("limit", 200)?.min(limits::ROWS));
+    let sort = query.get("sort").map_or("flow", String::as_str);
+    let Some((_, key)) = COLUMNS.iter().find(|(name, _)| *name == sort) else {
+        let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
+        return Err(Problem::new("sort", "is not a column").help(format!("write one of {}", names.join(", "))));
+    };
+    let descending = query.get("desc").is_some_and(|value| value == "1" || value == "true");
+    let flows = records::open_flows(folder)?;
+    let mut groups: Vec<&str> = flows.iter().map(|flow| flow.group.as_str()).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    let wanted = |flow: &FlowRow| query.get("group").is_none_or(|group| group.is_empty() || *group == flow.group);
+    let mut rows: Vec<(Value, usize)> =
+        flows.iter().enumerate().filter(|(_, flow)| wanted(flow)).map(|(row, flow)| (key(row, flow), row)).collect();
+    rows.sort_by(|a, b| order(&a.0, &b.0, descending).then(a.1.cmp(&b.1)));
+    let shown = rows.iter().skip(offset).take(limit);
+    let shown = shown.map(|(_, row)| COLUMNS.iter().map(|(_, value)| value(*row, &flows[*row])).collect::<Vec<_>>());
+    Ok(json!({
+        "total": rows.len(),
+        "offset": offset,
+        "columns": COLUMNS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+        "rows": shown.collect::<Vec<_>>(),
+        "groups": groups,
+    }))
+}

@@ -1,0 +1,163 @@
+//! The workspace: a folder in which everything stays that the studio knows.
+
+use lab::files;
+use lab::problem::Problem;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
+use std::path::{Component, Path, PathBuf};
+
+/// The file by which a workspace is told, and which its studio holds.
+const LOCK: &str = "studio.lock";
+
+/// A folder that belongs to this process.
+pub struct Workspace {
+    /// Where it is, without links.
+    pub folder: PathBuf,
+    /// Held as long as this is.
+    _lock: File,
+}
+
+impl Workspace {
+    /// Takes a folder for a workspace: a new or empty one, or an earlier workspace that no other studio uses.
+    pub fn open(folder: &Path) -> Result<Workspace, Problem> {
+        let problem = |message: String, help: &str| Problem::new(folder.display().to_string(), message).help(help);
+        let lock = folder.join(LOCK);
+        let full = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+        if full && !lock.is_file() {
+            let help = "name a new or empty folder, or one that a studio has made";
+            return Err(problem("is not empty and not a studio's workspace".into(), help));
+        }
+        files::make_folder(folder)?;
+        let refused = |error: std::io::Error| {
+            problem(format!("cannot be used: {error}"), "choose a folder that you may write to, on a disk with room")
+        };
+        let file = File::options().create(true).append(true).open(&lock).map_err(refused)?;
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            let help = "use the one that runs, stop it, or name another folder";
+            return Err(problem("is in use by another studio".into(), help));
+        }
+        let workspace = Workspace { folder: folder.canonicalize().map_err(refused)?, _lock: file };
+        for part in [workspace.jobs(), workspace.runs(), workspace.ledger(), workspace.inputs()] {
+            files::make_folder(&part)?;
+        }
+        Ok(workspace)
+    }
+
+    /// A folder for each job.
+    pub fn jobs(&self) -> PathBuf {
+        self.folder.join("jobs")
+    }
+
+    /// The folder of a job.
+    pub fn job(&self, id: u64) -> PathBuf {
+        self.jobs().join(id.to_string())
+    }
+
+    /// The store of runs.
+    pub fn runs(&self) -> PathBuf {
+        self.folder.join("runs")
+    }
+
+    /// What reproducing experiments gives.
+    pub fn ledger(&self) -> PathBuf {
+        self.folder.join("ledger")
+    }
+
+    /// Files that scenarios may name: the user puts them there.
+    pub fn inputs(&self) -> PathBuf {
+        self.folder.join("files")
+    }
+}
+
+/// Whether a path names something below a folder: nothing absolute, no way up, nothing hidden, no tricks.
+pub fn is_below(path: &str) -> bool {
+    let plain = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', '\0', ':']);
+    path.split('/').all(plain) && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// The file of that name below a folder, if it is there and is there for real: a link that leads elsewhere is not.
+pub fn file_below(folder: &Path, path: &str) -> Option<PathBuf> {
+    if !is_below(path) {
+        return None;
+    }
+    let (folder, file) = (folder.canonicalize().ok()?, folder.join(path).canonicalize().ok()?);
+    (file.starts_with(folder) && file.is_file()).then_some(file)
+}
+
+/// All files below a folder with their sizes, in order; hidden ones and links are left out.
+pub fn list(folder: &Path, prefix: &str, found: &mut Vec<(String, u64)>) {
+    let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
+    entries.sort_by_key(|entry| entry.file_name());
+    for entry in entries {
+        let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else { continue };
+        let path = format!("{prefix}{name}");
+        if !is_below(&path) {
+            continue;
+        }
+        if kind.is_dir() {
+            list(&entry.path(), &format!("{path}/"), found);
+        } else if kind.is_file() {
+            found.push((path, entry.metadata().map_or(0, |meta| meta.len())));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_files_below_the_folder_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        fs::create_dir_all(root.join("a")).unwrap();
+        fs::write(root.join("a/b.txt"), "b").unwrap();
+        fs::write(root.join(".hidden"), "h").unwrap();
+        fs::write(dir.path().join("secret"), "s").unwrap();
+        std::os::unix::fs::symlink(dir.path().join("secret"), root.join("link")).unwrap();
+        std::os::unix::fs::symlink(dir.path(), root.join("up")).unwrap();
+        std::os::unix::fs::symlink("a/b.txt", root.join("inside")).unwrap();
+        assert!(file_below(&root, "a/b.txt").is_some() && file_below(&root, "inside").is_some());
+        let refused = [
+            "",
+            ".",
+            "..",
+            "a",
+            "../secret",
+            "a/../../secret",
+            "/etc/passwd",
+            "//etc/passwd",
+            "a//b.txt",
+            "a/./b.txt",
+            "link",
+            "up/secret",
+            ".hidden",
+            "a\\b.txt",
+            "..\\secret",
+            "a/b.txt\0",
+            "a/b.txt/",
+            "C:/x",
+        ];
+        for path in refused {
+            assert_eq!(file_below(&root, path), None, "{path:?}");
+        }
+        let mut found = Vec::new();
+        list(&root, "", &mut found);
+        assert_eq!(found, [("a/b.txt".to_string(), 1)]);
+    }
+
+    #[test]
+    fn a_workspace_belongs_to_one_studio_and_is_never_a_folder_of_something_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("work");
+        let first = Workspace::open(&path).unwrap();
+        assert!(Workspace::open(&path).err().unwrap().message.contains("in use"));
+        drop(first);
+        Workspace::open(&path).unwrap();
+        let foreign = dir.path().join("foreign");
+        fs::create_dir(&foreign).unwrap();
+        fs::write(foreign.join("thesis.txt"), "…").unwrap();
+        assert!(Workspace::open(&foreign).err().unwrap().message.contains("not a studio's"));
+        assert!(Workspace::open(&foreign.join("thesis.txt")).is_err());
+    }
+}
