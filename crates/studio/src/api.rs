@@ -195,7 +195,6 @@ async fn about(State(studio): Shared) -> Response {
         "version": env!("CARGO_PKG_VERSION"),
         "workspace": studio.jobs.workspace.folder.display().to_string(),
         "cores": std::thread::available_parallelism().map_or(1, usize::from),
-        "records": !crate::job::RECORD.is_empty(),
         "limits": limits::list(),
         "notes": studio.jobs.notes,
     }))

@@ -16,8 +16,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The options that make a run keep a recording; none in a program that cannot.
-pub const RECORD: &[&str] = &[];
 
 /// The scenario of a job, as its process reads it.
 pub const SCENARIO: &str = "scenario.toml";
@@ -306,7 +304,7 @@ impl Request {
         let (scenario, out) = (format!("jobs/{id}/{SCENARIO}"), format!("jobs/{id}/{OUT}"));
         let mut words: Vec<String> = Vec::new();
         let mut add = |more: &[&str]| words.extend(more.iter().map(|word| word.to_string()));
-        let recorded = |record: &bool| if *record { RECORD } else { &[] };
+        let recorded = |record: &bool| if *record { ["--record"].as_slice() } else { &[] };
         match self {
             Request::Run { sets, record, .. } => {
                 add(&["run", &scenario, "--out", &out]);
