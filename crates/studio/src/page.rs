@@ -10,7 +10,30 @@ macro_rules! files {
 }
 
 /// Every file of the page. A new one is a line here.
-const FILES: &[(&str, &[u8])] = files!["index.html"];
+const FILES: &[(&str, &[u8])] = files![
+    "index.html",
+    "style.css",
+    "icon.svg",
+    "api.js",
+    "bench.js",
+    "charts.js",
+    "dom.js",
+    "fabric.js",
+    "format.js",
+    "jobdata.js",
+    "jobs.js",
+    "layout.js",
+    "ledger.js",
+    "main.js",
+    "panels.js",
+    "parts.js",
+    "recording.js",
+    "results.js",
+    "side.js",
+    "stage.js",
+    "start.js",
+    "toml.js",
+];
 
 /// The media type of a file, by its name.
 pub fn media_type(name: &str) -> &'static str {

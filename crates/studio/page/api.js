@@ -1,0 +1,204 @@
+// The server: requests, errors in words, and the stream of events.
+
+const given = new URLSearchParams(location.search).get("token");
+if (given) {
+  try {
+    sessionStorage.setItem("studio.token", given);
+  } catch {
+    /* kept for this page only */
+  }
+  history.replaceState(null, "", location.pathname + location.hash);
+}
+const token =
+  given ??
+  (() => {
+    try {
+      return sessionStorage.getItem("studio.token");
+    } catch {
+      return null;
+    }
+  })();
+
+/** What went wrong, as people may read it. */
+export class Trouble extends Error {
+  constructor(problem, status) {
+    super(problem.message ?? "Something went wrong.");
+    Object.assign(this, { help: problem.help, line: problem.line, column: problem.column, status });
+  }
+}
+
+/** An address that the browser itself opens: an image, a download. */
+export function link(path) {
+  return token ? `${path}${path.includes("?") ? "&" : "?"}token=${encodeURIComponent(token)}` : path;
+}
+
+async function ask(method, path, body, signal) {
+  const headers = {};
+  if (token) headers.Authorization = `Bearer ${token}`;
+  if (method !== "GET") headers["Content-Type"] = "application/json";
+  let answer;
+  try {
+    answer = await fetch(path, { method, headers, signal, body: method === "GET" ? undefined : JSON.stringify(body ?? {}) });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    lost();
+    throw new Trouble(
+      { message: "The studio does not answer.", help: "Is `tailwater studio` still running? This page tries again by itself." },
+      0,
+    );
+  }
+  if (answer.ok) return answer;
+  let problem = null;
+  try {
+    problem = (await answer.json()).error;
+  } catch {
+    /* not ours */
+  }
+  if (answer.status === 401 || answer.status === 403)
+    problem ??= { message: "The studio refused this.", help: "Open the address it printed, with its token." };
+  throw new Trouble(problem ?? { message: `The studio answered ${answer.status} ${answer.statusText}.` }, answer.status);
+}
+
+const read = async (answer) => {
+  const text = await answer.text();
+  return text ? JSON.parse(text) : null;
+};
+export const get = async (path, signal) => read(await ask("GET", path, null, signal));
+export const getText = async (path, signal) => (await ask("GET", path, null, signal)).text();
+export const getBytes = async (path, signal) => (await ask("GET", path, null, signal)).arrayBuffer();
+export const post = async (path, body, signal) => read(await ask("POST", path, body, signal));
+export const remove = async (path) => read(await ask("DELETE", path, null));
+
+const once = new Map();
+/** Something that does not change while the page is open. */
+export function fixed(path) {
+  if (!once.has(path))
+    once.set(
+      path,
+      get(path).catch((error) => {
+        once.delete(path);
+        throw error;
+      }),
+    );
+  return once.get(path);
+}
+
+// Jobs, kept up to date by events.
+
+const known = new Map();
+const listeners = new Set();
+let list = null;
+
+export const jobs = {
+  /** All of them, newest first; asks the server only the first time. */
+  async all() {
+    await (list ??= refresh());
+    return [...known.values()].sort((a, b) => b.id - a.id);
+  },
+  get: (id) => known.get(id),
+  running: () => [...known.values()].filter((job) => job.state === "running" || job.state === "queued"),
+  /** Calls `f(job, gone)` at every change, until what it returns is called. */
+  watch(f) {
+    listeners.add(f);
+    return () => listeners.delete(f);
+  },
+  async start(request) {
+    const answer = await post("/api/jobs", request);
+    try {
+      known.set(answer.id, await get(`/api/jobs/${answer.id}`));
+    } catch {
+      /* the event will tell */
+    }
+    changed(
+      known.get(answer.id) ?? {
+        id: answer.id,
+        state: "queued",
+        kind: request.kind,
+        name: request.name ?? request.id,
+        progress: null,
+      },
+      false,
+    );
+    return answer.id;
+  },
+  cancel: (id) => post(`/api/jobs/${id}/cancel`),
+  again: (id) => post(`/api/jobs/${id}/again`),
+  async remove(id) {
+    await remove(`/api/jobs/${id}`);
+    if (known.delete(id)) changed({ id }, true);
+  },
+};
+
+function changed(job, gone) {
+  if (!gone) known.set(job.id, { ...known.get(job.id), ...job });
+  for (const f of [...listeners]) f(gone ? job : known.get(job.id), gone);
+}
+
+async function refresh() {
+  const now = await get("/api/jobs");
+  const there = new Set(now.map((job) => job.id));
+  for (const id of [...known.keys()])
+    if (!there.has(id)) {
+      known.delete(id);
+      changed({ id }, true);
+    }
+  for (const job of now) changed(job, false);
+}
+
+export const over = (job) => job && job.state !== "queued" && job.state !== "running";
+
+// The connection: an event stream that comes back by itself.
+
+let stream = null;
+let retry = 0;
+let state = "opening";
+const watchers = new Set();
+
+/** Calls `f("open" | "lost")` when the connection changes. */
+export function onConnection(f) {
+  watchers.add(f);
+  f(state);
+}
+
+function become(next) {
+  if (state === next) return;
+  state = next;
+  for (const f of watchers) f(state);
+}
+
+function lost() {
+  become("lost");
+  schedule();
+}
+
+function schedule() {
+  if (retry) return;
+  retry = setTimeout(() => {
+    retry = 0;
+    connect();
+  }, 1500);
+}
+
+export function connect() {
+  stream?.close();
+  stream = new EventSource(link("/api/events"));
+  stream.addEventListener("open", () => {
+    const back = state === "lost";
+    become("open");
+    // What happened while nobody listened.
+    if (list || back)
+      list = refresh().catch(() => {
+        list = null;
+      });
+  });
+  stream.addEventListener("job", (event) => changed(JSON.parse(event.data), false));
+  stream.addEventListener("gone", (event) => {
+    const { id } = JSON.parse(event.data);
+    if (known.delete(id)) changed({ id }, true);
+  });
+  stream.addEventListener("error", () => {
+    become("lost");
+    stream.close();
+    schedule();
+  });
+}

@@ -1,0 +1,175 @@
+// Reads recording.bin: what happened at every port and to chosen flows, frame by frame.
+
+const MAGIC = [0x54, 0x57, 0x52, 0x45, 0x43, 0x31, 0x0a, 0x00]; // "TWREC1\n\0"
+
+/** A whole recording. Columns are made readable when they are first asked for; a column of nothing but zeros is null. */
+export class Recording {
+  constructor(header, body) {
+    this.header = header;
+    this.frames = header.frames;
+    this.first = header.first_ps;
+    this.every = header.every_ps;
+    this.nodes = header.nodes;
+    this.ports = header.ports;
+    this.flows = header.flows ?? [];
+    this.groups = header.groups ?? [];
+    this.end = this.first + this.frames * this.every;
+    this.places = new Map();
+    this.ready = new Map();
+    let at = 0;
+    for (const [kind, list, series] of [
+      ["", header.columns, this.ports.length],
+      ["flow.", header.flow_columns ?? [], this.flows.length],
+    ]) {
+      for (const column of list) {
+        const bytes = body.subarray(at, at + column.bytes);
+        if (bytes.length !== column.bytes) throw new Error("The recording ends early: it was not written to its end.");
+        this.places.set(kind + column.name, { bytes, series });
+        at += column.bytes;
+      }
+    }
+  }
+
+  /** Values of a column, series after series, or null if all are zero or there is no such column. */
+  column(name) {
+    if (!this.ready.has(name)) {
+      const place = this.places.get(name);
+      this.ready.set(name, place ? decode(place.bytes, place.series, this.frames) : null);
+    }
+    return this.ready.get(name);
+  }
+
+  /** One value: of port (or flow, for "flow.sent") `which` in frame `frame`. */
+  value(name, which, frame) {
+    const column = this.column(name);
+    return column ? column[which * this.frames + frame] : 0;
+  }
+
+  /** The series of one port or flow, or null if it is all zero. */
+  series(name, which) {
+    const column = this.column(name);
+    return column ? column.subarray(which * this.frames, (which + 1) * this.frames) : null;
+  }
+
+  /** The frame that covers an instant; frame f covers (first + f·every, first + (f+1)·every]. */
+  frameAt(ps) {
+    return Math.min(this.frames - 1, Math.max(0, Math.ceil((ps - this.first) / this.every) - 1));
+  }
+
+  frameStart(frame) {
+    return this.first + frame * this.every;
+  }
+
+  frameEnd(frame) {
+    return this.first + (frame + 1) * this.every;
+  }
+
+  nodeName(node) {
+    return this.nodes[node]?.name ?? "?";
+  }
+
+  /** "leaf0->h3", as scenarios call a port. */
+  portName(port) {
+    const { node, peer } = this.ports[port];
+    return `${this.nodeName(node)}->${this.nodeName(this.ports[peer].node)}`;
+  }
+
+  /** What a link can carry in a frame. */
+  capacity(port) {
+    return (this.ports[port].rate_bps * this.every) / 8e12;
+  }
+
+  /** Totals by frame over all ports, made once. */
+  totals() {
+    if (this.sums) return this.sums;
+    const { frames } = this;
+    const add = (name) => {
+      const sum = new Float64Array(frames);
+      const column = this.column(name);
+      if (column)
+        for (let at = 0, port = 0; port < this.ports.length; port++) for (let f = 0; f < frames; f++) sum[f] += column[at++];
+      return sum;
+    };
+    const pausedPorts = new Uint32Array(frames);
+    const paused = this.column("paused");
+    if (paused)
+      for (let at = 0, port = 0; port < this.ports.length; port++)
+        for (let f = 0; f < frames; f++) pausedPorts[f] += paused[at++] > 0;
+    this.sums = {
+      queued: add("queued"),
+      sent: add("sent"),
+      paused: add("paused"),
+      held_queues: add("held_queues"),
+      held_flows: add("held_flows"),
+      control: add("pause_frames"),
+      signals: add("signals"),
+      marked: add("marked"),
+      dropped: add("dropped"),
+      pausedPorts,
+    };
+    // The deepest queue anywhere gives the scale of the bars.
+    let deepest = 0;
+    const queued = this.column("queued");
+    if (queued) for (const value of queued) if (value > deepest) deepest = value;
+    this.sums.deepest = deepest;
+    return this.sums;
+  }
+}
+
+/** Takes a recording apart, or says in words what is wrong with it. */
+export function readRecording(buffer) {
+  const bytes = new Uint8Array(buffer);
+  if (bytes.length < 12 || MAGIC.some((value, at) => bytes[at] !== value))
+    throw new Error("This is not a recording of Tailwater.");
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
+  if (12 + length > bytes.length) throw new Error("The recording ends early: it was not written to its end.");
+  let header;
+  try {
+    header = JSON.parse(new TextDecoder().decode(bytes.subarray(12, 12 + length)));
+  } catch {
+    throw new Error("The head of the recording cannot be read.");
+  }
+  if (header.version !== 1) throw new Error(`The recording has version ${header.version}; this page reads version 1.`);
+  return new Recording(header, bytes.subarray(12 + length));
+}
+
+/** Differences, zigzagged, as LEB128; a difference of 0 is followed by how often it comes again. */
+export function decode(bytes, series, frames) {
+  let column = null;
+  let at = 0;
+  // Numbers of more than 32 bits are put together by arithmetic: JavaScript's shifts have 32.
+  const varint = () => {
+    let value = 0,
+      scale = 1,
+      byte;
+    do {
+      byte = bytes[at++];
+      if (byte === undefined) throw new Error("A column of the recording ends early.");
+      value += (byte & 127) * scale;
+      scale *= 128;
+    } while (byte & 128);
+    return value;
+  };
+  for (let one = 0; one < series; one++) {
+    let value = 0;
+    const base = one * frames;
+    for (let frame = 0; frame < frames;) {
+      const coded = varint();
+      if (coded === 0) {
+        const again = varint() + 1;
+        if (frame + again > frames) throw new Error("A column of the recording is damaged.");
+        if (value !== 0) column.fill(value, base + frame, base + frame + again);
+        frame += again;
+      } else {
+        value += coded % 2 ? -(coded + 1) / 2 : coded / 2;
+        // Four bytes a value as long as that is enough, and no memory at all for a column without values.
+        column ??= new Uint32Array(series * frames);
+        if ((value > 0xffffffff || value < 0) && !(column instanceof Float64Array)) column = Float64Array.from(column);
+        column[base + frame] = value;
+        frame++;
+      }
+    }
+  }
+  if (at !== bytes.length) throw new Error("A column of the recording is longer than it says.");
+  return column;
+}

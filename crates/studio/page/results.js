@@ -1,0 +1,564 @@
+// Results: numbers, flows, figures and files of a job's runs.
+
+import { get, jobs, link, over } from "./api.js";
+import { choice, h, put } from "./dom.js";
+import { jobWhole } from "./jobdata.js";
+import { action, figure, figureName, isFigure, problemOf, progress, stateBadge, trouble } from "./parts.js";
+import { bytes, clock, count, number, plural, share, time } from "./format.js";
+
+export const title = "Results";
+const PAGE = 100;
+
+export function open(root, route) {
+  const view = new Results(root);
+  view.update(route);
+  return view;
+}
+
+class Results {
+  constructor(root) {
+    this.root = root;
+  }
+
+  close() {
+    this.closed = true;
+    this.live?.stop();
+  }
+
+  async update({ query }) {
+    let id = query.get("job") === null ? null : Number(query.get("job"));
+    this.query = query;
+    try {
+      const all = await jobs.all();
+      if (id === null) id = all.find((job) => job.kind !== "reproduce" && job.state === "done")?.id ?? null;
+      if (this.closed) return;
+      if (id === null) {
+        put(
+          this.root,
+          h(
+            "section",
+            { class: "empty" },
+            h("h1", {}, "No results yet"),
+            h(
+              "p",
+              {},
+              "What runs on the ",
+              h("a", { href: "#/bench" }, "bench"),
+              " is kept here: numbers, flows, figures and files. Verdicts on claims are in the ",
+              h("a", { href: "#/ledger" }, "ledger"),
+              ".",
+            ),
+          ),
+        );
+        return;
+      }
+      if (this.whole?.job.id !== id) {
+        put(this.root, h("p", { class: "loading", role: "status" }, "Reading results…"));
+        this.whole = await jobWhole(id);
+      }
+      if (this.closed) return;
+      this.show(all);
+    } catch (error) {
+      if (!this.closed)
+        put(this.root, h("div", { class: "plain-view" }, trouble(error), h("p", {}, h("a", { href: "#/jobs" }, "All jobs"))));
+    }
+  }
+
+  go(changes) {
+    const query = new URLSearchParams(this.query);
+    for (const [key, value] of Object.entries({ job: this.whole.job.id, ...changes }))
+      if (value === null || value === "") query.delete(key);
+      else query.set(key, value);
+    this.query = query;
+    history.replaceState(null, "", `#/results?${query}`);
+  }
+
+  show(all) {
+    const { job, runs, comparison, files } = this.whole;
+    const chosen = runs.find((run) => run.index === Number(this.query.get("run") ?? 0)) ?? runs[0];
+    document.title = `${job.name ?? "Results"} – Tailwater studio`;
+    const others = all.filter((one) => over(one));
+    const picker = choice(
+      {
+        "aria-label": "Job",
+        onchange: (event) => {
+          location.hash = `#/results?job=${event.target.value}`;
+        },
+      },
+      others.map((one) => [one.id, `${one.id}: ${one.name ?? one.kind}`]),
+      job.id,
+    );
+    const body = h(
+      "div",
+      { class: "plain-view" },
+      h(
+        "div",
+        { class: "headline" },
+        h("h1", {}, job.name ?? `Job ${job.id}`),
+        stateBadge(job),
+        h("span", { class: "sub" }, clock(job.created)),
+        h("span", { class: "grow" }),
+        others.length > 1 && picker,
+      ),
+    );
+    put(this.root, body);
+    if (!over(job)) {
+      this.live?.stop();
+      this.live = progress(job.id, () => {
+        this.whole = null;
+        this.update({ query: this.query });
+      });
+      body.append(this.live.element);
+      return;
+    }
+    const problem = problemOf(job);
+    if (problem) body.append(problem);
+    if (job.kind === "reproduce")
+      body.append(
+        h(
+          "p",
+          {},
+          "Its verdict is in the ledger: ",
+          h("a", { href: `#/ledger/${job.experiment ?? job.name}` }, job.experiment ?? job.name),
+        ),
+      );
+    for (const text of job.notes ?? []) body.append(h("p", { class: "sub" }, text));
+    if (comparison)
+      body.append(
+        h("h2", {}, "Side by side"),
+        comparisonTable(this.whole, chosen?.index, (index) => {
+          this.go({ run: index, offset: null });
+          this.show(all);
+        }),
+      );
+    if (chosen) body.append(this.run(chosen, all));
+    const own = files.filter(({ path }) => !path.startsWith("runs/"));
+    const pictures = comparison ? own.filter(({ path }) => isFigure(path)) : [];
+    if (pictures.length) body.append(h("h2", {}, "Figures of the comparison"), gallery(job.id, pictures));
+    if (files.length) {
+      body.append(
+        h("h2", {}, "Files"),
+        h(
+          "ul",
+          { class: "files" },
+          files
+            .filter(({ path }) => !/figures\/.*\.(svg|png)$/.test(path))
+            .map(({ path, bytes: size }) =>
+              h(
+                "li",
+                {},
+                h(
+                  "a",
+                  {
+                    href: link(`/api/jobs/${job.id}/files/${path}`),
+                    download: path.endsWith(".html") ? null : true,
+                    target: path.endsWith(".html") ? "_blank" : null,
+                    rel: "noopener",
+                  },
+                  named(path, runs),
+                ),
+                h("span", { class: "sub" }, ` ${bytes(size)}`),
+              ),
+            ),
+        ),
+      );
+    }
+    if (job.text)
+      body.append(
+        h(
+          "p",
+          { class: "actions" },
+          h("a", { class: "button", href: `#/bench?job=${job.id}` }, "Open on the bench"),
+          action("Run again", async () => {
+            const { id } = await jobs.again(job.id);
+            location.hash = `#/results?job=${id}`;
+          }),
+        ),
+      );
+  }
+
+  run(run, all) {
+    const { job, runs } = this.whole;
+    const box = h("section", {});
+    const tabs =
+      runs.length > 1 &&
+      choice(
+        {
+          "aria-label": "Run",
+          onchange: (event) => {
+            this.go({ run: Number(event.target.value), offset: null });
+            this.show(all);
+          },
+        },
+        runs.map((one) => [one.index, one.label]),
+        run.index,
+      );
+    put(
+      box,
+      h(
+        "h2",
+        {},
+        "Run ",
+        tabs || "",
+        " ",
+        run.recording && h("a", { class: "button small", href: `#/fabric?job=${job.id}&run=${run.index}` }, "Watch it"),
+      ),
+      run.summary && cards(run.summary),
+      run.summary && bySize(run.summary),
+    );
+    const flows = h("div", {});
+    const pictures = run.files.filter(({ path }) => isFigure(path));
+    put(
+      box,
+      [...box.childNodes],
+      h("h2", {}, "Flows"),
+      flows,
+      pictures.length > 0 && [h("h2", {}, "Figures"), gallery(job.id, pictures)],
+    );
+    this.flows(flows, run);
+    return box;
+  }
+
+  async flows(box, run) {
+    const sort = this.query.get("sort") ?? "slowdown",
+      down = this.query.get("desc") !== "0",
+      offset = Number(this.query.get("offset") ?? 0),
+      group = this.query.get("group") ?? "";
+    const ask = new URLSearchParams({ sort, desc: down ? "1" : "0", offset, limit: PAGE });
+    if (group) ask.set("group", group);
+    let data;
+    try {
+      data = await get(`/api/jobs/${this.whole.job.id}/flows/${run.index}?${ask}`);
+    } catch (error) {
+      put(box, trouble(error));
+      return;
+    }
+    if (this.closed) return;
+    const groups = data.groups ?? (run.summary?.groups ?? []).map((one) => one.name);
+    const again = (changes) => {
+      this.go(changes);
+      this.flows(box, run);
+    };
+    const columns = COLUMNS.filter(([key]) => data.columns.includes(key));
+    const at = Object.fromEntries(data.columns.map((name, index) => [name, index]));
+    put(
+      box,
+      h(
+        "div",
+        { class: "flows-bar" },
+        groups.length > 1 &&
+          h(
+            "label",
+            {},
+            "group ",
+            choice({ onchange: (event) => again({ group: event.target.value, offset: null }) }, [["", "all"], ...groups], group),
+          ),
+        h(
+          "span",
+          {},
+          data.total
+            ? `${count(offset + 1)} to ${count(Math.min(offset + PAGE, data.total))} of ${plural(data.total, "flow")}`
+            : "no flows",
+        ),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "button small",
+            disabled: offset === 0,
+            onclick: () => again({ offset: Math.max(0, offset - PAGE) || null }),
+          },
+          "Before",
+        ),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "button small",
+            disabled: offset + PAGE >= data.total,
+            onclick: () => again({ offset: offset + PAGE }),
+          },
+          "After",
+        ),
+      ),
+      h(
+        "div",
+        { class: "table", tabindex: "0", role: "region", "aria-label": "Flows" },
+        h(
+          "table",
+          { class: "flows" },
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              columns.map(([key, name, , left]) =>
+                h(
+                  "th",
+                  { class: left ? "" : "number", "aria-sort": sort === key ? (down ? "descending" : "ascending") : "none" },
+                  h(
+                    "button",
+                    {
+                      type: "button",
+                      class: "sorter",
+                      onclick: () => again({ sort: key, desc: sort === key && down ? "0" : "1", offset: null }),
+                    },
+                    name,
+                  ),
+                ),
+              ),
+            ),
+          ),
+          h(
+            "tbody",
+            {},
+            data.rows.map((row) =>
+              h(
+                "tr",
+                {},
+                columns.map(([key, , format, left]) =>
+                  h(
+                    "td",
+                    { class: left ? "" : "number" },
+                    key === "flow" && run.recording
+                      ? h(
+                          "a",
+                          {
+                            href: `#/fabric?job=${this.whole.job.id}&run=${run.index}&flow=${row[at.flow]}&t=${Math.round(row[at.start_ps] ?? 0)}ps`,
+                            title: "See it on its way, if it was recorded",
+                          },
+                          row[at.flow],
+                        )
+                      : format(row[at[key]]),
+                  ),
+                ),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
+  }
+}
+
+const COLUMNS = [
+  ["flow", "flow", (value) => value],
+  ["group", "group", (value) => value, true],
+  ["src", "from", (value) => value, true],
+  ["dst", "to", (value) => value, true],
+  ["size", "size", (value) => bytes(value)],
+  ["size_bytes", "size", (value) => bytes(value)],
+  ["start_ps", "start", (value) => (value === null ? "–" : time(value))],
+  ["received_ps", "received after", (value) => (value === null ? "–" : time(value))],
+  ["ideal_ps", "alone", (value) => (value === null ? "–" : time(value))],
+  ["held_ps", "held", (value) => (value ? time(value) : "–")],
+  ["slowdown", "slowdown", (value) => (value === null ? "–" : `${number(value, 4)}×`)],
+];
+
+function gallery(job, files) {
+  return h(
+    "div",
+    { class: "figures" },
+    files.map(({ path }) => figure(`/api/jobs/${job}/files/${path}`, figureName(path))),
+  );
+}
+
+function named(path, runs) {
+  const match = /^runs\/(\d+)\/(.*)$/.exec(path);
+  return match ? `${runs.find((run) => run.index === Number(match[1]))?.label ?? match[1]}: ${match[2]}` : path;
+}
+
+const ENDINGS = { complete: "complete", stopped: "stopped", deadlock: "deadlock", blocked: "blocked", lost: "packets lost" };
+
+/** The numbers of a run that say most. */
+export function cards(summary) {
+  const { slowdown, pause, buffer, dropped } = summary;
+  const big = (name, value, more) =>
+    h("dl", { class: "big" }, h("dt", {}, name), h("dd", {}, value, more && h("small", {}, more)));
+  const paused = pause?.paused_ps ?? pause?.time_ps ?? pause?.total_ps;
+  return h(
+    "div",
+    { class: "numbers-grid" },
+    big(
+      "flows finished",
+      `${count(summary.finished)} of ${count(summary.flows)}`,
+      `${ENDINGS[summary.ending] ?? summary.ending} at ${time(summary.end_ps)}`,
+    ),
+    slowdown?.count > 0 && big("slowdown, median", `${number(slowdown.p50)}×`, `mean ${number(slowdown.mean)}×`),
+    slowdown?.count > 0 && big("slowdown, 99th", `${number(slowdown.p99)}×`, `worst ${number(slowdown.max)}×`),
+    buffer?.peak !== undefined && big("deepest switch", bytes(buffer.peak)),
+    pause &&
+      big(
+        "paused",
+        paused === undefined ? plural(pause.pauses ?? 0, "time") : time(paused),
+        [pause.pauses !== undefined && plural(pause.pauses, "pause"), pause.share !== undefined && share(pause.share, 2)]
+          .filter(Boolean)
+          .join(", "),
+      ),
+    big(
+      "packets dropped",
+      count(dropped?.packets ?? 0),
+      summary.retransmitted?.packets ? `${count(summary.retransmitted.packets)} sent again` : null,
+    ),
+    summary.marked > 0 && big("packets marked", count(summary.marked)),
+    summary.waiting?.length > 0 &&
+      big("waiting in a circle", count(summary.waiting.length), summary.waiting.slice(0, 3).join("; ")),
+  );
+}
+
+function bySize(summary) {
+  const rows = [
+    ["all", summary.slowdown],
+    ...(summary.groups?.length > 1 ? summary.groups.map((group) => [group.name, group.slowdown]) : []),
+    ...(summary.slowdown_by_size ?? []).map((bin) => [
+      bin.up_to === null ? `above ${bytes(bin.above)}` : `up to ${bytes(bin.up_to)}`,
+      bin.slowdown,
+    ]),
+  ].filter(([, one]) => one?.count > 0);
+  if (rows.length < 2) return null;
+  return h(
+    "div",
+    { class: "table" },
+    h(
+      "table",
+      {},
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("th", {}, "slowdown"),
+          ["flows", "mean", "p50", "p95", "p99", "p99.9", "worst"].map((name) => h("th", { class: "number" }, name)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        rows.map(([name, one]) =>
+          h(
+            "tr",
+            {},
+            h("td", {}, name),
+            h("td", { class: "number" }, count(one.count)),
+            ["mean", "p50", "p95", "p99", "p999", "max"].map((key) => h("td", { class: "number" }, number(one[key]))),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+const MEASURES = {
+  slowdown: (value) => number(value),
+  bytes: (value) => bytes(value),
+  ps: (value) => time(value, 3),
+  count: (value) => count(value),
+};
+
+/** The table of a comparison: a row for each scheme and value, bars in each column, the best of it strong. */
+export function comparisonTable(whole, chosen, choose) {
+  const { comparison, runs, job } = whole;
+  const names = [...new Set(comparison.rows.flatMap((row) => Object.keys(row.measures)))];
+  // What is the same everywhere tells nothing.
+  const shown = names.filter((name) => {
+    const values = comparison.rows.map((row) => row.measures[name]?.mean);
+    return !(
+      ["flows", "dropped_packets", "paused_ps"].includes(name) &&
+      values.every((value) => value === values[0] && (name === "flows" || !value))
+    );
+  });
+  const kind = (name) =>
+    MEASURES[
+      name.endsWith("_bytes") ? "bytes" : name.endsWith("_ps") ? "ps" : /slowdown|p\d\d/.test(name) ? "slowdown" : "count"
+    ];
+  const better = (name) => (name === "finished" ? 1 : name === "flows" ? 0 : -1);
+  const label = (name) => name.replace(/_(bytes|ps|packets)$/, "").replaceAll("_", " ");
+  const ends = comparison.rows.some((row) => Object.keys(row.endings ?? {}).some((ending) => ending !== "complete"));
+  const axes = comparison.axes.map((axis) => axis.name);
+  const recorded = (index) => runs.find((run) => run.index === index)?.recording;
+  const same = (row, cell) => axes.every((axis) => row.labels[axis] === cell.labels[axis]);
+  const first = (row) => comparison.cells.findIndex((cell) => same(row, cell));
+  return h(
+    "div",
+    { class: "table", tabindex: "0", role: "region", "aria-label": "Comparison" },
+    h(
+      "table",
+      { class: "compare" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          axes.map((axis) => h("th", {}, axis)),
+          shown.map((name) => h("th", { class: "number" }, label(name))),
+          ends && h("th", {}, "ending"),
+          h("th", {}, ""),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        comparison.rows.map((row) => {
+          const run = first(row);
+          const other = comparison.rows.find((one) => one !== row);
+          const beside = other && recorded(run) ? first(other) : null;
+          return h(
+            "tr",
+            { class: run === chosen && comparison.rows.length > 1 ? "chosen" : "" },
+            axes.map((axis, at) =>
+              h(
+                "td",
+                {},
+                at === 0 && choose && run >= 0
+                  ? h("button", { type: "button", class: "textual", onclick: () => choose(run) }, row.labels[axis] ?? "")
+                  : (row.labels[axis] ?? ""),
+              ),
+            ),
+            shown.map((name) => {
+              const one = row.measures[name];
+              const values = comparison.rows
+                .map((each) => each.measures[name]?.mean)
+                .filter((value) => value !== undefined && value !== null);
+              const most = Math.max(...values),
+                best = better(name) > 0 ? most : Math.min(...values);
+              const wins =
+                better(name) !== 0 && values.length > 1 && one?.mean === best && values.some((value) => value !== best);
+              return h(
+                "td",
+                { class: `number ${wins ? "best" : ""}` },
+                one?.mean === undefined || one.mean === null
+                  ? "–"
+                  : [
+                      kind(name)(one.mean),
+                      one.ci95 !== null && one.ci95 !== undefined && h("span", { class: "pm" }, ` ± ${kind(name)(one.ci95)}`),
+                      h("span", { class: "bar", style: { width: `${most > 0 ? (one.mean / most) * 100 : 0}%` } }),
+                    ],
+              );
+            }),
+            ends &&
+              h(
+                "td",
+                {},
+                Object.keys(row.endings ?? {}).map((ending) =>
+                  h("span", { class: `badge ${ending === "complete" ? "" : "bad"}` }, ENDINGS[ending] ?? ending),
+                ),
+              ),
+            h(
+              "td",
+              {},
+              recorded(run) &&
+                h(
+                  "a",
+                  { href: `#/fabric?job=${job.id}&run=${run}${beside !== null && beside >= 0 ? `&with=${beside}` : ""}` },
+                  "watch",
+                ),
+            ),
+          );
+        }),
+      ),
+    ),
+  );
+}

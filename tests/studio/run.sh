@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# The studio's page: its parts in Node, and the whole in a real Chromium. Installs what is missing.
+#   tests/studio/run.sh target/debug/tailwater
+# Screenshots are in tests/studio/shots.
+set -euo pipefail
+binary=$(realpath "${1:-target/debug/tailwater}")
+cd "$(dirname "$0")"
+
+missing=()
+command -v node >/dev/null && command -v npm >/dev/null || missing+=(nodejs npm)
+[ -n "${CHROMIUM:-}" ] || [ -x /usr/bin/chromium ] || missing+=(chromium)
+[ ${#missing[@]} -eq 0 ] || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" fonts-dejavu-core; }
+[ -d node_modules/playwright-core ] || npm ci
+
+rm -rf shots
+node --test unit.test.mjs
+TAILWATER="$binary" node --test studio.test.mjs

@@ -1,0 +1,657 @@
+// The studio as people use it, in a real browser. TAILWATER names the program; screenshots go to shots/.
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import test, { after, before } from "node:test";
+import { fileURLToPath } from "node:url";
+import { browser as launch, page as open } from "./browser.mjs";
+import { Studio } from "./server.mjs";
+
+const shots = fileURLToPath(new URL("shots/", import.meta.url));
+const studio = new Studio();
+let browser, pair;
+
+const HOT = `name = "hot spot"
+[topology]
+kind = "leaf-spine"
+leaves = 4
+hosts_per_leaf = 4
+spines = 2
+
+[switch]
+buffer = "2MB" # little
+
+[[incast]]
+name = "incast"
+degree = 12
+size_each = "300KB"
+from = ["leaf1", "leaf2", "leaf3"]
+to = "h0"
+count = 1
+
+[[flow]]
+name = "victim"
+src = "h4"
+dst = "h1"
+size = "1MB"
+`;
+
+before(async () => {
+  mkdirSync(shots, { recursive: true });
+  await studio.start();
+  browser = await launch();
+  pair = await studio.job({ kind: "compare", name: "hot spot", text: HOT, schemes: ["pfc", "bfc"], seeds: 1, record: true });
+});
+
+after(async () => {
+  await browser?.close();
+  await studio.remove();
+});
+
+/** A test with a page of its own, whose console must stay silent. */
+function on(name, options, f) {
+  test(name, async () => {
+    const { page, context, errors } = await open(browser, options);
+    const go = async (hash) => {
+      await page.goto(new URL(hash, studio.url).href);
+    };
+    const shot = (file) => page.screenshot({ path: `${shots}${file}.png` });
+    try {
+      await f({ page, go, shot });
+      assert.deepEqual(errors, []);
+    } catch (error) {
+      await shot(`failed ${name.replaceAll(/[^\w]+/g, "-").slice(0, 60)}`).catch(() => {});
+      throw error;
+    } finally {
+      await context.close();
+    }
+  });
+}
+
+const instant = (page) => page.locator(".instant").textContent();
+const hash = (page) => page.evaluate(() => location.hash);
+const param = async (page, name) => new URLSearchParams((await hash(page)).split("?")[1]).get(name);
+/** Goes over a canvas until the pointer is on something of a kind, and stays there. */
+async function pointAt(page, canvas, pattern) {
+  const box = await canvas.boundingBox();
+  for (let y = 0.5; y < 1; y += 0.013) {
+    for (let x = 0.03; x < 0.98; x += 0.031) {
+      await page.mouse.move(box.x + x * box.width, box.y + y * box.height);
+      const tip = page.locator(".tip:visible");
+      if ((await tip.count()) && pattern.test(await tip.first().innerText()))
+        return [box.x + x * box.width, box.y + y * box.height];
+    }
+  }
+  throw new Error(`nothing like ${pattern} to point at`);
+}
+
+on("a newcomer starts here and watches two schemes side by side", {}, async ({ page, go, shot }) => {
+  await go("");
+  await page.getByRole("heading", { name: "Start here" }).waitFor();
+  await page.locator(".claim").first().waitFor();
+  await shot("ledger-first");
+  await page.getByRole("button", { name: "Run it and watch" }).click();
+  await page.locator("canvas.stage").nth(1).waitFor();
+  assert.equal(await page.locator("canvas.stage").count(), 2);
+  assert.deepEqual(await page.locator(".scheme").allTextContents(), ["pfc", "bfc"]);
+  // It plays by itself.
+  const before = await instant(page);
+  await page.waitForFunction((text) => document.querySelector(".instant").textContent !== text, before);
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("button", { name: "deepest queue" }).click();
+  const numbers = page.locator(".numbers").first();
+  await page.waitForFunction(() => /queued, [1-9]\d* links? paused/.test(document.querySelector(".numbers").textContent));
+  assert.match(await numbers.textContent(), /MB queued/);
+  await page.waitForTimeout(300);
+  await shot("fabric-pair");
+  // It can be put away for good.
+  await go("#/ledger");
+  await page.getByRole("button", { name: "Do not show this again" }).click();
+  await page.reload();
+  await page.locator(".claim").first().waitFor();
+  assert.equal(await page.getByRole("heading", { name: "Start here" }).count(), 0);
+});
+
+on("scrubbing, stepping and playing move both runs, and a link restores it all", {}, async ({ page, go }) => {
+  await go(`#/fabric?job=${pair}&run=0&with=1`);
+  await page.locator("canvas.stage").nth(1).waitFor();
+  const box = await page.locator(".time-area").boundingBox();
+  await page.mouse.click(box.x + box.width * 0.4, box.y + 20);
+  await page.waitForFunction(() => Math.abs(document.querySelector(".time-area").getAttribute("aria-valuenow") - 400) < 5);
+  const there = await instant(page);
+  await page.keyboard.press("ArrowRight");
+  await page.waitForFunction((text) => document.querySelector(".instant").textContent !== text, there);
+  await page.keyboard.press("Home");
+  await page.waitForFunction(() => document.querySelector(".time-area").getAttribute("aria-valuenow") === "0");
+  await page.keyboard.press("End");
+  await page.waitForFunction(() => document.querySelector(".time-area").getAttribute("aria-valuenow") === "1000");
+  await page.keyboard.press("p");
+  await page.keyboard.press("]");
+  await page.locator(".now-row").first().click();
+  await page.locator(".flow-table tbody button").first().click();
+  await page.waitForFunction(() => /t=.*port=\d+.*flow=\d+.*speed=2/.test(location.hash));
+  const [now, address] = [await instant(page), await hash(page)];
+  const cards = await page.locator(".card h2").allTextContents();
+  await page.reload();
+  await page.locator("canvas.stage").nth(1).waitFor();
+  await page.waitForFunction((text) => document.querySelector(".instant").textContent === text, now);
+  assert.deepEqual(await page.locator(".card h2").allTextContents(), cards);
+  assert.equal(await hash(page), address);
+});
+
+on(
+  "pointing says what it is, a click on a port shows its time, a click on a flow its way and its life",
+  {},
+  async ({ page, go, shot }) => {
+    await go(`#/fabric?job=${pair}&run=0&with=1`);
+    const canvas = page.locator("canvas.stage").first();
+    await canvas.waitFor();
+    await page.keyboard.press("p");
+    await page.waitForTimeout(200);
+    const [x, y] = await pointAt(page, canvas, /^leaf\d+ → h\d+|^h\d+ → leaf/);
+    assert.match(await page.locator(".tip:visible").innerText(), /waiting; .* of 100 Gbps used/);
+    await page.mouse.click(x, y);
+    await page.locator(".card .chart").first().waitFor();
+    const titles = await page.locator(".card .chart-title").allTextContents();
+    assert.ok(titles.includes("queue") && titles.includes("link use"), titles.join());
+    // The victim waits for others; under BFC it is held by itself, and the page says by whom.
+    await page.getByLabel("Filter flows").fill("victim");
+    await page.locator(".flow-table tbody button").first().click();
+    const card = page.locator(".card").first();
+    await card.waitFor();
+    assert.match(await card.innerText(), /h4 → h1/);
+    assert.match(await card.innerText(), /pfc: received after .*bfc: received after/s);
+    assert.match(await card.innerText(), /way: h4 → leaf1 → spine\d → leaf0 → h1/);
+    await shot("fabric-port-and-flow");
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => !document.querySelector(".card .chart"));
+    // By name, without a pointer.
+    await page.getByLabel("Find a port").fill("leaf0->h0");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.querySelector(".card h2")?.textContent.includes("leaf0 → h0"));
+  },
+);
+
+on("a deadlock is named, and its circle of waits is shown from when it closes", {}, async ({ page, go, shot }) => {
+  const { text } = (await studio.api("/api/examples")).find((one) => one.name === "bcube_deadlock");
+  const id = await studio.job({ kind: "compare", name: "deadlock", text, schemes: ["pfc", "portfc"], seeds: 1, record: true });
+  await go(`#/fabric?job=${id}&run=0&with=1`);
+  await page.getByRole("button", { name: /deadlock at/ }).click();
+  await page.waitForFunction(() => document.querySelector(".instant").textContent !== "0 us");
+  await page.keyboard.press("ArrowRight");
+  await page.waitForTimeout(300);
+  await shot("fabric-deadlock");
+  assert.equal(await page.getByRole("button", { name: /deadlock at/ }).count(), 1);
+});
+
+on("zoom and pan keep the fabric in sight", {}, async ({ page, go, shot }) => {
+  await go(`#/fabric?job=${pair}&run=0&t=60us`);
+  const canvas = page.locator("canvas.stage").first();
+  await canvas.waitFor();
+  const box = await canvas.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.2, box.y + box.height * 0.6);
+  for (let turn = 0; turn < 6; turn++) await page.mouse.wheel(0, -240);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.9, box.y + box.height * 0.9, { steps: 6 });
+  await page.mouse.up();
+  await page.waitForTimeout(200);
+  await shot("fabric-near");
+  // Something is drawn: not all pixels are the same.
+  const colours = await canvas.evaluate(
+    (element) =>
+      new Set(new Uint32Array(element.getContext("2d").getImageData(0, 0, element.width, element.height).data.buffer)).size,
+  );
+  assert.ok(colours > 10);
+  await page.keyboard.press("0");
+});
+
+on("a claim is found, run, and its verdict and figure appear", {}, async ({ page, go, shot }) => {
+  await go("#/ledger");
+  await page.getByLabel("Search the claims").fill("industry workloads");
+  await page.waitForFunction(() => document.querySelectorAll(".claim").length === 1);
+  await page.locator(".claim").click();
+  await page.getByRole("heading", { name: "Bytes by flow size in three industry workloads" }).waitFor();
+  assert.equal(await page.locator(".expect .badge").count(), 0);
+  await page.getByRole("button", { name: "Run quick" }).click();
+  await page.locator(".expect .badge").first().waitFor();
+  assert.ok((await page.locator(".expect .gauge").count()) > 5);
+  const image = page.locator(".figure img").first();
+  await image.scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelector(".figure img")?.naturalWidth > 100);
+  await page.evaluate(() => scrollTo(0, 0));
+  await shot("ledger-claim");
+  // The list knows, and filters by it.
+  await page.getByLabel("Search the claims").fill("");
+  await page.locator(".chips .chip", { hasText: "holds in part" }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".claim").length === 1);
+  await page.reload();
+  await page.locator(".claim").first().waitFor();
+  assert.equal(await page.locator(".claim").count(), 1);
+});
+
+on("a long experiment shows its progress and can be cancelled", {}, async ({ page, go, shot }) => {
+  await go("#/ledger/bfc/fig5a");
+  await page.getByRole("button", { name: "Run quick" }).click();
+  await page.waitForFunction(() => /of \d+ runs/.test(document.querySelector(".runs-here .progress-text")?.textContent ?? ""));
+  await page.waitForFunction(() => document.querySelector(".runs-here progress")?.value > 0);
+  await shot("ledger-progress");
+  // The list shows it too, and so do the jobs.
+  assert.equal(await page.locator(".claim .sign.live").count(), 1);
+  assert.equal(await page.locator("#busy").textContent(), "1");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.locator(".runs-here .badge", { hasText: "cancelled" }).waitFor();
+  await page.waitForFunction(() => document.getElementById("busy").hidden);
+});
+
+on("a mistake is told at its line while typing, and a press mends it", {}, async ({ page, go, shot }) => {
+  await go("#/bench?example=leaf_spine");
+  const area = page.getByLabel("Scenario text");
+  await area.waitFor();
+  await page.locator(".verdict-line .ok").waitFor();
+  const text = await area.inputValue();
+  const line = text.split("\n").findIndex((one) => one.startsWith("kind")) + 1;
+  await area.fill(text.replace('kind = "leaf-spine"', 'kind = "leaf-spin"'));
+  const bad = page.locator(".ink .line-bad");
+  await bad.waitFor();
+  assert.match(await bad.textContent(), /kind = "leaf-spin".*there is no topology/);
+  assert.equal(await page.locator(".gutter .bad").textContent(), String(line));
+  assert.equal(await page.locator(".ink .here").textContent(), '"leaf-spin"');
+  await page.locator('[data-path="topology.kind"][aria-invalid]').waitFor();
+  await page.getByRole("button", { name: `line ${line}` }).click();
+  await shot("bench-mistake");
+  await page.getByRole("button", { name: "Write leaf-spine" }).click();
+  await page.locator(".verdict-line .ok").waitFor();
+  assert.equal(await area.inputValue(), text);
+  // A wrong unit.
+  await area.fill(text.replace('size = "2MB"', 'size = "2MX"'));
+  await bad.waitFor();
+  assert.match(await bad.textContent(), /unknown unit/);
+});
+
+on("form and text say the same, whichever is edited", {}, async ({ page, go, shot }) => {
+  await go("#/bench?example=leaf_spine");
+  const area = page.getByLabel("Scenario text");
+  await area.waitFor();
+  const before = await area.inputValue();
+  const field = (path) => page.locator(`.form [data-path="${path}"]`);
+  await field("topology.leaves").fill("6");
+  await field("topology.leaves").press("Tab");
+  await page.waitForFunction(() => document.querySelector("textarea").value.includes("leaves = 6"));
+  assert.equal(await area.inputValue(), before.replace("leaves = 4", "leaves = 6"));
+  // The focus went on to the next field.
+  assert.equal(await page.evaluate(() => document.activeElement.dataset.path), "topology.hosts_per_leaf");
+  await field("scheme.preset").selectOption("bfc");
+  await page.waitForFunction(() => document.querySelector("textarea").value.includes('preset = "bfc"'));
+  await field("seed").fill("");
+  await field("seed").press("Tab");
+  await page.waitForFunction(() => !/^seed/m.test(document.querySelector("textarea").value));
+  await area.fill((await area.inputValue()).replace("spines = 2", "spines = 3"));
+  await page.waitForFunction(() => document.querySelector('[data-path="topology.spines"]').value === "3");
+  await page.getByRole("button", { name: "+ incast" }).click();
+  await page.waitForFunction(() => document.querySelector("textarea").value.includes("[[incast]]\ndegree = 8"));
+  await field("incast.0.degree").fill("5");
+  await field("incast.0.degree").press("Enter");
+  await page.waitForFunction(() => document.querySelector("textarea").value.includes("degree = 5"));
+  assert.ok((await area.inputValue()).includes("# Hosts h0 to h3 are on leaf0"));
+  await page.locator(".bench-bar summary").click();
+  await shot("bench-schemes");
+  await page.keyboard.press("Escape");
+  // A link holds the text.
+  await page.waitForFunction(() => /[?&]z=/.test(location.hash));
+  await page.waitForTimeout(700);
+  const now = await area.inputValue();
+  await page.evaluate(() => localStorage.clear());
+  await page.reload();
+  await area.waitFor();
+  await page.waitForFunction((text) => document.querySelector("textarea").value === text, now);
+});
+
+on("a claim's scenario goes to the bench with its schemes", {}, async ({ page, go }) => {
+  await go("#/ledger/sfc/fig8");
+  await page.getByRole("button", { name: "Its scenario on the bench" }).click();
+  await page.locator(".verdict-line .ok").waitFor();
+  assert.match(await page.getByLabel("Scenario text").inputValue(), /^name = "sfc\/fig8"[^]*sizes = "rpc"/);
+  assert.match(await page.locator(".bench-bar summary").textContent(), /Schemes: .*sfc/);
+  await page.getByRole("button", { name: "Compare", exact: true }).isEnabled();
+});
+
+on(
+  "two schemes are compared from the bench, results appear beneath, and one press watches them",
+  {},
+  async ({ page, go, shot }) => {
+    await go("#/bench?example=hot_spot");
+    await page.locator(".verdict-line .ok").waitFor();
+    await page.locator(".bench-bar summary").click();
+    await page.getByRole("checkbox", { name: /^pfc / }).check();
+    await page.getByRole("checkbox", { name: /^dvl / }).check();
+    await page.getByRole("button", { name: "done" }).click();
+    await page.getByRole("button", { name: "Compare", exact: true }).click();
+    await page.locator(".outcome .compare tbody tr").nth(1).waitFor();
+    assert.deepEqual(await page.locator(".outcome .compare tbody td:first-child").allTextContents(), ["pfc", "dvl"]);
+    await shot("bench-results");
+    await page.getByRole("link", { name: "Watch it" }).click();
+    await page.locator("canvas.stage").nth(1).waitFor();
+    await page.keyboard.press("p");
+    await page.waitForTimeout(300);
+    await shot("fabric-dumbbell");
+    assert.deepEqual(await page.locator(".scheme").allTextContents(), ["pfc", "dvl"]);
+  },
+);
+
+on("results sort, filter and restore, with figures and files", {}, async ({ page, go, shot }) => {
+  await go(`#/results?job=${pair}`);
+  await page.locator(".flows tbody tr").first().waitFor();
+  assert.equal(await page.locator(".flows tbody tr").count(), 13);
+  await page.getByRole("button", { name: "size" }).click();
+  await page.waitForFunction(() => document.querySelector('.flows th[aria-sort="descending"]')?.textContent === "size");
+  assert.match(await page.locator(".flows tbody tr").first().innerText(), /victim/);
+  await page.locator(".flows-bar select").selectOption("incast");
+  await page.waitForFunction(() => document.querySelectorAll(".flows tbody tr").length === 12);
+  await page.reload();
+  await page.waitForFunction(
+    () =>
+      document.querySelectorAll(".flows tbody tr").length === 12 &&
+      document.querySelector('.flows th[aria-sort="descending"]')?.textContent === "size",
+  );
+  await page.locator(".figure img").first().scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelector(".figure img").naturalWidth > 100);
+  const file = await page.locator('.files a[href*="flows.parquet"]').first().getAttribute("href");
+  const answer = await fetch(new URL(file, studio.url));
+  assert.equal(answer.status, 200);
+  assert.equal(
+    Buffer.from(await answer.arrayBuffer())
+      .subarray(0, 4)
+      .toString(),
+    "PAR1",
+  );
+  await page.evaluate(() => scrollTo(0, 0));
+  await shot("results");
+  await page.locator(".flows tbody a").first().click();
+  await page.locator("canvas.stage").first().waitFor();
+  await page.locator(".card h2").first().waitFor();
+});
+
+on("jobs can be run again, cancelled while they wait, and deleted", {}, async ({ page, go, shot }) => {
+  await go("#/jobs");
+  await page.locator(`tr[data-job="${pair}"]`).waitFor();
+  const slow = HOT.replace('size_each = "300KB"', 'size_each = "200MB"');
+  const first = (await studio.api("/api/jobs", { kind: "run", name: "a long one", text: slow })).id;
+  const second = (await studio.api("/api/jobs", { kind: "run", name: "waits", text: slow })).id;
+  const row = (id) => page.locator(`tr[data-job="${id}"]`);
+  await row(second).locator(".badge", { hasText: "waits" }).waitFor();
+  await shot("jobs");
+  await row(second).getByRole("button", { name: "Cancel" }).click();
+  await row(second).locator(".badge", { hasText: "cancelled" }).waitFor();
+  await row(first).getByRole("button", { name: "Cancel" }).click();
+  await row(first).locator(".badge", { hasText: "cancelled" }).waitFor();
+  const remove = row(second).getByRole("button", { name: "Delete" });
+  await remove.click();
+  await remove.click();
+  await row(second).waitFor({ state: "detached" });
+  await row(pair).getByRole("button", { name: "again" }).click();
+  await row(second + 1)
+    .locator(".badge", { hasText: "done" })
+    .waitFor();
+});
+
+on("a scenario that fails says why, in words", {}, async ({ page, go }) => {
+  await go("#/bench");
+  const area = page.getByLabel("Scenario text");
+  await area.waitFor();
+  await area.fill('[topology]\nkind = "star"\n[[flow]]\nsrc = "h1"\ndst = "h99"\nsize = "1MB"\n');
+  await page.locator(".ink .line-bad").waitFor();
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.locator(".outcome .trouble, .note.bad").first().waitFor();
+  assert.match(await page.locator(".outcome .trouble, .note.bad").first().innerText(), /h99/);
+});
+
+on("everything can be done with the keyboard", {}, async ({ page, go }) => {
+  await go("");
+  await page.locator(".claim").first().waitFor();
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+  // Every stop on the way has a name and can be seen to have the focus.
+  const seen = [];
+  for (let press = 0; press < 20; press++) {
+    await page.keyboard.press("Tab");
+    seen.push(
+      await page.evaluate(() => {
+        const at = document.activeElement;
+        const style = getComputedStyle(at);
+        return {
+          name: (at.getAttribute("aria-label") ?? at.labels?.[0]?.textContent ?? at.textContent ?? "").trim(),
+          ring: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0,
+        };
+      }),
+    );
+  }
+  assert.ok(
+    seen.every(({ name, ring }) => name && ring),
+    JSON.stringify(seen.filter(({ name, ring }) => !name || !ring)),
+  );
+  await page.keyboard.press("/");
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Search the claims");
+  await page.keyboard.type("portfc/deadlock");
+  await page.waitForFunction(() => document.querySelectorAll(".claim").length === 1);
+  await page.locator(".claim").focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Deadlock on BCube" }).waitFor();
+  await page.keyboard.press("?");
+  await page.locator("dialog[open]").waitFor();
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !document.querySelector("dialog").open);
+  await page.keyboard.press("g");
+  await page.keyboard.press("f");
+  await page.locator("canvas.stage").first().waitFor();
+  await page.keyboard.press(" ");
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  await page.keyboard.press(" ");
+  await page.getByRole("button", { name: "Play" }).waitFor();
+  await page.keyboard.press("p");
+  await page.keyboard.press("n");
+  // A port by the list of deepest queues, a flow by the list of flows.
+  await page.locator(".now-row").first().waitFor();
+  await page.locator(".now-row").first().focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".card .chart").first().waitFor();
+  await page.locator(".flow-table tbody button").first().focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("way:").waitFor();
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !document.querySelector(".card .chart"));
+  await page.locator(".time-area").focus();
+  const before = await instant(page);
+  await page.keyboard.press("Shift+ArrowLeft");
+  await page.waitForFunction((text) => document.querySelector(".instant").textContent !== text, before);
+  await page.waitForFunction(() => document.getElementById("instant").textContent.includes("queued"));
+});
+
+on(
+  "nothing is wider than a phone",
+  { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true },
+  async ({ page, go }) => {
+    for (const [name, address, ready] of [
+      ["ledger", "", ".claim"],
+      ["claim", "#/ledger/bfc/fig4", ".expect"],
+      ["bench", "#/bench?example=leaf_spine", ".verdict-line .ok"],
+      ["fabric", `#/fabric?job=${pair}&run=0&with=1&t=60us&port=16`, "canvas.stage"],
+      ["results", `#/results?job=${pair}`, ".flows tbody tr"],
+      ["jobs", "#/jobs", ".jobs tbody tr"],
+    ]) {
+      await go(address);
+      await page.locator(ready).first().waitFor();
+      await page.waitForTimeout(300);
+      assert.equal(await page.evaluate(() => document.scrollingElement.scrollWidth), 360, name);
+      await page.screenshot({ path: `${shots}phone-${name}.png` });
+    }
+    // A finger on a port.
+    await go(`#/fabric?job=${pair}&run=0&t=60us`);
+    const canvas = page.locator("canvas.stage").first();
+    await canvas.waitFor();
+    await page.waitForTimeout(300);
+    const box = await canvas.boundingBox();
+    await page.touchscreen.tap(box.x + box.width * 0.12, box.y + box.height * 0.62);
+    await page.locator(".card .chart").first().waitFor();
+  },
+);
+
+on("dark and light follow the system, and a choice stays", { colorScheme: "dark" }, async ({ page, go, shot }) => {
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  for (const [name, address, ready] of [
+    ["ledger", "#/ledger/bfc/fig4", ".expect"],
+    ["bench", "#/bench?example=websearch_incast", ".verdict-line .ok"],
+    ["fabric", `#/fabric?job=${pair}&run=0&with=1&t=100us&port=40`, "canvas.stage"],
+    ["results", `#/results?job=${pair}`, ".flows tbody tr"],
+  ]) {
+    await go(address);
+    await page.locator(ready).first().waitFor();
+    await page.waitForTimeout(400);
+    await shot(`dark-${name}`);
+  }
+  assert.equal(await paper(), "rgb(20, 23, 27)");
+  await page.locator("#theme").click();
+  assert.equal(await paper(), "rgb(255, 255, 255)");
+  await page.reload();
+  assert.equal(await paper(), "rgb(255, 255, 255)");
+});
+
+on("those who want no motion get none by themselves", { reducedMotion: "reduce" }, async ({ page, go }) => {
+  await go(`#/fabric?job=${pair}&run=0&with=1&play=1`);
+  await page.locator("canvas.stage").first().waitFor();
+  await page.waitForTimeout(300);
+  assert.equal(await page.getByRole("button", { name: "Play" }).count(), 1);
+});
+
+/** Milliseconds between pictures while it plays, and what drawing one costs. */
+async function pace(page) {
+  await page.getByRole("button", { name: "Play" }).click();
+  const gaps = await page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const gaps = [];
+        let last = performance.now();
+        const beat = (now) => {
+          gaps.push(now - last);
+          last = now;
+          if (gaps.length < 150) requestAnimationFrame(beat);
+          else resolve(gaps.slice(10));
+        };
+        requestAnimationFrame(beat);
+      }),
+  );
+  gaps.sort((a, b) => a - b);
+  return { median: gaps[gaps.length >> 1], p95: gaps[Math.floor(gaps.length * 0.95)] };
+}
+
+const crowd = (leaves, per, spines, time) => `name = "${leaves * per} hosts"
+[topology]
+kind = "leaf-spine"
+leaves = ${leaves}
+hosts_per_leaf = ${per}
+spines = ${spines}
+[switch]
+buffer = "4MB"
+[[load]]
+sizes = "hadoop"
+load = 0.5
+duration = "${time}"
+[[incast]]
+degree = 64
+size_each = "64KB"
+every = "50us"
+duration = "${time}"
+`;
+
+on("128 hosts play smoothly, one run and two", {}, async ({ page, go, shot }) => {
+  const id = await studio.job({
+    kind: "compare",
+    name: "128 hosts",
+    text: crowd(8, 16, 8, "200us"),
+    schemes: ["pfc", "bfc"],
+    seeds: 1,
+    record: true,
+  });
+  for (const address of [`#/fabric?job=${id}&run=0`, `#/fabric?job=${id}&run=0&with=1`]) {
+    await go(address);
+    await page.locator("canvas.stage").first().waitFor();
+    await page.waitForTimeout(300);
+    const { median, p95 } = await pace(page);
+    console.log(
+      `# 128 hosts, ${address.includes("with") ? "two runs" : "one run"}: ${median.toFixed(1)} ms between pictures, 95th ${p95.toFixed(1)} ms`,
+    );
+    // A busy machine without a graphics card: only what would be a fault is one.
+    assert.ok(median < 100, `${median} ms`);
+    await page.getByRole("button", { name: "Stop" }).click();
+  }
+  await page.keyboard.press("p");
+  await page.waitForTimeout(300);
+  await shot("fabric-128");
+});
+
+on("1024 hosts stay usable", {}, async ({ page, go, shot }) => {
+  const id = await studio.job({
+    kind: "compare",
+    name: "1024 hosts",
+    text: crowd(64, 16, 16, "40us"),
+    schemes: ["bfc"],
+    seeds: 1,
+    record: true,
+  });
+  const began = Date.now();
+  await go(`#/fabric?job=${id}&run=0`);
+  await page.locator(".time-area").waitFor();
+  console.log(`# 1024 hosts: open after ${Date.now() - began} ms`);
+  await page.waitForTimeout(300);
+  const { median, p95 } = await pace(page);
+  console.log(`# 1024 hosts: ${median.toFixed(1)} ms between pictures, 95th ${p95.toFixed(1)} ms`);
+  assert.ok(median < 400, `${median} ms`);
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.keyboard.press("p");
+  await page.waitForTimeout(300);
+  await shot("fabric-1024");
+  const canvas = page.locator("canvas.stage").first();
+  const box = await canvas.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + box.height * 0.7);
+  for (let turn = 0; turn < 8; turn++) await page.mouse.wheel(0, -240);
+  await page.waitForTimeout(300);
+  await shot("fabric-1024-near");
+  await pointAt(page, canvas, /→/);
+});
+
+test("with a token everything works, pictures and events too, and the address bar forgets it", async () => {
+  const guarded = new Studio(["--listen", "0.0.0.0"]);
+  await guarded.start();
+  const { page, context, errors } = await open(browser);
+  try {
+    assert.match(guarded.url, /token=/);
+    await page.goto(new URL("#/ledger/bfc/fig4", guarded.url).href);
+    await page.getByRole("button", { name: "Run quick" }).click();
+    await page.locator(".figure img").first().scrollIntoViewIfNeeded();
+    await page.waitForFunction(() => document.querySelector(".figure img")?.naturalWidth > 100);
+    assert.ok(!page.url().includes("token"));
+    await page.reload();
+    await page.locator(".expect .badge").first().waitFor();
+    assert.deepEqual(errors, []);
+  } finally {
+    await context.close();
+    await guarded.remove();
+  }
+});
+
+test("a studio that goes away is said to, and found again", async () => {
+  const { page, context } = await open(browser);
+  try {
+    await page.goto(new URL("#/jobs", studio.url).href);
+    await page.locator(`tr[data-job="${pair}"]`).waitFor();
+    await studio.stop();
+    await page.locator("#lost").waitFor();
+    assert.match(await page.locator("#lost").textContent(), /does not answer/);
+    await page.screenshot({ path: `${shots}lost.png` });
+    await studio.start();
+    await page.locator("#lost").waitFor({ state: "hidden" });
+    // Everything is there again, and new things arrive.
+    const id = await studio.job({ kind: "run", name: "after the break", text: HOT, record: true });
+    await page.locator(`tr[data-job="${id}"] .badge`, { hasText: "done" }).waitFor();
+  } finally {
+    await context.close();
+  }
+});

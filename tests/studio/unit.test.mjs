@@ -1,0 +1,299 @@
+// The page's parts that need no browser. `node --test tests/studio/unit.test.mjs`
+import assert from "node:assert/strict";
+import test from "node:test";
+import { fabric, recording, sketch } from "./fixture.mjs";
+import { decode, readRecording } from "../../crates/studio/page/recording.js";
+import { layout } from "../../crates/studio/page/layout.js";
+import * as toml from "../../crates/studio/page/toml.js";
+import * as format from "../../crates/studio/page/format.js";
+
+const head = (frames, ports = 2) => ({
+  scenario: "x",
+  scheme: "pfc",
+  seed: 1,
+  topology: { kind: "star" },
+  first_ps: 0,
+  every_ps: 1000,
+  frames,
+  nodes: [
+    { name: "h0", kind: "host", tier: 0 },
+    { name: "sw0", kind: "switch", tier: 1 },
+  ],
+  ports: Array.from({ length: ports }, (_, at) => ({ node: at % 2, peer: at ^ 1, rate_bps: 100e9, delay_ps: 1000 })),
+  groups: [],
+  flows: [],
+});
+
+test("a column comes back as it was written, whatever its values", () => {
+  let state = 7;
+  const random = () => (state = (state * 1103515245 + 12345) % 2147483648) / 2147483648;
+  for (let round = 0; round < 50; round++) {
+    const frames = 1 + Math.floor(random() * 40);
+    const top = [1, 100, 2 ** 31, 2 ** 33, 2 ** 52][round % 5];
+    const series = Array.from({ length: 2 }, () =>
+      Array.from({ length: frames }, () => (random() < 0.5 ? 0 : Math.floor(random() * top))),
+    );
+    const read = readRecording(recording(head(frames), { queued: series }).buffer);
+    series.forEach((values, port) => values.forEach((value, frame) => assert.equal(read.value("queued", port, frame), value)));
+  }
+});
+
+test("a run of equal values is one difference of zero and a count", () => {
+  assert.deepEqual([...decode(Uint8Array.from([0, 2, 10, 0, 1]), 1, 6)], [0, 0, 0, 5, 5, 5]);
+});
+
+test("a column of zeros takes no memory", () => {
+  assert.equal(
+    readRecording(recording(head(900), { queued: [new Array(900).fill(0), new Array(900).fill(0)] }).buffer).column("queued"),
+    null,
+  );
+});
+
+test("damage is said in words", () => {
+  const good = recording(head(3), {
+    queued: [
+      [1, 2, 3],
+      [4, 5, 6],
+    ],
+  });
+  assert.throws(() => readRecording(new Uint8Array(40).buffer), /not a recording/);
+  assert.throws(() => readRecording(good.slice(0, good.length - 1).buffer), /ends early/);
+  assert.throws(() => readRecording(good.slice(0, 60).buffer), /ends early/);
+  const later = recording(
+    { ...head(3), version: 9 },
+    {
+      queued: [
+        [1, 2, 3],
+        [4, 5, 6],
+      ],
+    },
+  );
+  assert.throws(() => readRecording(later.buffer), /version 9/);
+  assert.throws(() => decode(Uint8Array.from([0, 9]), 1, 3), /damaged/);
+  assert.throws(() => decode(Uint8Array.from([2, 2, 2, 2]), 1, 3), /longer/);
+  assert.throws(() => decode(Uint8Array.from([2, 130]), 1, 3), /early/);
+});
+
+test("a frame covers what is after its start and up to its end", () => {
+  const read = readRecording(
+    recording(head(4), {
+      queued: [
+        [1, 2, 3, 4],
+        [0, 0, 0, 0],
+      ],
+    }).buffer,
+  );
+  assert.deepEqual(
+    [0, 1, 1000, 1001, 2000, 4000, 9999].map((ps) => read.frameAt(ps)),
+    [0, 0, 0, 1, 1, 3, 3],
+  );
+});
+
+for (const [kind, options] of [
+  ["star", { hosts: 17 }],
+  ["dumbbell", {}],
+  ["chain", {}],
+  ["leaf-spine", { leaves: 8, hosts_per_leaf: 16, spines: 8 }],
+  ["leaf-spine", { leaves: 32, hosts_per_leaf: 32, spines: 16 }],
+  ["fat-tree", { k: 8 }],
+  ["bcube", { n: 4 }],
+  ["file", {}],
+]) {
+  test(`a ${kind} ${JSON.stringify(options)} stands inside its box, and nothing covers anything else`, () => {
+    for (const [width, height] of [
+      [1200, 600],
+      [340, 420],
+    ]) {
+      const shape = fabric(kind, options);
+      const { nodes, ports, links } = layout(shape, kind, width, height);
+      assert.equal(links.length, shape.ports.length / 2);
+      for (const { x, y, w, h } of nodes) {
+        assert.ok(
+          x - w / 2 >= -0.5 && x + w / 2 <= width + 0.5 && y - h / 2 >= -0.5 && y + h / 2 <= height + 0.5,
+          `${x} ${y} ${w} ${h}`,
+        );
+      }
+      for (let a = 0; a < nodes.length; a++) {
+        for (let b = a + 1; b < nodes.length; b++) {
+          const one = nodes[a],
+            two = nodes[b];
+          const apart =
+            Math.abs(one.x - two.x) + 0.01 >= (one.w + two.w) / 2 || Math.abs(one.y - two.y) + 0.01 >= (one.h + two.h) / 2;
+          assert.ok(apart, `${shape.nodes[a].name} and ${shape.nodes[b].name} overlap at ${width}`);
+        }
+      }
+      ports.forEach((port, at) => {
+        const node = nodes[shape.ports[at].node];
+        assert.ok(Math.abs(port.x - node.x) <= node.w / 2 + 0.5 && Math.abs(port.y - node.y) <= node.h / 2 + 0.5);
+        assert.ok(Math.abs(Math.hypot(port.nx, port.ny) - 1) < 1e-9 && port.room > 0);
+      });
+    }
+  });
+}
+
+test("tiers go up from the hosts, and BCube's hosts stand between its two levels", () => {
+  const tiers = layout(fabric("fat-tree", { k: 4 }), "fat-tree", 800, 500).nodes;
+  const shape = fabric("fat-tree", { k: 4 });
+  const y = (name) => tiers[shape.nodes.findIndex((node) => node.name === name)].y;
+  assert.ok(y("h0") > y("edge0") && y("edge0") > y("agg0") && y("agg0") > y("core0"));
+  const cube = fabric("bcube", { n: 4 });
+  const at = layout(cube, "bcube", 800, 500).nodes;
+  const of = (name) => at[cube.nodes.findIndex((node) => node.name === name)].y;
+  assert.ok(of("sw0.0") > of("h0") && of("h0") > of("sw1.0"));
+});
+
+test("the same graph stands the same way every time", () => {
+  assert.deepEqual(layout(fabric("file"), "file", 700, 500), layout(fabric("file"), "file", 700, 500));
+});
+
+test("a made-up run adds up", () => {
+  const read = readRecording(sketch("leaf-spine", { leaves: 4, hosts_per_leaf: 4, spines: 2 }).buffer);
+  const { queued, pausedPorts, deepest } = read.totals();
+  assert.ok(Math.max(...queued) >= deepest && deepest > 0);
+  assert.ok(Math.max(...pausedPorts) > 0);
+});
+
+const TEXT = `# A comment that stays.
+name = "x"   # with a note
+flow = [
+    { src = "h1", dst = "h0", size = "1MB" }, # ] not the end
+]
+
+[topology]
+kind = "star"
+hosts = 17
+
+# About the scheme.
+[scheme]
+preset = "dcqcn+win" # this one
+
+[scheme.dcqcn]
+ai = "50Mbps"
+
+[[load]]
+sizes = "hadoop"
+load = 0.3
+
+# The second.
+[[load]]
+sizes = "google"
+odd = """
+[not a table]
+"""
+`;
+
+test("entries are found by path", () => {
+  const doc = toml.parse(TEXT);
+  const of = (path) => toml.plain(toml.find(doc, path));
+  assert.equal(of("name"), "x");
+  assert.equal(of("topology.hosts"), 17);
+  assert.equal(of("scheme.dcqcn.ai"), "50Mbps");
+  assert.equal(of("load.0.load"), 0.3);
+  assert.equal(of("load.1.sizes"), "google");
+  assert.equal(of("flow"), undefined);
+  assert.equal(doc.tables.length, 6);
+});
+
+test("setting a value changes its line and nothing else", () => {
+  const next = toml.set(TEXT, "scheme.preset", '"bfc"');
+  const before = TEXT.split("\n"),
+    after = next.split("\n");
+  assert.equal(after.length, before.length);
+  before.forEach((line, at) => assert.equal(after[at], line.startsWith("preset") ? 'preset = "bfc" # this one' : line));
+});
+
+test("setting what a text has already leaves the text as it was", () => {
+  for (const entry of toml.parse(TEXT).entries)
+    assert.equal(toml.set(TEXT, entry.path, entry.raw.includes("\n") ? entry.raw : entry.raw), TEXT);
+});
+
+test("a new key joins its table, a new table comes before the arrays, and both can be taken away again", () => {
+  const one = toml.set(TEXT, "topology.rate", '"40Gbps"');
+  assert.match(one, /hosts = 17\nrate = "40Gbps"\n\n# About/);
+  assert.equal(toml.unset(one, "topology.rate"), TEXT);
+  const two = toml.set(TEXT, "switch.buffer", '"4MB"');
+  assert.match(two, /ai = "50Mbps"\n\n\[switch\]\nbuffer = "4MB"\n\n\[\[load\]\]/);
+  assert.equal(toml.plain(toml.find(toml.parse(two), "switch.buffer")), "4MB");
+  const three = toml.set(TEXT, "seed", "3");
+  assert.equal(toml.plain(toml.find(toml.parse(three), "seed")), 3);
+  assert.equal(toml.plain(toml.find(toml.parse(three), "topology.kind")), "star");
+  const four = toml.set("", "topology.kind", '"star"');
+  assert.equal(toml.plain(toml.find(toml.parse(four), "topology.kind")), "star");
+  const five = toml.set('topology.kind = "star"\n', "topology.hosts", "3");
+  assert.equal(five, 'topology.kind = "star"\ntopology.hosts = 3\n');
+});
+
+test("tables of an array come and go with their comments", () => {
+  const more = toml.addTable(TEXT, "incast", [
+    ["degree", "4"],
+    ["size_each", '"1MB"'],
+  ]);
+  assert.equal(toml.plain(toml.find(toml.parse(more), "incast.0.degree")), 4);
+  const less = toml.removeTable(TEXT, "load.1");
+  assert.ok(!less.includes("The second.") && less.includes('sizes = "hadoop"'));
+  assert.equal(toml.removeTable(TEXT, "load.7"), TEXT);
+  const first = toml.removeTable(TEXT, "load.0");
+  assert.ok(first.includes("The second.") && !first.includes("hadoop"));
+});
+
+test("broken text is passed over without harm", () => {
+  for (const text of [
+    "[",
+    "= 3",
+    "[[x]",
+    "a = [1, 2\n[topology]\nkind = 1",
+    'a = "open\nb = 2',
+    "\u0000",
+    "[topology]\nkind = \n",
+  ]) {
+    const doc = toml.parse(text);
+    assert.equal(doc.lines.join("\n"), text);
+    assert.ok(toml.set(text, "topology.kind", '"star"').includes('kind = "star"'));
+  }
+  assert.equal(toml.plain(toml.find(toml.parse("a = [1, 2\n[topology]\nkind = 1"), "topology.kind")), 1);
+});
+
+test("fields are written bare or in quotes", () => {
+  assert.equal(toml.written("16", true), "16");
+  assert.equal(toml.written("0.5", true), "0.5");
+  assert.equal(toml.written("12MB", true), '"12MB"');
+  assert.equal(toml.written("16", false), '"16"');
+  assert.equal(toml.written('["a", "b"]', false), '["a", "b"]');
+});
+
+test("what an experiment changes at quick scale can be written into its scenario", () => {
+  const { sets, presets } = toml.quickOf(
+    'id = "x"\n[scale.quick]\nset = [\n  "load.0.duration=2ms", # short\n  "topology.leaves=4",\n]\n[[variant]]\nname = "A"\npreset = "bfc"\n[[variant]]\nname = "B"\npreset = "pfc"\n',
+  );
+  assert.deepEqual(
+    [sets, presets],
+    [
+      ["load.0.duration=2ms", "topology.leaves=4"],
+      ["bfc", "pfc"],
+    ],
+  );
+  const text = toml.change('[topology]\nkind = "leaf-spine"\nleaves = 16\n\n[[load]]\nload = 0.3\nduration = "20ms"\n', [
+    ...sets,
+    "-load.0.load",
+  ]);
+  assert.equal(text, '[topology]\nkind = "leaf-spine"\nleaves = 4\n\n[[load]]\nduration = "2ms"\n');
+});
+
+test("colouring loses no letter", () => {
+  let inside = "";
+  for (const line of TEXT.split("\n")) {
+    const cut = toml.pieces(line, inside);
+    inside = cut.inside;
+    assert.equal(cut.out.map(([, text]) => text).join(""), line);
+  }
+});
+
+test("times survive a link, and numbers have their units", () => {
+  for (const ps of [0, 1, 999, 1000, 123_400_000, 1_599_087_764, 2_000_000_000_000])
+    assert.equal(format.readTime(format.timeText(ps)), ps);
+  assert.equal(format.readTime("soon"), null);
+  assert.deepEqual(
+    [format.time(1_234_567_000), format.bytes(8_095_626), format.rate(100e9), format.share(0.5)],
+    ["1.235 ms", "8.1 MB", "100 Gbps", "50 %"],
+  );
+});
