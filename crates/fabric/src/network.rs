@@ -620,8 +620,8 @@ impl<F: FlowControl> Network<F> {
             core.events.push(Event::new(arrival, rank, class::ARRIVAL, port));
         }
         core.counts.hops += 1;
-        let (host, relays, faulty, up) = (p.host, p.relays, p.faulty, p.up);
-        if (faulty || !up) && core.lost_on_the_way(port, id) {
+        let (host, relays, faulty) = (p.host, p.relays, p.faulty);
+        if faulty && core.lost_on_the_way(port, id) {
             return;
         }
         if core.pool[id].kind == Kind::Frame {

@@ -16,7 +16,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-
 /// The scenario of a job, as its process reads it.
 pub const SCENARIO: &str = "scenario.toml";
 /// What is known of a job.
