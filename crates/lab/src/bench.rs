@@ -71,12 +71,12 @@ fn messages(hosts: u32, load: f64, duration: Time) -> Vec<FlowRequest> {
     }
 }
 
-/// Runs a preset on a fabric at 30 % of its host links (60 % of its core), on so many threads.
-pub fn whole_run(hosts: u32, preset: &str, duration: Time, threads: usize) -> Result<Line, Problem> {
+/// Runs a preset on a fabric at that share of its host links (twice that of its core), on so many threads.
+pub fn whole_run(hosts: u32, preset: &str, load: f64, duration: Time, threads: usize) -> Result<Line, Problem> {
     let text =
         format!("{}\n[scheme]\npreset = \"{preset}\"\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1B\"\n", fabric(hosts));
     let mut scenario = Scenario::parse("bench", &text, Path::new("."), &[])?;
-    scenario.traffic.flows = messages(hosts, 0.3, duration);
+    scenario.traffic.flows = messages(hosts, load, duration);
     let resolved = resolve(scenario)?.on_threads(threads);
     let start = Instant::now();
     let outcome = resolved.simulate(&mut |_, _| true);

@@ -241,11 +241,22 @@ pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
 }
 
 /// `tailwater bench`.
-pub fn bench(hosts: &[u32], presets: &[String], duration: &str, threads: usize) -> Result<ExitCode, Problem> {
+pub fn bench(
+    hosts: &[u32],
+    presets: &[String],
+    duration: &str,
+    load: f64,
+    threads: usize,
+) -> Result<ExitCode, Problem> {
     let remedy = "write a time above zero, such as 1ms";
     let duration: Time = duration.parse().map_err(|e| Problem::new("--duration", e).help(remedy))?;
     if !(Time(1)..=Time::from_ms(10_000)).contains(&duration) {
         return Err(Problem::new("--duration", "is nothing, or more than ten seconds").help(remedy));
+    }
+    if !(load > 0.0 && load <= 1.0) {
+        return Err(
+            Problem::new("--load", format!("{load} is not above 0 and at most 1")).help("write a share, such as 0.5")
+        );
     }
     if let Some(few) = hosts.iter().find(|&&h| h < 32 || h % 16 != 0) {
         return Err(Problem::new("--hosts", format!("{few} hosts do not fill two racks or more"))
@@ -282,7 +293,7 @@ pub fn bench(hosts: &[u32], presets: &[String], duration: &str, threads: usize) 
     let mut result = print(&floor);
     for &count in hosts {
         for preset in presets {
-            let line = lab::bench::whole_run(count, preset, duration, threads)?;
+            let line = lab::bench::whole_run(count, preset, load, duration, threads)?;
             result = result.and_then(|()| print(&line));
         }
     }

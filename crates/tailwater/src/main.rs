@@ -160,6 +160,9 @@ enum Command {
         /// Simulated time during which messages start.
         #[arg(long, default_value = "1ms", allow_hyphen_values = true)]
         duration: String,
+        /// Share of the host links that the messages take.
+        #[arg(long, value_name = "SHARE", default_value_t = 0.3, allow_hyphen_values = true)]
+        load: f64,
         /// How many threads each run may use.
         #[arg(long, value_name = "N", default_value = "1")]
         threads: std::num::NonZeroUsize,
@@ -192,8 +195,8 @@ fn main() -> ExitCode {
         Command::Flows { folder, query } => {
             commands::printed(commands::say(::studio::flows(&folder, &query).to_string()))
         }
-        Command::Bench { hosts, presets, duration, threads } => {
-            commands::bench(&hosts, &presets, &duration, threads.get())
+        Command::Bench { hosts, presets, duration, load, threads } => {
+            commands::bench(&hosts, &presets, &duration, load, threads.get())
         }
     };
     match result {

@@ -430,6 +430,9 @@ fn the_benchmark_has_a_line_for_the_floor_and_one_for_each_run() {
     desk.refuses(&["bench", "--hosts", "33"], "--hosts: 33");
     desk.refuses(&["bench", "--hosts", "16"], "--hosts: 16");
     desk.refuses(&["bench", "--presets", "hpc"], "--presets: there is no preset \"hpc\"");
+    for load in ["0", "-1", "1.5", "NaN"] {
+        desk.refuses(&["bench", &format!("--load={load}")], "--load");
+    }
 }
 
 #[test]
