@@ -3,7 +3,7 @@
 use crate::curves::word;
 use crate::pages::{Report, footer, provenance};
 use crate::{
-    Axis, Block, Cell, Column, Figure, Format, Mark, Page, Palette, Point, Section, Sheet, Style, Table, Tone,
+    Axis, Block, Cell, Column, Figure, Format, Link, Mark, Page, Palette, Point, Section, Sheet, Style, Table, Tone,
 };
 use lab::ledger::evidence::{Curve, Evidence, Plot};
 use lab::ledger::experiment::{self, Better, Experiment, Kind};
@@ -149,7 +149,7 @@ fn ranking(experiment: &Experiment, evidence: &Evidence<'_>) -> Table {
         let worst = if best == least { most } else { least };
         last.push(match (best, worst) {
             (Some((name, best)), Some((_, worst))) if best > 0.0 && worst > 0.0 => {
-                format!("{name}, {}× better than the worst", digits(best.max(worst) / best.min(worst))).into()
+                format!("{name} ({}×)", digits(best.max(worst) / best.min(worst))).into()
             }
             (Some((name, _)), _) => name.into(),
             _ => "".into(),
@@ -158,7 +158,8 @@ fn ranking(experiment: &Experiment, evidence: &Evidence<'_>) -> Table {
     rows.push(last);
     let columns = experiment.columns.iter().map(|column| Column::number(column.title.as_str()));
     Table {
-        caption: "Every scheme by every measure; the best of a column stands out.".into(),
+        caption: "The best of a column stands out; below, who that is, and how many times better than the worst."
+            .into(),
         columns: std::iter::once(Column::text("scheme")).chain(columns).collect(),
         rows,
     }
@@ -210,7 +211,7 @@ pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Ve
     if let Some(reading) = &experiment.reading {
         judged.push(format!("Our reading: {reading}"));
     }
-    let (mut drawn, mut figures) = (Section::new("Figures"), Vec::new());
+    let (mut drawn, mut figures) = (Section::new(FIGURES), Vec::new());
     for (number, spec) in (1..).zip(&experiment.figures) {
         let plots = evidence.plots(spec);
         let mut panels: Vec<Figure> = Vec::new();
@@ -231,7 +232,7 @@ pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Ve
     }
     page.sections = vec![summary];
     if !experiment.columns.is_empty() {
-        let mut ranked = Section::new("Who wins where");
+        let mut ranked = Section::new(WINS);
         ranked.push(ranking(experiment, evidence));
         page.sections.push(ranked);
     }
@@ -241,6 +242,52 @@ pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Ve
     page.sections.extend([judged, measures(verdict)]);
     page.sections.push(provenance(experiment.scenario.as_deref().unwrap_or("# Nothing is run.\n"), command));
     Report { page, figures, pictures: Vec::new() }
+}
+
+const WINS: &str = "Who wins where";
+const FIGURES: &str = "Figures";
+
+/// Several experiments that rank schemes, on one page: of each, who wins where, and its figures. Its own page, in the folder
+/// `FOLDER/report.html` that goes with it here, has the rest.
+pub fn league(experiments: &[(&Experiment, &str, &Page)]) -> Page {
+    let schemes = experiments.iter().map(|(experiment, ..)| experiment.variants.len()).sum::<usize>();
+    let lead = format!(
+        "{} fabrics, {schemes} entries: every scheme that can run on each, on the same traffic.",
+        experiments.len()
+    );
+    let mut page = Page::new("The league: who wins where", lead);
+    page.footer = footer();
+    for (experiment, folder, own) in experiments {
+        let mut section = Section::new(experiment.title.as_str());
+        section.push(experiment.says.as_str());
+        for block in own
+            .sections
+            .iter()
+            .filter(|part| part.heading == WINS || part.heading == FIGURES)
+            .flat_map(|part| &part.blocks)
+        {
+            let mut block = block.clone();
+            // Figures of different experiments may have the same name.
+            let rename = |id: &mut String| *id = format!("{}-{id}", slug(&experiment.id));
+            match &mut block {
+                Block::Figure(figure) => rename(&mut figure.id),
+                Block::Sheet(sheet) => {
+                    rename(&mut sheet.id);
+                    sheet.figures.iter_mut().for_each(|figure| rename(&mut figure.id));
+                }
+                _ => {}
+            }
+            section.push(block);
+        }
+        let link = Link {
+            label: experiment.id.clone(),
+            target: format!("{folder}/report.html"),
+            note: "its scenario and its measures".into(),
+        };
+        section.push(Block::Links(vec![link]));
+        page.sections.push(section);
+    }
+    page
 }
 
 /// All verdicts on one page; each leads to its own, in the folder of its id.
@@ -294,6 +341,27 @@ mod tests {
         }
         let index = ledger(&[verdict]).html();
         assert!(index.contains("bfc/fig4/report.html") && index.contains("of 8"));
+    }
+
+    #[test]
+    fn the_leagues_page_has_every_fabric_with_its_ranking() {
+        let experiments = ledger::named("league").unwrap();
+        let pages: Vec<Page> = experiments
+            .iter()
+            .map(|experiment| {
+                let evidence = Evidence::new(experiment, Scale::Quick, ledger::sizes());
+                let verdict = Verdict::new(experiment, Scale::Quick, &evidence);
+                super::experiment(experiment, &evidence, &verdict, "tailwater league").page
+            })
+            .collect();
+        let all: Vec<(&Experiment, &str, &Page)> =
+            experiments.iter().zip(&pages).map(|(experiment, page)| (experiment, "folder", page)).collect();
+        let html = league(&all).html();
+        assert!(experiments.len() >= 3);
+        for experiment in &experiments {
+            assert!(html.contains(&crate::text::escape(&experiment.title)) && html.contains(&experiment.id));
+        }
+        assert_eq!(html.matches("The best of a column stands out").count(), experiments.len());
     }
 
     #[test]

@@ -12,6 +12,8 @@ use lab::ledger::verdict::{self, Judged, Verdict, show};
 use lab::problem::Problem;
 use lab::records;
 use lab::store::Store;
+use report::Page;
+use report::pages::Report;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -82,6 +84,39 @@ pub struct How {
     telling: progress::Telling,
 }
 
+/// The experiments that rank schemes.
+const LEAGUE: &str = "league";
+
+/// `tailwater league`: runs the experiments that rank schemes, and puts them on one page.
+pub fn league(how: &How) -> Result<ExitCode, Problem> {
+    how.telling.begin();
+    let experiments = ledger::named(LEAGUE)?;
+    let (mut result, mut pages): (Output, Vec<(&Experiment, &str, Page)>) = (Ok(()), Vec::new());
+    for experiment in &experiments {
+        match one(experiment, how) {
+            Ok(Told { winners, report, .. }) => {
+                if !how.quiet {
+                    result = result.and_then(|()| say(format!("{}  {}\n{winners}\n", experiment.id, experiment.title)));
+                }
+                let folder = experiment.id.rsplit('/').next().unwrap_or_default();
+                pages.push((experiment, folder, report.page));
+            }
+            Err(problems) => problems.iter().for_each(progress::problem),
+        }
+    }
+    let done = pages.len() == experiments.len();
+    if done {
+        let path = how.out.join(LEAGUE).join(drawing::PAGE);
+        let pages: Vec<(&Experiment, &str, &Page)> =
+            pages.iter().map(|(e, folder, page)| (*e, *folder, page)).collect();
+        files::write_all(&[(&path, &report::claims::league(&pages).html())])?;
+        if !how.quiet {
+            result = result.and_then(|()| say(format!("{}\n", path.display())));
+        }
+    }
+    printed(result).map(|code| if done { code } else { ExitCode::FAILURE })
+}
+
 /// `tailwater reproduce`: runs experiments, draws their figures and says whether they hold.
 pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Problem> {
     how.telling.begin();
@@ -104,7 +139,7 @@ pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Pro
     for experiment in &experiments {
         // One that fails does not keep the others from being judged.
         match one(experiment, how) {
-            Ok((verdict, winners, path)) => {
+            Ok(Told { verdict, winners, path, .. }) => {
                 if !how.quiet {
                     let text = format!("{}{winners}  {}\n\n", table(&verdict), path.display());
                     result = result.and_then(|()| say(text));
@@ -127,8 +162,18 @@ pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Pro
     printed(result).map(|code| if done { code } else { ExitCode::FAILURE })
 }
 
-/// Runs one experiment, judges it and writes its folder. Gives the verdict, what is won by whom, and the page.
-fn one(experiment: &Experiment, how: &How) -> Result<(Verdict, String, PathBuf), Vec<Problem>> {
+/// What came out of an experiment.
+struct Told {
+    verdict: Verdict,
+    /// What is won by whom.
+    winners: String,
+    report: Report,
+    /// Its page.
+    path: PathBuf,
+}
+
+/// Runs one experiment, judges it and writes its folder.
+fn one(experiment: &Experiment, how: &How) -> Result<Told, Vec<Problem>> {
     let mut cells = experiment.cells(how.scale);
     cells.retain(|cell| experiment.missing(&cell.variant).is_empty());
     let seeds: Vec<u64> = (1..=how.seeds.unwrap_or(experiment.seeds(how.scale))).collect();
@@ -144,7 +189,8 @@ fn one(experiment: &Experiment, how: &How) -> Result<(Verdict, String, PathBuf),
     files::make_folder(&folder).map_err(stop)?;
     drawing::write(&report, &folder).map_err(stop)?;
     verdict.write(&folder).map_err(stop)?;
-    Ok((verdict, winners(experiment, &evidence), folder.join(drawing::PAGE)))
+    let winners = winners(experiment, &evidence);
+    Ok(Told { verdict, winners, report, path: folder.join(drawing::PAGE) })
 }
 
 /// Who is best by each column of an experiment, and who is worst.

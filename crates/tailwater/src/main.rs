@@ -190,7 +190,7 @@ fn main() -> ExitCode {
         Command::Topologies => listing::topologies(),
         Command::Claims { filter, out } => ledger::claims(filter.as_deref(), &out),
         Command::Reproduce { names, all, how } => ledger::reproduce(&names, all, &how),
-        Command::League(how) => ledger::reproduce(&["league".to_string()], false, &how),
+        Command::League(how) => ledger::league(&how),
         Command::Studio(arguments) => studio::studio(arguments),
         Command::Flows { folder, query } => {
             commands::printed(commands::say(::studio::flows(&folder, &query).to_string()))

@@ -30,7 +30,7 @@ pub struct Plan {
 }
 
 /// Packet-hops below which a run is over before a second thread has begun.
-const WORTHWHILE: u64 = 300_000;
+const WORTHWHILE: u64 = 1_500_000;
 
 /// Whether a run is long enough for more than one thread.
 pub fn worthwhile(setup: &Setup) -> bool {
@@ -349,7 +349,7 @@ fn lead<F: FlowControl>(
     let first = setup.flows.first().map(|flow| flow.start);
     let mut sample = first.filter(|_| setup.measure.sample.is_some());
     let mut series = first.filter(|_| setup.measure.series.is_some());
-    let (mut busy, mut done, mut reported) = (true, 0, 0);
+    let (mut busy, mut done, mut reported) = (false, 0, 0);
     loop {
         for from in 0..all.len() {
             for to in 0..all.len() {
