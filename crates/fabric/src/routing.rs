@@ -59,7 +59,7 @@ impl PortMap {
 }
 
 /// A list of next hops: where it starts among all ports, and in the low byte how long it is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Entry(u32);
 
 /// The most equal next hops that are kept.
@@ -80,17 +80,26 @@ impl Entry {
 #[derive(Clone, Copy, Debug)]
 struct Destination {
     group: u32,
-    /// The switch that hands the packet over, and its port, for a host with a single link.
-    last: u32,
-    last_port: u32,
+    /// The switch on which a host with a single link hangs, and its port there, if the link is up.
+    home: u32,
+    port: u32,
+}
+
+/// Where the entries of a node are: one for each group, or one for all but its own.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    /// The first, or [`NOWHERE`] for a node that never chooses.
+    start: u32,
+    /// Which bits of a group's number count.
+    mask: u32,
 }
 
 /// Next hops from every node towards every host, for one state of the links.
 #[derive(Clone, Debug)]
 pub struct Routing {
     destinations: Vec<Destination>,
-    /// Where the row of a node begins; rows of nodes that never choose are left out.
-    rows: Vec<u32>,
+    /// By node.
+    rows: Vec<Row>,
     entries: Vec<Entry>,
     ports: Vec<u32>,
     /// The only port of a host with one.
@@ -111,7 +120,7 @@ impl Routing {
     pub fn new(graph: &Graph, map: &PortMap, up: &[bool]) -> Routing {
         let nodes = graph.nodes.len();
         let neighbours = sorted_neighbours(graph, map);
-        let mut destinations = vec![Destination { group: NOWHERE, last: NOWHERE, last_port: NOWHERE }; nodes];
+        let mut destinations = vec![Destination { group: NOWHERE, home: NOWHERE, port: NOWHERE }; nodes];
         let mut roots: Vec<u32> = Vec::new();
         let mut group_of_switch: HashMap<u32, u32> = HashMap::new();
         for host in graph.hosts() {
@@ -126,9 +135,9 @@ impl Routing {
             let d = &mut destinations[host as usize];
             if single {
                 d.group = *group_of_switch.entry(switch).or_insert_with(|| new_group(switch));
+                d.home = switch;
                 if up[map.link[peer as usize] as usize] {
-                    d.last = switch;
-                    d.last_port = peer;
+                    d.port = peer;
                 }
             } else {
                 d.group = new_group(host);
@@ -136,13 +145,13 @@ impl Routing {
         }
         let groups = roots.len() as u32;
         // A host with one link has no choice to look up.
-        let mut rows = vec![NOWHERE; nodes];
+        let mut rows = vec![Row { start: NOWHERE, mask: u32::MAX }; nodes];
         let choosers = (0..nodes).filter(|&n| graph.nodes[n].kind == Kind::Switch || map.of(n as u32).len() != 1);
-        choosers.enumerate().for_each(|(i, n)| rows[n] = i as u32 * groups);
-        let count = rows.iter().filter(|&&r| r != NOWHERE).count();
+        choosers.enumerate().for_each(|(i, n)| rows[n].start = i as u32 * groups);
+        let count = rows.iter().filter(|row| row.start != NOWHERE).count();
         let entries = vec![Entry::default(); count * groups as usize];
         let only: Vec<u32> =
-            (0..nodes).map(|n| if rows[n] == NOWHERE { map.of(n as u32).start } else { NOWHERE }).collect();
+            (0..nodes).map(|n| if rows[n].start == NOWHERE { map.of(n as u32).start } else { NOWHERE }).collect();
         let tiers = graph.nodes.iter().map(|node| node.tier).collect();
         let mut routing = Routing { destinations, rows, entries, ports: Vec::new(), only, spans: spans(graph), tiers };
         let mut known: HashMap<Vec<u32>, Entry> = HashMap::new();
@@ -178,7 +187,7 @@ impl Routing {
             }
             for (node, list) in lists.iter_mut().enumerate() {
                 let mut list = std::mem::take(list);
-                if list.is_empty() || routing.rows[node] == NOWHERE {
+                if list.is_empty() || routing.rows[node].start == NOWHERE {
                     continue;
                 }
                 list.truncate(MAX_WAYS);
@@ -187,24 +196,43 @@ impl Routing {
                     routing.ports.extend_from_slice(list);
                     Entry::new(start, list.len())
                 });
-                routing.entries[routing.rows[node] as usize + group] = entry;
+                routing.entries[routing.rows[node].start as usize + group] = entry;
             }
         }
+        routing.pack(&roots);
         routing
+    }
+
+    /// Keeps one entry of a node that sends everything for elsewhere the same ways, as the switches of the first tier do: theirs
+    /// are most of the table, and it is looked up for every packet.
+    fn pack(&mut self, roots: &[u32]) {
+        let whole = std::mem::take(&mut self.entries);
+        for (node, row) in (0..).zip(&mut self.rows).filter(|(_, row)| row.start != NOWHERE) {
+            let entries = &whole[row.start as usize..row.start as usize + roots.len()];
+            row.start = self.entries.len() as u32;
+            let mut elsewhere = entries.iter().zip(roots).filter(|(_, root)| **root != node).map(|(entry, _)| *entry);
+            match elsewhere.next() {
+                Some(first) if elsewhere.all(|entry| entry == first) => {
+                    row.mask = 0;
+                    self.entries.push(first);
+                }
+                _ => self.entries.extend_from_slice(entries),
+            }
+        }
     }
 
     /// The ports of `node` that lie on a shortest path to `host`; empty where there is none.
     #[inline]
     pub fn next_hops(&self, node: u32, host: u32) -> &[u32] {
         let d = &self.destinations[host as usize];
-        if d.last == node {
-            return std::slice::from_ref(&d.last_port);
+        if d.home == node {
+            return if d.port == NOWHERE { &[] } else { std::slice::from_ref(&d.port) };
         }
         let row = self.rows[node as usize];
-        if row == NOWHERE {
+        if row.start == NOWHERE {
             return std::slice::from_ref(&self.only[node as usize]);
         }
-        &self.ports[self.entries[(row + d.group) as usize].range()]
+        &self.ports[self.entries[(row.start + (d.group & row.mask)) as usize].range()]
     }
 
     /// The way of `node` to `host` for a packet with these addresses, sent at `sent`. With [`Spread::Flow`] and
