@@ -231,6 +231,9 @@ impl Pool {
         if let Some(packet) = self.slots.get(id as usize) {
             prefetch(packet);
         }
+        if let Some(hops) = self.telemetry.get(id as usize) {
+            prefetch(hops);
+        }
     }
 
     /// Packets held now.
