@@ -158,11 +158,6 @@ impl Scenario {
         })
     }
 
-    /// The kind of its topology, as the file names it.
-    pub fn topology_kind(&self) -> String {
-        self.document.value("topology.kind").unwrap_or_default().trim_matches('"').into()
-    }
-
     /// Whether a key is there, in the file, by `--set` or by the preset.
     pub(crate) fn wrote(&self, path: &str) -> bool {
         self.document.value(path).is_some()

@@ -386,7 +386,7 @@ class Bench {
       );
       this.describe.textContent = answer.describe;
       this.describe.hidden = false;
-      this.showFabric(answer.topology);
+      this.showFabric(answer.scene);
     } else {
       put(
         this.diagnosis,
@@ -450,10 +450,10 @@ class Bench {
     this.sheet.scrollTop = Math.max(0, (line - 6) * 20);
   }
 
-  showFabric(topology) {
-    this.preview.hidden = !topology?.nodes?.length || topology.nodes.length > 5000;
+  showFabric(scene) {
+    this.preview.hidden = !scene?.nodes?.length || scene.nodes.length > 5000;
     if (this.preview.hidden) return;
-    this.stage.load({ nodes: topology.nodes, ports: topology.ports, kind: topology.kind ?? topology.topology?.kind }, null);
+    this.stage.load({ nodes: scene.nodes, ports: scene.ports, kind: scene.topology.kind }, null);
     this.stage.resize();
     this.stage.draw({});
   }

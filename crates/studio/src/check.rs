@@ -2,9 +2,8 @@
 
 use crate::helper;
 use crate::job::{input, inputs, problem_json};
-use fabric::routing::PortMap;
-use fabric::topology::Kind;
 use lab::problem::Problem;
+use lab::recording::Scene;
 use lab::resolve::resolve;
 use lab::scenario::Scenario;
 use serde_json::{Value, json};
@@ -22,9 +21,9 @@ pub fn answer(name: &str, text: &str, base: &Path, sets: &[String]) -> Value {
     let read = || -> Result<Value, Problem> {
         let scenario = Scenario::parse(name, text, base, sets)?;
         let groups = scenario.describe_groups();
-        let topology = topology(&scenario);
         let resolved = resolve(scenario)?;
         let graph = &resolved.setup.graph;
+        let drawn = graph.links.len() * 2 <= MOST_PORTS;
         Ok(json!({
             "ok": true,
             "describe": resolved.describe() + &groups,
@@ -32,34 +31,10 @@ pub fn answer(name: &str, text: &str, base: &Path, sets: &[String]) -> Value {
             "nodes": graph.nodes.len(),
             "hosts": graph.hosts().count(),
             "flows": resolved.setup.flows.len(),
-            "groups": resolved.groups,
-            "topology": topology,
+            "scene": drawn.then(|| Scene::new(&resolved)),
         }))
     };
     read().unwrap_or_else(|problem| wrong(&[problem]))
-}
-
-/// The fabric as a recording has it: nodes and ports.
-fn topology(scenario: &Scenario) -> Value {
-    let graph = &scenario.graph;
-    if graph.links.len() * 2 > MOST_PORTS {
-        return Value::Null;
-    }
-    let map = PortMap::new(graph);
-    let nodes = (0..).zip(&graph.nodes).map(|(number, node)| {
-        let switch = node.kind == Kind::Switch;
-        let buffer = (switch && !scenario.switch.unlimited).then(|| scenario.buffer(number).0);
-        json!({ "name": node.name, "kind": if switch { "switch" } else { "host" }, "tier": node.tier, "buffer": buffer })
-    });
-    let ports = map.node.iter().zip(&map.peer).zip(&map.link).map(|((node, peer), link)| {
-        let link = &graph.links[*link as usize];
-        json!({ "node": node, "peer": peer, "rate_bps": link.rate.0, "delay_ps": link.delay.0 })
-    });
-    json!({
-        "kind": scenario.topology_kind(),
-        "nodes": nodes.collect::<Vec<_>>(),
-        "ports": ports.collect::<Vec<_>>(),
-    })
 }
 
 /// The same by a process of its own.

@@ -309,10 +309,10 @@ fn a_scenario_is_checked_as_on_the_command_line_with_line_and_column() {
         (&json!(true), &json!(4), &json!(5), &json!(2))
     );
     assert!(good["describe"].as_str().unwrap().contains("topology        star: hosts 4") && good["notes"].is_array());
-    let topology = &good["topology"];
-    assert_eq!((&topology["kind"], &topology["nodes"][4]["kind"]), (&json!("star"), &json!("switch")));
-    assert_eq!(topology["nodes"][0], json!({ "name": "h0", "kind": "host", "tier": 0, "buffer": null }));
-    let (first, ports) = (&topology["ports"][0], topology["ports"].as_array().unwrap());
+    let scene = &good["scene"];
+    assert_eq!((&scene["topology"]["kind"], &scene["nodes"][4]["kind"]), (&json!("star"), &json!("switch")));
+    assert_eq!(scene["nodes"][0], json!({ "name": "h0", "kind": "host", "tier": 0, "buffer": null }));
+    let (first, ports) = (&scene["ports"][0], scene["ports"].as_array().unwrap());
     assert_eq!(
         (&first["node"], &first["rate_bps"], &first["delay_ps"]),
         (&json!(0), &json!(100_000_000_000_u64), &json!(1_000_000))
