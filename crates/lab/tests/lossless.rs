@@ -351,8 +351,8 @@ fn undisturbed(resolved: &Resolved, outcome: &Outcome) -> Result<(), TestCaseErr
     Ok(())
 }
 
-/// Runs a property; more than half of the cases must be ones that the product accepts, and `wanted` of them such that
-/// something worth testing happened.
+/// Runs a property; more than half of the cases must be ones that the product accepts, and `wanted` of them in the long run such
+/// that something worth testing happened.
 fn holds<S: Strategy>(strategy: S, wanted: f64, property: impl Fn(&S::Value) -> Result<Option<bool>, TestCaseError>) {
     let (tried, accepted, worthwhile) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let mut config = Config { failure_persistence: None, max_shrink_time: 20_000, ..Config::default() };
@@ -372,7 +372,10 @@ fn holds<S: Strategy>(strategy: S, wanted: f64, property: impl Fn(&S::Value) -> 
     let (tried, accepted, worthwhile) = (tried.get(), accepted.get(), worthwhile.get());
     println!("{tried} cases, {accepted} accepted, {worthwhile} worthwhile");
     assert!(accepted * 2 > tried, "only {accepted} of {tried} cases are accepted");
-    assert!(worthwhile as f64 >= wanted * accepted as f64, "only {worthwhile} of {accepted} cases show anything");
+    // Few cases may be five standard deviations off.
+    let (expected, chance) = (wanted * accepted as f64, (wanted * (1.0 - wanted) * accepted as f64).sqrt());
+    let enough = worthwhile as f64 + 5.0 * chance >= expected && (worthwhile > 0 || wanted == 0.0);
+    assert!(enough, "only {worthwhile} of {accepted} cases show anything, where {wanted} of them should");
 }
 
 #[test]
@@ -541,8 +544,12 @@ fn every_port_paused_again_and_again_still_delivers_everything() {
 #[test]
 fn links_unlike_all_others_keep_ideal_times_a_lower_bound() {
     // Single links with their own rate and delay: equal ways differ in time, and a flow's own way counts.
+    // What is deflected takes another way, which may be the faster one.
+    let keeps_its_way =
+        |name: &&str| named(name).and_then(|preset| setting(preset, "scheme.flow_control")) != Some("iofd");
+    let presets = lossless().into_iter().filter(keeps_its_way).collect();
     let own = prop::collection::vec((any::<prop::sample::Index>(), rate(), 100u64..20_000), 1..5);
-    let strategy = (case(0..7, lossless()), own).prop_map(|(case, own)| {
+    let strategy = (case(0..7, presets), own).prop_map(|(case, own)| {
         let links = &case.fabric.links;
         let faults = own.iter().map(|(at, rate, delay)| {
             let (a, b) = &links[at.index(links.len())];
