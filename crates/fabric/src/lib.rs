@@ -18,5 +18,5 @@ pub mod scheme;
 pub mod setup;
 pub mod topology;
 
-pub use network::{Captured, Network, Outcome};
+pub use network::{Captured, Exchange, Network, Outcome};
 pub use setup::Setup;

@@ -27,7 +27,7 @@ mod transport;
 mod waiting;
 
 pub use capture::Captured;
-pub use check::{FlowRecord, Outcome, Stall, Wait};
+pub use check::{Exchange, FlowRecord, Outcome, Stall, Wait};
 pub use counts::Counts;
 pub use nic::NIC_SEED;
 pub use parallel::{Plan, partition, worthwhile};

@@ -8,6 +8,7 @@ use crate::resolve::resolve;
 use crate::results::peak_memory;
 use crate::scenario::Scenario;
 use engine::{Event, EventQueue, Rate, Stream, Time};
+use fabric::Exchange;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Instant;
@@ -27,6 +28,10 @@ pub struct Line {
     pub seconds: f64,
     /// Peak resident memory of the process so far.
     pub memory: Option<u64>,
+    /// What its parts told each other.
+    pub exchange: Exchange,
+    /// Simulated time.
+    pub simulated: Time,
 }
 
 impl Line {
@@ -85,7 +90,8 @@ pub fn whole_run(hosts: u32, preset: &str, load: f64, duration: Time, threads: u
         return Err(Problem::new("bench", wrong.clone()));
     }
     let (hops, events) = (outcome.counts.hops, outcome.counts.events);
-    Ok(Line { name: preset.into(), hosts, hops, events, seconds, memory: peak_memory() })
+    let (exchange, simulated) = (outcome.exchange, outcome.end);
+    Ok(Line { name: preset.into(), hosts, hops, events, seconds, memory: peak_memory(), exchange, simulated })
 }
 
 /// The floor: 128 hosts in a leaf–spine fabric keep sixty packets each under way, every one acknowledged; ports
@@ -209,7 +215,9 @@ pub fn floor(limit: u64) -> Line {
         }
     }
     let seconds = start.elapsed().as_secs_f64();
-    Line { name: "floor".into(), hosts: HOSTS as u32, hops, events: handled, seconds, memory: peak_memory() }
+    let (name, hosts, memory) = ("floor".into(), HOSTS as u32, peak_memory());
+    let (exchange, simulated) = (Exchange::default(), Time::ZERO);
+    Line { name, hosts, hops, events: handled, seconds, memory, exchange, simulated }
 }
 
 #[cfg(test)]
@@ -229,5 +237,18 @@ mod tests {
         let line = floor(50_000);
         assert_eq!(line.hops, 50_000);
         assert!(line.events > line.hops);
+    }
+
+    #[test]
+    fn parts_tell_each_other_of_packets_and_one_thread_tells_nobody() {
+        let alone = whole_run(128, "hpcc", 0.3, Time::from_ms(1), 1).unwrap();
+        assert_eq!(alone.exchange, Exchange::default());
+        let both = whole_run(128, "hpcc", 0.3, Time::from_ms(1), 2).unwrap();
+        assert_eq!(both.hops, alone.hops);
+        let Exchange { parts, look_ahead, stretches, together, mails, packets, bytes } = both.exchange;
+        assert_eq!((parts, look_ahead), (2, Time::from_us(1)));
+        // Half of what goes over the core crosses, and that is half of all hops.
+        assert!((both.hops / 8..both.hops / 2).contains(&packets), "{packets} of {}", both.hops);
+        assert!(bytes > 80 * packets && mails <= 2 * stretches && together <= stretches && stretches > 100);
     }
 }

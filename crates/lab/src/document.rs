@@ -266,6 +266,14 @@ impl Document {
         whole.then(|| inline(&node.content))
     }
 
+    /// The table at a dotted path as a document's text of its own, in the words of [`Document::canonical`].
+    pub fn part(&self, path: &str) -> Option<String> {
+        let (node, whole) = self.find(path);
+        let mut out = String::new();
+        write_table(&node.content, "", &mut out);
+        (whole && matches!(node.content, Content::Table(_))).then_some(out)
+    }
+
     /// The names of the tables in the table at a dotted path.
     pub fn tables_in(&self, path: &str) -> Vec<&str> {
         let (node, whole) = self.find(path);
@@ -592,6 +600,22 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// Every value in it and in the tables in it that is no table itself, with its path from here, as for `--set`.
+    pub fn leaves(&mut self) -> Vec<(String, Item<'a>)> {
+        fn walk<'a>(item: Item<'a>, path: String, leaves: &mut Vec<(String, Item<'a>)>) {
+            let Content::Table(members) = &item.node.content else { return leaves.push((path, item)) };
+            for member in members {
+                let (name, path) = (member.key.clone(), format!("{path}.{}", member.key));
+                walk(Item { document: item.document, name, path: path.clone(), node: &member.node }, path, leaves);
+            }
+        }
+        let mut leaves = Vec::new();
+        for key in self.rest() {
+            self.item(&key).into_iter().for_each(|item| walk(item, key.clone(), &mut leaves));
+        }
+        leaves
+    }
+
     /// The keys that nobody has asked for yet.
     pub fn rest(&self) -> Vec<String> {
         let unused = self.members.iter().zip(&self.used).filter(|(_, used)| !**used);
@@ -652,6 +676,15 @@ impl<'a> Item<'a> {
     /// The value.
     pub fn read<T: Value>(&self) -> Result<T, Problem> {
         self.node.content.read().map_err(|message| self.problem(message).help(format!("write {}", T::kind())))
+    }
+
+    /// The value as it would be written after `--set key=`: text without quotes where it can do without.
+    pub fn as_set(&self) -> String {
+        let whole = inline(&self.node.content);
+        match &self.node.content {
+            Content::Value(Raw::Text(text)) if canonical_value(text.trim()) == whole => text.clone(),
+            _ => whole,
+        }
     }
 
     /// Whether it is an array.

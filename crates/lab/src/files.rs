@@ -26,7 +26,7 @@ pub(crate) fn in_the_way(path: &Path) -> Problem {
 
 /// Names the machine since it was started, and the room in it that has process numbers of its own. Empty where the system
 /// does not tell.
-static MACHINE: LazyLock<String> = LazyLock::new(|| {
+pub(crate) static MACHINE: LazyLock<String> = LazyLock::new(|| {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     let room = fs::read_link("/proc/self/ns/pid");
     let (Ok(boot), Ok(room)) = (boot, room) else { return String::new() };
@@ -38,8 +38,9 @@ pub(crate) fn hex(bytes: &[u8], count: usize) -> String {
     bytes.iter().take(count).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The name under which a file or folder is prepared, beside its final place: whose it is, and which of this process.
-fn draft(path: &Path, number: u64) -> PathBuf {
+/// A new name under which a file or folder is prepared, beside its final place: whose it is, and which of this process.
+pub(crate) fn draft(path: &Path) -> PathBuf {
+    let number = next();
     let name = path.file_name().map_or("result".into(), |n| n.to_string_lossy());
     path.with_file_name(format!(".{name}.{}-{}-{number}.part", *MACHINE, std::process::id()))
 }
@@ -81,7 +82,7 @@ pub fn make_folder(path: &Path) -> Result<(), Problem> {
         return Err(in_the_way(path));
     }
     fs::create_dir_all(path).map_err(|e| refused(path, e))?;
-    let trial = draft(&path.join("trial"), next());
+    let trial = draft(&path.join("trial"));
     fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)).map_err(|e| refused(path, e))
 }
 
@@ -97,14 +98,14 @@ pub fn check_writable(path: &Path) -> Result<(), Problem> {
         return Err(Problem::new(path.display().to_string(), "is a folder; a file is to be written there")
             .help("name a file, or move the folder away"));
     }
-    let trial = draft(path, next());
+    let trial = draft(path);
     fs::write(&trial, b"").map_err(|e| refused(path, e))?;
     fs::remove_file(&trial).map_err(|e| refused(path, e))
 }
 
 /// Writes a set of files: all of them are complete before the first appears under its name.
 pub fn write_all<T: AsRef<[u8]>>(files: &[(&Path, T)]) -> Result<(), Problem> {
-    let drafts: Vec<PathBuf> = files.iter().map(|(path, _)| draft(path, next())).collect();
+    let drafts: Vec<PathBuf> = files.iter().map(|(path, _)| draft(path)).collect();
     let mut pairs = files.iter().zip(&drafts);
     let result = pairs.try_for_each(|((path, text), draft)| fs::write(draft, text).map_err(|e| refused(path, e)));
     let mut pairs = files.iter().zip(&drafts);
@@ -154,7 +155,7 @@ impl Folder {
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             fs::create_dir_all(parent).map_err(|e| refused(parent, e))?;
         }
-        let draft = draft(path, next());
+        let draft = draft(path);
         let _ = fs::remove_dir_all(&draft);
         fs::create_dir(&draft).map_err(|e| refused(path, e))?;
         Ok(Folder { path: path.to_owned(), draft, stays })

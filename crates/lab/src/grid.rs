@@ -1,8 +1,10 @@
 //! Many runs of one scenario: every scheme with every varied value and every seed, on all cores.
 //!
 //! A [`Grid`] says what to compare, its [`plan`](Grid::plan) lists the runs, and [`run`] sees to it that the store has them all.
-//! Runs that are there already are not repeated, so that an interrupted grid goes on where it was.
+//! Runs that are there already are not repeated, so that an interrupted grid goes on where it was; nor are those that
+//! another process is at ([`crate::claims`]).
 
+use crate::claims::Owner;
 use crate::document::{Document, canonical_value, quote, quoted, suggest};
 use crate::files::{self, SUMMARY};
 use crate::presets::{self, Preset};
@@ -13,14 +15,14 @@ use crate::run::Finished;
 use crate::scenario::Scenario;
 use crate::store::{Digest, Found, Input, Known, Store};
 use engine::Time;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The most runs of a grid.
-const MOST: usize = 100_000;
+pub(crate) const MOST: usize = 100_000;
 
 /// A scenario's text, from a file or from elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -354,6 +356,12 @@ pub trait Observer: Sync {
     fn progress(&self, _place: usize, _cell: &Cell, _step: &Step) {}
     /// It is in the store, or has failed.
     fn finished(&self, _place: usize, _cell: &Cell, _cost: Option<&Cost>) {}
+    /// Another process is at it.
+    fn elsewhere(&self, _place: usize, _cell: &Cell, _owner: &Owner) {}
+    /// Whether to stop: no run is begun, and those under way are dropped. Asked again and again.
+    fn stop(&self) -> bool {
+        false
+    }
 }
 
 impl Observer for () {}
@@ -365,8 +373,10 @@ pub struct Done {
     pub folders: Vec<PathBuf>,
     /// Runs that were done now.
     pub ran: usize,
-    /// Runs that were there before.
+    /// Runs that were there before, or that other processes did meanwhile.
     pub reused: usize,
+    /// Runs that other processes are still at; none, where they were waited for.
+    pub left: usize,
 }
 
 /// Why a grid is not complete. What is finished is in the store all the same.
@@ -396,6 +406,44 @@ enum Fault {
     Run(Problem, bool),
     /// The store takes nothing more.
     Store(Problem),
+    /// Somebody said so.
+    Stopped,
+}
+
+/// How runs are done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many at a time; where there are fewer runs, each has several.
+    pub threads: usize,
+    /// The part with that number, counted from 1, of so many: every so manieth run is done first.
+    pub shard: Option<(usize, usize)>,
+    /// Go on with the other parts, or do only that one.
+    pub help: bool,
+    /// Wait for runs that other processes are at, or leave them to these.
+    pub wait: bool,
+    /// Read and resolve all runs before the first begins: what is wrong is known at once, and the longest come first.
+    pub check: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { threads: 1, shard: None, help: false, wait: true, check: true }
+    }
+}
+
+impl Options {
+    /// The runs of a plan that are to be seen to, those with the same input once, in order.
+    fn places(&self, plan: &[Cell]) -> Vec<usize> {
+        let mut seen = BTreeSet::new();
+        let places = (0..plan.len()).filter(|&place| seen.insert(plan[place].digest));
+        let Some((part, parts)) = self.shard else { return places.collect() };
+        // How many parts after its own.
+        let turn = |rank: usize| (rank + parts.saturating_sub(part - 1)) % parts;
+        let mut places: Vec<(usize, usize)> = places.enumerate().map(|(rank, place)| (turn(rank), place)).collect();
+        places.retain(|(turn, _)| *turn == 0 || self.help);
+        places.sort_unstable();
+        places.into_iter().map(|(_, place)| place).collect()
+    }
 }
 
 /// A plan that was looked at: which of its runs the store lacks, and that they can all be done.
@@ -406,6 +454,8 @@ pub struct Ready<'a> {
     missing: Vec<(usize, Work)>,
     /// All runs; cells with the same input are one.
     runs: usize,
+    /// Whether runs of others are waited for.
+    wait: bool,
 }
 
 /// Finds out which runs of a plan the store lacks, and reads and resolves these. Nothing is written.
@@ -415,8 +465,17 @@ pub fn ready<'a>(
     threads: usize,
     observer: &dyn Observer,
 ) -> Result<Ready<'a>, Failed> {
-    let mut seen = BTreeSet::new();
-    let places: Vec<usize> = (0..plan.len()).filter(|&place| seen.insert(plan[place].digest)).collect();
+    prepare(plan, store, &Options { threads, ..Options::default() }, observer)
+}
+
+/// The same, as far and in the way that the options say.
+pub fn prepare<'a>(
+    plan: &'a [Cell],
+    store: &'a Store,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Ready<'a>, Failed> {
+    let places = options.places(plan);
     let mut missing = Vec::new();
     for &place in &places {
         let cell = &plan[place];
@@ -429,18 +488,32 @@ pub fn ready<'a>(
             }
         }
     }
+    let (runs, wait) = (places.len(), options.wait);
+    if !options.check {
+        let missing = missing.into_iter().map(|place| (place, Work::default())).collect();
+        return Ok(Ready { plan, store, missing, runs, wait });
+    }
     let (works, problems, notes) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()), Mutex::new(BTreeMap::new()));
-    on_threads(threads, &missing, |&place| match plan[place].load() {
-        Ok(resolved) => {
-            locked(&works).push((place, Work::of(&resolved)));
-            let mut notes = locked(&notes);
-            resolved.notes.into_iter().for_each(|note| notes.entry(note).or_insert_with(BTreeSet::new).extend([place]));
+    on_threads(options.threads, &missing, |&place| {
+        if observer.stop() {
+            return;
         }
-        Err(problem) => locked(&problems).push((place, problem)),
+        match plan[place].load() {
+            Ok(resolved) => {
+                locked(&works).push((place, Work::of(&resolved)));
+                let mut notes = locked(&notes);
+                let mut note = |note| notes.entry(note).or_insert_with(BTreeSet::new).extend([place]);
+                resolved.notes.into_iter().for_each(&mut note);
+            }
+            Err(problem) => locked(&problems).push((place, problem)),
+        }
     });
-    let problems = taken(problems);
+    let mut problems = taken(problems);
+    if observer.stop() {
+        problems = vec![(0, stopped())];
+    }
     if !problems.is_empty() {
-        return Err(Failed::new(problems, false, places.len() - missing.len(), places.len()));
+        return Err(Failed::new(problems, false, runs - missing.len(), runs));
     }
     for (note, places) in taken(notes) {
         let label = places.first().map_or(String::new(), |&place| plan[place].label());
@@ -448,57 +521,133 @@ pub fn ready<'a>(
         observer.note(&format!("{label}{others}: {note}"));
     }
     let mut missing = taken(works);
+    let rank: BTreeMap<usize, usize> = places.iter().enumerate().map(|(rank, &place)| (place, rank)).collect();
     // The longest first, so that all threads end at about the same time.
-    missing.sort_by_key(|(place, work)| (std::cmp::Reverse(work.packets), *place));
-    Ok(Ready { plan, store, missing, runs: places.len() })
+    missing.sort_by_key(|(place, work)| match options.shard {
+        Some(_) => (std::cmp::Reverse(0), rank[place]),
+        None => (std::cmp::Reverse(work.packets), *place),
+    });
+    Ok(Ready { plan, store, missing, runs, wait })
 }
+
+/// The problem that somebody said so.
+fn stopped() -> Problem {
+    Problem::new("the runs", "were stopped").help("what is finished stays; the same command goes on from there")
+}
+
+/// Runs that are to be done: first those that nobody is known to be at.
+struct Queue {
+    open: VecDeque<usize>,
+    /// Others were at these.
+    elsewhere: VecDeque<usize>,
+}
+
+/// The pause between two looks at runs of others: at first, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 impl Ready<'_> {
     /// Does the runs, several at a time, and writes each as soon as it is over.
     ///
-    /// One that fails does not stop the others, but no more are begun once the store cannot be written.
+    /// One that fails does not stop the others, but no more are begun once the store cannot be written. What another
+    /// process is at is waited for; if that one comes to grief, it is done here.
     pub fn run(self, threads: usize, observer: &dyn Observer) -> Result<Done, Failed> {
-        let Ready { plan, store, missing, runs } = self;
+        let Ready { plan, store, missing, runs, wait } = self;
         if !missing.is_empty() {
             let before = runs - missing.len();
             store.prepare().map_err(|problem| Failed::new(vec![(0, problem)], false, before, runs))?;
             observer.planned(&missing);
         }
         files::sweep(store.folder());
-        let (faults, full) = (Mutex::new(Vec::new()), AtomicBool::new(false));
-        let (ran, skipped) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let claims = store.claims();
+        let queue = Queue { open: missing.iter().map(|(place, _)| *place).collect(), elsewhere: VecDeque::new() };
+        let (queue, faults, over) = (Mutex::new(queue), Mutex::new(Vec::new()), AtomicBool::new(false));
+        let (ran, left) = (AtomicUsize::new(0), AtomicUsize::new(0));
         // Threads that would find no run of their own help with the others.
-        let each = threads / missing.len().max(1);
-        on_threads(threads, &missing, |&(place, _)| {
+        let each = (threads / missing.len().max(1)).max(1);
+        let fail = |place: usize, fault: Fault| {
+            over.fetch_or(matches!(fault, Fault::Store(_) | Fault::Stopped), Ordering::Relaxed);
+            locked(&faults).push((place, fault));
+        };
+        // Says whether the run needs no more attention.
+        let see_to = |place: usize, first: bool| -> bool {
             let cell = &plan[place];
-            if full.load(Ordering::Relaxed) {
-                skipped.fetch_add(1, Ordering::Relaxed);
-                return;
-            }
             if let Ok(Found::Whole(_)) = store.lookup(cell.digest) {
-                return observer.reused(place, cell);
+                observer.reused(place, cell);
+                return true;
+            }
+            let claim = match claims.claim(cell.digest) {
+                Ok(Ok(claim)) => claim,
+                Ok(Err(owner)) => {
+                    if first {
+                        observer.elsewhere(place, cell, &owner);
+                    }
+                    left.fetch_add(usize::from(!wait), Ordering::Relaxed);
+                    return !wait;
+                }
+                Err(problem) => {
+                    observer.started(place, cell);
+                    observer.finished(place, cell, None);
+                    fail(place, Fault::Store(full(cell, store, &problem)));
+                    return true;
+                }
+            };
+            // Whoever had it may have finished just before.
+            if let Ok(Found::Whole(_)) = store.lookup(cell.digest) {
+                observer.reused(place, cell);
+                return true;
             }
             observer.started(place, cell);
-            let result = run_one(place, cell, store, each.max(1), observer);
+            let result = run_one(place, cell, store, each, observer);
+            drop(claim);
             observer.finished(place, cell, result.as_ref().ok());
             match result {
                 Ok(_) => _ = ran.fetch_add(1, Ordering::Relaxed),
-                Err(fault) => {
-                    full.fetch_or(matches!(fault, Fault::Store(_)), Ordering::Relaxed);
-                    locked(&faults).push((place, fault));
+                Err(fault) => fail(place, fault),
+            }
+            true
+        };
+        let work = || {
+            let mut pause = PAUSES.0;
+            while !over.load(Ordering::Relaxed) {
+                let (next, first, waiting) = {
+                    let mut queue = locked(&queue);
+                    let open = queue.open.pop_front();
+                    let waiting = queue.elsewhere.len();
+                    (open.or_else(|| queue.elsewhere.pop_front()), open.is_some(), waiting)
+                };
+                let Some(place) = next else { break };
+                if observer.stop() {
+                    fail(place, Fault::Stopped);
+                } else if see_to(place, first) {
+                    pause = PAUSES.0;
+                } else {
+                    locked(&queue).elsewhere.push_back(place);
+                    if !first {
+                        // All of them are looked at in that time, however many they are.
+                        std::thread::sleep(pause / waiting.max(1) as u32);
+                        pause = (pause + pause / (8 * waiting.max(1) as u32)).min(PAUSES.1);
+                    }
                 }
             }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..threads.clamp(1, missing.len().max(1)) {
+                scope.spawn(work);
+            }
         });
-        let faults = taken(faults);
+        let names: BTreeSet<String> = plan.iter().map(|cell| cell.digest.to_string()).collect();
+        claims.tidy(|name| names.contains(name) && store.folder().join(name).exists());
+        let (faults, queue) = (taken(faults), taken(queue));
         if faults.is_empty() {
             let folders = plan.iter().map(|cell| store.path(cell.digest)).collect();
-            let ran = ran.into_inner();
-            return Ok(Done { folders, ran, reused: runs - ran });
+            let (ran, left) = (ran.into_inner(), left.into_inner());
+            return Ok(Done { folders, ran, reused: runs - ran - left, left });
         }
         let broken = faults.iter().any(|(_, fault)| matches!(fault, Fault::Run(_, true)));
-        let finished = runs - faults.len() - skipped.into_inner();
+        let finished = runs - faults.len() - queue.open.len() - queue.elsewhere.len() - left.into_inner();
         let problems = faults.into_iter().map(|(place, fault)| match fault {
             Fault::Run(problem, _) | Fault::Store(problem) => (place, problem),
+            Fault::Stopped => (place, stopped()),
         });
         Err(Failed::new(problems.collect(), broken, finished, runs))
     }
@@ -516,10 +665,15 @@ fn run_one(place: usize, cell: &Cell, store: &Store, threads: usize, observer: &
         resolved = resolved.recorded(None);
     }
     let start = Instant::now();
+    let mut stop = false;
     let finished = crate::run::run(resolved, &mut |now, hops| {
         observer.progress(place, cell, &Step { now, hops, elapsed: start.elapsed() });
-        true
+        stop |= observer.stop();
+        !stop
     });
+    if stop {
+        return Err(Fault::Stopped);
+    }
     // The files it names were read while it was planned and again now. They must be what its name says.
     let input = cell.input().map_err(plain)?;
     if input.digest() != cell.digest {
@@ -530,16 +684,17 @@ fn run_one(place: usize, cell: &Cell, store: &Store, threads: usize, observer: &
     Ok(finished.summary.cost)
 }
 
+/// The problem that a store takes nothing more.
+fn full(cell: &Cell, store: &Store, problem: &Problem) -> Problem {
+    let place = store.path(cell.digest).display().to_string();
+    let remedy = "make room on the disk or choose another store";
+    Problem::new(place, problem.message.as_str())
+        .help(format!("{remedy}; what is finished stays, and the same command goes on from there"))
+}
+
 /// Puts a run's results in the store.
 fn keep(cell: &Cell, store: &Store, input: &Input, finished: &Finished) -> Result<(), Fault> {
-    let full = |problem: Problem| {
-        let place = store.path(cell.digest).display().to_string();
-        let remedy = "make room on the disk or choose another store";
-        Fault::Store(
-            Problem::new(place, problem.message.as_str())
-                .help(format!("{remedy}; what is finished stays, and the same command goes on from there")),
-        )
-    };
+    let full = |problem: Problem| Fault::Store(full(cell, store, &problem));
     if let [first, ..] = finished.summary.violations.as_slice() {
         let path = store.broken(cell.digest).and_then(|folder| finished.write_into(folder, input.text()));
         let place = path.map_err(full)?.join(SUMMARY).display().to_string();

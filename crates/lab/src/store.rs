@@ -3,6 +3,7 @@
 //! The same input has the same name, so nothing is run twice. Folders appear whole, whatever happens and however many
 //! processes share the store, and stay as they are.
 
+use crate::claims::{Claims, LEASE};
 use crate::document::Document;
 use crate::files::{self, FILES, Folder, SUMMARY, hex, in_the_way};
 use crate::problem::Problem;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Part of every run's identity. To be raised whenever the same scenario gives other results or other files than before.
 pub const RESULTS_VERSION: u32 = 4;
@@ -106,17 +108,28 @@ pub struct Store {
     folder: PathBuf,
     /// Only a run with a recording is whole.
     recorded: bool,
+    lease: Duration,
 }
 
 impl Store {
     /// In that folder, which need not exist.
     pub fn new(folder: impl Into<PathBuf>) -> Store {
-        Store { folder: folder.into(), recorded: false }
+        Store { folder: folder.into(), recorded: false, lease: LEASE }
     }
 
     /// The same, in which every run is to have a recording, or need not. One without is done again, and has the same name.
     pub fn recorded(self, recorded: bool) -> Store {
         Store { recorded, ..self }
+    }
+
+    /// The same, in which what this process claims is free for others when it gives no sign of life for so long.
+    pub fn lease(self, lease: Duration) -> Store {
+        Store { lease, ..self }
+    }
+
+    /// Who is at work on what.
+    pub fn claims(&self) -> Claims {
+        Claims::new(&self.folder, self.lease)
     }
 
     /// Whether every run is to have a recording.
@@ -137,7 +150,8 @@ impl Store {
     /// What is there of a run. Refuses a file where its folder would be.
     pub fn lookup(&self, digest: Digest) -> Result<Found, Problem> {
         let path = self.path(digest);
-        if !path.exists() {
+        // Opening a folder is what makes an NFS client forget what it remembers not to be there.
+        if !path.exists() && (fs::read_dir(&self.folder).is_err() || !path.exists()) {
             return Ok(Found::Nothing);
         }
         if !path.is_dir() {

@@ -241,7 +241,7 @@ pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Ve
     }
     page.sections.extend([judged, measures(verdict)]);
     page.sections.push(provenance(experiment.scenario.as_deref().unwrap_or("# Nothing is run.\n"), command));
-    Report { page, figures, pictures: Vec::new() }
+    Report { page, figures, pictures: Vec::new(), heats: Vec::new() }
 }
 
 const WINS: &str = "Who wins where";

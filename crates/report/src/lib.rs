@@ -16,6 +16,8 @@
 //!
 //! A [`fabric::Picture`] shows nodes and links in their places instead, with a circle of waits or the congestion tree on them.
 //!
+//! Of a sweep over two keys a [`heat::Heat`] map has a cell for each pair; [`sweeps`] makes these and the lines over one key.
+//!
 //! A scheme looks the same in every figure of a report because a [`Palette`] hands out its slot once: slot 2 is the same
 //! colour, dash and marker everywhere.
 //!
@@ -38,6 +40,7 @@ pub mod claims;
 pub mod curves;
 pub mod fabric;
 mod figure;
+pub mod heat;
 mod interactive;
 mod page;
 pub mod pages;
@@ -45,6 +48,7 @@ mod palette;
 mod png;
 mod scale;
 mod svg;
+pub mod sweeps;
 mod text;
 
 pub use figure::{Axis, Figure, Mark, Point, Scale, Series, Sheet, Style};

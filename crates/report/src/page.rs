@@ -6,6 +6,7 @@
 
 use crate::fabric::Picture;
 use crate::figure::{Figure, Series, Sheet};
+use crate::heat::Heat;
 use crate::interactive;
 use crate::palette::COLOURS;
 use crate::svg::{letters, sample};
@@ -47,6 +48,8 @@ pub enum Block {
     Sheet(Sheet),
     /// A picture of a fabric.
     Picture(Box<Picture>),
+    /// A heat map.
+    Heat(Box<Heat>),
     /// Text as it is, such as a scenario or a command. It is folded away if long.
     Code {
         /// What it is.
@@ -157,6 +160,12 @@ impl From<Table> for Block {
 impl From<Figure> for Block {
     fn from(figure: Figure) -> Block {
         Block::Figure(Box::new(figure))
+    }
+}
+
+impl From<Heat> for Block {
+    fn from(heat: Heat) -> Block {
+        Block::Heat(Box::new(heat))
     }
 }
 
@@ -427,6 +436,14 @@ impl Page {
                             out,
                             "<figure class=\"picture\" id=\"{id}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
                             picture.svg()
+                        );
+                    }
+                    Block::Heat(heat) => {
+                        let (id, caption) = (anchor(&heat.id, &mut taken), prose(&heat.caption));
+                        let _ = writeln!(
+                            out,
+                            "<figure class=\"picture\" id=\"{id}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            heat.svg()
                         );
                     }
                     Block::Code { title, text } => code(&mut out, title, text),

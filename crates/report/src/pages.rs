@@ -2,6 +2,7 @@
 
 use crate::curves::{self, Curve};
 use crate::fabric::Picture;
+use crate::heat::Heat;
 use crate::{Cell, Column, Figure, Format, Page, Palette, Section, Table, Tone};
 use lab::measure::Estimate;
 use lab::records::Records;
@@ -16,6 +17,8 @@ pub struct Report {
     pub figures: Vec<Figure>,
     /// Pictures of the fabric.
     pub pictures: Vec<Picture>,
+    /// Heat maps.
+    pub heats: Vec<Heat>,
 }
 
 fn number(value: &Value) -> Option<f64> {
@@ -148,7 +151,7 @@ pub fn run(records: &Records, scenario: &str, command: &str) -> Report {
         page.sections.push(counted);
     }
     page.sections.push(provenance(scenario, command));
-    Report { page, figures, pictures }
+    Report { page, figures, pictures, heats: Vec::new() }
 }
 
 /// How a number of a summary is shown in a comparison.
@@ -239,5 +242,5 @@ pub fn comparison(title: &str, curves: &[Curve<'_>], scenario: &str, command: &s
     let mut drawn = Section::new("Figures");
     figures.iter().for_each(|figure| drawn.push(figure.clone()));
     page.sections = vec![summary, drawn, provenance(scenario, command)];
-    Report { page, figures, pictures: Vec::new() }
+    Report { page, figures, pictures: Vec::new(), heats: Vec::new() }
 }

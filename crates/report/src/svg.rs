@@ -4,6 +4,7 @@
 //! a drawing has an identifier, so that many of them can share a page.
 
 mod fabric;
+mod heat;
 mod panel;
 
 use crate::figure::{Figure, Series, Sheet, Style};

@@ -247,6 +247,7 @@ pub fn bench(
     duration: &str,
     load: f64,
     threads: usize,
+    exchange: bool,
 ) -> Result<ExitCode, Problem> {
     let remedy = "write a time above zero, such as 1ms";
     let duration: Time = duration.parse().map_err(|e| Problem::new("--duration", e).help(remedy))?;
@@ -267,6 +268,9 @@ pub fn bench(
             return Err(Problem::new("--presets", format!("there is no preset \"{preset}\""))
                 .help("`tailwater schemes` lists them"));
         }
+    }
+    if exchange {
+        return tell_exchange(hosts, presets, load, duration, threads);
     }
     let head = format!(
         "{:<12} {:>6} {:>12} {:>8} {:>10} {:>10} {:>9} {:>9}\n",
@@ -295,6 +299,55 @@ pub fn bench(
         for preset in presets {
             let line = lab::bench::whole_run(count, preset, load, duration, threads)?;
             result = result.and_then(|()| print(&line));
+        }
+    }
+    printed(result)
+}
+
+/// What the parts of runs on several threads tell each other, and how often.
+fn tell_exchange(
+    hosts: &[u32],
+    presets: &[String],
+    load: f64,
+    duration: Time,
+    threads: usize,
+) -> Result<ExitCode, Problem> {
+    let head = format!(
+        "{:<12} {:>6} {:>5} {:>10} {:>9} {:>9} {:>12} {:>9} {:>11} {:>12} {:>12}\n",
+        "run",
+        "hosts",
+        "parts",
+        "look-ahead",
+        "stretches",
+        "together",
+        "hops/stretch",
+        "crossing",
+        "KB/stretch",
+        "stretches/s",
+        "MB/s crossing"
+    );
+    let mut result = say(head);
+    for &count in hosts {
+        for preset in presets {
+            let line = lab::bench::whole_run(count, preset, load, duration, threads)?;
+            let told = line.exchange;
+            let each = |total: f64| total / told.stretches.max(1) as f64;
+            result = result.and_then(|()| {
+                say(format!(
+                    "{:<12} {:>6} {:>5} {:>8.2}us {:>9} {:>8.0}% {:>12.0} {:>8.1}% {:>11.1} {:>12.0} {:>12.1}\n",
+                    line.name,
+                    line.hosts,
+                    told.parts,
+                    told.look_ahead.us_f64(),
+                    told.stretches,
+                    100.0 * each(told.together as f64),
+                    each(line.hops as f64),
+                    100.0 * told.packets as f64 / line.hops.max(1) as f64,
+                    each(told.bytes as f64) / 1e3,
+                    told.stretches as f64 / line.seconds,
+                    told.bytes as f64 / line.seconds / 1e6,
+                ))
+            });
         }
     }
     printed(result)

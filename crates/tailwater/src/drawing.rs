@@ -20,7 +20,8 @@ pub fn write(report: &Report, out: &Path) -> Result<(), Problem> {
     files::make_folder(&folder)?;
     let mut written: Vec<(PathBuf, Vec<u8>)> = vec![(out.join(PAGE), report.page.html().into_bytes())];
     let figures = report.figures.iter().map(|figure| (&figure.id, figure.svg()));
-    for (id, svg) in figures.chain(report.pictures.iter().map(|picture| (&picture.id, picture.svg()))) {
+    let heats = report.heats.iter().map(|heat| (&heat.id, heat.svg()));
+    for (id, svg) in figures.chain(report.pictures.iter().map(|picture| (&picture.id, picture.svg()))).chain(heats) {
         let name = |ending: &str| folder.join(format!("{id}.{ending}"));
         let image = report::png(&svg)
             .map_err(|error| Problem::new(name("png").display().to_string(), format!("cannot be drawn: {error}")))?;

@@ -4,10 +4,13 @@ mod commands;
 mod compare;
 mod deadlock;
 mod drawing;
+mod import;
 mod ledger;
 mod listing;
 mod progress;
+mod slurm;
 mod studio;
+mod sweep;
 mod theory;
 mod traffic;
 
@@ -66,6 +69,8 @@ enum Command {
     },
     /// Run a scenario with several schemes, values and seeds, and compare them in a table.
     Compare(compare::Arguments),
+    /// Do the runs of a sweep's file, here or on a cluster, together with any number of other processes.
+    Sweep(sweep::Arguments),
     /// Say whether links can come to wait for one another in a circle, and where; nothing is run.
     Deadlock(deadlock::Arguments),
     /// Draw folders of results: a page of one, or of several side by side, and its figures as images.
@@ -107,6 +112,12 @@ enum Command {
         /// Show no progress and print nothing but problems.
         #[arg(long, short)]
         quiet: bool,
+    },
+    /// Turn files of another simulator into a scenario.
+    Import {
+        /// Whose.
+        #[command(subcommand)]
+        from: import::From,
     },
     /// List the schemes and presets with their parameters and defaults.
     Schemes,
@@ -166,6 +177,9 @@ enum Command {
         /// How many threads each run may use.
         #[arg(long, value_name = "N", default_value = "1")]
         threads: std::num::NonZeroUsize,
+        /// Print what the parts of a run tell each other instead: how often, how much, and how far ahead they run alone.
+        #[arg(long)]
+        exchange: bool,
     },
 }
 
@@ -179,12 +193,14 @@ fn main() -> ExitCode {
         Command::Report { folders, out } => drawing::report(&folders, out),
         Command::Check { scenario, sets, json } => commands::check(&scenario, &sets, json),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Deadlock(arguments) => deadlock::deadlock(&arguments),
         Command::Traffic { scenario, sets, out, format, describe } => {
             traffic::traffic(&scenario, &sets, out, format, describe)
         }
         Command::Ns3 { keys: true, .. } => listing::ns3_keys(),
         Command::Ns3 { config, quiet, .. } => commands::ns3(&config.unwrap_or_default(), quiet),
+        Command::Import { from } => import::import(&from),
         Command::Schemes => listing::schemes(),
         Command::Theory { theory } => theory::theory(&theory),
         Command::Topologies => listing::topologies(),
@@ -195,8 +211,8 @@ fn main() -> ExitCode {
         Command::Flows { folder, query } => {
             commands::printed(commands::say(::studio::flows(&folder, &query).to_string()))
         }
-        Command::Bench { hosts, presets, duration, load, threads } => {
-            commands::bench(&hosts, &presets, &duration, load, threads.get())
+        Command::Bench { hosts, presets, duration, load, threads, exchange } => {
+            commands::bench(&hosts, &presets, &duration, load, threads.get(), exchange)
         }
     };
     match result {

@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use engine::Time;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::claims::Owner;
 use lab::grid::{Cell, Observer, SCHEME, Step, Work};
 use lab::problem::Problem;
 use lab::results::Cost;
@@ -319,6 +320,10 @@ impl Observer for GridProgress {
         if self.state().works.contains_key(&place) {
             self.over(place, 0);
         }
+    }
+
+    fn elsewhere(&self, place: usize, cell: &Cell, _: &Owner) {
+        self.pulse.cell("elsewhere", place, cell);
     }
 
     fn started(&self, place: usize, cell: &Cell) {

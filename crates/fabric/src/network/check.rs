@@ -48,6 +48,25 @@ pub struct FlowRecord {
     pub held: Time,
 }
 
+/// What the parts of a run told each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// How many parts there were; 0 for a run by one thread.
+    pub parts: usize,
+    /// For how long they run side by side without hearing of each other.
+    pub look_ahead: Time,
+    /// How often they did.
+    pub stretches: u64,
+    /// Of these, those that were large enough for all threads.
+    pub together: u64,
+    /// Pairs of parts with something to tell, summed over the stretches: the messages, if they were sent one for each pair.
+    pub mails: u64,
+    /// Packets that went from one part to another.
+    pub packets: u64,
+    /// What they take in memory, with their telemetry: about what would go over a network between machines.
+    pub bytes: u64,
+}
+
 /// What a run produced.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -95,6 +114,8 @@ pub struct Outcome {
     pub stall: Option<Stall>,
     /// Stopped from outside before its time.
     pub interrupted: bool,
+    /// What the parts of a run on several threads told each other. It says nothing about the result.
+    pub exchange: Exchange,
     /// Broken promises. A run with any is not a result.
     pub violations: Vec<String>,
 }
@@ -298,6 +319,7 @@ impl<F: FlowControl> Network<F> {
             queues: core.per_port,
             stall,
             interrupted,
+            exchange: Exchange::default(),
             violations,
         }
     }

@@ -57,7 +57,7 @@ impl Core {
         group * self.classes as usize + (port * self.classes + class as u32) as usize
     }
 
-    /// The account of one of two groups of packets, see [`FlowControl::second_group`], and the memory it is in.
+    /// The account of one of two groups of packets, see [`FlowControl::second_group`](crate::scheme::FlowControl::second_group), and the memory it is in.
     #[inline]
     pub fn group_account(&mut self, port: u32, class: u8, second: bool) -> (&mut Account, &Buffer) {
         let node = self.ports[port as usize].node;

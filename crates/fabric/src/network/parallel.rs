@@ -10,7 +10,7 @@
 
 use super::part::{Mail, Part};
 use super::sample::Pulse;
-use super::{Core, Network, Outcome, Ways};
+use super::{Core, Exchange, Network, Outcome, Ways};
 use crate::routing::PortMap;
 use crate::scheme::{CongestionControl, FlowControl};
 use crate::setup::{Dice, FlowSpec, Setup, Ties};
@@ -296,6 +296,7 @@ impl<F: FlowControl> Network<F> {
         });
         let shards: Vec<Mutex<Shard<F>>> = shards.collect();
         let gate = Gate::default();
+        let mut exchange = Exchange { parts, ..Exchange::default() };
         let interrupted = std::thread::scope(|scope| {
             for shard in &shards[1..] {
                 let gate = &gate;
@@ -314,7 +315,7 @@ impl<F: FlowControl> Network<F> {
                 });
             }
             let _dismiss = Dismiss(&gate);
-            lead(&shards, &gate, &setup, &mut report)
+            lead(&shards, &gate, &setup, &mut report, &mut exchange)
         });
         let mut shards = shards.into_iter().map(|shard| {
             let mut shard = shard.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -333,7 +334,7 @@ impl<F: FlowControl> Network<F> {
             whole.scheme.merge(scheme);
         }
         whole.core.part = None;
-        whole.outcome(interrupted)
+        Outcome { exchange, ..whole.outcome(interrupted) }
     }
 }
 
@@ -343,9 +344,11 @@ fn lead<F: FlowControl>(
     gate: &Gate,
     setup: &Setup,
     report: &mut impl FnMut(Time, u64) -> bool,
+    exchange: &mut Exchange,
 ) -> bool {
     let mut all: Vec<MutexGuard<'_, Shard<F>>> = shards.iter().map(lock).collect();
     let ahead = all.iter().map(|shard| shard.network.core.look_ahead()).min().unwrap_or(Time::MAX);
+    exchange.look_ahead = ahead;
     let first = setup.flows.first().map(|flow| flow.start);
     let mut sample = first.filter(|_| setup.measure.sample.is_some());
     let mut series = first.filter(|_| setup.measure.series.is_some());
@@ -357,6 +360,10 @@ fn lead<F: FlowControl>(
                     Some(part) if from != to => std::mem::take(&mut part.outbox[to]),
                     _ => continue,
                 };
+                let (packets, bytes) = mail.size();
+                exchange.mails += u64::from(packets > 0);
+                exchange.packets += packets;
+                exchange.bytes += bytes;
                 // The emptied one goes back, to be filled again without growing.
                 std::mem::swap(&mut all[to].inbox[from], &mut mail);
                 if let Some(part) = &mut all[from].network.core.part {
@@ -390,6 +397,8 @@ fn lead<F: FlowControl>(
             setup.flows.get(core.next_flow).is_some_and(|flow| flow.start >= limit)
         };
         let stop_idle = !all.iter().any(later);
+        exchange.stretches += 1;
+        exchange.together += u64::from(busy);
         if busy {
             gate.next.store(next.0, Ordering::SeqCst);
             gate.limit.store(limit.0, Ordering::SeqCst);

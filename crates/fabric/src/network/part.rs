@@ -110,6 +110,14 @@ impl Mail {
     pub(super) fn is_empty(&self) -> bool {
         self.parcels.is_empty()
     }
+    /// How many packets there are, and what they take.
+    pub(super) fn size(&self) -> (u64, u64) {
+        let hops = size_of_val(self.telemetry.as_slice());
+        let rest = size_of_val(self.answers.as_slice()) + size_of_val(self.shares.as_slice());
+        let payloads: usize = self.payloads.iter().map(|payload| size_of_val(&**payload)).sum();
+        let bytes = size_of_val(self.parcels.as_slice()) + hops + rest + payloads;
+        (self.parcels.len() as u64, bytes as u64)
+    }
     /// The first arrival.
     pub(super) fn first(&self) -> Option<Time> {
         self.parcels.iter().map(|parcel| parcel.arrival).min()

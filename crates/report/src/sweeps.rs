@@ -1,0 +1,342 @@
+//! Figures over sweeps: lines with confidence bands along one key, heat maps over two.
+
+use crate::curves::word;
+use crate::heat::Heat;
+use crate::pages::{Report, footer, provenance};
+use crate::{Axis, Cell, Column, Figure, Format, Page, Palette, Point, Section, Style, Table};
+use lab::comparison::{self, Measure, Row, Unit};
+use lab::grid::SCHEME;
+use lab::measure::Estimate;
+use lab::sweep::runs::{Kind, numbers};
+use std::collections::BTreeMap;
+
+/// The most lines of a figure.
+const MOST_LINES: usize = 16;
+/// The most rows of the page's table.
+const MOST_ROWS: usize = 500;
+/// The most heat maps of a page.
+const MOST_MAPS: usize = 24;
+
+fn format(unit: Unit) -> Format {
+    match unit {
+        Unit::Kilobytes => Format::Bytes,
+        Unit::Microseconds => Format::Time,
+        Unit::Count | Unit::Ratio => Format::Plain,
+    }
+}
+
+/// A measure's values in what its format is in.
+fn scale(unit: Unit) -> f64 {
+    if unit == Unit::Microseconds { 1e-12 } else { 1.0 }
+}
+
+/// What a row has of an axis.
+fn label<'a>(row: &'a Row, axis: &str) -> &'a str {
+    row.labels.iter().find(|(name, _)| name == axis).map_or("", |(_, value)| value.as_str())
+}
+
+/// The values of an axis, in order of number or of appearance, with their numbers.
+struct Values {
+    axis: String,
+    names: Vec<String>,
+    numbers: Option<(Kind, Vec<f64>)>,
+}
+
+impl Values {
+    fn new(table: &comparison::Table, axis: &str) -> Values {
+        let mut names: Vec<String> = Vec::new();
+        for row in &table.rows {
+            if !names.iter().any(|name| name == label(row, axis)) {
+                names.push(label(row, axis).to_string());
+            }
+        }
+        let mut found = numbers(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        if let Some((_, numbers)) = &mut found {
+            let mut pairs: Vec<(f64, String)> = numbers.drain(..).zip(names).collect();
+            pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+            (*numbers, names) = pairs.into_iter().unzip();
+        }
+        Values { axis: axis.into(), names, numbers: found }
+    }
+
+    /// As the horizontal axis of a figure.
+    fn axis(&self) -> Axis {
+        match &self.numbers {
+            None => Axis::categories(self.axis.clone(), self.names.clone()),
+            Some((kind, numbers)) => {
+                let spread = numbers.first().zip(numbers.last()).is_some_and(|(a, b)| *a > 0.0 && b / a > 30.0);
+                let axis = if spread { Axis::log(self.axis.clone()) } else { Axis::linear(self.axis.clone()) };
+                axis.format(match kind {
+                    Kind::Number => Format::Plain,
+                    Kind::Bytes => Format::Bytes,
+                    Kind::Time => Format::Time,
+                    Kind::Rate => Format::Rate,
+                })
+            }
+        }
+    }
+
+    fn place(&self, name: &str) -> f64 {
+        let at = self.names.iter().position(|known| known == name).unwrap_or(0);
+        self.numbers.as_ref().map_or(at as f64, |(_, numbers)| numbers[at])
+    }
+}
+
+/// Whether an axis follows from others, as the keys of a list do from each other: these values there, that value here.
+fn follows(table: &comparison::Table, axis: &str, from: &[&str]) -> bool {
+    let mut known: BTreeMap<Vec<&str>, &str> = BTreeMap::new();
+    table.rows.iter().all(|row| {
+        let there = from.iter().map(|axis| label(row, axis)).collect();
+        *known.entry(there).or_insert_with(|| label(row, axis)) == label(row, axis)
+    })
+}
+
+/// Where a row is, but for these axes and what follows from them.
+fn others(table: &comparison::Table, row: &Row, but: &[&str]) -> String {
+    let rest = row.labels.iter().filter(|(axis, _)| !follows(table, axis, but));
+    let word =
+        |(axis, value): &(String, String)| if axis == SCHEME { value.clone() } else { format!("{axis}={value}") };
+    rest.map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a measure is worth a figure: it is not the same everywhere.
+fn differs(table: &comparison::Table, place: usize) -> bool {
+    let mut means = table.rows.iter().filter_map(|row| row.values[place].mean);
+    let first = means.next();
+    means.any(|mean| Some(mean) != first)
+}
+
+/// The interval of a mean as it is drawn: not of two runs, whose interval says nothing.
+fn interval(estimate: &Estimate, unit: Unit) -> Option<(f64, f64)> {
+    let interval = estimate.interval().filter(|_| estimate.count > 2);
+    // No slowdown is below 1, and nothing that is counted below 0, whatever Student's t says.
+    let least = if unit == Unit::Ratio { 1.0 } else { 0.0 };
+    interval.map(|(low, high)| (low.max(least) * scale(unit), high * scale(unit)))
+}
+
+/// A line for each combination of the other axes, along the one with most values.
+fn lines(table: &comparison::Table, axes: &[Values], place: usize, measure: &Measure) -> Option<Figure> {
+    let main = axes.iter().max_by_key(|axis| (axis.numbers.is_some(), axis.names.len()))?;
+    let others = |row: &Row| match others(table, row, &[&main.axis]) {
+        none if none.is_empty() => "all".to_string(),
+        some => some,
+    };
+    let mut names: Vec<String> = Vec::new();
+    for row in &table.rows {
+        let name = others(row);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let y = Axis { label: measure.key.replace('_', " "), format: format(measure.unit), ..Axis::default() };
+    let ratio = measure.unit == Unit::Ratio;
+    let y = if ratio { Axis { scale: crate::Scale::Log, ..y } } else { y };
+    let title = format!("{} by {}", measure.key.replace('_', " "), main.axis);
+    let mut figure = Figure::new(format!("lines-{}", word(&measure.key)), title, main.axis(), y);
+    let mut palette = Palette::default();
+    for name in names.iter().take(MOST_LINES) {
+        let factor = scale(measure.unit);
+        let mut points: Vec<Point> = table
+            .rows
+            .iter()
+            .filter(|row| others(row) == *name)
+            .filter_map(|row| {
+                let estimate = &row.values[place];
+                let (x, y) = (main.place(label(row, &main.axis)), estimate.mean? * factor);
+                Some(Point { x, y, interval: interval(estimate, measure.unit) })
+            })
+            .collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        figure.series.push(palette.series(name, Style::LineMarkers, points));
+    }
+    if names.len() > MOST_LINES {
+        figure.notes.push(format!("the first {MOST_LINES} of {} lines", names.len()));
+    }
+    figure.caption = "Means over seeds with their 95 % intervals, from three seeds on.".into();
+    Some(figure)
+}
+
+/// A map for each combination of the other axes, over the two with most values.
+fn maps(table: &comparison::Table, axes: &[Values], place: usize, measure: &Measure) -> Vec<Heat> {
+    let mut several: Vec<&Values> = axes.iter().filter(|axis| axis.names.len() > 1).collect();
+    several.sort_by_key(|axis| std::cmp::Reverse(axis.names.len()));
+    let Some((x, rest)) = several.split_first() else { return Vec::new() };
+    let Some(y) = rest.iter().find(|axis| !follows(table, &axis.axis, &[&x.axis])) else { return Vec::new() };
+    let mut maps: Vec<Heat> = Vec::new();
+    let factor = scale(measure.unit);
+    for row in &table.rows {
+        let subtitle = others(table, row, &[&x.axis, &y.axis]);
+        let at = maps.iter().position(|map| map.subtitle == subtitle).unwrap_or_else(|| {
+            maps.push(Heat {
+                id: format!("map-{}-{}", word(&measure.key), maps.len() + 1),
+                title: measure.key.replace('_', " "),
+                subtitle,
+                caption: String::new(),
+                x: (x.axis.clone(), x.names.clone()),
+                y: (y.axis.clone(), y.names.clone()),
+                values: vec![vec![None; x.names.len()]; y.names.len()],
+                format: format(measure.unit),
+                log: measure.unit == Unit::Ratio,
+                range: None,
+            });
+            maps.len() - 1
+        });
+        let find = |values: &Values| values.names.iter().position(|name| name == label(row, &values.axis));
+        if let (Some(column), Some(line)) = (find(x), find(y)) {
+            maps[at].values[line][column] = row.values[place].mean.map(|mean| mean * factor);
+        }
+    }
+    // Colours mean the same in all of them.
+    let all = || maps.iter().flat_map(|map| map.values.iter().flatten().flatten()).copied();
+    let range = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+    maps.iter_mut().for_each(|map| map.range = Some(range));
+    maps
+}
+
+/// The page of a sweep. `spec` is its file, `command` does it again.
+pub fn page(title: &str, table: &comparison::Table, spec: &str, command: &str) -> Report {
+    let axes: Vec<Values> =
+        table.axes.iter().filter(|axis| *axis != SCHEME).map(|axis| Values::new(table, axis)).collect();
+    let told = |measure: &Measure| !["flows", "finished"].contains(&measure.key.as_str());
+    let all = table.measures.iter().enumerate();
+    let drawn: Vec<(usize, &Measure)> = all.filter(|(place, one)| told(one) && differs(table, *place)).collect();
+    let figures: Vec<Figure> =
+        drawn.iter().filter_map(|(place, measure)| lines(table, &axes, *place, measure)).collect();
+    let told = |measure: &Measure| ["p99", "peak"].iter().any(|word| measure.key.contains(word));
+    let mapped = drawn.iter().filter(|(_, measure)| told(measure));
+    let mut heats: Vec<Heat> = mapped.flat_map(|(place, measure)| maps(table, &axes, *place, measure)).collect();
+    heats.truncate(MOST_MAPS);
+    let runs: usize = table.rows.iter().flat_map(|row| row.endings.values()).sum();
+    let mut page = Page::new(title, format!("{runs} runs over {}.", table.axes.join(", ")));
+    page.footer = footer();
+    let mut summary = Section::new("Means");
+    summary.push(rows(table));
+    page.sections.push(summary);
+    for (heading, blocks) in [
+        ("Lines", figures.iter().map(|figure| figure.clone().into()).collect::<Vec<crate::Block>>()),
+        ("Heat maps", heats.iter().map(|heat| heat.clone().into()).collect()),
+    ] {
+        if !blocks.is_empty() {
+            page.sections.push(Section { heading: heading.into(), blocks });
+        }
+    }
+    page.sections.push(provenance(spec, command));
+    Report { page, figures, pictures: Vec::new(), heats }
+}
+
+fn rows(table: &comparison::Table) -> Table {
+    let cell = |(measure, value): (&Measure, &Estimate)| {
+        let (format, scale) = (format(measure.unit), scale(measure.unit));
+        let half = value.half.filter(|half| *half > 0.0).map(|half| format!(" ± {}", format.show(half * scale)));
+        let mean = value.mean.map_or("–".into(), |mean| format.show(mean * scale));
+        Cell::from(mean + &half.unwrap_or_default())
+    };
+    let row = |row: &Row| {
+        let labels = table.axes.iter().map(|axis| Cell::from(label(row, axis)));
+        labels.chain(table.measures.iter().zip(&row.values).map(cell)).collect()
+    };
+    let more = if table.rows.len() > MOST_ROWS {
+        format!(" The first {MOST_ROWS} rows; all are in table.csv.")
+    } else {
+        String::new()
+    };
+    let heads = table.measures.iter().map(|measure| Column::number(measure.key.replace('_', " ")));
+    Table {
+        caption: format!("Means over seeds, with the half of their 95 % intervals.{more}"),
+        columns: table.axes.iter().map(|axis| Column::text(axis.as_str())).chain(heads).collect(),
+        rows: table.rows.iter().take(MOST_ROWS).map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::sweep::Sweep;
+    use serde_json::json;
+    use std::path::Path;
+
+    /// A table over a sweep whose p99 of slowdown is what `value` makes of a run.
+    fn table(spec: &str, value: fn(&[(String, String)], u64) -> f64) -> comparison::Table {
+        let flow = "topology.kind = \"star\"\nflow = [{ src = 1, dst = 0, size = \"1KB\" }]";
+        let sweep = Sweep::parse("a.toml", &format!("scenario = '''\n{flow}'''\n{spec}"), Path::new("")).unwrap();
+        let plan = sweep.plan().unwrap();
+        let summary = |cell: &lab::grid::Cell| {
+            let p99 = value(&cell.labels, cell.seed);
+            json!({ "slowdown": { "p99": p99 }, "ending": "complete" })
+        };
+        let summaries: Vec<_> = plan.iter().map(summary).collect();
+        comparison::Table::new(&sweep.grid, &plan, &summaries)
+    }
+
+    fn number(labels: &[(String, String)], axis: &str) -> f64 {
+        let value = labels.iter().find(|(name, _)| name == axis).map_or("", |(_, value)| value.as_str());
+        numbers(&[value]).unwrap().1[0]
+    }
+
+    #[test]
+    fn lines_follow_a_key_in_order_of_its_numbers_with_bands_from_three_seeds_on() {
+        let spec =
+            "schemes = [\"pfc\", \"hpcc\"]\nseeds = 3\n[grid]\n\"switch.buffer\" = [\"10MB\", \"900KB\", \"4MB\"]";
+        let table = table(spec, |labels, seed| number(labels, "switch.buffer") / 1e6 + seed as f64);
+        let report = page("a sweep", &table, "", "tailwater sweep a.toml");
+        let figure = report.figures.iter().find(|figure| figure.id == "lines-slowdown-p99").unwrap();
+        assert_eq!(figure.x.format, Format::Bytes);
+        let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names, ["pfc", "hpcc"]);
+        let points: Vec<(f64, f64)> = figure.series[0].points.iter().map(|point| (point.x, point.y)).collect();
+        assert_eq!(points, [(9e5, 2.9), (4e6, 6.0), (1e7, 12.0)]);
+        let (low, high) = figure.series[0].points[1].interval.unwrap();
+        assert!((high - low - 2.0 * 4.303 / 3f64.sqrt()).abs() < 1e-2, "{low} to {high}");
+        assert!(report.heats.is_empty(), "one key is no map");
+        assert!(report.page.html().contains("a sweep"));
+    }
+
+    #[test]
+    fn two_keys_are_a_map_for_each_scheme_in_the_same_colours() {
+        let spec = "schemes = [\"pfc\", \"hpcc\"]\n[grid]\n\"switch.buffer\" = [\"1MB\", \"2MB\", \"4MB\"]\n\"nic.payload\" = [\"4KB\", \"1KB\"]";
+        let table = table(spec, |labels, _| {
+            let twice = if labels[0].1 == "hpcc" { 2.0 } else { 1.0 };
+            twice * number(labels, "switch.buffer") * number(labels, "nic.payload")
+        });
+        let report = page("a sweep", &table, "", "");
+        let [pfc, hpcc] = report.heats.as_slice() else { panic!("{:?}", report.heats) };
+        assert_eq!((pfc.subtitle.as_str(), hpcc.subtitle.as_str()), ("pfc", "hpcc"));
+        assert_eq!(pfc.x, ("switch.buffer".into(), ["1MB", "2MB", "4MB"].map(String::from).into()));
+        assert_eq!(pfc.y.1, ["1KB", "4KB"], "from the bottom up");
+        assert_eq!(pfc.values[1], [Some(4e9), Some(8e9), Some(16e9)]);
+        assert_eq!((pfc.range, hpcc.range), (Some((1e9, 32e9)), Some((1e9, 32e9))));
+        assert_eq!(pfc.look(2e9), hpcc.look(2e9));
+        assert_ne!(pfc.look(1e9).0, pfc.look(32e9).0);
+        assert!(crate::png(&pfc.svg()).unwrap().starts_with(b"\x89PNG"));
+        let html = report.page.html();
+        assert!(html.contains("Heat maps") && html.contains("id=\"map-slowdown-p99-2\""));
+    }
+
+    #[test]
+    fn keys_of_a_list_that_change_together_are_one_axis() {
+        let row = |buffer: &str, payload: &str| {
+            format!("[[list]]\n\"switch.buffer\" = \"{buffer}\"\n\"nic.payload\" = \"{payload}\"\n")
+        };
+        let spec = [row("1MB", "1KB"), row("2MB", "2KB"), row("4MB", "4KB")].concat();
+        let table = table(&spec, |labels, _| number(labels, "switch.buffer"));
+        let report = page("a sweep", &table, "", "");
+        assert!(report.heats.is_empty(), "there is but a diagonal");
+        assert_eq!(report.figures[0].series.len(), 1);
+        assert_eq!(report.figures[0].series[0].points.len(), 3);
+    }
+
+    #[test]
+    fn a_map_with_gaps_and_long_names_is_drawn_whole() {
+        let heat = Heat {
+            id: "a".into(),
+            title: "A title with <angles> & more".into(),
+            x: ("x".into(), vec!["a very long name of a column that cannot fit".into(), "b".into()]),
+            y: ("y".into(), vec!["1".into()]),
+            values: vec![vec![None, Some(f64::NAN)]],
+            ..Heat::default()
+        };
+        let svg = heat.svg();
+        assert!(svg.contains("&lt;angles&gt;") && svg.matches("–").count() == 2, "{svg}");
+        assert!(crate::png(&svg).is_ok());
+    }
+}
