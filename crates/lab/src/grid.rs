@@ -169,6 +169,28 @@ impl Axis {
     }
 }
 
+/// What `--seeds` says, beside what `--set` says; none for the scenario's own.
+pub fn seeds(text: Option<&str>, sets: &[String]) -> Result<Vec<u64>, Problem> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let problem = |message: String| {
+        Problem::new("--seeds", message)
+            .help("write how many, such as 3, or which, such as 5,9; a single one with --set seed=5")
+    };
+    if sets.iter().any(|set| set.split('=').next().is_some_and(|key| key.trim() == "seed")) {
+        return Err(problem("the seed is given with --set, too".into()));
+    }
+    let numbers: Result<Vec<u64>, _> = text.split(',').map(|seed| seed.trim().parse::<u64>()).collect();
+    match numbers.as_deref() {
+        Err(_) => Err(problem(format!("\"{}\" is not a number, or numbers with commas", text.escape_debug()))),
+        Ok([count @ 1..=10_000]) => Ok((1..=*count).collect()),
+        Ok([count]) => Err(problem(format!("{count} is not a number of seeds from 1 to 10000"))),
+        Ok(seeds) => match seeds.iter().enumerate().find(|(place, seed)| seeds[..*place].contains(seed)) {
+            Some((_, seed)) => Err(problem(format!("{seed} is there twice"))),
+            None => Ok(seeds.to_vec()),
+        },
+    }
+}
+
 /// What to run: a scenario with every variant, every combination of varied values, and every seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
@@ -317,6 +339,9 @@ pub struct Work {
     pub stop: Option<Time>,
 }
 
+/// Packet-hops for each data packet, ACKs included, until a finished run tells: three links there and back.
+pub const HOPS: f64 = 6.0;
+
 impl Work {
     /// Of a run that is ready to go.
     pub fn of(resolved: &Resolved) -> Work {
@@ -328,6 +353,15 @@ impl Work {
             flow.size.min(room).div_ceil(setup.nic.payload.max(1) as u64)
         });
         Work { packets: packets.sum(), stop }
+    }
+
+    /// How much of it is done, where each data packet crosses about so many links.
+    pub fn share(&self, now: Time, hops: u64, each: f64) -> f64 {
+        let share = match self.stop {
+            Some(stop) => now.0 as f64 / stop.0.max(1) as f64,
+            None => hops as f64 / (self.packets as f64 * each).max(1.0),
+        };
+        share.min(0.99)
     }
 }
 

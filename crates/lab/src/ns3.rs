@@ -12,10 +12,13 @@ pub mod topology;
 pub mod trace;
 pub mod translate;
 
+use crate::files;
 use crate::problem::{Problem, read_text};
 use fabric::Outcome;
+use fabric::routing::PortMap;
+use fabric::topology::Graph;
 use schemes::flow_control::Report;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The inputs of a run, read and found sound.
 pub struct Inputs {
@@ -53,6 +56,27 @@ pub fn read(path: &Path) -> Result<Inputs, Problem> {
         }
     }
     Ok(Inputs { config, topology, flows, topology_file, notes })
+}
+
+impl Inputs {
+    /// The files that a run writes: completion times, pauses and, if it is asked for, queue lengths.
+    pub fn outputs(&self) -> Vec<&Path> {
+        let c = &self.config;
+        [Some(&c.fct_output_file), Some(&c.pfc_output_file), c.qlen_mon_file.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(PathBuf::as_path)
+            .collect()
+    }
+
+    /// Writes them.
+    pub fn write(&self, graph: &Graph, outcome: &Outcome) -> Result<(), Problem> {
+        let map = PortMap::new(graph);
+        let texts =
+            [output::fct(outcome), output::pfc(outcome, graph, &map), output::queue_lengths(outcome, graph, &map)];
+        let written: Vec<(&Path, &str)> = self.outputs().into_iter().zip(texts.iter().map(String::as_str)).collect();
+        files::write_all(&written)
+    }
 }
 
 /// Runs what was read.

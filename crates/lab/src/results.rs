@@ -3,7 +3,7 @@
 use crate::files::{Folder, SUMMARY};
 use crate::measure::{SizeBin, Spread, by_size, jain, since, slowdown, slowdown_acknowledged, slowdowns};
 use crate::problem::Problem;
-use crate::tables;
+use crate::tables::{self, Columns};
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt8Array, UInt64Array};
 use engine::Time;
 use fabric::Outcome;
@@ -443,16 +443,8 @@ pub fn write(
     groups: &[String],
     outcome: &Outcome,
 ) -> Result<PathBuf, Problem> {
-    let map = PortMap::new(graph);
-    tables::write(&folder.file(FLOWS), flow_columns(graph, groups, outcome))?;
-    tables::write(&folder.file(BUFFERS), buffer_columns(graph, outcome))?;
-    tables::write(&folder.file(LINKS), link_columns(graph, &map, outcome))?;
-    let series = &outcome.series;
-    if !series.ports.is_empty() {
-        tables::write(&folder.file(PORTS), port_columns(graph, &map, outcome))?;
-    }
-    if !series.flows.is_empty() {
-        tables::write(&folder.file(RATES), rate_columns(groups, outcome))?;
+    for (name, columns) in all_columns(graph, groups, outcome) {
+        tables::write(&folder.file(name), columns)?;
     }
     folder.write("scenario.toml", scenario)?;
     let text =
@@ -461,8 +453,22 @@ pub fn write(
     folder.publish()
 }
 
-/// Columns of a table, with their names.
-type Columns = Vec<(&'static str, ArrayRef)>;
+/// The tables of a run by the names of their files; those of ports and flows over time only if some were chosen.
+pub fn all_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Vec<(&'static str, Columns)> {
+    let (map, series) = (PortMap::new(graph), &outcome.series);
+    let mut all = vec![
+        (FLOWS, flow_columns(graph, groups, outcome)),
+        (BUFFERS, buffer_columns(graph, outcome)),
+        (LINKS, link_columns(graph, &map, outcome)),
+    ];
+    if !series.ports.is_empty() {
+        all.push((PORTS, port_columns(graph, &map, outcome)));
+    }
+    if !series.flows.is_empty() {
+        all.push((RATES, rate_columns(groups, outcome)));
+    }
+    all
+}
 
 fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
     Arc::new(values.map(Some).collect::<StringArray>())

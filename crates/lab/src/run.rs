@@ -7,6 +7,7 @@ use crate::recording::{self, RECORDING};
 use crate::resolve::{Resolved, resolve};
 use crate::results::{self, Identity, Summary};
 use crate::scenario::Scenario;
+use crate::tables::Columns;
 use engine::Value;
 use fabric::Outcome;
 use fabric::routing::PortMap;
@@ -65,6 +66,11 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
 }
 
 impl Finished {
+    /// Its tables, in memory, by the names of their files.
+    pub fn tables(&self) -> Vec<(&'static str, Columns)> {
+        results::all_columns(&self.graph, &self.groups, &self.outcome)
+    }
+
     /// Writes the folder of results; `scenario` is the file that gave them.
     pub fn write(&self, out: &Path, scenario: &str) -> Result<PathBuf, Problem> {
         self.write_into(Folder::prepare(out)?, scenario)
@@ -85,6 +91,19 @@ impl Finished {
         }
         results::write(folder, &self.summary, scenario, &self.graph, &self.groups, &self.outcome)
     }
+}
+
+/// How a folder of results tells of a change by `--set`.
+pub const OVERRIDE: &str = "#   --set ";
+
+/// The scenario as it was run: its text, and below it what was changed.
+pub fn with_overrides(text: &str, sets: &[String]) -> String {
+    let mut record = text.trim_end().to_string() + "\n";
+    if !sets.is_empty() {
+        record += "\n# Run with:\n";
+        sets.iter().for_each(|set| record += &format!("{OVERRIDE}{set}\n"));
+    }
+    record
 }
 
 /// Reads and resolves a scenario file with overrides.

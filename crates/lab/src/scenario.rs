@@ -158,6 +158,25 @@ impl Scenario {
         })
     }
 
+    /// The same with another congestion control, of somebody's own, under what is on top of it.
+    pub fn controlled_by(mut self, choice: Box<dyn congestion_control::Choice>) -> Result<Scenario, Problem> {
+        let name = choice.name();
+        if self.transport.alone() {
+            let message = format!("{} is all the control there is: {name} does not go with it", self.transport.name());
+            return Err(self.problem("scheme.transport", message).help("choose another transport"));
+        }
+        if self.window == WindowSize::None && choice.needs_window() {
+            if self.wrote("scheme.window") {
+                let message = format!("{name} is defined only with a window");
+                let help = "write window = \"bdp\", or leave the key out";
+                return Err(self.problem("scheme.window", message).help(help));
+            }
+            self.window = WindowSize::Bdp;
+        }
+        self.congestion_control = self.edge_control.over(choice);
+        Ok(self)
+    }
+
     /// Whether a key is there, in the file, by `--set` or by the preset.
     pub(crate) fn wrote(&self, path: &str) -> bool {
         self.document.value(path).is_some()

@@ -11,11 +11,19 @@ use parquet::file::properties::WriterProperties;
 use std::fs::File;
 use std::path::Path;
 
+/// Columns of a table, with their names.
+pub type Columns = Vec<(&'static str, ArrayRef)>;
+
+/// Columns as one piece, in memory.
+pub fn batch(columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch, String> {
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
+        .map_err(|e| e.to_string())
+}
+
 /// Writes a table.
 pub fn write(path: &Path, columns: Vec<(&str, ArrayRef)>) -> Result<(), Problem> {
     let problem = |e: String| Problem::new(path.display().to_string(), format!("cannot be written: {e}"));
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
-        .map_err(|e| problem(e.to_string()))?;
+    let batch = batch(columns).map_err(problem)?;
     let file = File::create(path).map_err(|e| problem(e.to_string()))?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut writer =
@@ -47,6 +55,11 @@ pub fn read(path: &Path) -> Result<Table, Problem> {
 }
 
 impl Table {
+    /// All of it.
+    pub fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
     /// How many rows it has.
     pub fn rows(&self) -> usize {
         self.batch.num_rows()

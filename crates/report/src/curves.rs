@@ -1,7 +1,7 @@
 //! From results to figures: what one run looks like, and how several compare.
 
 use crate::{Axis, Figure, Format, Mark, Palette, Point, Style};
-use lab::grid::SCHEME;
+use lab::grid::{Cell, SCHEME};
 use lab::measure::{Estimate, percentile, quantile_interval};
 use lab::records::{FlowRow, Records};
 
@@ -14,6 +14,22 @@ pub struct Curve<'a> {
     pub labels: Vec<(String, String)>,
     /// The runs.
     pub runs: Vec<&'a Records>,
+}
+
+/// The runs of a grid, those that differ in their seed only under one name; `title` is what the only one is called.
+pub fn of_grid<'a>(title: &str, plan: &[Cell], records: &'a [Records]) -> Vec<Curve<'a>> {
+    let mut curves: Vec<Curve<'a>> = Vec::new();
+    for (cell, run) in plan.iter().zip(records) {
+        match curves.iter_mut().find(|curve| curve.labels == cell.labels) {
+            Some(curve) => curve.runs.push(run),
+            None => {
+                let values: Vec<&str> = cell.labels.iter().map(|(_, value)| value.as_str()).collect();
+                let name = if values.is_empty() { title.into() } else { values.join(", ") };
+                curves.push(Curve { name, labels: cell.labels.clone(), runs: vec![run] });
+            }
+        }
+    }
+    curves
 }
 
 /// Upper ends of the size bins that figures have, in bytes.

@@ -40,6 +40,7 @@ pub mod claims;
 pub mod curves;
 pub mod fabric;
 mod figure;
+pub mod folder;
 pub mod heat;
 mod interactive;
 mod page;

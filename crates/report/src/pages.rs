@@ -21,6 +21,15 @@ pub struct Report {
     pub heats: Vec<Heat>,
 }
 
+impl Report {
+    /// Figures, pictures and heat maps by their ids, as SVG.
+    pub fn drawings(&self) -> impl Iterator<Item = (&str, String)> {
+        let figures = self.figures.iter().map(|figure| (figure.id.as_str(), figure.svg()));
+        let pictures = self.pictures.iter().map(|picture| (picture.id.as_str(), picture.svg()));
+        figures.chain(pictures).chain(self.heats.iter().map(|heat| (heat.id.as_str(), heat.svg())))
+    }
+}
+
 fn number(value: &Value) -> Option<f64> {
     value.as_f64()
 }

@@ -1,9 +1,7 @@
 //! The commands: thin hands around the laboratory.
 
-use crate::drawing;
 use crate::progress::{self, Progress};
 use engine::Time;
-use fabric::routing::PortMap;
 use lab::files;
 use lab::grid::Work;
 use lab::measure::Spread;
@@ -96,10 +94,10 @@ pub fn run(
         true
     });
     progress.finish();
-    let record = with_overrides(&text, sets);
+    let record = lab::run::with_overrides(&text, sets);
     let path = finished.write(&out, &record)?;
     if report {
-        drawing::write_run(&path)?;
+        report::folder::write_run(&path)?;
     }
     if !finished.summary.violations.is_empty() {
         finished.summary.violations.iter().for_each(|violation| progress::broken(violation));
@@ -111,16 +109,6 @@ pub fn run(
         return Ok(ExitCode::SUCCESS);
     }
     printed(say(format!("{}results in {}\n", table(&finished.summary), path.display())))
-}
-
-/// The scenario as it was run: the file, and below it what the command line changed.
-fn with_overrides(text: &str, sets: &[String]) -> String {
-    let mut record = text.trim_end().to_string() + "\n";
-    if !sets.is_empty() {
-        record += "\n# Run with:\n";
-        sets.iter().for_each(|set| record += &format!("{}{set}\n", drawing::OVERRIDE));
-    }
-    record
 }
 
 fn spread(name: &str, s: &Spread) -> String {
@@ -208,9 +196,7 @@ pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
     if !quiet {
         inputs.notes.iter().for_each(|note| eprintln!("note: {note}"));
     }
-    let c = &inputs.config;
-    let outputs = [Some(&c.fct_output_file), Some(&c.pfc_output_file), c.qlen_mon_file.as_ref()];
-    outputs.iter().flatten().try_for_each(|path| files::check_writable(path))?;
+    inputs.outputs().into_iter().try_for_each(files::check_writable)?;
     let translated = lab::ns3::translate::translate(&inputs)?;
     let graph = translated.setup.graph.clone();
     let flows = &translated.setup.flows;
@@ -228,12 +214,7 @@ pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
         eprintln!("error: this run is not a result; nothing is written");
         return Ok(ExitCode::from(BROKEN));
     }
-    let map = PortMap::new(&graph);
-    let (fct, pfc) = (output::fct(&outcome), output::pfc(&outcome, &graph, &map));
-    let queues = output::queue_lengths(&outcome, &graph, &map);
-    let mut written: Vec<(&Path, &str)> = vec![(&c.fct_output_file, &fct), (&c.pfc_output_file, &pfc)];
-    written.extend(c.qlen_mon_file.as_ref().map(|path| (path.as_path(), queues.as_str())));
-    files::write_all(&written)?;
+    inputs.write(&graph, &outcome)?;
     if quiet {
         return Ok(ExitCode::SUCCESS);
     }

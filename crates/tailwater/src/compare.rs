@@ -1,7 +1,6 @@
 //! `tailwater compare`: a grid of runs, a table, and a folder that says how it came about.
 
 use crate::commands::{BROKEN, printed, say};
-use crate::drawing;
 use crate::progress::{self, GridProgress};
 use clap::Args;
 use lab::comparison::Table;
@@ -10,7 +9,7 @@ use lab::grid::{self, Axis, Cell, Done, Failed, Grid, Source, Variant};
 use lab::problem::{Problem, read_text};
 use lab::records;
 use lab::store::{RESULTS_VERSION, Store};
-use report::curves::Curve;
+use report::curves;
 use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -63,7 +62,7 @@ pub struct Arguments {
 pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     arguments.telling.begin();
     let source = Source::load(&arguments.scenario)?;
-    let seeds = read_seeds(arguments)?;
+    let seeds = grid::seeds(arguments.seeds.as_deref(), &arguments.sets)?;
     let axes = arguments.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let variants = Variant::schemes(&source, &arguments.sets, &arguments.schemes)?;
     let out = arguments.out.clone().unwrap_or_else(|| Path::new("results").join(format!("compare-{}", source.title)));
@@ -99,28 +98,6 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
 pub(crate) fn tell(problems: &[Problem]) -> ExitCode {
     problems.iter().for_each(progress::problem);
     ExitCode::FAILURE
-}
-
-/// What `--seeds` says; none for the scenario's own.
-fn read_seeds(arguments: &Arguments) -> Result<Vec<u64>, Problem> {
-    let Some(text) = &arguments.seeds else { return Ok(Vec::new()) };
-    let problem = |message: String| {
-        Problem::new("--seeds", message)
-            .help("write how many, such as 3, or which, such as 5,9; a single one with --set seed=5")
-    };
-    if arguments.sets.iter().any(|set| set.split('=').next().is_some_and(|key| key.trim() == "seed")) {
-        return Err(problem("the seed is given with --set, too".into()));
-    }
-    let numbers: Result<Vec<u64>, _> = text.split(',').map(|seed| seed.trim().parse::<u64>()).collect();
-    match numbers.as_deref() {
-        Err(_) => Err(problem(format!("\"{}\" is not a number, or numbers with commas", text.escape_debug()))),
-        Ok([count @ 1..=10_000]) => Ok((1..=*count).collect()),
-        Ok([count]) => Err(problem(format!("{count} is not a number of seeds from 1 to 10000"))),
-        Ok(seeds) => match seeds.iter().enumerate().find(|(place, seed)| seeds[..*place].contains(seed)) {
-            Some((_, seed)) => Err(problem(format!("{seed} is there twice"))),
-            None => Ok(seeds.to_vec()),
-        },
-    }
 }
 
 /// Refuses to write over what is not a comparison.
@@ -161,20 +138,10 @@ fn write(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &P
 /// Draws the comparison: a page, and its figures as images.
 fn draw(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &Path) -> Result<(), Problem> {
     let records = done.folders.iter().map(|folder| records::open(folder)).collect::<Result<Vec<_>, _>>()?;
-    let mut curves: Vec<Curve<'_>> = Vec::new();
-    for (cell, run) in plan.iter().zip(&records) {
-        match curves.iter_mut().find(|curve| curve.labels == cell.labels) {
-            Some(curve) => curve.runs.push(run),
-            None => {
-                let values: Vec<&str> = cell.labels.iter().map(|(_, value)| value.as_str()).collect();
-                let name = if values.is_empty() { grid.source.title.clone() } else { values.join(", ") };
-                curves.push(Curve { name, labels: cell.labels.clone(), runs: vec![run] });
-            }
-        }
-    }
+    let curves = curves::of_grid(&grid.source.title, plan, &records);
     let title = records.first().and_then(|run| run.summary["scenario"].as_str()).unwrap_or(&grid.source.title);
     let report = report::pages::comparison(title, &curves, &grid.source.text, &command(arguments));
-    drawing::write(&report, out)
+    report::folder::write(&report, out)
 }
 
 pub(crate) fn read_summary(folder: &Path) -> Result<Value, Problem> {

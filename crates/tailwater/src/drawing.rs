@@ -1,58 +1,14 @@
-//! Reports in files: a page, and its figures as images beside it.
+//! `tailwater report`: folders of results drawn, alone or side by side.
 
 use crate::commands::{printed, say};
 use lab::files;
-use lab::problem::{Problem, read_text};
+use lab::problem::Problem;
 use lab::records::{self, Records};
 use report::curves::Curve;
+use report::folder::{PAGE, of_run, scenario, write};
 use report::pages::{self, Report};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// The page.
-pub const PAGE: &str = "report.html";
-/// The folder of the images.
-const FIGURES: &str = "figures";
-
-/// Writes a report into a folder: `report.html`, and every figure in `figures` as SVG and PNG.
-pub fn write(report: &Report, out: &Path) -> Result<(), Problem> {
-    let folder = out.join(FIGURES);
-    files::make_folder(&folder)?;
-    let mut written: Vec<(PathBuf, Vec<u8>)> = vec![(out.join(PAGE), report.page.html().into_bytes())];
-    let figures = report.figures.iter().map(|figure| (&figure.id, figure.svg()));
-    let heats = report.heats.iter().map(|heat| (&heat.id, heat.svg()));
-    for (id, svg) in figures.chain(report.pictures.iter().map(|picture| (&picture.id, picture.svg()))).chain(heats) {
-        let name = |ending: &str| folder.join(format!("{id}.{ending}"));
-        let image = report::png(&svg)
-            .map_err(|error| Problem::new(name("png").display().to_string(), format!("cannot be drawn: {error}")))?;
-        written.push((name("svg"), svg.into_bytes()));
-        written.push((name("png"), image));
-    }
-    let all: Vec<(&Path, &[u8])> = written.iter().map(|(path, bytes)| (path.as_path(), bytes.as_slice())).collect();
-    files::write_all(&all)
-}
-
-/// The scenario that gave a folder of results.
-fn scenario(folder: &Path) -> Result<String, Problem> {
-    read_text(&folder.join("scenario.toml"))
-}
-
-/// The report of one folder of results.
-fn of_run(folder: &Path, records: &Records) -> Result<Report, Problem> {
-    let scenario = scenario(folder)?;
-    // What the command line changed stands in comments below the scenario.
-    let sets = scenario.lines().filter_map(|line| line.strip_prefix(OVERRIDE));
-    let sets: String = sets.map(|set| format!(" --set '{}'", set.replace('\'', "'\\''"))).collect();
-    Ok(pages::run(records, &scenario, &format!("tailwater run scenario.toml{sets}")))
-}
-
-/// How a folder of results tells of a change by `--set`.
-pub const OVERRIDE: &str = "#   --set ";
-
-/// Draws a folder of results into itself.
-pub fn write_run(folder: &Path) -> Result<(), Problem> {
-    write(&of_run(folder, &records::open(folder)?)?, folder)
-}
 
 /// `tailwater report`.
 pub fn report(folders: &[PathBuf], out: Option<PathBuf>) -> Result<ExitCode, Problem> {

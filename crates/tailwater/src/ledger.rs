@@ -1,16 +1,13 @@
 //! The ledger's commands: what is claimed, and whether it holds.
 
 use crate::commands::{Output, printed, say};
-use crate::drawing;
 use crate::progress::{self, GridProgress};
 use lab::files;
-use lab::grid::{self, Grid, Source, Variant};
 use lab::ledger;
-use lab::ledger::evidence::{Evidence, Run};
-use lab::ledger::experiment::{Better, Cell, Column, Experiment, Scale};
+use lab::ledger::evidence::Evidence;
+use lab::ledger::experiment::{Better, Column, Experiment, Scale};
 use lab::ledger::verdict::{self, Judged, Verdict, show};
 use lab::problem::Problem;
-use lab::records;
 use lab::store::Store;
 use report::Page;
 use report::pages::Report;
@@ -106,7 +103,7 @@ pub fn league(how: &How) -> Result<ExitCode, Problem> {
     }
     let done = pages.len() == experiments.len();
     if done {
-        let path = how.out.join(LEAGUE).join(drawing::PAGE);
+        let path = how.out.join(LEAGUE).join(report::folder::PAGE);
         let pages: Vec<(&Experiment, &str, &Page)> =
             pages.iter().map(|(e, folder, page)| (*e, *folder, page)).collect();
         files::write_all(&[(&path, &report::claims::league(&pages).html())])?;
@@ -174,11 +171,12 @@ struct Told {
 
 /// Runs one experiment, judges it and writes its folder.
 fn one(experiment: &Experiment, how: &How) -> Result<Told, Vec<Problem>> {
-    let mut cells = experiment.cells(how.scale);
-    cells.retain(|cell| experiment.missing(&cell.variant).is_empty());
-    let seeds: Vec<u64> = (1..=how.seeds.unwrap_or(experiment.seeds(how.scale))).collect();
-    let mut evidence = Evidence::new(experiment, how.scale, ledger::sizes());
-    see_to_runs(experiment, &cells, &seeds, how, &mut |run| evidence.add(&run))?;
+    let seeds = how.seeds.unwrap_or(experiment.seeds(how.scale));
+    let threads = crate::commands::threads_or_all(how.threads);
+    let progress = GridProgress::new(how.quiet);
+    let gathered = Evidence::gather(experiment, how.scale, seeds, &Store::new(&how.store), threads, &progress);
+    progress.finish();
+    let evidence = gathered.map_err(|failed| failed.problems)?;
     let verdict = Verdict::new(experiment, how.scale, &evidence);
     let folder = how.out.join(&experiment.id);
     let stop = |problem| vec![problem];
@@ -187,10 +185,10 @@ fn one(experiment: &Experiment, how: &How) -> Result<Told, Vec<Problem>> {
     let command = format!("tailwater reproduce {name} --scale {}{seeds}", how.scale.name());
     let report = report::claims::experiment(experiment, &evidence, &verdict, &command);
     files::make_folder(&folder).map_err(stop)?;
-    drawing::write(&report, &folder).map_err(stop)?;
+    report::folder::write(&report, &folder).map_err(stop)?;
     verdict.write(&folder).map_err(stop)?;
     let winners = winners(experiment, &evidence);
-    Ok(Told { verdict, winners, report, path: folder.join(drawing::PAGE) })
+    Ok(Told { verdict, winners, report, path: folder.join(report::folder::PAGE) })
 }
 
 /// Who is best by each column of an experiment, and who is worst.
@@ -211,43 +209,6 @@ fn winners(experiment: &Experiment, evidence: &Evidence<'_>) -> String {
         }
     };
     experiment.columns.iter().map(line).collect()
-}
-
-/// Sees to it that the store has every cell with every seed, and hands each run to `take`, one at a time.
-fn see_to_runs(
-    experiment: &Experiment,
-    cells: &[Cell],
-    seeds: &[u64],
-    how: &How,
-    take: &mut dyn FnMut(Run),
-) -> Result<(), Vec<Problem>> {
-    let Some(scenario) = experiment.scenario.as_ref().filter(|_| !cells.is_empty()) else { return Ok(()) };
-    let grid = Grid {
-        source: Source {
-            name: experiment.id.clone(),
-            title: experiment.id.clone(),
-            text: scenario.clone(),
-            base: experiment.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned(),
-        },
-        sets: Vec::new(),
-        variants: cells.iter().map(|cell| Variant { name: cell.name(), sets: cell.sets.clone() }).collect(),
-        axes: Vec::new(),
-        seeds: seeds.to_vec(),
-    };
-    let plan = grid.plan()?;
-    let store = Store::new(&how.store);
-    let threads = crate::commands::threads_or_all(how.threads);
-    let progress = GridProgress::new(how.quiet);
-    let done = grid::run(&plan, &store, threads, &progress);
-    progress.finish();
-    let folders = done.map_err(|failed| failed.problems)?.folders;
-    // Seeds turn fastest.
-    let runs = cells.iter().flat_map(|cell| seeds.iter().map(move |seed| (cell, *seed)));
-    for ((cell, seed), folder) in runs.zip(&folders) {
-        let records = records::open(folder).map_err(|problem| vec![problem])?;
-        take(Run { variant: cell.variant.clone(), values: cell.values.clone(), seed, records });
-    }
-    Ok(())
 }
 
 /// A verdict for people.

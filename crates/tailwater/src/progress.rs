@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use engine::Time;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::claims::Owner;
-use lab::grid::{Cell, Observer, SCHEME, Step, Work};
+use lab::grid::{Cell, HOPS, Observer, SCHEME, Step, Work};
 use lab::problem::Problem;
 use lab::results::Cost;
 use serde_json::{Value, json};
@@ -115,15 +115,6 @@ fn pace(now: Time, hops: u64, seconds: f64) -> String {
     format!("{:.1} us simulated, {speed:.1} M packet-hops/s", now.us_f64())
 }
 
-/// How much of a run is done, where each data packet crosses about so many links.
-fn share(work: &Work, now: Time, hops: u64, each: f64) -> f64 {
-    let share = match work.stop {
-        Some(stop) => now.0 as f64 / stop.0.max(1) as f64,
-        None => hops as f64 / (work.packets as f64 * each).max(1.0),
-    };
-    share.min(0.99)
-}
-
 /// Lines for programs about runs under way.
 #[derive(Default)]
 struct Pulse {
@@ -201,7 +192,7 @@ impl Progress {
         self.bar.set_message(format!("{}{left}", pace(now, hops, seconds)));
         self.bar.tick();
         let (label, work) = &self.run;
-        self.pulse.running(0, label, now, share(work, now, hops, HOPS));
+        self.pulse.running(0, label, now, work.share(now, hops, HOPS));
     }
 
     /// The run is over.
@@ -210,9 +201,6 @@ impl Progress {
         self.pulse.step("done", 0, &self.run.0);
     }
 }
-
-/// Packet-hops for each data packet, ACKs included, until a finished run tells: three links there and back.
-const HOPS: f64 = 6.0;
 
 /// Progress of a grid: a line for each run under way, and one for all.
 pub struct GridProgress {
@@ -336,7 +324,7 @@ impl Observer for GridProgress {
         let mut state = self.state();
         let (_, packets, hops) = state.over;
         let each = if packets > 0 && hops > 0 { hops as f64 / packets as f64 } else { HOPS };
-        let share = state.works.get(&place).map_or(0.0, |work| share(work, step.now, step.hops, each));
+        let share = state.works.get(&place).map_or(0.0, |work| work.share(step.now, step.hops, each));
         self.pulse.running(place, &cell.label(), step.now, share);
         let seconds = step.elapsed.as_secs_f64();
         if let Some((line, done)) = state.running.get_mut(&place) {

@@ -2,7 +2,6 @@
 
 use crate::commands::{BROKEN, printed, say, threads_or_all};
 use crate::compare::{labels, read_summary, relative};
-use crate::drawing;
 use crate::progress::{self, GridProgress};
 use crate::slurm;
 use clap::{Args, Subcommand, ValueEnum};
@@ -279,7 +278,7 @@ fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Probl
     files::write_all(&all)?;
     runs::write(&out.join(RUNS), plan, &summaries, &table)?;
     let title = summaries.first().and_then(|summary| summary["scenario"].as_str()).unwrap_or(&sweep.title);
-    drawing::write(&report::sweeps::page(title, &table, &sweep.text, &command(planned)), out)?;
+    report::folder::write(&report::sweeps::page(title, &table, &sweep.text, &command(planned)), out)?;
     if quiet {
         return Ok(ExitCode::SUCCESS);
     }

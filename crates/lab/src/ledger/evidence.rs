@@ -11,9 +11,12 @@
 use super::answer::{answer, distribution, series};
 use super::experiment::{Column, Expectation, Experiment, Figure, Kind, Scale};
 use super::expression::{Answers, Bindings, Expression, Missing, Probe, Quantity, Scope, Sizes, Step};
+use crate::grid::{self, Failed, Grid, Observer, Source, Variant};
 use crate::measure::Estimate;
-use crate::records::Records;
+use crate::records::{self, Records};
+use crate::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// A run of an experiment, read back.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,6 +151,43 @@ impl<'a> Evidence<'a> {
             }
         }
         evidence
+    }
+
+    /// Sees to it that the store has every run of an experiment that can be done, with that many seeds, and hears them all.
+    pub fn gather(
+        experiment: &'a Experiment,
+        scale: Scale,
+        seeds: u64,
+        store: &Store,
+        threads: usize,
+        observer: &dyn Observer,
+    ) -> Result<Evidence<'a>, Failed> {
+        let mut evidence = Evidence::new(experiment, scale, super::sizes());
+        let mut cells = experiment.cells(scale);
+        cells.retain(|cell| experiment.missing(&cell.variant).is_empty());
+        let Some(scenario) = experiment.scenario.as_ref().filter(|_| !cells.is_empty()) else { return Ok(evidence) };
+        let grid = Grid {
+            source: Source {
+                name: experiment.id.clone(),
+                title: experiment.id.clone(),
+                text: scenario.clone(),
+                base: experiment.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned(),
+            },
+            sets: Vec::new(),
+            variants: cells.iter().map(|cell| Variant { name: cell.name(), sets: cell.sets.clone() }).collect(),
+            axes: Vec::new(),
+            seeds: (1..=seeds).collect(),
+        };
+        let failed = |problems| Failed { problems, broken: false, finished: 0, runs: 0 };
+        let plan = grid.plan().map_err(failed)?;
+        let folders = grid::run(&plan, store, threads, observer)?.folders;
+        // Seeds turn fastest.
+        let runs = cells.iter().flat_map(|cell| (1..=seeds).map(move |seed| (cell, seed)));
+        for ((cell, seed), folder) in runs.zip(&folders) {
+            let records = records::open(folder).map_err(|problem| failed(vec![problem]))?;
+            evidence.add(&Run { variant: cell.variant.clone(), values: cell.values.clone(), seed, records });
+        }
+        Ok(evidence)
     }
 
     fn ask(&mut self, expression: &Expression, bound: &Bindings) {

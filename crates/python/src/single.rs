@@ -1,0 +1,231 @@
+//! One run: from a text to results in memory, and from there to a folder.
+
+use crate::controller::Controller;
+use crate::problem::{broken, raised, several};
+use crate::table::Table;
+use crate::threads_or_all;
+use crate::watch::{Watch, of_run, watched};
+use engine::Time;
+use lab::files;
+use lab::grid::{HOPS, Source, Work};
+use lab::ns3::{output, translate};
+use lab::problem::{Problem, read_text};
+use lab::resolve::resolve;
+use lab::results::{BUFFERS, FLOWS, LINKS, PORTS, RATES};
+use lab::run::{Finished, with_overrides};
+use lab::scenario::Scenario;
+use lab::{records, tables};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use schemes::congestion_control::Choice;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A run that has ended, with everything that came out.
+#[pyclass(frozen, module = "tailwater")]
+pub struct Run {
+    finished: Finished,
+    scenario: String,
+    /// What the user should know.
+    #[pyo3(get)]
+    notes: Vec<String>,
+}
+
+/// Tables by name.
+type Tables = BTreeMap<&'static str, Py<Table>>;
+
+/// The stem of a table's file.
+fn stem(file: &str) -> &str {
+    file.strip_suffix(".parquet").unwrap_or(file)
+}
+
+#[pymethods]
+impl Run {
+    /// `summary.json`.
+    #[getter]
+    fn summary(&self) -> PyResult<String> {
+        serde_json::to_string(&self.finished.summary).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+    }
+
+    /// `scenario.toml`: the text, and below it what was changed.
+    #[getter]
+    fn scenario(&self) -> &str {
+        &self.scenario
+    }
+
+    /// Promises that were broken.
+    #[getter]
+    fn violations(&self) -> Vec<String> {
+        self.finished.summary.violations.clone()
+    }
+
+    /// The tables by name, made anew.
+    fn tables(&self, py: Python<'_>) -> PyResult<Tables> {
+        let mut all = BTreeMap::new();
+        for (file, columns) in py.detach(|| self.finished.tables()) {
+            let batch = tables::batch(columns).map_err(PyRuntimeError::new_err)?;
+            all.insert(stem(file), Py::new(py, Table(batch))?);
+        }
+        Ok(all)
+    }
+
+    /// Writes a folder of results as `tailwater run` does, with its report or without.
+    fn write(&self, py: Python<'_>, out: PathBuf, report: bool) -> PyResult<PathBuf> {
+        let write = || {
+            let path = self.finished.write(&out, &self.scenario)?;
+            if report {
+                report::folder::write_run(&path)?;
+            }
+            Ok(path)
+        };
+        py.detach(write).map_err(|problem| raised(py, problem))
+    }
+}
+
+/// Reads a scenario file: name, title, text, and the folder in which files that it names are looked for.
+#[pyfunction]
+pub fn read(py: Python<'_>, path: PathBuf) -> PyResult<(String, String, String, PathBuf)> {
+    let Source { name, title, text, base } = Source::load(&path).map_err(|problem| raised(py, problem))?;
+    Ok((name, title, text, base))
+}
+
+/// The length of a recording's frames, where it was given.
+fn frames(text: Option<&str>) -> Result<Option<Time>, Problem> {
+    let Some(text) = text else { return Ok(None) };
+    let remedy = "write a time above zero, such as 1us";
+    let every: Time = text.parse().map_err(|e| Problem::new("record", e).help(remedy))?;
+    if !(Time(1)..=Time::from_ms(1_000)).contains(&every) {
+        return Err(Problem::new("record", "is nothing, or more than a second").help(remedy));
+    }
+    Ok(Some(every))
+}
+
+/// Runs a scenario. `progress` is called with simulated seconds, the share that is done, and packet-hops.
+#[pyfunction]
+#[pyo3(signature = (name, text, base, sets, threads = None, record = false, every = None, controller = None, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "the Python half gives them names")]
+pub fn run(
+    py: Python<'_>,
+    name: String,
+    text: String,
+    base: PathBuf,
+    sets: Vec<String>,
+    threads: Option<usize>,
+    record: bool,
+    every: Option<String>,
+    controller: Option<Bound<'_, PyAny>>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Run> {
+    let watch = Arc::new(Watch::default());
+    let controller = controller.map(|prototype| Controller::new(&prototype, &watch)).transpose()?;
+    let mut scenario_text = with_overrides(&text, &sets);
+    if let Some(controller) = &controller {
+        scenario_text += &format!("\n# Run with a congestion control written in Python: {}\n", controller.name());
+    }
+    let fault = controller.as_ref().map(Controller::fault);
+    // Python runs on one thread at a time.
+    let threads = if controller.is_some() { 1 } else { threads_or_all(threads) };
+    let load = || -> Result<_, Problem> {
+        let every = frames(every.as_deref())?;
+        let mut scenario = Scenario::parse(&name, &text, &base, &sets)?;
+        if let Some(controller) = controller {
+            scenario = scenario.controlled_by(Box::new(controller))?;
+        }
+        let resolved = resolve(scenario)?.on_threads(threads);
+        Ok(if record || every.is_some() { resolved.recorded(every) } else { resolved })
+    };
+    let go = || -> Result<_, Problem> {
+        let mut resolved = load()?;
+        let (notes, work) = (std::mem::take(&mut resolved.notes), Work::of(&resolved));
+        let finished = lab::run::run(resolved, &mut |now, hops| {
+            watch.tell(now.0, work.share(now, hops, HOPS), hops);
+            !watch.stopped()
+        });
+        if !finished.outcome.interrupted {
+            watch.tell(finished.summary.end_ps, 1.0, finished.summary.packet_hops);
+        }
+        Ok((finished, notes))
+    };
+    let tell = |told| of_run(progress.as_ref(), told);
+    let result = watched(py, &watch, &tell, go);
+    if let Some(error) = fault.and_then(|fault| fault.take()) {
+        return Err(error);
+    }
+    let (finished, notes) = result?.map_err(|problem| raised(py, problem))?;
+    Ok(Run { finished, scenario: scenario_text, notes })
+}
+
+/// A folder of results: its summary, its scenario, its tables.
+#[pyfunction]
+pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(String, String, Tables)> {
+    let load = || -> Result<_, Problem> {
+        let there = [FLOWS, BUFFERS, LINKS, PORTS, RATES].into_iter();
+        let there = there.filter(|name| [FLOWS, BUFFERS, LINKS].contains(name) || folder.join(name).is_file());
+        let tables = there.map(|name| Ok((stem(name), tables::read(&folder.join(name))?)));
+        let tables = tables.collect::<Result<Vec<_>, Problem>>()?;
+        Ok((read_text(&folder.join(files::SUMMARY))?, report::folder::scenario(&folder)?, tables))
+    };
+    let (summary, scenario, tables) = py.detach(load).map_err(|problem| raised(py, problem))?;
+    let mut all = BTreeMap::new();
+    for (name, table) in tables {
+        all.insert(name, Py::new(py, Table(table.batch().clone()))?);
+    }
+    Ok((summary, scenario, all))
+}
+
+/// Figures by their ids, as SVG.
+pub type Figures = Vec<(String, String)>;
+
+/// The figures of a report.
+pub fn figures(report: &report::pages::Report) -> Figures {
+    report.drawings().map(|(id, svg)| (id.to_string(), svg)).collect()
+}
+
+/// Draws a folder of results.
+#[pyfunction]
+pub fn draw(py: Python<'_>, folder: PathBuf) -> PyResult<Figures> {
+    let draw = || Ok(figures(&report::folder::of_run(&folder, &records::open(&folder)?)?));
+    py.detach(draw).map_err(|problem| raised(py, problem))
+}
+
+/// Runs the ns-3 simulator's files and writes its files: what it says, its notes, and the files.
+#[pyfunction]
+#[pyo3(signature = (config, progress = None))]
+pub fn ns3(
+    py: Python<'_>,
+    config: PathBuf,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<(String, Vec<String>, Vec<PathBuf>)> {
+    let watch = Watch::default();
+    let go = || -> Result<_, Problem> {
+        let inputs = lab::ns3::read(&config)?;
+        inputs.outputs().into_iter().try_for_each(files::check_writable)?;
+        let translated = translate::translate(&inputs)?;
+        let graph = translated.setup.graph.clone();
+        let until = translated.setup.flows.last().map_or(0, |flow| flow.start.0);
+        let start = Instant::now();
+        let outcome = translated.run(&mut |now, hops| {
+            watch.tell(now.0, (now.0 as f64 / until.max(1) as f64).min(0.99), hops);
+            !watch.stopped()
+        });
+        let wall = start.elapsed();
+        let written = if outcome.interrupted || !outcome.violations.is_empty() {
+            Vec::new()
+        } else {
+            watch.tell(outcome.end.0, 1.0, outcome.counts.hops);
+            inputs.write(&graph, &outcome)?;
+            inputs.outputs().into_iter().map(Path::to_owned).collect()
+        };
+        let notes: Vec<String> = inputs.notes.iter().map(Problem::to_string).collect();
+        Ok((output::summary(&outcome, wall), notes, written, outcome.violations))
+    };
+    let tell = |told| of_run(progress.as_ref(), told);
+    let (summary, notes, written, violations) =
+        watched(py, &watch, &tell, go)?.map_err(|problem| several(py, &[problem]))?;
+    match violations.is_empty() {
+        true => Ok((summary, notes, written)),
+        false => Err(broken(py, &violations)),
+    }
+}

@@ -1,0 +1,83 @@
+//! A table of results as Arrow's PyCapsule interface has it: pyarrow, pandas, Polars and DuckDB take it without a copy.
+
+use arrow::array::RecordBatch;
+use arrow::array::RecordBatchIterator;
+use arrow::ffi::FFI_ArrowSchema;
+use arrow::ffi_stream::FFI_ArrowArrayStream;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+/// A table. Its memory is freed with the last of those who look at it.
+#[pyclass(frozen, module = "tailwater", name = "Table")]
+pub struct Table(pub RecordBatch);
+
+/// An error of Arrow, which is ours.
+fn internal(error: impl std::fmt::Display) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+#[pymethods]
+impl Table {
+    /// Arrow's stream of the rows; `requested_schema` may be passed over, and is.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        _ = requested_schema;
+        let rows = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(rows)), c"arrow_array_stream")
+    }
+
+    /// Arrow's schema.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.0.schema().as_ref()).map_err(internal)?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// The names of the columns.
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// How many rows it has.
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    /// Bytes of memory.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.get_array_memory_size()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Table({} rows: {})", self.0.num_rows(), self.column_names().join(", "))
+    }
+
+    /// As a `pyarrow.Table`.
+    fn to_pyarrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pyarrow")?.call_method1("table", (slf,))
+    }
+
+    /// As a `polars.DataFrame`.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("polars")?.call_method1("DataFrame", (slf,))
+    }
+
+    /// As a `pandas.DataFrame` whose columns are Arrow's.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let arguments = pyo3::types::PyDict::new(py);
+        arguments.set_item("types_mapper", py.import("pandas")?.getattr("ArrowDtype")?)?;
+        Table::to_pyarrow(slf)?.call_method("to_pandas", (), Some(&arguments))
+    }
+}
