@@ -297,3 +297,54 @@ test("times survive a link, and numbers have their units", () => {
     ["1.235 ms", "8.1 MB", "100 Gbps", "50 %"],
   );
 });
+
+test("an answer that is older than an event does not take a job back in time", async () => {
+  const sources = [];
+  globalThis.location = { search: "", pathname: "/", hash: "" };
+  globalThis.EventSource = class {
+    constructor() {
+      this.heard = {};
+      sources.push(this);
+    }
+    addEventListener(name, f) {
+      this.heard[name] = f;
+    }
+    close() {}
+  };
+  const event = (name, data) => sources.at(-1).heard[name]({ data: JSON.stringify(data) });
+  const answers = new Map([["POST /api/jobs", { id: 7 }]]);
+  // What happens after the server has looked, and before its answer is here.
+  let meanwhile = () => {};
+  globalThis.fetch = async (path, { method }) => {
+    const text = JSON.stringify(answers.get(`${method} ${path}`));
+    if (method === "GET") meanwhile();
+    return { ok: true, text: async () => text };
+  };
+  const { connect, jobs } = await import("../../crates/studio/page/api.js");
+  connect();
+
+  answers.set("GET /api/jobs/7", { id: 7, state: "running" });
+  meanwhile = () => event("job", { id: 7, state: "failed" });
+  assert.equal(await jobs.start({ kind: "run" }), 7);
+  assert.equal(jobs.get(7).state, "failed");
+
+  answers.set("GET /api/jobs", [
+    { id: 7, state: "failed" },
+    { id: 8, state: "running" },
+    { id: 9, state: "queued" },
+  ]);
+  meanwhile = () => {
+    event("job", { id: 8, state: "done" });
+    event("gone", { id: 9 });
+    event("job", { id: 10, state: "queued" });
+  };
+  const all = await jobs.all();
+  assert.deepEqual(
+    all.map(({ id, state }) => [id, state]),
+    [
+      [10, "queued"],
+      [8, "done"],
+      [7, "failed"],
+    ],
+  );
+});

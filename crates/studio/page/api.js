@@ -87,6 +87,9 @@ export function fixed(path) {
 
 const known = new Map();
 const listeners = new Set();
+/** By job, how many events there had been when it was last heard of. */
+const heard = new Map();
+let events = 0;
 let list = null;
 
 export const jobs = {
@@ -104,22 +107,17 @@ export const jobs = {
   },
   async start(request) {
     const answer = await post("/api/jobs", request);
+    const { id } = answer;
+    const before = events;
+    let job = { id, state: "queued", kind: request.kind, name: request.name ?? request.id, progress: null };
     try {
-      known.set(answer.id, await get(`/api/jobs/${answer.id}`));
+      job = await get(`/api/jobs/${id}`);
     } catch {
       /* the event will tell */
     }
-    changed(
-      known.get(answer.id) ?? {
-        id: answer.id,
-        state: "queued",
-        kind: request.kind,
-        name: request.name ?? request.id,
-        progress: null,
-      },
-      false,
-    );
-    return answer.id;
+    // A short job may be over, and known to be, before the answer is here.
+    if (!heardSince(id, before)) changed(job, false);
+    return id;
   },
   cancel: (id) => post(`/api/jobs/${id}/cancel`),
   again: (id) => post(`/api/jobs/${id}/again`),
@@ -134,15 +132,19 @@ function changed(job, gone) {
   for (const f of [...listeners]) f(gone ? job : known.get(job.id), gone);
 }
 
+/** Whether an event told of a job after there had been so many: an answer that was asked for before it is older. */
+const heardSince = (id, before) => (heard.get(id) ?? 0) > before;
+
 async function refresh() {
+  const before = events;
   const now = await get("/api/jobs");
   const there = new Set(now.map((job) => job.id));
   for (const id of [...known.keys()])
-    if (!there.has(id)) {
+    if (!there.has(id) && !heardSince(id, before)) {
       known.delete(id);
       changed({ id }, true);
     }
-  for (const job of now) changed(job, false);
+  for (const job of now) if (!heardSince(job.id, before)) changed(job, false);
 }
 
 export const over = (job) => job && job.state !== "queued" && job.state !== "running";
@@ -191,9 +193,14 @@ export function connect() {
         list = null;
       });
   });
-  stream.addEventListener("job", (event) => changed(JSON.parse(event.data), false));
+  stream.addEventListener("job", (event) => {
+    const job = JSON.parse(event.data);
+    heard.set(job.id, ++events);
+    changed(job, false);
+  });
   stream.addEventListener("gone", (event) => {
     const { id } = JSON.parse(event.data);
+    heard.set(id, ++events);
     if (known.delete(id)) changed({ id }, true);
   });
   stream.addEventListener("error", () => {
