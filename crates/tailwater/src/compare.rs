@@ -167,10 +167,22 @@ fn comparison(
         let names: Vec<&String> = grid.variants.iter().map(|variant| &variant.name).collect();
         axes.insert(0, json!({ "name": grid::SCHEME, "values": names }));
     }
+    let mut about = told(plan, &done.folders, table, out);
+    about.extend([
+        ("scenario".into(), json!(summaries.first().map(|summary| summary["scenario"].clone()))),
+        ("command".into(), command(arguments).into()),
+        ("sets".into(), json!(grid.sets)),
+        ("axes".into(), axes.into()),
+    ]);
+    about.into()
+}
+
+/// What `comparison.json` and `sweep.json` say alike: the program, every run, and the table.
+pub(crate) fn told(plan: &[Cell], folders: &[PathBuf], table: &Table, out: &Path) -> Map<String, Value> {
     let mut seeds: Vec<u64> = plan.iter().map(|cell| cell.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
-    let cells = plan.iter().zip(&done.folders).map(|(cell, folder)| {
+    let cells = plan.iter().zip(folders).map(|(cell, folder)| {
         json!({
             "labels": labels(&cell.labels),
             "seed": cell.seed,
@@ -184,17 +196,13 @@ fn comparison(
         });
         json!({ "labels": labels(&row.labels), "measures": measures.collect::<Map<_, _>>(), "endings": row.endings })
     });
-    json!({
-        "tailwater": env!("CARGO_PKG_VERSION"),
-        "results_version": RESULTS_VERSION,
-        "scenario": summaries.first().map(|summary| summary["scenario"].clone()),
-        "command": command(arguments),
-        "sets": grid.sets,
-        "axes": axes,
-        "seeds": seeds,
-        "cells": cells.collect::<Vec<_>>(),
-        "rows": rows.collect::<Vec<_>>(),
-    })
+    Map::from_iter([
+        ("tailwater".into(), env!("CARGO_PKG_VERSION").into()),
+        ("results_version".into(), RESULTS_VERSION.into()),
+        ("seeds".into(), seeds.into()),
+        ("cells".into(), cells.collect()),
+        ("rows".into(), rows.collect()),
+    ])
 }
 
 pub(crate) fn labels(labels: &[(String, String)]) -> Map<String, Value> {
@@ -202,7 +210,7 @@ pub(crate) fn labels(labels: &[(String, String)]) -> Map<String, Value> {
 }
 
 /// The way from one folder to another, with slashes.
-pub(crate) fn relative(to: &Path, from: &Path) -> String {
+fn relative(to: &Path, from: &Path) -> String {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (to, from) = (whole(to), whole(from));
     let common = to.components().zip(from.components()).take_while(|(a, b)| a == b).count();

@@ -1,7 +1,7 @@
 //! `tailwater sweep`: many runs as a file, done here, by many processes, or by a cluster.
 
 use crate::commands::{BROKEN, printed, say, threads_or_all};
-use crate::compare::{labels, read_summary, relative};
+use crate::compare::{labels, read_summary, told};
 use crate::progress::{self, GridProgress};
 use crate::slurm;
 use clap::{Args, Subcommand, ValueEnum};
@@ -10,9 +10,9 @@ use lab::comparison::Table;
 use lab::files;
 use lab::grid::Cell;
 use lab::problem::Problem;
-use lab::store::{RESULTS_VERSION, Store};
+use lab::store::Store;
 use lab::sweep::{self, Options, Status, Sweep, runs};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -304,32 +304,12 @@ fn about(planned: &Planned, folders: &[PathBuf], table: &Table) -> Value {
         }
         json!({ "name": axis, "values": values })
     };
-    let mut seeds: Vec<u64> = plan.iter().map(|cell| cell.seed).collect();
-    seeds.sort_unstable();
-    seeds.dedup();
-    let cells = plan.iter().zip(folders).map(|(cell, folder)| {
-        json!({
-            "labels": labels(&cell.labels),
-            "seed": cell.seed,
-            "digest": cell.digest.to_string(),
-            "folder": relative(folder, out),
-        })
-    });
-    let rows = table.rows.iter().map(|row| {
-        let measures = table.measures.iter().zip(&row.values).map(|(measure, value)| {
-            (measure.key.clone(), json!({ "mean": value.mean, "ci95": value.half, "runs": value.count }))
-        });
-        json!({ "labels": labels(&row.labels), "measures": measures.collect::<Map<_, _>>(), "endings": row.endings })
-    });
-    json!({
-        "tailwater": env!("CARGO_PKG_VERSION"),
-        "results_version": RESULTS_VERSION,
-        "scenario": table.title,
-        "command": command(planned),
-        "sets": sweep.grid.sets,
-        "axes": table.axes.iter().map(values).collect::<Vec<_>>(),
-        "seeds": seeds,
-        "cells": cells.collect::<Vec<_>>(),
-        "rows": rows.collect::<Vec<_>>(),
-    })
+    let mut about = told(plan, folders, table, out);
+    about.extend([
+        ("scenario".into(), table.title.as_str().into()),
+        ("command".into(), command(planned).into()),
+        ("sets".into(), json!(sweep.grid.sets)),
+        ("axes".into(), table.axes.iter().map(values).collect()),
+    ]);
+    about.into()
 }

@@ -1,5 +1,7 @@
 //! `tailwater compare` as people use it: interrupted, side by side, on full disks, and again.
 
+mod contents;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -78,27 +80,9 @@ impl Desk {
         said
     }
 
-    /// Every file below a folder with its content, what runs cost left out, and when it was written.
+    /// What is below a folder.
     fn contents(&self, folder: &str) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
-        let (folder, mut found) = (self.path(folder), BTreeMap::new());
-        let mut open = vec![folder.clone()];
-        while let Some(next) = open.pop() {
-            for entry in fs::read_dir(next).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    open.push(path.clone());
-                }
-                let mut bytes = fs::read(&path).unwrap_or_default();
-                if path.ends_with("summary.json") {
-                    let mut summary: Value = serde_json::from_slice(&bytes).unwrap();
-                    assert!(summary["cost"].take().is_object());
-                    bytes = summary.to_string().into_bytes();
-                }
-                let written = fs::metadata(&path).unwrap().modified().unwrap();
-                found.insert(path.strip_prefix(&folder).unwrap().to_path_buf(), (bytes, written));
-            }
-        }
-        found
+        contents::contents(&self.path(folder))
     }
 
     fn bytes(&self, folder: &str) -> BTreeMap<PathBuf, Vec<u8>> {

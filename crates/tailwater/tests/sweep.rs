@@ -1,5 +1,7 @@
 //! `tailwater sweep` as people use it: on many processes that are killed, in parts, and collected.
 
+mod contents;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -73,26 +75,9 @@ impl Desk {
         assert!(said.contains("\n  help: "), "{arguments}: no remedy in {said}");
     }
 
-    /// Every file below a folder with its content, what runs cost left out.
+    /// What is below a folder.
     fn bytes(&self, folder: &str) -> BTreeMap<PathBuf, Vec<u8>> {
-        let (folder, mut found) = (self.path(folder), BTreeMap::new());
-        let mut open = vec![folder.clone()];
-        while let Some(next) = open.pop() {
-            for entry in fs::read_dir(next).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    open.push(path.clone());
-                }
-                let mut bytes = fs::read(&path).unwrap_or_default();
-                if path.ends_with("summary.json") {
-                    let mut summary: Value = serde_json::from_slice(&bytes).unwrap();
-                    assert!(summary["cost"].take().is_object());
-                    bytes = summary.to_string().into_bytes();
-                }
-                found.insert(path.strip_prefix(&folder).unwrap().to_path_buf(), bytes);
-            }
-        }
-        found
+        contents::contents(&self.path(folder)).into_iter().map(|(path, (bytes, _))| (path, bytes)).collect()
     }
 }
 
