@@ -25,6 +25,12 @@ pub struct Event {
 }
 
 impl Event {
+    /// Before all events at `time`.
+    #[inline]
+    pub fn first_at(time: Time) -> Event {
+        Event { time, key: 0 }
+    }
+
     /// The highest rank: last among the events of its instant.
     pub const LAST: u32 = RANK_MAX as u32;
 
@@ -203,46 +209,20 @@ impl EventQueue {
         }
     }
 
-    /// Takes the next event of the slot at hand, if it has one left that comes before `limit`.
+    /// Takes the next event if it comes before `limit`.
     #[inline]
-    pub fn pop_here(&mut self, limit: Time) -> Option<Event> {
-        let event = *self.current.get(self.position).filter(|event| event.time < limit)?;
-        self.position += 1;
-        Some(event)
-    }
-
-    /// Events of the slot at hand that are still to come, in order.
-    #[inline]
-    pub fn here(&self) -> &[Event] {
-        &self.current[self.position.min(self.current.len())..]
-    }
-
-    /// Opens the next slot, if the one at hand is used up and there is one.
-    #[inline]
-    pub fn open(&mut self) -> bool {
-        self.position >= self.current.len() && self.advance()
-    }
-
-    /// The slot at hand.
-    #[inline]
-    pub fn slot(&self) -> u64 {
-        self.slot
-    }
-
-    /// The first slot after `slot`, which is not before the one at hand, that holds something, as far as is known now.
-    #[inline]
-    pub fn slot_after(&self, slot: u64) -> Option<u64> {
-        let next = (self.waiting > 0).then(|| self.next_occupied(slot))?;
-        // Once round the wheel is back at the beginning.
-        (next - self.slot <= self.mask).then_some(next)
-    }
-
-    /// Events of a slot after the one at hand, in no order.
-    #[inline]
-    pub fn of_slot(&self, slot: u64) -> impl Iterator<Item = Event> + '_ {
-        let block = |id: u32| self.blocks.get(id as usize);
-        std::iter::successors(block(self.buckets[(slot & self.mask) as usize]), move |before| block(before.next))
-            .flat_map(|block| block.events[..block.len as usize].iter().copied())
+    pub fn pop_before(&mut self, limit: Event) -> Option<Event> {
+        loop {
+            if let Some(&event) = self.current.get(self.position) {
+                return (event < limit).then(|| {
+                    self.position += 1;
+                    event
+                });
+            }
+            if !self.advance() {
+                return None;
+            }
+        }
     }
 
     /// The next event, without taking it.
@@ -314,6 +294,17 @@ impl EventQueue {
         slot + 1 + ((bucket + self.mask + 1 - from) & self.mask)
     }
 
+    /// Takes everything that is left, in no order.
+    pub fn drain(&mut self) -> Vec<Event> {
+        let mut all = self.current.split_off(self.position.min(self.current.len()));
+        while self.waiting > 0 {
+            self.advance();
+            all.append(&mut self.current);
+        }
+        all.extend(self.far.drain().map(|Reverse(event)| event));
+        all
+    }
+
     /// Whether nothing is left.
     pub fn is_empty(&self) -> bool {
         self.position >= self.current.len() && self.waiting == 0 && self.far.is_empty()
@@ -375,6 +366,7 @@ mod tests {
             density in 0.0001f64..100.0,
             horizon in 0u64..10_000_000,
             script in prop::collection::vec((0u64..20_000_000, 0u8..4, 0u32..4, 0usize..3), 1..300),
+            drained: bool,
         ) {
             let mut queue = EventQueue::new(density, Time(horizon));
             let mut model = std::collections::BTreeSet::new();
@@ -391,17 +383,12 @@ mod tests {
                     prop_assert_eq!(popped, model.pop_first());
                     now = popped.map_or(now, |e| e.time());
                 }
-                // What lies in the slots to come is what comes first.
-                let mut ahead = queue.here().to_vec();
-                let mut slot = queue.slot();
-                while let Some(next) = queue.slot_after(slot) {
-                    let mut events: Vec<Event> = queue.of_slot(next).collect();
-                    prop_assert!(!events.is_empty());
-                    events.sort_unstable();
-                    ahead.extend(events);
-                    slot = next;
-                }
-                prop_assert!(ahead.iter().eq(model.iter().take(ahead.len())));
+            }
+            if drained {
+                let mut rest = queue.drain();
+                rest.sort_unstable();
+                prop_assert!(rest.iter().eq(&model));
+                model.clear();
             }
             while let Some(event) = queue.pop() {
                 prop_assert_eq!(Some(event), model.pop_first());

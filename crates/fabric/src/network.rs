@@ -6,7 +6,7 @@
 //!
 //! [`Core`] is the hardware and knows no scheme; [`Network`] runs it with one.
 
-mod ahead;
+mod blocks;
 mod capture;
 mod census;
 mod check;
@@ -42,6 +42,7 @@ use crate::routing::{PortMap, Routing};
 use crate::scheme::{CongestionControl, FlowControl, Needs};
 use crate::setup::{Dice, NdpSetup, Setup, Split, Ties};
 use crate::topology;
+use blocks::Blocks;
 use census::Census;
 use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
@@ -175,8 +176,8 @@ pub struct Core {
     sequence: u32,
     classes: u32,
     per_port: u32,
-    /// It has so many ports that looking ahead pays.
-    large: bool,
+    /// How far ahead most events are planned.
+    horizon: Time,
     /// States of the links to come: when, and which are up then.
     changes: Vec<(Time, Vec<bool>)>,
     /// How long flow control has kept each flow from sending.
@@ -189,6 +190,8 @@ pub struct Core {
     recorder: Option<Box<record::Recorder>>,
     /// The part of the fabric that is run here, if it is not all.
     part: Option<Part>,
+    /// The blocks in which it is run.
+    blocks: Option<Box<Blocks>>,
 }
 
 /// A fabric with its flow-control scheme.
@@ -302,9 +305,8 @@ impl Core {
         let group = || setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
         let accounts = (0..setup.switch.groups).flat_map(|_| group());
         let changes = link_changes(&setup);
-        // A busy full-duplex 100 Gb/s link sees some twenty events in a microsecond.
         let own = ports.iter().filter(|p: &&Port| part.as_ref().is_none_or(|part| part.owns(p.node))).count();
-        let density = own as f64 * 0.01;
+        let density = own as f64 * EVENTS_PER_PORT;
         let near = ports.iter().map(|p: &Port| p.latency).filter(|&l| l <= Time::from_us(4)).max();
         let horizon = near.unwrap_or_default() + setup.clock.duration(setup.max_packet(), setup.top_rate());
         let ndp = setup.nic.ndp.map(|own| Box::new(ndp::Ndp::new(own, &setup, &part, map.count(), nics.len())));
@@ -316,7 +318,7 @@ impl Core {
         Core {
             now: Time::ZERO,
             current: Event::new(Time::ZERO, Event::LAST, 15, u32::MAX),
-            large: own >= ahead::LARGE,
+            horizon,
             events: EventQueue::new(density, horizon),
             pool: Pool::new(needs.telemetry, needs.delay || setup.nic.irn.is_some()),
             queues: vec![Queue::default(); first_queue as usize],
@@ -381,6 +383,7 @@ impl Core {
             routing,
             map,
             part,
+            blocks: None,
             setup,
         }
     }
@@ -437,11 +440,22 @@ impl Core {
         p.end_rank = end_rank;
         p.free_at = end;
         p.tx_bytes += packet.size as u64;
-        if p.detour != 0 && self.detour(port, id, arrival, rank) {
-            return;
+        if p.detour != 0 {
+            if p.detour == detour::ABROAD {
+                return self.send_abroad(peer, id, arrival, rank);
+            }
+            if self.detour(port, id, arrival, rank) {
+                return;
+            }
         }
-        if self.ports[peer as usize].flying.push(&mut self.pool, id, arrival, rank) {
-            self.events.push(Event::new(arrival, rank, class::ARRIVAL, peer));
+        self.fly(peer, id, arrival, rank);
+    }
+
+    /// Adds a packet to those in flight towards `port`.
+    #[inline]
+    fn fly(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) {
+        if self.ports[port as usize].flying.push(&mut self.pool, id, arrival, rank) {
+            self.events.push(Event::new(arrival, rank, class::ARRIVAL, port));
         }
     }
 
@@ -524,18 +538,18 @@ impl<F: FlowControl> Network<F> {
 
     /// Runs until nothing is left to do, or to the scenario's stop. `report` is called now and then with the
     /// simulated time and the number of packet-hops; it ends the run early by returning false.
-    pub fn run(&mut self, report: impl FnMut(Time, u64) -> bool) -> Outcome {
-        let interrupted =
-            if self.core.large { self.run_through::<true>(report) } else { self.run_through::<false>(report) };
+    pub fn run(&mut self, mut report: impl FnMut(Time, u64) -> bool) -> Outcome {
+        self.core.cut_into_blocks();
+        let interrupted = self.run_blocks(&mut report) || self.run_through(report);
         self.outcome(interrupted)
     }
 
     /// True if the report ended the run.
-    fn run_through<const AHEAD: bool>(&mut self, mut report: impl FnMut(Time, u64) -> bool) -> bool {
+    fn run_through(&mut self, mut report: impl FnMut(Time, u64) -> bool) -> bool {
         let stop = self.core.setup.stop;
         let mut countdown = REPORT_EVERY;
         let mut edge = self.core.frame_edge(stop);
-        while let Some(event) = self.core.next_event::<AHEAD>(Time::MAX) {
+        while let Some(event) = self.core.events.pop() {
             if event.time() >= edge || self.core.stuck {
                 if event.time() >= stop || self.core.stuck {
                     self.core.now = self.core.now.max(stop.min(event.time()));
@@ -659,8 +673,11 @@ impl<F: FlowControl> Network<F> {
     #[inline]
     fn transmit(&mut self, port: u32) {
         let core = &mut self.core;
-        // What is sent here will fly there.
-        prefetch(&core.ports[core.ports[port as usize].peer as usize].flying);
+        let p = &core.ports[port as usize];
+        if p.detour == 0 {
+            // What is sent here will fly there.
+            prefetch(&core.ports[p.peer as usize].flying);
+        }
         let p = &mut core.ports[port as usize];
         if !p.up {
             return;
@@ -697,6 +714,9 @@ impl<F: FlowControl> Network<F> {
         }
     }
 }
+
+/// Events per nanosecond: a busy full-duplex 100 Gb/s link sees some twenty in a microsecond.
+const EVENTS_PER_PORT: f64 = 0.01;
 
 /// The stream from which shared dice draw losses.
 const FAULTS: u64 = 50;

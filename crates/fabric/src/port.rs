@@ -1,6 +1,5 @@
 //! A port: a transmitter with its queues, and the packets in flight towards it.
 
-use crate::near::prefetch;
 use crate::packet::{Fifo, NONE, PacketId, Pool};
 use engine::Time;
 
@@ -77,6 +76,8 @@ pub mod detour {
     pub const REMOTE: u8 = 1;
     /// It is captured.
     pub const CAPTURED: u8 = 2;
+    /// The other end is in another block.
+    pub const ABROAD: u8 = 4;
 }
 
 /// One end of a link. What receiving needs fills the first cache line, what sending needs the second.
@@ -185,13 +186,6 @@ impl QueueMasks {
     pub fn new(ports: usize, queues: usize) -> QueueMasks {
         let per_port = queues.div_ceil(64).max(1);
         QueueMasks { words: vec![States::default(); ports * per_port], per_port }
-    }
-    /// Asks for the state of a port ahead of its use.
-    #[inline]
-    pub fn fetch(&self, port: u32) {
-        if let Some(word) = self.words.get(port as usize * self.per_port) {
-            prefetch(word);
-        }
     }
     #[inline]
     fn set(&mut self, port: u32, queue: u32, which: impl Fn(&mut States) -> &mut u64, on: bool) {

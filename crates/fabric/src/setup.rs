@@ -425,6 +425,8 @@ pub struct Setup {
     pub reroute: Time,
     /// The most threads to run it on. The result does not depend on it.
     pub threads: usize,
+    /// In how many blocks each thread does its part; if it is not said, in as many as its size asks for. The result does not depend on it.
+    pub blocks: Option<usize>,
 }
 
 impl FlowSpec {
@@ -512,6 +514,7 @@ impl Setup {
             stop: Time::MAX,
             reroute: Time::ZERO,
             threads: 1,
+            blocks: None,
             graph,
         }
     }

@@ -102,7 +102,12 @@ impl Resolved {
 
     /// The same on so many threads, whether that pays or not.
     pub fn simulate_on(&self, threads: usize, report: &mut flow_control::Report<'_>) -> Outcome {
-        let setup = Setup { threads, ..self.setup.clone() };
+        self.simulate_in(threads, self.setup.blocks, report)
+    }
+
+    /// The same on so many threads, each of them in blocks, as many as the whole fabric has, whether that pays or not.
+    pub fn simulate_in(&self, threads: usize, blocks: Option<usize>, report: &mut flow_control::Report<'_>) -> Outcome {
+        let setup = Setup { threads, blocks, ..self.setup.clone() };
         self.flow_control.run(setup, self.promised, &|| self.congestion_control.build(), report)
     }
 }

@@ -128,9 +128,12 @@ fn run(resolved: &Resolved) -> Outcome {
     };
     let outcome = resolved.simulate(&mut report);
     if !outcome.interrupted {
-        // Any number of threads gives the same.
-        let threads = 2 + outcome.counts.hops as usize % 7;
-        assert_same(&outcome, &resolved.simulate_on(threads, &mut |_, _| true), &format!("{threads} threads"));
+        // Any number of threads and blocks gives the same.
+        let hops = outcome.counts.hops as usize;
+        for (threads, blocks) in [(2 + hops % 7, 1), (1 + hops % 2, 2 + hops % 5)] {
+            let other = resolved.simulate_in(threads, Some(blocks), &mut |_, _| true);
+            assert_same(&outcome, &other, &format!("{threads} threads, {blocks} blocks"));
+        }
     }
     outcome
 }

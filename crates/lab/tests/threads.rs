@@ -18,6 +18,10 @@ fn run(resolved: &Resolved, threads: usize) -> Outcome {
     resolved.simulate_on(threads, &mut |_, _| true)
 }
 
+fn in_blocks(resolved: &Resolved, threads: usize, blocks: usize) -> Outcome {
+    resolved.simulate_in(threads, Some(blocks), &mut |_, _| true)
+}
+
 const LEAF_SPINE: &str = "\
 [topology]
 kind = \"leaf-spine\"
@@ -27,6 +31,7 @@ spines = 4
 [measure]
 ports = [\"leaf0->*\"]
 series = \"3us\"
+capture = [\"leaf1->*\"]
 ";
 
 const BCUBE: &str = "\
@@ -66,9 +71,43 @@ fn every_preset_gives_the_same_on_any_number_of_threads() {
     }
 }
 
-/// One thread looks ahead in a fabric of that size; each of four has a part that is too small for it.
 #[test]
-fn looking_ahead_in_a_large_fabric_changes_nothing() {
+fn every_preset_gives_the_same_in_any_number_of_blocks() {
+    for preset in lab::presets::PRESETS {
+        let fabric = if preset.name == "portfc" { BCUBE } else { LEAF_SPINE };
+        for stop in ["", "stop = \"180us\"\n"] {
+            let resolved = read(&format!("{stop}{fabric}{TRAFFIC}"), &[format!("scheme.preset=\"{}\"", preset.name)]);
+            let whole = in_blocks(&resolved, 1, 1);
+            assert!(whole.counts.hops > 50_000, "{}: {} hops", preset.name, whole.counts.hops);
+            for (threads, blocks) in [(1, 2), (1, 3), (1, 4), (2, 4)] {
+                let what = format!("{} on {threads} threads in {blocks} blocks", preset.name);
+                assert_same(&whole, &in_blocks(&resolved, threads, blocks), &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_waits_for_others_starts_as_it_would_in_any_number_of_blocks_and_threads() {
+    let mut lost = 0;
+    for kind in ["ring-all-reduce", "halving-doubling-all-reduce", "all-to-all"] {
+        let collective = format!("[[collective]]\nkind = \"{kind}\"\nsize = \"400KB\"\nrounds = 3\ngap = \"4us\"\n");
+        let link = "[[link]]\nbetween = [\"leaf2\", \"spine1\"]\ndown = [[\"20us\", \"45us\"]]\n";
+        let resolved = read(&format!("{LEAF_SPINE}{link}{collective}"), &["scheme.preset=\"dcqcn+win\"".into()]);
+        let whole = in_blocks(&resolved, 1, 1);
+        assert!(whole.complete(), "{kind}: {:?}", whole.counts);
+        lost += whole.counts.dropped_down;
+        for (threads, blocks) in [(1, 2), (1, 4), (2, 1), (2, 4)] {
+            let what = format!("{kind} on {threads} threads in {blocks} blocks");
+            assert_same(&whole, &in_blocks(&resolved, threads, blocks), &what);
+        }
+    }
+    assert!(lost > 0, "the link that fails carries nothing");
+}
+
+/// A fabric of that size is done in blocks without being told to, by one thread and by each of two.
+#[test]
+fn a_large_fabric_gives_the_same_in_the_blocks_that_it_asks_for() {
     for preset in lab::presets::PRESETS {
         let fabric = match preset.name {
             "portfc" => "kind = \"bcube\"\nn = 32\nk = 1\n",
@@ -79,9 +118,10 @@ fn looking_ahead_in_a_large_fabric_changes_nothing() {
             [[incast]]\ndegree = 40\nsize_each = \"20KB\"\nevery = \"20us\"\nduration = \"3us\"\n";
         let text = format!("stop = \"30us\"\n[topology]\n{fabric}{traffic}");
         let resolved = read(&text, &[format!("scheme.preset=\"{}\"", preset.name)]);
-        let one = run(&resolved, 1);
-        assert!(one.counts.hops > 5_000, "{}: {} hops", preset.name, one.counts.hops);
-        assert_same(&one, &run(&resolved, 4), preset.name);
+        let whole = in_blocks(&resolved, 1, 1);
+        assert!(whole.counts.hops > 5_000, "{}: {} hops", preset.name, whole.counts.hops);
+        assert_same(&whole, &run(&resolved, 1), preset.name);
+        assert_same(&whole, &run(&resolved, 2), &format!("{} on two threads", preset.name));
     }
 }
 

@@ -224,7 +224,7 @@ impl Core {
         let mut elsewhere = Vec::new();
         for flow in 0..self.next_flow as u32 {
             let (src, old) = (self.setup.flows[flow as usize].src, self.senders[flow as usize].nic);
-            if self.senders[flow as usize].done() || self.map.of(src).len() == 1 {
+            if !self.owns(src) || self.senders[flow as usize].done() || self.map.of(src).len() == 1 {
                 continue;
             }
             let nic = self.nic_of(src, flow, false);

@@ -42,15 +42,20 @@ pub fn worthwhile(setup: &Setup) -> bool {
 /// Cuts the fabric of a run into at most `threads` parts with about the same work. `None` where one thread must do: there is
 /// nothing to cut, or the run is defined by the order in which one thread does things.
 pub fn partition(setup: &Setup, threads: usize) -> Option<Plan> {
-    let one_by_one = setup.ties == Ties::Sequence || setup.dice != Dice::PerNode || setup.nic.recovery.forget;
-    if one_by_one || threads < 2 || setup.measure.queue_monitor.is_some() || setup.measure.pause_log {
-        return None;
-    }
-    cut(&setup.graph, threads)
+    if one_by_one(setup) { None } else { cut(&setup.graph, threads) }
+}
+
+/// Whether what comes out is defined by the order in which one thread does things.
+pub(super) fn one_by_one(setup: &Setup) -> bool {
+    let shared = setup.ties == Ties::Sequence || setup.dice != Dice::PerNode || setup.nic.recovery.forget;
+    shared || setup.measure.queue_monitor.is_some() || setup.measure.pause_log
 }
 
 /// Cuts a fabric into at most `threads` parts of about the same weight.
-fn cut(graph: &Graph, threads: usize) -> Option<Plan> {
+pub(super) fn cut(graph: &Graph, threads: usize) -> Option<Plan> {
+    if threads < 2 {
+        return None;
+    }
     let map = PortMap::new(graph);
     let nodes = graph.nodes.len();
     let speed = |port: u32| graph.links[map.link[port as usize] as usize].rate.0 as u128;
@@ -141,20 +146,22 @@ impl<F: FlowControl> Shard<F> {
         for mail in &mut self.inbox {
             self.network.core.accept(mail);
         }
-        if self.network.core.large {
-            self.run_to::<true>(limit, stop_idle)
-        } else {
-            self.run_to::<false>(limit, stop_idle)
+        if stop_idle && let Some(last) = self.network.core.leave_blocks() {
+            self.last = self.last.max(last);
         }
-    }
-
-    fn run_to<const AHEAD: bool>(&mut self, limit: Time, stop_idle: bool) {
+        if self.network.core.blocks.is_some() {
+            while let Some(next) = self.network.core.next_time().filter(|next| *next < limit) {
+                self.network.turn(next, limit);
+            }
+            return;
+        }
+        let limit = Event::first_at(limit);
         loop {
             self.idle = stop_idle && self.is_idle();
             if self.idle {
                 return;
             }
-            match self.network.core.next_event::<AHEAD>(limit) {
+            match self.network.core.events.pop_before(limit) {
                 Some(event) => self.step(event),
                 None => return,
             }
@@ -164,7 +171,7 @@ impl<F: FlowControl> Shard<F> {
     /// When something happens here next.
     fn next(&mut self) -> Time {
         let posted = self.inbox.iter().filter_map(Mail::first).min();
-        self.network.core.events.next_time().into_iter().chain(posted).min().unwrap_or(Time::MAX)
+        self.network.core.next_time().into_iter().chain(posted).min().unwrap_or(Time::MAX)
     }
 }
 
@@ -181,7 +188,7 @@ fn settle<F: FlowControl>(shards: &mut [MutexGuard<'_, Shard<F>>], limit: Time) 
                 if !behind && shard.is_idle() {
                     break;
                 }
-                match shard.network.core.next_event::<false>(limit) {
+                match shard.network.core.events.pop_before(Event::first_at(limit)) {
                     Some(event) => shard.step(event),
                     None => return false,
                 }
@@ -289,7 +296,8 @@ impl<F: FlowControl> Network<F> {
         let parts = members.len();
         let shards = members.into_iter().enumerate().map(|(number, (scheme, control))| {
             let part = Part::new(number as u16, parts, owner.clone());
-            let network = Network::part(setup.clone(), ways.clone(), scheme, control, Some(part));
+            let mut network = Network::part(setup.clone(), ways.clone(), scheme, control, Some(part));
+            network.core.cut_into_blocks();
             let inbox = (0..parts).map(|_| Mail::default()).collect();
             let last = Event::new(Time::ZERO, 0, 0, 0);
             Mutex::new(Shard { network, inbox, last, idle: false })
@@ -319,6 +327,7 @@ impl<F: FlowControl> Network<F> {
         });
         let mut shards = shards.into_iter().map(|shard| {
             let mut shard = shard.into_inner().unwrap_or_else(PoisonError::into_inner);
+            shard.network.core.leave_blocks();
             for mail in &mut shard.inbox {
                 shard.network.core.accept(mail);
             }
@@ -391,12 +400,12 @@ fn lead<F: FlowControl>(
         for instant in [sample, series].into_iter().flatten() {
             limit = limit.min(instant.max(next) + Time(1));
         }
-        // The run cannot end in this stretch if flows start later.
+        // The run cannot end in this stretch if flows start later, or have to send across parts or blocks.
         let later = |shard: &MutexGuard<'_, Shard<F>>| {
             let core = &shard.network.core;
-            setup.flows.get(core.next_flow).is_some_and(|flow| flow.start >= limit)
+            setup.flows.get(core.first_to_start()).is_some_and(|flow| flow.start >= limit)
         };
-        let stop_idle = !all.iter().any(later);
+        let stop_idle = !all.iter().any(later) && !all.iter_mut().any(|shard| shard.network.core.goes_on());
         exchange.stretches += 1;
         exchange.together += u64::from(busy);
         if busy {

@@ -3,12 +3,11 @@
 //! Nodes share nothing, and whatever one does to another takes at least the time of a link. So a fabric can be cut along its
 //! links: each part has its own events and packets, and a packet whose link ends in another part is posted there.
 
-use super::{Core, class};
-use crate::near::prefetch;
+use super::Core;
 use crate::packet::{Answer, Fifo, Hop, MAX_HOPS, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Flying, detour};
 use crate::setup::{FlowSpec, Setup};
-use engine::{Event, Rate, Time};
+use engine::{Rate, Time};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
@@ -39,12 +38,6 @@ impl<T: Clone> PerFlow<T> {
         let places = places.collect();
         items.shrink_to_fit();
         PerFlow { items, places: Some(places) }
-    }
-
-    /// Asks for that of a flow ahead of its use.
-    #[inline]
-    pub(super) fn fetch(&self, flow: usize) {
-        prefetch(&self[flow]);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
@@ -88,6 +81,8 @@ impl<T> IndexMut<usize> for PerFlow<T> {
 #[derive(Default)]
 pub(crate) struct Mail {
     parcels: Vec<Parcel>,
+    /// The first arrival among them.
+    first: Time,
     /// In runs with telemetry, that of every parcel.
     telemetry: Vec<[Hop; MAX_HOPS]>,
     /// In runs whose ACKs say more than their headers hold, that of every parcel.
@@ -118,9 +113,9 @@ impl Mail {
         let bytes = size_of_val(self.parcels.as_slice()) + hops + rest + payloads;
         (self.parcels.len() as u64, bytes as u64)
     }
-    /// The first arrival.
+    /// The first arrival, if there is any.
     pub(super) fn first(&self) -> Option<Time> {
-        self.parcels.iter().map(|parcel| parcel.arrival).min()
+        (!self.is_empty()).then_some(self.first)
     }
 }
 
@@ -152,18 +147,23 @@ impl Core {
     #[inline]
     pub(super) fn owns(&self, node: u32) -> bool {
         self.part.as_ref().is_none_or(|part| part.owns(node))
+            && self.blocks.as_ref().is_none_or(|blocks| blocks.at(node))
     }
 
     /// The first flow from number `from` on whose sender is run here.
     pub(super) fn next_own_flow(&self, from: usize) -> usize {
+        if let Some(next) = self.blocks.as_ref().and_then(|blocks| blocks.next_flow(from)) {
+            return next;
+        }
         let Some(part) = &self.part else { return from };
         let later = self.setup.flows[from..].iter().position(|flow| part.owns(flow.src));
         later.map_or(self.setup.flows.len(), |later| from + later)
     }
 
-    /// Whether nothing was posted since the outboxes were emptied.
+    /// Whether nothing is under way to another part or block.
     pub(super) fn nothing_posted(&self) -> bool {
         self.part.as_ref().is_none_or(|part| part.outbox.iter().all(Mail::is_empty))
+            && self.blocks.as_ref().is_none_or(|blocks| blocks.nothing_posted())
     }
 
     /// What is to be done with a packet that is put on the link of `port`, besides sending it. True if it was sent.
@@ -174,11 +174,13 @@ impl Core {
         if what & detour::CAPTURED != 0 {
             self.capture(port, id);
         }
-        let remote = what & detour::REMOTE != 0;
-        if remote {
-            self.post(self.ports[port as usize].peer, id, arrival, rank);
+        let peer = self.ports[port as usize].peer;
+        if what & detour::REMOTE != 0 {
+            self.post(peer, id, arrival, rank);
+        } else if what & detour::ABROAD != 0 {
+            self.send_abroad(peer, id, arrival, rank);
         }
-        remote
+        what & (detour::REMOTE | detour::ABROAD) != 0
     }
 
     /// Sends a packet to the part where its link ends, at `port`.
@@ -187,6 +189,7 @@ impl Core {
         let node = self.ports[port as usize].node;
         let Some(part) = &mut self.part else { return };
         let mail = &mut part.outbox[part.owner[node as usize] as usize];
+        mail.first = if mail.is_empty() { arrival } else { mail.first.min(arrival) };
         mail.parcels.push(Parcel { port, rank, arrival, packet });
         mail.telemetry.extend(self.pool.hops(id));
         mail.answers.extend(self.pool.said(id));
@@ -217,8 +220,9 @@ impl Core {
             {
                 self.pool[id].seq = self.pool.store_payload(payload) as u64;
             }
-            if self.ports[port as usize].flying.push(&mut self.pool, id, arrival, rank) {
-                self.events.push(Event::new(arrival, rank, class::ARRIVAL, port));
+            match self.blocks {
+                Some(_) => self.send_abroad(port, id, arrival, rank),
+                None => self.fly(port, id, arrival, rank),
             }
         }
     }
@@ -300,9 +304,9 @@ impl Core {
         self.controls.push(other.control);
     }
 
-    /// The shortest time in which something can pass from here to another part.
+    /// The shortest time in which something can pass from here to another part, or from block to block.
     pub(super) fn look_ahead(&self) -> Time {
-        let across = self.ports.iter().filter(|port| port.detour & detour::REMOTE != 0);
+        let across = self.ports.iter().filter(|port| port.detour & (detour::REMOTE | detour::ABROAD) != 0);
         across.map(|port| port.latency).min().unwrap_or(Time::MAX)
     }
 

@@ -379,8 +379,10 @@ impl<F: FlowControl> Network<F> {
     /// New routes for the links that work now.
     pub(super) fn reroute(&mut self, index: u32) {
         let core = &mut self.core;
-        let up = &core.changes[index as usize].1;
-        core.routing = Arc::new(crate::routing::Routing::new(&core.setup.graph, &core.map, up));
+        if core.is_first() {
+            let up = &core.changes[index as usize].1;
+            core.routing = Arc::new(crate::routing::Routing::new(&core.setup.graph, &core.map, up));
+        }
         for flow in core.reassign_flows() {
             let port = core.nics[core.senders[flow as usize].nic as usize].port;
             self.scheme.flow_moved(core, port, flow);

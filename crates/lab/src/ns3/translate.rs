@@ -122,6 +122,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
     let setup = Setup {
         spread: Spread::Flow,
         threads: 1,
+        blocks: None,
         clock: Clock::Nanoseconds,
         ties: Ties::Sequence,
         dice: Dice::Shared { first: first_stream(topology), common_loss: config.error_rate_per_link },

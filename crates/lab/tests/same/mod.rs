@@ -1,6 +1,8 @@
 //! Whether two runs are one.
 
 use fabric::Outcome;
+use fabric::network::Captured;
+use fabric::packet::flag;
 
 /// Everything that a result can show is the same.
 pub fn assert_same(one: &Outcome, several: &Outcome, what: &str) {
@@ -18,4 +20,14 @@ pub fn assert_same(one: &Outcome, several: &Outcome, what: &str) {
     assert_eq!((&one.paused, &one.peak, &one.sent), (&several.paused, &several.peak, &several.sent), "{what}");
     assert_eq!((one.left, &one.stall), (several.left, &several.stall), "{what}");
     assert_eq!(one.violations, several.violations, "{what}");
+    assert!(one.captured.iter().map(visible).eq(several.captured.iter().map(visible)), "{what}: what was captured");
+}
+
+/// What a capture shows of a packet.
+fn visible(captured: &Captured) -> impl PartialEq {
+    let Captured { time, port, packet: p, payload } = captured;
+    // A frame that carries something says in its place where that lies in memory.
+    let seq = if p.flags & flag::PAYLOAD == 0 { p.seq } else { 0 };
+    let header = (p.kind, p.flow, seq, p.stamp, p.size, p.flags, p.class, p.tag, p.dst, p.tuple);
+    (*time, *port, header, payload.clone())
 }
