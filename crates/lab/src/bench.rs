@@ -76,13 +76,28 @@ fn messages(hosts: u32, load: f64, duration: Time) -> Vec<FlowRequest> {
     }
 }
 
-/// Runs a preset on a fabric at that share of its host links (twice that of its core), on so many threads.
-pub fn whole_run(hosts: u32, preset: &str, load: f64, duration: Time, threads: usize) -> Result<Line, Problem> {
+/// What a fabric has to carry, and how it is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// The share of the host links that the messages take; of those of the core, it is twice that.
+    pub load: f64,
+    /// During which time messages start.
+    pub duration: Time,
+    /// The most threads.
+    pub threads: usize,
+    /// In how many blocks the fabric is done; if it is not said, in as many as its size asks for.
+    pub blocks: Option<usize>,
+}
+
+/// Runs a preset on a fabric.
+pub fn whole_run(hosts: u32, preset: &str, run: Run) -> Result<Line, Problem> {
+    let Run { load, duration, threads, blocks } = run;
     let text =
         format!("{}\n[scheme]\npreset = \"{preset}\"\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1B\"\n", fabric(hosts));
     let mut scenario = Scenario::parse("bench", &text, Path::new("."), &[])?;
     scenario.traffic.flows = messages(hosts, load, duration);
-    let resolved = resolve(scenario)?.on_threads(threads);
+    let mut resolved = resolve(scenario)?.on_threads(threads);
+    resolved.setup.blocks = blocks;
     let start = Instant::now();
     let outcome = resolved.simulate(&mut |_, _| true);
     let seconds = start.elapsed().as_secs_f64();
@@ -241,9 +256,10 @@ mod tests {
 
     #[test]
     fn parts_tell_each_other_of_packets_and_one_thread_tells_nobody() {
-        let alone = whole_run(128, "hpcc", 0.3, Time::from_ms(1), 1).unwrap();
+        let run = Run { load: 0.3, duration: Time::from_ms(1), threads: 1, blocks: None };
+        let alone = whole_run(128, "hpcc", run).unwrap();
         assert_eq!(alone.exchange, Exchange::default());
-        let both = whole_run(128, "hpcc", 0.3, Time::from_ms(1), 2).unwrap();
+        let both = whole_run(128, "hpcc", Run { threads: 2, ..run }).unwrap();
         assert_eq!(both.hops, alone.hops);
         let Exchange { parts, look_ahead, stretches, together, mails, packets, bytes } = both.exchange;
         assert_eq!((parts, look_ahead), (2, Time::from_us(1)));

@@ -227,7 +227,7 @@ pub fn bench(
     presets: &[String],
     duration: &str,
     load: f64,
-    threads: usize,
+    (threads, blocks): (usize, Option<usize>),
     exchange: bool,
 ) -> Result<ExitCode, Problem> {
     let remedy = "write a time above zero, such as 1ms";
@@ -250,8 +250,9 @@ pub fn bench(
                 .help("`tailwater schemes` lists them"));
         }
     }
+    let run = lab::bench::Run { load, duration, threads, blocks };
     if exchange {
-        return tell_exchange(hosts, presets, load, duration, threads);
+        return tell_exchange(hosts, presets, run);
     }
     let head = format!(
         "{:<12} {:>6} {:>12} {:>8} {:>10} {:>10} {:>9} {:>9}\n",
@@ -278,7 +279,7 @@ pub fn bench(
     let mut result = print(&floor);
     for &count in hosts {
         for preset in presets {
-            let line = lab::bench::whole_run(count, preset, load, duration, threads)?;
+            let line = lab::bench::whole_run(count, preset, run)?;
             result = result.and_then(|()| print(&line));
         }
     }
@@ -286,13 +287,7 @@ pub fn bench(
 }
 
 /// What the parts of runs on several threads tell each other, and how often.
-fn tell_exchange(
-    hosts: &[u32],
-    presets: &[String],
-    load: f64,
-    duration: Time,
-    threads: usize,
-) -> Result<ExitCode, Problem> {
+fn tell_exchange(hosts: &[u32], presets: &[String], run: lab::bench::Run) -> Result<ExitCode, Problem> {
     let head = format!(
         "{:<12} {:>6} {:>5} {:>10} {:>9} {:>9} {:>12} {:>9} {:>11} {:>12} {:>12}\n",
         "run",
@@ -310,7 +305,7 @@ fn tell_exchange(
     let mut result = say(head);
     for &count in hosts {
         for preset in presets {
-            let line = lab::bench::whole_run(count, preset, load, duration, threads)?;
+            let line = lab::bench::whole_run(count, preset, run)?;
             let told = line.exchange;
             let each = |total: f64| total / told.stretches.max(1) as f64;
             result = result.and_then(|()| {

@@ -177,6 +177,9 @@ enum Command {
         /// How many threads each run may use.
         #[arg(long, value_name = "N", default_value = "1")]
         threads: std::num::NonZeroUsize,
+        /// In how many blocks a fabric is done, 1 for the order of time; as many as its size asks for if it is not said.
+        #[arg(long, value_name = "N")]
+        blocks: Option<std::num::NonZeroUsize>,
         /// Print what the parts of a run tell each other instead: how often, how much, and how far ahead they run alone.
         #[arg(long)]
         exchange: bool,
@@ -211,8 +214,9 @@ fn main() -> ExitCode {
         Command::Flows { folder, query } => {
             commands::printed(commands::say(::studio::flows(&folder, &query).to_string()))
         }
-        Command::Bench { hosts, presets, duration, load, threads, exchange } => {
-            commands::bench(&hosts, &presets, &duration, load, threads.get(), exchange)
+        Command::Bench { hosts, presets, duration, load, threads, blocks, exchange } => {
+            let threads = (threads.get(), blocks.map(std::num::NonZeroUsize::get));
+            commands::bench(&hosts, &presets, &duration, load, threads, exchange)
         }
     };
     match result {
