@@ -459,6 +459,20 @@ impl Core {
         }
     }
 
+    /// Whether a transmission is under way at `port`. It may end at this very instant, only later in it.
+    #[inline]
+    fn is_sending(&self, port: u32) -> bool {
+        let p = &self.ports[port as usize];
+        Event::new(p.free_at, p.end_rank, class::TX_END, port) > self.current
+    }
+
+    /// Whether a switch's `port` is idle and nothing waits there: what comes now is sent at once.
+    #[inline]
+    fn is_idle(&self, port: u32) -> bool {
+        let p = &self.ports[port as usize];
+        p.queued == 0 && !p.wake && !self.is_sending(port)
+    }
+
     /// Puts the end of the transmission under way on the event queue.
     #[inline]
     fn schedule_end(&mut self, port: u32) {
@@ -593,13 +607,24 @@ impl<F: FlowControl> Network<F> {
     #[inline]
     fn handle(&mut self, event: Event) {
         let source = event.source();
+        if event.class() == class::ARRIVAL {
+            self.core.counts.events += 1;
+            self.arrive(source);
+        } else if event.class() == class::TX_END {
+            self.core.counts.events += 1;
+            self.core.ports[source as usize].wake = false;
+            self.transmit(source);
+        } else {
+            self.handle_other(event);
+        }
+    }
+
+    /// The rest of it, which is rare.
+    #[inline(never)]
+    fn handle_other(&mut self, event: Event) {
+        let source = event.source();
         self.core.counts.events += class::at_a_node(event.class()) as u64;
         match event.class() {
-            class::ARRIVAL => self.arrive(source),
-            class::TX_END => {
-                self.core.ports[source as usize].wake = false;
-                self.transmit(source);
-            }
             class::NIC_WAKE => self.nic_wake(source),
             class::FLOW_TIMER => self.core.flow_timer(source),
             class::FLOW_START => self.start_flows(),
@@ -656,13 +681,10 @@ impl<F: FlowControl> Network<F> {
     /// A port has something new to send: send it now, or when the transmission under way ends.
     #[inline]
     fn kick(&mut self, port: u32) {
-        let p = &self.core.ports[port as usize];
-        if p.wake {
+        if self.core.ports[port as usize].wake {
             return;
         }
-        // The transmission may end at this very instant, only later in it.
-        let end = Event::new(p.free_at, p.end_rank, class::TX_END, port);
-        if end > self.core.current {
+        if self.core.is_sending(port) {
             self.core.schedule_end(port);
         } else {
             self.transmit(port);

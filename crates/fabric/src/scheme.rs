@@ -41,6 +41,10 @@ pub trait FlowControl: Sized + Send {
     fn way(&mut self, _core: &mut Core, _in_port: u32, _packet: PacketId, chosen: u32) -> u32 {
         chosen
     }
+    /// Whether [`FlowControl::enqueued`] or [`FlowControl::dequeued`] look at the queues of a port, or whether queues are held or
+    /// served by rules of the scheme's own. If not, a packet that finds its port idle is sent without joining a queue, which is faster
+    /// and cannot be seen from outside.
+    const LOOKS_AT_QUEUES: bool = true;
     /// A packet is at hand that leaves by `visit.out_port`: the queue of that port it should join. It may yet find no room;
     /// if it does, [`FlowControl::enqueued`] comes next.
     #[inline]
@@ -117,6 +121,7 @@ pub struct Visit {
 /// No flow control: what does not fit is dropped.
 pub struct NoFlowControl;
 impl FlowControl for NoFlowControl {
+    const LOOKS_AT_QUEUES: bool = false;
     fn merge(&mut self, _: Self) {}
 }
 

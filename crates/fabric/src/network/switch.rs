@@ -103,6 +103,12 @@ impl Core {
         }
     }
 
+    /// Whether a packet that was admitted at `port` need not wait for anything.
+    #[inline]
+    fn may_pass(&self, port: u32) -> bool {
+        self.is_idle(port) && self.ports[port as usize].paused == 0
+    }
+
     /// Which queue of `port` sends next.
     #[inline]
     fn pick_queue(&mut self, port: u32) -> Option<u32> {
@@ -281,6 +287,10 @@ impl<F: FlowControl> Network<F> {
                 core.queue_header(out, id);
                 return self.drain_kicks();
             }
+            if core.is_idle(out) {
+                let lag = self.scheme.lag(core, out);
+                return core.start(out, id, lag);
+            }
             let p = &mut core.ports[out as usize];
             p.queued += core.pool[id].size as u64;
             p.control.push(&mut core.pool, id);
@@ -298,10 +308,48 @@ impl<F: FlowControl> Network<F> {
             }
             return core.lose(out, id, core.ports[out as usize].up);
         }
-        core.join(&visit, second);
-        self.scheme.enqueued(core, &visit);
-        self.drain_kicks();
+        if !F::LOOKS_AT_QUEUES && core.may_pass(out) {
+            self.scheme.enqueued(core, &visit);
+            self.drain_kicks();
+            // Unless the scheme has something to say by this port.
+            if self.core.may_pass(out) {
+                return self.pass(&visit, second);
+            }
+            self.core.join(&visit, second);
+        } else {
+            core.join(&visit, second);
+            self.scheme.enqueued(core, &visit);
+            self.drain_kicks();
+        }
         self.kick(out);
+    }
+
+    /// Sends a packet that was admitted at once, as if it had been in its queue and had left it in the same instant.
+    #[inline]
+    fn pass(&mut self, visit: &Visit, second: bool) {
+        let &Visit { packet, in_port, out_port, queue, class, size } = visit;
+        let core = &mut self.core;
+        debug_assert!(core.setup.switch.express.is_none());
+        let number = core.account_number(in_port, class, second);
+        let p = &mut core.ports[out_port as usize];
+        let (node, tx_bytes, table) = (p.node, p.tx_bytes, p.table);
+        p.last = queue as u16;
+        // As in `switch_transmit`: what the scheme sets free is sent after this packet.
+        p.wake = true;
+        core.buffers[node as usize].release(&mut core.accounts[number], size as u64);
+        if core.needs.telemetry && core.pool[packet].kind == Kind::Data {
+            let mbps = core.mbps[table as usize];
+            core.pool.push_hop(packet, Hop { time: core.now, tx_bytes, queued: 0, mbps });
+        }
+        self.scheme.dequeued(core, visit);
+        self.drain_kicks();
+        let core = &mut self.core;
+        core.ports[out_port as usize].wake = false;
+        let lag = self.scheme.lag(core, out_port);
+        core.start(out_port, packet, lag);
+        if core.ports[out_port as usize].queued > 0 {
+            core.schedule_end(out_port);
+        }
     }
 
     /// Sends the next data packet of a switch port; false if none may go.

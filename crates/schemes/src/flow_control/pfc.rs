@@ -220,6 +220,8 @@ impl Pfc {
 }
 
 impl FlowControl for Pfc {
+    const LOOKS_AT_QUEUES: bool = false;
+
     fn lossless(&self) -> bool {
         self.lossless
     }
