@@ -250,13 +250,14 @@ impl Pool {
         }
     }
 
-    /// All that switches said, in runs with telemetry.
-    pub(crate) fn hops(&self, id: PacketId) -> Option<[Hop; MAX_HOPS]> {
-        self.telemetry.get(id as usize).copied()
-    }
-    /// Gives a packet what switches have said.
-    pub(crate) fn set_hops(&mut self, id: PacketId, hops: [Hop; MAX_HOPS]) {
-        self.telemetry[id as usize] = hops;
+    /// Gives a packet what switches have said, in runs with telemetry: the first of `hops`, as many as it knows of. Gives
+    /// the rest.
+    pub(crate) fn take_hops<'h>(&mut self, id: PacketId, hops: &'h [Hop]) -> &'h [Hop] {
+        let count = (self[id].reports as usize).min(MAX_HOPS);
+        let Some(own) = self.telemetry.get_mut(id as usize) else { return hops };
+        let (its, rest) = hops.split_at(count.min(hops.len()));
+        own[..its.len()].copy_from_slice(its);
+        rest
     }
 
     /// The same, if there is room for it.

@@ -4,7 +4,7 @@
 //! links: each part has its own events and packets, and a packet whose link ends in another part is posted there.
 
 use super::Core;
-use crate::packet::{Answer, Fifo, Hop, MAX_HOPS, NONE, Packet, PacketId, Pool, flag};
+use crate::packet::{Answer, Fifo, Hop, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Flying, detour};
 use crate::setup::{FlowSpec, Setup};
 use engine::{Rate, Time};
@@ -83,8 +83,8 @@ pub(crate) struct Mail {
     parcels: Vec<Parcel>,
     /// The first arrival among them.
     first: Time,
-    /// In runs with telemetry, that of every parcel.
-    telemetry: Vec<[Hop; MAX_HOPS]>,
+    /// In runs with telemetry, what switches have said on each parcel, one after the other.
+    telemetry: Vec<Hop>,
     /// In runs whose ACKs say more than their headers hold, that of every parcel.
     answers: Vec<Answer>,
     /// In runs with a census, the share that every parcel carries.
@@ -191,7 +191,7 @@ impl Core {
         let mail = &mut part.outbox[part.owner[node as usize] as usize];
         mail.first = if mail.is_empty() { arrival } else { mail.first.min(arrival) };
         mail.parcels.push(Parcel { port, rank, arrival, packet });
-        mail.telemetry.extend(self.pool.hops(id));
+        mail.telemetry.extend_from_slice(self.pool.telemetry(id));
         mail.answers.extend(self.pool.said(id));
         mail.shares.extend(self.census.as_ref().map(|_| self.pool.share(id)));
         if packet.flags & flag::PAYLOAD != 0 {
@@ -202,13 +202,11 @@ impl Core {
 
     /// Takes in what other parts have sent, and leaves the mail empty.
     pub(super) fn accept(&mut self, mail: &mut Mail) {
-        let (mut telemetry, mut payloads) = (mail.telemetry.drain(..), mail.payloads.drain(..));
+        let (mut telemetry, mut payloads) = (mail.telemetry.as_slice(), mail.payloads.drain(..));
         let (mut answers, mut shares) = (mail.answers.drain(..), mail.shares.drain(..));
         for Parcel { port, rank, arrival, packet } in mail.parcels.drain(..) {
             let id = self.pool.insert(packet);
-            if let Some(hops) = telemetry.next() {
-                self.pool.set_hops(id, hops);
-            }
+            telemetry = self.pool.take_hops(id, telemetry);
             if let Some(answer) = answers.next() {
                 *self.pool.answer(id) = answer;
             }
@@ -225,6 +223,7 @@ impl Core {
                 None => self.fly(port, id, arrival, rank),
             }
         }
+        mail.telemetry.clear();
     }
 
     /// Takes over the nodes of another part at the end of a run, so that what comes out can be looked at as a whole.
