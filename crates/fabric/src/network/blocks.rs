@@ -334,7 +334,7 @@ impl<F: FlowControl> Network<F> {
             quiet &= !self.turn_of(number, limit);
         }
         if quiet && let Some(event) = self.core.events.pop() {
-            debug_assert!(event.time() == next);
+            assert!(event.time() == next, "an event of a block was overlooked");
             self.happen_to_all(event);
         }
     }
