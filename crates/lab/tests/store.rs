@@ -1,29 +1,18 @@
 //! The store and the grid: the same input has the same name and is run once, and nothing that is finished is lost.
 
+mod star;
+
 use lab::document::Document;
 use lab::grid::{self, Axis, Cell, Grid, Observer, Source, Variant};
 use lab::results::Cost;
 use lab::store::{Digest, Found, Input, Known, Store};
 use proptest::prelude::*;
+use star::STAR;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
-
-const STAR: &str = "\
-[topology]
-kind = \"star\"
-hosts = 4
-[[flow]]
-src = \"h1\"
-dst = \"h0\"
-size = \"100KB\"
-[[flow]]
-src = \"h2\"
-dst = \"h0\"
-size = \"100KB\"
-";
 
 fn source(text: &str, base: &Path) -> Source {
     Source { name: "star.toml".into(), title: "star".into(), text: text.into(), base: base.into() }

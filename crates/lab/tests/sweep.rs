@@ -1,28 +1,17 @@
 //! Sweeps: what their files mean, and how claims keep workers apart.
 
+mod star;
+
 use lab::claims::{Claims, FOLDER, State};
 use lab::grid::{self, Cell, Observer};
 use lab::results::Cost;
 use lab::store::{Digest, Store};
 use lab::sweep::{self, Options, Sweep};
+use star::STAR;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-
-const STAR: &str = "\
-[topology]
-kind = \"star\"
-hosts = 4
-[[flow]]
-src = \"h1\"
-dst = \"h0\"
-size = \"100KB\"
-[[flow]]
-src = \"h2\"
-dst = \"h0\"
-size = \"100KB\"
-";
 
 /// A folder with the scenario star.toml.
 fn desk() -> tempfile::TempDir {

@@ -1,14 +1,13 @@
 //! `tailwater compare` as people use it: interrupted, side by side, on full disks, and again.
 
-mod contents;
+mod desk;
 
+use desk::{Desk, contents, told};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, SystemTime};
-use tempfile::TempDir;
+use std::process::Command;
+use std::time::Duration;
 
 const INCAST: &str = "\
 name = \"four into one\"
@@ -33,75 +32,16 @@ dst = \"h0\"
 size = \"500B\"
 ";
 
-/// A folder of its own to work in, with a scenario.
-struct Desk(TempDir);
-
-impl Desk {
-    fn new() -> Desk {
-        let desk = Desk(tempfile::tempdir().unwrap());
-        fs::write(desk.path("incast.toml"), INCAST).unwrap();
-        desk
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-
-    fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tailwater"));
-        command.args(arguments.split_whitespace()).current_dir(self.0.path());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
-    fn tailwater(&self, arguments: &str) -> (Option<i32>, String, String) {
-        read(self.command(arguments).output().unwrap())
-    }
-
-    /// Runs it, and it must work. Gives what it printed, and said besides.
-    #[track_caller]
-    fn works(&self, arguments: &str) -> (String, String) {
-        let (status, printed, said) = self.tailwater(arguments);
-        assert_eq!(status, Some(0), "{arguments}: {said}");
-        (printed, said)
-    }
-
-    /// Runs it, and it must refuse with a place and a remedy.
-    #[track_caller]
-    fn refuses(&self, arguments: &str, place: &str) -> String {
-        let (status, printed, said) = self.tailwater(arguments);
-        assert_eq!((status, printed.as_str()), (Some(1), ""), "{arguments}: {said}");
-        assert!(said.contains(&format!("error: {place}")), "{arguments}: no \"{place}\" in {said}");
-        assert!(said.contains("\n  help: "), "{arguments}: no remedy in {said}");
-        said
-    }
-
-    /// What is below a folder.
-    fn contents(&self, folder: &str) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
-        contents::contents(&self.path(folder))
-    }
-
-    fn bytes(&self, folder: &str) -> BTreeMap<PathBuf, Vec<u8>> {
-        self.contents(folder).into_iter().map(|(path, (bytes, _))| (path, bytes)).collect()
-    }
-}
-
-fn read(output: Output) -> (Option<i32>, String, String) {
-    let text = |bytes| String::from_utf8(bytes).expect("what is printed is UTF-8");
-    let said = text(output.stderr);
-    assert!(!said.contains("panicked"), "{said}");
-    (output.status.code(), text(output.stdout), said)
+/// With a scenario.
+fn desk() -> Desk {
+    Desk::with(&[("incast.toml", INCAST)])
 }
 
 const GRID: &str = "compare incast.toml --schemes dcqcn,hpcc,pfc --vary switch.buffer=2MB,4MB --seeds 3";
 
 #[test]
 fn recorded_runs_are_kept_in_the_store_under_the_same_names() {
-    let desk = Desk::new();
+    let desk = desk();
     let command = "compare incast.toml --schemes dcqcn,pfc --seeds 2";
     let (plain, _) = desk.works(command);
     assert!(plain.contains("4 runs, 4 new"));
@@ -128,7 +68,7 @@ fn recorded_runs_are_kept_in_the_store_under_the_same_names() {
 
 #[test]
 fn a_comparison_gives_a_table_and_says_how_it_came_about() {
-    let desk = Desk::new();
+    let desk = desk();
     let (printed, said) = desk.works(GRID);
     assert_eq!(said.lines().count(), 18, "a line for each run where nobody watches: {said}");
     assert!(said.contains("18 of 18: ") && said.contains("hpcc, switch.buffer=4MB, seed 2: "), "{said}");
@@ -192,13 +132,13 @@ fn a_comparison_gives_a_table_and_says_how_it_came_about() {
 
 #[test]
 fn the_second_time_nothing_is_run_and_the_same_is_said() {
-    let desk = Desk::new();
+    let desk = desk();
     let (first, _) = desk.works(&format!("{GRID} --threads 1"));
-    let (runs, comparison) = (desk.contents("results/runs"), desk.bytes("results/compare-incast"));
+    let (runs, comparison) = (contents(&desk.path("results/runs")), desk.bytes("results/compare-incast"));
     let (second, said) = desk.works(&format!("{GRID} --threads 3"));
     assert_eq!(said, "");
     assert_eq!(second, first.replace("18 new", "0 new"));
-    assert_eq!(desk.contents("results/runs"), runs, "not a file was touched");
+    assert_eq!(contents(&desk.path("results/runs")), runs, "not a file was touched");
     assert_eq!(desk.bytes("results/compare-incast"), comparison);
     // A part of the grid, asked for in another way, is there too.
     let (part, _) = desk.works("compare incast.toml --set switch.buffer=4MB --set scheme.preset=hpcc --set seed=2");
@@ -209,7 +149,7 @@ fn the_second_time_nothing_is_run_and_the_same_is_said() {
 
 #[test]
 fn killed_at_any_moment_and_run_again_it_ends_with_the_same_files() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.works(&format!("{GRID} --store calm --out calm-out"));
     let mut dice = 12345_u64;
     let mut killed = 0;
@@ -240,11 +180,11 @@ fn killed_at_any_moment_and_run_again_it_ends_with_the_same_files() {
 
 #[test]
 fn two_processes_on_one_store_end_well() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.works(&format!("{GRID} --store alone --out one"));
     let both = [(); 2].map(|()| desk.command(&format!("{GRID} --store shared --out both")).spawn().unwrap());
     for child in both {
-        let (status, printed, said) = read(child.wait_with_output().unwrap());
+        let (status, printed, said) = told(child.wait_with_output().unwrap());
         assert_eq!(status, Some(0), "{said}");
         assert!(printed.contains("18 runs, "), "{printed}");
     }
@@ -256,33 +196,33 @@ fn two_processes_on_one_store_end_well() {
 #[cfg(unix)]
 #[test]
 fn a_full_disk_loses_no_finished_run() {
-    let desk = Desk::new();
+    let desk = desk();
     // Few large flows are much work and little to write; many small ones are the reverse.
     let grid = "compare incast.toml --vary flow.2.count=1,8000 --threads 1";
     let program = env!("CARGO_BIN_EXE_tailwater");
     let limited = format!("trap '' XFSZ; ulimit -f 64; exec {program} {grid} --set flow.0.count=100");
-    let output = Command::new("sh").args(["-c", &limited]).current_dir(desk.0.path()).output().unwrap();
-    let (status, printed, said) = read(output);
+    let output = Command::new("sh").args(["-c", &limited]).current_dir(desk.path("")).output().unwrap();
+    let (status, printed, said) = told(output);
     assert_eq!((status, printed.as_str()), (Some(1), ""), "{said}");
     assert!(said.contains("error: results/runs/") && said.contains("cannot be written"), "{said}");
     assert!(said.contains("help: make room on the disk"), "{said}");
     assert_eq!(fs::read_dir(desk.path("results/runs")).unwrap().count(), 0, "nothing half-written");
 
     let limited = limited.replace("count=1,8000", "count=8000,1,2,3,4").replace("--threads 1", "--threads 5");
-    let output = Command::new("sh").args(["-c", &limited]).current_dir(desk.0.path()).output().unwrap();
-    let (status, _, said) = read(output);
+    let output = Command::new("sh").args(["-c", &limited]).current_dir(desk.path("")).output().unwrap();
+    let (status, _, said) = told(output);
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("4 of 5 runs are in results/runs"), "{said}");
-    let kept = desk.contents("results/runs");
+    let kept = contents(&desk.path("results/runs"));
     let (printed, _) = desk.works("compare incast.toml --vary flow.2.count=8000,1,2,3,4 --set flow.0.count=100");
     assert!(printed.contains("5 runs, 1 new"), "{printed}");
-    let after = desk.contents("results/runs");
+    let after = contents(&desk.path("results/runs"));
     assert!(kept.iter().all(|(path, found)| after.get(path) == Some(found)), "what was finished is not touched");
 }
 
 #[test]
 fn bad_input_is_refused_before_anything_is_written() {
-    let desk = Desk::new();
+    let desk = desk();
     let before = desk.bytes("");
     fs::write(desk.path("conflict.toml"), INCAST.replace("preset = \"dcqcn\"", "window = \"bdp\"")).unwrap();
     desk.refuses("compare nothing.toml", "nothing.toml: cannot be read");
@@ -307,7 +247,7 @@ fn bad_input_is_refused_before_anything_is_written() {
 
 #[test]
 fn a_comparison_writes_over_comparisons_only() {
-    let desk = Desk::new();
+    let desk = desk();
     fs::create_dir(desk.path("mine")).unwrap();
     fs::write(desk.path("mine/scenario.toml"), "thesis").unwrap();
     desk.refuses("compare incast.toml --out mine", "mine: has a scenario.toml that is not of a comparison");

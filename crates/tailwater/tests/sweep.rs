@@ -1,13 +1,12 @@
 //! `tailwater sweep` as people use it: on many processes that are killed, in parts, and collected.
 
-mod contents;
+mod desk;
 
+use desk::Desk;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use tempfile::TempDir;
+use std::path::Path;
+use std::process::{Child, Stdio};
 
 const INCAST: &str = "\
 name = \"eight into one\"
@@ -30,55 +29,9 @@ seeds = 4
 \"incast.0.load\" = [0.3, 0.6]
 ";
 
-/// A folder of its own to work in, with a sweep of 48 runs.
-struct Desk(TempDir);
-
-impl Desk {
-    fn new() -> Desk {
-        let desk = Desk(tempfile::tempdir().unwrap());
-        fs::write(desk.path("incast.toml"), INCAST).unwrap();
-        fs::write(desk.path("sweep.toml"), SWEEP).unwrap();
-        desk
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tailwater"));
-        command.args(arguments.split_whitespace()).current_dir(self.0.path());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
-    fn tailwater(&self, arguments: &str) -> (Option<i32>, String, String) {
-        let output = self.command(arguments).output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        let said = text(output.stderr);
-        assert!(!said.contains("panicked"), "{said}");
-        (output.status.code(), text(output.stdout), said)
-    }
-
-    #[track_caller]
-    fn works(&self, arguments: &str) -> (String, String) {
-        let (status, printed, said) = self.tailwater(arguments);
-        assert_eq!(status, Some(0), "{arguments}: {said}");
-        (printed, said)
-    }
-
-    #[track_caller]
-    fn refuses(&self, arguments: &str, place: &str) {
-        let (status, printed, said) = self.tailwater(arguments);
-        assert_eq!((status, printed.as_str()), (Some(1), ""), "{arguments}: {said}");
-        assert!(said.contains(&format!("error: {place}")), "{arguments}: no \"{place}\" in {said}");
-        assert!(said.contains("\n  help: "), "{arguments}: no remedy in {said}");
-    }
-
-    /// What is below a folder.
-    fn bytes(&self, folder: &str) -> BTreeMap<PathBuf, Vec<u8>> {
-        contents::contents(&self.path(folder)).into_iter().map(|(path, (bytes, _))| (path, bytes)).collect()
-    }
+/// With a sweep of 48 runs.
+fn desk() -> Desk {
+    Desk::with(&[("incast.toml", INCAST), ("sweep.toml", SWEEP)])
 }
 
 /// A worker whose words go to a file.
@@ -100,7 +53,7 @@ fn is_draft(path: &Path) -> bool {
 
 #[test]
 fn three_workers_killed_twenty_times_lose_nothing_and_repeat_only_what_was_running() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.works("sweep sweep.toml --store alone --out alone-out --quiet");
     let mut workers: Vec<Child> = (0..3).map(|number| worker(&desk, number)).collect();
     let (mut begun, mut killed) = (3, 0);
@@ -140,7 +93,7 @@ fn three_workers_killed_twenty_times_lose_nothing_and_repeat_only_what_was_runni
 
 #[test]
 fn parts_in_stores_of_their_own_make_the_whole_and_are_collected() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.works("sweep sweep.toml --store alone --out alone-out --quiet");
     desk.refuses("sweep collect sweep.toml --store parts", "parts: 0 of 48 runs are there");
     for part in 1..=4 {
@@ -156,7 +109,7 @@ fn parts_in_stores_of_their_own_make_the_whole_and_are_collected() {
     for file in ["table.csv", "runs.parquet", "sweep.toml", "scenario.toml", "report.html"] {
         assert!(desk.path("results/sweep-sweep").join(file).is_file(), "{file}");
     }
-    let about: Value = serde_json::from_slice(&fs::read(desk.path("results/sweep-sweep/sweep.json")).unwrap()).unwrap();
+    let about: Value = serde_json::from_str(&desk.read("results/sweep-sweep/sweep.json")).unwrap();
     assert_eq!(about["axes"][1]["name"], "switch.buffer");
     assert_eq!(about["cells"].as_array().unwrap().len(), 48);
     assert_eq!(about["rows"].as_array().unwrap().len(), 12);
@@ -176,7 +129,7 @@ fn parts_in_stores_of_their_own_make_the_whole_and_are_collected() {
 
 #[test]
 fn wrong_options_and_values_are_refused_before_anything_runs() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.refuses("sweep nowhere.toml", "nowhere.toml: cannot be read");
     for shard in ["0/4", "5/4", "1", "a/b", "1/0"] {
         desk.refuses(&format!("sweep sweep.toml --shard {shard}"), "--shard: ");
@@ -198,7 +151,7 @@ fn wrong_options_and_values_are_refused_before_anything_runs() {
 
 #[test]
 fn two_comparisons_at_once_do_no_run_twice() {
-    let desk = Desk::new();
+    let desk = desk();
     let compare = |number: usize| {
         let mut command = desk.command(&format!(
             "compare incast.toml --schemes dcqcn,hpcc,pfc --seeds 4 --store runs --threads 1 --out out{number} --progress json"
