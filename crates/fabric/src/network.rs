@@ -192,6 +192,8 @@ pub struct Core {
     part: Option<Part>,
     /// The blocks in which it is run.
     blocks: Option<Box<Blocks>>,
+    /// How many turns they had.
+    turns: u64,
 }
 
 /// A fabric with its flow-control scheme.
@@ -384,6 +386,7 @@ impl Core {
             map,
             part,
             blocks: None,
+            turns: 0,
             setup,
         }
     }

@@ -83,7 +83,6 @@ pub(super) struct Blocks {
     blocks: Vec<Block>,
     /// By block: when something happens there next.
     next: Vec<Time>,
-    all_flows: usize,
     /// Counts the turns.
     turn: u64,
     /// Whose it is.
@@ -104,11 +103,9 @@ impl Blocks {
         self.now.is_none_or(|now| self.of_node[node as usize] == now)
     }
 
-    /// The first flow from number `from` on that starts in the block whose turn it is.
-    pub(super) fn next_flow(&self, from: usize) -> Option<usize> {
-        let flows = &self.blocks[self.now? as usize].flows;
-        let place = flows.partition_point(|&flow| (flow as usize) < from);
-        Some(flows.get(place).map_or(self.all_flows, |&flow| flow as usize))
+    /// The flows that start in the block whose turn it is.
+    pub(super) fn flows(&self) -> Option<&[u32]> {
+        Some(&self.blocks[self.now? as usize].flows)
     }
 
     /// Whether nothing is under way between blocks.
@@ -151,7 +148,9 @@ impl Core {
         };
         let crossing: Vec<usize> = own.iter().copied().filter(|&port| abroad(port)).collect();
         let look_ahead = crossing.iter().map(|&port| self.ports[port].latency).min().unwrap_or(Time::MAX);
-        if used < 2 || look_ahead < SHORTEST.min(setup.blocks.map_or(Time::MAX, |_| Time(1))) {
+        // Whoever wants blocks has them, however short the turns.
+        let shortest = if setup.blocks.is_some() { Time(1) } else { SHORTEST };
+        if used < 2 || look_ahead < shortest {
             return;
         }
         crossing.into_iter().for_each(|port| self.ports[port].detour |= detour::ABROAD);
@@ -177,18 +176,16 @@ impl Core {
                 self.events.push(event);
             }
         }
-        let all_flows = setup.flows.len();
         self.blocks = Some(Box::new(Blocks {
             of_node,
             of_port,
             blocks,
             next,
-            all_flows,
             turn: 0,
             now: None,
             look_ahead,
             latest: Event::first_at(Time::ZERO),
-            witness: all_flows,
+            witness: setup.flows.len(),
         }));
     }
 
@@ -240,7 +237,9 @@ impl Core {
     /// The first flow that starts here and has not.
     pub(super) fn first_to_start(&self) -> usize {
         match &self.blocks {
-            Some(blocks) => blocks.blocks.iter().map(|block| block.next_flow).min().unwrap_or(blocks.all_flows),
+            Some(blocks) => {
+                blocks.blocks.iter().fold(self.setup.flows.len(), |first, block| first.min(block.next_flow))
+            }
             None => self.next_flow,
         }
     }
@@ -299,6 +298,7 @@ impl Core {
             self.events.push(Event::new(flow.start, Event::LAST, class::FLOW_START, 0));
         }
         self.now = self.now.max(blocks.latest.time());
+        self.turns = blocks.turn;
         self.finished.sort_by_key(|(event, _)| *event);
         Some(blocks.latest)
     }

@@ -116,6 +116,8 @@ pub struct Outcome {
     pub interrupted: bool,
     /// What the parts of a run on several threads told each other. It says nothing about the result.
     pub exchange: Exchange,
+    /// How many turns the blocks of all parts had; 0 for a run in the order of time.
+    pub turns: u64,
     /// Broken promises. A run with any is not a result.
     pub violations: Vec<String>,
 }
@@ -320,6 +322,7 @@ impl<F: FlowControl> Network<F> {
             stall,
             interrupted,
             exchange: Exchange::default(),
+            turns: core.turns,
             violations,
         }
     }

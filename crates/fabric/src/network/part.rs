@@ -152,8 +152,9 @@ impl Core {
 
     /// The first flow from number `from` on whose sender is run here.
     pub(super) fn next_own_flow(&self, from: usize) -> usize {
-        if let Some(next) = self.blocks.as_ref().and_then(|blocks| blocks.next_flow(from)) {
-            return next;
+        if let Some(flows) = self.blocks.as_ref().and_then(|blocks| blocks.flows()) {
+            let place = flows.partition_point(|&flow| (flow as usize) < from);
+            return flows.get(place).map_or(self.setup.flows.len(), |&flow| flow as usize);
         }
         let Some(part) = &self.part else { return from };
         let later = self.setup.flows[from..].iter().position(|flow| part.owns(flow.src));
@@ -292,6 +293,7 @@ impl Core {
         self.counts.add(&other.counts);
         self.active += other.active;
         self.timers += other.timers;
+        self.turns += other.turns;
         self.next_flow = self.next_flow.max(other.next_flow);
         self.now = self.now.max(other.now);
         self.finished.append(&mut other.finished);
