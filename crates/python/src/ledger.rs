@@ -5,16 +5,16 @@ use crate::single::{Figures, figures};
 use crate::threads_or_all;
 use crate::watch::{GridWatch, Watch, of_grid, watched};
 use engine::Parameters;
-use lab::grid::Failed;
-use lab::ledger::evidence::Evidence;
-use lab::ledger::experiment::{Experiment, Scale};
-use lab::ledger::verdict::{Judged, Verdict};
-use lab::problem::Problem;
-use lab::store::Store;
+use files::problem::Problem;
+use ledger::evidence::Evidence;
+use ledger::experiment::{Experiment, Scale};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use results::verdict::Judged;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use store::Store;
+use store::grid::Failed;
 
 /// By expectation, what was measured and what was expected, for people.
 type Values = Vec<(String, String)>;
@@ -33,7 +33,7 @@ pub fn schemes() -> String {
         json!({ "kind": kind, "name": name, "about": about, "parameters": parameters })
     };
     let mut all: Vec<Value> = Vec::new();
-    for preset in lab::presets::PRESETS {
+    for preset in scenario::presets::PRESETS {
         let settings: serde_json::Map<_, _> =
             preset.settings.iter().map(|(key, value)| (key.to_string(), json!(value))).collect();
         all.push(json!({ "kind": "preset", "name": preset.name, "about": preset.about, "settings": settings, "parameters": [] }));
@@ -55,7 +55,7 @@ pub fn claims(py: Python<'_>) -> PyResult<String> {
         let document = format!("{}, {}", e.document, e.place);
         json!({ "id": e.id, "title": e.title, "document": document, "says": e.says, "needs": e.needs() })
     };
-    let all = lab::ledger::all().map_err(|problem| raised(py, problem))?;
+    let all = ledger::all().map_err(|problem| raised(py, problem))?;
     Ok(text(&Value::Array(all.iter().map(entry).collect())))
 }
 
@@ -78,7 +78,7 @@ pub fn reproduce(
         let scales = [Scale::Quick, Scale::Paper];
         let scale = scales.into_iter().find(|known| known.name() == scale);
         let scale = scale.ok_or_else(|| Problem::new("scale", "is not known").help("write quick or paper"))?;
-        let mut found = lab::ledger::named(&name)?;
+        let mut found = ledger::named(&name)?;
         match (found.pop(), found.is_empty()) {
             (Some(experiment), true) => Ok((experiment, scale)),
             (last, _) => {
@@ -94,18 +94,18 @@ pub fn reproduce(
         let (observer, threads) = (GridWatch::new(&watch), threads_or_all(threads));
         let own = seeds.unwrap_or(experiment.seeds(scale));
         let evidence = Evidence::gather(&experiment, scale, own, &store, threads, &observer)?;
-        let verdict = Verdict::new(&experiment, scale, &evidence);
+        let verdict = ledger::judge(&experiment, scale, &evidence);
         let name = experiment.file.as_ref().map_or(experiment.id.clone(), |file| file.display().to_string());
         let seeds = seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
         let command = format!("tailwater reproduce {name} --scale {}{seeds}", scale.name());
-        Ok((report::claims::experiment(&experiment, &evidence, &verdict, &command), verdict))
+        Ok((report::claims::experiment(&ledger::exhibit(&experiment, &evidence), &verdict, &command), verdict))
     };
     let tell = |told| of_grid(progress.as_ref(), told);
     let (report, verdict) = watched(py, &watch, &tell, go)?.map_err(|f| failed(py, &f))?;
     if let Some(out) = out {
         let folder = out.join(&experiment.id);
         let write = || {
-            lab::files::make_folder(&folder)?;
+            files::make_folder(&folder)?;
             report::folder::write(&report, &folder)?;
             verdict.write(&folder)
         };

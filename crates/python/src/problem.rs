@@ -1,9 +1,9 @@
 //! Problems as exceptions. Their classes are Python's own (`tailwater._problem`), so that they can be pickled.
 
-use lab::grid::Failed;
-use lab::problem::Problem;
+use files::problem::Problem;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+use store::grid::Failed;
 
 /// A class of `tailwater._problem`.
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {

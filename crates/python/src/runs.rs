@@ -6,20 +6,20 @@ use crate::table::Table;
 use crate::threads_or_all;
 use crate::watch::{GridWatch, Watch, of_grid, watched};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use lab::comparison;
-use lab::document::Document;
-use lab::files::{self, FILES, SUMMARY};
-use lab::grid::{self, Axis, Cell, Done, Failed, Grid, Source, Variant};
-use lab::problem::{Problem, read_text};
-use lab::records;
-use lab::store::{Digest, Found, Input, Known, Store};
-use lab::sweep::Sweep;
+use files::problem::{Problem, read_text};
+use files::{FILES, SUMMARY};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use results::comparison;
+use results::records;
+use scenario::document::Document;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use store::grid::{self, Axis, Cell, Done, Failed, Grid, Source, Variant};
+use store::sweep::Sweep;
+use store::{Digest, Found, Input, Known, Store};
 
 /// A source as Python hands it over: name, title, text, and the folder of its files.
 type Text = (String, String, String, PathBuf);
@@ -128,7 +128,7 @@ impl Plan {
             folders.iter().map(summary).collect::<Result<Vec<_>, Problem>>()
         };
         let summaries = py.detach(load).map_err(|problem| raised(py, problem))?;
-        let table = comparison::Table::new(&self.grid, &self.cells, &summaries);
+        let table = self.grid.table(&self.cells, &summaries);
         Ok((Table(columns(&table).map_err(PyRuntimeError::new_err)?), table.text()))
     }
 
@@ -137,7 +137,11 @@ impl Plan {
         let draw = || -> Result<Figures, Problem> {
             let records = folders.iter().map(|folder| records::open(folder)).collect::<Result<Vec<_>, _>>()?;
             let title = self.grid.source.title.as_str();
-            let curves = report::curves::of_grid(title, &self.cells, &records);
+            let curves = report::curves::of_grid(
+                title,
+                &self.cells.iter().map(|cell| &cell.labels).collect::<Vec<_>>(),
+                &records,
+            );
             Ok(figures(&report::pages::comparison(title, &curves, &self.grid.source.text, "")))
         };
         py.detach(draw).map_err(|problem| raised(py, problem))

@@ -5,23 +5,22 @@ use crate::problem::{broken, raised, several};
 use crate::table::Table;
 use crate::threads_or_all;
 use crate::watch::{Watch, of_run, watched};
+use ::run::{Finished, with_overrides};
 use engine::Time;
-use lab::files;
-use lab::grid::{HOPS, Source, Work};
-use lab::ns3::{output, translate};
-use lab::problem::{Problem, read_text};
-use lab::resolve::resolve;
-use lab::results::{BUFFERS, FLOWS, LINKS, PORTS, RATES};
-use lab::run::{Finished, with_overrides};
-use lab::scenario::Scenario;
-use lab::{records, tables};
+use files::problem::{Problem, read_text};
+use interop::ns3::{output, translate};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use results::records::{BUFFERS, FLOWS, LINKS, PORTS, RATES};
+use results::{records, tables};
+use scenario::Scenario;
+use scenario::resolve::resolve;
 use schemes::congestion_control::Choice;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
+use store::grid::{HOPS, Source, Work};
 
 /// A run that has ended, with everything that came out.
 #[pyclass(frozen, module = "tailwater")]
@@ -134,12 +133,12 @@ pub fn run(
             scenario = scenario.controlled_by(Box::new(controller))?;
         }
         let resolved = resolve(scenario)?.on_threads(threads);
-        Ok(if record || every.is_some() { resolved.recorded(every) } else { resolved })
+        Ok(if record || every.is_some() { ::run::recording::record(resolved, every) } else { resolved })
     };
     let go = || -> Result<_, Problem> {
         let mut resolved = load()?;
         let (notes, work) = (std::mem::take(&mut resolved.notes), Work::of(&resolved));
-        let finished = lab::run::run(resolved, &mut |now, hops| {
+        let finished = ::run::run(resolved, &mut |now, hops| {
             watch.tell(now.0, work.share(now, hops, HOPS), hops);
             !watch.stopped()
         });
@@ -200,7 +199,7 @@ pub fn ns3(
 ) -> PyResult<(String, Vec<String>, Vec<PathBuf>)> {
     let watch = Watch::default();
     let go = || -> Result<_, Problem> {
-        let inputs = lab::ns3::read(&config)?;
+        let inputs = interop::ns3::read(&config)?;
         inputs.outputs().into_iter().try_for_each(files::check_writable)?;
         let translated = translate::translate(&inputs)?;
         let graph = translated.setup.graph.clone();

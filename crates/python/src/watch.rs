@@ -1,14 +1,14 @@
 //! Work in a thread of its own, while the thread that Python called from listens for Ctrl-C and tells how far it is.
 
 use engine::Time;
-use lab::grid::{Cell, HOPS, Observer, Step, Work};
-use lab::results::Cost;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use run::outcome::Cost;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use store::grid::{Cell, HOPS, Observer, Step, Work};
 
 /// How often signals are looked for and progress is told.
 const EVERY: Duration = Duration::from_millis(50);

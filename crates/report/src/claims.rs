@@ -5,9 +5,8 @@ use crate::pages::{Report, footer, provenance};
 use crate::{
     Axis, Block, Cell, Column, Figure, Format, Link, Mark, Page, Palette, Point, Section, Sheet, Style, Table, Tone,
 };
-use lab::ledger::evidence::{Curve, Evidence, Plot};
-use lab::ledger::experiment::{self, Better, Experiment, Kind};
-use lab::ledger::verdict::{Holds, Judged, Overall, Verdict, digits, show};
+use results::exhibit::{self, Better, Curve, Exhibit, Plot};
+use results::verdict::{Holds, Judged, Overall, Verdict, digits, show};
 
 fn tone(holds: Holds) -> Tone {
     match holds {
@@ -29,7 +28,7 @@ fn badge(verdict: &Verdict) -> Cell {
 }
 
 /// An axis whose title may end with a unit in parentheses, and what its values are multiplied with to suit it.
-fn axis(axis: &experiment::Axis) -> (Axis, f64) {
+fn axis(axis: &exhibit::Axis) -> (Axis, f64) {
     let (label, unit) = match axis.title.strip_suffix(')').and_then(|title| title.rsplit_once(" (")) {
         Some((label, unit)) => (label, unit),
         None => (axis.title.as_str(), ""),
@@ -61,7 +60,7 @@ fn slug(title: &str) -> String {
     word(title).split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-fn draw(spec: &experiment::Figure, plot: &Plot, id: String, intervals: bool, palette: &mut Palette) -> Figure {
+fn draw(spec: &exhibit::Figure, plot: &Plot, id: String, intervals: bool, palette: &mut Palette) -> Figure {
     let ((mut x, across), (mut y, up)) = (axis(&spec.x), axis(&spec.y));
     let across = match &plot.categories {
         Some(names) => {
@@ -70,12 +69,12 @@ fn draw(spec: &experiment::Figure, plot: &Plot, id: String, intervals: bool, pal
         }
         None => across,
     };
-    let style = match spec.kind {
-        Kind::Lines { .. } => Style::LineMarkers,
-        Kind::Bars { .. } => Style::Bars,
-        Kind::Cdf { .. } | Kind::Series { .. } | Kind::Sizes { .. } => Style::Line,
+    let style = match spec.style {
+        exhibit::Style::Lines => Style::LineMarkers,
+        exhibit::Style::Bars => Style::Bars,
+        exhibit::Style::Distribution | exhibit::Style::Series => Style::Line,
     };
-    if matches!(spec.kind, Kind::Cdf { .. } | Kind::Sizes { .. }) {
+    if spec.style == exhibit::Style::Distribution {
         y = y.format(Format::Percent).range(0.0, 1.0);
     }
     let mut figure = Figure::new(id, plot.title.as_str(), x, y);
@@ -122,12 +121,12 @@ fn judgements(verdict: &Verdict) -> Table {
 }
 
 /// The variants ranked by every column: the best stands out, and each column ends with who won and by how much.
-fn ranking(experiment: &Experiment, evidence: &Evidence<'_>) -> Table {
+fn ranking(exhibit: &Exhibit) -> Table {
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut last: Vec<Cell> = vec![Cell::from("best").strong()];
-    for (place, column) in experiment.columns.iter().enumerate() {
-        let values = evidence.column(column);
-        let known = || values.iter().filter_map(|(name, value)| Some((*name, value.as_ref().ok()?.value)));
+    for (place, column) in exhibit.columns.iter().enumerate() {
+        let values = &column.values;
+        let known = || values.iter().filter_map(|(name, value)| Some((name.as_str(), (*value)?)));
         let by_value = |a: &(&str, f64), b: &(&str, f64)| a.1.total_cmp(&b.1);
         let (least, most) = (known().min_by(by_value), known().max_by(by_value));
         let best = match column.better {
@@ -137,13 +136,13 @@ fn ranking(experiment: &Experiment, evidence: &Evidence<'_>) -> Table {
         };
         for (row, (name, value)) in values.iter().enumerate() {
             if place == 0 {
-                rows.push(vec![(*name).into()]);
+                rows.push(vec![name.as_str().into()]);
             }
             let shown = match value {
-                Ok(measured) => Cell::from(show(measured.value, &column.unit)),
-                Err(_) => "-".into(),
+                Some(value) => Cell::from(show(*value, &column.unit)),
+                None => "-".into(),
             };
-            let wins = matches!((value, best), (Ok(measured), Some((_, best))) if measured.value == best);
+            let wins = matches!((value, best), (Some(value), Some((_, best))) if *value == best);
             rows[row].push(if wins { Cell::badge(Tone::Good, shown.text) } else { shown });
         }
         let worst = if best == least { most } else { least };
@@ -156,7 +155,7 @@ fn ranking(experiment: &Experiment, evidence: &Evidence<'_>) -> Table {
         });
     }
     rows.push(last);
-    let columns = experiment.columns.iter().map(|column| Column::number(column.title.as_str()));
+    let columns = exhibit.columns.iter().map(|column| Column::number(column.title.as_str()));
     Table {
         caption: "The best of a column stands out; below, who that is, and how many times better than the worst."
             .into(),
@@ -190,9 +189,9 @@ fn runs(verdict: &Verdict) -> String {
 }
 
 /// The page of an experiment. `command` runs it again.
-pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Verdict, command: &str) -> Report {
-    let mut palette = Palette::new(experiment.variants.iter().map(|variant| variant.name.as_str()));
-    let mut page = Page::new(format!("{}: {}", experiment.id, experiment.title), experiment.says.as_str());
+pub fn experiment(exhibit: &Exhibit, verdict: &Verdict, command: &str) -> Report {
+    let mut palette = Palette::new(exhibit.variants.iter().map(String::as_str));
+    let mut page = Page::new(format!("{}: {}", exhibit.id, exhibit.title), exhibit.says.as_str());
     page.footer = footer();
     let mut summary = Section::new("Verdict");
     let fact = |name: &str, cell: Cell| (name.to_string(), cell);
@@ -208,17 +207,17 @@ pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Ve
     summary.push(Block::Facts(facts));
     let mut judged = Section::new("What the document says, and what was measured");
     judged.push(judgements(verdict));
-    if let Some(reading) = &experiment.reading {
+    if let Some(reading) = &exhibit.reading {
         judged.push(format!("Our reading: {reading}"));
     }
     let (mut drawn, mut figures) = (Section::new(FIGURES), Vec::new());
-    for (number, spec) in (1..).zip(&experiment.figures) {
-        let plots = evidence.plots(spec);
+    for (number, spec) in (1..).zip(&exhibit.figures) {
+        let plots = &spec.plots;
         let mut panels: Vec<Figure> = Vec::new();
         for (place, plot) in plots.iter().enumerate().filter(|(_, plot)| !plot.curves.is_empty()) {
             let panel = if plots.len() > 1 { format!("-{}", place + 1) } else { String::new() };
             let id = format!("{number}{panel}-{}", slug(&spec.title));
-            panels.push(draw(spec, plot, id, evidence.seeds() >= FEWEST_SEEDS, &mut palette));
+            panels.push(draw(spec, plot, id, exhibit.seeds >= FEWEST_SEEDS, &mut palette));
         }
         figures.extend(panels.iter().cloned());
         match panels.len() {
@@ -231,16 +230,16 @@ pub fn experiment(experiment: &Experiment, evidence: &Evidence<'_>, verdict: &Ve
         }
     }
     page.sections = vec![summary];
-    if !experiment.columns.is_empty() {
+    if !exhibit.columns.is_empty() {
         let mut ranked = Section::new(WINS);
-        ranked.push(ranking(experiment, evidence));
+        ranked.push(ranking(exhibit));
         page.sections.push(ranked);
     }
     if !drawn.blocks.is_empty() {
         page.sections.push(drawn);
     }
     page.sections.extend([judged, measures(verdict)]);
-    page.sections.push(provenance(experiment.scenario.as_deref().unwrap_or("# Nothing is run.\n"), command));
+    page.sections.push(provenance(exhibit.scenario.as_deref().unwrap_or("# Nothing is run.\n"), command));
     Report { page, figures, pictures: Vec::new(), heats: Vec::new() }
 }
 
@@ -249,7 +248,7 @@ const FIGURES: &str = "Figures";
 
 /// Several experiments that rank schemes, on one page: of each, who wins where, and its figures. Its own page, in the folder
 /// `FOLDER/report.html` that goes with it here, has the rest.
-pub fn league(experiments: &[(&Experiment, &str, &Page)]) -> Page {
+pub fn league(experiments: &[(&Exhibit, &str, &Page)]) -> Page {
     let schemes = experiments.iter().map(|(experiment, ..)| experiment.variants.len()).sum::<usize>();
     let lead = format!(
         "{} fabrics, {schemes} entries: every scheme that can run on each, on the same traffic.",
@@ -323,50 +322,10 @@ pub fn ledger(verdicts: &[Verdict]) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::ledger;
-    use lab::ledger::experiment::Scale;
-
-    #[test]
-    fn an_experiments_page_has_its_verdict_its_figure_and_the_way_back() {
-        let experiment = ledger::named("bfc/fig4").unwrap().remove(0);
-        let evidence = Evidence::new(&experiment, Scale::Quick, ledger::sizes());
-        let verdict = Verdict::new(&experiment, Scale::Quick, &evidence);
-        let report = super::experiment(&experiment, &evidence, &verdict, "tailwater reproduce bfc/fig4");
-        let [figure] = &report.figures[..] else { panic!("one figure") };
-        assert_eq!((figure.id.as_str(), figure.series.len()), ("1-cumulative-bytes-by-flow-size", 3));
-        assert_eq!((figure.x.format, figure.marks[1].at), (Format::Bytes, 150_000.0));
-        let html = report.page.html();
-        for part in ["Verdict", "large majority", "tailwater reproduce bfc/fig4", "flows_share"] {
-            assert!(html.contains(part), "{part}");
-        }
-        let index = ledger(&[verdict]).html();
-        assert!(index.contains("bfc/fig4/report.html") && index.contains("of 8"));
-    }
-
-    #[test]
-    fn the_leagues_page_has_every_fabric_with_its_ranking() {
-        let experiments = ledger::named("league").unwrap();
-        let pages: Vec<Page> = experiments
-            .iter()
-            .map(|experiment| {
-                let evidence = Evidence::new(experiment, Scale::Quick, ledger::sizes());
-                let verdict = Verdict::new(experiment, Scale::Quick, &evidence);
-                super::experiment(experiment, &evidence, &verdict, "tailwater league").page
-            })
-            .collect();
-        let all: Vec<(&Experiment, &str, &Page)> =
-            experiments.iter().zip(&pages).map(|(experiment, page)| (experiment, "folder", page)).collect();
-        let html = league(&all).html();
-        assert!(experiments.len() >= 3);
-        for experiment in &experiments {
-            assert!(html.contains(&crate::text::escape(&experiment.title)) && html.contains(&experiment.id));
-        }
-        assert_eq!(html.matches("The best of a column stands out").count(), experiments.len());
-    }
 
     #[test]
     fn a_unit_in_an_axis_title_decides_how_numbers_are_written() {
-        let of = |title: &str| axis(&experiment::Axis { title: title.into(), log: false });
+        let of = |title: &str| axis(&exhibit::Axis { title: title.into(), log: false });
         assert_eq!(
             (of("queue depth (B)").0.format, of("queue depth (B)").0.label),
             (Format::Bytes, "queue depth".into())

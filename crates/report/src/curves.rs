@@ -1,9 +1,9 @@
 //! From results to figures: what one run looks like, and how several compare.
 
 use crate::{Axis, Figure, Format, Mark, Palette, Point, Style};
-use lab::grid::{Cell, SCHEME};
-use lab::measure::{Estimate, percentile, quantile_interval};
-use lab::records::{FlowRow, Records};
+use results::comparison::{Labels, SCHEME};
+use results::measure::{Estimate, percentile, quantile_interval};
+use results::records::{FlowRow, Records};
 
 /// Runs that differ in their seed only, under one name.
 #[derive(Clone, Debug)]
@@ -11,21 +11,21 @@ pub struct Curve<'a> {
     /// What people call them: a scheme, mostly.
     pub name: String,
     /// Where in a comparison they are: the name of each axis, and its value. The first may be the scheme.
-    pub labels: Vec<(String, String)>,
+    pub labels: Labels,
     /// The runs.
     pub runs: Vec<&'a Records>,
 }
 
-/// The runs of a grid, those that differ in their seed only under one name; `title` is what the only one is called.
-pub fn of_grid<'a>(title: &str, plan: &[Cell], records: &'a [Records]) -> Vec<Curve<'a>> {
+/// Runs with their labels, those that differ in their seed only under one name; `title` is what the only one is called.
+pub fn of_grid<'a>(title: &str, labels: &[&Labels], records: &'a [Records]) -> Vec<Curve<'a>> {
     let mut curves: Vec<Curve<'a>> = Vec::new();
-    for (cell, run) in plan.iter().zip(records) {
-        match curves.iter_mut().find(|curve| curve.labels == cell.labels) {
+    for (&labels, run) in labels.iter().zip(records) {
+        match curves.iter_mut().find(|curve| curve.labels == *labels) {
             Some(curve) => curve.runs.push(run),
             None => {
-                let values: Vec<&str> = cell.labels.iter().map(|(_, value)| value.as_str()).collect();
+                let values: Vec<&str> = labels.iter().map(|(_, value)| value.as_str()).collect();
                 let name = if values.is_empty() { title.into() } else { values.join(", ") };
-                curves.push(Curve { name, labels: cell.labels.clone(), runs: vec![run] });
+                curves.push(Curve { name, labels: labels.clone(), runs: vec![run] });
             }
         }
     }
@@ -184,7 +184,7 @@ pub(crate) fn span(run: &Records) -> f64 {
 
 /// The share of time that links were paused, by kind of link.
 pub fn pauses(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
-    type Kind = (&'static str, fn(&lab::records::LinkRow) -> bool);
+    type Kind = (&'static str, fn(&results::records::LinkRow) -> bool);
     let kinds: [Kind; 3] = [
         ("from hosts", |link| link.from_host),
         ("between switches", |link| !link.from_host && !link.to_host),

@@ -4,7 +4,7 @@
 //! hosts below; any other graph stands in a circle with the hosts outside. What would be too small to read is drawn
 //! together: hosts by their switch, switches with their neighbours in the row.
 
-use lab::records::Records;
+use results::records::Records;
 use std::collections::{BTreeMap, HashMap};
 
 /// A node of a fabric.
@@ -142,7 +142,7 @@ impl Picture {
         if run.summary["ending"].as_str() == Some("deadlock") {
             let empty = Vec::new();
             for text in run.summary["waiting"].as_array().unwrap_or(&empty).iter().filter_map(|text| text.as_str()) {
-                let link = |link: &&lab::records::LinkRow| {
+                let link = |link: &&results::records::LinkRow| {
                     let rest = text.strip_prefix(&format!("{} -> {}", link.from, link.to));
                     rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
                 };

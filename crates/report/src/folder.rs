@@ -1,10 +1,8 @@
 //! Reports in files: a page, and its figures as images beside it.
 
 use crate::pages::{self, Report};
-use lab::files;
-use lab::problem::{Problem, read_text};
-use lab::records::{self, Records};
-use lab::run::OVERRIDE;
+use files::problem::{Problem, read_text};
+use results::records::{self, OVERRIDE, Records};
 use std::path::{Path, PathBuf};
 
 /// The page.

@@ -4,8 +4,8 @@ use crate::curves::{self, Curve};
 use crate::fabric::Picture;
 use crate::heat::Heat;
 use crate::{Cell, Column, Figure, Format, Page, Palette, Section, Table, Tone};
-use lab::measure::Estimate;
-use lab::records::Records;
+use results::measure::Estimate;
+use results::records::Records;
 use serde_json::Value;
 
 /// A page and the figures on it, to be written as images beside it.

@@ -4,10 +4,9 @@ use crate::curves::word;
 use crate::heat::Heat;
 use crate::pages::{Report, footer, provenance};
 use crate::{Axis, Cell, Column, Figure, Format, Page, Palette, Point, Section, Style, Table};
-use lab::comparison::{self, Measure, Row, Unit};
-use lab::grid::SCHEME;
-use lab::measure::Estimate;
-use lab::sweep::runs::{Kind, numbers};
+use results::comparison::{self, Measure, Row, SCHEME, Unit};
+use results::measure::Estimate;
+use results::numbers::{Kind, numbers};
 use std::collections::BTreeMap;
 
 /// The most lines of a figure.
@@ -251,21 +250,27 @@ fn rows(table: &comparison::Table) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::sweep::Sweep;
+    use results::comparison::Labels;
     use serde_json::json;
-    use std::path::Path;
 
-    /// A table over a sweep whose p99 of slowdown is what `value` makes of a run.
-    fn table(spec: &str, value: fn(&[(String, String)], u64) -> f64) -> comparison::Table {
-        let flow = "topology.kind = \"star\"\nflow = [{ src = 1, dst = 0, size = \"1KB\" }]";
-        let sweep = Sweep::parse("a.toml", &format!("scenario = '''\n{flow}'''\n{spec}"), Path::new("")).unwrap();
-        let plan = sweep.plan().unwrap();
-        let summary = |cell: &lab::grid::Cell| {
-            let p99 = value(&cell.labels, cell.seed);
-            json!({ "slowdown": { "p99": p99 }, "ending": "complete" })
-        };
-        let summaries: Vec<_> = plan.iter().map(summary).collect();
-        comparison::Table::new(&sweep.grid, &plan, &summaries)
+    const SCHEMES: (&str, &[&str]) = (SCHEME, &["pfc", "hpcc"]);
+
+    /// Every combination of the values of these axes, the last turning fastest.
+    fn grid(axes: &[(&str, &[&str])]) -> Vec<Labels> {
+        axes.iter().fold(vec![Labels::new()], |points, (axis, values)| {
+            let with = |point: &Labels, value: &str| [point.clone(), vec![(axis.to_string(), value.into())]].concat();
+            points.iter().flat_map(|point| values.iter().map(move |value| with(point, value))).collect()
+        })
+    }
+
+    /// A table over these points, with so many seeds of each, whose p99 of slowdown is what `value` makes of a run.
+    fn table(points: &[Labels], seeds: u64, value: fn(&[(String, String)], u64) -> f64) -> comparison::Table {
+        let runs: Vec<(&Labels, u64)> =
+            points.iter().flat_map(|point| (1..=seeds).map(move |seed| (point, seed))).collect();
+        let summary = |(labels, seed): &(&Labels, u64)| json!({ "slowdown": { "p99": value(labels, *seed) }, "ending": "complete" });
+        let summaries: Vec<_> = runs.iter().map(summary).collect();
+        let axes = points[0].iter().map(|(axis, _)| axis.clone()).collect();
+        comparison::Table::new(axes, &runs.iter().map(|(labels, _)| *labels).collect::<Vec<_>>(), &summaries)
     }
 
     fn number(labels: &[(String, String)], axis: &str) -> f64 {
@@ -275,9 +280,8 @@ mod tests {
 
     #[test]
     fn lines_follow_a_key_in_order_of_its_numbers_with_bands_from_three_seeds_on() {
-        let spec =
-            "schemes = [\"pfc\", \"hpcc\"]\nseeds = 3\n[grid]\n\"switch.buffer\" = [\"10MB\", \"900KB\", \"4MB\"]";
-        let table = table(spec, |labels, seed| number(labels, "switch.buffer") / 1e6 + seed as f64);
+        let points = grid(&[SCHEMES, ("switch.buffer", &["10MB", "900KB", "4MB"])]);
+        let table = table(&points, 3, |labels, seed| number(labels, "switch.buffer") / 1e6 + seed as f64);
         let report = page("a sweep", &table, "", "tailwater sweep a.toml");
         let figure = report.figures.iter().find(|figure| figure.id == "lines-slowdown-p99").unwrap();
         assert_eq!(figure.x.format, Format::Bytes);
@@ -293,8 +297,8 @@ mod tests {
 
     #[test]
     fn two_keys_are_a_map_for_each_scheme_in_the_same_colours() {
-        let spec = "schemes = [\"pfc\", \"hpcc\"]\n[grid]\n\"switch.buffer\" = [\"1MB\", \"2MB\", \"4MB\"]\n\"nic.payload\" = [\"4KB\", \"1KB\"]";
-        let table = table(spec, |labels, _| {
+        let points = grid(&[SCHEMES, ("switch.buffer", &["1MB", "2MB", "4MB"]), ("nic.payload", &["4KB", "1KB"])]);
+        let table = table(&points, 1, |labels, _| {
             let twice = if labels[0].1 == "hpcc" { 2.0 } else { 1.0 };
             twice * number(labels, "switch.buffer") * number(labels, "nic.payload")
         });
@@ -314,11 +318,14 @@ mod tests {
 
     #[test]
     fn keys_of_a_list_that_change_together_are_one_axis() {
-        let row = |buffer: &str, payload: &str| {
-            format!("[[list]]\n\"switch.buffer\" = \"{buffer}\"\n\"nic.payload\" = \"{payload}\"\n")
+        let row = |buffer: &str, payload: &str| -> Labels {
+            [("switch.buffer", buffer), ("nic.payload", payload)]
+                .map(|(axis, value)| (axis.into(), value.into()))
+                .into()
         };
-        let spec = [row("1MB", "1KB"), row("2MB", "2KB"), row("4MB", "4KB")].concat();
-        let table = table(&spec, |labels, _| number(labels, "switch.buffer"));
+        let table = table(&[row("1MB", "1KB"), row("2MB", "2KB"), row("4MB", "4KB")], 1, |labels, _| {
+            number(labels, "switch.buffer")
+        });
         let report = page("a sweep", &table, "", "");
         assert!(report.heats.is_empty(), "there is but a diagonal");
         assert_eq!(report.figures[0].series.len(), 1);

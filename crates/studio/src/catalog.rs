@@ -2,10 +2,9 @@
 
 use crate::workspace::{Workspace, file_below, list};
 use engine::Parameters;
-use lab::ledger;
-use lab::ledger::experiment::{Expectation, Experiment, Scale};
-use lab::ledger::verdict::{Overall, VERDICT};
-use lab::presets::{PRESETS, Preset};
+use ledger::experiment::{Expectation, Experiment, Scale};
+use results::verdict::{Overall, VERDICT};
+use scenario::presets::{PRESETS, Preset};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
@@ -292,9 +291,9 @@ mod tests {
         assert!(find("scheme", "preset")["choices"].as_array().unwrap().len() > 20);
         assert_eq!(find("scheme.hpcc", "eta")["with"], json!({ "key": "scheme.congestion_control", "value": "hpcc" }));
         let own: [(&str, &dyn Parameters); 3] = [
-            ("switch", &lab::scenario::SwitchSettings::default()),
-            ("nic", &lab::scenario::NicSettings::default()),
-            ("measure", &lab::scenario::MeasureSettings::default()),
+            ("switch", &scenario::SwitchSettings::default()),
+            ("nic", &scenario::NicSettings::default()),
+            ("measure", &scenario::MeasureSettings::default()),
         ];
         for (section, parameters) in own {
             parameters.list().iter().for_each(|parameter| _ = find(section, parameter.name));

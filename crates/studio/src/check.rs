@@ -2,10 +2,10 @@
 
 use crate::helper;
 use crate::job::{input, inputs, problem_json};
-use lab::problem::Problem;
-use lab::recording::Scene;
-use lab::resolve::resolve;
-use lab::scenario::Scenario;
+use files::problem::Problem;
+use run::recording::Scene;
+use scenario::Scenario;
+use scenario::resolve::resolve;
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 
 use crate::jobs::bound_memory;
 use crate::limits;
-use lab::problem::Problem;
+use files::problem::Problem;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;

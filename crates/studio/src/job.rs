@@ -2,19 +2,17 @@
 
 use crate::limits;
 use crate::workspace::{Workspace, file_below, is_below};
-use lab::document::Document;
-use lab::files;
-use lab::grid::Axis;
-use lab::ledger;
-use lab::presets;
-use lab::problem::Problem;
-use lab::store::INPUT_FILES;
+use files::problem::Problem;
+use scenario::document::Document;
+use scenario::presets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+use store::INPUT_FILES;
+use store::grid::Axis;
 
 /// The scenario of a job, as its process reads it.
 pub const SCENARIO: &str = "scenario.toml";
@@ -381,7 +379,7 @@ impl Job {
         if size > limits::BODY as u64 {
             return Err(wrong(format!("has {size} bytes, more than a job's")));
         }
-        let job: Job = serde_json::from_str(&lab::problem::read_text(&path)?)
+        let job: Job = serde_json::from_str(&files::problem::read_text(&path)?)
             .map_err(|error| wrong(format!("is damaged: {error}")))?;
         if job.id != id {
             return Err(wrong(format!("is of job {}", job.id)));

@@ -3,8 +3,7 @@
 use crate::job::{JOB, Job, LOG, Progress, Request, SCENARIO, State, now};
 use crate::limits;
 use crate::workspace::Workspace;
-use lab::files;
-use lab::problem::{Problem, read_text};
+use files::problem::{Problem, read_text};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;

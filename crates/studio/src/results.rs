@@ -3,9 +3,9 @@
 use crate::job::{Job, OUT, Request, SCENARIO, State, Stored, problem_json};
 use crate::limits;
 use crate::workspace::{Workspace, file_below, list};
-use lab::files::SUMMARY;
-use lab::problem::{Problem, read_text};
-use lab::records::{self, FlowRow};
+use files::SUMMARY;
+use files::problem::{Problem, read_text};
+use results::records::{self, FlowRow};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::collections::HashMap;

@@ -1,7 +1,6 @@
 //! The workspace: a folder in which everything stays that the studio knows.
 
-use lab::files;
-use lab::problem::Problem;
+use files::problem::Problem;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};

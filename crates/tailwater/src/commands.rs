@@ -2,17 +2,16 @@
 
 use crate::progress::{self, Progress};
 use engine::Time;
-use lab::files;
-use lab::grid::Work;
-use lab::measure::Spread;
-use lab::ns3::output;
-use lab::problem::Problem;
-use lab::results::Summary;
+use files::problem::Problem;
+use interop::ns3::output;
+use results::measure::Spread;
+use run::outcome::Summary;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
+use store::grid::Work;
 
 /// What printing gives: an error means that nobody reads any more.
 pub type Output = std::io::Result<()>;
@@ -75,11 +74,11 @@ pub fn run(
     quiet: bool,
 ) -> Result<ExitCode, Problem> {
     let every = record.every()?;
-    let mut resolved = lab::run::load(scenario, sets)?.on_threads(threads_or_all(threads));
+    let mut resolved = run::load(scenario, sets)?.on_threads(threads_or_all(threads));
     if record.wanted || every.is_some() {
-        resolved = resolved.recorded(every);
+        resolved = run::recording::record(resolved, every);
     }
-    let text = lab::problem::read_text(scenario)?;
+    let text = files::problem::read_text(scenario)?;
     let out = out.unwrap_or_else(|| default_folder(scenario));
     files::Folder::check(&out)?;
     if !quiet {
@@ -89,12 +88,12 @@ pub fn run(
     let (begin, until) = (flows.first().map(|f| f.start), flows.last().map(|f| f.start));
     let progress = Progress::new(begin.unwrap_or_default(), until.unwrap_or_default(), quiet)
         .of(&resolved.name, Work::of(&resolved));
-    let finished = lab::run::run(resolved, &mut |now, hops| {
+    let finished = run::run(resolved, &mut |now, hops| {
         progress.report(now, hops);
         true
     });
     progress.finish();
-    let record = lab::run::with_overrides(&text, sets);
+    let record = run::with_overrides(&text, sets);
     let path = finished.write(&out, &record)?;
     if report {
         report::folder::write_run(&path)?;
@@ -177,7 +176,7 @@ fn table(s: &Summary) -> String {
 pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Problem> {
     let piped = path == Path::new("-");
     let name = if piped { "scenario".into() } else { path.display().to_string() };
-    let text = if piped { std::io::read_to_string(std::io::stdin()) } else { Ok(lab::problem::read_text(path)?) };
+    let text = if piped { std::io::read_to_string(std::io::stdin()) } else { Ok(files::problem::read_text(path)?) };
     let text = text.map_err(|e| Problem::new("standard input", e.to_string()).help("send text in UTF-8"))?;
     let base = path.parent().unwrap_or(Path::new(""));
     if json {
@@ -185,19 +184,19 @@ pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Probl
         let code = if answer["ok"] == true { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         return printed(say(format!("{answer}\n"))).map(|_| code);
     }
-    let scenario = lab::scenario::Scenario::parse(&name, &text, base, sets)?;
+    let scenario = scenario::Scenario::parse(&name, &text, base, sets)?;
     let groups = scenario.describe_groups();
-    printed(say(lab::resolve::resolve(scenario)?.describe() + &groups))
+    printed(say(scenario::resolve::resolve(scenario)?.describe() + &groups))
 }
 
 /// `tailwater ns3`.
 pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
-    let inputs = lab::ns3::read(config)?;
+    let inputs = interop::ns3::read(config)?;
     if !quiet {
         inputs.notes.iter().for_each(|note| eprintln!("note: {note}"));
     }
     inputs.outputs().into_iter().try_for_each(files::check_writable)?;
-    let translated = lab::ns3::translate::translate(&inputs)?;
+    let translated = interop::ns3::translate::translate(&inputs)?;
     let graph = translated.setup.graph.clone();
     let flows = &translated.setup.flows;
     let (begin, until) = (flows.first().map(|f| f.start), flows.last().map(|f| f.start));
@@ -245,12 +244,12 @@ pub fn bench(
             .help("write multiples of 16, from 32 on"));
     }
     for preset in presets {
-        if lab::presets::named(preset).is_none() {
+        if scenario::presets::named(preset).is_none() {
             return Err(Problem::new("--presets", format!("there is no preset \"{preset}\""))
                 .help("`tailwater schemes` lists them"));
         }
     }
-    let run = lab::bench::Run { load, duration, threads, blocks };
+    let run = run::bench::Run { load, duration, threads, blocks };
     if exchange {
         return tell_exchange(hosts, presets, run);
     }
@@ -261,9 +260,9 @@ pub fn bench(
     if say(head).is_err() {
         return Ok(ExitCode::SUCCESS);
     }
-    let floor = lab::bench::floor(20_000_000);
+    let floor = run::bench::floor(20_000_000);
     let speed = floor.speed();
-    let print = |line: &lab::bench::Line| {
+    let print = |line: &run::bench::Line| {
         let memory = line.memory.map_or("-".into(), |m| format!("{:.0} MB", m as f64 / 1e6));
         say(format!(
             "{:<12} {:>6} {:>12} {:>8.2} {:>10.2} {:>10.2} {:>9.2} {memory:>9}\n",
@@ -279,7 +278,7 @@ pub fn bench(
     let mut result = print(&floor);
     for &count in hosts {
         for preset in presets {
-            let line = lab::bench::whole_run(count, preset, run)?;
+            let line = run::bench::whole_run(count, preset, run)?;
             result = result.and_then(|()| print(&line));
         }
     }
@@ -287,7 +286,7 @@ pub fn bench(
 }
 
 /// What the parts of runs on several threads tell each other, and how often.
-fn tell_exchange(hosts: &[u32], presets: &[String], run: lab::bench::Run) -> Result<ExitCode, Problem> {
+fn tell_exchange(hosts: &[u32], presets: &[String], run: run::bench::Run) -> Result<ExitCode, Problem> {
     let head = format!(
         "{:<12} {:>6} {:>5} {:>10} {:>9} {:>9} {:>12} {:>9} {:>11} {:>12} {:>12}\n",
         "run",
@@ -305,7 +304,7 @@ fn tell_exchange(hosts: &[u32], presets: &[String], run: lab::bench::Run) -> Res
     let mut result = say(head);
     for &count in hosts {
         for preset in presets {
-            let line = lab::bench::whole_run(count, preset, run)?;
+            let line = run::bench::whole_run(count, preset, run)?;
             let told = line.exchange;
             let each = |total: f64| total / told.stretches.max(1) as f64;
             result = result.and_then(|()| {

@@ -3,17 +3,16 @@
 use crate::commands::{BROKEN, printed, say};
 use crate::progress::{self, GridProgress};
 use clap::Args;
-use lab::comparison::Table;
-use lab::files;
-use lab::grid::{self, Axis, Cell, Done, Failed, Grid, Source, Variant};
-use lab::problem::{Problem, read_text};
-use lab::records;
-use lab::store::{RESULTS_VERSION, Store};
+use files::problem::{Problem, read_text};
 use report::curves;
+use results::comparison::{SCHEME, Table};
+use results::records;
 use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use store::grid::{self, Axis, Cell, Done, Failed, Grid, Source, Variant};
+use store::{RESULTS_VERSION, Store};
 
 /// The files of a comparison's folder.
 const COMPARISON: &str = "comparison.json";
@@ -113,7 +112,7 @@ fn check_out(out: &Path) -> Result<(), Problem> {
 /// Writes everything that a comparison's folder has, and prints the table.
 fn write(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &Path) -> Result<ExitCode, Problem> {
     let summaries = done.folders.iter().map(|folder| read_summary(folder)).collect::<Result<Vec<_>, _>>()?;
-    let table = Table::new(grid, plan, &summaries);
+    let table = grid.table(plan, &summaries);
     let comparison = comparison(arguments, grid, plan, done, &summaries, &table, out);
     let comparison = format!("{comparison:#}\n");
     // The one that tells a comparison's folder comes first: an interruption leaves nothing that is refused later.
@@ -138,7 +137,8 @@ fn write(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &P
 /// Draws the comparison: a page, and its figures as images.
 fn draw(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &Path) -> Result<(), Problem> {
     let records = done.folders.iter().map(|folder| records::open(folder)).collect::<Result<Vec<_>, _>>()?;
-    let curves = curves::of_grid(&grid.source.title, plan, &records);
+    let curves =
+        curves::of_grid(&grid.source.title, &plan.iter().map(|cell| &cell.labels).collect::<Vec<_>>(), &records);
     let title = records.first().and_then(|run| run.summary["scenario"].as_str()).unwrap_or(&grid.source.title);
     let report = report::pages::comparison(title, &curves, &grid.source.text, &command(arguments));
     report::folder::write(&report, out)
@@ -165,7 +165,7 @@ fn comparison(
         grid.axes.iter().map(|axis| json!({ "name": axis.key, "values": axis.values })).collect();
     if !grid.variants.is_empty() {
         let names: Vec<&String> = grid.variants.iter().map(|variant| &variant.name).collect();
-        axes.insert(0, json!({ "name": grid::SCHEME, "values": names }));
+        axes.insert(0, json!({ "name": SCHEME, "values": names }));
     }
     let mut about = told(plan, &done.folders, table, out);
     about.extend([

@@ -2,10 +2,9 @@
 
 use crate::commands::{Output, printed, say};
 use fabric::topology::{Graph, Kind};
-use lab::deadlock::{Answer, Scope, analyse};
-use lab::files;
-use lab::problem::Problem;
+use files::problem::Problem;
 use report::fabric::{Node, Picture, Wait};
+use scenario::deadlock::{Answer, Scope, analyse};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -36,7 +35,7 @@ pub struct Arguments {
 
 /// `tailwater deadlock`.
 pub fn deadlock(arguments: &Arguments) -> Result<ExitCode, Problem> {
-    let resolved = lab::run::load(&arguments.scenario, &arguments.sets)?;
+    let resolved = run::load(&arguments.scenario, &arguments.sets)?;
     if let Some(path) = &arguments.svg {
         files::check_writable(path)?;
     }
@@ -83,7 +82,7 @@ fn picture(graph: &Graph, answer: &Answer) -> Picture {
         None => "free of deadlock".into(),
         Some(case) => {
             let number = |name: &str| graph.nodes.iter().position(|node| node.name == name).unwrap_or(0) as u32;
-            let wait = |step: &lab::deadlock::Waiting| Wait {
+            let wait = |step: &scenario::deadlock::Waiting| Wait {
                 from: number(&step.from),
                 to: number(&step.to),
                 label: [step.lane.clone(), Some(format!("{} to {}", step.src, step.dst))]

@@ -1,12 +1,11 @@
 //! `tailwater report`: folders of results drawn, alone or side by side.
 
 use crate::commands::{printed, say};
-use lab::files;
-use lab::problem::Problem;
-use lab::records::{self, Records};
+use files::problem::Problem;
 use report::curves::Curve;
 use report::folder::{PAGE, of_run, scenario, write};
 use report::pages::{self, Report};
+use results::records::{self, Records};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -3,9 +3,8 @@
 use crate::commands::{printed, say};
 use crate::progress;
 use clap::Subcommand;
-use lab::files;
-use lab::htsim::{self, Text};
-use lab::problem::{Problem, read_text};
+use files::problem::{Problem, read_text};
+use interop::htsim::{self, Text};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

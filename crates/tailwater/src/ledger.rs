@@ -2,18 +2,17 @@
 
 use crate::commands::{Output, printed, say};
 use crate::progress::{self, GridProgress};
-use lab::files;
-use lab::ledger;
-use lab::ledger::evidence::Evidence;
-use lab::ledger::experiment::{Better, Column, Experiment, Scale};
-use lab::ledger::verdict::{self, Judged, Verdict, show};
-use lab::problem::Problem;
-use lab::store::Store;
+use files::problem::Problem;
+use ledger::evidence::Evidence;
+use ledger::experiment::{Column, Experiment, Scale};
 use report::Page;
 use report::pages::Report;
+use results::exhibit::{Better, Exhibit};
+use results::verdict::{self, Judged, Verdict, show};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use store::Store;
 
 /// Where verdicts go unless somebody says otherwise.
 pub const OUT: &str = "results/claims";
@@ -88,15 +87,15 @@ const LEAGUE: &str = "league";
 pub fn league(how: &How) -> Result<ExitCode, Problem> {
     how.telling.begin();
     let experiments = ledger::named(LEAGUE)?;
-    let (mut result, mut pages): (Output, Vec<(&Experiment, &str, Page)>) = (Ok(()), Vec::new());
+    let (mut result, mut pages): (Output, Vec<(Exhibit, &str, Page)>) = (Ok(()), Vec::new());
     for experiment in &experiments {
         match one(experiment, how) {
-            Ok(Told { winners, report, .. }) => {
+            Ok(Told { exhibit, winners, report, .. }) => {
                 if !how.quiet {
                     result = result.and_then(|()| say(format!("{}  {}\n{winners}\n", experiment.id, experiment.title)));
                 }
                 let folder = experiment.id.rsplit('/').next().unwrap_or_default();
-                pages.push((experiment, folder, report.page));
+                pages.push((exhibit, folder, report.page));
             }
             Err(problems) => problems.iter().for_each(progress::problem),
         }
@@ -104,8 +103,8 @@ pub fn league(how: &How) -> Result<ExitCode, Problem> {
     let done = pages.len() == experiments.len();
     if done {
         let path = how.out.join(LEAGUE).join(report::folder::PAGE);
-        let pages: Vec<(&Experiment, &str, &Page)> =
-            pages.iter().map(|(e, folder, page)| (*e, *folder, page)).collect();
+        let pages: Vec<(&Exhibit, &str, &Page)> =
+            pages.iter().map(|(exhibit, folder, page)| (exhibit, *folder, page)).collect();
         files::write_all(&[(&path, &report::claims::league(&pages).html())])?;
         if !how.quiet {
             result = result.and_then(|()| say(format!("{}\n", path.display())));
@@ -162,6 +161,7 @@ pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Pro
 /// What came out of an experiment.
 struct Told {
     verdict: Verdict,
+    exhibit: Exhibit,
     /// What is won by whom.
     winners: String,
     report: Report,
@@ -177,18 +177,19 @@ fn one(experiment: &Experiment, how: &How) -> Result<Told, Vec<Problem>> {
     let gathered = Evidence::gather(experiment, how.scale, seeds, &Store::new(&how.store), threads, &progress);
     progress.finish();
     let evidence = gathered.map_err(|failed| failed.problems)?;
-    let verdict = Verdict::new(experiment, how.scale, &evidence);
+    let verdict = ledger::judge(experiment, how.scale, &evidence);
+    let exhibit = ledger::exhibit(experiment, &evidence);
     let folder = how.out.join(&experiment.id);
     let stop = |problem| vec![problem];
     let seeds = how.seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
     let name = experiment.file.as_ref().map_or(experiment.id.clone(), |file| file.display().to_string());
     let command = format!("tailwater reproduce {name} --scale {}{seeds}", how.scale.name());
-    let report = report::claims::experiment(experiment, &evidence, &verdict, &command);
+    let report = report::claims::experiment(&exhibit, &verdict, &command);
     files::make_folder(&folder).map_err(stop)?;
     report::folder::write(&report, &folder).map_err(stop)?;
     verdict.write(&folder).map_err(stop)?;
     let winners = winners(experiment, &evidence);
-    Ok(Told { verdict, winners, report, path: folder.join(report::folder::PAGE) })
+    Ok(Told { verdict, exhibit, winners, report, path: folder.join(report::folder::PAGE) })
 }
 
 /// Who is best by each column of an experiment, and who is worst.

@@ -2,7 +2,7 @@
 
 use crate::commands::{Output, say};
 use engine::Parameters;
-use lab::ns3::config::{Effect, KEYS};
+use interop::ns3::config::{Effect, KEYS};
 use std::process::ExitCode;
 
 fn entry(name: &str, about: &str, parameters: &dyn Parameters) -> Output {
@@ -16,7 +16,7 @@ fn entry(name: &str, about: &str, parameters: &dyn Parameters) -> Output {
 }
 
 /// `tailwater schemes`.
-pub fn schemes() -> Result<ExitCode, lab::problem::Problem> {
+pub fn schemes() -> Result<ExitCode, files::problem::Problem> {
     let print = || -> Output {
         say("Flow control (scheme.flow_control)\n\n".into())?;
         for choice in schemes::flow_control::all() {
@@ -35,7 +35,7 @@ pub fn schemes() -> Result<ExitCode, lab::problem::Problem> {
             entry(choice.name(), choice.about(), &*choice)?;
         }
         say("Presets (scheme.preset)\n\n".into())?;
-        for preset in lab::presets::PRESETS {
+        for preset in scenario::presets::PRESETS {
             say(format!("  {:<12} {}\n", preset.name, preset.about))?;
         }
         Ok(())
@@ -44,7 +44,7 @@ pub fn schemes() -> Result<ExitCode, lab::problem::Problem> {
 }
 
 /// `tailwater topologies`.
-pub fn topologies() -> Result<ExitCode, lab::problem::Problem> {
+pub fn topologies() -> Result<ExitCode, files::problem::Problem> {
     let print = || -> Output {
         for shape in fabric::topology::shapes() {
             entry(shape.name(), shape.about(), &*shape)?;
@@ -55,7 +55,7 @@ pub fn topologies() -> Result<ExitCode, lab::problem::Problem> {
 }
 
 /// `tailwater ns3 --keys`.
-pub fn ns3_keys() -> Result<ExitCode, lab::problem::Problem> {
+pub fn ns3_keys() -> Result<ExitCode, files::problem::Problem> {
     let print = || -> Output {
         for key in KEYS {
             let effect = match key.effect {

@@ -2,17 +2,18 @@
 
 use clap::ValueEnum;
 use engine::Time;
+use files::problem::Problem;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::claims::Owner;
-use lab::grid::{Cell, HOPS, Observer, SCHEME, Step, Work};
-use lab::problem::Problem;
-use lab::results::Cost;
+use results::comparison::SCHEME;
+use run::outcome::Cost;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use store::claims::Owner;
+use store::grid::{Cell, HOPS, Observer, Step, Work};
 
 /// How progress is told.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]

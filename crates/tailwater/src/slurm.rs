@@ -4,15 +4,14 @@
 
 use crate::progress;
 use crate::sweep::{Planned, in_a_line};
-use lab::files;
-use lab::grid::{self, Options};
-use lab::problem::{Problem, read_text};
+use files::problem::{Problem, read_text};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use store::grid::{self, Options};
 
 /// How a job is submitted.
 #[derive(clap::Args)]

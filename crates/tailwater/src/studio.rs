@@ -1,7 +1,7 @@
 //! `tailwater studio`: the page on this machine.
 
 use crate::commands::say;
-use lab::problem::Problem;
+use files::problem::Problem;
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -6,17 +6,16 @@ use crate::progress::{self, GridProgress};
 use crate::slurm;
 use clap::{Args, Subcommand, ValueEnum};
 use engine::Time;
-use lab::comparison::Table;
-use lab::files;
-use lab::grid::Cell;
-use lab::problem::Problem;
-use lab::store::Store;
-use lab::sweep::{self, Options, Status, Sweep, runs};
+use files::problem::Problem;
+use results::comparison::Table;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use store::Store;
+use store::grid::Cell;
+use store::sweep::{self, Options, Status, Sweep, runs};
 
 /// The files of a sweep's folder.
 const SWEEP: &str = "sweep.json";
@@ -267,7 +266,7 @@ fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Probl
     let Planned { sweep, plan, store, out, .. } = planned;
     let folders: Vec<PathBuf> = plan.iter().map(|cell| store.path(cell.digest)).collect();
     let summaries = folders.iter().map(|folder| read_summary(folder)).collect::<Result<Vec<_>, _>>()?;
-    let table = Table::new(&sweep.grid, plan, &summaries);
+    let table = sweep.grid.table(plan, &summaries);
     files::make_folder(out)?;
     files::sweep(out);
     let about = format!("{:#}\n", about(planned, &folders, &table));

@@ -3,8 +3,8 @@
 use crate::commands::{printed, say};
 use clap::{Args, Subcommand};
 use engine::{Bytes, Rate, Time};
-use lab::problem::Problem;
-use lab::theory::sfc::Path;
+use files::problem::Problem;
+use ledger::theory::sfc::Path;
 use std::process::ExitCode;
 
 /// What is computed.

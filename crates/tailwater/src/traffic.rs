@@ -2,9 +2,8 @@
 
 use crate::commands::{printed, say};
 use clap::ValueEnum;
-use lab::files;
-use lab::problem::Problem;
-use lab::scenario::Scenario;
+use files::problem::Problem;
+use scenario::Scenario;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -33,7 +32,7 @@ pub fn traffic(
         // Only the file would be thrown away.
         _ if describe && out.is_none() => String::new(),
         Format::Csv => scenario.trace()?,
-        Format::Ns3 => lab::ns3::export::flow_file(&scenario)?,
+        Format::Ns3 => interop::ns3::export::flow_file(&scenario)?,
     };
     match &out {
         Some(path) => files::write_all(&[(path, &text)])?,

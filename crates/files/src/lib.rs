@@ -1,0 +1,314 @@
+//! Writing results so that nothing half-written is ever seen.
+//!
+//! Everything is prepared under a name of its own beside its final place, a draft, and then renamed. Drafts of processes that
+//! were killed are told by their names, which say who writes them, and swept away.
+
+pub mod problem;
+
+use crate::problem::Problem;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A problem with writing `path`.
+pub fn refused(path: &Path, error: std::io::Error) -> Problem {
+    Problem::new(path.display().to_string(), format!("cannot be written: {error}"))
+        .help("choose a folder that exists and that you may write to, on a disk with room")
+}
+
+/// The problem that there is a file where a folder is to be.
+pub fn in_the_way(path: &Path) -> Problem {
+    Problem::new(path.display().to_string(), "is a file; a folder is needed there")
+        .help("choose another folder, or move the file away")
+}
+
+/// Names the machine since it was started, and the room in it that has process numbers of its own. Empty where the system
+/// does not tell.
+pub static MACHINE: LazyLock<String> = LazyLock::new(|| {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let room = fs::read_link("/proc/self/ns/pid");
+    let (Ok(boot), Ok(room)) = (boot, room) else { return String::new() };
+    hex(&Sha256::digest(format!("{boot}{}", room.display())), 4)
+});
+
+/// The first `count` bytes in hexadecimal digits.
+pub fn hex(bytes: &[u8], count: usize) -> String {
+    bytes.iter().take(count).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A new name under which a file or folder is prepared, beside its final place: whose it is, and which of this process.
+pub fn draft(path: &Path) -> PathBuf {
+    let number = next();
+    let name = path.file_name().map_or("result".into(), |n| n.to_string_lossy());
+    path.with_file_name(format!(".{name}.{}-{}-{number}.part", *MACHINE, std::process::id()))
+}
+
+/// A draft that nobody writes any more may be younger than this only if its process is known to be gone.
+const STALE: Duration = Duration::from_secs(24 * 3600);
+
+/// Whether a file of that name in a folder of results is what a killed process left.
+fn is_stale(name: &str, age: Option<Duration>) -> bool {
+    let Some(draft) = name.strip_prefix('.').and_then(|n| n.strip_suffix(".part").or(n.strip_suffix(".old"))) else {
+        return false;
+    };
+    let mut owner = draft.rsplit('.').next().unwrap_or_default().split('-');
+    let (Some(machine), Some(Ok(process)), Some(Ok(_)), None) =
+        (owner.next(), owner.next().map(str::parse::<u32>), owner.next().map(str::parse::<u64>), owner.next())
+    else {
+        return false;
+    };
+    // Only here and now do process numbers mean anything.
+    let gone = !machine.is_empty() && machine == *MACHINE && !Path::new("/proc").join(process.to_string()).exists();
+    gone || age.is_some_and(|age| age > STALE)
+}
+
+/// Removes what killed processes left in a folder. What a living one is writing stays.
+pub fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|time| time.elapsed().ok());
+        if is_stale(&entry.file_name().to_string_lossy(), age) {
+            let path = entry.path();
+            // Another process may sweep at the same time: whoever is late finds nothing.
+            let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        }
+    }
+}
+
+/// Makes a folder where there is none, and checks that something can be put in it.
+pub fn make_folder(path: &Path) -> Result<(), Problem> {
+    if path.exists() && !path.is_dir() {
+        return Err(in_the_way(path));
+    }
+    fs::create_dir_all(path).map_err(|e| refused(path, e))?;
+    let trial = draft(&path.join("trial"));
+    fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)).map_err(|e| refused(path, e))
+}
+
+/// A number that no other draft of this process has.
+fn next() -> u64 {
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    COUNT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Checks, before a long run, that `path` can be written in the end.
+pub fn check_writable(path: &Path) -> Result<(), Problem> {
+    if path.is_dir() {
+        return Err(Problem::new(path.display().to_string(), "is a folder; a file is to be written there")
+            .help("name a file, or move the folder away"));
+    }
+    let trial = draft(path);
+    fs::write(&trial, b"").map_err(|e| refused(path, e))?;
+    fs::remove_file(&trial).map_err(|e| refused(path, e))
+}
+
+/// Writes a set of files: all of them are complete before the first appears under its name.
+pub fn write_all<T: AsRef<[u8]>>(files: &[(&Path, T)]) -> Result<(), Problem> {
+    let drafts: Vec<PathBuf> = files.iter().map(|(path, _)| draft(path)).collect();
+    let mut pairs = files.iter().zip(&drafts);
+    let result = pairs.try_for_each(|((path, text), draft)| fs::write(draft, text).map_err(|e| refused(path, e)));
+    let mut pairs = files.iter().zip(&drafts);
+    let result = result
+        .and_then(|()| pairs.try_for_each(|((path, _), draft)| fs::rename(draft, path).map_err(|e| refused(path, e))));
+    if result.is_err() {
+        drafts.iter().for_each(|draft| _ = fs::remove_file(draft));
+    }
+    result
+}
+
+/// A folder of results that appears whole or not at all.
+pub struct Folder {
+    path: PathBuf,
+    draft: PathBuf,
+    /// Says of a folder that is there already whether it is good enough to stay.
+    stays: Option<fn(&Path) -> bool>,
+}
+
+/// The file that every folder of results has.
+pub const SUMMARY: &str = "summary.json";
+
+/// The list of the other files, with their lengths, that a folder has which is kept for good.
+pub const FILES: &str = "files.json";
+
+impl Folder {
+    /// Prepares to write `path`. A folder of earlier results is replaced in the end; anything else is left alone.
+    pub fn prepare(path: &Path) -> Result<Folder, Problem> {
+        let occupied = path.is_file()
+            || path.is_dir()
+                && !path.join(SUMMARY).is_file()
+                && fs::read_dir(path).map_or(true, |mut entries| entries.next().is_some());
+        if occupied {
+            return Err(Problem::new(path.display().to_string(), "exists and does not hold results of a run")
+                .help("choose another folder with --out, or move that one away"));
+        }
+        Folder::begin(path, None)
+    }
+
+    /// Prepares to write `path` for good: where another process has put its folder there in the meantime and `stays`
+    /// approves of it, that one stays. A list of the files, [`FILES`], is added.
+    pub fn keep(path: &Path, stays: fn(&Path) -> bool) -> Result<Folder, Problem> {
+        Folder::begin(path, Some(stays))
+    }
+
+    fn begin(path: &Path, stays: Option<fn(&Path) -> bool>) -> Result<Folder, Problem> {
+        if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+            fs::create_dir_all(parent).map_err(|e| refused(parent, e))?;
+        }
+        let draft = draft(path);
+        let _ = fs::remove_dir_all(&draft);
+        fs::create_dir(&draft).map_err(|e| refused(path, e))?;
+        Ok(Folder { path: path.to_owned(), draft, stays })
+    }
+
+    /// Checks, before a long run, that the folder can be written in the end.
+    pub fn check(path: &Path) -> Result<(), Problem> {
+        Folder::prepare(path).map(drop)
+    }
+
+    /// Where a file of the folder is to be written now.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.draft.join(name)
+    }
+
+    /// Writes a text file.
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> Result<(), Problem> {
+        fs::write(self.file(name), text).map_err(|e| refused(&self.path.join(name), e))
+    }
+
+    /// Puts the folder in its place.
+    pub fn publish(self) -> Result<PathBuf, Problem> {
+        if let Some(stays) = self.stays {
+            self.list()?;
+            // Nothing there, as almost always: no moment without the folder for others to see.
+            if fs::rename(&self.draft, &self.path).is_ok() || stays(&self.path) {
+                return Ok(self.path.clone());
+            }
+        }
+        if self.path.exists() && !self.path.is_dir() {
+            return Err(in_the_way(&self.path));
+        }
+        let old = self.draft.with_extension("old");
+        let _ = fs::remove_dir_all(&old);
+        if self.path.exists() {
+            fs::rename(&self.path, &old).map_err(|e| refused(&self.path, e))?;
+        }
+        if let Err(error) = fs::rename(&self.draft, &self.path) {
+            let _ = fs::rename(&old, &self.path);
+            return Err(refused(&self.path, error));
+        }
+        let _ = fs::remove_dir_all(&old);
+        Ok(self.path.clone())
+    }
+
+    /// Writes the list of the files. The summary is not in it: its length depends on what the run cost.
+    fn list(&self) -> Result<(), Problem> {
+        let problem = |e: std::io::Error| refused(&self.path.join(FILES), e);
+        let mut lengths = BTreeMap::new();
+        for entry in fs::read_dir(&self.draft).map_err(problem)? {
+            let entry = entry.map_err(problem)?;
+            lengths.insert(entry.file_name().to_string_lossy().into_owned(), entry.metadata().map_err(problem)?.len());
+        }
+        lengths.remove(SUMMARY);
+        let text = serde_json::to_string_pretty(&lengths).map_err(|e| problem(e.into()))?;
+        self.write(FILES, text + "\n")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.draft);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_appears_whole_and_replaces_only_results() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("deep/run");
+        let folder = Folder::prepare(&path).unwrap();
+        folder.write(SUMMARY, "{}").unwrap();
+        assert!(!path.exists(), "nothing is seen before it is whole");
+        folder.publish().unwrap();
+        assert!(path.join(SUMMARY).is_file());
+        let again = Folder::prepare(&path).unwrap();
+        again.write(SUMMARY, "{\"n\": 2}").unwrap();
+        again.publish().unwrap();
+        assert_eq!(fs::read_to_string(path.join(SUMMARY)).unwrap(), "{\"n\": 2}");
+        let mine = dir.path().join("mine");
+        fs::create_dir(&mine).unwrap();
+        fs::write(mine.join("thesis.txt"), "…").unwrap();
+        assert!(Folder::prepare(&mine).err().unwrap().message.contains("does not hold results"));
+        let left: Vec<_> = fs::read_dir(dir.path().join("deep")).unwrap().collect();
+        assert_eq!(left.len(), 1, "no draft is left behind");
+    }
+
+    #[test]
+    fn a_folder_that_is_kept_lists_its_files_and_yields_to_a_good_one_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        let put = |summary: &str, stays: fn(&Path) -> bool| {
+            let folder = Folder::keep(&path, stays).unwrap();
+            folder.write("a.txt", "abc").unwrap();
+            folder.write(SUMMARY, summary).unwrap();
+            folder.publish().unwrap();
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no draft is left behind");
+            fs::read_to_string(path.join(SUMMARY)).unwrap()
+        };
+        assert_eq!(put("1", |_| unreachable!()), "1");
+        assert_eq!(fs::read_to_string(path.join(FILES)).unwrap(), "{\n  \"a.txt\": 3\n}\n");
+        assert_eq!(put("2", |_| true), "1");
+        assert_eq!(put("3", |_| false), "3");
+    }
+
+    #[test]
+    fn only_drafts_of_the_dead_and_very_old_ones_are_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        let gone = {
+            let mut child = std::process::Command::new("true").spawn().unwrap();
+            child.wait().unwrap();
+            child.id()
+        };
+        let me = std::process::id();
+        let dead = [format!(".a.b.{}-{gone}-1.part", *MACHINE), format!(".b.{}-{gone}-2.old", *MACHINE)];
+        let stay = [
+            format!(".a.{}-{me}-1.part", *MACHINE),
+            format!(".a.elsewhere-{gone}-1.part"),
+            format!("a.{}-{gone}-1.part", *MACHINE),
+            format!(".a.{}-{gone}-1.txt", *MACHINE),
+            ".a.part".into(),
+            ".a.1-2-3-4.part".into(),
+        ];
+        dead.iter().chain(&stay).for_each(|name| fs::create_dir(dir.path().join(name)).unwrap());
+        sweep(dir.path());
+        let mut left: Vec<String> =
+            fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort();
+        let mut expected: Vec<String> = stay.into();
+        if MACHINE.is_empty() {
+            expected.extend(dead);
+        }
+        expected.sort();
+        assert_eq!(left, expected);
+        let day = Duration::from_secs(25 * 3600);
+        assert!(is_stale(".a.elsewhere-1-1.part", Some(day)) && !is_stale(".mine.part", Some(day)));
+    }
+
+    #[test]
+    fn a_run_that_fails_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::prepare(&dir.path().join("run")).unwrap();
+        folder.write(SUMMARY, "{}").unwrap();
+        drop(folder);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        let (good, bad) = (dir.path().join("a.txt"), dir.path().join("nowhere/b.txt"));
+        assert!(write_all(&[(&good, "a"), (&bad, "b")]).is_err());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert!(check_writable(&bad).is_err() && check_writable(&good).is_ok());
+    }
+}

@@ -1,0 +1,387 @@
+//! From the reference's files to a setup: its model, in our terms.
+
+use super::Inputs;
+use super::config::{CcMode, Config};
+use super::flows::FIRST_SPORT;
+use super::topology::Topology;
+use engine::{Bytes, Time};
+use fabric::buffer::{ALPHA_ONE, Share};
+use fabric::clock::Clock;
+use fabric::routing::{PortMap, Tuple};
+use fabric::setup::{
+    AckLane, AckPolicy, Dice, Ecn, FlowSpec, GoBackN, Lines, MeasureSetup, NicSetup, NicWake, PortSetup, QueueMonitor,
+    Scheduler, Setup, Split, Spread, SwitchSetup, Ties, WindowRule,
+};
+use fabric::topology::{Graph, Kind, Link};
+use fabric::{Outcome, Setup as FabricSetup};
+use files::problem::Problem;
+use schemes::congestion_control as cc;
+use schemes::flow_control::{Report, pfc};
+use std::collections::HashMap;
+
+/// Headers of a data packet: Ethernet-sized link header, IPv4, UDP, sequence number and priority.
+const HEADER: u16 = 14 + 20 + 8 + 6;
+/// A pause frame on the wire.
+const PAUSE_FRAME: u64 = 43;
+/// An acknowledgement is padded to this.
+const ACK: u16 = 60;
+/// What an acknowledgement holds besides telemetry: link and IPv4 headers, ports, flags, priority, sequence number.
+const ACK_FIELDS: u16 = 14 + 20 + 12;
+const RESERVE: u64 = 4 * 1024;
+const RESUME_GAP: u64 = 3 * 1024;
+/// The origin of LINK_DOWN's time.
+const FLOWS_BEGIN: Time = Time::from_ms(2_000);
+/// Later than any run ends, and still a time.
+const MAX_NS: u64 = u64::MAX / 2_000;
+const MONITOR_EVERY: Time = Time::from_ns(100);
+const MONITOR_KEEP: Time = Time::from_ms(100);
+
+/// A translated run.
+pub struct Translated {
+    /// What the fabric needs.
+    pub setup: FabricSetup,
+    congestion_control: Box<dyn cc::Choice>,
+}
+
+impl Translated {
+    /// Runs it.
+    pub fn run(self, report: &mut Report<'_>) -> Outcome {
+        let pfc = pfc::Pfc::new(&pfc::Params { frame: Bytes(PAUSE_FRAME), ..pfc::Params::default() }, None, false);
+        // Pauses last for ever. Its headroom follows a rule of thumb (three times rate × delay), so nothing is promised.
+        fabric::Network::new(self.setup, pfc, self.congestion_control.build()).run(report)
+    }
+}
+
+/// The address the reference gives a host.
+pub fn address(node: u32) -> u32 {
+    0x0b00_0001 + ((node / 256) << 16) + ((node % 256) << 8)
+}
+
+/// Turns the reference's inputs into a setup.
+pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
+    let Inputs { config, topology, flows, .. } = inputs;
+    if let Some(down) = config.link_down
+        && topology.link(down.a, down.b).is_none()
+    {
+        let problem = config.problem("LINK_DOWN", format!("there is no link between {} and {}", down.a, down.b));
+        return Err(problem.help("name the two ends of a link of the topology file, or write LINK_DOWN 0 0 0"));
+    }
+    let graph = graph(config, topology);
+    let map = PortMap::new(&graph);
+    let (ports, pool) = memory(inputs, &graph, &map)?;
+
+    let mut priorities: Vec<u8> = flows.iter().map(|f| f.priority).collect();
+    priorities.sort_unstable();
+    priorities.dedup();
+    let class = |priority: u8| priorities.binary_search(&priority).ok().map(|c| c as u8);
+
+    let pairs = Pairs::new(inputs, &graph, &map);
+    let mut next_port: HashMap<(u32, u32), u16> = HashMap::new();
+    let specs = flows.iter().map(|f| {
+        let source_port = next_port.entry((f.src, f.dst)).or_insert(FIRST_SPORT);
+        let tuple = Tuple {
+            source: address(f.src),
+            destination: address(f.dst),
+            source_port: *source_port,
+            destination_port: f.dport,
+        };
+        *source_port = source_port.wrapping_add(1);
+        let pair = pairs.of[&(f.src, f.dst)];
+        let (rtt, window) = if config.global_t { (pairs.max_rtt, pairs.max_bdp) } else { (pair.rtt, pair.bdp()) };
+        let packets = (f.size - 1) / config.packet_payload_size as u64 + 1;
+        let bytes = f.size + packets * HEADER as u64;
+        FlowSpec {
+            src: f.src,
+            dst: f.dst,
+            size: f.size,
+            start: f.start(),
+            class: class(f.priority).unwrap_or(0),
+            tuple,
+            window: if config.has_win { window } else { 0 },
+            base_rtt: Time::from_ns(rtt),
+            ideal: Time::from_ns(pair.rtt + (bytes as u128 * 8_000_000_000 / pair.rate as u128) as u64),
+            ideal_acknowledged: Time::from_ns(pair.rtt + (bytes as u128 * 8_000_000_000 / pair.rate as u128) as u64),
+            until: Time::MAX,
+            tag: 0,
+        }
+    });
+    let specs = specs.collect();
+
+    let telemetry = match config.cc_mode {
+        CcMode::Hpcc => 42,
+        CcMode::Timely => 8,
+        _ => 0,
+    };
+    let stop = Time::from_ns(fabric::clock::whole_ns(config.simulator_stop_time_s));
+    let monitor = config.qlen_mon_file.as_ref().map(|_| QueueMonitor {
+        from: Time::from_ns(config.qlen_mon_start_ns.min(MAX_NS)),
+        to: Time::from_ns(config.qlen_mon_end_ns.min(MAX_NS)),
+        every: MONITOR_EVERY,
+        keep: MONITOR_KEEP,
+    });
+    let setup = Setup {
+        spread: Spread::Flow,
+        threads: 1,
+        blocks: None,
+        clock: Clock::Nanoseconds,
+        ties: Ties::Sequence,
+        dice: Dice::Shared { first: first_stream(topology), common_loss: config.error_rate_per_link },
+        seed: 1,
+        classes: priorities.len().max(1) as u8,
+        ports,
+        switch: SwitchSetup {
+            pool,
+            split: Split::Dynamic,
+            reserve: RESERVE,
+            groups: 1,
+            global_headroom: 0,
+            resume_gap: RESUME_GAP,
+            egress_alpha: None,
+            pipeline: Time::ZERO,
+            queues: 1,
+            express: None,
+            scheduler: Scheduler::RoundRobin,
+            quantum: 0,
+        },
+        nic: NicSetup {
+            payload: config.packet_payload_size as u16,
+            header: HEADER + telemetry,
+            ack_size: ACK.max(ACK_FIELDS + telemetry),
+            acks: AckPolicy::After { interval: config.l2_ack_interval as u64, chunk: config.l2_chunk_size as u64 },
+            ack_lane: AckLane::Data(if config.ack_high_prio { None } else { class(3) }),
+            recovery: GoBackN {
+                nack_interval: Time::from_us(500),
+                timeout: None,
+                chunk: if config.l2_back_to_zero { config.l2_chunk_size as u64 } else { 0 },
+                ack_duplicates: false,
+                rounds: false,
+                backoff: false,
+                forget: true,
+            },
+            irn: None,
+            paced: config.rate_bound,
+            wake: NicWake::Earliest,
+            window: if config.var_win { WindowRule::Scaled } else { WindowRule::Fixed },
+            ndp: None,
+            lines: Lines::Flow,
+        },
+        flows: specs,
+        slow: Vec::new(),
+        forward: Default::default(),
+        measure: MeasureSetup {
+            pause_log: true,
+            queue_monitor: monitor.filter(|m| m.from < stop),
+            ..MeasureSetup::default()
+        },
+        after: Vec::new(),
+        stop,
+        reroute: Time::ZERO,
+        graph,
+    };
+    Ok(Translated { setup, congestion_control: congestion_control(config)? })
+}
+
+/// How many random variables the reference has made before its first packet: six in the protocol stack of every node,
+/// two for the common error model and two for each link with its own.
+fn first_stream(topology: &Topology) -> u64 {
+    let own = topology.links.iter().filter(|l| l.error_rate > 0.0).count() as u64;
+    topology.nodes() as u64 * 6 + 2 + own * 2
+}
+
+fn graph(config: &Config, topology: &Topology) -> Graph {
+    let mut graph = Graph::default();
+    for (node, &switch) in topology.is_switch.iter().enumerate() {
+        let (kind, tier, letter) = if switch { (Kind::Switch, 1, 's') } else { (Kind::Host, 0, 'h') };
+        graph.add(kind, tier, format!("{letter}{node}"));
+    }
+    for line in &topology.links {
+        let mut link = Link::new(line.a, line.b, line.rate, line.delay);
+        link.loss = if line.error_rate > 0.0 { line.error_rate } else { config.error_rate_per_link };
+        if let Some(down) = config.link_down
+            && [(line.a, line.b), (line.b, line.a)].contains(&(down.a, down.b))
+        {
+            link.outages.push((FLOWS_BEGIN + Time::from_us(down.time_us), None));
+        }
+        graph.links.push(link);
+    }
+    graph
+}
+
+/// Thresholds of every port, and the shared pool of every switch.
+fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetup>, Vec<Option<u64>>), Problem> {
+    let Inputs { config, topology, topology_file, .. } = inputs;
+    let mut ports = vec![PortSetup::default(); map.count()];
+    let mut pool = vec![None; graph.nodes.len()];
+    let nic_rate = graph.hosts().next().map(|h| link_of(graph, map, map.of(h).start).rate.0).unwrap_or(0);
+    for node in 0..graph.nodes.len() as u32 {
+        if graph.nodes[node as usize].kind == Kind::Host {
+            continue;
+        }
+        let mut set_aside = 0;
+        for port in map.of(node) {
+            let link = link_of(graph, map, port);
+            let line = topology.links[map.link[port as usize] as usize].line;
+            let (min, max, probability) =
+                config.ecn_for(link.rate.0).map_err(|message| match message.split_once("; write ") {
+                    Some((wrong, remedy)) => {
+                        Problem::new(topology_file.clone(), wrong).at_line(line).help(format!("write {remedy}"))
+                    }
+                    None => Problem::new(topology_file.clone(), message).at_line(line),
+                })?;
+            let ecn = Ecn { min: min as u64 * 1000, max: max as u64 * 1000, probability };
+            let headroom = (link.rate.0 as u128 * link.delay.ns() as u128 / 8 / 1_000_000_000) as u64 * 3;
+            // One eighth of what is free; twice as much for each doubling of the rate over the hosts'.
+            let (mut alpha, mut rate) = (ALPHA_ONE / 8, link.rate.0);
+            while rate > nic_rate && alpha < ALPHA_ONE {
+                alpha *= 2;
+                rate /= 2;
+            }
+            ports[port as usize] = PortSetup {
+                share: Share { alpha, headroom: headroom.min(u32::MAX as u64) as u32 },
+                ecn: config.enable_qcn.then_some(ecn),
+            };
+            set_aside += headroom + RESERVE;
+        }
+        let buffer = config.buffer_size_mib as u64 * 1024 * 1024;
+        pool[node as usize] = Some(buffer.checked_sub(set_aside).ok_or_else(|| {
+            let message = format!(
+                "BUFFER_SIZE {} MiB is less than the {set_aside} B that switch {node} sets aside for headroom and reserve",
+                config.buffer_size_mib
+            );
+            let least = set_aside.div_ceil(1024 * 1024);
+            config.problem("BUFFER_SIZE", message).help(format!(
+                "write at least BUFFER_SIZE {least}; the reference's arithmetic wraps around here and it runs as if memory were endless"
+            ))
+        })?);
+    }
+    Ok((ports, pool))
+}
+
+fn link_of<'a>(graph: &'a Graph, map: &PortMap, port: u32) -> &'a Link {
+    &graph.links[map.link[port as usize] as usize]
+}
+
+/// What the reference knows of a pair of hosts, from a breadth-first search that takes neighbours from the highest
+/// number down and keeps the first way found.
+#[derive(Clone, Copy)]
+struct Pair {
+    /// Nanoseconds: propagation both ways, and a payload's time on every link.
+    rtt: u64,
+    /// The slowest link.
+    rate: u64,
+}
+
+impl Pair {
+    fn bdp(self) -> u64 {
+        (self.rtt as u128 * self.rate as u128 / 1_000_000_000 / 8) as u64
+    }
+}
+
+struct Pairs {
+    of: HashMap<(u32, u32), Pair>,
+    max_rtt: u64,
+    max_bdp: u64,
+}
+
+impl Pairs {
+    fn new(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Pairs {
+        let payload = inputs.config.packet_payload_size as u64;
+        let mut wanted: HashMap<u32, Vec<u32>> = HashMap::new();
+        inputs.flows.iter().for_each(|f| wanted.entry(f.dst).or_default().push(f.src));
+        let mut pairs = Pairs { of: HashMap::new(), max_rtt: 0, max_bdp: 0 };
+        let neighbours: Vec<Vec<u32>> = (0..graph.nodes.len() as u32)
+            .map(|n| {
+                let mut ports: Vec<u32> = map.of(n).collect();
+                ports.sort_by_key(|&p| std::cmp::Reverse(map.node[map.peer[p as usize] as usize]));
+                ports
+            })
+            .collect();
+        let mut found: Vec<Option<(u64, u64, u64)>> = vec![None; graph.nodes.len()];
+        for host in graph.hosts() {
+            found.fill(None);
+            found[host as usize] = Some((0, 0, u64::MAX));
+            let mut order = vec![host];
+            let mut at = 0;
+            while at < order.len() {
+                let now = order[at];
+                at += 1;
+                let Some((delay, sending, rate)) = found[now as usize] else { continue };
+                for &port in &neighbours[now as usize] {
+                    let next = map.node[map.peer[port as usize] as usize];
+                    if found[next as usize].is_some() {
+                        continue;
+                    }
+                    let link = link_of(graph, map, port);
+                    let on_link = payload * 8_000_000_000 / link.rate.0;
+                    found[next as usize] = Some((delay + link.delay.ns(), sending + on_link, rate.min(link.rate.0)));
+                    if graph.nodes[next as usize].kind == Kind::Switch {
+                        order.push(next);
+                    }
+                }
+            }
+            let pair = |from: u32| {
+                let (delay, sending, rate) = found[from as usize]?;
+                Some(Pair { rtt: delay * 2 + sending, rate })
+            };
+            for from in graph.hosts().filter(|&h| h != host) {
+                if let Some(pair) = pair(from) {
+                    pairs.max_rtt = pairs.max_rtt.max(pair.rtt);
+                    pairs.max_bdp = pairs.max_bdp.max(pair.bdp());
+                }
+            }
+            for &from in wanted.get(&host).into_iter().flatten() {
+                pairs.of.extend(pair(from).map(|pair| ((from, host), pair)));
+            }
+        }
+        pairs
+    }
+}
+
+/// Intervals are whole microseconds in the reference, whatever the file says.
+fn interval(config: &Config, key: &'static str, us: f64) -> Result<Time, Problem> {
+    if us < 1.0 {
+        let problem =
+            config.problem(key, format!("{us} us is cut to nothing: the reference counts whole microseconds"));
+        return Err(problem.help("write 1 or more"));
+    }
+    Ok(Time::from_us(us as u64))
+}
+
+fn congestion_control(config: &Config) -> Result<Box<dyn cc::Choice>, Problem> {
+    Ok(match config.cc_mode {
+        CcMode::None => Box::new(()),
+        CcMode::Dcqcn => Box::new(cc::dcqcn::Params {
+            alpha_interval: interval(config, "ALPHA_RESUME_INTERVAL", config.alpha_resume_interval_us)?,
+            decrease_interval: interval(config, "RATE_DECREASE_INTERVAL", config.rate_decrease_interval_us)?,
+            increase_timer: interval(config, "RP_TIMER", config.rp_timer_us)?,
+            gain: config.ewma_gain,
+            recovery_stages: config.fast_recovery_times,
+            ai: config.rate_ai,
+            hai: config.rate_hai,
+            min_rate: config.min_rate,
+            clamp_target: config.clamp_target_rate,
+        }),
+        CcMode::Hpcc => Box::new(cc::hpcc::Params {
+            eta: config.u_target,
+            max_stage: config.mi_thresh,
+            ai: config.rate_ai,
+            min_rate: config.min_rate,
+            per_ack: config.fast_react,
+            per_hop: config.multi_rate,
+            skip_empty: config.sample_feedback,
+            header_units: config.int_multi,
+        }),
+        CcMode::Timely => Box::new(cc::timely::Params {
+            ai: config.rate_ai,
+            hai: config.rate_hai,
+            min_rate: config.min_rate,
+            ..cc::timely::Params::default()
+        }),
+        CcMode::Dctcp => Box::new(cc::dctcp::Params {
+            gain: config.ewma_gain,
+            ai: config.dctcp_rate_ai,
+            min_rate: config.min_rate,
+            packet: config.packet_payload_size,
+        }),
+    })
+}

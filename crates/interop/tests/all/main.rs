@@ -1,0 +1,3 @@
+//! Files of other tools.
+
+mod fuzz;

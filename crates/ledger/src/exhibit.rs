@@ -1,0 +1,43 @@
+//! From evidence to what an experiment has to show.
+
+use crate::evidence::Evidence;
+use crate::experiment::{Experiment, Kind};
+use results::exhibit::{Column, Exhibit, Figure, Style};
+
+/// What an experiment has to show, by the evidence.
+pub fn exhibit(experiment: &Experiment, evidence: &Evidence<'_>) -> Exhibit {
+    let figures = experiment.figures.iter().map(|figure| Figure {
+        title: figure.title.clone(),
+        style: match figure.kind {
+            Kind::Lines { .. } => Style::Lines,
+            Kind::Bars { .. } => Style::Bars,
+            Kind::Cdf { .. } | Kind::Sizes { .. } => Style::Distribution,
+            Kind::Series { .. } => Style::Series,
+        },
+        x: figure.x.clone(),
+        y: figure.y.clone(),
+        marks: figure.marks.clone(),
+        plots: evidence.plots(figure),
+    });
+    let columns = experiment.columns.iter().map(|column| Column {
+        title: column.title.clone(),
+        unit: column.unit.clone(),
+        better: column.better,
+        values: evidence
+            .column(column)
+            .into_iter()
+            .map(|(name, value)| (name.to_string(), value.ok().map(|measured| measured.value)))
+            .collect(),
+    });
+    Exhibit {
+        id: experiment.id.clone(),
+        title: experiment.title.clone(),
+        says: experiment.says.clone(),
+        reading: experiment.reading.clone(),
+        scenario: experiment.scenario.clone(),
+        variants: experiment.variants.iter().map(|variant| variant.name.clone()).collect(),
+        seeds: evidence.seeds(),
+        figures: figures.collect(),
+        columns: columns.collect(),
+    }
+}

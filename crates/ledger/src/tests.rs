@@ -1,0 +1,940 @@
+use super::evidence::{Evidence, Run};
+use super::experiment::Scale;
+use super::expression::{Bindings, Expression, Label, NoSizes, Scope, Sizes, Step, matches};
+use super::*;
+use proptest::prelude::*;
+use results::records::{BufferSeries, FlowRow, FlowSeries, LinkRow, PortSeries, Records};
+use results::verdict::{Holds, Overall, Range, Verdict, state};
+use serde_json::{Value, json};
+
+/// One experiment per claim of the documents, and what none of them has.
+const ROWS: &[&str] = &[
+    "bfc/bloom",
+    "bfc/fig2",
+    "bfc/fig3",
+    "bfc/fig4",
+    "bfc/fig5a",
+    "bfc/fig5b",
+    "bfc/fig5c",
+    "bfc/fig6",
+    "bfc/fig7",
+    "bfc/fig8",
+    "bfc/fig9",
+    "bfc/fig10",
+    "bfc/fig11",
+    "bfc/fig12",
+    "bfc/fig13",
+    "bfc/fig14",
+    "bfc/overhead",
+    "blitz/convergence",
+    "blitz/ecn",
+    "blitz/fig1a",
+    "blitz/fig1b",
+    "blitz/ib-settings",
+    "blitz/localised",
+    "blitz/order",
+    "blitz/throughput",
+    "dvl/net1",
+    "dvl/net2",
+    "dvl/order",
+    "dvl/reaction",
+    "league/ai",
+    "league/bcube",
+    "league/clos",
+    "portfc/deadlock",
+    "portfc/holb",
+    "portfc/irn-waste",
+    "portfc/latency",
+    "portfc/lossless",
+    "portfc/throughput",
+    "sfc/appendix-c",
+    "sfc/fig1",
+    "sfc/fig2",
+    "sfc/fig5",
+    "sfc/fig6",
+    "sfc/fig7",
+    "sfc/fig8",
+    "sfc/fig9",
+    "sfc/fig10",
+    "sfc/fig11",
+    "sfc/fig12",
+    "sfc/fig13",
+    "sfc/fig14",
+    "sfc/fig15",
+    "sfc/fig16",
+    "sfc/table2",
+];
+
+// ------------------------------------------------------------------------------------------------------ the experiments
+
+#[test]
+fn every_claim_has_its_experiment_in_natural_order() {
+    assert_eq!(ids().collect::<Vec<_>>(), ROWS);
+}
+
+#[test]
+fn every_experiment_reads_and_is_called_by_its_path() {
+    for id in ids() {
+        let experiment = built_in(id, text(id).unwrap()).unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(experiment.id, id);
+        assert!(!experiment.expectations.is_empty(), "{id} expects nothing");
+        assert!(experiment.expectations.iter().all(|e| !e.paper.is_empty() && e.text.len() > 3), "{id}");
+        let league = id.starts_with("league/");
+        assert_eq!(experiment.expectations.iter().all(|e| e.range.is_open()), league, "{id}: a claim has a range");
+        assert_eq!(experiment.scenario.is_none(), experiment.cells(Scale::Quick).is_empty(), "{id}");
+        for scale in [Scale::Quick, Scale::Paper] {
+            let cells = experiment.cells(scale);
+            assert!(cells.iter().all(|cell| cells.iter().filter(|other| other.sets == cell.sets).count() == 1), "{id}");
+        }
+    }
+}
+
+#[test]
+fn every_scenario_is_toml_and_takes_every_change() {
+    for experiment in all().unwrap() {
+        let Some(scenario) = &experiment.scenario else { continue };
+        for scale in [Scale::Quick, Scale::Paper] {
+            for cell in experiment.cells(scale) {
+                let mut document =
+                    scenario::document::Document::parse(experiment.id.as_str(), scenario.as_str()).unwrap();
+                for set in cell.sets.iter().filter(|set| !set.starts_with('-')) {
+                    document.set(set).unwrap_or_else(|problem| panic!("{}, {}: {problem}", experiment.id, cell.name()));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_scheme_and_every_value_that_can_be_run_resolves() {
+    let mut seen = std::collections::BTreeSet::new();
+    for experiment in all().unwrap() {
+        let Some(scenario) = &experiment.scenario else { continue };
+        let mut cells = experiment.cells(Scale::Quick);
+        cells.retain(|cell| experiment.missing(&cell.variant).is_empty());
+        let Some(first) = cells.first().cloned() else { continue };
+        // Every scheme with one value, and every value with one scheme.
+        cells.retain(|cell| cell.variant == first.variant || cell.values == first.values);
+        for cell in cells.into_iter().filter(|cell| seen.insert((scenario.clone(), cell.sets.clone()))) {
+            // A trickle of the flows tells as much; evenly, so that there are some.
+            let document = scenario::document::Document::parse("", scenario.as_str()).unwrap();
+            let fewer = [
+                "load.0.flows=200",
+                "load.0.duration=50us",
+                "load.1.duration=50us",
+                "load.0.sigma=0.1",
+                "load.1.sigma=0.1",
+            ];
+            let fewer = fewer.iter().filter(|set| document.value(set.split('=').next().unwrap()).is_some());
+            let other = cell.sets.iter().any(|set| set.contains(".arrivals="));
+            let fewer = fewer.filter(|set| !other || !set.contains("sigma"));
+            let sets: Vec<String> = cell.sets.iter().cloned().chain(fewer.map(|set| set.to_string())).collect();
+            let read = scenario::Scenario::parse(&experiment.id, scenario, Path::new(""), &sets);
+            let resolved = read.and_then(scenario::resolve::resolve);
+            assert!(resolved.is_ok(), "{}, {}: {}", experiment.id, cell.name(), resolved.err().unwrap());
+        }
+    }
+}
+
+#[test]
+fn experiments_that_are_alike_share_their_runs() {
+    let (a, b) = (named("bfc/fig5a").unwrap().remove(0), named("bfc/fig6").unwrap().remove(0));
+    assert_eq!((a.cells(Scale::Quick), &a.scenario), (b.cells(Scale::Quick), &b.scenario));
+    let c = named("bfc/fig7").unwrap().remove(0);
+    let bfc = |e: &Experiment| e.cells(Scale::Paper).into_iter().find(|cell| cell.variant == "BFC").unwrap();
+    assert_eq!((bfc(&a), &a.scenario), (bfc(&c), &c.scenario));
+}
+
+#[test]
+fn a_document_names_all_of_its_experiments_and_a_near_miss_is_told() {
+    assert_eq!(named("blitz").unwrap().len(), 8);
+    assert_eq!(named("blitz/").unwrap().len(), 8);
+    let help = |word: &str| named(word).unwrap_err().help.clone().unwrap();
+    assert!(help("fig5a").contains("did you mean bfc/fig5a?"), "{}", help("fig5a"));
+    assert!(help("bcf/fig5a").contains("bfc/fig5a"), "{}", help("bcf/fig5a"));
+    assert!(help("sfc/tabel2").contains("sfc/table2"), "{}", help("sfc/tabel2"));
+    assert!(help("something else").contains("tailwater claims"));
+    assert!(named("nowhere.toml").unwrap_err().message.starts_with("cannot be read"));
+}
+
+const MINE: &str = r#"
+id = "mine/first"
+document = "a thesis"
+place = "chapter 3"
+title = "Two schemes at two speeds"
+says = "A is better than B."
+bins = ["1KB", "10KB"]
+
+[scenario]
+stop = "1ms"
+[scenario.topology]
+kind = "star"
+[[scenario.load]]
+name = "background"
+load = 0.5
+[[scenario.incast]]
+name = "incast"
+degree = 4
+
+[scale.quick]
+set = ["load.0.duration=1ms"]
+seeds = 2
+[scale.paper]
+seeds = 5
+
+[[variant]]
+name = "A"
+preset = "hpcc"
+[[variant]]
+name = "B"
+preset = "dcqcn"
+set = ["scheme.dcqcn.ai=50Mbps"]
+[[variant]]
+name = "C"
+preset = "hpcc+quic"
+
+[[vary]]
+label = "rate"
+key = "topology.rate"
+values = ["10Gbps", "40Gbps", "100Gbps"]
+quick = ["10Gbps", "100Gbps"]
+variants = ["A", "B"]
+
+[[figure]]
+title = "Tails"
+kind = "lines"
+x = "size"
+y = "p99(slowdown, group='background')"
+panel = "rate"
+x_scale = "log"
+
+[[figure]]
+title = "By speed"
+kind = "bars"
+x = "rate"
+y = "p50(slowdown, group='background')"
+variants = ["A", "B"]
+
+[[figure]]
+title = "Buffers"
+kind = "cdf"
+of = "buffer(switch='sw*')"
+
+[[figure]]
+title = "Queue"
+kind = "series"
+of = "queue(port='sw0->h0')"
+variants = ["A"]
+
+[[expect]]
+paper = "A beats B"
+value = "smallest(p50(slowdown, variant='B', group='background') / p50(slowdown, variant='A', group='background') over rate)"
+at_least = 1.5
+partly = { at_least = 1.0 }
+unit = "x"
+
+[[expect]]
+paper = "C is best"
+value = "p99(slowdown, variant='C')"
+at_most = 2
+
+[[expect]]
+paper = "how good is A at 10 Gb/s?"
+value = "p50(slowdown, variant='A', rate='10Gbps', group='background')"
+
+[[expect]]
+paper = "how far apart are those that can be run?"
+value = "spread(p50(slowdown, rate='10Gbps', group='background') over variant)"
+
+[[expect]]
+paper = "only at full size"
+value = "drops(variant='A', rate='40Gbps')"
+at_most = 0
+scale = "paper"
+"#;
+
+fn mine() -> Experiment {
+    Experiment::read("mine.toml", MINE, &text).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+#[test]
+fn cells_are_variants_times_values_with_changes_in_order() {
+    let experiment = mine();
+    let cells = experiment.cells(Scale::Quick);
+    let names: Vec<String> = cells.iter().map(|cell| cell.name()).collect();
+    assert_eq!(names, ["A (rate=10Gbps)", "A (rate=100Gbps)", "B (rate=10Gbps)", "B (rate=100Gbps)", "C"]);
+    let sets = ["load.0.duration=1ms", "scheme.preset=dcqcn", "scheme.dcqcn.ai=50Mbps", "topology.rate=10Gbps"];
+    assert_eq!(cells[2].sets, sets);
+    assert_eq!(experiment.cells(Scale::Paper).len(), 7);
+    assert_eq!((experiment.seeds(Scale::Quick), experiment.seeds(Scale::Paper)), (2, 5));
+    assert_eq!((experiment.missing("A"), experiment.missing("C")), (vec![], vec!["quic".to_string()]));
+    let scenario = experiment.scenario.as_deref().unwrap();
+    assert!(scenario.starts_with("stop = \"1ms\"\nname = \"mine/first\"\n"), "{scenario}");
+    assert!(scenario.contains("\n[topology]\n") && scenario.contains("\n[[load]]\n"), "{scenario}");
+}
+
+/// Changes a piece of [`MINE`], which must then be refused.
+#[track_caller]
+fn refused(from: &str, to: &str, expected: &[&str]) {
+    assert!(MINE.contains(from), "{from}");
+    let problem = Experiment::read("mine.toml", &MINE.replacen(from, to, 1), &text).unwrap_err().to_string();
+    for part in expected {
+        assert!(problem.contains(part), "no \"{part}\" in:\n{problem}");
+    }
+    assert!(problem.contains("\n  help: "), "{problem}");
+}
+
+#[test]
+fn a_wrong_experiment_is_refused_at_its_place_with_a_remedy() {
+    refused("id = \"mine/first\"", "id = \"../first\"", &["mine.toml:2:6", "cannot be an id"]);
+    refused("document =", "documnet =", &["the file has no document"]);
+    refused("seeds = 5", "seeds = 0", &["seeds is out of range"]);
+    refused("seeds = 5", "seed = 5", &["unknown key \"seed\"", "did you mean \"seeds\""]);
+    refused("name = \"B\"", "name = \"A\"", &["two variants \"A\""]);
+    refused("set = [\"scheme.dcqcn.ai=50Mbps\"]", "set = [\"ai\"]", &["\"ai\" changes nothing"]);
+    refused("label = \"rate\"", "label = \"variant\"", &["cannot be a label"]);
+    refused("quick = [\"10Gbps\"", "quick = [\"11Gbps\"", &["\"11Gbps\" is not among the values"]);
+    refused("variants = [\"A\", \"B\"]", "variants = [\"A\", \"D\"]", &["there is no variant \"D\""]);
+    refused("kind = \"bars\"", "kind = \"bar\"", &["did you mean \"bars\""]);
+    refused("x = \"rate\"", "x = \"speed\"", &["\"speed\" has no values"]);
+    refused("of = \"queue(port='sw0->h0')\"", "of = \"slowdown\"", &["has no values over time"]);
+    refused("x_scale = \"log\"", "x_scale = \"cubic\"", &["neither"]);
+    refused("bins = [\"1KB\", \"10KB\"]", "bins = [\"10KB\", \"1KB\"]", &["do not increase"]);
+    refused("partly = { at_least = 1.0 }", "partly = { at_least = 2.0 }", &["not wider"]);
+    refused("partly = { at_least = 1.0 }", "partly = { at_most = 2.0 }", &["not wider"]);
+    refused("at_most = 2\n", "at_most = \"2 apples\"\n", &["expected the end"]);
+    refused("at_most = 2\n", "at_most = \"drops()\"\n", &["is not a number"]);
+    refused("at_most = 2\n", "at_least = 3\nat_most = 2\n", &["no value can lie"]);
+    refused("at_most = 2\n", "at_most = 2\nunit = \"furlongs\"\n", &["no unit \"furlongs\""]);
+    refused("[scenario]", "like = \"bfc/fig5a\"\n[scenario]", &["is like another"]);
+    refused("bins =", "like = \"bfc/fig99\"\nbins =", &["there is no experiment \"bfc/fig99\""]);
+}
+
+#[test]
+fn a_fault_of_an_expression_is_shown_at_its_character() {
+    let bad = MINE.replacen("p99(slowdown, variant='C')", "p99(slowdwn, variant='C')", 1);
+    let problem = Experiment::read("mine.toml", &bad, &text).unwrap_err();
+    let line = bad.lines().position(|line| line.contains("slowdwn")).unwrap() + 1;
+    let expected = format!(
+        "mine.toml:{line}:14: there is no quantity \"slowdwn\"\n   {line} | value = \"p99(slowdwn, variant='C')\"\n      |              ^\n  help: did you mean \"slowdown\"?"
+    );
+    assert!(problem.to_string().starts_with(&expected), "{problem}");
+    let bad = MINE.replacen("\"p99(slowdown, variant='C')\"", "\"\"\"\np99(slowdown,\n  variant='D')\"\"\"", 1);
+    let problem = Experiment::read("mine.toml", &bad, &text).unwrap_err();
+    let line = bad.lines().position(|line| line.contains("variant='D'")).unwrap() + 1;
+    assert_eq!((problem.line, problem.column), (Some(line), Some(3)));
+    // An escape moves things, so that only the value's place is certain.
+    let bad = MINE.replacen("variant='C')\"", "variant=\\\"D\\\")\"", 1);
+    let problem = Experiment::read("mine.toml", &bad, &text).unwrap_err();
+    assert!(problem.message.contains("there is no variant \"D\", at character 15"), "{problem}");
+}
+
+// ----------------------------------------------------------------------------------------------------------- expressions
+
+fn constant(text: &str) -> f64 {
+    Expression::parse(text).unwrap().constant().unwrap_or(f64::NAN)
+}
+
+#[test]
+fn arithmetic_follows_its_rules_and_units_their_base() {
+    let cases = [
+        ("2 + 3 * 4 - 6 / 2", 11.0),
+        ("-(1 + 2) * 2", -6.0),
+        ("--2 - -2", 4.0),
+        ("8 / 2 / 2", 2.0),
+        ("1e3 + 1.5e-1 + .5", 1000.65),
+        ("16MB / 1KB", 16_000.0),
+        ("4KiB", 4096.0),
+        ("1.5ms + 2us + 500ns", 1502.5),
+        ("1Tbps + 250Mbps", 1000.25),
+        ("20%", 0.2),
+        ("max(1, 2, 3) - min(4, 5)", -1.0),
+        ("abs(-3) + sqrt(16) + pow(2, 10)", 1031.0),
+        ("bdp(100Gbps, 12us)", 150_000.0),
+    ];
+    for (text, expected) in cases {
+        assert!((constant(text) - expected).abs() < 1e-9, "{text} gives {}", constant(text));
+    }
+    assert!(constant("drops()").is_nan(), "what is measured is no constant");
+}
+
+#[test]
+fn a_fault_says_where_what_and_what_instead() {
+    let cases = [
+        ("p99(slowdwn)", 4, "no quantity \"slowdwn\"", "\"slowdown\""),
+        ("1 + p98slowdown", 4, "no measure or function", ""),
+        ("peek_buffer()", 0, "no measure or function \"peek_buffer\"", "\"peak_buffer\""),
+        ("slowdown / 2", 0, "has many values", "p99(slowdown)"),
+        ("p99", 0, "needs parentheses", "p99(…)"),
+        ("(1 + 2", 6, "expected \")\", found the end", ""),
+        ("1 + 2)", 5, "expected the end, found \")\"", ""),
+        ("1 +", 3, "expected a value, found the end", ""),
+        ("", 0, "expected a value, found the end", ""),
+        ("3 parsecs", 2, "expected the end", ""),
+        ("3parsecs", 1, "no unit \"parsecs\"", ""),
+        ("5KBs", 1, "no unit \"KBs\"", "KB"),
+        ("1 ? 2", 2, "does not belong", ""),
+        (". + 1", 0, "a point alone", ""),
+        ("p99(slowdown, group=background)", 20, "expected the value of group", "group='value'"),
+        ("p99(slowdown, group='a', group='b')", 25, "given twice", ""),
+        ("p99(slowdown, 'a')", 14, "expected a filter", ""),
+        ("p99(slowdown, group='a)", 20, "never closed", ""),
+        ("p99(1 + 2)", 4, "expected a quantity", "p99(slowdown)"),
+        ("counter(collisions)", 8, "expected text in quotation marks", "counter('…')"),
+        ("bytes_share('gogle', '1KB')", 12, "no workload \"gogle\"", "\"google\""),
+        ("bytes_share('google', '1')", 22, "no unit", ""),
+        ("bdp(100Gbps)", 0, "does not take 1 values", "bdp(100Gbps, 8us)"),
+        ("increasing(drops())", 18, "expected \"over\"", "over key"),
+        ("increasing(drops() over 3)", 24, "expected a key", ""),
+        ("smallest(drops() over rate in rate)", 30, "expected a value of rate", ""),
+    ];
+    for (text, at, message, help) in cases {
+        let fault = Expression::parse(text).unwrap_err();
+        assert_eq!(fault.at, at, "{text}: {fault:?}");
+        assert!(fault.message.contains(message) && fault.help.contains(help), "{text}: {fault:?}");
+        assert!(!fault.help.is_empty(), "{text}");
+    }
+    let deep = "(".repeat(10_000);
+    assert!(Expression::parse(&deep).unwrap_err().message.contains("too deep"));
+}
+
+fn scope() -> Scope {
+    mine().scope(None)
+}
+
+#[test]
+fn names_are_checked_against_the_experiment() {
+    let scope = scope();
+    let good = [
+        "p99(slowdown, variant='A', rate='10Gbps')",
+        "p99(slowdown, variant='C')",
+        "increasing(p99(slowdown, variant='A', group='back*|incast', size='1KB..') over rate)",
+        "average(increasing(p99(slowdown, variant='B') over rate) over size)",
+        "smallest(drops(rate='10Gbps') over variant in 'A', 'B')",
+        "fairness(variant='A', rate=10Gbps, during='1ms..2ms', seed=1)",
+    ];
+    for text in good {
+        Expression::parse(text).unwrap().check(&scope, &[]).unwrap_or_else(|fault| panic!("{text}: {fault:?}"));
+    }
+    let bad = [
+        ("p99(slowdown, variant='a')", "no variant \"a\"", "\"A\""),
+        ("p99(slowdown, variant='A')", "at which rate?", "rate='10Gbps'"),
+        ("p99(slowdown, rate='10Gbps')", "of which variant?", "A, B, C"),
+        ("p99(slowdown, variant='A', rate='11Gbps')", "no rate \"11Gbps\"", "\"10Gbps\""),
+        ("p99(slowdown, variant='A', speed='10Gbps')", "no filter here \"speed\"", "rate"),
+        ("p99(slowdown, variant='C', grop='incast')", "no filter here \"grop\"", "\"group\""),
+        ("p99(slowdown, variant='C', group='incats')", "no group \"incats\"", "\"incast\""),
+        ("p99(slowdown, variant='C', size='1KB')", "not a range", "size='1KB..100KB'"),
+        ("p99(slowdown, variant='C', size='2KB..1KB')", "is empty", "size"),
+        ("p99(buffer, variant='C', during='2KB..')", "unknown unit", "during='1ms..2ms'"),
+        ("p99(buffer, variant='C', group='incast')", "no filter here \"group\"", "switch"),
+        ("pause_share(variant='C', kind='middle')", "no kind \"middle\"", "core"),
+        ("drops(variant='C', seed='one')", "not a seed", "whole number"),
+        ("increasing(drops(variant='A') over speed)", "no varied label \"speed\"", "rate"),
+        ("increasing(drops(variant='A') over rate in '1Gbps')", "no rate \"1Gbps\"", "10Gbps"),
+    ];
+    for (text, message, help) in bad {
+        let fault = Expression::parse(text).unwrap().check(&scope, &[]).unwrap_err();
+        assert!(fault.message.contains(message) && fault.help.contains(help), "{text}: {fault:?}");
+    }
+    assert!(Expression::parse("drops()").unwrap().check(&scope, &["variant", "rate"]).is_ok());
+    let empty = Scope { bins: Vec::new(), ..scope };
+    let fault = Expression::parse("average(drops(variant='C') over size)").unwrap().check(&empty, &[]).unwrap_err();
+    assert!(fault.message.contains("no values to go over"), "{fault:?}");
+}
+
+#[test]
+fn an_over_asks_once_per_value_and_the_innermost_decision_counts() {
+    let scope = scope();
+    let text = "smallest(largest(p99(slowdown, size='..2KB') over variant in 'A', 'B') over size) + drops(variant='C')";
+    let bound: Bindings = vec![("rate".into(), "10Gbps".into())];
+    let probes = Expression::parse(text).unwrap().probes(&scope, &bound);
+    let asked: Vec<(Option<&str>, Option<&str>, Option<&str>)> =
+        probes.iter().map(|p| (p.filter("variant"), p.filter("size"), p.filter("rate"))).collect();
+    let (a, b, rate) = ((Some("A"), Some("..2KB")), (Some("B"), Some("..2KB")), Some("10Gbps"));
+    let expected = [a, b, a, b].map(|(variant, size)| (variant, size, rate));
+    assert_eq!(asked[..4], expected, "a filter of its own beats the size bins");
+    assert_eq!(asked[4], (Some("C"), None, rate), "drops has no size");
+}
+
+#[test]
+fn folds_do_what_they_are_called() {
+    let label = Label {
+        name: "n".into(),
+        values: ["1", "2", "4"].iter().enumerate().map(|(i, n)| Step::new(*n, i)).collect(),
+        variants: None,
+    };
+    let scope = Scope { variants: vec!["A".into()], labels: vec![label], ..Scope::default() };
+    let value = |text: &str, ys: [f64; 3]| {
+        let mut probe = |probe: &super::expression::Probe| {
+            let place = ["1", "2", "4"].iter().position(|n| Some(*n) == probe.filter("n")).unwrap();
+            Ok(ys[place])
+        };
+        let answers = &mut super::expression::Answers { scope: &scope, sizes: &NoSizes, probe: &mut probe };
+        Expression::parse(text).unwrap().evaluate(&Bindings::new(), answers)
+    };
+    let close = |text: &str, ys: [f64; 3], expected: f64| {
+        let found = value(text, ys).unwrap();
+        assert!((found - expected).abs() < 1e-12, "{text} gives {found}");
+    };
+    close("smallest(drops() over n)", [3.0, 1.0, 2.0], 1.0);
+    close("largest(drops() over n)", [3.0, 1.0, 2.0], 3.0);
+    close("largest(drops() over n in 2, 4)", [3.0, 1.0, 2.0], 2.0);
+    close("average(drops() over n)", [3.0, 1.0, 2.0], 2.0);
+    close("growth(drops() over n)", [2.0, 1.0, 6.0], 3.0);
+    close("spread(drops() over n)", [2.0, 1.0, 6.0], 6.0);
+    close("increasing(drops() over n)", [2.0, 3.0, 6.0], 1.5);
+    close("increasing(drops() over n)", [2.0, 1.0, 6.0], 0.5);
+    close("decreasing(drops() over n)", [6.0, 3.0, 2.0], 1.5);
+    close("slope(drops() over n)", [3.0, 5.0, 9.0], 2.0);
+    close("linearity(drops() over n)", [3.0, 5.0, 9.0], 1.0);
+    close("linearity(drops() over n)", [5.0, 5.0, 5.0], 1.0);
+    assert!(value("linearity(drops() over n)", [0.0, 9.0, 0.0]).unwrap() < 0.5);
+    assert!(value("growth(drops() over n in 2)", [1.0; 3]).unwrap_err().contains("too few values of n"));
+    assert!(value("1 / smallest(drops() over n)", [0.0; 3]).unwrap_err().contains("divided by zero"));
+}
+
+#[test]
+fn patterns_match_names() {
+    for (pattern, text, expected) in [
+        ("leaf*", "leaf12", true),
+        ("leaf*", "spine1", false),
+        ("*->h0", "leaf0->h0", true),
+        ("*->h0", "leaf0->h01", false),
+        ("leaf*->spine*", "leaf1->spine2", true),
+        ("leaf*->spine*", "spine2->leaf1", false),
+        ("a*b*a", "aba", true),
+        ("a*b*a", "aa", false),
+        ("*", "", true),
+        ("a|b", "b", true),
+        ("h3..h11", "h3", true),
+        ("h3..h11", "h11", true),
+        ("h3..h11", "h12", false),
+        ("h3..h11", "g5", false),
+        ("h3..h11|h20", "h20", true),
+        ("exact", "exactly", false),
+    ] {
+        assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "[a-z0-9 .,()'=*/+%|_-]{0,60}", any in "\\PC{0,40}") {
+        for text in [text, any] {
+            if let Ok(expression) = Expression::parse(&text) {
+                _ = expression.check(&scope(), &[]);
+                _ = expression.constant();
+                _ = expression.probes(&scope(), &Bindings::new());
+            }
+            _ = Expression::parse_quantity(&text);
+            _ = matches(&text, "leaf0->h1");
+        }
+    }
+
+    #[test]
+    fn no_experiment_file_makes_the_reader_panic(from in 0usize..2600, cut in 0usize..12, put in "[a-z\"=\\[\\]{}.,0-9()' ]{0,6}") {
+        let mut changed: Vec<char> = MINE.chars().collect();
+        let from = from.min(changed.len());
+        let to = (from + cut).min(changed.len());
+        changed.splice(from..to, put.chars());
+        _ = Experiment::read("mine.toml", &changed.into_iter().collect::<String>(), &text);
+    }
+}
+
+// -------------------------------------------------------------------------------------------------------------- evidence
+
+fn flow(group: &str, size: u64, slowdown: Option<f64>) -> FlowRow {
+    let ideal = size * 80 + 1_000_000;
+    let received = slowdown.map(|s| (s * ideal as f64) as u64);
+    FlowRow {
+        src: "h1".into(),
+        dst: "h0".into(),
+        group: group.into(),
+        size,
+        start_ps: Some(0),
+        injected_ps: received.map(|t| t / 2),
+        received_ps: received,
+        acknowledged_ps: received.map(|t| t + 1_000_000),
+        ideal_ps: Some(ideal),
+        slowdown,
+        slowdown_acknowledged: slowdown.map(|s| s + 0.5),
+    }
+}
+
+fn link(from: &str, to: &str, sent_bytes: u64, paused_ps: u64) -> LinkRow {
+    let (from_host, to_host) = (from.starts_with('h'), to.starts_with('h'));
+    LinkRow { from: from.into(), to: to.into(), from_host, to_host, rate_bps: 100_000_000_000, sent_bytes, paused_ps }
+}
+
+/// A run of 100 us.
+fn records() -> Records {
+    Records {
+        folder: "somewhere".into(),
+        summary: json!({
+            "end_ps": 100_000_000u64,
+            "ending": "complete",
+            "dropped": { "packets": 3, "buffer": 2 },
+            "counters": { "pause_frames": 7 },
+            "list": [5, 6],
+            "buffer": { "peak": 900, "switches": [{ "switch": "sw0", "peak": 900 }, { "switch": "top0", "peak": 300 }] },
+        }),
+        flows: vec![
+            flow("background", 500, Some(1.0)),
+            flow("background", 1000, Some(2.0)),
+            flow("background", 5000, Some(3.0)),
+            flow("background", 10_000, Some(10.0)),
+            flow("background", 20_000, None),
+            flow("incast", 1000, Some(50.0)),
+        ],
+        buffers: vec![
+            BufferSeries {
+                switch: "sw0".into(),
+                time_ps: vec![0, 10_000_000, 20_000_000],
+                bytes: vec![100, 200, 600],
+                peak_bytes: vec![100, 300, 900],
+            },
+            BufferSeries {
+                switch: "top0".into(),
+                time_ps: vec![0, 10_000_000],
+                bytes: vec![0, 40],
+                peak_bytes: vec![0, 50],
+            },
+        ],
+        links: vec![
+            link("h0", "sw0", 0, 50_000_000),
+            link("sw0", "h0", 1_250_000, 0),
+            link("h1", "sw0", 625_000, 0),
+            link("sw0", "h1", 0, 0),
+            link("sw0", "top0", 0, 10_000_000),
+            link("top0", "sw0", 0, 0),
+        ],
+        ports: vec![PortSeries {
+            from: "sw0".into(),
+            to: "h0".into(),
+            time_ps: vec![0, 10_000_000, 20_000_000, 30_000_000],
+            queue_bytes: vec![10, 20, 30, 40],
+            sent_bytes: vec![0, 1, 2, 3],
+        }],
+        rates: vec![
+            FlowSeries {
+                flow: 0,
+                group: "background".into(),
+                time_ps: vec![0, 10_000_000, 20_000_000],
+                received_bytes: vec![0, 1000, 4000],
+            },
+            FlowSeries {
+                flow: 1,
+                group: "background".into(),
+                time_ps: vec![0, 10_000_000, 20_000_000],
+                received_bytes: vec![0, 1000, 2000],
+            },
+        ],
+    }
+}
+
+const ONE: &str = r#"
+id = "one"
+document = "d"
+place = "p"
+title = "t"
+says = "s"
+[scenario]
+[[scenario.load]]
+name = "background"
+[[scenario.incast]]
+name = "incast"
+[[variant]]
+name = "A"
+preset = "hpcc"
+"#;
+
+/// What an expression gives on [`records`].
+fn measured(expression: &str) -> Result<f64, String> {
+    let text = format!("{ONE}\n[[expect]]\npaper = \"p\"\nvalue = \"{expression}\"\n");
+    let experiment = Experiment::read("one.toml", &text, &super::text).unwrap_or_else(|problem| panic!("{problem}"));
+    let mut evidence = Evidence::new(&experiment, Scale::Quick, &NoSizes);
+    evidence.add(&Run { variant: "A".into(), values: vec![], seed: 1, records: records() });
+    evidence.expected(&experiment.expectations[0]).map(|measured| measured.value)
+}
+
+#[test]
+fn every_measure_is_what_its_records_say() {
+    let cases = [
+        ("p50(slowdown, group='background')", 2.5),
+        ("p100(slowdown)", 50.0),
+        ("p0(slowdown)", 1.0),
+        ("max(slowdown, group='background')", 10.0),
+        ("min(slowdown, size='1KB..')", 3.0),
+        ("mean(slowdown, size='..1KB', group='background')", 1.5),
+        ("count(slowdown, group='background')", 4.0),
+        ("count(slowdown, group='background', size='1GB..')", 0.0),
+        ("total(size, group='background')", 36_500.0),
+        ("deviation(slowdown, size='..1KB', group='background')", 0.5),
+        ("max(slowdown_acknowledged, group='background')", 10.5),
+        ("min(fct_us, group='background')", 1.04),
+        ("min(acknowledged_us, group='background')", 2.04),
+        ("min(injected_us, group='background')", 0.52),
+        ("max(throughput_gbps, size='..500B')", 4000.0 / 1040.0),
+        ("max(receiver_gbps)", 100.0),
+        ("mean(receiver_gbps)", 50.0),
+        ("max(receiver_gbps, host='h1')", 0.0),
+        ("max(buffer)", 600.0),
+        ("mean(buffer, switch='top*')", 20.0),
+        ("max(buffer, switch='sw0', during='0us..15us')", 200.0),
+        ("max(watermark)", 900.0),
+        ("mean(watermark, switch='top*')", 25.0),
+        ("mean(queue, port='sw0->h*')", 25.0),
+        ("mean(queue, during='10us..30us')", 25.0),
+        ("max(rate_gbps, group='background')", 2.4),
+        ("mean(rate_gbps, group='background', during='15us..')", 1.6),
+        ("peak_buffer()", 900.0),
+        ("peak_buffer(switch='top*')", 300.0),
+        ("pause_share()", 0.6 / 6.0),
+        ("pause_share(kind='core')", 0.05),
+        ("pause_share(kind='up')", 0.25),
+        ("pause_share(link='sw0->top0')", 0.1),
+        ("utilisation(kind='down')", 0.5),
+        ("utilisation(kind='up', link='h1->*')", 0.5),
+        ("finished_share(group='background')", 0.8),
+        ("finished_share(group='incast')", 1.0),
+        ("drops()", 2.0),
+        ("summary('dropped.packets') + summary('list.1')", 9.0),
+        ("counter('pause_frames')", 7.0),
+        ("ending('complete') - ending('deadlock')", 1.0),
+        ("fairness(group='background', during='0us..10us')", 1.0),
+        ("fairness(group='background', during='10us..20us')", 16.0 / 20.0),
+        ("goodput_gbps(group='background', during='10us..20us')", 3.2),
+        ("goodput_gbps(group='background')", 2.4),
+    ];
+    for (expression, expected) in cases {
+        let found = measured(expression).unwrap_or_else(|why| panic!("{expression}: {why}"));
+        assert!((found - expected).abs() < 1e-9, "{expression} gives {found}, not {expected}");
+    }
+    // Without series, fairness and goodput come from completed flows.
+    let incast = measured("goodput_gbps(group='incast')").unwrap();
+    assert!((incast - 8000.0 / 54_000.0).abs() < 1e-9, "{incast}");
+    assert_eq!(measured("fairness(group='incast')"), Ok(1.0));
+}
+
+#[test]
+fn what_cannot_be_told_says_why() {
+    for (expression, why) in [
+        ("p99(slowdown, size='1GB..')", "no such flow finished"),
+        ("p99(queue, port='nowhere')", "no such port was watched"),
+        ("p99(buffer, switch='nowhere')", "no such switch was sampled"),
+        ("peak_buffer(switch='nowhere')", "no such switch"),
+        ("counter('collisions')", "did not count collisions"),
+        ("summary('no.such.path')", "has no no.such.path"),
+        ("summary('ending')", "is no number"),
+        ("utilisation(link='nowhere')", "no such link"),
+        ("drops() / (drops() - 2)", "divided by zero"),
+        ("bytes_share('google', '1KB')", "no table of flow sizes for google"),
+        ("drops(seed=9)", "no run of A"),
+    ] {
+        let found = measured(expression).unwrap_err();
+        assert!(found.contains(why), "{expression}: {found}");
+    }
+}
+
+/// Runs of [`MINE`] whose background flows all have the slowdown that `slowdown` says.
+fn evidence<'a>(experiment: &'a Experiment, seeds: u64, slowdown: &dyn Fn(&str, &str, u64) -> f64) -> Evidence<'a> {
+    let mut evidence = Evidence::new(experiment, Scale::Quick, &NoSizes);
+    for cell in experiment.cells(Scale::Quick).iter().filter(|cell| cell.variant != "C") {
+        for seed in 1..=seeds {
+            let mut records = records();
+            let value = slowdown(&cell.variant, &cell.values[0].1, seed);
+            records.flows.iter_mut().for_each(|flow| flow.slowdown = Some(value));
+            evidence.add(&Run { variant: cell.variant.clone(), values: cell.values.clone(), seed, records });
+        }
+    }
+    evidence
+}
+
+#[test]
+fn a_measure_over_seeds_is_the_mean_with_students_interval() {
+    let experiment = mine();
+    let evidence = evidence(&experiment, 3, &|_, _, seed| seed as f64);
+    let measured = evidence.expected(&experiment.expectations[2]).unwrap();
+    assert_eq!((measured.value, measured.seeds), (2.0, 3));
+    // Values 1, 2 and 3: deviation 1, t(2) = 4.303.
+    let half = 4.303 / 3f64.sqrt();
+    let (low, high) = measured.interval.unwrap();
+    assert!((low - (2.0 - half)).abs() < 1e-9 && (high - (2.0 + half)).abs() < 1e-9, "{low} {high}");
+}
+
+#[test]
+fn a_ratio_of_schemes_with_the_same_traffic_has_no_interval_where_seeds_change_both_alike() {
+    let experiment = mine();
+    let twice = |variant: &str, _: &str, seed: u64| if variant == "B" { 2.0 * seed as f64 } else { seed as f64 };
+    let evidence = evidence(&experiment, 4, &twice);
+    let measured = evidence.expected(&experiment.expectations[0]).unwrap();
+    assert_eq!(measured.value, 2.0);
+    let (low, high) = measured.interval.unwrap();
+    assert!(high - low < 1e-9, "{low} {high}");
+}
+
+#[test]
+fn one_seed_has_no_interval_and_a_computed_value_no_seeds() {
+    let experiment = mine();
+    let one = evidence(&experiment, 1, &|_, _, _| 1.0);
+    assert_eq!(one.expected(&experiment.expectations[2]).unwrap().interval, None);
+    let text = format!("{ONE}\n[[expect]]\npaper = \"p\"\nvalue = \"1 + 1\"\n");
+    let computed = Experiment::read("one.toml", &text, &super::text).unwrap();
+    let evidence = Evidence::new(&computed, Scale::Quick, &NoSizes);
+    let measured = evidence.expected(&computed.expectations[0]).unwrap();
+    assert_eq!((measured.value, measured.interval, measured.seeds), (2.0, None, 0));
+}
+
+#[test]
+fn figures_have_a_curve_for_every_variant_and_value_that_was_run() {
+    let experiment = mine();
+    let evidence = evidence(&experiment, 2, &|variant, rate, _| match (variant, rate) {
+        ("A", "10Gbps") => 1.0,
+        ("A", _) => 2.0,
+        _ => 4.0,
+    });
+    let [tails, by_speed, buffers, queue] = &experiment.figures[..] else { panic!("four figures") };
+    let plots = evidence.plots(tails);
+    let titles: Vec<&str> = plots.iter().map(|plot| plot.title.as_str()).collect();
+    assert_eq!(titles, ["Tails, rate 10Gbps", "Tails, rate 100Gbps"]);
+    let names: Vec<&str> = plots[0].curves.iter().map(|curve| curve.name.as_str()).collect();
+    assert_eq!(names, ["A", "B"], "C cannot be run");
+    let points: Vec<(f64, f64)> = plots[1].curves[0].points.iter().map(|point| (point.x, point.y)).collect();
+    assert_eq!(points, [(1000.0, 2.0), (10_000.0, 2.0)]);
+
+    let plot = &evidence.plots(by_speed)[0];
+    assert_eq!(plot.categories.as_deref(), Some(&["10Gbps".to_string(), "100Gbps".to_string()][..]));
+    assert_eq!(plot.curves[0].points.iter().map(|point| point.x).collect::<Vec<_>>(), [0.0, 1.0]);
+
+    let plot = &evidence.plots(buffers)[0];
+    assert_eq!(plot.curves[0].name, "A, rate 10Gbps");
+    assert_eq!(plot.curves.len(), 4);
+    let points = &plot.curves[0].points;
+    assert_eq!((points[0].x, points[0].y), (100.0, 0.0));
+    assert_eq!(points.last().map(|point| (point.x, point.y)), Some((600.0, 1.0)));
+    assert!(points.windows(2).all(|pair| pair[0].x <= pair[1].x && pair[0].y <= pair[1].y));
+
+    let plot = &evidence.plots(queue)[0];
+    let points: Vec<(f64, f64)> = plot.curves[0].points.iter().map(|point| (point.x, point.y)).collect();
+    assert_eq!(points, [(0.0, 10.0), (10.0, 20.0), (20.0, 30.0), (30.0, 40.0)]);
+}
+
+/// All flows have 1 KB.
+struct Alike;
+
+impl Sizes for Alike {
+    fn bytes_share(&self, _: &str, up_to: u64) -> Option<f64> {
+        Some(if up_to >= 1000 { 1.0 } else { 0.0 })
+    }
+    fn flows_share(&self, workload: &str, up_to: u64) -> Option<f64> {
+        self.bytes_share(workload, up_to)
+    }
+}
+
+#[test]
+fn an_experiment_without_runs_is_judged_by_the_tables_alone() {
+    let experiment = named("bfc/fig4").unwrap().remove(0);
+    let evidence = Evidence::new(&experiment, Scale::Quick, &Alike);
+    let verdict = judge(&experiment, Scale::Quick, &evidence);
+    assert_eq!((verdict.verdict, verdict.tally()), (Overall::Holds, (8, 8)));
+    let plots = evidence.plots(&experiment.figures[0]);
+    assert_eq!(plots[0].curves.len(), 3);
+    assert!(plots[0].curves[0].points.iter().any(|point| point.x < 1000.0 && point.y == 0.0));
+    let untold = judge(&experiment, Scale::Quick, &Evidence::new(&experiment, Scale::Quick, &NoSizes));
+    assert_eq!(untold.verdict, Overall::NotRun);
+}
+
+// -------------------------------------------------------------------------------------------------------------- verdicts
+
+fn judged(experiment: &Experiment, seeds: u64, ratio: &dyn Fn(u64) -> f64) -> Verdict {
+    let evidence = evidence(experiment, seeds, &|variant, _, seed| if variant == "B" { ratio(seed) } else { 1.0 });
+    judge(experiment, Scale::Quick, &evidence)
+}
+
+#[test]
+fn an_expectation_holds_holds_partly_or_does_not() {
+    let experiment = mine();
+    let first = |ratio: f64| judged(&experiment, 1, &|_| ratio).expectations[0].holds;
+    assert_eq!((first(1.5), first(1.2), first(0.9)), (Holds::Yes, Holds::Partly, Holds::No));
+    let certain = |ratio: &dyn Fn(u64) -> f64| judged(&experiment, 3, ratio).expectations[0].certain;
+    assert_eq!(certain(&|_| 2.0), Some(true));
+    assert_eq!(certain(&|seed| 1.0 + seed as f64 / 2.0), Some(false), "1.5 to 2.5 around 2, of three seeds");
+    assert_eq!(judged(&experiment, 1, &|_| 2.0).expectations[0].certain, None);
+}
+
+#[test]
+fn what_needs_a_scheme_says_so_and_a_question_goes_over_what_there_is() {
+    let experiment = mine();
+    let verdict = judged(&experiment, 1, &|_| 3.0);
+    assert_eq!(verdict.verdict, Overall::Needs);
+    assert_eq!(verdict.needs, ["quic"]);
+    assert_eq!(verdict.line(), "needs quic (1 of 2 expectations hold)");
+    let holds: Vec<Holds> = verdict.expectations.iter().map(|judged| judged.holds).collect();
+    assert_eq!(holds, [Holds::Yes, Holds::Untold, Holds::Asked, Holds::Asked], "what is for paper scale is not asked");
+    assert_eq!(verdict.expectations[3].value, Some(3.0));
+    assert_eq!(verdict.expectations[1].why.as_deref(), Some("needs quic (not there yet)"));
+}
+
+#[test]
+fn the_overall_verdict_follows_from_the_expectations() {
+    let overall = |expects: &[&str]| {
+        let tables: String = expects.iter().map(|e| format!("\n[[expect]]\npaper = \"p\"\n{e}\n")).collect();
+        let experiment = Experiment::read("one.toml", &format!("{ONE}{tables}"), &super::text).unwrap();
+        judge(&experiment, Scale::Quick, &Evidence::new(&experiment, Scale::Quick, &NoSizes)).verdict
+    };
+    let (yes, partly) = ("value = \"2\"\nat_least = 1", "value = \"2\"\nat_least = 3\npartly = { at_least = 1 }");
+    let (no, untold, asked) = ("value = \"2\"\nat_most = 1", "value = \"drops()\"\nat_most = 1", "value = \"2\"");
+    assert_eq!(overall(&[yes, yes, asked]), Overall::Holds);
+    assert_eq!(overall(&[yes, no]), Overall::InPart);
+    assert_eq!(overall(&[yes, partly]), Overall::InPart);
+    assert_eq!(overall(&[yes, untold]), Overall::InPart);
+    assert_eq!(overall(&[partly, no]), Overall::InPart);
+    assert_eq!(overall(&[no, no]), Overall::Fails);
+    assert_eq!(overall(&[no, untold]), Overall::Fails);
+    assert_eq!(overall(&[untold, asked]), Overall::NotRun);
+    assert_eq!(overall(&[asked]), Overall::Measured);
+}
+
+#[test]
+fn a_verdict_is_written_as_json_and_read_back_as_a_state() {
+    let experiment = mine();
+    let verdict = judged(&experiment, 2, &|_| 3.0);
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("mine/first");
+    assert_eq!(state(&inside), None);
+    let path = verdict.write(&inside).unwrap();
+    let value: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(value["id"], "mine/first");
+    assert_eq!((&value["scale"], &value["verdict"]), (&json!("quick"), &json!("needs a scheme")));
+    assert_eq!((&value["seeds"], &value["runs"], &value["needs"]), (&json!(2), &json!(8), &json!(["quic"])));
+    let first = &value["expectations"][0];
+    assert_eq!(first["paper"], "A beats B");
+    assert_eq!(first["expression"], experiment.expectations[0].text.as_str());
+    assert_eq!((&first["value"], &first["holds"], &first["certain"]), (&json!(3.0), &json!("holds"), &json!(true)));
+    assert_eq!(first["interval"], json!([3.0, 3.0]));
+    assert_eq!((&first["at_least"], &first["at_most"]), (&json!(1.5), &Value::Null));
+    assert_eq!(first["partly"], json!({ "at_least": 1.0, "at_most": null }));
+    assert_eq!(value["expectations"][1]["holds"], "cannot be told");
+    assert_eq!(value["expectations"][2]["holds"], "asked");
+    assert_eq!(state(&inside).as_deref(), Some("needs quic (1 of 2, quick)"));
+}
+
+#[test]
+fn values_are_shown_with_their_units() {
+    use results::verdict::show;
+    for (value, unit, expected) in [
+        (12_345_678.0, "B", "12.35 MB"),
+        (12.0, "B", "12 B"),
+        (1500.0, "us", "1.5 ms"),
+        (0.387, "%", "38.7 %"),
+        (2.5, "x", "2.5×"),
+        (0.0, "", "0"),
+        (1.92e-4, "", "1.920e-4"),
+        (100.0, "Gbps", "100 Gbps"),
+        (-3.25, "", "-3.25"),
+    ] {
+        assert_eq!(show(value, unit), expected);
+    }
+    assert!(Range { at_least: Some(1.0), at_most: Some(2.0) }.holds(2.0));
+}

@@ -1,0 +1,3 @@
+//! What papers compute, beside what runs show.
+
+mod theory;

@@ -1,0 +1,4 @@
+//! Figures and pages, drawn.
+
+mod figures;
+mod page;

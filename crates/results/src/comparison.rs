@@ -1,0 +1,232 @@
+//! The numbers of a comparison: what the runs of a grid came to, side by side.
+
+use crate::measure::Estimate;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The name of the axis of schemes, or of other variants.
+pub const SCHEME: &str = "scheme";
+
+/// Where in a comparison a run is: the name of each axis, the first being [`SCHEME`] where variants are compared, and its value.
+pub type Labels = Vec<(String, String)>;
+
+/// A number that each run has.
+pub struct Measure {
+    /// In files.
+    pub key: String,
+    /// For people.
+    pub head: String,
+    /// What people read it in.
+    pub unit: Unit,
+    /// Where it is in a summary.
+    at: String,
+}
+
+impl Measure {
+    /// What a run has of it, by its summary.
+    pub fn of(&self, summary: &Value) -> Option<f64> {
+        summary.pointer(&self.at)?.as_f64()
+    }
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Something against something else.
+    Ratio,
+    /// From bytes.
+    Kilobytes,
+    /// From picoseconds.
+    Microseconds,
+}
+
+/// Runs that differ only in their seed.
+pub struct Row {
+    /// Where in the grid it is.
+    pub labels: Labels,
+    /// By measure, the mean over the runs.
+    pub values: Vec<Estimate>,
+    /// How many runs ended how.
+    pub endings: BTreeMap<String, usize>,
+}
+
+/// A line for each point of a grid, a column for each axis and measure.
+pub struct Table {
+    /// The scenario's title.
+    pub title: String,
+    /// What differs from line to line.
+    pub axes: Vec<String>,
+    /// What was measured.
+    pub measures: Vec<Measure>,
+    /// The lines, in the order of the plan.
+    pub rows: Vec<Row>,
+}
+
+/// A mean for people, in that unit.
+fn in_words(estimate: &Estimate, unit: Unit) -> String {
+    let scale = match unit {
+        Unit::Count | Unit::Ratio => 1.0,
+        Unit::Kilobytes => 1e3,
+        Unit::Microseconds => 1e6,
+    };
+    let Some(mean) = estimate.mean.map(|mean| mean / scale) else { return "-".into() };
+    let half = estimate.half.map(|half| half / scale).filter(|half| *half > 0.0);
+    let digits = match mean.abs() {
+        _ if unit == Unit::Count && half.is_none() => 0,
+        0.0 => 0,
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
+    format!("{mean:.digits$}{}", half.map_or(String::new(), |half| format!(" ±{half:.digits$}")))
+}
+
+/// An end of a bin of sizes.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes}B"),
+        1_000..1_000_000 => format!("{}KB", bytes as f64 / 1e3),
+        _ => format!("{}MB", bytes as f64 / 1e6),
+    }
+}
+
+/// The numbers that are compared. Of the bins of sizes, the smallest and the largest with flows in any run.
+fn measures(summaries: &[Value]) -> Vec<Measure> {
+    let measure = |key: &str, head: &str, unit: Unit, at: &str| Measure {
+        key: key.into(),
+        head: head.into(),
+        unit,
+        at: at.into(),
+    };
+    let mut all = vec![
+        measure("flows", "flows", Unit::Count, "/flows"),
+        measure("finished", "finished", Unit::Count, "/finished"),
+    ];
+    // All runs are of one scenario and have the same groups. Several are not pooled: an incast would drown the rest.
+    let groups = summaries.first().and_then(|summary| summary["groups"].as_array()).cloned().unwrap_or_default();
+    let with_flows: Vec<(usize, &str)> = groups
+        .iter()
+        .enumerate()
+        .filter(|(_, group)| group["slowdown"]["count"].as_u64().is_some_and(|count| count > 0))
+        .map(|(place, group)| (place, group["name"].as_str().unwrap_or_default()))
+        .collect();
+    match with_flows.as_slice() {
+        [] | [_] => all.extend([
+            measure("slowdown_p50", "slowdown p50", Unit::Ratio, "/slowdown/p50"),
+            measure("slowdown_p95", "p95", Unit::Ratio, "/slowdown/p95"),
+            measure("slowdown_p99", "p99", Unit::Ratio, "/slowdown/p99"),
+        ]),
+        several => {
+            for (place, name) in several {
+                for q in ["p50", "p99"] {
+                    let (key, at) = (format!("slowdown_{q}_{name}"), format!("/groups/{place}/slowdown/{q}"));
+                    all.push(measure(&key, &format!("{name} {q}"), Unit::Ratio, &at));
+                }
+            }
+        }
+    }
+    let bins = |summary: &Value| summary["slowdown_by_size"].as_array().cloned().unwrap_or_default();
+    let filled = |bin: &Value| bin["slowdown"]["count"].as_u64().is_some_and(|count| count > 0);
+    let places = |summary| bins(summary).iter().enumerate().filter(|(_, bin)| filled(bin)).map(|(i, _)| i).collect();
+    let places: Vec<usize> = summaries.iter().flat_map(|summary| -> Vec<usize> { places(summary) }).collect();
+    let ends = (places.iter().min(), places.iter().max());
+    let one_group = with_flows.len() < 2;
+    if let ((Some(&low), Some(&high)), Some(summary)) = (ends, summaries.first())
+        && low != high
+        && one_group
+    {
+        let bins = bins(summary);
+        let end = |place: usize, end: &str| bins.get(place).and_then(|bin| bin[end].as_u64());
+        if let Some(top) = end(low, "up_to") {
+            let at = format!("/slowdown_by_size/{low}/slowdown/p99");
+            all.push(measure("slowdown_p99_small", &format!("p99 ≤{}", size(top)), Unit::Ratio, &at));
+        }
+        if let Some(bottom) = end(high, "above") {
+            let at = format!("/slowdown_by_size/{high}/slowdown/p99");
+            all.push(measure("slowdown_p99_large", &format!("p99 >{}", size(bottom)), Unit::Ratio, &at));
+        }
+    }
+    all.extend([
+        measure("peak_buffer_bytes", "peak buffer KB", Unit::Kilobytes, "/buffer/peak"),
+        measure("paused_ps", "paused us", Unit::Microseconds, "/pause/paused_ps"),
+        measure("dropped_packets", "drops", Unit::Count, "/dropped/packets"),
+    ]);
+    all
+}
+
+impl Table {
+    /// Of runs along these axes, with their summaries in the same order; those that differ only in their seed follow each other.
+    pub fn new(axes: Vec<String>, runs: &[&Labels], summaries: &[Value]) -> Table {
+        let measures = measures(summaries);
+        let mut rows: Vec<Row> = Vec::new();
+        let cells: Vec<(&Labels, &Value)> = runs.iter().copied().zip(summaries).collect();
+        for runs in cells.chunk_by(|a, b| a.0 == b.0) {
+            let values = |measure: &Measure| {
+                let values = runs.iter().filter_map(|(_, summary)| measure.of(summary));
+                Estimate::of(&values.collect::<Vec<_>>())
+            };
+            let mut endings = BTreeMap::new();
+            for (_, summary) in runs {
+                *endings.entry(summary["ending"].as_str().unwrap_or("unknown").to_string()).or_default() += 1;
+            }
+            let labels = runs.first().map(|(labels, _)| (*labels).clone()).unwrap_or_default();
+            rows.push(Row { labels, values: measures.iter().map(values).collect(), endings });
+        }
+        Table {
+            title: summaries.first().and_then(|s| s["scenario"].as_str()).unwrap_or_default().to_string(),
+            axes,
+            measures,
+            rows,
+        }
+    }
+
+    /// For people: a column for each axis and measure, as wide as it must be.
+    pub fn text(&self) -> String {
+        let ending = |row: &Row| match row.endings.iter().collect::<Vec<_>>().as_slice() {
+            [(ending, _)] => ending.to_string(),
+            several => several.iter().map(|(ending, n)| format!("{n} {ending}")).collect::<Vec<_>>().join(", "),
+        };
+        let heads =
+            self.axes.iter().cloned().chain(self.measures.iter().map(|m| m.head.clone())).chain(["ending".into()]);
+        let mut lines: Vec<Vec<String>> = vec![heads.collect()];
+        for row in &self.rows {
+            let values = self.measures.iter().zip(&row.values).map(|(measure, value)| in_words(value, measure.unit));
+            lines.push(row.labels.iter().map(|(_, value)| value.clone()).chain(values).chain([ending(row)]).collect());
+        }
+        let width = |column: usize| lines.iter().filter_map(|l| l.get(column)).map(|c| c.chars().count()).max();
+        let widths: Vec<usize> = (0..).map_while(width).collect();
+        let mut text = format!("{}\n\n", self.title);
+        for line in &lines {
+            let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+                let left = column < self.axes.len() || column + 1 == widths.len();
+                if left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            });
+            text += &format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end());
+        }
+        text
+    }
+
+    /// For programs: every number in full.
+    pub fn csv(&self) -> String {
+        let field = |text: &str| match text.contains([',', '"', '\n', '\r']) {
+            true => format!("\"{}\"", text.replace('"', "\"\"")),
+            false => text.into(),
+        };
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        let heads = self.measures.iter().flat_map(|m| [m.key.clone(), format!("{}_ci95", m.key)]);
+        let heads =
+            self.axes.iter().map(|axis| field(axis)).chain(["runs".into()]).chain(heads).chain(["endings".into()]);
+        let mut text = heads.collect::<Vec<String>>().join(",") + "\n";
+        for row in &self.rows {
+            let runs: usize = row.endings.values().sum();
+            let values = row.values.iter().flat_map(|value| [number(value.mean), number(value.half)]);
+            let endings: Vec<String> = row.endings.iter().map(|(ending, count)| format!("{ending}:{count}")).collect();
+            let labels = row.labels.iter().map(|(_, value)| field(value));
+            let fields = labels.chain([runs.to_string()]).chain(values).chain([endings.join(" ")]);
+            text += &(fields.collect::<Vec<String>>().join(",") + "\n");
+        }
+        text
+    }
+}

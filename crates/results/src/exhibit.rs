@@ -1,0 +1,128 @@
+//! What an experiment has to show: its figures with their data, and the ranking of its schemes.
+
+/// An experiment and what came out of it, ready to be drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exhibit {
+    /// The experiment.
+    pub id: String,
+    /// What it is about.
+    pub title: String,
+    /// What the paper says, in our words.
+    pub says: String,
+    /// Our reading where it is silent.
+    pub reading: Option<String>,
+    /// The scenario as TOML; none where nothing is run.
+    pub scenario: Option<String>,
+    /// The names of its variants.
+    pub variants: Vec<String>,
+    /// How many seeds its data are from.
+    pub seeds: usize,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+    /// The measures by which its variants are ranked.
+    pub columns: Vec<Column>,
+}
+
+/// A figure as the paper has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its caption.
+    pub title: String,
+    /// How its points are drawn.
+    pub style: Style,
+    /// Horizontal.
+    pub x: Axis,
+    /// Vertical.
+    pub y: Axis,
+    /// Lines to compare with.
+    pub marks: Vec<Mark>,
+    /// Its data: one, or a panel each.
+    pub plots: Vec<Plot>,
+}
+
+/// How the points of a figure are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Lines through measured points.
+    Lines,
+    /// Bars.
+    Bars,
+    /// A cumulative distribution: shares of a whole.
+    Distribution,
+    /// A series over time.
+    Series,
+}
+
+/// What every variant has of a measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// What is measured, in a few words.
+    pub title: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which values are better; none where that is a matter of taste.
+    pub better: Option<Better>,
+    /// The variants that can be run, with their values; none where that cannot be told.
+    pub values: Vec<(String, Option<f64>)>,
+}
+
+engine::choice! {
+    /// Which values of a column are better.
+    pub enum Better {
+        /// Small ones.
+        Low = "low",
+        /// Large ones.
+        High = "high",
+    }
+}
+
+/// Where the values of an axis lie.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it shows, with its unit.
+    pub title: String,
+    /// Logarithmic.
+    pub log: bool,
+}
+
+/// A vertical line in a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// Where, in the axis' unit.
+    pub at: f64,
+    /// What it says.
+    pub title: String,
+}
+
+/// A point of a curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Where on the horizontal axis; the number of the category from 0 where there are categories.
+    pub x: f64,
+    /// How high.
+    pub y: f64,
+    /// Confidence interval of the height.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A curve of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// As the legend has it.
+    pub name: String,
+    /// The variant it belongs to, if to one.
+    pub variant: Option<String>,
+    /// Its points from left to right.
+    pub points: Vec<Point>,
+}
+
+/// A figure, or a panel of one, ready to be drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plot {
+    /// Its caption.
+    pub title: String,
+    /// Names along the horizontal axis, where it has no numbers.
+    pub categories: Option<Vec<String>>,
+    /// The curves that there is data for.
+    pub curves: Vec<Curve>,
+}

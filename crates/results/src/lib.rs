@@ -1,0 +1,14 @@
+//! Results as plain data: what comparisons, verdicts and figures are made of.
+//!
+//! Of one run: its [`records`], read back from their folder through [`tables`], and its [`recording`]. Of several: a
+//! [`comparison`], in the numbers of [`measure`]. Of an experiment: its [`verdict`], and what it has to show ([`exhibit`]). Nothing
+//! here knows how a run is done.
+
+pub mod comparison;
+pub mod exhibit;
+pub mod measure;
+pub mod numbers;
+pub mod recording;
+pub mod records;
+pub mod tables;
+pub mod verdict;

@@ -1,0 +1,221 @@
+//! From what happened to numbers people compare.
+
+use serde::Serialize;
+
+/// The value below which a share `q` of sorted `values` lies, with linear interpolation between neighbours.
+pub fn percentile(values: &[f64], q: f64) -> f64 {
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let at = q * (values.len() - 1) as f64;
+    let (low, high) = (at.floor() as usize, at.ceil() as usize);
+    values[low] + (values[high] - values[low]) * (at - low as f64)
+}
+
+/// Standard normal quantile of a 95 % interval.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// A 95 % confidence interval of the quantile `q` of sorted `values`, free of assumptions on their distribution: the order
+/// statistics between which it lies with that probability, by the normal approximation of the binomial. `None` where there
+/// are too few values to tell.
+pub fn quantile_interval(values: &[f64], q: f64) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    let spread = Z * (n * q * (1.0 - q)).sqrt();
+    let (low, high) = ((n * q - spread).floor(), (n * q + spread).ceil());
+    (low >= 1.0 && high <= n).then(|| (values[low as usize - 1], values[high as usize - 1]))
+}
+
+/// A 95 % confidence interval of the mean, by the normal approximation. `None` for fewer than two values.
+pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
+    let half = Z * (variance / n).sqrt();
+    Some((mean - half, mean + half))
+}
+
+/// A mean over seeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The mean; `None` of nothing.
+    pub mean: Option<f64>,
+    /// Half of its 95 % confidence interval by Student's t distribution; `None` for fewer than two values.
+    pub half: Option<f64>,
+    /// How many values.
+    pub count: usize,
+}
+
+impl Estimate {
+    /// Of one value for each seed.
+    pub fn of(values: &[f64]) -> Estimate {
+        let count = values.len();
+        if count == 0 {
+            return Estimate { mean: None, half: None, count };
+        }
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let half = (count > 1).then(|| {
+            let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
+            student(count - 1) * (variance / count as f64).sqrt()
+        });
+        Estimate { mean: Some(mean), half, count }
+    }
+
+    /// The confidence interval.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        Some((self.mean? - self.half?, self.mean? + self.half?))
+    }
+}
+
+/// The 97.5 % quantile of Student's t distribution for so many degrees of freedom, from 1.
+fn student(freedom: usize) -> f64 {
+    const SMALL: [f64; 30] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+        2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    ];
+    let n = freedom as f64;
+    // Beyond the table two terms of its expansion in 1/n are good to the same digits.
+    SMALL.get(freedom.wrapping_sub(1)).copied().unwrap_or(1.960 + 2.372 / n + 2.823 / (n * n))
+}
+
+/// Jain's index of fairness: 1 if all values are the same, 1/n if one has everything. `None` of nothing, or of nothing but
+/// zeros.
+pub fn jain(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
+}
+
+/// 95 % confidence intervals; `null` where there are too few values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Intervals {
+    /// Of the mean.
+    pub mean: Option<(f64, f64)>,
+    /// Of the median.
+    pub p50: Option<(f64, f64)>,
+    /// Of the 95th percentile.
+    pub p95: Option<(f64, f64)>,
+    /// Of the 99th percentile.
+    pub p99: Option<(f64, f64)>,
+    /// Of the 99.9th percentile.
+    pub p999: Option<(f64, f64)>,
+}
+
+/// A distribution in a few numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// How many values.
+    pub count: usize,
+    /// Their mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+    /// How far each can be trusted, if the values were drawn independently.
+    pub interval: Intervals,
+}
+
+impl Spread {
+    /// Of any values; they need not be sorted.
+    pub fn of(mut values: Vec<f64>) -> Spread {
+        values.sort_by(f64::total_cmp);
+        let some = |x: f64| (!values.is_empty()).then_some(x);
+        let at = |q| some(percentile(&values, q));
+        let around = |q| quantile_interval(&values, q);
+        Spread {
+            count: values.len(),
+            mean: some(values.iter().sum::<f64>() / values.len() as f64),
+            p50: at(0.5),
+            p95: at(0.95),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: at(1.0),
+            interval: Intervals {
+                mean: mean_interval(&values),
+                p50: around(0.5),
+                p95: around(0.95),
+                p99: around(0.99),
+                p999: around(0.999),
+            },
+        }
+    }
+}
+
+/// Slowdowns of flows of one range of sizes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SizeBin {
+    /// Larger than this many bytes,
+    pub above: u64,
+    /// up to this many; none for the last.
+    pub up_to: Option<u64>,
+    /// Slowdown of the finished flows in it.
+    pub slowdown: Spread,
+}
+
+/// Upper ends of the size bins.
+const BINS: [u64; 4] = [1_000, 10_000, 100_000, 1_000_000];
+
+/// Slowdowns, with the sizes of their flows, by size.
+pub fn by_size(slowdowns: &[(u64, f64)]) -> Vec<SizeBin> {
+    let ends = BINS.iter().map(|&b| Some(b)).chain([None]);
+    let starts = [0].into_iter().chain(BINS);
+    starts
+        .zip(ends)
+        .map(|(above, up_to)| {
+            let inside = slowdowns.iter().filter(|(size, _)| *size > above && up_to.is_none_or(|end| *size <= end));
+            SizeBin { above, up_to, slowdown: Spread::of(inside.map(|(_, s)| *s).collect()) }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_interpolate_between_neighbours() {
+        let values = [1.0, 2.0, 3.0, 4.0];
+        assert_eq!(percentile(&values, 0.5), 2.5);
+        assert_eq!(percentile(&values, 1.0), 4.0);
+        assert_eq!(percentile(&values, 0.0), 1.0);
+        assert!((percentile(&values, 0.95) - 3.85).abs() < 1e-12);
+        assert!(percentile(&[], 0.5).is_nan());
+    }
+
+    #[test]
+    fn intervals_are_order_statistics_around_the_quantile() {
+        let values: Vec<f64> = (1..=1000).map(f64::from).collect();
+        // 1.96 · √(1000 · 0.5 · 0.5) = 30.99
+        assert_eq!(quantile_interval(&values, 0.5), Some((469.0, 531.0)));
+        assert_eq!(quantile_interval(&values, 0.99), Some((983.0, 997.0)));
+        assert_eq!(quantile_interval(&values, 0.999), None, "a thousand values do not bound the 99.9th percentile");
+        assert_eq!(quantile_interval(&[], 0.5), None);
+        let (low, high) = mean_interval(&[1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert!((low + high - 5.0).abs() < 1e-12 && (high - 2.5 - 1.959_963_984 * (5.0f64 / 12.0).sqrt()).abs() < 1e-8);
+        assert_eq!(mean_interval(&[1.0]), None);
+    }
+
+    #[test]
+    fn fairness_is_one_for_equals_and_a_share_for_a_monopoly() {
+        assert_eq!(jain(&[2.0, 2.0, 2.0]), Some(1.0));
+        assert_eq!(jain(&[3.0, 0.0, 0.0]), Some(1.0 / 3.0));
+        assert_eq!((jain(&[]), jain(&[0.0])), (None, None));
+    }
+
+    #[test]
+    fn every_flow_falls_in_one_bin() {
+        let sizes = [1, 1_000, 1_001, 10_000, 100_000, 1_000_000, 1_000_001];
+        let bins = by_size(&sizes.map(|s| (s, 1.0)));
+        assert_eq!(bins.iter().map(|b| b.slowdown.count).collect::<Vec<_>>(), [2, 2, 1, 1, 1]);
+        assert_eq!(Spread::of(vec![]).p99, None);
+    }
+}

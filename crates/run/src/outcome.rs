@@ -1,0 +1,570 @@
+//! A folder of results: `summary.json`, tables of flows, buffers, links and time series, and the scenario that gave them.
+
+use crate::slowdown::{since, slowdown, slowdown_acknowledged, slowdowns};
+use arrow::array::{ArrayRef, Float64Array, StringArray, UInt8Array, UInt64Array};
+use engine::Time;
+use fabric::Outcome;
+use fabric::network::{FlowRecord, Stall, Wait};
+use fabric::routing::PortMap;
+use fabric::topology::{Graph, Kind};
+use files::problem::Problem;
+use files::{Folder, SUMMARY};
+use results::measure::{SizeBin, Spread, by_size, jain};
+use results::records::{BUFFERS, FLOWS, LINKS, PORTS, RATES};
+use results::tables::{self, Columns};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a run was: the part of a summary that its input decides.
+#[derive(Clone, Debug, Serialize)]
+pub struct Identity {
+    /// The scenario's title.
+    pub scenario: String,
+    /// Flow control by name.
+    pub flow_control: String,
+    /// Congestion control by name.
+    pub congestion_control: String,
+    /// What was on top of it, by name.
+    pub edge_control: String,
+    /// Transport by name.
+    pub transport: String,
+    /// The choice among equally short ways, by name.
+    pub routing: String,
+    /// Bytes of state that flow control keeps in the switch with the most ports.
+    pub switch_state_bytes: u64,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Identity {
+    /// The scheme in a few words: what is as usual is left out.
+    pub fn scheme(&self) -> String {
+        let mut text = format!("flow control {}, congestion control {}", self.flow_control, self.congestion_control);
+        if self.edge_control != "none" {
+            text += &format!(" under {}", self.edge_control);
+        }
+        for (name, usual) in [(&self.transport, "go-back-n"), (&self.routing, "ecmp")] {
+            if name != usual {
+                text += &format!(", {name}");
+            }
+        }
+        text
+    }
+}
+
+/// Packets and bytes of message.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Volume {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of message.
+    pub bytes: u64,
+}
+
+impl From<(u64, u64)> for Volume {
+    fn from((packets, bytes): (u64, u64)) -> Volume {
+        Volume { packets, bytes }
+    }
+}
+
+/// Packets lost, by cause.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Dropped {
+    /// In all.
+    pub packets: u64,
+    /// Bytes on the wire of all of them.
+    pub wire_bytes: u64,
+    /// No room in a buffer.
+    pub buffer: u64,
+    /// Lost or damaged on a link.
+    pub link_fault: u64,
+    /// Lost with a link that went down, or without a way.
+    pub link_down: u64,
+    /// Dropped from a queue by the scheme; left out if none was.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub scheme: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// How long a link was held by pauses, in one direction.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PausedLink {
+    /// The sender that had to wait.
+    pub from: String,
+    /// The receiver that made it wait.
+    pub to: String,
+    /// Picoseconds.
+    pub paused_ps: u64,
+    /// Of the time from the first flow's start to the end.
+    pub share: f64,
+}
+
+/// Pauses.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pauses {
+    /// Pause frames obeyed.
+    pub pauses: u64,
+    /// Resume frames obeyed.
+    pub resumes: u64,
+    /// Sum over all links and directions.
+    pub paused_ps: u64,
+    /// The mean over all links and directions, of the time from the first flow's start to the end.
+    pub share: f64,
+    /// The links that were held at all.
+    pub links: Vec<PausedLink>,
+}
+
+/// A switch's memory.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Occupancy {
+    /// The switch.
+    pub switch: String,
+    /// The most bytes it ever held; exact.
+    pub peak: u64,
+    /// Bytes held at the sampling instants.
+    pub sampled: Spread,
+    /// The most held between one sampling instant and the next.
+    pub watermarks: Spread,
+}
+
+/// Memory of all switches.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Buffers {
+    /// The most that any switch ever held.
+    pub peak: u64,
+    /// Samples of all switches together.
+    pub sampled: Spread,
+    /// The most held between one sampling instant and the next, of all switches together.
+    pub watermarks: Spread,
+    /// Switch by switch.
+    pub switches: Vec<Occupancy>,
+}
+
+/// Flows that belong together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Flows in it.
+    pub flows: usize,
+    /// Flows acknowledged to the end.
+    pub finished: usize,
+    /// Bytes of message received in order.
+    pub received_bytes: u64,
+    /// Slowdown of finished flows.
+    pub slowdown: Spread,
+    /// The same by size.
+    pub slowdown_by_size: Vec<SizeBin>,
+    /// Slowdown to the acknowledgement.
+    pub slowdown_acknowledged: Spread,
+    /// Bits received in order per second of every flow's life, in Gbit/s.
+    pub throughput_gbps: Spread,
+    /// Jain's index of these.
+    pub fairness: Option<f64>,
+}
+
+/// How much the links carried, as shares of their rates from the first flow's start to the end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Utilisation {
+    /// Links from hosts.
+    pub from_hosts: Spread,
+    /// Links to hosts.
+    pub to_hosts: Spread,
+    /// Links between switches.
+    pub between_switches: Spread,
+    /// Bits per second that arrived at each host, all packets, in Gbit/s.
+    pub receivers_gbps: Spread,
+}
+
+/// What the run cost; the only part of a summary that differs from one run to the next.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cost {
+    /// Seconds on the clock, from the built fabric to the last event.
+    pub wall_seconds: f64,
+    /// Packet-hops per second of it.
+    pub packet_hops_per_second: f64,
+    /// Peak resident memory of the process, where the system tells.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// `summary.json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Version of the program.
+    pub tailwater: &'static str,
+    /// What ran.
+    #[serde(flatten)]
+    pub identity: Identity,
+    /// Flows in the scenario.
+    pub flows: usize,
+    /// Flows acknowledged to the end.
+    pub finished: usize,
+    /// Simulated picoseconds.
+    pub end_ps: u64,
+    /// How the run ended: `complete`, `stopped`, `interrupted`, `deadlock`, `blocked` or `lost`.
+    pub ending: &'static str,
+    /// The queues of a deadlock's circle, or all ports that are blocked, as `from -> to`. A queue other than a port's only one is
+    /// named with its number, counted from 0.
+    pub waiting: Vec<String>,
+    /// Handed to links by senders, retransmissions included.
+    pub injected: Volume,
+    /// Reached their receivers, duplicates included.
+    pub delivered: Volume,
+    /// Sent again.
+    pub retransmitted: Volume,
+    /// Lost.
+    pub dropped: Dropped,
+    /// Packets queued or in flight at the end.
+    pub left: u64,
+    /// Data packets marked by switches.
+    pub marked: u64,
+    /// Those marked before the link to a host.
+    pub marked_receiver: u64,
+    /// Those marked inside the network.
+    pub marked_network: u64,
+    /// Data packets that arrived after one of their flow that was sent later.
+    pub overtaken: u64,
+    /// ACKs and NACKs sent.
+    pub acks: u64,
+    /// Senders that started over after a timeout.
+    pub timeouts: u64,
+    /// Slowdown of finished flows.
+    pub slowdown: Spread,
+    /// The same by size.
+    pub slowdown_by_size: Vec<SizeBin>,
+    /// Slowdown to the acknowledgement.
+    pub slowdown_acknowledged: Spread,
+    /// Group by group.
+    pub groups: Vec<Group>,
+    /// How busy the links were.
+    pub utilisation: Utilisation,
+    /// Pauses.
+    pub pause: Pauses,
+    /// Switch memory.
+    pub buffer: Buffers,
+    /// What the schemes counted.
+    pub counters: BTreeMap<String, u64>,
+    /// What flow control saw at the sampling instants: how many samples had the value 0, 1, 2 and so on.
+    pub histograms: BTreeMap<String, Vec<u64>>,
+    /// Bytes of frames and signals that flow control made.
+    pub control_bytes: u64,
+    /// Events handled.
+    pub events: u64,
+    /// Packets that crossed a link.
+    pub packet_hops: u64,
+    /// Promises that were broken; empty in every result that can be believed.
+    pub violations: Vec<String>,
+    /// Time and memory.
+    pub cost: Cost,
+}
+
+/// `from -> to` of a port.
+fn port_name(graph: &Graph, map: &PortMap, port: u32) -> (String, String) {
+    let name = |p: u32| graph.nodes[map.node[p as usize] as usize].name.clone();
+    (name(port), name(map.peer[port as usize]))
+}
+
+impl Summary {
+    /// Sums up a run.
+    pub fn new(identity: Identity, graph: &Graph, groups: &[String], outcome: &Outcome, wall: Duration) -> Summary {
+        let map = PortMap::new(graph);
+        let c = &outcome.counts;
+        let begin = outcome.flows.first().map_or(Time::ZERO, |f| f.spec.start);
+        let span = outcome.end.saturating_sub(begin).0.max(1) as f64;
+        let port = |port: u32| port_name(graph, &map, port);
+        let name = |(from, to): (String, String)| format!("{from} -> {to}");
+        let queue = |wait: &Wait| match outcome.queues {
+            0 | 1 => name(port(wait.port)),
+            _ => format!("{}, queue {}", name(port(wait.port)), wait.queue),
+        };
+        let (ending, waiting) = match &outcome.stall {
+            _ if outcome.interrupted => ("interrupted", Vec::new()),
+            Some(Stall::Deadlock(circle)) => ("deadlock", circle.iter().map(queue).collect()),
+            Some(Stall::Blocked(ports)) => ("blocked", ports.iter().map(|&p| name(port(p))).collect()),
+            Some(Stall::Lost) => ("lost", Vec::new()),
+            None if outcome.complete() => ("complete", Vec::new()),
+            None => ("stopped", Vec::new()),
+        };
+        let slowdowns = slowdowns(outcome.flows.iter());
+        let switches = graph.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::Switch);
+        let to_f64 = |samples: &[u32]| samples.iter().map(|&s| s as f64).collect::<Vec<_>>();
+        let all = |samples: &[Vec<u32>]| Spread::of(samples.iter().flat_map(|s| to_f64(s)).collect());
+        let links = outcome.paused.iter().enumerate().filter(|(_, t)| **t > Time::ZERO).map(|(port, t)| {
+            let (from, to) = port_name(graph, &map, port as u32);
+            PausedLink { from, to, paused_ps: t.0, share: t.0 as f64 / span }
+        });
+        let wall_seconds = wall.as_secs_f64();
+        Summary {
+            tailwater: env!("CARGO_PKG_VERSION"),
+            identity,
+            flows: outcome.flows.len(),
+            finished: outcome.finished.len(),
+            end_ps: outcome.end.0,
+            ending,
+            waiting,
+            injected: c.injected.into(),
+            delivered: c.delivered.into(),
+            retransmitted: c.retransmitted.into(),
+            dropped: Dropped {
+                packets: c.dropped(),
+                wire_bytes: c.dropped_bytes,
+                buffer: c.dropped_full,
+                link_fault: c.dropped_fault,
+                link_down: c.dropped_down,
+                scheme: c.dropped_scheme,
+            },
+            left: outcome.left,
+            marked: c.marked,
+            marked_receiver: c.marked_receiver,
+            marked_network: c.marked - c.marked_receiver,
+            overtaken: c.overtaken,
+            acks: c.acks,
+            timeouts: c.timeouts,
+            slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
+            slowdown_by_size: by_size(&slowdowns),
+            slowdown_acknowledged: Spread::of(outcome.flows.iter().filter_map(slowdown_acknowledged).collect()),
+            groups: (0..).zip(groups).map(|(tag, name)| Group::new(name, tag, outcome)).collect(),
+            utilisation: Utilisation::new(graph, &map, outcome, span),
+            pause: Pauses {
+                pauses: c.pauses,
+                resumes: c.resumes,
+                paused_ps: outcome.paused.iter().map(|t| t.0).sum(),
+                share: outcome.paused.iter().map(|t| t.0 as f64 / span).sum::<f64>()
+                    / outcome.paused.len().max(1) as f64,
+                links: links.collect(),
+            },
+            buffer: Buffers {
+                peak: outcome.peak.iter().copied().max().unwrap_or(0),
+                sampled: all(&outcome.samples.used),
+                watermarks: all(&outcome.samples.watermarks),
+                switches: switches
+                    .map(|(node, n)| Occupancy {
+                        switch: n.name.clone(),
+                        peak: outcome.peak[node],
+                        sampled: Spread::of(to_f64(&outcome.samples.used[node])),
+                        watermarks: Spread::of(to_f64(&outcome.samples.watermarks[node])),
+                    })
+                    .collect(),
+            },
+            counters: outcome
+                .flow_control
+                .iter()
+                .chain(&outcome.congestion_control)
+                .chain(&outcome.transport)
+                .chain(&[("out_of_order", c.out_of_order)])
+                .map(|(name, count)| (name.to_string(), *count))
+                .collect(),
+            histograms: outcome.histograms.iter().map(|(name, counts)| (name.to_string(), counts.clone())).collect(),
+            control_bytes: c.control_bytes,
+            events: c.events,
+            packet_hops: c.hops,
+            violations: outcome.violations.clone(),
+            cost: Cost {
+                wall_seconds,
+                packet_hops_per_second: c.hops as f64 / wall_seconds.max(1e-9),
+                peak_memory_bytes: peak_memory(),
+            },
+        }
+    }
+}
+
+/// Peak resident memory of this process, where the system tells.
+pub fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kb| kb * 1024)
+}
+
+impl Group {
+    fn new(name: &str, tag: u16, outcome: &Outcome) -> Group {
+        let flows = || outcome.flows.iter().filter(|flow| flow.spec.tag == tag);
+        let slowdowns = slowdowns(flows());
+        let throughputs: Vec<f64> = flows().filter_map(|flow| throughput_gbps(flow, outcome.end)).collect();
+        Group {
+            name: name.into(),
+            flows: flows().count(),
+            finished: flows().filter(|flow| flow.acknowledged != Time::MAX).count(),
+            received_bytes: flows().map(|flow| flow.delivered).sum(),
+            slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
+            slowdown_by_size: by_size(&slowdowns),
+            slowdown_acknowledged: Spread::of(flows().filter_map(slowdown_acknowledged).collect()),
+            fairness: jain(&throughputs),
+            throughput_gbps: Spread::of(throughputs),
+        }
+    }
+}
+
+/// Bits received in order per second of a flow's life, to the last byte or to the end of the run, in Gbit/s.
+fn throughput_gbps(flow: &FlowRecord, end: Time) -> Option<f64> {
+    let life = since(flow, flow.received.min(end)).filter(|&life| life > 0)?;
+    Some(flow.delivered as f64 * 8000.0 / life as f64)
+}
+
+impl Utilisation {
+    fn new(graph: &Graph, map: &PortMap, outcome: &Outcome, span: f64) -> Utilisation {
+        let host = |port: usize| graph.nodes[map.node[port] as usize].kind == Kind::Host;
+        let gbps = |port: usize| outcome.sent[port] as f64 * 8000.0 / span;
+        let rate = |port: usize| graph.links[map.link[port] as usize].rate.0 as f64 / 1e9;
+        let of = |from: bool, to: bool, value: &dyn Fn(usize) -> f64| {
+            let ports = (0..map.count()).filter(|&p| host(p) == from && host(map.peer[p] as usize) == to);
+            Spread::of(ports.map(value).collect())
+        };
+        let share = |port: usize| gbps(port) / rate(port);
+        Utilisation {
+            from_hosts: of(true, false, &share),
+            to_hosts: of(false, true, &share),
+            between_switches: of(false, false, &share),
+            receivers_gbps: of(false, true, &gbps),
+        }
+    }
+}
+
+/// Writes a folder of results and gives its path.
+pub fn write(
+    folder: Folder,
+    summary: &Summary,
+    scenario: &str,
+    graph: &Graph,
+    groups: &[String],
+    outcome: &Outcome,
+) -> Result<PathBuf, Problem> {
+    for (name, columns) in all_columns(graph, groups, outcome) {
+        tables::write(&folder.file(name), columns)?;
+    }
+    folder.write("scenario.toml", scenario)?;
+    let text =
+        serde_json::to_string_pretty(summary).map_err(|e| Problem::new(SUMMARY, format!("cannot be written: {e}")))?;
+    folder.write(SUMMARY, text + "\n")?;
+    folder.publish()
+}
+
+/// The tables of a run by the names of their files; those of ports and flows over time only if some were chosen.
+pub fn all_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Vec<(&'static str, Columns)> {
+    let (map, series) = (PortMap::new(graph), &outcome.series);
+    let mut all = vec![
+        (FLOWS, flow_columns(graph, groups, outcome)),
+        (BUFFERS, buffer_columns(graph, outcome)),
+        (LINKS, link_columns(graph, &map, outcome)),
+    ];
+    if !series.ports.is_empty() {
+        all.push((PORTS, port_columns(graph, &map, outcome)));
+    }
+    if !series.flows.is_empty() {
+        all.push((RATES, rate_columns(groups, outcome)));
+    }
+    all
+}
+
+fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
+    Arc::new(values.map(Some).collect::<StringArray>())
+}
+
+fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
+    Arc::new(values.collect::<UInt64Array>())
+}
+
+fn group_name(groups: &[String], tag: u16) -> &str {
+    groups.get(tag as usize).map_or("", String::as_str)
+}
+
+fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns {
+    let rows = &outcome.flows;
+    let name = |node: u32| graph.nodes[node as usize].name.as_str();
+    let fct = |then: fn(&FlowRecord) -> Time| -> ArrayRef {
+        Arc::new(rows.iter().map(|f| since(f, then(f))).collect::<UInt64Array>())
+    };
+    let ratio =
+        |of: fn(&FlowRecord) -> Option<f64>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<Float64Array>()) };
+    let start = |f: &FlowRecord| (f.start != Time::MAX).then_some(f.start.0);
+    let whole = |f: &FlowRecord| f.size == f.spec.size;
+    let ideal = |of: fn(&FlowRecord) -> Time| -> ArrayRef {
+        Arc::new(rows.iter().map(|f| whole(f).then(|| of(f).0)).collect::<UInt64Array>())
+    };
+    vec![
+        ("flow", counts(0..rows.len() as u64)),
+        ("group", texts(rows.iter().map(|f| group_name(groups, f.spec.tag)))),
+        ("src", texts(rows.iter().map(|f| name(f.spec.src)))),
+        ("dst", texts(rows.iter().map(|f| name(f.spec.dst)))),
+        ("class", Arc::new(rows.iter().map(|f| f.spec.class).collect::<UInt8Array>())),
+        ("size_bytes", counts(rows.iter().map(|f| f.size))),
+        ("delivered_bytes", counts(rows.iter().map(|f| f.delivered))),
+        ("start_ps", Arc::new(rows.iter().map(start).collect::<UInt64Array>())),
+        ("injected_ps", fct(|f| f.injected)),
+        ("received_ps", fct(|f| f.received)),
+        ("acknowledged_ps", fct(|f| f.acknowledged)),
+        ("held_ps", counts(rows.iter().map(|f| f.held.0))),
+        ("ideal_ps", ideal(|f| f.spec.ideal)),
+        ("ideal_acknowledged_ps", ideal(|f| f.spec.ideal_acknowledged)),
+        ("slowdown", ratio(slowdown)),
+        ("slowdown_acknowledged", ratio(slowdown_acknowledged)),
+    ]
+}
+
+fn buffer_columns(graph: &Graph, outcome: &Outcome) -> Columns {
+    let samples = &outcome.samples;
+    let switches: Vec<usize> = (0..graph.nodes.len()).filter(|&n| graph.nodes[n].kind == Kind::Switch).collect();
+    let column = |of: &[Vec<u32>]| counts(switches.iter().flat_map(|&n| of[n].clone()).map(u64::from));
+    let names = switches.iter().flat_map(|&n| samples.used[n].iter().map(move |_| graph.nodes[n].name.as_str()));
+    vec![
+        ("switch", texts(names)),
+        ("time_ps", counts(switches.iter().flat_map(|_| samples.times.iter().map(|t| t.0)))),
+        ("bytes", column(&samples.used)),
+        ("peak_bytes", column(&samples.watermarks)),
+    ]
+}
+
+fn link_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
+    let ports = || 0..map.count();
+    let near = |port: usize| &graph.nodes[map.node[port] as usize];
+    let far = |port: usize| near(map.peer[port] as usize);
+    let kind = |kind: Kind| if kind == Kind::Host { "host" } else { "switch" };
+    vec![
+        ("port", counts(ports().map(|p| p as u64))),
+        ("from", texts(ports().map(|p| near(p).name.as_str()))),
+        ("to", texts(ports().map(|p| far(p).name.as_str()))),
+        ("from_kind", texts(ports().map(|p| kind(near(p).kind)))),
+        ("to_kind", texts(ports().map(|p| kind(far(p).kind)))),
+        ("rate_bps", counts(ports().map(|p| graph.links[map.link[p] as usize].rate.0))),
+        ("sent_bytes", counts(outcome.sent.iter().copied())),
+        ("paused_ps", counts(outcome.paused.iter().map(|t| t.0))),
+    ]
+}
+
+fn port_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
+    let (series, watched) = (&outcome.series, &outcome.watched.0);
+    let rows = || {
+        let times = 0..series.times.len();
+        (0..watched.len()).flat_map(move |place| times.clone().map(move |time| (place, time)))
+    };
+    let value = |place: usize, time: usize| series.ports[time * watched.len() + place];
+    let name = |port: u32| graph.nodes[map.node[port as usize] as usize].name.as_str();
+    vec![
+        ("port", counts(rows().map(|(place, _)| watched[place] as u64))),
+        ("from", texts(rows().map(|(place, _)| name(watched[place])))),
+        ("to", texts(rows().map(|(place, _)| name(map.peer[watched[place] as usize])))),
+        ("time_ps", counts(rows().map(|(_, time)| series.times[time].0))),
+        ("queue_bytes", counts(rows().map(|(place, time)| value(place, time).0))),
+        ("sent_bytes", counts(rows().map(|(place, time)| value(place, time).1))),
+    ]
+}
+
+fn rate_columns(groups: &[String], outcome: &Outcome) -> Columns {
+    let (series, watched) = (&outcome.series, &outcome.watched.1);
+    let rows = || {
+        let times = 0..series.times.len();
+        (0..watched.len()).flat_map(move |place| times.clone().map(move |time| (place, time)))
+    };
+    let group = |flow: u32| group_name(groups, outcome.flows[flow as usize].spec.tag);
+    vec![
+        ("flow", counts(rows().map(|(place, _)| watched[place] as u64))),
+        ("group", texts(rows().map(|(place, _)| group(watched[place])))),
+        ("time_ps", counts(rows().map(|(_, time)| series.times[time].0))),
+        ("received_bytes", counts(rows().map(|(place, time)| series.flows[time * watched.len() + place]))),
+    ]
+}

@@ -1,0 +1,216 @@
+//! Recording a run: which frames and which flows, and what is known of them before it.
+
+use crate::outcome::Identity;
+use engine::Time;
+use fabric::network::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
+use fabric::routing::PortMap;
+use fabric::setup::{FlowSpec, RecordSetup, Spread};
+use fabric::topology::Kind;
+use fabric::{Outcome, Setup};
+use results::recording::{
+    ColumnHeader, Flow, Header, MOST_FLOWS, Node, Port, VERSION, most_frames, write_file, write_series,
+};
+use scenario::resolve::{Paths, Resolved};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A run is first cut into about so many frames, as long as it looks beforehand: as many as there is work for, so that recording is
+/// little beside it.
+const FRAMES: std::ops::RangeInclusive<u64> = 400..=4000;
+/// Links that a packet and its answer cross, at the least.
+const LINKS: u64 = 4;
+/// The shortest frame that is chosen by itself.
+const SHORTEST: Time = Time::from_ns(100);
+
+/// Has a run recorded, with frames of that length to begin with. Nothing else of the result changes.
+pub fn record(mut resolved: Resolved, every: Option<Time>) -> Resolved {
+    resolved.setup.measure.record = Some(plan(&resolved.setup, every));
+    resolved
+}
+
+/// How a run is recorded, with frames of the given length or of one that suits it.
+fn plan(setup: &Setup, every: Option<Time>) -> RecordSetup {
+    let flows = chosen(setup);
+    RecordSetup {
+        every: every.unwrap_or_else(|| suitable(setup, flows.len())),
+        frames: most_frames(setup.graph.links.len() * 2),
+        flows,
+    }
+}
+
+/// A frame length for a run: at least as long as flows start, and as its busiest host needs to send or to receive, it will last. No
+/// more than one frame of a port or of one of `recorded` flows is wanted for every packet that crosses a link.
+fn suitable(setup: &Setup, recorded: usize) -> Time {
+    let (Some(first), Some(last)) = (setup.flows.first(), setup.flows.last()) else { return SHORTEST };
+    let mut bytes = vec![[0u64; 2]; setup.graph.nodes.len()];
+    let mut packets = 0u64;
+    for flow in &setup.flows {
+        for (host, way) in [(flow.src, 0), (flow.dst, 1)] {
+            let sum = &mut bytes[host as usize][way];
+            *sum = sum.saturating_add(flow.size);
+        }
+        packets = packets.saturating_add(flow.size.div_ceil(setup.nic.payload.max(1) as u64));
+    }
+    let busiest = bytes.iter().flatten().copied().max().unwrap_or(0);
+    let line = setup.graph.hosts_rate().map_or(Time::ZERO, |rate| rate.time_for(busiest));
+    let length = line.max(last.start - first.start).min(setup.stop.saturating_sub(first.start));
+    let frames = packets.saturating_mul(LINKS) / (setup.graph.links.len() * 2 + recorded).max(1) as u64;
+    round_up(Time(length.0 / frames.clamp(*FRAMES.start(), *FRAMES.end())).max(SHORTEST))
+}
+
+/// The next of 1, 2 and 5 times a power of ten.
+fn round_up(time: Time) -> Time {
+    let mut power = 1u64;
+    while power.saturating_mul(10) <= time.0 {
+        power *= 10;
+    }
+    let round = [1, 2, 5, 10].map(|times| power.saturating_mul(times));
+    Time(round.into_iter().find(|round| *round >= time.0).unwrap_or(time.0))
+}
+
+/// The flows that are recorded: those that the scenario follows, or all; where these are too many, from the smallest to the largest.
+fn chosen(setup: &Setup) -> Vec<u32> {
+    let followed = setup.measure.series.as_ref().map(|series| &series.flows).filter(|flows| !flows.is_empty());
+    let mut flows = followed.cloned().unwrap_or_else(|| (0..setup.flows.len() as u32).collect());
+    if flows.len() > MOST_FLOWS {
+        flows.sort_by_key(|&flow| (setup.flows[flow as usize].size, flow));
+        let last = flows.len() - 1;
+        flows = (0..MOST_FLOWS).map(|place| flows[place * last / (MOST_FLOWS - 1)]).collect();
+    }
+    flows.sort_unstable();
+    flows
+}
+
+/// What of a recording is known before the run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scene {
+    /// `kind` and what the scenario says of it besides.
+    pub topology: Map<String, Value>,
+    /// The nodes by number.
+    pub nodes: Vec<Node>,
+    /// The ports by number.
+    pub ports: Vec<Port>,
+    /// The groups of flows by number.
+    pub groups: Vec<String>,
+    #[serde(skip)]
+    preset: Option<String>,
+    /// The ways of the flows that are recorded.
+    #[serde(skip)]
+    paths: Vec<Vec<u32>>,
+}
+
+impl Scene {
+    /// Of a run.
+    pub fn new(resolved: &Resolved) -> Scene {
+        let Setup { graph, flows, spread, measure, .. } = &resolved.setup;
+        let map = PortMap::new(graph);
+        let nodes = graph.nodes.iter().zip(&resolved.memory).map(|(node, &buffer)| Node {
+            name: node.name.clone(),
+            kind: if node.kind == Kind::Host { "host" } else { "switch" }.into(),
+            tier: node.tier,
+            buffer,
+        });
+        let ports = (0..map.count()).map(|port| {
+            let link = &graph.links[map.link[port] as usize];
+            Port { node: map.node[port], peer: map.peer[port], rate_bps: link.rate.0, delay_ps: link.delay.0 }
+        });
+        let value = |text: &str| text.parse::<u64>().map_or_else(|_| Value::from(text), Value::from);
+        let settings = resolved.topology.settings.iter().map(|(name, text)| (name.to_string(), value(text)));
+        let kind = ("kind".to_string(), Value::from(resolved.topology.kind.as_str()));
+        let recorded = measure.record.iter().flat_map(|record| &record.flows).filter(|_| *spread != Spread::Packet);
+        let ways = Paths::new(graph, &map, *spread, Time::ZERO, Time::ZERO);
+        let way = |flow: &FlowSpec| ways.steps(flow.src, flow.dst, flow.tuple).collect();
+        Scene {
+            topology: [kind].into_iter().chain(settings).collect(),
+            nodes: nodes.collect(),
+            ports: ports.collect(),
+            groups: resolved.groups.clone(),
+            preset: resolved.preset.clone(),
+            paths: recorded.map(|&flow| way(&flows[flow as usize])).collect(),
+        }
+    }
+
+    /// The file.
+    pub(crate) fn write(&self, identity: &Identity, outcome: &Outcome) -> Vec<u8> {
+        let none = Recording::default();
+        let recording = outcome.recording.as_ref().unwrap_or(&none);
+        let mut columns = Vec::new();
+        let mut write = |all: &[Column], names: &[(&str, &str)], places: usize, lasting: bool| {
+            let headers = all.iter().zip(names).map(|(column, (name, unit))| {
+                let before = columns.len();
+                for series in column.by_place(places) {
+                    write_series(&mut columns, recording.frames, &series, lasting);
+                }
+                ColumnHeader { name: name.to_string(), unit: unit.to_string(), bytes: columns.len() - before }
+            });
+            headers.collect()
+        };
+        let header = Header {
+            version: VERSION,
+            scenario: identity.scenario.clone(),
+            preset: self.preset.clone(),
+            scheme: identity.scheme(),
+            seed: identity.seed,
+            topology: self.topology.clone(),
+            first_ps: recording.first.0,
+            every_ps: recording.every.0,
+            frames: recording.frames,
+            end_ps: outcome.end.0,
+            nodes: self.nodes.clone(),
+            ports: self.ports.clone(),
+            groups: self.groups.clone(),
+            flows: recording.chosen.iter().enumerate().map(|(place, &flow)| self.flow(place, flow, outcome)).collect(),
+            columns: write(&recording.ports, &PORT_COLUMNS, self.ports.len(), false),
+            flow_columns: write(&recording.flows, &FLOW_COLUMNS, recording.chosen.len(), true),
+        };
+        write_file(&header, &columns)
+    }
+
+    fn flow(&self, place: usize, flow: u32, outcome: &Outcome) -> Flow {
+        let record = &outcome.flows[flow as usize];
+        let at = |time: Time| (time != Time::MAX).then_some(time.0);
+        Flow {
+            flow,
+            group: record.spec.tag,
+            src: record.spec.src,
+            dst: record.spec.dst,
+            size: record.size,
+            start_ps: at(record.start),
+            received_ps: at(record.received),
+            acknowledged_ps: at(record.acknowledged),
+            path: self.paths.get(place).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn frames_are_long_for_people(time in 1u64..1 << 62) {
+            let round = round_up(Time(time)).0;
+            let digits = round.to_string();
+            prop_assert!(round >= time && round <= time.saturating_mul(5) / 2 + 1, "{time} {round}");
+            prop_assert!(["1", "2", "5"].contains(&digits.trim_end_matches('0')), "{round}");
+        }
+    }
+
+    #[test]
+    fn of_many_flows_the_smallest_the_largest_and_some_between_are_recorded() {
+        let graph = fabric::topology::shape("star").unwrap().build().unwrap();
+        let flow = |n: u64| FlowSpec::plain(n as u16, 0, 1, (n * 7919) % 1009 + 1, Time(n));
+        let mut setup = Setup::plain(graph, (0..1000).map(flow).collect());
+        let flows = chosen(&setup);
+        assert_eq!(flows.len(), MOST_FLOWS);
+        assert!(flows.is_sorted_by(|a, b| a < b));
+        let sizes = || setup.flows.iter().map(|flow| flow.size);
+        let (least, most) = (sizes().min().unwrap(), sizes().max().unwrap());
+        let has = |size: u64| flows.iter().any(|&flow| setup.flows[flow as usize].size == size);
+        assert!(has(least) && has(most));
+        setup.flows.truncate(5);
+        assert_eq!(chosen(&setup), [0, 1, 2, 3, 4]);
+    }
+}

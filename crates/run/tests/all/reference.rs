@@ -1,0 +1,301 @@
+//! The `ns3` front end against the simulator it stands in for: the same files in, the same bytes out.
+//!
+//! What is expected is output of the HPCC authors' simulator, commit 9f4be2a. Small runs have their `fct.txt` here in
+//! full; of the large ones only a digest is kept.
+
+use fabric::Outcome;
+use fabric::routing::PortMap;
+use interop::ns3::{self, output};
+use std::path::{Path, PathBuf};
+
+/// The configuration of plain DCQCN; every other run differs from it in a few keys.
+const CONFIG: &str = "\
+ENABLE_QCN 1
+USE_DYNAMIC_PFC_THRESHOLD 1
+PACKET_PAYLOAD_SIZE 1000
+TOPOLOGY_FILE topology.txt
+FLOW_FILE flow.txt
+TRACE_FILE trace.txt
+TRACE_OUTPUT_FILE mix.tr
+FCT_OUTPUT_FILE fct.txt
+PFC_OUTPUT_FILE pfc.txt
+SIMULATOR_STOP_TIME 2.5
+CC_MODE 1
+ALPHA_RESUME_INTERVAL 1
+RATE_DECREASE_INTERVAL 4
+CLAMP_TARGET_RATE 0
+RP_TIMER 300
+EWMA_GAIN 0.00390625
+FAST_RECOVERY_TIMES 1
+RATE_AI 20Mb/s
+RATE_HAI 200Mb/s
+MIN_RATE 1000Mb/s
+DCTCP_RATE_AI 1000Mb/s
+ERROR_RATE_PER_LINK 0.0000
+L2_CHUNK_SIZE 4000
+L2_ACK_INTERVAL 1
+L2_BACK_TO_ZERO 0
+HAS_WIN 0
+GLOBAL_T 1
+VAR_WIN 0
+FAST_REACT 0
+U_TARGET 0.95
+MI_THRESH 5
+INT_MULTI 1
+MULTI_RATE 0
+SAMPLE_FEEDBACK 0
+PINT_LOG_BASE 1.01
+PINT_PROB 1.0
+RATE_BOUND 1
+ACK_HIGH_PRIO 1
+LINK_DOWN 0 0 0
+ENABLE_TRACE 0
+KMAX_MAP 1 100000000000 1600
+KMIN_MAP 1 100000000000 400
+PMAX_MAP 1 100000000000 0.2
+BUFFER_SIZE 12
+QLEN_MON_FILE qlen.txt
+QLEN_MON_START 3000000000
+QLEN_MON_END 3000000000
+";
+
+/// A scheme's name and the keys in which it differs from [`CONFIG`].
+type Scheme = (&'static str, &'static [(&'static str, &'static str)]);
+
+const DCQCN: Scheme = ("dcqcn", &[]);
+const DCQCN_ACK0: Scheme = ("dcqcn_ack0", &[("ACK_HIGH_PRIO", "0")]);
+const DCQCN_WIN: Scheme = ("dcqcn_win", &[("HAS_WIN", "1"), ("VAR_WIN", "1"), ("ACK_HIGH_PRIO", "0")]);
+const DCQCN_WIN_K100: Scheme = (
+    "dcqcn_win_k100",
+    &[
+        ("HAS_WIN", "1"),
+        ("VAR_WIN", "1"),
+        ("ACK_HIGH_PRIO", "0"),
+        ("KMAX_MAP", "1 100000000000 400"),
+        ("KMIN_MAP", "1 100000000000 100"),
+    ],
+);
+const HPCC: Scheme = (
+    "hpcc",
+    &[
+        ("CC_MODE", "3"),
+        ("RATE_AI", "40Mb/s"),
+        ("RATE_HAI", "40Mb/s"),
+        ("HAS_WIN", "1"),
+        ("VAR_WIN", "1"),
+        ("FAST_REACT", "1"),
+        ("INT_MULTI", "4"),
+        ("ACK_HIGH_PRIO", "0"),
+    ],
+);
+const TIMELY: Scheme = ("timely", &[("CC_MODE", "7"), ("RATE_AI", "100Mb/s"), ("RATE_HAI", "500Mb/s")]);
+const DCTCP: Scheme = (
+    "dctcp",
+    &[
+        ("CC_MODE", "8"),
+        ("EWMA_GAIN", "0.0625"),
+        ("RATE_AI", "10Mb/s"),
+        ("RATE_HAI", "10Mb/s"),
+        ("DCTCP_RATE_AI", "615Mb/s"),
+        ("HAS_WIN", "1"),
+        ("VAR_WIN", "1"),
+        ("ACK_HIGH_PRIO", "0"),
+        ("KMAX_MAP", "1 100000000000 300"),
+        ("KMIN_MAP", "1 100000000000 300"),
+        ("PMAX_MAP", "1 100000000000 1.0"),
+    ],
+);
+
+fn data(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference").join(path)
+}
+
+/// The scheme's configuration, with the files of one scenario.
+fn config(folder: &Path, topology: &Path, flows: &Path, (_, changes): Scheme) -> String {
+    let mut text = String::new();
+    for line in CONFIG.lines() {
+        let (key, value) = line.split_once(' ').unwrap();
+        let changed = changes.iter().find(|(name, _)| *name == key).map_or(value, |(_, value)| value);
+        let value = match key {
+            "TOPOLOGY_FILE" => topology.display().to_string(),
+            "FLOW_FILE" => flows.display().to_string(),
+            _ if key.ends_with("_FILE") => folder.join(changed).display().to_string(),
+            _ => changed.to_string(),
+        };
+        text += &format!("{key} {value}\n");
+    }
+    text
+}
+
+/// What a run wrote.
+struct Written {
+    outcome: Outcome,
+    fct: String,
+    pfc: String,
+}
+
+/// Runs a scheme on the scenario of that name; `fabric` is the one whose topology it has.
+fn run(scenario: &str, fabric: &str, scheme: Scheme) -> Written {
+    let folder = tempfile::tempdir().unwrap();
+    let (topology, flows) = (data(&format!("{fabric}/topology.txt")), data(&format!("{scenario}/flow.txt")));
+    let file = folder.path().join("config.txt");
+    std::fs::write(folder.path().join("trace.txt"), "0\n").unwrap();
+    std::fs::write(&file, config(folder.path(), &topology, &flows, scheme)).unwrap();
+    let inputs = ns3::read(&file).unwrap_or_else(|problem| panic!("{problem}"));
+    let graph = ns3::translate::translate(&inputs).unwrap_or_else(|problem| panic!("{problem}")).setup.graph;
+    let outcome = ns3::run(&inputs, &mut |_, _| true).unwrap_or_else(|problem| panic!("{problem}"));
+    assert_eq!(outcome.violations, Vec::<String>::new(), "{scenario} with {}", scheme.0);
+    let (fct, pfc) = (output::fct(&outcome), output::pfc(&outcome, &graph, &PortMap::new(&graph)));
+    Written { outcome, fct, pfc }
+}
+
+/// FNV-1a, 64 bits.
+fn digest(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ byte as u64).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The digest of an empty file.
+const NOTHING: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The first line in which two texts differ, so that a failure does not print them whole.
+#[track_caller]
+fn same_text(written: &str, expected: &str, what: &str) {
+    let (mut ours, mut theirs) = (written.lines(), expected.lines());
+    for number in 1.. {
+        match (ours.next(), theirs.next()) {
+            (None, None) => break,
+            (ours, theirs) => assert_eq!(ours, theirs, "{what}, line {number}"),
+        }
+    }
+    assert!(written == expected, "{what}: line ends");
+}
+
+#[track_caller]
+fn small(scenario: &str, fabric: &str, schemes: &[Scheme]) {
+    for &scheme in schemes {
+        let expected = std::fs::read_to_string(data(&format!("{scenario}/{}.fct.txt", scheme.0))).unwrap();
+        let written = run(scenario, fabric, scheme);
+        same_text(&written.fct, &expected, &format!("{scenario} with {}", scheme.0));
+        assert_eq!(written.pfc, "", "{scenario} with {}", scheme.0);
+    }
+}
+
+#[track_caller]
+fn large(scenario: &str, scheme: Scheme, flows: usize, fct: u64, pfc: u64) {
+    let written = run(scenario, scenario, scheme);
+    assert_eq!(written.outcome.finished.len(), flows, "{scenario} with {}", scheme.0);
+    let digests = (digest(&written.fct), digest(&written.pfc));
+    assert_eq!(digests, (fct, pfc), "{scenario} with {}: fct.txt and pfc.txt", scheme.0);
+}
+
+#[test]
+fn the_digest_is_fnv_1a() {
+    // Values from the authors' published test suite.
+    assert_eq!((digest(""), digest("a"), digest("foobar")), (NOTHING, 0xaf63_dc4c_8601_ec8c, 0x8594_4171_f739_67e8));
+}
+
+#[test]
+fn isolated_flows_of_many_sizes_take_the_same_time() {
+    small("probe", "clos64", &[DCQCN, DCQCN_WIN, HPCC, TIMELY, DCTCP]);
+}
+
+#[test]
+fn two_long_flows_into_one_host_agree() {
+    small("dumbbell", "dumbbell", &[DCQCN, HPCC]);
+}
+
+#[test]
+fn sixteen_flows_into_one_host_agree() {
+    small("incast16", "incast16", &[DCQCN, DCQCN_WIN, HPCC, TIMELY, DCTCP]);
+}
+
+#[test]
+fn half_loaded_clos_of_64_hosts_with_dcqcn_and_a_window_agrees() {
+    large("clos64", DCQCN_WIN, 6710, 0x94dc_86b3_6a4a_887a, NOTHING);
+}
+
+#[test]
+fn half_loaded_clos_of_64_hosts_with_hpcc_agrees() {
+    large("clos64", HPCC, 6710, 0x8f3f_2553_6147_f7bd, NOTHING);
+}
+
+#[test]
+fn half_loaded_clos_of_64_hosts_with_plain_dcqcn_agrees_in_its_pauses_too() {
+    large("clos64", DCQCN, 6710, 0x1a64_729c_303d_d9c1, 0xbb07_b95c_a327_96ab);
+}
+
+#[test]
+fn half_loaded_clos_of_64_hosts_with_early_marking_agrees() {
+    large("clos64", DCQCN_WIN_K100, 6710, 0xb91c_797d_82ad_9c02, NOTHING);
+}
+
+#[test]
+fn overloaded_clos_of_128_hosts_with_hpcc_agrees_in_its_pauses_too() {
+    large("clos128", HPCC, 8380, 0x1e27_135f_8b6f_fd68, 0x1293_5744_d21a_e080);
+}
+
+#[test]
+fn overloaded_clos_of_128_hosts_with_dcqcn_and_acks_among_the_data_agrees() {
+    large("clos128", DCQCN_ACK0, 8380, 0x3dac_098c_8690_7299, 0x2442_441e_2331_fd43);
+}
+
+#[test]
+fn overloaded_clos_of_128_hosts_with_dcqcn_and_a_window_agrees() {
+    large("clos128", DCQCN_WIN, 8380, 0x97ba_f18b_fdad_1ad9, 0x3392_e08c_b894_b261);
+}
+
+#[test]
+fn overloaded_clos_of_128_hosts_with_early_marking_agrees() {
+    large("clos128", DCQCN_WIN_K100, 8380, 0xe911_95c4_ece2_cfee, 0x5be6_de65_0fb0_f6bc);
+}
+
+/// A paused host of the reference still sends ACKs with ACK_HIGH_PRIO 1. Switches charge them to the paused class,
+/// and its headroom overflows. How many packets that costs depends on nearly everything, so it is worth a test.
+#[test]
+fn acks_that_ignore_pauses_lose_as_many_packets_as_in_the_reference() {
+    let Written { outcome, .. } = run("clos128", "clos128", DCQCN);
+    let unfinished = outcome.flows.len() - outcome.finished.len();
+    assert_eq!((outcome.counts.dropped_full, unfinished), (28_892, 157));
+}
+
+/// Slowdown by size in a run of the BFC authors' simulator (commit 2d3a229) on the same 6710 flows: upper end of the bin, then
+/// p50, p95 and p99 of completion time to the last ACK over that of the flow alone. It models a later form of BFC (queues by
+/// upstream number instead of Bloom filters, no pacing of resumes, packet round robin), so only the shape must agree.
+const BFC_AUTHORS: [(u64, [f64; 3]); 5] = [
+    (1_000, [1.02, 1.07, 1.10]),
+    (10_000, [1.06, 1.23, 1.39]),
+    (100_000, [1.60, 3.20, 4.19]),
+    (1_000_000, [2.52, 5.59, 7.22]),
+    (u64::MAX, [3.25, 6.48, 7.56]),
+];
+
+#[test]
+fn bfc_has_the_tails_that_its_authors_simulator_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let flows = std::fs::read_to_string(data("clos64").join("flow.txt")).unwrap();
+    let mut trace = String::from("src,dst,size_bytes,start_s\n");
+    for line in flows.lines().skip(1).filter(|line| !line.trim().is_empty()) {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let start: f64 = fields[5].parse().unwrap();
+        trace += &format!("{},{},{},{:.9}\n", fields[0], fields[1], fields[4], start - 2.0);
+    }
+    std::fs::write(folder.path().join("flows.csv"), trace).unwrap();
+    let text = "[topology]\nkind = \"leaf-spine\"\nleaves = 4\nhosts_per_leaf = 16\nspines = 8\n\
+                [scheme]\npreset = \"bfc\"\n[traffic]\ntrace = \"flows.csv\"\n";
+    let scenario = scenario::Scenario::parse("clos64.toml", text, folder.path(), &[]).unwrap();
+    let finished = run::run(scenario::resolve::resolve(scenario).unwrap(), &mut |_, _| true);
+    assert!(finished.outcome.complete() && finished.outcome.violations.is_empty());
+    assert_eq!(finished.outcome.counts.pauses, 0, "PFC is not needed");
+    let mut above = 0;
+    for (up_to, expected) in BFC_AUTHORS {
+        let inside = |flow: &&fabric::network::FlowRecord| flow.size > above && flow.size <= up_to;
+        let mut slowdowns: Vec<f64> =
+            finished.outcome.flows.iter().filter(inside).filter_map(run::slowdown::slowdown_acknowledged).collect();
+        slowdowns.sort_by(f64::total_cmp);
+        for (q, expected) in [0.5, 0.95, 0.99].into_iter().zip(expected) {
+            let ratio = results::measure::percentile(&slowdowns, q) / expected;
+            assert!((0.85..1.15).contains(&ratio), "p{} up to {up_to} B: {ratio} of theirs", q * 100.0);
+        }
+        above = up_to;
+    }
+}

@@ -1,0 +1,409 @@
+//! A resolved scenario in plain text, for people to check before they run it.
+
+use crate::resolve::Resolved;
+use crate::{GroupReport, Scenario, WindowSize};
+use engine::{Parameter, Rate, Time, Value};
+use fabric::setup::AckLane;
+use fabric::topology::{Kind, Link};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Width of the column of labels.
+const MARGIN: usize = 16;
+
+/// The most kinds of links, and of switches, that are listed.
+const MOST_KINDS: usize = 12;
+
+/// What makes the memory of two switches the same.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct SwitchKind {
+    tier: u8,
+    ports: usize,
+    /// The least and the most of a port.
+    headroom: (u64, u64),
+    pool: Option<u64>,
+}
+
+/// Lines of a label and a text, aligned.
+#[derive(Default)]
+struct Sheet(String);
+
+impl Sheet {
+    fn line(&mut self, label: &str, text: impl AsRef<str>) {
+        _ = writeln!(self.0, "{}", format!("{label:MARGIN$}{}", text.as_ref()).trim_end());
+    }
+}
+
+/// A number with four significant digits at most.
+fn four_digits(value: f64) -> String {
+    let digits = (3 - value.abs().max(1e-300).log10().floor() as i32).clamp(0, 3) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+/// A value in the largest unit that it fills.
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let (scale, unit) = units.iter().rev().find(|(scale, _)| value >= *scale).unwrap_or(&units[0]);
+    format!("{}{unit}", four_digits(value / scale))
+}
+
+/// A time, rounded.
+fn time(time: Time) -> String {
+    scaled(time.0 as f64, &[(1.0, "ps"), (1e3, "ns"), (1e6, "us"), (1e9, "ms"), (1e12, "s")])
+}
+
+/// A size, rounded.
+fn size(bytes: u128) -> String {
+    scaled(bytes as f64, &[(1.0, "B"), (1e3, "KB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")])
+}
+
+/// One value, or the least and the most of several.
+fn range<T: Copy + Ord>(values: impl Iterator<Item = T> + Clone, show: impl Fn(T) -> String) -> String {
+    let (Some(least), Some(most)) = (values.clone().min(), values.max()) else { return "none".into() };
+    if least == most { show(least) } else { format!("{} to {}", show(least), show(most)) }
+}
+
+fn plural(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn parameters(list: &[Parameter]) -> String {
+    let each = |parameter: &Parameter| format!("{} = {}", parameter.name, parameter.value);
+    list.iter().map(each).collect::<Vec<_>>().join(", ")
+}
+
+impl Resolved {
+    /// Everything that the run will be, in aligned lines of plain text.
+    pub fn describe(&self) -> String {
+        let mut sheet = Sheet::default();
+        sheet.line("scenario", &self.name);
+        self.describe_fabric(&mut sheet);
+        self.describe_memory(&mut sheet);
+        self.describe_switch(&mut sheet);
+        self.describe_nic(&mut sheet);
+        self.describe_scheme(&mut sheet);
+        self.describe_flows(&mut sheet);
+        for note in &self.notes {
+            sheet.line("note", note);
+        }
+        sheet.0
+    }
+
+    fn describe_fabric(&self, sheet: &mut Sheet) {
+        let graph = &self.setup.graph;
+        sheet.line("topology", self.topology.to_string());
+        let hosts = graph.hosts().count();
+        let switches = plural(graph.nodes.len() - hosts, "switch", "switches");
+        sheet.line("nodes", format!("{}, {switches}", plural(hosts, "host", "hosts")));
+        // By the tiers of the two ends, and then by what a link is.
+        let mut kinds: BTreeMap<(u8, u8, Rate, Time), usize> = BTreeMap::new();
+        for link in &graph.links {
+            let (a, b) = (graph.nodes[link.a as usize].tier, graph.nodes[link.b as usize].tier);
+            *kinds.entry((a.min(b), a.max(b), link.rate, link.delay)).or_default() += 1;
+        }
+        for (place, ((low, high, rate, delay), count)) in kinds.iter().take(MOST_KINDS).enumerate() {
+            let text = format!("{count} between tier {low} and tier {high}: {rate}, {delay}");
+            sheet.line(if place == 0 { "links" } else { "" }, text);
+        }
+        if kinds.len() > MOST_KINDS {
+            sheet.line("", format!("and {} other kinds", kinds.len() - MOST_KINDS));
+        }
+        let faulty = |test: fn(&Link) -> bool| graph.links.iter().filter(|link| test(link)).count();
+        let (lossy, failing) = (faulty(Link::lossy), faulty(|l| !l.outages.is_empty()));
+        let mut faults = Vec::new();
+        if lossy > 0 {
+            faults.push(plural(lossy, "link loses packets", "links lose packets"));
+        }
+        if failing > 0 {
+            faults.push(plural(failing, "link fails", "links fail"));
+        }
+        if !faults.is_empty() {
+            sheet.line("faults", faults.join(", "));
+        }
+        self.describe_oversubscription(sheet);
+    }
+
+    /// How much more can come up to a switch than it can pass on upwards.
+    fn describe_oversubscription(&self, sheet: &mut Sheet) {
+        let graph = &self.setup.graph;
+        let mut rates = vec![(0u128, 0u128); graph.nodes.len()];
+        for link in &graph.links {
+            for (node, peer) in [(link.a, link.b), (link.b, link.a)] {
+                let (tier, peer) = (graph.nodes[node as usize].tier, graph.nodes[peer as usize].tier);
+                if peer < tier {
+                    rates[node as usize].0 += link.rate.0 as u128;
+                } else if peer > tier {
+                    rates[node as usize].1 += link.rate.0 as u128;
+                }
+            }
+        }
+        let mut tiers: BTreeMap<u8, Vec<u128>> = BTreeMap::new();
+        for (node, &(down, up)) in graph.nodes.iter().zip(&rates) {
+            if node.kind == Kind::Switch && down > 0 && up > 0 {
+                tiers.entry(node.tier).or_default().push(down * 1_000_000 / up);
+            }
+        }
+        for (tier, ratios) in tiers {
+            let show = |ratio: u128| format!("{}:1", four_digits(ratio as f64 / 1e6));
+            let text = format!("oversubscription {}", range(ratios.iter().copied(), show));
+            sheet.line(&format!("tier {tier}"), text);
+        }
+    }
+
+    fn describe_memory(&self, sheet: &mut Sheet) {
+        let (setup, graph) = (&self.setup, &self.setup.graph);
+        let Some(buffer) = self.buffer else {
+            sheet.line("buffer", "unlimited");
+            return;
+        };
+        let map = fabric::routing::PortMap::new(graph);
+        let mut kinds: BTreeMap<SwitchKind, (usize, &str)> = BTreeMap::new();
+        for (number, node) in (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == Kind::Switch) {
+            let headroom = map.of(number).map(|port| setup.ports[port as usize].share.headroom as u64);
+            let kind = SwitchKind {
+                tier: node.tier,
+                ports: map.of(number).len(),
+                headroom: (headroom.clone().min().unwrap_or(0), headroom.max().unwrap_or(0)),
+                pool: setup.switch.pool[number as usize],
+            };
+            kinds.entry(kind).or_insert((0, node.name.as_str())).0 += 1;
+        }
+        for (place, (kind, (count, first))) in kinds.iter().take(MOST_KINDS).enumerate() {
+            let who = if *count == 1 { first.to_string() } else { format!("{count} switches such as {first}") };
+            let text = format!(
+                "{who}, {}: {buffer}, of which {} shared; per port and class {} headroom, {} reserve",
+                plural(kind.ports, "port", "ports"),
+                kind.pool.map_or("all".into(), |pool| size(pool as u128)),
+                range([kind.headroom.0, kind.headroom.1].into_iter(), |bytes| size(bytes as u128)),
+                size(setup.switch.reserve as u128),
+            );
+            sheet.line(if place == 0 { "buffer" } else { "" }, text);
+        }
+        if kinds.len() > MOST_KINDS {
+            sheet.line("", format!("and {} other kinds of switch", kinds.len() - MOST_KINDS));
+        }
+    }
+
+    fn describe_switch(&self, sheet: &mut Sheet) {
+        let (setup, switch) = (&self.setup, &self.setup.switch);
+        let one = fabric::buffer::ALPHA_ONE as f64;
+        let alpha = setup.ports.iter().map(|port| port.share.alpha).max().unwrap_or(0) as f64 / one;
+        let egress =
+            switch.egress_alpha.map_or("none".into(), |alpha| format!("alpha {}", four_digits(alpha as f64 / one)));
+        let text = format!(
+            "alpha {}, resume gap {}, egress limit {egress}, pipeline {}",
+            four_digits(alpha),
+            size(switch.resume_gap as u128),
+            time(switch.pipeline),
+        );
+        sheet.line("switch", text);
+        let queues = plural(switch.queues as usize, "queue", "queues");
+        let classes = plural(setup.classes as usize, "class", "classes");
+        let scheduler = switch.scheduler.show();
+        sheet.line(
+            "queues",
+            format!("{classes} of {queues}, {}, quantum {} B", scheduler.trim_matches('"'), switch.quantum),
+        );
+        let marks = setup.ports.iter().filter_map(|port| port.ecn);
+        let probability = marks.clone().map(|ecn| ecn.probability).next();
+        sheet.line(
+            "marks",
+            match probability {
+                None => "none".into(),
+                Some(probability) => format!(
+                    "from {}, all from {}, probability {probability}",
+                    range(marks.clone().map(|ecn| ecn.min), |bytes| size(bytes as u128)),
+                    range(marks.map(|ecn| ecn.max), |bytes| size(bytes as u128)),
+                ),
+            },
+        );
+    }
+
+    fn describe_nic(&self, sheet: &mut Sheet) {
+        let nic = &self.setup.nic;
+        if self.setup.graph.forwarding {
+            let forward = &self.setup.forward;
+            let rate = forward.rate.map_or("as fast as its link".into(), |rate| format!("at most {rate} by each port"));
+            let hosts = || self.setup.graph.hosts().map(|host| self.setup.switch.pool[host as usize]);
+            let memory = match hosts().flatten().max() {
+                None => "memory without end".into(),
+                Some(most) => format!("up to {} of shared memory", size(most as u128)),
+            };
+            sheet.line("forwarding", format!("hosts, after {}, {rate}, {memory}", time(forward.delay)));
+        }
+        let acks = match nic.acks {
+            fabric::setup::AckPolicy::Every(1) => "every packet".into(),
+            fabric::setup::AckPolicy::Every(count) => format!("every {count} packets"),
+            fabric::setup::AckPolicy::After { interval, chunk } => format!("after {interval} B, by {chunk} B"),
+        };
+        let lane = if nic.ack_lane == AckLane::Control { "control" } else { "data" };
+        let text = format!(
+            "payload {} B, header {} B, ACK {} B for {acks} in the {lane} lane, {}",
+            nic.payload,
+            nic.header,
+            nic.ack_size,
+            if nic.paced { "paced" } else { "not paced" },
+        );
+        sheet.line("nic", text);
+        let timeout = nic.recovery.timeout.map_or("none".into(), time);
+        let (name, irn) = (self.transport.name(), nic.irn);
+        let text = match (nic.ndp, irn) {
+            (Some(ndp), _) => format!(
+                "timeout {timeout}, first window {} packets, queues of {} packets and {} of headers",
+                ndp.window,
+                ndp.queue,
+                size(ndp.headers as u128),
+            ),
+            (_, Some(irn)) => {
+                let (low, high) = (time(irn.low), time(irn.high));
+                format!("at most {} on the way, timeouts {low} and {high}", size(irn.cap as u128))
+            }
+            _ => format!("timeout {timeout}, NACK every {}", time(nic.recovery.nack_interval)),
+        };
+        sheet.line("recovery", format!("{name}, {text}"));
+        for slow in &self.setup.slow {
+            let node = fabric::routing::PortMap::new(&self.setup.graph).node[slow.port as usize];
+            let (name, rate) = (&self.setup.graph.nodes[node as usize].name, slow.rate);
+            sheet.line("slow", format!("{name} takes {rate}, NIC {}", size(slow.buffer as u128)));
+        }
+    }
+
+    fn describe_scheme(&self, sheet: &mut Sheet) {
+        let (fc, cc, tp, edge) = (&self.flow_control, &self.congestion_control, &self.transport, &self.edge_control);
+        sheet.line("routing", self.setup.spread.show().trim_matches('"'));
+        let preset = self.preset.as_ref().map_or(String::new(), |preset| format!(" (preset {preset})"));
+        let on_top = if edge.name() == "none" { String::new() } else { format!(" with {}", edge.name()) };
+        let text = format!("flow control {}, congestion control {}{on_top}{preset}", fc.name(), cc.name());
+        sheet.line("scheme", text);
+        let lists =
+            [(fc.name(), fc.list()), (cc.name(), cc.list()), (edge.name(), edge.list()), (tp.name(), tp.list())];
+        for (name, list) in lists {
+            if !list.is_empty() {
+                sheet.line(&format!("  {name}"), parameters(&list));
+            }
+        }
+        let rule = self.setup.nic.window.show();
+        let windows = range(self.setup.flows.iter().map(|flow| flow.window), |bytes| size(bytes as u128));
+        sheet.line(
+            "window",
+            match self.window {
+                WindowSize::None => "none".into(),
+                WindowSize::Bdp => format!("{windows} (one BDP), {}", rule.trim_matches('"')),
+                WindowSize::Fixed(_) => format!("{windows}, {}", rule.trim_matches('"')),
+            },
+        );
+        let promise = match (fc.needs_headroom() || self.buffer.is_none(), self.promised) {
+            (_, true) => "no packet is lost for want of room",
+            (true, false) => "none; see the notes",
+            (false, false) => "none; what does not fit is dropped",
+        };
+        sheet.line("promise", promise);
+    }
+
+    fn describe_flows(&self, sheet: &mut Sheet) {
+        let flows = &self.setup.flows;
+        let bytes: u128 = flows.iter().map(|flow| flow.size as u128).sum();
+        let text = format!(
+            "{}, {} in all, sizes {}, starts {}",
+            plural(flows.len(), "flow", "flows"),
+            size(bytes),
+            range(flows.iter().map(|flow| flow.size), |bytes| size(bytes as u128)),
+            range(flows.iter().map(|flow| flow.start), time),
+        );
+        sheet.line("flows", text);
+        sheet.line("base RTT", range(flows.iter().map(|flow| flow.base_rtt), time));
+        sheet.line("alone", format!("a flow takes {}", range(flows.iter().map(|flow| flow.ideal), time)));
+        let stop = match self.setup.stop {
+            Time::MAX => "when all flows are finished".into(),
+            stop => format!("at {stop}"),
+        };
+        sheet.line("stop", stop);
+        let sample = self.setup.measure.sample.map_or("no sampling".into(), |every| format!("sampled every {every}"));
+        sheet.line("measure", format!("{sample}, seed {}", self.setup.seed));
+    }
+}
+
+/// A share in percent.
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".into(), |share| format!("{}%", four_digits(share * 100.0)))
+}
+
+impl Scenario {
+    /// The groups of flows in aligned lines, as they continue [`Resolved::describe`]; nothing if there is only one and nobody
+    /// drew it.
+    pub fn describe_groups(&self) -> String {
+        let mut sheet = Sheet::default();
+        let groups = self.groups();
+        if groups.len() == 1 && self.plans.is_empty() {
+            return String::new();
+        }
+        for group in groups {
+            let GroupReport { name, flows, bytes, of_hosts, of_core, of_asked, .. } = &group;
+            let mut text = format!("{name}: {}", plural(*flows, "flow", "flows"));
+            if !group.leaves {
+                _ = write!(text, ", {}", size(*bytes));
+            }
+            if of_hosts.is_some() {
+                _ = write!(text, ", {} of the hosts' links", percent(*of_hosts));
+            }
+            if of_core.is_some() {
+                _ = write!(text, ", {} of the core", percent(*of_core));
+            }
+            if of_asked.is_some() {
+                _ = write!(text, " ({} of what was asked)", percent(*of_asked));
+            }
+            let (begin, end) = group.window;
+            _ = write!(text, ", {} to {}", time(begin), time(end));
+            sheet.line("group", text);
+        }
+        sheet.0
+    }
+
+    /// The groups of flows as a table: what was drawn, and beside it what was to be.
+    pub fn describe_traffic(&self) -> String {
+        const HEAD: [&str; 10] =
+            ["group", "flows", "bytes", "mean size", "expected", "of hosts", "of core", "of asked", "from", "to"];
+        let row = |group: GroupReport| {
+            let bytes = |bytes: f64| size(bytes.round() as u128);
+            let mean = (group.flows > 0 && !group.leaves).then(|| bytes(group.bytes as f64 / group.flows as f64));
+            [
+                group.name,
+                group.flows.to_string(),
+                if group.leaves { "-".into() } else { size(group.bytes) },
+                mean.unwrap_or("-".into()),
+                group.expected_size.map_or("-".into(), bytes),
+                percent(group.of_hosts),
+                percent(group.of_core),
+                percent(group.of_asked),
+                time(group.window.0),
+                time(group.window.1),
+            ]
+        };
+        let rows: Vec<[String; 10]> =
+            std::iter::once(HEAD.map(String::from)).chain(self.groups().into_iter().map(row)).collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: [usize; 10] = std::array::from_fn(width);
+        let mut text = String::new();
+        for row in &rows {
+            let [name, cells @ ..] = row;
+            _ = write!(text, "{name:<0$}", widths[0]);
+            cells.iter().zip(&widths[1..]).for_each(|(cell, width)| _ = write!(text, "  {cell:>width$}"));
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_rounded_for_people() {
+        assert_eq!(time(Time(8_363_520)), "8.364us");
+        assert_eq!(time(Time::ZERO), "0ps");
+        assert_eq!(time(Time::from_ms(20)), "20ms");
+        assert_eq!((size(12_000_000), size(104_569), size(7)), ("12MB".into(), "104.6KB".into(), "7B".into()));
+        assert_eq!(four_digits(0.125), "0.125");
+    }
+}

@@ -1,0 +1,25 @@
+//! Scenarios: from a TOML text to a run with every number decided.
+//!
+//! The data's path: [`document`] reads the text and remembers where everything is; a [`Scenario`] is what it says, as typed values,
+//! its scheme perhaps from a preset ([`presets`]); [`resolve`] turns that into a [`fabric::Setup`]. [`deadlock`] asks of
+//! a resolved scenario whether it can come to a deadlock. What is wrong with an input is a [`files::problem::Problem`] with a
+//! place and a remedy.
+
+pub mod deadlock;
+mod describe;
+pub mod document;
+pub mod paths;
+pub mod presets;
+pub mod resolve;
+mod scenario;
+mod settings;
+pub mod slow;
+mod traffic;
+pub mod watch;
+mod wiring;
+
+pub use scenario::Scenario;
+pub use settings::{Lane, MeasureSettings, NicSettings, Sharing, SwitchSettings, WindowSize};
+pub use traffic::GroupReport;
+pub use watch::Watch;
+pub use wiring::Topology;

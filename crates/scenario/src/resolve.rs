@@ -1,0 +1,794 @@
+//! From a scenario to the numbers that a fabric runs on.
+//!
+//! What a scenario leaves to be derived is derived here: headroom, windows, round-trip times, the ideal completion time
+//! of every flow, whether losing nothing can be promised.
+
+pub use crate::paths::{Framing, Leg, Paths, alone, ideal_time, round_trip};
+
+use crate::slow::Slow;
+use crate::{Lane, Scenario, Sharing, Topology, WindowSize};
+use engine::{Bytes, Rate, Time};
+use fabric::buffer::{ALPHA_ONE, Share};
+use fabric::clock::Clock;
+use fabric::network::worthwhile;
+use fabric::packet::MAX_HOPS;
+use fabric::routing::{PortMap, Routing, Tuple};
+use fabric::setup::{
+    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, Forward, GoBackN, MeasureSetup, NicSetup, NicWake,
+    PortSetup, SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
+};
+use fabric::topology::Kind;
+use fabric::{Outcome, Setup};
+use files::problem::Problem;
+use schemes::{congestion_control, edge_control, flow_control, transport};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use traffic::{FlowRequest, MAX_START, Names};
+
+/// Where the addresses of hosts begin: 11.0.0.1.
+const FIRST_ADDRESS: u32 = 0x0b00_0001;
+/// The source port of the first flow between two hosts.
+const FIRST_PORT: u16 = 10_000;
+/// The destination port of RoCEv2.
+const ROCE_PORT: u16 = 4791;
+/// The sampling period that "auto" stands for.
+const SAMPLE: Time = Time::from_us(10);
+/// The same of what is followed closely.
+const SERIES: Time = Time::from_us(1);
+/// The retransmission timeout that "auto" stands for where packets can be lost.
+const TIMEOUT: Time = Time::from_ms(1);
+/// The most entries of the routing tables, of eight bytes each.
+const MAX_ROUTES: u64 = 1 << 28;
+/// The most egress queues of the whole fabric.
+const MAX_QUEUES: u64 = 1 << 27;
+
+/// The most classes that a port can tell apart.
+const MAX_LANES: u8 = 32;
+
+/// A run, ready to go.
+pub struct Resolved {
+    /// The scenario's title.
+    pub name: String,
+    /// What the fabric is built from.
+    pub setup: Setup,
+    /// The flow control.
+    pub flow_control: Box<dyn flow_control::Choice>,
+    /// The congestion control.
+    pub congestion_control: Box<dyn congestion_control::Choice>,
+    /// What senders do on top of it.
+    pub edge_control: Box<dyn edge_control::Choice>,
+    /// The transport.
+    pub transport: Box<dyn transport::Choice>,
+    /// Whether the switches have the room to lose nothing. A run that loses something all the same has failed.
+    pub promised: bool,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// Names of the groups of flows, by their tags.
+    pub groups: Vec<String>,
+    /// By node, the memory for packets; `None` for a host that does not forward, or for no limit.
+    pub memory: Vec<Option<u64>>,
+    /// What the scenario says of its wiring.
+    pub topology: Topology,
+    /// The preset, if one was named.
+    pub preset: Option<String>,
+    pub(crate) buffer: Option<Bytes>,
+    pub(crate) window: WindowSize,
+}
+
+impl fmt::Debug for Resolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (fc, cc) = (self.flow_control.name(), self.congestion_control.name());
+        f.debug_struct("Resolved").field("name", &self.name).field("scheme", &(fc, cc)).finish_non_exhaustive()
+    }
+}
+
+impl Resolved {
+    /// Lets it run on several threads, if it is long enough for that. The result is the same.
+    pub fn on_threads(mut self, threads: usize) -> Resolved {
+        self.setup.threads = if worthwhile(&self.setup) { threads } else { 1 };
+        self
+    }
+
+    /// Runs the fabric. `report` is called now and then with the simulated time and the packet-hops so far, and ends the run by
+    /// returning false.
+    pub fn simulate(&self, report: &mut flow_control::Report<'_>) -> Outcome {
+        self.simulate_on(self.setup.threads, report)
+    }
+
+    /// The same on so many threads, whether that pays or not.
+    pub fn simulate_on(&self, threads: usize, report: &mut flow_control::Report<'_>) -> Outcome {
+        self.simulate_in(threads, self.setup.blocks, report)
+    }
+
+    /// The same on so many threads, each of them in blocks, as many as the whole fabric has, whether that pays or not.
+    pub fn simulate_in(&self, threads: usize, blocks: Option<usize>, report: &mut flow_control::Report<'_>) -> Outcome {
+        let setup = Setup { threads, blocks, ..self.setup.clone() };
+        self.flow_control.run(setup, self.promised, &|| self.congestion_control.build(), report)
+    }
+}
+
+/// Turns a scenario into a run. A problem says where it is and what to do.
+pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
+    check_sizes(&scenario)?;
+    let map = PortMap::new(&scenario.graph);
+    let wire = Wire::new(&scenario);
+    let mut notes = Vec::new();
+    let mut memory = Memory::new(&scenario, &map, &wire, &mut notes)?;
+    let own_room = own_room(&scenario, &wire, &mut memory, &mut notes)?;
+    let slow = slow_receivers(&scenario, &map, &wire, &mut memory.promised, &mut notes);
+    if scenario.transport.alone() {
+        if !slow.is_empty() {
+            let message =
+                format!("{} pulls no more than it can take: its receivers are not slow", scenario.transport.name());
+            return Err(scenario.problem("slow", message).help("remove [[slow]], or choose another transport"));
+        }
+        // It cuts and drops by design.
+        memory.promised = false;
+    }
+    let (flows, after) = flows(&scenario, &map, &wire, &mut notes)?;
+    check_end(&scenario, &map)?;
+
+    let (switch, nic) = (&scenario.switch, &scenario.nic);
+    let lossy = (scenario.graph.fallible() || !memory.promised) && !scenario.transport.own_timeout();
+    let timeout = nic.timeout.or(scenario.transport.timeout()).or(lossy.then_some(TIMEOUT));
+    let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
+    if timeout.is_some_and(|timeout| timeout <= longest) {
+        notes.push(format!(
+            "the timeout is not longer than the longest base RTT ({longest}): senders repeat themselves"
+        ));
+    }
+    let (fc, egress_alpha) = (&scenario.flow_control, switch.egress_alpha);
+    let egress_alpha = egress_alpha.or((!fc.needs_headroom() && !own_room).then_some(1.0));
+    if let Some(alpha) = egress_alpha {
+        let room = |pool: u64| ((pool as u128 * fixed_point(alpha) as u128) >> 16) + switch.reserve.0 as u128;
+        if memory.pool.iter().flatten().any(|&pool| room(pool) < wire.largest as u128) {
+            let message = format!("a queue may never hold even one packet of {} B", wire.largest);
+            let help = "write a larger egress_alpha, or give a larger buffer or reserve";
+            return Err(scenario.problem("switch.egress_alpha", message).help(help));
+        }
+    }
+    if fc.queues().is_some() && scenario.wrote("switch.queues") {
+        notes.push(format!("switch.queues has no effect: {} lays out its own", fc.name()));
+    }
+    // Receivers that pull number packets in 32 bits.
+    let largest = u32::MAX as u64 * nic.payload.0;
+    if scenario.transport.alone()
+        && let Some(flow) = scenario.traffic.flows.iter().position(|flow| flow.size > largest)
+    {
+        let message = format!("{} cannot number the packets of this flow", scenario.transport.name());
+        return Err(scenario.flow_problem(flow, message).help("make it smaller, or write a larger payload in [nic]"));
+    }
+    if own_room {
+        for key in ["switch.alpha", "switch.headroom", "switch.sharing"].iter().filter(|key| scenario.wrote(key)) {
+            notes.push(format!("{key} has no effect: {} keeps within memory by its own means", fc.name()));
+        }
+    }
+    if !scenario.graph.forwarding {
+        for key in ["forward_delay", "forward_rate", "forward_buffer"] {
+            if scenario.wrote(&format!("nic.{key}")) {
+                notes.push(format!("nic.{key} has no effect: no host of this fabric forwards"));
+            }
+        }
+    }
+    for key in scenario.transport.ignores().iter().filter(|key| scenario.wrote(key)) {
+        notes.push(format!("{key} has no effect: {} has its own rule", scenario.transport.name()));
+    }
+    let room = |node: u32| scenario.graph.forwards(node, map.of(node).len()).then(|| scenario.buffer(node).0);
+    let room = |node: u32| room(node).filter(|_| !switch.unlimited);
+    let room = (0..scenario.graph.nodes.len() as u32).map(room).collect();
+    let series = series(&scenario, &flows);
+    let classes = lanes(&scenario);
+    let ports = port_setups(&scenario, &map, &memory.headroom);
+    let plain = Setup::plain(scenario.graph.clone(), flows);
+    let mut setup = Setup {
+        spread: scenario.spread,
+        clock: Clock::Exact,
+        seed: scenario.seed,
+        classes,
+        ports,
+        switch: SwitchSetup {
+            pool: memory.pool,
+            split: match (switch.sharing, fc.needs_headroom()) {
+                (Sharing::Dynamic, _) => Split::Dynamic,
+                (Sharing::Static, false) if own_room => Split::Dynamic,
+                (Sharing::Static, true) => Split::Ingress,
+                (Sharing::Static, false) => Split::Egress,
+            },
+            reserve: switch.reserve.0,
+            groups: fc.groups(),
+            global_headroom: switch.global_headroom.0,
+            resume_gap: switch.resume_gap.0,
+            egress_alpha: egress_alpha.map(fixed_point),
+            pipeline: switch.pipeline,
+            queues: fc.queues().unwrap_or(switch.queues),
+            express: None,
+            scheduler: switch.scheduler,
+            quantum: switch.quantum.map_or(wire.largest, |quantum| quantum.0) as u32,
+        },
+        nic: NicSetup {
+            payload: wire.framing.payload as u16,
+            header: wire.framing.header as u16,
+            ack_size: wire.ack as u16,
+            acks: AckPolicy::Every(nic.ack_every),
+            ack_lane: match nic.ack_lane {
+                Lane::Control => AckLane::Control,
+                Lane::Data => AckLane::Data(Some(0)),
+            },
+            // A duplicate is acknowledged again: its first ACK may be what was lost.
+            recovery: GoBackN {
+                nack_interval: nic.nack_interval,
+                timeout,
+                chunk: 0,
+                ack_duplicates: true,
+                ..plain.nic.recovery
+            },
+            irn: None,
+            paced: nic.pacing,
+            wake: NicWake::Due,
+            window: scenario.window_rule,
+            ndp: None,
+            lines: nic.queues,
+        },
+        forward: Forward { delay: nic.forward_delay, rate: nic.forward_rate },
+        measure: MeasureSetup {
+            sample: Some(scenario.measure.sample.unwrap_or(SAMPLE)),
+            series,
+            capture: (!scenario.watch.capture.is_empty()).then(|| CaptureSetup {
+                ports: scenario.watch.capture.clone(),
+                limit: scenario.measure.capture_packets,
+            }),
+            ..MeasureSetup::default()
+        },
+        after,
+        slow,
+        stop: scenario.stop.unwrap_or(Time::MAX),
+        reroute: Time::ZERO,
+        ..plain
+    };
+    scenario.transport.apply(&mut setup);
+    if let Some(irn) = setup.nic.irn
+        && irn.cap.div_ceil(nic.payload.0) < nic.ack_every as u64
+    {
+        let message = format!("irn's cap of {} B holds fewer than ack_every = {} packets", irn.cap, nic.ack_every);
+        return Err(scenario.problem("nic.ack_every", message).help("write ack_every = 1 in [nic], or a larger cap"));
+    }
+    Ok(Resolved {
+        name: scenario.name,
+        setup,
+        flow_control: scenario.flow_control,
+        congestion_control: scenario.congestion_control,
+        edge_control: scenario.edge_control,
+        transport: scenario.transport,
+        promised: memory.promised,
+        notes,
+        groups: scenario.traffic.groups,
+        memory: room,
+        topology: scenario.topology,
+        preset: scenario.preset,
+        buffer: (!scenario.switch.unlimited).then_some(scenario.switch.buffer),
+        window: scenario.window,
+    })
+}
+
+/// A fraction in units of 1/65536.
+fn fixed_point(fraction: f64) -> u64 {
+    (fraction * ALPHA_ONE as f64).round() as u64
+}
+
+/// Priority classes that links know: those of the scenario, as often as flow control lays them out.
+fn lanes(scenario: &Scenario) -> u8 {
+    scenario.classes * scenario.flow_control.channels()
+}
+
+/// Refuses what would not fit in memory.
+fn check_sizes(scenario: &Scenario) -> Result<(), Problem> {
+    let (graph, switch) = (&scenario.graph, &scenario.switch);
+    // The routing tables have a row per switch with hosts, and one per host with several links.
+    let ports = graph.ports();
+    let mut roots = HashSet::new();
+    for host in graph.hosts() {
+        match ports[host as usize].as_slice() {
+            [(_, peer)] if graph.nodes[*peer as usize].kind == Kind::Switch => roots.insert(*peer),
+            _ => roots.insert(host),
+        };
+    }
+    let routes = roots.len() as u64 * graph.nodes.len() as u64;
+    if routes > MAX_ROUTES {
+        let message = format!(
+            "{} nodes and {} switches with hosts are too many: the routing tables would take {} GB",
+            graph.nodes.len(),
+            roots.len(),
+            routes / 125_000_000
+        );
+        return Err(scenario.problem("topology", message).help("make the fabric smaller"));
+    }
+    if lanes(scenario) > MAX_LANES {
+        let (name, channels) = (scenario.flow_control.name(), scenario.flow_control.channels());
+        let message = format!("{name} lays out each of {} classes {channels} times", scenario.classes);
+        let help = format!("write at most {} classes", MAX_LANES / channels);
+        return Err(scenario.problem("traffic.classes", message).help(help));
+    }
+    let queues = graph.links.len() as u64 * 2 * lanes(scenario) as u64 * switch.queues as u64;
+    if queues > MAX_QUEUES {
+        let message = format!("the fabric would have {queues} queues; {MAX_QUEUES} is the most");
+        return Err(scenario.problem("switch.queues", message).help("lower switch.queues or make the fabric smaller"));
+    }
+    Ok(())
+}
+
+/// Bytes of packets on a link.
+struct Wire {
+    framing: Framing,
+    ack: u64,
+    frame: u64,
+    /// The largest packet that is not a frame.
+    largest: u64,
+}
+
+impl Wire {
+    fn new(scenario: &Scenario) -> Wire {
+        let (nic, fc) = (&scenario.nic, &scenario.flow_control);
+        let frame = fc.frame_size();
+        let (data_extra, ack_extra) = scenario.congestion_control.header();
+        let framing = Framing { payload: nic.payload.0, header: nic.header.0 + data_extra as u64 };
+        let ack = nic.ack_size.0 + ack_extra as u64;
+        Wire { framing, ack, frame, largest: (framing.payload + framing.header).max(ack) }
+    }
+}
+
+/// One end of a link with a switch: what decides how much may still come after it asked its neighbour to stop.
+#[derive(Clone, Copy, Debug)]
+pub struct PauseLoop {
+    /// Bits per second of the link.
+    pub rate: Rate,
+    /// From the end of a transmission at the neighbour to its arrival here: delay and pipeline.
+    pub to_here: Time,
+    /// The same in the other direction.
+    pub to_neighbour: Time,
+    /// Bytes of the largest packet.
+    pub largest: u64,
+    /// Bytes of a pause frame.
+    pub frame: u64,
+    /// Priority classes.
+    pub classes: u8,
+    /// Frames that may go ahead of a pause besides those of the classes.
+    pub other_frames: u64,
+}
+
+impl PauseLoop {
+    /// Bytes of headroom that one class needs so that nothing is lost.
+    pub fn headroom(&self) -> u64 {
+        // A packet arrives at time 0, crosses the threshold and so goes into headroom itself: one largest packet.
+        //
+        // The pause frame then waits for the transmission under way in the other direction (at most the largest packet)
+        // and for the frames queued before it (a pause and a resume of every class), is sent, and travels. Let the
+        // neighbour hear of it at time T.
+        //
+        // The packet of time 0 was sent by -to_here, and the link is serial, so whatever comes in later began after that. The
+        // neighbour sends at most at full rate until T and finishes what it began: rate × (to_here + T) and one more
+        // largest packet.
+        let time = |bytes: u64| Clock::Exact.duration(bytes, self.rate).0;
+        let frames = 2 * self.classes as u64 + 1 + self.other_frames;
+        let hears = time(self.largest.max(self.frame)) + frames * time(self.frame) + self.to_neighbour.0;
+        self.rate.bytes_over(Time(self.to_here.0 + hears)).saturating_add(2 * self.largest)
+    }
+}
+
+/// How the switches' memory is divided.
+struct Memory {
+    /// By port.
+    headroom: Vec<u64>,
+    /// By node.
+    pool: Vec<Option<u64>>,
+    promised: bool,
+}
+
+impl Memory {
+    fn new(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String>) -> Result<Memory, Problem> {
+        let (graph, switch) = (&scenario.graph, &scenario.switch);
+        let lossless = scenario.flow_control.needs_headroom();
+        let mut memory = Memory { headroom: vec![0; map.count()], pool: vec![None; graph.nodes.len()], promised: true };
+        if switch.unlimited {
+            return Ok(memory);
+        }
+        memory.promised = lossless;
+        let mut short = 0;
+        let mut most_needed = 0;
+        // Hosts that forward have memory for it, and need headroom like switches.
+        let switches = || (0..graph.nodes.len() as u32).filter(|&n| graph.forwards(n, map.of(n).len()));
+        for port in switches().flat_map(|node| map.of(node)) {
+            let needed = if lossless { pause_loop(scenario, map, wire, port).headroom() } else { 0 };
+            let given = switch.headroom.map_or(needed, |headroom| headroom.0);
+            // The fabric counts headroom in 32 bits.
+            let given = given.min(u32::MAX as u64);
+            memory.headroom[port as usize] = given;
+            if given < needed {
+                short += 1;
+                most_needed = needed.max(most_needed);
+            }
+        }
+        if short > 0 {
+            memory.promised = false;
+            notes
+                .push(format!("headroom is less than {short} ports need (up to {most_needed} B): packets may be lost"));
+        }
+        if lossless {
+            memory.break_promises(scenario, notes);
+        }
+
+        // Accounts of a port, as far as memory goes.
+        let classes = lanes(scenario) as u128 * scenario.flow_control.groups() as u128;
+        let mut worst: Option<(u128, u32)> = None;
+        for node in switches() {
+            let ports = map.of(node).len() as u128;
+            let headroom: u128 = map.of(node).map(|port| memory.headroom[port as usize] as u128).sum();
+            let set_aside = (headroom + ports * switch.reserve.0 as u128) * classes + switch.global_headroom.0 as u128;
+            // With less than a packet for each, ports would starve one another.
+            let needed = set_aside + ports * classes * wire.largest as u128;
+            let buffer = scenario.buffer(node).0;
+            if needed > buffer as u128 {
+                worst = worst.max(Some((needed, node)));
+            } else {
+                memory.pool[node as usize] = Some(buffer - set_aside as u64);
+            }
+        }
+        // With α, reserve and headroom all too small for a packet, senders would repeat themselves for ever.
+        let never = |node: u32, port: u32| {
+            let pool = memory.pool[node as usize].unwrap_or(0) as u128;
+            let threshold = match switch.sharing {
+                Sharing::Dynamic => (pool * fixed_point(switch.alpha) as u128) >> 16,
+                Sharing::Static => pool / (map.of(node).len() as u128 * classes),
+            };
+            threshold.max(switch.reserve.0 as u128).max(memory.headroom[port as usize] as u128) < wire.largest as u128
+        };
+        if lossless
+            && worst.is_none()
+            && let Some(node) = switches().find(|&node| map.of(node).any(|port| never(node, port)))
+        {
+            let name = &graph.nodes[node as usize].name;
+            let message = format!("{name} can never take in a packet of {} B", wire.largest);
+            let help = "write a larger alpha, reserve or headroom in [switch]";
+            return Err(scenario.problem("switch.alpha", message).help(help));
+        }
+        if let Some((needed, node)) = worst {
+            let ports = map.of(node).len();
+            let headroom: u128 = map.of(node).map(|port| memory.headroom[port as usize] as u128).sum();
+            let each = match (lanes(scenario), scenario.flow_control.groups()) {
+                (1, 1) => format!("{ports} ports"),
+                (classes, 1) => format!("{ports} ports and {classes} classes"),
+                (1, groups) => format!("{ports} ports and {groups} groups"),
+                (classes, groups) => format!("{ports} ports, {classes} classes and {groups} groups"),
+            };
+            let message = format!(
+                "the buffer of {} ({}) cannot hold {} B of headroom, {} B of reserve and one packet for each of {each}",
+                graph.nodes[node as usize].name,
+                scenario.buffer(node),
+                headroom * classes + switch.global_headroom.0 as u128,
+                ports as u128 * classes * switch.reserve.0 as u128,
+            );
+            let help = match needed.div_ceil(1000) {
+                kilobytes if kilobytes <= 1_000_000_000 => {
+                    format!("write buffer = \"{}\" or more in [switch]", Bytes(kilobytes as u64 * 1000))
+                }
+                _ => "no memory is that large".into(),
+            };
+            let help = format!("{help}, set less headroom and reserve, or use fewer classes");
+            let own = scenario.buffers.contains_key(&node);
+            let host = graph.nodes[node as usize].kind == Kind::Host;
+            let (place, help) = match own {
+                _ if host => {
+                    ("nic.forward_buffer", help.replace("buffer =", "forward_buffer =").replace("[switch]", "[nic]"))
+                }
+                true => {
+                    ("switch.buffers", help.replace("in [switch]", "in [switch.buffers]").replace("buffer =", "for it"))
+                }
+                false => ("switch.buffer", help),
+            };
+            return Err(scenario.problem(place, message).help(help));
+        }
+        Ok(memory)
+    }
+
+    /// Takes the promise back where something else than want of headroom can make a switch drop packets.
+    fn break_promises(&mut self, scenario: &Scenario, notes: &mut Vec<String>) {
+        let links = &scenario.graph.links;
+        let mut broken = |because: &str| {
+            self.promised = false;
+            notes.push(format!("{because}: losing nothing is not promised"));
+        };
+        if links.iter().any(|link| link.lossy()) {
+            broken("links with loss or corruption lose pause and resume frames too");
+        }
+        if links.iter().any(|link| link.outages.iter().any(|(_, up)| up.is_some())) {
+            broken("a link that comes back may find headroom in use that it filled before");
+        }
+        if let Some(because) = scenario.flow_control.may_drop() {
+            broken(because);
+        }
+        if scenario.switch.egress_alpha.is_some() {
+            broken("switch.egress_alpha drops what a queue may not hold");
+        }
+        if scenario.nic.ack_lane == Lane::Data && scenario.classes > 1 {
+            broken("ACKs in the data lane heed only pauses of class 0");
+        }
+    }
+}
+
+/// The NICs of hosts that take packets slowly. One without room for what comes after its pause may lose something.
+fn slow_receivers(
+    scenario: &Scenario,
+    map: &PortMap,
+    wire: &Wire,
+    promised: &mut bool,
+    notes: &mut Vec<String>,
+) -> Vec<SlowReceiver> {
+    let mut all = Vec::new();
+    if !scenario.slow.is_empty() && !scenario.flow_control.stops_for_hosts() {
+        *promised = false;
+        let name = scenario.flow_control.name();
+        notes
+            .push(format!("with flow control {name} a NIC that is full drops packets: losing nothing is not promised"));
+    }
+    for slow in &scenario.slow {
+        for port in map.of(slow.host) {
+            let needed = pause_loop(scenario, map, wire, port).headroom();
+            let xoff = slow.xoff.map_or(slow.buffer.0.saturating_sub(needed), |xoff| xoff.0);
+            if *promised && xoff.saturating_add(needed) > slow.buffer.0 {
+                *promised = false;
+                let name = &scenario.graph.nodes[slow.host as usize].name;
+                notes.push(format!("the NIC of {name} needs {needed} B above its xoff: packets may be lost"));
+            }
+            let xon = xoff.saturating_sub(2 * wire.largest);
+            let Slow { rate, from, until, .. } = *slow;
+            all.push(SlowReceiver { port, rate, from, until, buffer: slow.buffer.0, xoff, xon });
+        }
+    }
+    all
+}
+
+/// Asks a scheme that keeps within memory by its own means whether it can; true if it is one.
+fn own_room(scenario: &Scenario, wire: &Wire, memory: &mut Memory, notes: &mut Vec<String>) -> Result<bool, Problem> {
+    let fabric = flow_control::Fabric {
+        graph: &scenario.graph,
+        pool: &memory.pool,
+        largest: wire.largest,
+        classes: scenario.classes,
+        pipeline: scenario.switch.pipeline,
+        forward: Forward { delay: scenario.nic.forward_delay, rate: scenario.nic.forward_rate },
+        scheduler: scenario.switch.scheduler,
+    };
+    let room = scenario.flow_control.room(&fabric);
+    let room = room.map_err(|misfit| scenario.problem(misfit.parameter, misfit.message).help(misfit.help))?;
+    match &room {
+        None => return Ok(false),
+        Some(flow_control::Room::Enough) => memory.promised = true,
+        Some(flow_control::Room::Short(note)) => notes.push(note.clone()),
+    }
+    if memory.promised {
+        memory.break_promises(scenario, notes);
+    }
+    if memory.promised && scenario.nic.ack_lane == Lane::Data {
+        memory.promised = false;
+        notes.push("ACKs in the data lane are not held back: losing nothing is not promised".into());
+    }
+    Ok(true)
+}
+
+/// The loop of a pause that the node at `port` sends.
+fn pause_loop(scenario: &Scenario, map: &PortMap, wire: &Wire, port: u32) -> PauseLoop {
+    let graph = &scenario.graph;
+    let link = &graph.links[map.link[port as usize] as usize];
+    let kind = |node: u32| graph.nodes[node as usize].kind;
+    // A frame is handled by a host at once; what it forwards it queues after a while.
+    let own = match kind(map.node[port as usize]) {
+        Kind::Switch => scenario.switch.pipeline,
+        Kind::Host => scenario.nic.forward_delay,
+    };
+    let far = match kind(map.node[map.peer[port as usize] as usize]) {
+        Kind::Switch => scenario.switch.pipeline,
+        Kind::Host => Time::ZERO,
+    };
+    PauseLoop {
+        rate: link.rate,
+        to_here: link.delay + own,
+        to_neighbour: link.delay + far,
+        largest: wire.largest,
+        frame: wire.frame,
+        classes: lanes(scenario) * scenario.flow_control.groups() as u8,
+        other_frames: scenario.flow_control.other_frames(),
+    }
+}
+
+/// Shares and marking of every port.
+fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<PortSetup> {
+    let (graph, switch) = (&scenario.graph, &scenario.switch);
+    let marks = switch.ecn.unwrap_or(scenario.congestion_control.uses_marks());
+    let before_hosts = scenario.congestion_control.marks_before_hosts();
+    let hosts_rate = graph.hosts_rate().unwrap_or(Rate(1));
+    let port = |port: usize| {
+        let node = map.node[port];
+        if !graph.forwards(node, map.of(node).len()) {
+            return PortSetup::default();
+        }
+        let rate = graph.links[map.link[port] as usize].rate;
+        let to_host = graph.nodes[map.node[map.peer[port] as usize] as usize].kind == Kind::Host;
+        let scaled = |bytes: Bytes| match switch.ecn_scale && rate > hosts_rate {
+            true => (bytes.0 as u128 * rate.0 as u128 / hosts_rate.0 as u128) as u64,
+            false => bytes.0,
+        };
+        PortSetup {
+            share: Share {
+                // The ingress threshold exists to pause in time; without pauses the egress limit is the policy.
+                alpha: match scenario.flow_control.needs_headroom() {
+                    true => fixed_point(switch.alpha).min(u32::MAX as u64) as u32,
+                    false => u32::MAX,
+                },
+                headroom: headroom[port] as u32,
+            },
+            ecn: (marks && (before_hosts || !to_host)).then(|| Ecn {
+                min: scaled(switch.ecn_min),
+                max: scaled(switch.ecn_max),
+                probability: switch.ecn_probability,
+            }),
+        }
+    };
+    (0..map.count()).map(port).collect()
+}
+
+/// The ports and flows to follow closely, if there are any.
+fn series(scenario: &Scenario, flows: &[FlowSpec]) -> Option<SeriesSetup> {
+    let watch = &scenario.watch;
+    let followed = |flow: &FlowSpec| watch.groups.binary_search(&flow.tag).is_ok();
+    let flows: Vec<u32> = (0..).zip(flows).filter(|(_, flow)| followed(flow)).map(|(number, _)| number).collect();
+    if watch.ports.is_empty() && flows.is_empty() {
+        return None;
+    }
+    Some(SeriesSetup { every: scenario.measure.series.unwrap_or(SERIES), ports: watch.ports.clone(), flows })
+}
+
+/// The flows in order of start, with their ways through the idle network timed, and which of them wait for which.
+fn flows(
+    scenario: &Scenario,
+    map: &PortMap,
+    wire: &Wire,
+    notes: &mut Vec<String>,
+) -> Result<(Vec<FlowSpec>, Vec<After>), Problem> {
+    let graph = &scenario.graph;
+    let names = Names::new(graph);
+    let paths = Paths::new(graph, map, scenario.spread, scenario.switch.pipeline, scenario.nic.forward_delay);
+    let mut order: Vec<u32> = (0..scenario.traffic.flows.len() as u32).collect();
+    order.sort_by_key(|&flow| scenario.traffic.flows[flow as usize].start);
+    let mut next_port: HashMap<(u32, u32), u16> = HashMap::new();
+    let (mut forth, mut back) = (Vec::new(), Vec::new());
+    let mut lines: Vec<Rate> = Vec::with_capacity(order.len());
+    let mut most_switches = 0;
+    let mut flows = Vec::with_capacity(order.len());
+    for &number in &order {
+        let request = scenario.traffic.flows[number as usize];
+        request
+            .check(&names, scenario.classes)
+            .map_err(|fault| scenario.flow_problem(number as usize, fault.message).help(fault.help))?;
+        let source_port = next_port.entry((request.src, request.dst)).or_insert(FIRST_PORT);
+        let tuple = Tuple {
+            source: address(request.src),
+            destination: address(request.dst),
+            source_port: *source_port,
+            destination_port: ROCE_PORT,
+        };
+        *source_port = source_port.wrapping_add(1);
+        let found = paths.walk(request.src, request.dst, tuple, &mut forth)
+            && paths.walk(request.dst, request.src, tuple.reversed(), &mut back);
+        if !found {
+            let name = |node: u32| &graph.nodes[node as usize].name;
+            let message =
+                format!("there is no way from {} to {} through switches", name(request.src), name(request.dst));
+            return Err(scenario
+                .flow_problem(number as usize, message)
+                .help("hosts do not forward here; name two hosts that switches connect"));
+        }
+        let ideal = ideal_time(Clock::Exact, &forth, wire.framing, request.size);
+        if request.until == Time::MAX && ideal > MAX_START {
+            let message = format!("the flow would take {} s even alone in the network", ideal.secs_f64());
+            return Err(scenario.flow_problem(number as usize, message).help("make it smaller or the links faster"));
+        }
+        most_switches = most_switches.max(forth.len() - 1);
+        lines.push(forth[0].rate);
+        flows.push(FlowSpec {
+            src: request.src,
+            dst: request.dst,
+            size: request.size,
+            start: request.start,
+            class: request.class,
+            tuple,
+            window: 0,
+            base_rtt: round_trip(Clock::Exact, &forth, &back, wire.framing, wire.ack),
+            ideal,
+            ideal_acknowledged: ideal + alone(Clock::Exact, &back, wire.ack),
+            until: request.until,
+            tag: request.group,
+        });
+    }
+    if most_switches > MAX_HOPS && scenario.congestion_control.build().needs().telemetry {
+        notes.push(format!("a way has {most_switches} switches; telemetry covers the first {MAX_HOPS}"));
+    }
+    let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
+    for (flow, line) in flows.iter_mut().zip(lines) {
+        flow.window = match scenario.window {
+            WindowSize::None => 0,
+            WindowSize::Bdp => line.bytes_over(longest).min(traffic::MAX_SIZE.0),
+            WindowSize::Fixed(bytes) => bytes.0,
+        };
+    }
+    let smallest = flows.iter().map(|flow| flow.window).min().unwrap_or(0);
+    check_acks(scenario, smallest)?;
+    let mut place = vec![0; order.len()];
+    (0..).zip(&order).for_each(|(now, &before)| place[before as usize] = now);
+    let after = scenario.traffic.after.iter().map(|after| After {
+        flow: place[after.flow as usize],
+        first: place[after.first as usize],
+        gap: after.gap,
+    });
+    Ok((flows, after.collect()))
+}
+
+/// A host's address.
+fn address(node: u32) -> u32 {
+    FIRST_ADDRESS.wrapping_add(node << 8)
+}
+
+/// A receiver that waits for more packets than the window lets go would wait for ever.
+fn check_acks(scenario: &Scenario, window: u64) -> Result<(), Problem> {
+    let (every, payload) = (scenario.nic.ack_every as u64, scenario.nic.payload.0);
+    if window == 0 || every == 1 {
+        return Ok(());
+    }
+    let problem =
+        |message: String| Err(scenario.problem("nic.ack_every", message).help("write ack_every = 1 in [nic]"));
+    if window.div_ceil(payload) < every {
+        return problem(format!("the window of {window} B holds fewer than ack_every = {every} packets"));
+    }
+    if scenario.window_rule == WindowRule::Scaled && scenario.congestion_control.name() != "none" {
+        return problem(format!("a window that shrinks with the rate may hold fewer than ack_every = {every} packets"));
+    }
+    Ok(())
+}
+
+/// Refuses a run without a stop that would send the same packets again for ever.
+fn check_end(scenario: &Scenario, map: &PortMap) -> Result<(), Problem> {
+    let graph = &scenario.graph;
+    if scenario.stop.is_some() {
+        return Ok(());
+    }
+    const HELP: &str = "write a stop, such as stop = \"20ms\"";
+    if let Some(link) = graph.links.iter().find(|link| link.loss >= 1.0 || link.corruption >= 1.0) {
+        let name = |node: u32| &graph.nodes[node as usize].name;
+        let message = format!("nothing passes the link {} to {}: the run might never end", name(link.a), name(link.b));
+        return Err(scenario.problem("link", message).help(HELP));
+    }
+    let up: Vec<bool> = graph.links.iter().map(|link| link.outages.iter().all(|(_, up)| up.is_some())).collect();
+    if up.iter().all(|&up| up) {
+        return Ok(());
+    }
+    let routing = Routing::new(graph, map, &up);
+    // Any next hop lies on a shortest path. A host with one link names it whether it works or not.
+    let connected = |from: u32, to: u32| {
+        let mut node = from;
+        while node != to {
+            match routing.next_hops(node, to).first() {
+                Some(&port) if up[map.link[port as usize] as usize] => {
+                    node = map.node[map.peer[port as usize] as usize]
+                }
+                _ => return false,
+            }
+        }
+        true
+    };
+    let cut = |flow: &FlowRequest| !connected(flow.src, flow.dst) || !connected(flow.dst, flow.src);
+    match scenario.traffic.flows.iter().position(cut) {
+        Some(number) => {
+            let message = "links that fail for good cut the way of this flow: the run might never end";
+            Err(scenario.flow_problem(number, message).help(HELP))
+        }
+        None => Ok(()),
+    }
+}

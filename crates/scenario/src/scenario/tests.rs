@@ -1,0 +1,671 @@
+//! Scenarios from text to a run: the examples, every class of error, and what the derived numbers promise.
+
+use super::Scenario;
+use crate::resolve::{Resolved, resolve};
+use engine::{Bytes, Parameters, Rate, Time};
+use fabric::Outcome;
+use fabric::setup::{AckLane, Ecn, WindowRule};
+use files::problem::Problem;
+use proptest::prelude::*;
+use std::path::{Path, PathBuf};
+
+fn examples() -> Vec<(PathBuf, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut examples: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .map(|path| (path.clone(), std::fs::read_to_string(path).unwrap()))
+        .collect();
+    examples.sort();
+    examples
+}
+
+fn read(text: &str, sets: &[&str]) -> Result<Resolved, Problem> {
+    let sets: Vec<String> = sets.iter().map(|set| set.to_string()).collect();
+    resolve(Scenario::parse("a.toml", text, Path::new("/nowhere"), &sets)?)
+}
+
+fn run(resolved: &Resolved) -> Outcome {
+    resolved.simulate(&mut |_, _| true)
+}
+
+const STAR: &str = "\
+[topology]
+kind = \"star\"
+hosts = 4
+[[flow]]
+src = \"h1\"
+dst = \"h0\"
+size = \"1MB\"
+";
+
+/// The star, or for a scheme that is made for another fabric that one.
+fn home(preset: &str) -> String {
+    match preset {
+        "portfc" => STAR.replace("kind = \"star\"\nhosts = 4\n", "kind = \"bcube\"\n"),
+        _ => STAR.into(),
+    }
+}
+
+fn star(sets: &[&str]) -> Resolved {
+    read(STAR, sets).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+/// The problem must be in one of the lines given, say this and help.
+#[track_caller]
+fn refused(text: &str, sets: &[&str], place: impl Into<Option<usize>>, message: &str, help: &str) {
+    let Err(problem) = read(text, sets) else { panic!("{text} is accepted") };
+    assert!(problem.message.contains(message), "\"{message}\" is not in: {problem}");
+    let remedy = problem.help.as_deref().unwrap_or(&problem.message);
+    assert!(remedy.contains(help), "\"{help}\" is no help in: {problem}");
+    assert_eq!(problem.line, place.into(), "{problem}");
+}
+
+#[test]
+fn every_example_runs_to_its_end() {
+    let examples = examples();
+    assert!(examples.len() >= 4);
+    for (path, _) in examples {
+        let scenario = Scenario::load(&path, &[]).unwrap_or_else(|problem| panic!("{problem}"));
+        let resolved = resolve(scenario).unwrap_or_else(|problem| panic!("{problem}"));
+        let outcome = run(&resolved);
+        // One of them shows a deadlock.
+        let stuck = path.ends_with("bcube_deadlock.toml");
+        assert_eq!(matches!(outcome.stall, Some(fabric::network::Stall::Deadlock(_))), stuck, "{}", path.display());
+        assert_eq!(outcome.complete(), !stuck, "{}: {:?}", path.display(), outcome.stall);
+        assert_eq!(outcome.violations, Vec::<String>::new(), "{}", path.display());
+        let mut received = outcome.flows.iter().filter(|flow| flow.received != Time::MAX);
+        assert!(received.all(|flow| flow.received - flow.spec.start >= flow.spec.ideal));
+    }
+}
+
+#[test]
+fn the_manual_has_every_key_with_its_default_and_its_examples_run() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenario.md");
+    let manual = std::fs::read_to_string(path).unwrap();
+    let mut parameters = [
+        super::SwitchSettings::default().list(),
+        super::NicSettings::default().list(),
+        super::MeasureSettings::default().list(),
+    ]
+    .concat();
+    for shape in fabric::topology::shapes() {
+        assert!(manual.contains(&format!("**`{}`**", shape.name())), "{}", shape.name());
+        parameters.extend(shape.list());
+    }
+    for parameter in parameters {
+        let row = manual.lines().any(|line| {
+            line.starts_with(&format!("| `{}` |", parameter.name))
+                && line.contains(&format!("| `{}` |", parameter.value))
+        });
+        assert!(row, "{} with its default {}", parameter.name, parameter.value);
+    }
+    for preset in crate::presets::PRESETS {
+        assert!(manual.contains(&format!("| `{}` | {} |", preset.name, preset.about)), "{}", preset.name);
+    }
+    let mut examples = manual.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).peekable();
+    assert!(examples.peek().is_some());
+    for example in examples {
+        let resolved = read(example, &[]).unwrap_or_else(|problem| panic!("{problem}\n{example}"));
+        assert!(run(&resolved).complete(), "{example}");
+    }
+}
+
+#[test]
+fn what_is_not_written_has_its_default() {
+    let Resolved { setup, flow_control, congestion_control, promised, notes, .. } = star(&[]);
+    assert_eq!((flow_control.name(), congestion_control.name(), promised), ("pfc", "none", true));
+    assert_eq!(notes, Vec::<String>::new());
+    assert_eq!((setup.seed, setup.stop, setup.classes, setup.reroute), (1, Time::MAX, 1, Time::ZERO));
+    assert_eq!((setup.nic.payload, setup.nic.header, setup.nic.ack_size), (1000, 62, 66));
+    assert_eq!((setup.nic.ack_lane, setup.nic.recovery.timeout), (AckLane::Control, None));
+    assert_eq!((setup.switch.quantum, setup.switch.egress_alpha, setup.switch.queues), (1062, None, 1));
+    assert_eq!(setup.measure.sample, Some(Time::from_us(10)));
+    assert!(setup.ports.iter().all(|port| port.ecn.is_none()));
+    assert_eq!(setup.ports[4].share.alpha, 8192);
+    let flow = setup.flows[0];
+    assert_eq!((flow.window, flow.tuple.source, flow.tuple.destination), (0, 0x0b00_0101, 0x0b00_0001));
+    assert_eq!((flow.tuple.source_port, flow.tuple.destination_port), (10_000, 4791));
+}
+
+#[test]
+fn selective_repeat_has_its_own_timeouts_unless_one_is_written() {
+    let irn = |sets: &[&str]| star(sets).setup.nic.irn.expect("selective repeat");
+    let us = Time::from_us;
+    let usual = irn(&["scheme.preset=irn"]);
+    assert_eq!((usual.low, usual.high, usual.few), (us(100), us(320), 3));
+    assert_eq!(usual.cap, star(&["scheme.window=bdp"]).setup.flows[0].window);
+    let written = irn(&["scheme.preset=hpcc+irn", "nic.timeout=50us"]);
+    assert_eq!((written.low, written.high), (us(50), us(50)));
+    let own = irn(&["scheme.transport=irn", "nic.timeout=50us", "scheme.irn.rto_high=1ms", "scheme.irn.cap=7KB"]);
+    assert_eq!((own.low, own.high, own.cap), (us(100), us(1000), 7000));
+    assert_eq!(star(&["scheme.preset=lossy"]).setup.nic.irn, None);
+}
+
+#[test]
+fn onramp_goes_on_top_of_any_congestion_control_and_is_refused_where_it_is_not_chosen() {
+    for preset in ["onramp", "hpcc+onramp", "dcqcn+win+irn+onramp"] {
+        let resolved = star(&[&format!("scheme.preset={preset}"), "scheme.onramp.threshold=20us"]);
+        assert_eq!(resolved.edge_control.name(), "onramp");
+        assert!(resolved.congestion_control.build().needs().delay);
+    }
+    let text = "[topology]\nkind = \"star\"\n[[flow]]\nsrc = 1\ndst = 0\nsize = \"1KB\"\n";
+    let refused = |sets: &[&str]| read(text, sets).map(|_| ()).unwrap_err().to_string();
+    assert!(refused(&["scheme.onramp.gain=0.5"]).contains("edge_control = \"onramp\""));
+    assert!(refused(&["scheme.preset=onramp", "scheme.onramp.gain=2.0"]).contains("gain cannot be 2"));
+    assert!(refused(&["scheme.edge_control=offramp"]).contains("did you mean \"onramp\""));
+}
+
+#[test]
+fn a_preset_gives_way_to_what_is_written() {
+    let resolved = star(&["scheme.preset=dctcp"]);
+    let ecn = Ecn { min: 300_000, max: 300_000, probability: 1.0 };
+    assert_eq!(resolved.setup.ports[4].ecn, Some(ecn));
+    assert!(resolved.setup.flows[0].window > 0);
+    let resolved = star(&["scheme.preset=dctcp", "switch.ecn_max=500KB", "scheme.window=none"]);
+    assert_eq!(resolved.setup.ports[4].ecn, Some(Ecn { max: 500_000, ..ecn }));
+    assert_eq!(resolved.setup.flows[0].window, 0);
+    let resolved = star(&["scheme.preset=lossy"]);
+    assert_eq!((resolved.flow_control.name(), resolved.promised), ("none", false));
+    assert_eq!(resolved.setup.switch.egress_alpha, Some(65_536));
+    assert_eq!(resolved.setup.nic.recovery.timeout, Some(Time::from_ms(1)));
+    for preset in crate::presets::PRESETS {
+        let set = format!("scheme.preset={}", preset.name);
+        let resolved = read(&home(preset.name), &[&set]).unwrap_or_else(|problem| panic!("{problem}"));
+        assert!(run(&resolved).complete(), "{}", preset.name);
+    }
+}
+
+#[test]
+fn a_controller_that_needs_a_window_has_one() {
+    let resolved = star(&["scheme.congestion_control=hpcc"]);
+    let rtt = resolved.setup.flows[0].base_rtt;
+    assert_eq!(resolved.setup.flows[0].window, Rate::from_gbps(100).bytes_in(rtt));
+    assert_eq!(resolved.setup.nic.window, WindowRule::Scaled);
+    assert_eq!((resolved.setup.nic.header, resolved.setup.nic.ack_size), (62 + 42, 66 + 28));
+    let sets = ["scheme.congestion_control=hpcc", "scheme.window=none"];
+    refused(STAR, &sets, None, "hpcc is defined only with a window", "bdp");
+}
+
+#[test]
+fn a_packet_counting_controller_follows_the_payload_unless_told() {
+    let packet = |sets: &[&str]| {
+        let list = star(sets).congestion_control.list();
+        list.into_iter().find(|parameter| parameter.name == "packet").map(|parameter| parameter.value)
+    };
+    assert_eq!(packet(&["scheme.preset=dctcp", "nic.payload=4096B"]).as_deref(), Some("4096"));
+    let sets = ["scheme.preset=dctcp", "nic.payload=4096B", "scheme.dctcp.packet=7"];
+    assert_eq!(packet(&sets).as_deref(), Some("7"));
+}
+
+#[test]
+fn marks_come_later_on_links_faster_than_the_hosts() {
+    let text = "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 1\nspines = 1\nuplink_rate = \"400Gbps\"\n\
+                [[flow]]\nsrc = \"h0\"\ndst = \"h1\"\nsize = \"1KB\"\n[scheme]\npreset = \"dcqcn\"";
+    let marks = |sets: &[&str]| -> Vec<u64> {
+        let setup = read(text, sets).unwrap().setup;
+        setup.ports[2..].iter().filter_map(|port| port.ecn.map(|ecn| ecn.min)).collect()
+    };
+    // Each leaf: host, spine. The spine: two leaves.
+    assert_eq!(marks(&[]), [100_000, 400_000, 100_000, 400_000, 400_000, 400_000]);
+    assert_eq!(marks(&["switch.ecn_scale=false"]), [100_000; 6]);
+    assert_eq!(marks(&["switch.ecn=false"]), Vec::<u64>::new());
+}
+
+#[test]
+fn flows_are_sorted_by_start_and_numbered_per_pair() {
+    let text = "[topology]\nkind = \"star\"\n\
+                [[flow]]\nsrc = 1\ndst = 0\nsize = \"2KB\"\nstart = \"5us\"\n\
+                [[flow]]\nsrc = 1\ndst = 0\nsize = \"1KB\"\ncount = 2\n\
+                [[flow]]\nsrc = \"h2\"\ndst = \"h0\"\nsize = \"3KB\"\nstart = \"5us\"\n";
+    let flows = read(text, &[]).unwrap().setup.flows;
+    let seen: Vec<_> = flows.iter().map(|flow| (flow.src, flow.size, flow.tuple.source_port)).collect();
+    assert_eq!(seen, [(1, 1000, 10_000), (1, 1000, 10_001), (1, 2000, 10_002), (2, 3000, 10_000)]);
+}
+
+#[test]
+fn a_trace_and_a_graph_file_are_found_beside_the_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let node = |name: &str, kind: &str| format!("[[node]]\nname = \"{name}\"\nkind = \"{kind}\"\n");
+    let link = |a: &str| format!("[[link]]\nbetween = [\"{a}\", \"s\"]\nrate = \"10Gbps\"\ndelay = \"1us\"\n");
+    let graph = [node("a", "host"), node("b", "host"), node("s", "switch"), link("a"), link("b")].concat();
+    write("net.toml", &graph);
+    write("flows.csv", "src,dst,size,start\nb,a,1KB,1us\n");
+    let text = "[topology]\nkind = \"file\"\npath = \"net.toml\"\n[traffic]\ntrace = \"flows.csv\"\n\
+                [[flow]]\nsrc = \"a\"\ndst = \"b\"\nsize = \"1KB\"\n";
+    write("run.toml", text);
+    let path = folder.path().join("run.toml");
+    let load = |sets: &[String]| Scenario::load(&path, sets).and_then(resolve);
+    let resolved = load(&[]).unwrap();
+    assert_eq!((resolved.setup.flows.len(), resolved.setup.graph.links.len()), (2, 2));
+    assert!(run(&resolved).complete());
+
+    write("flows.csv", "src,dst,size,start\nb,a,1KB,1us\na,c,1KB,0us\n");
+    let Err(problem) = load(&[]) else { panic!("host c is not there") };
+    assert!(problem.file.ends_with("flows.csv"), "{problem}");
+    assert_eq!((problem.line, problem.column), (Some(3), Some(3)));
+    assert!(problem.help.as_deref().unwrap().contains("a and b"), "{problem}");
+
+    let Err(problem) = load(&["traffic.trace=lost.csv".into()]) else { panic!("the trace is not there") };
+    assert!(problem.to_string().starts_with("--set traffic.trace=lost.csv: trace: "), "{problem}");
+    assert!(problem.message.contains("cannot be read"), "{problem}");
+    assert!(problem.help.as_deref().unwrap().contains("folder of the scenario"), "{problem}");
+
+    write("net.toml", &graph.replace("\"10Gbps\"", "\"10Gbs\""));
+    let Err(problem) = load(&[]) else { panic!("the unit is wrong") };
+    assert!(problem.file.ends_with("net.toml") && problem.line == Some(12), "{problem}");
+}
+
+#[test]
+fn wrong_scenarios_are_refused_with_place_and_remedy() {
+    let flow = |text: &str| STAR.replace("size = \"1MB\"", text);
+    refused("[[flow]]\nsrc = 0\ndst = 1\nsize = \"1KB\"", &[], None, "no [topology]", "\"leaf-spine\"");
+    refused("[topology]\n", &[], 1, "has no kind", "\"star\"");
+    refused("[topology]\nkind = \"leafspine\"", &[], 2, "no topology \"leafspine\"", "\"leaf-spine\"?");
+    refused("[topology]\nkind = \"star\"\nhosts = 0", &[], 3, "hosts is 0", "1 or more");
+    refused(&format!("{STAR}[swich]\n"), &[], 8, "unknown key \"swich\"", "did you mean \"switch\"?");
+    refused(&format!("{STAR}[switch]\nbufer = \"1MB\""), &[], 9, "unknown key \"bufer\" in [switch]", "\"buffer\"?");
+    refused(&format!("{STAR}[switch]\nbuffer = \"1XB\""), &[], 9, "unknown unit \"XB\"", "a size in quotes");
+    refused(&format!("{STAR}[switch]\nbuffer = 4"), &[], 9, "expected a size", "Packet memory");
+    refused(&format!("{STAR}[switch]\nalpha = -1"), &[], 9, "alpha is -1", "0 to 128");
+    refused(&flow("size = \"-1MB\""), &[], 7, "negative", "a size in quotes");
+    refused(&flow("size = \"0B\""), &[], 7, "size is 0", "above zero");
+    refused(&flow(""), &[], 4, "has no size", "add size = ");
+    refused(&flow("sise = \"1KB\""), &[], 4, "has no size", "write size instead of \"sise\"");
+    refused(&flow("size = \"1B\"\nclass = 1"), &[], 8, "class 1", "traffic.classes");
+    refused(&flow("size = \"1B\"\ncount = 0"), &[], 8, "count is 0", "1 or more");
+    refused(&flow("size = \"1B\"\nstart = \"200000000s\""), &[], 8, "too large", "a time");
+    refused(&STAR.replace("\"h1\"", "\"h0\""), &[], 6, "h0 sends to itself", "two different hosts");
+    refused(&STAR.replace("\"h1\"", "\"h9\""), &[], 5, "no node \"h9\"", "h0 … h3");
+    refused(&STAR.replace("\"h1\"", "9"), &[], 5, "no node 9", "0 to 4");
+    refused(&STAR.replace("\"h1\"", "\"sw0\""), &[], 5, "sw0 is a switch", "the hosts are h0, h1 … h3");
+    refused("[topology]\nkind = \"star\"", &[], None, "no flows", "[[flow]]");
+    refused(STAR, &["scheme.preset=hpc"], None, "no preset \"hpc\"", "\"hpcc\"?");
+    refused(STAR, &["scheme.flow_control=pcf"], None, "there is no \"pcf\"", "\"pfc\"?");
+    refused(STAR, &["scheme.congestion_control=bbr"], None, "there is no \"bbr\"", "dcqcn, hpcc");
+    refused(STAR, &["scheme.hpcc.eta=0.9"], None, "which the scenario does not use", "congestion_control = \"hpcc\"");
+    refused(STAR, &["scheme.pfc.frames=1"], None, "unknown key \"frames\" in [scheme.pfc]", "\"frame\"?");
+    refused(STAR, &["scheme.pfc.frame=1MB"], None, "frame cannot be 1MB", "2048B");
+    let dcqcn = "scheme.preset=dcqcn";
+    refused(STAR, &[dcqcn, "scheme.dcqcn.alpha_interval=0ps"], None, "alpha_interval cannot be 0ps", "10ns");
+    refused(STAR, &[dcqcn, "scheme.dcqcn.gain=1.5"], None, "gain cannot be 1.5", "0 to 1");
+    refused(STAR, &[dcqcn, "scheme.dcqcn.hai=999999Tbps"], None, "hai cannot be", "100Tbps");
+    refused(STAR, &["scheme.preset=dctcp", "scheme.dctcp.packet=0"], None, "packet cannot be 0", "1000");
+    refused(STAR, &["scheme.preset=hpcc", "scheme.hpcc.eta=0"], None, "eta cannot be 0", "0.95");
+    refused(STAR, &["scheme.none.x=1"], None, "unknown key \"none\"", "flow_control");
+    refused(STAR, &["scheme.window=some"], None, "expected \"none\"", "\"bdp\" or a size");
+    refused(STAR, &["stop=0ps"], None, "stop is out of range", "auto");
+    refused(STAR, &["traffic.classes=9"], None, "classes is 9", "1 to 8");
+    refused(STAR, &["switch.buffer=4XB"], None, "unknown unit", "a size in quotes");
+    refused(STAR, &["topology.kind.x=4"], None, "topology.kind is a value", "--set topology.kind=");
+    refused(STAR, &["buffer"], None, "has no \"=\"", "--set switch.buffer=4MB");
+    refused(STAR, &["nic.payload=9001B"], None, "payload is \"9001B\"", "\"9KB\"");
+}
+
+#[test]
+fn a_buffer_that_cannot_hold_its_headroom_is_refused_with_one_that_can() {
+    let Err(problem) = read(STAR, &["switch.buffer=100KB"]) else { panic!("the buffer is too small") };
+    assert!(
+        problem.to_string().starts_with("--set switch.buffer=100KB: the buffer of sw0 (100KB) cannot hold"),
+        "{problem}"
+    );
+    let enough = problem.help.as_deref().unwrap().split('"').nth(1).unwrap();
+    let resolved = star(&[&format!("switch.buffer={enough}")]);
+    assert!(resolved.promised);
+    let less = enough.parse::<Bytes>().unwrap().0 - 1000;
+    assert!(read(STAR, &[&format!("switch.buffer={less}B")]).is_err());
+    // Without an explicit key the place is the table, or the file.
+    refused(STAR, &["traffic.classes=8", "switch.reserve=1MB"], None, "cannot hold", "fewer classes");
+}
+
+#[test]
+fn less_headroom_than_needed_takes_the_promise_back() {
+    let auto = star(&[]);
+    let headroom = auto.setup.ports[4].share.headroom as u64;
+    let resolved = star(&[&format!("switch.headroom={headroom}B")]);
+    assert!(resolved.promised && resolved.notes.is_empty());
+    let resolved = star(&[&format!("switch.headroom={}B", headroom - 1)]);
+    assert!(!resolved.promised);
+    assert!(resolved.notes[0].contains(&format!("4 ports need (up to {headroom} B)")), "{:?}", resolved.notes);
+    assert_eq!(resolved.setup.nic.recovery.timeout, Some(Time::from_ms(1)));
+    let pool = |resolved: &Resolved| resolved.setup.switch.pool[4].unwrap();
+    assert_eq!(pool(&auto), 12_000_000 - 4 * (headroom + 4096));
+    assert_eq!(pool(&resolved), pool(&auto) + 4);
+}
+
+#[test]
+fn faults_take_the_promise_back_and_bring_a_timeout() {
+    let fault = |text: &str| read(&format!("{STAR}[[link]]\nbetween = [\"h0\", \"sw0\"]\n{text}"), &[]).unwrap();
+    for text in ["loss = 0.1", "corruption = 0.1", "down = [[\"1us\", \"2us\"]]"] {
+        let resolved = fault(text);
+        assert!(!resolved.promised && resolved.notes.len() == 1, "{:?}", resolved.notes);
+        assert_eq!(resolved.setup.nic.recovery.timeout, Some(Time::from_ms(1)));
+    }
+    let resolved = star(&["switch.unlimited=true", "scheme.flow_control=none"]);
+    assert!(resolved.promised);
+    assert_eq!((resolved.setup.switch.pool[4], resolved.setup.nic.recovery.timeout), (None, None));
+    assert!(!star(&["switch.egress_alpha=0.5"]).promised);
+    assert!(star(&["nic.ack_lane=data"]).promised);
+    assert!(!star(&["nic.ack_lane=data", "traffic.classes=2"]).promised);
+}
+
+#[test]
+fn a_run_that_could_never_end_needs_a_stop() {
+    let fault = |text: &str| format!("{STAR}[[link]]\nbetween = [\"h0\", \"sw0\"]\n{text}");
+    refused(&fault("loss = 1"), &[], 8, "nothing passes the link h0 to sw0", "stop");
+    refused(&fault("down = [[\"1ms\"]]"), &[], 4, "fail for good", "stop");
+    assert!(read(&fault("down = [[\"1ms\"]]"), &["stop=2ms"]).is_ok());
+    assert!(read(&fault("down = [[\"1ms\"]]").replace("\"h0\", ", "\"h3\", "), &[]).is_ok());
+}
+
+#[test]
+fn a_receiver_that_would_wait_for_ever_is_refused() {
+    refused(STAR, &["nic.ack_every=9", "scheme.window=8KB"], None, "fewer than ack_every = 9", "ack_every = 1");
+    let sets = ["nic.ack_every=2", "scheme.preset=dcqcn+win"];
+    refused(STAR, &sets, None, "shrinks with the rate", "ack_every = 1");
+    for sets in [vec!["nic.ack_every=9"], vec!["nic.ack_every=8", "scheme.window=8KB"]] {
+        assert!(run(&star(&sets)).complete());
+    }
+}
+
+#[test]
+fn hosts_that_no_switch_connects_cannot_talk() {
+    let text = "[topology]\nkind = \"bcube\"\n[[flow]]\nsrc = 0\ndst = 5\nsize = \"1KB\"\n";
+    // In a BCube hosts forward; in a graph file they do if it says so.
+    assert!(run(&read(text, &[]).unwrap()).complete());
+    let folder = tempfile::tempdir().unwrap();
+    let link =
+        |a: &str, b: &str| format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"10Gbps\"\ndelay = \"1us\"\n");
+    let node = |name: &str, kind: &str| format!("[[node]]\nname = \"{name}\"\nkind = \"{kind}\"\n");
+    let nodes = ["a", "b", "c"].map(|name| node(name, "host")).concat() + &node("s", "switch") + &node("t", "switch");
+    let links = [("a", "s"), ("b", "s"), ("b", "t"), ("c", "t")].map(|(a, b)| link(a, b)).concat();
+    let text = "[topology]\nkind = \"file\"\npath = \"net.toml\"\n[[flow]]\nsrc = \"a\"\ndst = \"c\"\nsize = \"1KB\"\n";
+    let load = |head: &str| {
+        std::fs::write(folder.path().join("net.toml"), format!("{head}{nodes}{links}")).unwrap();
+        Scenario::parse("a.toml", text, folder.path(), &[]).and_then(resolve)
+    };
+    let problem = load("").unwrap_err();
+    assert!(problem.message.contains("no way from a to c"), "{problem}");
+    assert!(problem.help.as_deref().unwrap().contains("hosts do not forward"), "{problem}");
+    assert!(run(&load("hosts_forward = true\n").unwrap()).complete());
+}
+
+#[test]
+fn a_fabric_beyond_all_memory_is_refused() {
+    let text = "[topology]\nkind = \"leaf-spine\"\nleaves = 30000\nhosts_per_leaf = 1\nspines = 1\n\
+                [[flow]]\nsrc = 0\ndst = 1\nsize = \"1KB\"\n";
+    refused(text, &[], 1, "routing tables", "smaller");
+    refused(
+        STAR,
+        &["switch.queues=8192", "traffic.classes=8", "topology.hosts=5000"],
+        None,
+        "queues",
+        "lower switch.queues",
+    );
+}
+
+#[test]
+fn the_sheet_says_what_will_run() {
+    let text = star(&["scheme.preset=dcqcn+win", "name=a test", "switch.headroom=1KB"]).describe();
+    let expected = [
+        "scenario        a test\n",
+        "topology        star: hosts 4, rate 100Gbps, delay 1us\n",
+        "nodes           4 hosts, 1 switch\n",
+        "links           4 between tier 0 and tier 1: 100Gbps, 1us\n",
+        "buffer          sw0, 4 ports: 12MB, of which 11.98MB shared; per port and class 1KB headroom, 4.096KB reserve\n",
+        "scheme          flow control pfc, congestion control dcqcn (preset dcqcn+win)\n",
+        "  pfc           frame = \"64B\", pause = \"auto\", watchdog = false, detection = \"200us\", restoration = \"200us\"\n",
+        "window          52.26KB (one BDP), scaled\n",
+        "promise         none; see the notes\n",
+        "flows           1 flow, 1MB in all, sizes 1MB, starts 0ps\n",
+        "base RTT        4.18us\n",
+        "stop            when all flows are finished\n",
+        "note            headroom is less than",
+    ];
+    for line in expected {
+        assert!(text.contains(line), "{line} is not in:\n{text}");
+    }
+    for (path, _) in examples() {
+        let text = resolve(Scenario::load(&path, &[]).unwrap()).unwrap().describe();
+        assert!(text.lines().all(|line| line.len() == line.trim_end().len()), "{text}");
+    }
+}
+
+/// Twenty flows between two hosts, one after the other: each takes the way that was foretold for it.
+#[track_caller]
+fn ways_are_foretold(topology: &str, base: &Path) {
+    let mut text = topology.to_string();
+    for number in 0..20 {
+        text += &format!("[[flow]]\nsrc = 0\ndst = 1\nsize = \"7KB\"\nstart = \"{number}ms\"\n");
+    }
+    let resolved = resolve(Scenario::parse("a.toml", &text, base, &[]).unwrap()).unwrap();
+    let outcome = run(&resolved);
+    let mut ideals: Vec<Time> = Vec::new();
+    for flow in &outcome.flows {
+        assert_eq!(flow.received - flow.spec.start, flow.spec.ideal);
+        ideals.push(flow.spec.ideal);
+    }
+    ideals.sort();
+    ideals.dedup();
+    assert_eq!(ideals.len(), 2, "both ways are taken");
+}
+
+#[test]
+fn the_way_of_a_flow_is_the_one_the_fabric_takes() {
+    let slow =
+        |a: &str, b: &str| format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\ndelay = \"5us\"\nrate = \"10Gbps\"\n");
+    let leaf_spine = "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 1\nspines = 2\n";
+    ways_are_foretold(&format!("{leaf_spine}{}", slow("leaf0", "spine1")), Path::new("/nowhere"));
+
+    // Two hosts with a link to each of two switches: the host chooses.
+    let folder = tempfile::tempdir().unwrap();
+    let node = |name: &str, kind: &str| format!("[[node]]\nname = \"{name}\"\nkind = \"{kind}\"\n");
+    let fast = |a: &str, b: &str| slow(a, b).replace("5us", "1us");
+    let nodes = [node("a", "host"), node("b", "host"), node("s", "switch"), node("t", "switch")].concat();
+    let links = [fast("a", "s"), fast("b", "s"), slow("a", "t"), slow("b", "t")].concat();
+    std::fs::write(folder.path().join("net.toml"), nodes + &links).unwrap();
+    ways_are_foretold("[topology]\nkind = \"file\"\npath = \"net.toml\"\n", folder.path());
+}
+
+/// A fabric of its own with one flow, or several to the same host.
+fn fabric(kind: &str, rates: (u64, u64), delay: u64, pipeline: u64, payload: u64) -> String {
+    let (host, other) = rates;
+    let topology = match kind {
+        "star" => format!("hosts = 6\nrate = \"{host}Gbps\"\ndelay = \"{delay}ns\""),
+        "dumbbell" => format!(
+            "left = 5\nright = 1\nhost_rate = \"{host}Gbps\"\nhost_delay = \"{delay}ns\"\nbottleneck_rate = \"{other}Gbps\""
+        ),
+        _ => format!(
+            "leaves = 3\nhosts_per_leaf = 2\nspines = 2\nhost_rate = \"{host}Gbps\"\nuplink_delay = \"{delay}ns\"\nuplink_rate = \"{other}Gbps\""
+        ),
+    };
+    format!(
+        "[topology]\nkind = \"{kind}\"\n{topology}\n[switch]\npipeline = \"{pipeline}ns\"\n[nic]\npayload = \"{payload}B\"\n"
+    )
+}
+
+fn flow(src: u32, dst: u32, size: u64, class: u32) -> String {
+    format!("[[flow]]\nsrc = {src}\ndst = {dst}\nsize = \"{size}B\"\nclass = {class}\n")
+}
+
+fn kinds() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["star", "dumbbell", "leaf-spine"])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_flow_alone_takes_its_ideal_time_and_its_base_round_trip(
+        kind in kinds(),
+        rates in (1u64..400, 1u64..400),
+        delay in 1u64..3000,
+        pipeline in 0u64..500,
+        payload in 1u64..4000,
+        packets in 1u64..40,
+        last in 0u64..4000,
+        preset in prop::sample::select(vec!["pfc", "hpcc", "timely"]),
+    ) {
+        let size = packets * payload - last % payload;
+        let text = fabric(kind, rates, delay, pipeline, payload);
+        // Without end, because a slow link after a fast one fills any memory and PFC would slow the flow down.
+        let sets = ["switch.unlimited=true", &format!("scheme.preset={preset}"), "scheme.window=1GB"];
+        let one = read(&format!("{text}{}", flow(0, 5, size, 0)), &sets[..]).unwrap();
+        let outcome = run(&one);
+        // A controller may slow a flow down that meets nobody, if its first link is the faster one.
+        if preset == "pfc" || packets == 1 {
+            prop_assert_eq!(outcome.flows[0].received, one.setup.flows[0].ideal);
+        }
+        prop_assert!(outcome.flows[0].received >= one.setup.flows[0].ideal);
+        let full = read(&format!("{text}{}", flow(0, 5, payload, 0)), &sets[..]).unwrap();
+        prop_assert_eq!(run(&full).flows[0].acknowledged, full.setup.flows[0].base_rtt);
+    }
+
+    #[test]
+    fn the_headroom_derived_is_enough_to_lose_nothing(
+        kind in kinds(),
+        rates in (1u64..400, 1u64..400),
+        delay in 1u64..3000,
+        pipeline in 0u64..500,
+        payload in 200u64..4000,
+        sizes in prop::collection::vec(1u64..60_000, 12),
+        classes in 1u32..4,
+        slow in 1u64..100,
+        alpha in prop::sample::select(vec![0.0, 0.01, 0.125, 1.0, 16.0]),
+        reserve in prop::sample::select(vec![0, 1000, 4096]),
+        resume_gap in prop::sample::select(vec![0, 3072]),
+    ) {
+        let mut text = fabric(kind, rates, delay, pipeline, payload);
+        text += &format!("[traffic]\nclasses = {classes}\n");
+        // A slow receiver, and traffic the other way that the pauses have to wait for.
+        let last = if kind == "star" { "sw0" } else if kind == "dumbbell" { "sw1" } else { "leaf2" };
+        text += &format!("[[link]]\nbetween = [5, \"{last}\"]\nrate = \"{slow}Gbps\"\n");
+        for (number, size) in (0u32..).zip(&sizes) {
+            text += &flow(number % 5, 5, *size, number % classes);
+            text += &flow((number + 1) % 5, number % 5, *size, number % classes);
+        }
+        let sets = [
+            format!("switch.alpha={alpha}"),
+            format!("switch.reserve={reserve}B"),
+            format!("switch.resume_gap={resume_gap}B"),
+        ];
+        let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+        // The smallest memory that is accepted, so that every port is paused again and again.
+        let small = [sets.as_slice(), &["switch.buffer=1B"]].concat();
+        let Err(problem) = read(&text, &small) else { panic!("one byte is not enough") };
+        let buffer = format!("switch.buffer={}", problem.help.as_deref().unwrap().split('"').nth(1).unwrap());
+        let resolved = read(&text, &[sets.as_slice(), &[&buffer]].concat()).unwrap();
+        prop_assert!(resolved.promised);
+        let outcome = run(&resolved);
+        prop_assert_eq!(&outcome.violations, &Vec::<String>::new());
+        prop_assert_eq!(outcome.counts.dropped_full, 0);
+        prop_assert!(outcome.complete(), "{:?}", outcome.stall);
+    }
+}
+
+/// Reads and, where the fabric is small, resolves. Nothing may panic.
+fn exercise(text: &str, sets: &[String]) {
+    // A digit too many makes a fabric or a number of flows that is allowed and slow.
+    let digits = |text: &str| text.split(|c: char| !c.is_ascii_digit()).any(|run| run.len() > 4);
+    if digits(text) || sets.iter().any(|set| digits(set)) {
+        return;
+    }
+    if let Ok(scenario) = Scenario::parse("a", text, Path::new("/nowhere"), sets)
+        && scenario.graph.nodes.len() < 2_000
+        && scenario.traffic.flows.len() < 10_000
+        && let Ok(resolved) = resolve(scenario)
+    {
+        _ = resolved.describe();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn no_text_makes_reading_or_resolving_panic(
+        text in "\\PC*",
+        which in 0usize..64,
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, "[a-z0-9\"=\\[\\]. _\n-]{0,3}"), 1..4),
+        set in "(switch|nic|scheme|topology|flow.0|link.0|traffic|measure)\\.[a-z_]{1,12}=[a-zA-Z0-9.\"\\[\\]-]{1,8}",
+    ) {
+        exercise(&text, &[]);
+        let examples = examples();
+        let mut changed: Vec<char> = examples[which % examples.len()].1.chars().collect();
+        for (place, cut, piece) in edits {
+            let from = place.index(changed.len());
+            let to = (from + cut).min(changed.len());
+            changed.splice(from..to, piece.chars());
+        }
+        let changed: String = changed.into_iter().collect();
+        exercise(&changed, &[]);
+        exercise(&changed, std::slice::from_ref(&set));
+        exercise(STAR, &[set]);
+    }
+
+    #[test]
+    fn no_value_of_any_key_makes_resolving_panic(
+        which in any::<prop::sample::Index>(),
+        preset in prop::sample::select(crate::presets::PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>()),
+        value in prop::sample::select(vec![
+            "0", "1", "-1", "2.5", "nan", "1e300", "9223372036854775807", "true", "auto", "0B", "1B", "1GB", "1000GB", "18446744073709551615B",
+            "0ps", "1ps", "1s", "1000000s", "18446744073709551615ps", "0bps", "1bps", "100Tbps", "18446744073709551615bps", "none", "bdp", "[]", "[1]",
+        ]),
+    ) {
+        let text = home(preset);
+        let resolved = read(&text, &[&format!("scheme.preset={preset}")]).unwrap_or_else(|problem| panic!("{problem}"));
+        let own_flow_control = format!("scheme.{}", resolved.flow_control.name());
+        let tables: Vec<(&str, Vec<engine::Parameter>)> = vec![
+            ("switch", super::SwitchSettings::default().list()),
+            ("nic", super::NicSettings::default().list()),
+            ("measure", super::MeasureSettings::default().list()),
+            (&own_flow_control, resolved.flow_control.list()),
+            ("topology", fabric::topology::shape("star").unwrap().list()),
+        ];
+        let own = format!("scheme.{}", resolved.congestion_control.name());
+        let mut keys: Vec<String> = tables.iter().flat_map(|(table, list)| list.iter().map(move |p| format!("{table}.{}", p.name))).collect();
+        keys.extend(resolved.congestion_control.list().iter().map(|parameter| format!("{own}.{}", parameter.name)));
+        keys.extend(["seed", "stop", "flow.0.size", "flow.0.start", "flow.0.class", "scheme.window", "traffic.classes"].map(String::from));
+        let set = format!("{}={value}", keys[which.index(keys.len())]);
+        if let Ok(resolved) = read(&text, &[&format!("scheme.preset={preset}"), &set]) {
+            _ = resolved.describe();
+        }
+    }
+}
+
+#[test]
+fn a_switch_that_can_never_take_in_a_packet_is_refused() {
+    let sets = ["switch.alpha=0", "switch.headroom=0B", "switch.reserve=0B"];
+    refused(STAR, &sets, None, "can never take in a packet", "alpha");
+    let sets = ["switch.alpha=0", "switch.headroom=0B", "switch.reserve=2KB"];
+    assert!(run(&star(&sets)).complete());
+}
+
+#[test]
+fn ndp_goes_with_no_other_control_and_says_what_it_ignores() {
+    let ndp = ["scheme.transport=ndp", "scheme.flow_control=none"];
+    refused(STAR, &ndp[..1], None, "pfc does not go with it", "write flow_control = \"none\"");
+    let with = |set: &'static str| [&ndp[..], &[set]].concat();
+    refused(STAR, &with("scheme.congestion_control=dcqcn"), None, "dcqcn does not go", "congestion_control = \"none\"");
+    refused(STAR, &with("scheme.window=10KB"), None, "a window does not go", "window = \"none\"");
+    refused(STAR, &with("scheme.ndp.queue=0"), None, "queue cannot be 0", "1 to 1000000");
+    refused(STAR, &["scheme.ndp.queue=4"], None, "which the scenario does not use", "transport = \"ndp\"");
+    let resolved = star(&with("nic.ack_every=4"));
+    assert!(resolved.notes.iter().any(|note| note.contains("nic.ack_every has no effect")), "{:?}", resolved.notes);
+    let outcome = run(&resolved);
+    assert!(outcome.complete() && outcome.counts.acks == 1000);
+    // Alone in the network it takes the ideal time, with the window that is derived.
+    let flow = &outcome.flows[0];
+    assert_eq!(flow.received - flow.spec.start, flow.spec.ideal);
+    assert_eq!(resolved.setup.nic.recovery.timeout, Some(Time::from_ms(50)));
+    let own = star(&with("nic.timeout=2ms"));
+    assert_eq!(own.setup.nic.recovery.timeout, Some(Time::from_ms(2)));
+    refused(
+        STAR,
+        &[&ndp[..], &["nic.payload=1B", "flow.0.size=5GB"]].concat(),
+        4,
+        "cannot number the packets",
+        "larger payload",
+    );
+}

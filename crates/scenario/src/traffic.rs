@@ -1,0 +1,800 @@
+//! What a scenario sends: single flows and a trace, and what `[[load]]`, `[[incast]]`, `[[long]]` and `[[collective]]` draw.
+
+use super::wiring::{self, NodeRef};
+use crate::document::{Document, Item, Table, one_of, quoted, suggest};
+use engine::{Bytes, Time};
+use fabric::topology::{Graph, Kind};
+use files::problem::{Problem, read_text};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use traffic::arrivals::MAX_SIGMA;
+use traffic::collective::Operation;
+use traffic::incast::Volume;
+use traffic::load::{Extent, Pattern, Process, Timing};
+use traffic::sizes::PUBLISHED;
+use traffic::{
+    After, Arrivals, Collective, Fault, FlowRequest, Incast, Load, Long, MAX_FLOWS, MAX_GROUPS, MAX_SIZE, MAX_START,
+    Names, Origin, Places, Sizes, Traffic, is_group_name, read_trace,
+};
+
+/// The highest load.
+const MAX_LOAD: f64 = 10.0;
+
+/// Everything that a scenario sends.
+pub(super) struct Requests {
+    pub classes: u8,
+    pub all: Traffic,
+    pub parts: Vec<Part>,
+    pub plans: Vec<Plan>,
+}
+
+/// Where a run of flows comes from.
+pub(super) struct Part {
+    /// The first flow that is not of it.
+    pub end: usize,
+    /// The table.
+    pub path: String,
+    pub source: Source,
+}
+
+/// What a [`Part`] is.
+pub(super) enum Source {
+    /// The flows are written down.
+    Listed,
+    /// The flows are those of a file.
+    Trace(String),
+    /// The flows are drawn.
+    Drawn,
+}
+
+/// What a generator is meant to make on average.
+pub(super) struct Plan {
+    pub group: u16,
+    /// Bytes of a message.
+    pub mean_size: f64,
+    /// `None` where it has no rate: a single event.
+    pub bytes_per_second: Option<f64>,
+    /// From when to when it sends.
+    pub window: (Time, Time),
+}
+
+engine::choice! {
+    /// What a load is a share of.
+    pub enum Of {
+        /// The links of the hosts that send.
+        Hosts = "hosts",
+        /// The links by which racks reach other switches.
+        Core = "core",
+    }
+}
+
+engine::choice! {
+    /// How arrivals follow one another.
+    pub enum Gaps {
+        /// Exponential gaps.
+        Poisson = "poisson",
+        /// Lognormal gaps.
+        Lognormal = "lognormal",
+        /// Equal gaps.
+        Fixed = "fixed",
+        /// Instants drawn uniformly.
+        Uniform = "uniform",
+    }
+}
+
+/// Reads everything that is to be sent. Files are looked for in `base`.
+pub(super) fn read_traffic(
+    root: &mut Table<'_>,
+    graph: &Graph,
+    base: &Path,
+    seed: u64,
+    stop: Option<Time>,
+) -> Result<Requests, Problem> {
+    let requests = Requests { classes: 1, all: Traffic::default(), parts: Vec::new(), plans: Vec::new() };
+    let (names, places) = (Names::new(graph), Places::new(graph));
+    let mut reader = Reader { names, places, base, seed, stop, requests, waits: Vec::new() };
+    let mut table = root.table("traffic")?;
+    if let Some(table) = &mut table
+        && let Some(classes) = table.optional("classes")?
+    {
+        if !(1..=8).contains(&classes) {
+            return Err(table.problem_at("classes", format!("classes is {classes}")).help("write 1 to 8"));
+        }
+        reader.requests.classes = classes;
+    }
+    reader.read_flows(root.tables("flow")?)?;
+    if let Some(mut table) = table {
+        reader.read_trace(&mut table)?;
+        table.finish()?;
+    }
+    let generators: [(&str, Generator<'_>); 4] = [
+        ("load", Reader::read_load),
+        ("incast", Reader::read_incast),
+        ("long", Reader::read_long),
+        ("collective", Reader::read_collective),
+    ];
+    let mut drawn = false;
+    for (kind, read) in generators {
+        for (number, mut table) in (0..).zip(root.tables(kind)?) {
+            let origin = reader.origin(&mut table, kind, number)?;
+            let (flows, plan) = read(&mut reader, &mut table, origin)?;
+            let first = reader.requests.all.flows.len() as u32;
+            reader.requests.all.flows.extend(flows);
+            for wait in reader.waits.drain(..) {
+                let after = After { flow: first + wait.flow, first: first + wait.first, gap: wait.gap };
+                reader.requests.all.after.push(after);
+            }
+            reader.requests.plans.push(plan);
+            reader.part(table.path(), Source::Drawn);
+            table.finish()?;
+            drawn = true;
+        }
+    }
+    if reader.requests.all.flows.is_empty() {
+        return Err(match drawn {
+            false => root.problem("the scenario has no flows").help(
+                "add [[flow]] with src, dst and size, [[load]], [[incast]], [[long]] or [[collective]], or [traffic] with trace = a file",
+            ),
+            true => root.problem("the scenario has no flows: what it draws is nothing").help("raise a load or a duration"),
+        });
+    }
+    Ok(reader.requests)
+}
+
+impl Requests {
+    /// Whether every flow that waits can start one day.
+    pub(super) fn check_after(&self, document: &Document, graph: &Graph) -> Result<(), Problem> {
+        self.all.check_after(&Names::new(graph)).map_err(|(flow, fault)| {
+            let part = self.parts.partition_point(|part| part.end <= flow as usize);
+            let path = self.parts.get(part).map_or("", |part| part.path.as_str());
+            document.problem(&format!("{path}.after"), fault.message).help(fault.help)
+        })
+    }
+}
+
+/// What one group of flows came to, and what it was meant to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupReport {
+    /// Its name.
+    pub name: String,
+    /// Flows.
+    pub flows: usize,
+    /// Bytes of message. Of flows that leave, what they could send at most.
+    pub bytes: u128,
+    /// Whether flows of it leave early, so that nobody knows how much they send.
+    pub leaves: bool,
+    /// The mean size that its distribution has, in bytes.
+    pub expected_size: Option<f64>,
+    /// From when to when it sends: what its generators say, or else the first and the last start.
+    pub window: (Time, Time),
+    /// Bits per second of message in that window, as a share of all hosts' links.
+    pub of_hosts: Option<f64>,
+    /// As a share of the core.
+    pub of_core: Option<f64>,
+    /// How much more of it there is than its generators were meant to make: 1.02 is 2 % more.
+    pub of_asked: Option<f64>,
+}
+
+/// What every group came to.
+pub(super) fn report(graph: &Graph, all: &Traffic, plans: &[Plan]) -> Vec<GroupReport> {
+    let places = Places::new(graph);
+    let mut reports: Vec<GroupReport> = (0u16..)
+        .zip(&all.groups)
+        .map(|(group, name)| {
+            let mine = || plans.iter().filter(move |plan| plan.group == group);
+            let begin = mine().map(|plan| plan.window.0).min();
+            GroupReport {
+                name: name.clone(),
+                flows: 0,
+                bytes: 0,
+                leaves: false,
+                expected_size: mine()
+                    .next()
+                    .map(|plan| plan.mean_size)
+                    .filter(|&size| mine().count() == 1 && size > 0.0),
+                window: (begin.unwrap_or(Time::MAX), mine().map(|plan| plan.window.1).max().unwrap_or_default()),
+                of_hosts: None,
+                of_core: None,
+                of_asked: None,
+            }
+        })
+        .collect();
+    for flow in &all.flows {
+        let Some(report) = reports.get_mut(flow.group as usize) else { continue };
+        report.flows += 1;
+        report.bytes += flow.size as u128;
+        report.leaves |= flow.until != Time::MAX;
+        report.window = (report.window.0.min(flow.start), report.window.1.max(flow.start));
+    }
+    for (group, report) in (0u16..).zip(&mut reports) {
+        let seconds = report.window.1.saturating_sub(report.window.0).secs_f64();
+        if report.leaves || seconds == 0.0 || report.flows == 0 {
+            continue;
+        }
+        let bits = report.bytes as f64 * 8.0;
+        report.of_hosts = Some(bits / seconds / places.rate_of(places.hosts()));
+        report.of_core = Some(bits / seconds / places.core()).filter(|_| places.core() > 0.0);
+        let mine = plans.iter().filter(|plan| plan.group == group);
+        let asked = |plan: &Plan| plan.bytes_per_second.map(|rate| rate * (plan.window.1 - plan.window.0).secs_f64());
+        let asked: Option<f64> = mine.map(asked).sum();
+        report.of_asked = asked.filter(|&asked| asked > 0.0).map(|asked| report.bytes as f64 / asked);
+    }
+    reports
+}
+
+/// A flow table that waits for others.
+struct Wait<'a> {
+    flows: Range<u32>,
+    ids: Vec<Item<'a>>,
+    gap: Time,
+}
+
+/// What a generator made, and what it was meant to make.
+type Drawn = (Vec<FlowRequest>, Plan);
+type Generator<'a> = fn(&mut Reader<'a>, &mut Table<'_>, Origin) -> Result<Drawn, Problem>;
+
+struct Reader<'a> {
+    names: Names<'a>,
+    places: Places<'a>,
+    base: &'a Path,
+    seed: u64,
+    stop: Option<Time>,
+    requests: Requests,
+    /// Which of the flows of the generator at hand wait for which.
+    waits: Vec<After>,
+}
+
+/// A fault of a table's key.
+fn at(table: &Table<'_>, fault: Fault) -> Problem {
+    table.problem_at(fault.field, fault.message).help(fault.help)
+}
+
+impl Reader<'_> {
+    /// How many flows there may still be.
+    fn budget(&self) -> u64 {
+        MAX_FLOWS.saturating_sub(self.requests.all.flows.len() as u64)
+    }
+
+    /// Closes a part: all flows so far that are of no earlier one are of this.
+    fn part(&mut self, path: &str, source: Source) {
+        self.requests.parts.push(Part { end: self.requests.all.flows.len(), path: path.into(), source });
+    }
+
+    /// The group that a table names.
+    fn group(&mut self, table: &mut Table<'_>, default: String) -> Result<u16, Problem> {
+        let name = match table.optional::<String>("name")? {
+            Some(name) if !is_group_name(&name) => {
+                let problem = table.problem_at("name", format!("{} is no name for a group", quoted(&name)));
+                return Err(problem.help("write up to 64 characters, without commas and quotes"));
+            }
+            Some(name) => name,
+            None => default,
+        };
+        let groups = &self.requests.all.groups;
+        if groups.len() == MAX_GROUPS && !groups.contains(&name) {
+            let problem = table.problem(format!("there are more than {MAX_GROUPS} groups"));
+            return Err(problem.help("give tables that belong together the same name"));
+        }
+        Ok(self.requests.all.group(&name))
+    }
+
+    fn read_flows(&mut self, tables: Vec<Table<'_>>) -> Result<(), Problem> {
+        let mut ids: HashMap<String, Range<u32>> = HashMap::new();
+        let mut waits = Vec::new();
+        for mut table in tables {
+            let flows = self.read_flow(&mut table)?;
+            if let Some(id) = table.optional::<String>("id")?
+                && ids.insert(id.clone(), flows.clone()).is_some()
+            {
+                let problem = table.problem_at("id", format!("the id {} is there twice", quoted(&id)));
+                return Err(problem.help("give every [[flow]] an id of its own"));
+            }
+            let gap: Option<Time> = table.optional("gap")?;
+            if let Some(gap) = gap.filter(|gap| *gap > MAX_START) {
+                return Err(table.problem_at("gap", format!("gap is {gap}")).help(format!("write up to {MAX_START}")));
+            }
+            match table.item("after") {
+                Some(item) => {
+                    let ids = item.items().unwrap_or_else(|_| vec![item]);
+                    waits.push(Wait { flows, ids, gap: gap.unwrap_or_default() });
+                }
+                None if gap.is_some() => {
+                    return Err(table
+                        .problem_at("gap", "a gap after nothing")
+                        .help("add after = the id of a [[flow]]"));
+                }
+                None => {}
+            }
+            let path = table.path().to_string();
+            table.finish()?;
+            self.part(&path, Source::Listed);
+        }
+        for wait in waits {
+            for item in wait.ids {
+                let id: String = item.read()?;
+                let Some(first) = ids.get(&id) else {
+                    let mut known: Vec<&str> = ids.keys().map(String::as_str).collect();
+                    known.sort_unstable();
+                    let problem = item.problem(format!("there is no flow with the id {}", quoted(&id)));
+                    return Err(problem.help(match suggest(&id, &known) {
+                        Some(meant) => format!("did you mean \"{meant}\"?"),
+                        None => "write the id of another [[flow]]".into(),
+                    }));
+                };
+                let pairs = wait.flows.len() as u64 * first.len() as u64;
+                if self.requests.all.after.len() as u64 + pairs > MAX_FLOWS {
+                    let problem = item.problem("too many flows wait for too many others");
+                    return Err(problem.help("write a smaller count"));
+                }
+                for flow in wait.flows.clone() {
+                    let after = first.clone().map(|first| After { flow, first, gap: wait.gap });
+                    self.requests.all.after.extend(after);
+                }
+            }
+        }
+        self.requests.all.after.sort_by_key(|wait| wait.flow);
+        Ok(())
+    }
+
+    /// Reads one `[[flow]]`, but for what it waits for, and gives the numbers of its flows.
+    fn read_flow(&mut self, table: &mut Table<'_>) -> Result<Range<u32>, Problem> {
+        let names = &self.names;
+        let mut end = |key: &str| match table.item(key) {
+            Some(item) => wiring::node(&item, names),
+            None => Err(table.missing(key, "the name of a host, such as \"h0\"")),
+        };
+        let (src, dst) = (end("src")?, end("dst")?);
+        let size: Bytes = table.required("size")?;
+        let start: Option<Time> = table.optional("start")?;
+        let class: Option<u8> = table.optional("class")?;
+        let until: Option<Time> = table.optional("until")?;
+        let count: u64 = table.optional("count")?.unwrap_or(1);
+        let flow = FlowRequest {
+            class: class.unwrap_or(0),
+            group: self.group(table, "flows".into())?,
+            until: until.unwrap_or(Time::MAX),
+            ..FlowRequest::new(src, dst, size.0, start.unwrap_or_default())
+        };
+        flow.check(&self.names, self.requests.classes).map_err(|fault| at(table, fault))?;
+        if !(1..=self.budget()).contains(&count) {
+            let help = format!("write 1 or more; {MAX_FLOWS} flows in all is the most");
+            return Err(table.problem_at("count", format!("count is {count}")).help(help));
+        }
+        let flows = &mut self.requests.all.flows;
+        let first = flows.len() as u32;
+        flows.extend(std::iter::repeat_n(flow, count as usize));
+        Ok(first..flows.len() as u32)
+    }
+
+    fn read_trace(&mut self, table: &mut Table<'_>) -> Result<(), Problem> {
+        let Some(path) = table.optional::<String>("trace")? else { return Ok(()) };
+        let full = self.base.join(&path);
+        let text = read_text(&full).map_err(|problem| wiring::elsewhere(table, "trace", &problem))?;
+        let trace = read_trace(&text, &self.names, self.requests.classes).map_err(|fault| {
+            let problem = Problem::new(full.display().to_string(), fault.message);
+            problem.at(fault.line, fault.column, &fault.source).help(fault.help)
+        })?;
+        if trace.flows.len() as u64 > self.budget() {
+            return Err(table.problem_at("trace", format!("there are more than {MAX_FLOWS} flows")));
+        }
+        if self.requests.all.groups.len() + trace.groups.len() > MAX_GROUPS {
+            return Err(table.problem_at("trace", format!("there are more than {MAX_GROUPS} groups")));
+        }
+        self.requests.all.append(trace);
+        self.part("traffic.trace", Source::Trace(path));
+        Ok(())
+    }
+
+    /// What all generators have.
+    fn origin(&mut self, table: &mut Table<'_>, kind: &str, number: u32) -> Result<Origin, Problem> {
+        let default = if number == 0 { kind.into() } else { format!("{kind}{}", number + 1) };
+        let group = self.group(table, default)?;
+        let class = table.optional("class")?.unwrap_or(0);
+        traffic::check_class(class, self.requests.classes).map_err(|fault| at(table, fault))?;
+        Ok(Origin { seed: self.seed, number, group, class })
+    }
+
+    fn read_load(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
+        let start = start(table)?;
+        let sizes = self.sizes(table)?;
+        let (from, to) = (self.hosts_or_all(table, "from")?, self.hosts_or_all(table, "to")?);
+        let pattern = table.optional("pattern")?.unwrap_or(Pattern::AllToAll);
+        let inter_site = self.inter_site(table)?;
+        let bytes_per_second = self.bytes_per_second(table, &from)?;
+        let process: Option<Process> = table.optional("process")?;
+        let gaps: Option<Gaps> = table.optional("arrivals")?;
+        let arrivals = arrivals(table, gaps, Arrivals::Poisson)?;
+        let duration = duration(table, start)?;
+        let flows = at_least_one(table, "flows")?;
+        let timing = match (bytes_per_second, flows) {
+            (Some(bytes_per_second), _) => {
+                if gaps == Some(Gaps::Uniform) {
+                    let problem = table.problem_at("arrivals", "instants drawn uniformly are so many in so much time");
+                    return Err(problem.help("write flows and duration, and no load"));
+                }
+                let extent = match (duration, flows) {
+                    (Some(_), Some(_)) => {
+                        let problem = table.problem_at("flows", "load, duration and flows together say too much");
+                        return Err(problem.help("leave out one of the three"));
+                    }
+                    (None, Some(flows)) => Extent::Counted(flows),
+                    (duration, None) => Extent::Lasting(self.or_to_the_end(table, duration, start, ", or flows")?),
+                };
+                Timing::Offered { bytes_per_second, arrivals, process: process.unwrap_or(Process::Host), extent }
+            }
+            (None, Some(flows)) => {
+                if gaps.is_some_and(|gaps| gaps != Gaps::Uniform) {
+                    let problem = table.problem_at("arrivals", "arrivals with gaps between them need a load");
+                    return Err(problem.help("add load, or write arrivals = \"uniform\""));
+                }
+                if process == Some(Process::Host) {
+                    let problem = table.problem_at("process", "instants drawn uniformly are of the whole network");
+                    return Err(problem.help("leave out process, or add load"));
+                }
+                Timing::Scattered { flows, duration: self.or_to_the_end(table, duration, start, "")? }
+            }
+            (None, None) => {
+                return Err(table.missing("load", "a share of the links, such as 0.5; or flows and duration"));
+            }
+        };
+        let load = Load { sizes, timing, start, from, to, pattern, inter_site };
+        let (mean_size, bytes_per_second) = (load.sizes.mean(), load.bytes_per_second());
+        let lasts = match timing {
+            Timing::Scattered { duration, .. } | Timing::Offered { extent: Extent::Lasting(duration), .. } => duration,
+            Timing::Offered { extent: Extent::Counted(flows), .. } => {
+                Time((flows as f64 * mean_size / bytes_per_second * 1e12) as u64)
+            }
+        };
+        let window = (start, start.saturating_add(lasts));
+        let plan = Plan { group: origin.group, mean_size, bytes_per_second: Some(bytes_per_second), window };
+        Ok((load.generate(origin, &self.places, self.budget()).map_err(|fault| at(table, fault))?, plan))
+    }
+
+    fn read_incast(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
+        let start = start(table)?;
+        let degree: u32 = table.required("degree")?;
+        let flows_per_sender: u32 = table.optional("flows_per_sender")?.unwrap_or(1);
+        let volume = match (size(table, "size")?, size(table, "size_each")?) {
+            (Some(bytes), None) => Volume::Total(bytes),
+            (None, Some(bytes)) => Volume::Each(bytes),
+            (Some(_), Some(_)) => {
+                let problem = table.problem_at("size_each", "size and size_each together say too much");
+                return Err(problem.help("write size for the bytes of an event, or size_each for those of a flow"));
+            }
+            (None, None) => return Err(table.missing("size", "the bytes of an event, or size_each = those of a flow")),
+        };
+        let (from, to) = (self.hosts_or_all(table, "from")?, self.hosts_or_all(table, "to")?);
+        let spread: Time = table.optional("spread")?.unwrap_or_default();
+        let every: Option<Time> = table.optional("every")?;
+        let load = self.bytes_per_second(table, &from)?;
+        let gaps: Option<Gaps> = table.optional("arrivals")?;
+        if gaps == Some(Gaps::Uniform) {
+            let problem = table.problem_at("arrivals", "events are not drawn uniformly");
+            return Err(problem.help("write \"fixed\", \"poisson\" or \"lognormal\""));
+        }
+        let arrivals = arrivals(table, gaps, Arrivals::Fixed)?;
+        let duration = duration(table, start)?;
+        let count = at_least_one(table, "count")?;
+        if duration.is_some() && count.is_some() {
+            let problem = table.problem_at("count", "count and duration together say too much");
+            return Err(problem.help("leave out one of the two"));
+        }
+        let mut incast = Incast {
+            degree,
+            flows_per_sender,
+            volume,
+            period: 1.0,
+            arrivals,
+            extent: Extent::Counted(1),
+            start,
+            spread,
+            from,
+            to,
+        };
+        let repeated = match (every, load) {
+            (Some(_), Some(_)) => {
+                let problem = table.problem_at("every", "every and load together say too much");
+                return Err(problem.help("leave out one of the two"));
+            }
+            (Some(Time::ZERO), None) => {
+                return Err(table.problem_at("every", "every is 0").help("write a time above zero, such as \"500us\""));
+            }
+            (Some(every), None) => Some(every.0 as f64),
+            (None, Some(bytes_per_second)) => Some(incast.bytes() as f64 / bytes_per_second * 1e12),
+            // A single event.
+            (None, None) if duration.is_none() && count.unwrap_or(1) == 1 && gaps.is_none() => None,
+            (None, None) => {
+                return Err(table.missing("every", "the time between events, or load = a share of the links"));
+            }
+        };
+        if let Some(period) = repeated {
+            incast.period = period;
+            incast.extent = match count {
+                Some(count) => Extent::Counted(count),
+                None => Extent::Lasting(self.or_to_the_end(table, duration, start, ", or count")?),
+            };
+        }
+        let lasts = match incast.extent {
+            Extent::Lasting(duration) => duration,
+            Extent::Counted(count) => repeated.map_or(spread, |period| Time((count as f64 * period) as u64)),
+        };
+        let plan = Plan {
+            group: origin.group,
+            mean_size: incast.bytes() as f64 / (degree as f64 * flows_per_sender as f64),
+            bytes_per_second: repeated.map(|period| incast.bytes() as f64 / period * 1e12),
+            window: (start, start.saturating_add(lasts)),
+        };
+        Ok((incast.generate(origin, &self.places, self.budget()).map_err(|fault| at(table, fault))?, plan))
+    }
+
+    fn read_long(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
+        let start = start(table)?;
+        let Some(to) = self.hosts(table, "to")? else {
+            return Err(table.missing("to", "the hosts that receive, such as \"h0\" or \"all\""));
+        };
+        let from = self.hosts(table, "from")?;
+        let flows: Option<u64> = table.optional("flows")?;
+        let stagger: Time = table.optional("stagger")?.unwrap_or_default();
+        let until = match (table.optional("leave")?, self.stop) {
+            (Some(leave), _) => leave,
+            (None, Some(stop)) => stop,
+            (None, None) => {
+                let problem = table.problem("long-lived flows that never leave need an end of the run");
+                return Err(
+                    problem.help("add leave = a time, or a stop at the top of the file, such as stop = \"5ms\"")
+                );
+            }
+        };
+        if until > MAX_START {
+            return Err(table
+                .problem_at("leave", format!("leave is {until}"))
+                .help(format!("write up to {MAX_START}")));
+        }
+        let long = Long { to, from, flows, start, stagger, until };
+        let flows = long.generate(origin, &self.places, self.budget()).map_err(|fault| at(table, fault))?;
+        let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, until) };
+        Ok((flows, plan))
+    }
+
+    fn read_collective(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
+        let start = start(table)?;
+        let operation: Operation = table.required("kind")?;
+        let hosts = self.hosts_or_all(table, "hosts")?;
+        let size: Bytes = table.required("size")?;
+        let rounds: u64 = table.optional("rounds")?.unwrap_or(1);
+        let gap: Time = table.optional("gap")?.unwrap_or_default();
+        if gap > MAX_START {
+            return Err(table.problem_at("gap", format!("gap is {gap}")).help(format!("write up to {MAX_START}")));
+        }
+        let collective = Collective { operation, hosts, size: size.0, rounds, start, gap };
+        let (flows, waits) = collective.generate(origin, self.budget()).map_err(|fault| at(table, fault))?;
+        self.waits = waits;
+        let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, start) };
+        Ok((flows, plan))
+    }
+
+    /// A duration, or the time that is left until the run stops.
+    fn or_to_the_end(&self, table: &Table<'_>, duration: Option<Time>, start: Time, or: &str) -> Result<Time, Problem> {
+        match (duration, self.stop) {
+            (Some(duration), _) => Ok(duration),
+            (None, Some(stop)) if stop > start => Ok(stop - start),
+            (None, Some(stop)) => {
+                let problem = table.problem_at("start", format!("it starts at {start} and the run stops at {stop}"));
+                Err(problem.help("start it earlier"))
+            }
+            (None, None) => {
+                Err(table.missing("duration", &format!("a time, such as \"1ms\"{or}; or give the run a stop")))
+            }
+        }
+    }
+
+    /// The rate that `load` and `of` stand for.
+    fn bytes_per_second(&self, table: &mut Table<'_>, from: &[u32]) -> Result<Option<f64>, Problem> {
+        let load: Option<f64> = table.optional("load")?;
+        let of: Option<Of> = table.optional("of")?;
+        let Some(load) = load else {
+            if of.is_some() {
+                return Err(table.problem_at("of", "there is no load").help("add load, or leave out of"));
+            }
+            return Ok(None);
+        };
+        if !(load > 0.0 && load <= MAX_LOAD) {
+            let help = format!("write a share above 0, up to {MAX_LOAD}; 0.5 is half of the links");
+            return Err(table.problem_at("load", format!("load is {load}")).help(help));
+        }
+        let capacity = match of.unwrap_or(Of::Hosts) {
+            Of::Hosts => self.places.rate_of(from),
+            Of::Core => self.places.core(),
+        };
+        if capacity == 0.0 {
+            let problem = table.problem_at("of", "the fabric has no core: no switch with hosts has a link to another");
+            return Err(problem.help("write of = \"hosts\""));
+        }
+        Ok(Some(load * capacity / 8.0))
+    }
+
+    fn inter_site(&self, table: &mut Table<'_>) -> Result<Option<f64>, Problem> {
+        let share: Option<f64> = table.optional("inter_site")?;
+        if let Some(share) = share {
+            if !(0.0..=1.0).contains(&share) {
+                let problem = table.problem_at("inter_site", format!("inter_site is {share}"));
+                return Err(problem.help("write a share of messages, 0 to 1"));
+            }
+            if self.places.sites() < 2 {
+                let problem = table.problem_at("inter_site", "the fabric is a single site");
+                return Err(problem.help("leave out inter_site, or use the topology \"two-sites\""));
+            }
+        }
+        Ok(share)
+    }
+
+    /// The distribution that `sizes` names.
+    fn sizes(&self, table: &mut Table<'_>) -> Result<Sizes, Problem> {
+        const KIND: &str = "a distribution such as \"websearch\", a size such as \"64KB\", or a file";
+        let Some(item) = table.item("sizes") else { return Err(table.missing("sizes", KIND)) };
+        let text: String = item.read()?;
+        if let Some(sizes) = Sizes::published(&text) {
+            return Ok(sizes);
+        }
+        let faulty = |fault: Fault| item.problem(fault.message).help(fault.help);
+        if let Some(range) = text.strip_prefix("uniform ") {
+            const HELP: &str = "write two sizes, such as \"uniform 1KB..100KB\"";
+            let Some((least, most)) = range.split_once("..") else {
+                return Err(item.problem(format!("{} is not two sizes", quoted(range.trim()))).help(HELP));
+            };
+            let bytes = |text: &str| text.parse().map_err(|message: String| item.problem(message).help(HELP));
+            let (Bytes(least), Bytes(most)) = (bytes(least)?, bytes(most)?);
+            return Sizes::uniform(least, most).map_err(faulty);
+        }
+        let fixed: Result<Bytes, String> = text.parse();
+        if let Ok(Bytes(size)) = fixed {
+            return Sizes::fixed(size).map_err(faulty);
+        }
+        let full = self.base.join(&text);
+        if !full.is_file() && !text.contains(['/', '\\']) {
+            if let Some(message) = fixed.err().filter(|_| text.starts_with(|c: char| c.is_ascii_digit())) {
+                return Err(item.problem(message).help(format!("write {KIND}")));
+            }
+            if Path::new(&text).extension().is_none() {
+                let known: Vec<&str> = PUBLISHED.iter().map(|published| published.name).collect();
+                let problem = item.problem(format!("there is no distribution {}", quoted(&text)));
+                return Err(problem.help(one_of(&text, &known) + ", a size, or the path of a file"));
+            }
+        }
+        let content = read_text(&full).map_err(|problem| wiring::elsewhere(table, "sizes", &problem))?;
+        Sizes::read(&content).map_err(|fault| {
+            let problem = Problem::new(full.display().to_string(), fault.message);
+            problem.at(fault.line, fault.column, &fault.source).help(fault.help)
+        })
+    }
+
+    /// The hosts of a set, in order; `None` where the key is missing.
+    fn hosts(&self, table: &mut Table<'_>, key: &str) -> Result<Option<Vec<u32>>, Problem> {
+        let Some(item) = table.item(key) else { return Ok(None) };
+        let mut hosts = Vec::new();
+        for part in item.items().unwrap_or_else(|_| vec![item.clone()]) {
+            self.add_hosts(&part, &mut hosts)?;
+        }
+        if hosts.is_empty() {
+            return Err(item
+                .problem("names no host")
+                .help("write \"all\", \"h0\", \"h0..h15\", or a switch with hosts"));
+        }
+        hosts.sort_unstable();
+        hosts.dedup();
+        Ok(Some(hosts))
+    }
+
+    fn hosts_or_all(&self, table: &mut Table<'_>, key: &str) -> Result<Vec<u32>, Problem> {
+        Ok(self.hosts(table, key)?.unwrap_or_else(|| self.places.hosts().to_vec()))
+    }
+
+    /// Adds the hosts that one word stands for.
+    fn add_hosts(&self, item: &Item<'_>, hosts: &mut Vec<u32>) -> Result<(), Problem> {
+        let graph = self.names.graph();
+        if let NodeRef::Name(name) = item.read()?
+            && self.names.find(&name).is_none()
+        {
+            if name == "all" {
+                hosts.extend(self.places.hosts());
+                return Ok(());
+            }
+            if let Some((first, last)) = name.split_once("..") {
+                let end = |word: &str| {
+                    let word = word.trim();
+                    let node = self.names.find(word);
+                    let node = node.ok_or_else(|| wiring::unknown_node(item, &quoted(word), word, &self.names))?;
+                    match graph.nodes[node as usize].kind {
+                        Kind::Host => Ok(node),
+                        Kind::Switch => {
+                            let problem = item.problem(format!("{word} is a switch"));
+                            Err(problem.help("let a range begin and end with a host"))
+                        }
+                    }
+                };
+                let (first, last) = (end(first)?, end(last)?);
+                if first > last {
+                    let problem = item.problem(format!("{} goes backwards", quoted(&name)));
+                    return Err(problem.help("write the lower host first"));
+                }
+                let all = self.places.hosts();
+                let (begin, end) = (all.partition_point(|&h| h < first), all.partition_point(|&h| h <= last));
+                hosts.extend(&all[begin..end]);
+                return Ok(());
+            }
+        }
+        let node = wiring::node(item, &self.names)?;
+        if graph.nodes[node as usize].kind == Kind::Host {
+            hosts.push(node);
+            return Ok(());
+        }
+        let attached = graph.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
+        let before = hosts.len();
+        hosts.extend(attached.filter_map(|(switch, host)| {
+            (switch == node && graph.nodes[host as usize].kind == Kind::Host).then_some(host)
+        }));
+        if hosts.len() == before {
+            let problem = item.problem(format!("{} is a switch without hosts", graph.nodes[node as usize].name));
+            return Err(problem.help("name hosts, or a switch that has some"));
+        }
+        Ok(())
+    }
+}
+
+fn start(table: &mut Table<'_>) -> Result<Time, Problem> {
+    let start = table.optional("start")?.unwrap_or_default();
+    traffic::check_start(start).map_err(|fault| at(table, fault))?;
+    Ok(start)
+}
+
+fn duration(table: &mut Table<'_>, start: Time) -> Result<Option<Time>, Problem> {
+    let duration: Option<Time> = table.optional("duration")?;
+    if let Some(duration) = duration
+        && (duration == Time::ZERO || duration > MAX_START.saturating_sub(start))
+    {
+        let problem = table.problem_at("duration", format!("duration is {duration}"));
+        return Err(problem.help(format!("write a time above zero that ends by {MAX_START}")));
+    }
+    Ok(duration)
+}
+
+fn at_least_one(table: &mut Table<'_>, key: &str) -> Result<Option<u64>, Problem> {
+    let count: Option<u64> = table.optional(key)?;
+    if count == Some(0) {
+        return Err(table.problem_at(key, format!("{key} is 0")).help("write 1 or more"));
+    }
+    Ok(count)
+}
+
+/// A number of bytes that a flow may have.
+fn size(table: &mut Table<'_>, key: &str) -> Result<Option<u64>, Problem> {
+    let size: Option<Bytes> = table.optional(key)?;
+    if let Some(size) = size.filter(|size| !(Bytes(1)..=MAX_SIZE).contains(size)) {
+        let problem = table.problem_at(key, format!("{key} is {size}"));
+        return Err(problem.help(format!("write a size above zero, up to {MAX_SIZE}")));
+    }
+    Ok(size.map(|size| size.0))
+}
+
+/// The arrival process that `arrivals` and `sigma` describe. Uniform instants have none: `default` stands for it.
+fn arrivals(table: &mut Table<'_>, gaps: Option<Gaps>, default: Arrivals) -> Result<Arrivals, Problem> {
+    let sigma: Option<f64> = table.optional("sigma")?;
+    if let Some(sigma) = sigma {
+        if gaps != Some(Gaps::Lognormal) {
+            let problem = table.problem_at("sigma", "only lognormal arrivals have a sigma");
+            return Err(problem.help("write arrivals = \"lognormal\", or leave out sigma"));
+        }
+        if !(sigma > 0.0 && sigma <= MAX_SIGMA) {
+            let problem = table.problem_at("sigma", format!("sigma is {sigma}"));
+            return Err(problem.help(format!("write a number above 0, up to {MAX_SIGMA}")));
+        }
+    }
+    Ok(match gaps {
+        Some(Gaps::Poisson) => Arrivals::Poisson,
+        // BFC §4.1: arrivals are lognormal with σ = 2.
+        Some(Gaps::Lognormal) => Arrivals::Lognormal(sigma.unwrap_or(2.0)),
+        Some(Gaps::Fixed) => Arrivals::Fixed,
+        Some(Gaps::Uniform) | None => default,
+    })
+}

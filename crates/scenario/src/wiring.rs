@@ -1,0 +1,478 @@
+//! The fabric of a scenario: a shape with its parameters or a graph file, and what single links have of their own.
+
+use crate::document::{Document, Item, Table, quoted, suggest};
+use engine::{Rate, Raw, Time, Value};
+use fabric::topology::{self, Graph, Kind, Link, MAX_LINKS, MAX_NODES};
+use files::problem::{Problem, read_text};
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::path::Path;
+use traffic::{MAX_START, Names};
+
+/// The slowest link.
+const MIN_RATE: Rate = Rate::from_mbps(1);
+/// The fastest link: what is computed from it fits its integers.
+const MAX_RATE: Rate = Rate::from_gbps(100_000);
+/// The longest propagation delay.
+const MAX_DELAY: Time = Time::from_ms(1_000);
+/// In fabrics with more nodes than this an unknown name is not compared with all of theirs.
+const MANY_NODES: usize = 20_000;
+
+/// A node as people write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NodeRef {
+    Name(String),
+    Number(u32),
+}
+
+impl Value for NodeRef {
+    fn kind() -> String {
+        "a node's name in quotes, such as \"h0\", or its number".into()
+    }
+    fn read(raw: &Raw) -> Result<Self, String> {
+        match raw {
+            Raw::Text(text) => Ok(NodeRef::Name(text.clone())),
+            Raw::Integer(_) => u32::read(raw).map(NodeRef::Number),
+            _ => Err(format!("expected {}", Self::kind())),
+        }
+    }
+    fn show(&self) -> String {
+        match self {
+            NodeRef::Name(name) => format!("{name:?}"),
+            NodeRef::Number(number) => number.to_string(),
+        }
+    }
+}
+
+/// The node that an item names.
+pub(super) fn node(item: &Item<'_>, names: &Names<'_>) -> Result<u32, Problem> {
+    let reference: NodeRef = item.read()?;
+    let nodes = &names.graph().nodes;
+    let found = match &reference {
+        NodeRef::Name(name) => names.find(name),
+        NodeRef::Number(number) => Some(*number).filter(|&number| (number as usize) < nodes.len()),
+    };
+    let name = if let NodeRef::Name(name) = &reference { name } else { "" };
+    found.ok_or_else(|| unknown_node(item, &reference.show(), name, names))
+}
+
+/// The problem that an item names a node that is not there.
+pub(super) fn unknown_node(item: &Item<'_>, shown: &str, name: &str, names: &Names<'_>) -> Problem {
+    let nodes = &names.graph().nodes;
+    let range = ranges(names.graph());
+    let meant = match nodes.len() <= MANY_NODES && !name.is_empty() {
+        true => suggest(name, &nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>()),
+        false => None,
+    };
+    item.problem(format!("there is no node {shown}")).help(match meant {
+        Some(meant) => format!("did you mean \"{meant}\"? The nodes are {range}"),
+        None => format!("the nodes are {range}, or numbers from 0 to {}", nodes.len().saturating_sub(1)),
+    })
+}
+
+/// The names of a graph's nodes in short: the first and the last of each row.
+fn ranges(graph: &Graph) -> String {
+    let rows = graph.nodes.chunk_by(|a, b| (a.kind, a.tier) == (b.kind, b.tier));
+    let row = |row: &[topology::Node]| match row {
+        [one] => one.name.clone(),
+        [first, .., last] => format!("{} … {}", first.name, last.name),
+        [] => String::new(),
+    };
+    let rows: Vec<String> = rows.take(8).map(row).collect();
+    rows.join(", ")
+}
+
+/// A topology as a scenario says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    /// Its shape, or `file`.
+    pub kind: String,
+    /// The shape's parameters and their values, or the path of the file.
+    pub settings: Vec<(&'static str, String)>,
+}
+
+impl fmt::Display for Topology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [("path", path)] = self.settings.as_slice() {
+            return write!(f, "{} {path}", self.kind);
+        }
+        let settings: Vec<String> = self.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        write!(f, "{}: {}", self.kind, settings.join(", "))
+    }
+}
+
+/// Builds what `[topology]` describes, and says what that is. Files are looked for in `base`.
+pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph, Topology), Problem> {
+    let names: Vec<&str> = topology::shapes().iter().map(|shape| shape.name()).chain(["file"]).collect();
+    let kinds = names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+    let Some(mut table) = root.table("topology")? else {
+        let problem = root.problem("the file has no [topology]");
+        return Err(problem.help(format!("add [topology] and in it kind = one of {kinds}")));
+    };
+    let Some(item) = table.item("kind") else { return Err(table.missing("kind", &format!("one of {kinds}"))) };
+    let kind: String = item.read()?;
+    if kind == "file" {
+        let path: String = table.required("path")?;
+        let full = base.join(&path);
+        let text = read_text(&full).map_err(|problem| elsewhere(&table, "path", &problem))?;
+        table.finish()?;
+        let graph = read_graph(&full.display().to_string(), text)?;
+        return Ok((graph, Topology { kind, settings: vec![("path", path)] }));
+    }
+    let Some(mut shape) = topology::shape(&kind) else {
+        let help = match suggest(&kind, &names) {
+            Some(meant) => format!("did you mean \"{meant}\"? It is one of {kinds}"),
+            None => format!("write one of {kinds}"),
+        };
+        return Err(item.problem(format!("there is no topology {}", quoted(&kind))).help(help));
+    };
+    table.fill(&mut *shape)?;
+    let parameters = shape.list();
+    let graph = shape.build().map_err(|message| {
+        // The message begins with the parameter, where a single one is at fault.
+        let first = message.split_whitespace().next().unwrap_or_default();
+        let key =
+            parameters.iter().find(|parameter| parameter.name == first).map_or("kind", |parameter| parameter.name);
+        with_remedy(table.problem_at(key, message))
+    })?;
+    for link in &graph.links {
+        let ends = || format!("{} to {}", graph.nodes[link.a as usize].name, graph.nodes[link.b as usize].name);
+        check_rate(link.rate)
+            .and(check_delay(link.delay))
+            .map_err(|message| table.problem(format!("the link {} is out of range", ends())).help(message))?;
+    }
+    table.finish()?;
+    let setting = |p: &engine::Parameter| (p.name, p.value.trim_matches('"').to_string());
+    Ok((graph, Topology { kind, settings: parameters.iter().map(setting).collect() }))
+}
+
+/// The problem that a file named under `key` cannot be read.
+pub(super) fn elsewhere(table: &Table<'_>, key: &str, problem: &Problem) -> Problem {
+    let message = format!("{key}: {} {}", problem.file, problem.message);
+    table.problem_at(key, message).help("the path is taken from the folder of the scenario file")
+}
+
+/// Makes "what is wrong; what to do" a message and a remedy.
+pub(super) fn with_remedy(problem: Problem) -> Problem {
+    match problem.message.clone().split_once("; ") {
+        Some((message, help)) => problem.saying(message).help(help),
+        None => problem,
+    }
+}
+
+fn check_rate(rate: Rate) -> Result<(), String> {
+    if (MIN_RATE..=MAX_RATE).contains(&rate) {
+        return Ok(());
+    }
+    Err(format!("the rate is {rate}; write {MIN_RATE} to {MAX_RATE}"))
+}
+
+fn check_delay(delay: Time) -> Result<(), String> {
+    if (Time(1)..=MAX_DELAY).contains(&delay) {
+        return Ok(());
+    }
+    Err(format!("the delay is {delay}; write {} to {MAX_DELAY}", Time(1)))
+}
+
+/// The keys of a link, as far as they are there.
+#[derive(Default)]
+struct LinkSettings {
+    rate: Option<Rate>,
+    delay: Option<Time>,
+    loss: Option<f64>,
+    corruption: Option<f64>,
+    down: Option<Vec<(Time, Option<Time>)>>,
+}
+
+impl LinkSettings {
+    fn read(table: &mut Table<'_>) -> Result<LinkSettings, Problem> {
+        let rate: Option<Rate> = table.optional("rate")?;
+        rate.map_or(Ok(()), check_rate).map_err(|message| with_remedy(table.problem_at("rate", message)))?;
+        let delay: Option<Time> = table.optional("delay")?;
+        delay.map_or(Ok(()), check_delay).map_err(|message| with_remedy(table.problem_at("delay", message)))?;
+        let mut chance = |key: &str| -> Result<Option<f64>, Problem> {
+            let Some(chance) = table.optional::<f64>(key)? else { return Ok(None) };
+            if !(0.0..=1.0).contains(&chance) {
+                return Err(table
+                    .problem_at(key, format!("{key} is {chance}"))
+                    .help("write a probability from 0 to 1"));
+            }
+            Ok(Some(chance))
+        };
+        let (loss, corruption) = (chance("loss")?, chance("corruption")?);
+        let down = table.item("down").map(|item| read_outages(&item)).transpose()?;
+        Ok(LinkSettings { rate, delay, loss, corruption, down })
+    }
+
+    fn apply(self, link: &mut Link) {
+        link.rate = self.rate.unwrap_or(link.rate);
+        link.delay = self.delay.unwrap_or(link.delay);
+        link.loss = self.loss.unwrap_or(link.loss);
+        link.corruption = self.corruption.unwrap_or(link.corruption);
+        link.outages = self.down.unwrap_or_else(|| std::mem::take(&mut link.outages));
+    }
+}
+
+/// `[["1ms", "2ms"], ["5ms"]]`: down from the first instant, to the second if there is one.
+fn read_outages(item: &Item<'_>) -> Result<Vec<(Time, Option<Time>)>, Problem> {
+    const SHAPE: &str = "write [[\"1ms\", \"2ms\"], [\"5ms\"]]: down from 1ms to 2ms, and from 5ms for good";
+    let mut outages: Vec<(Time, Option<Time>)> = Vec::new();
+    for outage in item.items().map_err(|problem| problem.help(SHAPE))? {
+        let times = outage.items().map_err(|problem| problem.help(SHAPE))?;
+        let mut instants = Vec::new();
+        for time in &times {
+            let instant: Time = time.read()?;
+            if instant > MAX_START {
+                return Err(time.problem(format!("{instant} is too late")).help(format!("write {MAX_START} or less")));
+            }
+            instants.push(instant);
+        }
+        let (from, to) = match *instants.as_slice() {
+            [from] => (from, None),
+            [from, to] => (from, Some(to)),
+            _ => return Err(outage.problem(format!("an outage has {} times", instants.len())).help(SHAPE)),
+        };
+        if to.is_some_and(|to| to <= from) {
+            return Err(outage.problem("the outage ends before it begins").help("write the earlier instant first"));
+        }
+        match outages.last() {
+            Some((_, None)) => {
+                return Err(outage.problem("the outage before has no end").help("drop this one, or end that one"));
+            }
+            Some((_, Some(end))) if from <= *end => {
+                let help = "sort the outages, and join those that touch";
+                return Err(outage.problem("the outage does not begin after the one before").help(help));
+            }
+            _ => outages.push((from, to)),
+        }
+    }
+    Ok(outages)
+}
+
+/// The two nodes of `between`.
+fn read_ends(table: &mut Table<'_>, names: &Names<'_>) -> Result<(u32, u32), Problem> {
+    const SHAPE: &str = "write the names of two nodes: between = [\"leaf0\", \"spine1\"]";
+    let Some(item) = table.item("between") else { return Err(table.missing("between", "[\"leaf0\", \"spine1\"]")) };
+    let ends = item.items().map_err(|problem| problem.help(SHAPE))?;
+    let [a, b] = ends.as_slice() else {
+        return Err(item.problem(format!("a link has two ends, not {}", ends.len())).help(SHAPE));
+    };
+    let (a, b) = (node(a, names)?, node(b, names)?);
+    if a == b {
+        return Err(item.problem("both ends are the same node").help(SHAPE));
+    }
+    Ok((a, b))
+}
+
+/// Gives links what `[[link]]` says of them. Parallel links share it.
+pub(super) fn read_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<(), Problem> {
+    let tables = root.tables("link")?;
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let mut between: HashMap<(u32, u32), Vec<usize>> = HashMap::new();
+    for (number, link) in graph.links.iter().enumerate() {
+        between.entry((link.a.min(link.b), link.a.max(link.b))).or_default().push(number);
+    }
+    let mut changes = Vec::new();
+    let names = Names::new(graph);
+    for mut table in tables {
+        let (a, b) = read_ends(&mut table, &names)?;
+        let Some(links) = between.get(&(a.min(b), a.max(b))) else {
+            let name = |node: u32| graph.nodes[node as usize].name.as_str();
+            let peers = graph.links.iter().filter(|link| link.a == a || link.b == a);
+            let peers: Vec<&str> = peers.take(8).map(|link| name(if link.a == a { link.b } else { link.a })).collect();
+            let message = format!("between: {} and {} are not linked", name(a), name(b));
+            let help = format!("{} is linked with {}", name(a), peers.join(", "));
+            return Err(table.problem_at("between", message).help(help));
+        };
+        let settings = LinkSettings::read(&mut table)?;
+        table.finish()?;
+        changes.push((links, settings));
+    }
+    for (links, settings) in changes {
+        let LinkSettings { rate, delay, loss, corruption, down } = settings;
+        for &link in links {
+            LinkSettings { rate, delay, loss, corruption, down: down.clone() }.apply(&mut graph.links[link]);
+        }
+    }
+    Ok(())
+}
+
+engine::choice! {
+    /// What a node of a graph file is.
+    pub enum NodeKind {
+        /// Sends and receives.
+        Host = "host",
+        /// Forwards.
+        Switch = "switch",
+    }
+}
+
+/// Reads a graph file: `[[node]]` and `[[link]]`.
+pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
+    let document = Document::parse(file, text)?;
+    let mut root = document.root();
+    let forwarding: Option<bool> = root.optional("hosts_forward")?;
+    let (nodes, links) = (root.tables("node")?, root.tables("link")?);
+    root.finish()?;
+    for (count, most, what) in [(nodes.len(), MAX_NODES, "nodes"), (links.len(), MAX_LINKS, "links")] {
+        if count as u64 > most {
+            return Err(Problem::new(file, format!("has {count} {what}")).help(format!("{most} is the most")));
+        }
+    }
+    let mut graph = Graph { forwarding: forwarding.unwrap_or(false), ..Graph::default() };
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut without_tier = Vec::new();
+    for (number, mut table) in nodes.into_iter().enumerate() {
+        let name: String = table.required("name")?;
+        let kind = match table.required("kind")? {
+            NodeKind::Host => Kind::Host,
+            NodeKind::Switch => Kind::Switch,
+        };
+        let tier: Option<u8> = table.optional("tier")?;
+        if let Some(other) = seen.insert(name.clone(), number) {
+            let message = format!("name: nodes {other} and {number} are both named {}", quoted(&name));
+            return Err(table.problem_at("name", message).help("rename one"));
+        }
+        table.finish()?;
+        if tier.is_none() && kind == Kind::Switch {
+            without_tier.push(number);
+        }
+        graph.add(kind, tier.unwrap_or(0), name);
+    }
+    let mut wires = Vec::new();
+    let names = Names::new(&graph);
+    for mut table in links {
+        let (a, b) = read_ends(&mut table, &names)?;
+        let settings = LinkSettings::read(&mut table)?;
+        let Some(rate) = settings.rate else { return Err(table.missing("rate", &Rate::kind())) };
+        let Some(delay) = settings.delay else { return Err(table.missing("delay", &Time::kind())) };
+        table.finish()?;
+        let mut link = Link::new(a, b, rate, delay);
+        settings.apply(&mut link);
+        wires.push(link);
+    }
+    graph.links = wires;
+    graph.check().map_err(|message| with_remedy(Problem::new(file, message)))?;
+    let far = distances(&graph);
+    without_tier.into_iter().for_each(|node| graph.nodes[node].tier = far[node]);
+    Ok(graph)
+}
+
+/// How many links each node is away from the nearest host.
+fn distances(graph: &Graph) -> Vec<u8> {
+    let ports = graph.ports();
+    let mut far = vec![u8::MAX; graph.nodes.len()];
+    let mut open: VecDeque<u32> = graph.hosts().collect();
+    open.iter().for_each(|&host| far[host as usize] = 0);
+    while let Some(node) = open.pop_front() {
+        for &(_, peer) in &ports[node as usize] {
+            if far[peer as usize] == u8::MAX {
+                far[peer as usize] = far[node as usize].saturating_add(1);
+                // Past the last number a tier can have there is nothing left to tell apart.
+                if far[peer as usize] < u8::MAX {
+                    open.push_back(peer);
+                }
+            }
+        }
+    }
+    far
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn links(text: &str) -> Result<Graph, Problem> {
+        let mut graph = topology::shape("star").unwrap().build().unwrap();
+        let document = Document::parse("a.toml", text).unwrap();
+        read_links(&mut document.root(), &mut graph)?;
+        graph.check().unwrap();
+        Ok(graph)
+    }
+
+    #[test]
+    fn a_link_takes_what_is_written_and_keeps_the_rest() {
+        let graph =
+            links("[[link]]\nbetween = [\"sw0\", 3]\nloss = 0.01\ndown = [[\"1us\", \"2us\"], [\"5us\"]]").unwrap();
+        let expected = Link {
+            loss: 0.01,
+            outages: vec![(Time::from_us(1), Some(Time::from_us(2))), (Time::from_us(5), None)],
+            ..Link::new(3, 16, Rate::from_gbps(100), Time::from_us(1))
+        };
+        assert_eq!(graph.links[3], expected);
+        assert_eq!(graph.links[2].loss, 0.0);
+    }
+
+    #[test]
+    fn a_wrong_link_is_refused_with_place_and_remedy() {
+        let refused = |text: &str, message: &str| {
+            let problem = links(&format!("[[link]]\n{text}")).unwrap_err();
+            assert!(problem.message.contains(message), "{problem}");
+            assert!(problem.line.is_some(), "{problem}");
+        };
+        refused("loss = 0.1", "has no between");
+        refused("between = [\"h0\"]", "two ends, not 1");
+        refused("between = \"h0\"", "expected an array");
+        refused("between = [\"h0\", \"sw9\"]", "no node \"sw9\"");
+        refused("between = [\"h0\", true]", "a node's name");
+        refused("between = [0, 0]", "the same node");
+        refused("between = [\"h0\", \"h1\"]", "h0 and h1 are not linked");
+        let good = "between = [\"h0\", \"sw0\"]\n";
+        refused(&format!("{good}loss = 1.5"), "loss is 1.5");
+        refused(&format!("{good}rate = \"0bps\""), "rate is 0bps");
+        refused(&format!("{good}delay = \"0ps\""), "delay is 0ps");
+        refused(&format!("{good}down = [\"1ms\"]"), "expected an array");
+        refused(&format!("{good}down = [[\"2ms\", \"1ms\"]]"), "ends before it begins");
+        refused(&format!("{good}down = [[\"1ms\", \"3ms\"], [\"2ms\"]]"), "does not begin after");
+        refused(&format!("{good}down = [[\"1ms\"], [\"2ms\"]]"), "has no end");
+        refused(&format!("{good}down = [[]]"), "has 0 times");
+        refused(&format!("{good}color = 1"), "unknown key");
+    }
+
+    const PAIR: &str = "\
+[[node]]
+name = \"a\"
+kind = \"host\"
+[[node]]
+name = \"b\"
+kind = \"host\"
+[[node]]
+name = \"s\"
+kind = \"switch\"
+[[link]]
+between = [\"a\", \"s\"]
+rate = \"10Gbps\"
+delay = \"1us\"
+[[link]]
+between = [1, 2]
+rate = \"25Gbps\"
+delay = \"2us\"
+loss = 0.5
+";
+
+    #[test]
+    fn a_graph_file_is_read() {
+        let graph = read_graph("net.toml", PAIR.into()).unwrap();
+        let tiers: Vec<_> = graph.nodes.iter().map(|node| (node.name.as_str(), node.kind, node.tier)).collect();
+        assert_eq!(tiers, [("a", Kind::Host, 0), ("b", Kind::Host, 0), ("s", Kind::Switch, 1)]);
+        assert_eq!(graph.links[1], Link { loss: 0.5, ..Link::new(1, 2, Rate::from_gbps(25), Time::from_us(2)) });
+    }
+
+    #[test]
+    fn a_wrong_graph_file_is_refused() {
+        let refused = |from: &str, to: &str, message: &str| {
+            assert!(PAIR.contains(from));
+            let problem = read_graph("net.toml", PAIR.replacen(from, to, 1)).unwrap_err();
+            assert!(problem.message.contains(message), "{problem}");
+            assert_eq!(problem.file, "net.toml");
+        };
+        refused("name = \"b\"", "name = \"a\"", "both named \"a\"");
+        refused("kind = \"host\"", "kind = \"router\"", "one of \"host\" \"switch\"");
+        refused("rate = \"10Gbps\"\n", "", "has no rate");
+        refused("delay = \"1us\"\n", "", "has no delay");
+        refused("[1, 2]", "[0, 2]", "has no link");
+        refused("[1, 2]", "[1, 7]", "no node 7");
+    }
+}

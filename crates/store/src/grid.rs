@@ -1,0 +1,809 @@
+//! Many runs of one scenario: every scheme with every varied value and every seed, on all cores.
+//!
+//! A [`Grid`] says what to compare, its [`plan`](Grid::plan) lists the runs, and [`run`] sees to it that the store has them all.
+//! Runs that are there already are not repeated, so that an interrupted grid goes on where it was; nor are those that
+//! another process is at ([`crate::claims`]).
+
+use crate::claims::Owner;
+use crate::digest::Digest;
+use crate::store::{Found, Input, Known, Store};
+use engine::Time;
+use files::SUMMARY;
+use files::problem::{Problem, read_text};
+use results::comparison::{Labels, SCHEME, Table};
+use run::Finished;
+use run::outcome::Cost;
+use scenario::Scenario;
+use scenario::document::{Document, canonical_value, quote, quoted, suggest};
+use scenario::presets::{self, Preset};
+use scenario::resolve::{Resolved, resolve};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The most runs of a grid.
+pub(crate) const MOST: usize = 100_000;
+
+/// A scenario's text, from a file or from elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// What problems call it.
+    pub name: String,
+    /// The title of a scenario that has none itself.
+    pub title: String,
+    /// The text.
+    pub text: String,
+    /// Where files that it names are looked for.
+    pub base: PathBuf,
+}
+
+impl Source {
+    /// Reads a scenario file.
+    pub fn load(path: &Path) -> Result<Source, Problem> {
+        Ok(Source {
+            name: path.display().to_string(),
+            title: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            text: read_text(path)?,
+            base: path.parent().unwrap_or(Path::new("")).to_owned(),
+        })
+    }
+}
+
+/// One of the things compared: a name, and what makes it different.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// What people call it.
+    pub name: String,
+    /// Changes to the scenario, each as after `--set`; see [`Document::set`].
+    pub sets: Vec<String>,
+}
+
+impl Variant {
+    /// Presets as variants of a scenario that is also changed by `sets`.
+    ///
+    /// Parameters that the scenario has for a mechanism go to the schemes that use it, if any does. A key that would turn a
+    /// preset into something else is refused, unless `sets` give it to all.
+    pub fn schemes(source: &Source, sets: &[String], names: &[String]) -> Result<Vec<Variant>, Problem> {
+        let presets = names.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
+        if let Some((_, name)) = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)) {
+            return Err(Problem::new("--schemes", format!("{name} is there twice")).help("name each scheme once"));
+        }
+        let mut document = Document::parse(source.name.as_str(), source.text.as_str())?;
+        let set_for_all: Vec<&str> = sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
+        // What a preset does not say of these, it means as usual.
+        const USUAL: [(&str, &str); 2] = [("scheme.transport", "go-back-n"), ("scheme.edge_control", "none")];
+        let meant = |p: &&'static Preset| {
+            let unsaid = USUAL.iter().filter(|(key, _)| p.settings.iter().all(|(own, _)| own != key));
+            p.settings.iter().chain(unsaid).map(|s| (*p, s)).collect::<Vec<_>>()
+        };
+        for (preset, (key, value)) in presets.iter().flat_map(meant) {
+            let own = document.value(key).filter(|own| *own != canonical_value(value) && !set_for_all.contains(key));
+            if let Some(own) = own {
+                let message = format!("{key} is set, so that \"{}\" would not be what its name says", preset.name);
+                let help =
+                    format!("remove it, or use --set {key}={} to have it with every scheme", own.trim_matches('"'));
+                return Err(document.problem(key, message).help(help));
+            }
+        }
+        let uses = |preset: &Preset, mechanism: &str| {
+            let axis = |key: &str| key.strip_prefix("scheme.").is_some_and(|axis| !axis.contains('.'));
+            preset.settings.iter().any(|(key, value)| axis(key) && *value == mechanism)
+        };
+        // What the command line says must be of use; the file may be meant for other comparisons, too.
+        let in_file = document.clone();
+        sets.iter().try_for_each(|set| document.set(set))?;
+        let mut tables = document.tables_in("scheme");
+        tables.retain(|table| {
+            let named = |key: &&str| key.strip_prefix("scheme.").and_then(|key| key.split('.').next()) == Some(*table);
+            let spared = !set_for_all.iter().any(named);
+            let known = presets::PRESETS.iter().any(|preset| uses(preset, table));
+            presets.iter().any(|preset| uses(preset, table))
+                || spared && known && in_file.tables_in("scheme").contains(table)
+        });
+        let variant = |preset: &&Preset| {
+            let others = tables.iter().filter(|table| !uses(preset, table));
+            let choice = format!("scheme.preset={}", preset.name);
+            let sets = [choice].into_iter().chain(others.map(|table| format!("-scheme.{table}"))).collect();
+            Variant { name: preset.name.into(), sets }
+        };
+        Ok(presets.iter().map(variant).collect())
+    }
+}
+
+/// The preset that `--schemes` names.
+fn named(name: &str) -> Result<&'static Preset, Problem> {
+    presets::named(name).ok_or_else(|| {
+        let known: Vec<&str> = presets::PRESETS.iter().map(|preset| preset.name).collect();
+        let meant = suggest(name, &known).map_or(String::new(), |meant| format!("did you mean \"{meant}\"? "));
+        Problem::new("--schemes", format!("there is no preset {}", quoted(name)))
+            .help(format!("{meant}The presets are {}", known.join(", ")))
+    })
+}
+
+/// A key with the values that it is to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// The key's path.
+    pub key: String,
+    /// The values, written as for `--set`.
+    pub values: Vec<String>,
+}
+
+impl Axis {
+    /// Reads `key=v1,v2,…` as after `--vary`. A comma within brackets or quotes belongs to a value.
+    pub fn parse(text: &str) -> Result<Axis, Problem> {
+        let problem = |message: &str, help: &str| Err(Problem::new(format!("--vary {text}"), message).help(help));
+        let Some((key, values)) = text.split_once('=') else {
+            return problem("has no \"=\"", "write --vary key=value,value, such as --vary switch.buffer=4MB,8MB");
+        };
+        let (mut depth, mut quote) = (0, None);
+        let values: Vec<String> = values
+            .split(|c: char| {
+                match (quote, c) {
+                    (Some(open), c) if c == open => quote = None,
+                    (Some(_), _) => {}
+                    (None, '"' | '\'') => quote = Some(c),
+                    (None, '[' | '{') => depth += 1,
+                    (None, ']' | '}') => depth -= 1,
+                    (None, _) => {}
+                }
+                c == ',' && depth == 0 && quote.is_none()
+            })
+            .map(|value| value.trim().to_string())
+            .collect();
+        match key.trim() {
+            "seed" => return problem("the seed is not varied like this", "write --seeds, such as --seeds 1,2,3"),
+            "scheme.preset" => {
+                return problem("schemes are not varied like this", "write --schemes, such as --schemes dcqcn,hpcc");
+            }
+            _ => {}
+        }
+        if values.iter().any(String::is_empty) {
+            return problem("has an empty value", "write values with one comma between them");
+        }
+        let distinct: BTreeSet<String> = values.iter().map(|value| canonical_value(value)).collect();
+        if distinct.len() < values.len() {
+            return problem("has a value twice", "write each value once");
+        }
+        Ok(Axis { key: key.trim().into(), values })
+    }
+}
+
+/// What `--seeds` says, beside what `--set` says; none for the scenario's own.
+pub fn seeds(text: Option<&str>, sets: &[String]) -> Result<Vec<u64>, Problem> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let problem = |message: String| {
+        Problem::new("--seeds", message)
+            .help("write how many, such as 3, or which, such as 5,9; a single one with --set seed=5")
+    };
+    if sets.iter().any(|set| set.split('=').next().is_some_and(|key| key.trim() == "seed")) {
+        return Err(problem("the seed is given with --set, too".into()));
+    }
+    let numbers: Result<Vec<u64>, _> = text.split(',').map(|seed| seed.trim().parse::<u64>()).collect();
+    match numbers.as_deref() {
+        Err(_) => Err(problem(format!("\"{}\" is not a number, or numbers with commas", text.escape_debug()))),
+        Ok([count @ 1..=10_000]) => Ok((1..=*count).collect()),
+        Ok([count]) => Err(problem(format!("{count} is not a number of seeds from 1 to 10000"))),
+        Ok(seeds) => match seeds.iter().enumerate().find(|(place, seed)| seeds[..*place].contains(seed)) {
+            Some((_, seed)) => Err(problem(format!("{seed} is there twice"))),
+            None => Ok(seeds.to_vec()),
+        },
+    }
+}
+
+/// What to run: a scenario with every variant, every combination of varied values, and every seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// The scenario.
+    pub source: Source,
+    /// Changes to it for all runs.
+    pub sets: Vec<String>,
+    /// What is compared; none for the scenario as it is.
+    pub variants: Vec<Variant>,
+    /// What is varied besides.
+    pub axes: Vec<Axis>,
+    /// The seeds; none for the scenario's own.
+    pub seeds: Vec<u64>,
+}
+
+/// One run of a grid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Where in the grid it is: the name of each axis, the first being `scheme` where variants are compared, and its value.
+    pub labels: Labels,
+    /// Its seed.
+    pub seed: u64,
+    /// Every change to the scenario, in order.
+    pub sets: Vec<String>,
+    /// The scenario.
+    pub source: Arc<Source>,
+    /// What names it in a store.
+    pub digest: Digest,
+}
+
+impl Grid {
+    /// Lists the runs, variant by variant, with the last axis turning fastest and the seeds within.
+    pub fn plan(&self) -> Result<Vec<Cell>, Vec<Problem>> {
+        let stop = |problem| vec![problem];
+        if let Some(axis) = self.axes.iter().enumerate().find(|(i, a)| self.axes[..*i].iter().any(|b| a.key == b.key)) {
+            let problem = Problem::new(format!("--vary {}", axis.1.key), "is there twice");
+            return Err(stop(problem.help("write all values of a key in one --vary")));
+        }
+        let sizes = self.axes.iter().map(|axis| axis.values.len()).chain([self.variants.len(), self.seeds.len()]);
+        let count = sizes.fold(1_usize, |all, size| all.saturating_mul(size.max(1)));
+        if count > MOST {
+            let problem = Problem::new("the grid", format!("has {count} runs; {MOST} is the most"));
+            return Err(stop(problem.help("vary less at once")));
+        }
+        let source = Arc::new(self.source.clone());
+        let mut document = Document::parse(source.name.as_str(), source.text.as_str()).map_err(stop)?;
+        self.sets.iter().try_for_each(|set| document.set(set)).map_err(stop)?;
+        // The title and the seed are part of the results even where they are left out.
+        let mut always = Vec::new();
+        if document.value("name").is_none() {
+            always.push(format!("name={}", quote(&source.title)));
+        }
+        let own: Option<u64> = document.root().optional("seed").map_err(stop)?;
+        let seeds = if self.seeds.is_empty() { vec![own.unwrap_or(1)] } else { self.seeds.clone() };
+
+        let mut points = vec![(Vec::new(), Vec::new())];
+        if !self.variants.is_empty() {
+            let point = |variant: &Variant| (vec![(SCHEME.to_string(), variant.name.clone())], variant.sets.clone());
+            points = self.variants.iter().map(point).collect();
+        }
+        for Axis { key, values } in &self.axes {
+            let with = |(labels, sets): &(Vec<(String, String)>, Vec<String>), value: &String| {
+                let (mut labels, mut sets) = (labels.clone(), sets.clone());
+                labels.push((key.clone(), value.clone()));
+                sets.push(format!("{key}={value}"));
+                (labels, sets)
+            };
+            points = points.iter().flat_map(|point| values.iter().map(move |value| with(point, value))).collect();
+        }
+        let (mut cells, mut problems, mut known) = (Vec::new(), Vec::new(), Known::new());
+        for (labels, own_sets) in points {
+            for &seed in &seeds {
+                let changes: Vec<String> =
+                    [&always, &own_sets].into_iter().flatten().cloned().chain([format!("seed={seed}")]).collect();
+                let mut document = document.clone();
+                let changed = changes.iter().try_for_each(|set| document.set(set));
+                let digest = Input::new(&document, &source.base, &mut known).digest();
+                let sets = [self.sets.clone(), changes].concat();
+                let cell = Cell { labels: labels.clone(), seed, sets, source: source.clone(), digest };
+                match changed {
+                    Ok(()) => cells.push(cell),
+                    Err(problem) => problems.push(cell.explain(problem)),
+                }
+            }
+        }
+        if problems.is_empty() { Ok(cells) } else { Err(distinct(problems)) }
+    }
+}
+
+impl Grid {
+    /// What the runs of its plan came to, by their summaries in the same order.
+    pub fn table(&self, plan: &[Cell], summaries: &[Value]) -> Table {
+        let scheme = (!self.variants.is_empty()).then(|| SCHEME.to_string());
+        let axes = scheme.into_iter().chain(self.axes.iter().map(|axis| axis.key.clone())).collect();
+        Table::new(axes, &plan.iter().map(|cell| &cell.labels).collect::<Vec<_>>(), summaries)
+    }
+}
+
+impl Cell {
+    /// The run in a few words.
+    pub fn label(&self) -> String {
+        let value = |(axis, value): &(String, String)| match axis.as_str() {
+            SCHEME => value.clone(),
+            _ => format!("{axis}={value}"),
+        };
+        let words: Vec<String> = self.labels.iter().map(value).chain([format!("seed {}", self.seed)]).collect();
+        words.join(", ")
+    }
+
+    /// Reads and resolves it.
+    pub fn load(&self) -> Result<Resolved, Problem> {
+        let source = &self.source;
+        let scenario = Scenario::parse(&source.name, &source.text, &source.base, &self.sets);
+        scenario.and_then(resolve).map_err(|problem| self.explain(problem))
+    }
+
+    /// Its whole input, read anew.
+    pub fn input(&self) -> Result<Input, Problem> {
+        let mut document = Document::parse(self.source.name.as_str(), self.source.text.as_str())?;
+        self.sets.iter().try_for_each(|set| document.set(set))?;
+        Ok(Input::new(&document, &self.source.base, &mut Known::new()))
+    }
+
+    /// A problem that says which run it is about, and which option.
+    fn explain(&self, problem: Problem) -> Problem {
+        let message = format!("{} (in the run {})", problem.message, self.label());
+        let varied = self.labels.iter().map(|(key, value)| format!("{key}={value}"));
+        let option =
+            varied.map(|set| (format!("--set {set}"), format!("--vary {set}"))).find(|(set, _)| *set == problem.file);
+        let Some((_, option)) = option else { return problem.saying(message) };
+        let help = problem.help.clone().unwrap_or_else(|| "change the value".into());
+        Problem::new(option, message).help(help)
+    }
+}
+
+/// Each problem once, whichever runs have it.
+fn distinct(problems: Vec<Problem>) -> Vec<Problem> {
+    let mut seen = BTreeSet::new();
+    let gist = |problem: &Problem| {
+        let message = problem.message.rsplit_once(" (in the run ").map_or(problem.message.as_str(), |(gist, _)| gist);
+        (problem.file.clone(), problem.line, problem.column, message.to_string())
+    };
+    problems.into_iter().filter(|problem| seen.insert(gist(problem))).collect()
+}
+
+/// How much work a run is, before it is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Data packets to be sent, if nothing is lost.
+    pub packets: u64,
+    /// When the run is cut off, if it is.
+    pub stop: Option<Time>,
+}
+
+/// Packet-hops for each data packet, ACKs included, until a finished run tells: three links there and back.
+pub const HOPS: f64 = 6.0;
+
+impl Work {
+    /// Of a run that is ready to go.
+    pub fn of(resolved: &Resolved) -> Work {
+        let setup = &resolved.setup;
+        let stop = (setup.stop != Time::MAX).then_some(setup.stop);
+        let fastest = setup.graph.links.iter().map(|link| link.rate.0).max().unwrap_or(0) as f64 / 8e12;
+        let packets = setup.flows.iter().map(|flow| {
+            let room = stop.map_or(u64::MAX, |stop| (stop.saturating_sub(flow.start).0 as f64 * fastest) as u64);
+            flow.size.min(room).div_ceil(setup.nic.payload.max(1) as u64)
+        });
+        Work { packets: packets.sum(), stop }
+    }
+
+    /// How much of it is done, where each data packet crosses about so many links.
+    pub fn share(&self, now: Time, hops: u64, each: f64) -> f64 {
+        let share = match self.stop {
+            Some(stop) => now.0 as f64 / stop.0.max(1) as f64,
+            None => hops as f64 / (self.packets as f64 * each).max(1.0),
+        };
+        share.min(0.99)
+    }
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Simulated time.
+    pub now: Time,
+    /// Packet-hops so far.
+    pub hops: u64,
+    /// Time on the clock since it was started.
+    pub elapsed: Duration,
+}
+
+/// Somebody who watches a grid being run. Cells are told by their place in the plan.
+pub trait Observer: Sync {
+    /// Something worth knowing, such as a damaged folder that is run again.
+    fn note(&self, _note: &str) {}
+    /// The runs that are to be done, with their work; called once, before the first.
+    fn planned(&self, _runs: &[(usize, Work)]) {}
+    /// A run whose results are there already, of which another process may have been the author just now.
+    fn reused(&self, _place: usize, _cell: &Cell) {}
+    /// A run begins.
+    fn started(&self, _place: usize, _cell: &Cell) {}
+    /// It goes on.
+    fn progress(&self, _place: usize, _cell: &Cell, _step: &Step) {}
+    /// It is in the store, or has failed.
+    fn finished(&self, _place: usize, _cell: &Cell, _cost: Option<&Cost>) {}
+    /// Another process is at it.
+    fn elsewhere(&self, _place: usize, _cell: &Cell, _owner: &Owner) {}
+    /// Whether to stop: no run is begun, and those under way are dropped. Asked again and again.
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+impl Observer for () {}
+
+/// What became of a grid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// By cell, the folder of its results.
+    pub folders: Vec<PathBuf>,
+    /// Runs that were done now.
+    pub ran: usize,
+    /// Runs that were there before, or that other processes did meanwhile.
+    pub reused: usize,
+    /// Runs that other processes are still at; none, where they were waited for.
+    pub left: usize,
+}
+
+/// Why a grid is not complete. What is finished is in the store all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// What went wrong, in the order of the plan.
+    pub problems: Vec<Problem>,
+    /// Whether a run broke its promises.
+    pub broken: bool,
+    /// Runs in the store.
+    pub finished: usize,
+    /// Runs in all.
+    pub runs: usize,
+}
+
+impl Failed {
+    fn new(mut problems: Vec<(usize, Problem)>, broken: bool, finished: usize, runs: usize) -> Failed {
+        problems.sort_by_key(|(place, _)| *place);
+        let problems = distinct(problems.into_iter().map(|(_, problem)| problem).collect());
+        Failed { problems, broken, finished, runs }
+    }
+}
+
+/// Why a run gave no results.
+enum Fault {
+    /// The input, or a broken promise.
+    Run(Problem, bool),
+    /// The store takes nothing more.
+    Store(Problem),
+    /// Somebody said so.
+    Stopped,
+}
+
+/// How runs are done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many at a time; where there are fewer runs, each has several.
+    pub threads: usize,
+    /// The part with that number, counted from 1, of so many: every so manieth run is done first.
+    pub shard: Option<(usize, usize)>,
+    /// Go on with the other parts, or do only that one.
+    pub help: bool,
+    /// Wait for runs that other processes are at, or leave them to these.
+    pub wait: bool,
+    /// Read and resolve all runs before the first begins: what is wrong is known at once, and the longest come first.
+    pub check: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { threads: 1, shard: None, help: false, wait: true, check: true }
+    }
+}
+
+impl Options {
+    /// The runs of a plan that are to be seen to, those with the same input once, in order.
+    fn places(&self, plan: &[Cell]) -> Vec<usize> {
+        let mut seen = BTreeSet::new();
+        let places = (0..plan.len()).filter(|&place| seen.insert(plan[place].digest));
+        let Some((part, parts)) = self.shard else { return places.collect() };
+        // How many parts after its own.
+        let turn = |rank: usize| (rank + parts.saturating_sub(part - 1)) % parts;
+        let mut places: Vec<(usize, usize)> = places.enumerate().map(|(rank, place)| (turn(rank), place)).collect();
+        places.retain(|(turn, _)| *turn == 0 || self.help);
+        places.sort_unstable();
+        places.into_iter().map(|(_, place)| place).collect()
+    }
+}
+
+/// A plan that was looked at: which of its runs the store lacks, and that they can all be done.
+pub struct Ready<'a> {
+    plan: &'a [Cell],
+    store: &'a Store,
+    /// Those that are to be done.
+    missing: Vec<(usize, Work)>,
+    /// All runs; cells with the same input are one.
+    runs: usize,
+    /// Whether runs of others are waited for.
+    wait: bool,
+}
+
+/// Finds out which runs of a plan the store lacks, and reads and resolves these. Nothing is written.
+pub fn ready<'a>(
+    plan: &'a [Cell],
+    store: &'a Store,
+    threads: usize,
+    observer: &dyn Observer,
+) -> Result<Ready<'a>, Failed> {
+    prepare(plan, store, &Options { threads, ..Options::default() }, observer)
+}
+
+/// The same, as far and in the way that the options say.
+pub fn prepare<'a>(
+    plan: &'a [Cell],
+    store: &'a Store,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Result<Ready<'a>, Failed> {
+    let places = options.places(plan);
+    let mut missing = Vec::new();
+    for &place in &places {
+        let cell = &plan[place];
+        match store.lookup(cell.digest).map_err(|p| Failed::new(vec![(place, p)], false, 0, places.len()))? {
+            Found::Whole(_) => observer.reused(place, cell),
+            Found::Nothing => missing.push(place),
+            Found::Damaged(problem) => {
+                observer.note(&format!("{problem}; it is run again ({})", cell.label()));
+                missing.push(place);
+            }
+        }
+    }
+    let (runs, wait) = (places.len(), options.wait);
+    if !options.check {
+        let missing = missing.into_iter().map(|place| (place, Work::default())).collect();
+        return Ok(Ready { plan, store, missing, runs, wait });
+    }
+    let (works, problems, notes) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()), Mutex::new(BTreeMap::new()));
+    on_threads(options.threads, &missing, |&place| {
+        if observer.stop() {
+            return;
+        }
+        match plan[place].load() {
+            Ok(resolved) => {
+                locked(&works).push((place, Work::of(&resolved)));
+                let mut notes = locked(&notes);
+                let mut note = |note| notes.entry(note).or_insert_with(BTreeSet::new).extend([place]);
+                resolved.notes.into_iter().for_each(&mut note);
+            }
+            Err(problem) => locked(&problems).push((place, problem)),
+        }
+    });
+    let mut problems = taken(problems);
+    if observer.stop() {
+        problems = vec![(0, stopped())];
+    }
+    if !problems.is_empty() {
+        return Err(Failed::new(problems, false, runs - missing.len(), runs));
+    }
+    for (note, places) in taken(notes) {
+        let label = places.first().map_or(String::new(), |&place| plan[place].label());
+        let others = if places.len() > 1 { format!(" and {} more", places.len() - 1) } else { String::new() };
+        observer.note(&format!("{label}{others}: {note}"));
+    }
+    let mut missing = taken(works);
+    let rank: BTreeMap<usize, usize> = places.iter().enumerate().map(|(rank, &place)| (place, rank)).collect();
+    // The longest first, so that all threads end at about the same time.
+    missing.sort_by_key(|(place, work)| match options.shard {
+        Some(_) => (std::cmp::Reverse(0), rank[place]),
+        None => (std::cmp::Reverse(work.packets), *place),
+    });
+    Ok(Ready { plan, store, missing, runs, wait })
+}
+
+/// The problem that somebody said so.
+fn stopped() -> Problem {
+    Problem::new("the runs", "were stopped").help("what is finished stays; the same command goes on from there")
+}
+
+/// Runs that are to be done: first those that nobody is known to be at.
+struct Queue {
+    open: VecDeque<usize>,
+    /// Others were at these.
+    elsewhere: VecDeque<usize>,
+}
+
+/// The pause between two looks at runs of others: at first, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+impl Ready<'_> {
+    /// Does the runs, several at a time, and writes each as soon as it is over.
+    ///
+    /// One that fails does not stop the others, but no more are begun once the store cannot be written. What another
+    /// process is at is waited for; if that one comes to grief, it is done here.
+    pub fn run(self, threads: usize, observer: &dyn Observer) -> Result<Done, Failed> {
+        let Ready { plan, store, missing, runs, wait } = self;
+        if !missing.is_empty() {
+            let before = runs - missing.len();
+            store.prepare().map_err(|problem| Failed::new(vec![(0, problem)], false, before, runs))?;
+            observer.planned(&missing);
+        }
+        files::sweep(store.folder());
+        let claims = store.claims();
+        let queue = Queue { open: missing.iter().map(|(place, _)| *place).collect(), elsewhere: VecDeque::new() };
+        let (queue, faults, over) = (Mutex::new(queue), Mutex::new(Vec::new()), AtomicBool::new(false));
+        let (ran, left) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        // Threads that would find no run of their own help with the others.
+        let each = (threads / missing.len().max(1)).max(1);
+        let fail = |place: usize, fault: Fault| {
+            over.fetch_or(matches!(fault, Fault::Store(_) | Fault::Stopped), Ordering::Relaxed);
+            locked(&faults).push((place, fault));
+        };
+        // Says whether the run needs no more attention.
+        let see_to = |place: usize, first: bool| -> bool {
+            let cell = &plan[place];
+            if let Ok(Found::Whole(_)) = store.lookup(cell.digest) {
+                observer.reused(place, cell);
+                return true;
+            }
+            let claim = match claims.claim(cell.digest) {
+                Ok(Ok(claim)) => claim,
+                Ok(Err(owner)) => {
+                    if first {
+                        observer.elsewhere(place, cell, &owner);
+                    }
+                    left.fetch_add(usize::from(!wait), Ordering::Relaxed);
+                    return !wait;
+                }
+                Err(problem) => {
+                    observer.started(place, cell);
+                    observer.finished(place, cell, None);
+                    fail(place, Fault::Store(full(cell, store, &problem)));
+                    return true;
+                }
+            };
+            // Whoever had it may have finished just before.
+            if let Ok(Found::Whole(_)) = store.lookup(cell.digest) {
+                observer.reused(place, cell);
+                return true;
+            }
+            observer.started(place, cell);
+            let result = run_one(place, cell, store, each, observer);
+            drop(claim);
+            observer.finished(place, cell, result.as_ref().ok());
+            match result {
+                Ok(_) => _ = ran.fetch_add(1, Ordering::Relaxed),
+                Err(fault) => fail(place, fault),
+            }
+            true
+        };
+        let work = || {
+            let mut pause = PAUSES.0;
+            while !over.load(Ordering::Relaxed) {
+                let (next, first, waiting) = {
+                    let mut queue = locked(&queue);
+                    let open = queue.open.pop_front();
+                    let waiting = queue.elsewhere.len();
+                    (open.or_else(|| queue.elsewhere.pop_front()), open.is_some(), waiting)
+                };
+                let Some(place) = next else { break };
+                if observer.stop() {
+                    fail(place, Fault::Stopped);
+                } else if see_to(place, first) {
+                    pause = PAUSES.0;
+                } else {
+                    locked(&queue).elsewhere.push_back(place);
+                    if !first {
+                        // All of them are looked at in that time, however many they are.
+                        std::thread::sleep(pause / waiting.max(1) as u32);
+                        pause = (pause + pause / (8 * waiting.max(1) as u32)).min(PAUSES.1);
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..threads.clamp(1, missing.len().max(1)) {
+                scope.spawn(work);
+            }
+        });
+        let names: BTreeSet<String> = plan.iter().map(|cell| cell.digest.to_string()).collect();
+        claims.tidy(|name| names.contains(name) && store.folder().join(name).exists());
+        let (faults, queue) = (taken(faults), taken(queue));
+        if faults.is_empty() {
+            let folders = plan.iter().map(|cell| store.path(cell.digest)).collect();
+            let (ran, left) = (ran.into_inner(), left.into_inner());
+            return Ok(Done { folders, ran, reused: runs - ran - left, left });
+        }
+        let broken = faults.iter().any(|(_, fault)| matches!(fault, Fault::Run(_, true)));
+        let finished = runs - faults.len() - queue.open.len() - queue.elsewhere.len() - left.into_inner();
+        let problems = faults.into_iter().map(|(place, fault)| match fault {
+            Fault::Run(problem, _) | Fault::Store(problem) => (place, problem),
+            Fault::Stopped => (place, stopped()),
+        });
+        Err(Failed::new(problems.collect(), broken, finished, runs))
+    }
+}
+
+/// Does all runs of a plan that the store does not have: [`ready`], then [`Ready::run`].
+pub fn run(plan: &[Cell], store: &Store, threads: usize, observer: &dyn Observer) -> Result<Done, Failed> {
+    ready(plan, store, threads, observer)?.run(threads, observer)
+}
+
+fn run_one(place: usize, cell: &Cell, store: &Store, threads: usize, observer: &dyn Observer) -> Result<Cost, Fault> {
+    let plain = |problem| Fault::Run(problem, false);
+    let mut resolved = cell.load().map_err(plain)?.on_threads(threads);
+    if store.is_recorded() {
+        resolved = run::recording::record(resolved, None);
+    }
+    let start = Instant::now();
+    let mut stop = false;
+    let finished = run::run(resolved, &mut |now, hops| {
+        observer.progress(place, cell, &Step { now, hops, elapsed: start.elapsed() });
+        stop |= observer.stop();
+        !stop
+    });
+    if stop {
+        return Err(Fault::Stopped);
+    }
+    // The files it names were read while it was planned and again now. They must be what its name says.
+    let input = cell.input().map_err(plain)?;
+    if input.digest() != cell.digest {
+        let problem = Problem::new(cell.source.name.as_str(), "names a file that has changed in the meantime");
+        return Err(plain(cell.explain(problem.help("run the same command again"))));
+    }
+    keep(cell, store, &input, &finished)?;
+    Ok(finished.summary.cost)
+}
+
+/// The problem that a store takes nothing more.
+fn full(cell: &Cell, store: &Store, problem: &Problem) -> Problem {
+    let place = store.path(cell.digest).display().to_string();
+    let remedy = "make room on the disk or choose another store";
+    Problem::new(place, problem.message.as_str())
+        .help(format!("{remedy}; what is finished stays, and the same command goes on from there"))
+}
+
+/// Puts a run's results in the store.
+fn keep(cell: &Cell, store: &Store, input: &Input, finished: &Finished) -> Result<(), Fault> {
+    let full = |problem: Problem| Fault::Store(full(cell, store, &problem));
+    if let [first, ..] = finished.summary.violations.as_slice() {
+        let path = store.broken(cell.digest).and_then(|folder| finished.write_into(folder, input.text()));
+        let place = path.map_err(full)?.join(SUMMARY).display().to_string();
+        let problem = Problem::new(place, format!("broken promise: {first}"));
+        let problem = problem.help("this run is not a result; its folder is for inspection");
+        return Err(Fault::Run(cell.explain(problem), true));
+    }
+    store.draft(cell.digest).and_then(|folder| finished.write_into(folder, input.text())).map_err(full)?;
+    Ok(())
+}
+
+/// Calls `work` with every item, on several threads that take the items in order.
+fn on_threads<T: Sync>(threads: usize, items: &[T], work: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let take = || items.get(next.fetch_add(1, Ordering::Relaxed));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, items.len().max(1)) {
+            scope.spawn(|| std::iter::from_fn(take).for_each(&work));
+        }
+    });
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn taken<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_broke_a_promise_is_put_aside_and_is_no_result() {
+        let text = "topology.kind = \"star\"\nflow = [{ src = \"h1\", dst = \"h0\", size = \"1KB\" }]";
+        let source = Source { name: "a.toml".into(), title: "a".into(), text: text.into(), base: PathBuf::new() };
+        let grid = Grid { source, sets: vec![], variants: vec![], axes: vec![], seeds: vec![3] };
+        let plan = grid.plan().unwrap();
+        let cell = &plan[0];
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path());
+        let mut finished = run::run(cell.load().unwrap(), &mut |_, _| true);
+        finished.summary.violations.push("two bytes are missing".into());
+        let Err(Fault::Run(problem, true)) = keep(cell, &store, &cell.input().unwrap(), &finished) else {
+            panic!("it was taken for a result");
+        };
+        let aside = dir.path().join(format!("broken-{}", cell.digest));
+        assert_eq!(problem.file, aside.join(SUMMARY).display().to_string());
+        assert_eq!(problem.message, "broken promise: two bytes are missing (in the run seed 3)");
+        assert!(aside.join(SUMMARY).is_file());
+        assert_eq!(store.lookup(cell.digest), Ok(Found::Nothing));
+    }
+
+    #[test]
+    fn varied_values_are_split_at_commas_outside_of_brackets_and_quotes() {
+        let values = |text: &str| Axis::parse(text).map(|axis| (axis.key, axis.values));
+        let expect = |key: &str, values: &[&str]| Ok((key.to_string(), values.iter().map(|v| v.to_string()).collect()));
+        assert_eq!(values("switch.buffer = 4MB, 8MB"), expect("switch.buffer", &["4MB", "8MB"]));
+        assert_eq!(values("a=[[\"1ms\", 2]],[3,4]"), expect("a", &["[[\"1ms\", 2]]", "[3,4]"]));
+        assert_eq!(values("a='x,y',\"[,\",z=1"), expect("a", &["'x,y'", "\"[,\"", "z=1"]));
+        assert_eq!(values("a={ b = 1, c = 2 },3"), expect("a", &["{ b = 1, c = 2 }", "3"]));
+        for bad in ["a", "a=", "a=1,", "a=,1", "a=1,1", "a=1,0x1", "seed=1,2", "scheme.preset=hpcc,pfc"] {
+            let problem = values(bad).unwrap_err();
+            assert!(problem.file.starts_with("--vary") && problem.help.is_some(), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! A store of runs: one folder for each, named by a digest of everything that decides its results.
+//!
+//! The same input has the same name, so nothing is run twice. Folders appear whole, whatever happens and however many
+//! processes share the store, and stay as they are.
+
+use crate::claims::{Claims, LEASE};
+use crate::digest::Digest;
+use files::problem::Problem;
+use files::{FILES, Folder, SUMMARY, hex, in_the_way};
+use results::recording::RECORDING;
+use scenario::document::Document;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Part of every run's identity. To be raised whenever the same scenario gives other results or other files than before.
+pub const RESULTS_VERSION: u32 = 4;
+
+/// The keys under which a scenario names files, relative to its own folder. `*` stands for each place of an array. What is
+/// not the name of a file there is left alone.
+pub const INPUT_FILES: &[&str] = &["topology.path", "traffic.trace", "load.*.sizes"];
+
+/// The file with a run's whole input.
+const SCENARIO: &str = "scenario.toml";
+
+/// The digests of files that were looked at before.
+pub type Known = BTreeMap<PathBuf, Option<String>>;
+
+/// Everything that decides a run's results: the program's version, the scenario in its canonical form, and the SHA-256 of
+/// every file that it names. A scenario itself, it is what a run's `scenario.toml` holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input(String);
+
+impl Input {
+    /// Of a scenario whose files are looked for in `base`. A file that cannot be read is left out: whoever runs the
+    /// scenario finds that out.
+    pub fn new(document: &Document, base: &Path, known: &mut Known) -> Input {
+        let mut text = format!("# tailwater {}, results {RESULTS_VERSION}\n", env!("CARGO_PKG_VERSION"));
+        for (key, name) in INPUT_FILES.iter().flat_map(|pattern| document.texts(pattern)) {
+            let path = base.join(name);
+            if let Some(hash) = known.entry(path).or_insert_with_key(|path| hash_file(path)) {
+                text += &format!("# {key} has SHA-256 {hash}\n");
+            }
+        }
+        Input(text + "\n" + &document.canonical())
+    }
+
+    /// As TOML.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// What names the run.
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.0)
+    }
+}
+
+/// SHA-256 of a file, if it is one.
+fn hash_file(path: &Path) -> Option<String> {
+    let mut file = fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|m| m.is_file()))?;
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match std::io::Read::read(&mut file, &mut piece).ok()? {
+            0 => return Some(hex(&hash.finalize(), 32)),
+            count => hash.update(piece.get(..count)?),
+        }
+    }
+}
+
+/// What a store has of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Its results, whole.
+    Whole(PathBuf),
+    /// Nothing.
+    Nothing,
+    /// A folder that cannot be used, for this reason.
+    Damaged(Problem),
+}
+
+/// A folder of runs.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+    /// Only a run with a recording is whole.
+    recorded: bool,
+    lease: Duration,
+}
+
+impl Store {
+    /// In that folder, which need not exist.
+    pub fn new(folder: impl Into<PathBuf>) -> Store {
+        Store { folder: folder.into(), recorded: false, lease: LEASE }
+    }
+
+    /// The same, in which every run is to have a recording, or need not. One without is done again, and has the same name.
+    pub fn recorded(self, recorded: bool) -> Store {
+        Store { recorded, ..self }
+    }
+
+    /// The same, in which what this process claims is free for others when it gives no sign of life for so long.
+    pub fn lease(self, lease: Duration) -> Store {
+        Store { lease, ..self }
+    }
+
+    /// Who is at work on what.
+    pub fn claims(&self) -> Claims {
+        Claims::new(&self.folder, self.lease)
+    }
+
+    /// Whether every run is to have a recording.
+    pub fn is_recorded(&self) -> bool {
+        self.recorded
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where a run is, or would be.
+    pub fn path(&self, digest: Digest) -> PathBuf {
+        self.folder.join(digest.to_string())
+    }
+
+    /// What is there of a run. Refuses a file where its folder would be.
+    pub fn lookup(&self, digest: Digest) -> Result<Found, Problem> {
+        let path = self.path(digest);
+        // Opening a folder is what makes an NFS client forget what it remembers not to be there.
+        if !path.exists() && (fs::read_dir(&self.folder).is_err() || !path.exists()) {
+            return Ok(Found::Nothing);
+        }
+        if !path.is_dir() {
+            return Err(in_the_way(&path));
+        }
+        Ok(match damage(&path) {
+            None if self.recorded && !path.join(RECORDING).is_file() => Found::Nothing,
+            None => Found::Whole(path),
+            Some(damage) => Found::Damaged(Problem::new(path.display().to_string(), damage)),
+        })
+    }
+
+    /// Makes the store ready to be written: the folder is there, and something can be put in it.
+    pub fn prepare(&self) -> Result<(), Problem> {
+        let remedy = "choose another place for the store, one that you may write to";
+        files::make_folder(&self.folder).map_err(|problem| problem.help(remedy))
+    }
+
+    /// A draft of a run's folder. Publishing it replaces a damaged folder, or one without the recording that it should have, and
+    /// leaves a whole one.
+    pub fn draft(&self, digest: Digest) -> Result<Folder, Problem> {
+        let stays: fn(&Path) -> bool = match self.recorded {
+            true => |path| damage(path).is_none() && path.join(RECORDING).is_file(),
+            false => |path| damage(path).is_none(),
+        };
+        Folder::keep(&self.path(digest), stays)
+    }
+
+    /// A draft of the folder for a run that broke its promises. It is not a result: [`Store::lookup`] does not find it.
+    pub fn broken(&self, digest: Digest) -> Result<Folder, Problem> {
+        Folder::prepare(&self.folder.join(format!("broken-{digest}")))
+    }
+}
+
+/// What is wrong with a run's folder, if anything is.
+fn damage(path: &Path) -> Option<String> {
+    let read = |name: &str| fs::read_to_string(path.join(name)).map_err(|e| format!("is damaged: {name}: {e}"));
+    let check = || -> Result<(), String> {
+        let list: BTreeMap<String, u64> =
+            serde_json::from_str(&read(FILES)?).map_err(|e| format!("is damaged: {FILES}: {e}"))?;
+        for (name, length) in list {
+            let found = fs::metadata(path.join(&name)).map_err(|e| format!("is damaged: {name}: {e}"))?.len();
+            if found != length {
+                return Err(format!("is damaged: {name} has {found} of {length} bytes"));
+            }
+        }
+        serde_json::from_str::<Value>(&read(SUMMARY)?).map_err(|e| format!("is damaged: {SUMMARY}: {e}"))?;
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        match name.is_some_and(|name| name == Digest::of(&read(SCENARIO).unwrap_or_default()).to_string()) {
+            true => Ok(()),
+            false => Err(format!("is damaged: {SCENARIO} is not what the folder is named after")),
+        }
+    };
+    check().err()
+}

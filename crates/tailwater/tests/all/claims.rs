@@ -1,0 +1,169 @@
+//! The ledger as people use it: what is claimed, and whether it holds.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn tailwater(desk: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tailwater")).args(arguments).current_dir(desk).output().unwrap()
+}
+
+#[track_caller]
+fn works(desk: &Path, arguments: &[&str]) -> String {
+    let output = tailwater(desk, arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[track_caller]
+fn refuses(desk: &Path, arguments: &[&str]) -> String {
+    let output = tailwater(desk, arguments);
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// An experiment that computes and runs nothing.
+const COMPUTED: &str = r#"
+id = "mine/sums"
+document = "a schoolbook"
+place = "page 1"
+title = "Sums"
+says = "One and one is two."
+
+[[expect]]
+paper = "one and one is two"
+value = "1 + 1"
+at_least = 2
+at_most = 2
+
+[[expect]]
+paper = "two and two is five"
+value = "2 + 2"
+at_least = 5
+"#;
+
+#[test]
+fn claims_lists_every_experiment_and_filters() {
+    let desk = tempfile::tempdir().unwrap();
+    let all = works(desk.path(), &["claims"]);
+    assert_eq!(all.lines().count(), ledger::ids().count());
+    for id in ledger::ids() {
+        assert!(all.lines().any(|line| line.split_whitespace().next() == Some(id)), "{id}");
+    }
+    let some = works(desk.path(), &["claims", "Bloom"]);
+    assert!(some.lines().count() < all.lines().count() && some.contains("bfc/bloom"), "{some}");
+    let problem = refuses(desk.path(), &["claims", "no such thing"]);
+    assert!(problem.contains("help:"), "{problem}");
+}
+
+#[test]
+fn an_experiment_of_ones_own_gives_a_verdict_on_paper_and_as_json() {
+    let desk = tempfile::tempdir().unwrap();
+    std::fs::write(desk.path().join("sums.toml"), COMPUTED).unwrap();
+    let printed = works(desk.path(), &["reproduce", "sums.toml", "--out", "out"]);
+    assert!(printed.contains("holds in part (1 of 2 expectations hold)"), "{printed}");
+    assert!(printed.contains("does not hold") && printed.contains("two and two is five"), "{printed}");
+    let text = std::fs::read_to_string(desk.path().join("out/mine/sums/verdict.json")).unwrap();
+    let verdict: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(verdict["verdict"], "holds in part");
+    assert_eq!(verdict["expectations"][1]["value"], 4.0);
+    assert_eq!(works(desk.path(), &["reproduce", "sums.toml", "--out", "out", "--quiet"]), "");
+}
+
+#[test]
+fn an_unknown_experiment_is_refused_with_near_ones() {
+    let desk = tempfile::tempdir().unwrap();
+    let problem = refuses(desk.path(), &["reproduce", "fig5a"]);
+    assert!(problem.contains("did you mean bfc/fig5a"), "{problem}");
+    let problem = refuses(desk.path(), &["reproduce", "nothing.toml"]);
+    assert!(problem.contains("nothing.toml"), "{problem}");
+    assert_eq!(tailwater(desk.path(), &["reproduce"]).status.code(), Some(2));
+    assert_eq!(tailwater(desk.path(), &["reproduce", "bfc/fig4", "--scale", "huge"]).status.code(), Some(2));
+}
+
+/// An experiment with a few small runs.
+const RUN: &str = r#"
+id = "mine/incast"
+document = "a thesis"
+place = "chapter 3"
+title = "Two schemes"
+says = "A window keeps the queue short."
+bins = ["100KB", "1MB"]
+
+[scenario.topology]
+kind = "star"
+hosts = 5
+[[scenario.incast]]
+name = "incast"
+to = "h0"
+degree = 4
+size_each = "200KB"
+[scenario.measure]
+ports = ["sw0->h0"]
+
+[[variant]]
+name = "PFC"
+preset = "pfc"
+[[variant]]
+name = "window"
+preset = "window"
+[[variant]]
+name = "the next big thing"
+preset = "warp"
+
+[[vary]]
+label = "degree"
+key = "incast.0.degree"
+values = [2, 4]
+
+[[figure]]
+title = "Completion times"
+kind = "lines"
+x = "degree"
+y = "p99(fct_us, group='incast')"
+y_title = "p99 FCT (us)"
+
+[[figure]]
+title = "Queue"
+kind = "series"
+of = "queue(port='sw0->h0')"
+panel = "degree"
+
+[[expect]]
+paper = "the queue is shorter with a window"
+value = "smallest(max(queue, variant='PFC') / max(queue, variant='window') over degree)"
+at_least = 1
+
+[[expect]]
+paper = "the last of two comes when both are through"
+value = "max(fct_us, variant='PFC', degree=2)"
+at_least = 34
+at_most = 38
+
+[[expect]]
+paper = "the next big thing is best"
+value = "max(fct_us, variant='the next big thing', degree=2)"
+at_most = 1
+"#;
+
+#[test]
+fn an_experiment_is_run_drawn_and_judged_once_and_what_is_missing_is_named() {
+    let desk = tempfile::tempdir().unwrap();
+    std::fs::write(desk.path().join("incast.toml"), RUN).unwrap();
+    let printed = works(desk.path(), &["reproduce", "incast.toml", "--out", "out", "--store", "runs"]);
+    assert!(printed.contains("needs warp (2 of 3 expectations hold)"), "{printed}");
+    let folder = desk.path().join("out/mine/incast");
+    let verdict = std::fs::read_to_string(folder.join("verdict.json")).unwrap();
+    let value: Value = serde_json::from_str(&verdict).unwrap();
+    assert_eq!((&value["runs"], &value["needs"]), (&Value::from(4), &serde_json::json!(["warp"])));
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(page.contains("the queue is shorter with a window") && page.contains("tailwater reproduce incast.toml"));
+    for image in ["1-completion-times.png", "2-1-queue.svg", "2-2-queue.svg"] {
+        assert!(folder.join("figures").join(image).is_file(), "{image}");
+    }
+    let runs = || std::fs::read_dir(desk.path().join("runs")).unwrap().count();
+    let before = runs();
+    works(desk.path(), &["reproduce", "incast.toml", "--out", "out", "--store", "runs", "--quiet"]);
+    assert_eq!(runs(), before, "what was run is not run again");
+    assert_eq!(std::fs::read_to_string(folder.join("verdict.json")).unwrap(), verdict);
+}

@@ -1,0 +1,923 @@
+//! The program as people use it: what it prints, what it writes, and how it refuses.
+
+use results::recording::Recorded;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A folder of its own to work in.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Desk {
+        Desk(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Desk {
+        fs::write(self.path(name), content).unwrap();
+        self
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tailwater"));
+        command.args(arguments).current_dir(self.0.path());
+        command
+    }
+
+    fn tailwater(&self, arguments: &[&str]) -> Output {
+        let output = self.command(arguments).output().unwrap();
+        assert!(!text(&output.stderr).contains("panicked"), "{arguments:?}: {}", text(&output.stderr));
+        output
+    }
+
+    /// Runs it, and it must work. Gives what it printed.
+    #[track_caller]
+    fn works(&self, arguments: &[&str]) -> String {
+        let output = self.tailwater(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// Runs it, and it must refuse: status 1, the place and a remedy, nothing printed and nothing written.
+    #[track_caller]
+    fn refuses(&self, arguments: &[&str], place: &str) -> String {
+        let before = self.listing();
+        let output = self.tailwater(arguments);
+        let problem = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {problem}");
+        assert!(problem.contains(place), "{arguments:?}: no \"{place}\" in {problem}");
+        assert!(problem.contains("\n  help: "), "{arguments:?}: no remedy in {problem}");
+        assert_eq!(text(&output.stdout), "", "{arguments:?}");
+        assert_eq!(self.listing(), before, "{arguments:?} left something behind");
+        problem
+    }
+
+    /// Every file and folder, hidden ones too.
+    fn listing(&self) -> BTreeSet<PathBuf> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![self.0.path().to_path_buf()];
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    open.push(path.clone());
+                }
+                found.insert(path);
+            }
+        }
+        found
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("what is printed is UTF-8")
+}
+
+fn example(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
+    path.to_str().unwrap().to_string()
+}
+
+const STAR: &str = "\
+name = \"two into one\"
+[topology]
+kind = \"star\"
+hosts = 4
+rate = \"100Gbps\"
+delay = \"1us\"
+[scheme]
+preset = \"dcqcn+win\"
+[[flow]]
+src = \"h1\"
+dst = \"h0\"
+size = \"200KB\"
+[[flow]]
+src = \"h2\"
+dst = \"h0\"
+size = \"200KB\"
+start = \"1us\"
+";
+
+const CONFIG: &str = "\
+ENABLE_QCN 1
+PACKET_PAYLOAD_SIZE 1000
+TOPOLOGY_FILE topology.txt
+FLOW_FILE flow.txt
+TRACE_FILE trace.txt
+FCT_OUTPUT_FILE fct.txt
+PFC_OUTPUT_FILE pfc.txt
+SIMULATOR_STOP_TIME 2.5
+CC_MODE 1
+ALPHA_RESUME_INTERVAL 1
+RATE_DECREASE_INTERVAL 4
+RP_TIMER 300
+EWMA_GAIN 0.00390625
+FAST_RECOVERY_TIMES 1
+RATE_AI 20Mb/s
+RATE_HAI 200Mb/s
+MIN_RATE 1000Mb/s
+L2_ACK_INTERVAL 1
+HAS_WIN 1
+VAR_WIN 1
+ENABLE_TRACE 0
+KMAX_MAP 1 100000000000 1600
+KMIN_MAP 1 100000000000 400
+PMAX_MAP 1 100000000000 0.2
+BUFFER_SIZE 12
+";
+
+const TOPOLOGY: &str = "\
+4 1 3
+3
+0 3 100Gbps 0.001ms 0
+1 3 100Gbps 0.001ms 0
+2 3 100Gbps 0.001ms 0
+";
+
+const FLOWS: &str = "\
+2
+0 2 3 100 100000 2.000000000
+1 2 3 100 100000 2.000010000
+";
+
+/// A desk with the files of a small run of the other simulator's formats.
+fn ns3() -> Desk {
+    let desk = Desk::new();
+    desk.write("config.txt", CONFIG).write("topology.txt", TOPOLOGY).write("flow.txt", FLOWS).write("trace.txt", "0\n");
+    desk
+}
+
+/// What lies at a dotted path, which must be there.
+#[track_caller]
+fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
+    let found = path.split('.').try_fold(value, |value, key| match key.parse::<usize>() {
+        Ok(place) => value.get(place),
+        Err(_) => value.get(key),
+    });
+    found.unwrap_or_else(|| panic!("no {path} in {value:#}"))
+}
+
+#[track_caller]
+fn number(value: &Value, path: &str) -> f64 {
+    at(value, path).as_f64().unwrap_or_else(|| panic!("{path} is no number: {}", at(value, path)))
+}
+
+fn summary(desk: &Desk, folder: &str) -> Value {
+    serde_json::from_str(&desk.read(&format!("{folder}/summary.json"))).unwrap()
+}
+
+#[test]
+fn a_run_writes_a_folder_with_everything_promised() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR);
+    let printed = desk.works(&["run", "star.toml", "--out", "out"]);
+    for expected in [
+        "two into one: flow control pfc, congestion control dcqcn, seed 1",
+        "2 of 2 flows finished",
+        "complete",
+        "results in out",
+    ] {
+        assert!(printed.contains(expected), "no \"{expected}\" in {printed}");
+    }
+    let files: Vec<String> =
+        fs::read_dir(desk.path("out")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(
+        files.iter().map(String::as_str).collect::<BTreeSet<_>>(),
+        BTreeSet::from([
+            "buffers.parquet",
+            "figures",
+            "flows.parquet",
+            "links.parquet",
+            "report.html",
+            "scenario.toml",
+            "summary.json"
+        ])
+    );
+    assert_eq!(desk.read("out/scenario.toml"), STAR);
+    let parquet = fs::read(desk.path("out/flows.parquet")).unwrap();
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+
+    let s = summary(&desk, "out");
+    for (path, expected) in [("scenario", "two into one"), ("flow_control", "pfc"), ("ending", "complete")] {
+        assert_eq!(at(&s, path), expected);
+    }
+    assert_eq!(at(&s, "congestion_control"), "dcqcn");
+    for (path, expected) in [("flows", 2.0), ("finished", 2.0), ("seed", 1.0), ("left", 0.0)] {
+        assert_eq!(number(&s, path), expected, "{path}");
+    }
+    for (path, packets) in [("injected", 400.0), ("delivered", 400.0), ("retransmitted", 0.0)] {
+        assert_eq!(number(&s, &format!("{path}.packets")), packets, "{path}");
+        assert_eq!(number(&s, &format!("{path}.bytes")), packets * 1000.0, "{path}");
+    }
+    for path in ["packets", "wire_bytes", "buffer", "link_fault", "link_down"] {
+        assert_eq!(number(&s, &format!("dropped.{path}")), 0.0, "{path}");
+    }
+    for spread in ["slowdown", "slowdown_by_size.3.slowdown"] {
+        assert_eq!(number(&s, &format!("{spread}.count")), 2.0);
+        let values = ["p50", "p95", "p99", "p999", "max"].map(|p| number(&s, &format!("{spread}.{p}")));
+        assert!(values[0] >= 1.0 && values.is_sorted(), "{values:?}");
+        assert!(number(&s, &format!("{spread}.mean")) >= 1.0);
+    }
+    let bins = at(&s, "slowdown_by_size").as_array().unwrap();
+    assert_eq!(bins.iter().map(|bin| number(bin, "slowdown.count")).sum::<f64>(), 2.0);
+    assert!(at(&bins[0], "slowdown.p50").is_null(), "a percentile of nothing is null");
+    assert!(at(&s, "pause.links").is_array());
+    for path in ["pause.pauses", "pause.resumes", "pause.paused_ps", "marked", "timeouts"] {
+        number(&s, path);
+    }
+    let peak = number(&s, "buffer.peak");
+    assert!(peak > 0.0);
+    assert_eq!(number(&s, "buffer.switches.0.peak"), peak);
+    for p in ["p50", "p95", "p99", "p999"] {
+        assert!(number(&s, &format!("buffer.sampled.{p}")) <= peak);
+        assert!(number(&s, &format!("buffer.switches.0.sampled.{p}")) <= peak);
+    }
+    // Each of 400 packets and their ACKs crosses two links.
+    assert_eq!((number(&s, "packet_hops"), number(&s, "acks")), (1600.0, 400.0));
+    assert!(number(&s, "events") >= number(&s, "packet_hops"));
+    assert!(number(&s, "end_ps") > 0.0);
+    assert!(at(&s, "counters").is_object());
+    assert_eq!(at(&s, "violations"), &Value::Array(vec![]));
+    assert!(number(&s, "cost.wall_seconds") > 0.0 && number(&s, "cost.packet_hops_per_second") > 0.0);
+    let memory = at(&s, "cost.peak_memory_bytes");
+    assert!(memory.as_u64().is_some_and(|bytes| bytes > 100_000) || cfg!(not(target_os = "linux")), "{memory}");
+}
+
+#[test]
+fn pauses_and_losses_are_told_link_by_link() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR);
+    let sets = ["--set", "scheme.preset=pfc", "--set", "switch.buffer=200KB", "--set", "switch.alpha=0.02"];
+    desk.works(&[&["run", "star.toml", "--out", "out"][..], &sets].concat());
+    let s = summary(&desk, "out");
+    let links = at(&s, "pause.links").as_array().unwrap();
+    let names: BTreeSet<_> =
+        links.iter().map(|l| (at(l, "from").as_str().unwrap(), at(l, "to").as_str().unwrap())).collect();
+    assert_eq!(names, BTreeSet::from([("h1", "sw0"), ("h2", "sw0")]));
+    let total: f64 = links.iter().map(|link| number(link, "paused_ps")).sum();
+    assert_eq!(total, number(&s, "pause.paused_ps"));
+    assert!(links.iter().all(|link| (0.0..=1.0).contains(&number(link, "share"))));
+    assert_eq!(number(&s, "pause.pauses"), number(&s, "pause.resumes"));
+
+    let sets = ["--set", "link=[{between = [\"h1\", \"sw0\"], loss = 0.05}]"];
+    desk.works(&[&["run", "star.toml", "--out", "lossy"][..], &sets].concat());
+    let s = summary(&desk, "lossy");
+    assert!(number(&s, "dropped.link_fault") > 0.0 && number(&s, "retransmitted.packets") > 0.0);
+    assert_eq!(number(&s, "dropped.packets"), number(&s, "dropped.link_fault"));
+    assert_eq!(number(&s, "finished"), 2.0);
+}
+
+#[test]
+fn overrides_change_the_run_and_are_written_down() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR);
+    let sets = ["--set", "scheme.preset=hpcc", "--set", "seed=9", "--set", "flow.0.size=3KB", "--set", "name=changed"];
+    desk.works(&[&["run", "star.toml", "--out", "out"][..], &sets].concat());
+    let s = summary(&desk, "out");
+    assert_eq!((at(&s, "congestion_control"), at(&s, "scenario")), (&"hpcc".into(), &"changed".into()));
+    assert_eq!((number(&s, "seed"), number(&s, "injected.bytes")), (9.0, 203_000.0));
+    let record = desk.read("out/scenario.toml");
+    assert!(record.starts_with(STAR), "{record}");
+    for set in ["scheme.preset=hpcc", "seed=9", "flow.0.size=3KB", "name=changed"] {
+        assert!(record.contains(&format!("#   --set {set}\n")), "no {set} in {record}");
+    }
+    // What was written down is a scenario itself.
+    desk.works(&["check", "out/scenario.toml"]);
+}
+
+#[test]
+fn results_replace_earlier_results_and_are_otherwise_the_same() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR);
+    let run = |folder: &str| {
+        desk.works(&["run", "star.toml", "--out", folder, "--quiet"]);
+        let mut s = summary(&desk, folder);
+        assert!(s.as_object_mut().unwrap().remove("cost").is_some());
+        (s, fs::read(desk.path(&format!("{folder}/flows.parquet"))).unwrap())
+    };
+    let first = run("out");
+    assert!(first == run("out") && first == run("deep/er/out"));
+    let expected = ["deep", "deep/er", "deep/er/out", "out", "star.toml"].map(|name| desk.path(name));
+    let mut found = desk.listing();
+    found.retain(|path| !path.to_str().unwrap().contains("out/"));
+    assert_eq!(found, BTreeSet::from(expected), "drafts are left behind");
+}
+
+#[test]
+fn a_recording_is_written_beside_results_that_are_otherwise_the_same() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR);
+    let run = |folder: &str, more: &[&str]| {
+        desk.works(&[&["run", "star.toml", "--out", folder, "--quiet"], more].concat());
+        let mut s = summary(&desk, folder);
+        assert!(s.as_object_mut().unwrap().remove("cost").is_some());
+        let tables = ["flows.parquet", "buffers.parquet", "links.parquet", "scenario.toml", "report.html"];
+        (s, tables.map(|name| fs::read(desk.path(&format!("{folder}/{name}"))).unwrap()))
+    };
+    let recording = |folder: &str| fs::read(desk.path(&format!("{folder}/recording.bin"))).unwrap();
+    let plain = run("plain", &[]);
+    assert!(!desk.path("plain/recording.bin").exists());
+    assert!(plain == run("recorded", &["--record"]) && plain == run("closely", &["--record-every", "100ns"]));
+    let (own, close) =
+        (Recorded::read(&recording("recorded")).unwrap(), Recorded::read(&recording("closely")).unwrap());
+    assert_eq!((own.header.frames > 10, close.header.every_ps), (true, 100_000));
+    assert_eq!((own.header.scenario.as_str(), own.header.flows.len()), ("two into one", 2));
+    run("again", &["--record", "--threads", "2"]);
+    assert_eq!(recording("again"), recording("recorded"));
+    // Earlier results are replaced as a whole.
+    run("again", &[]);
+    assert!(!desk.path("again/recording.bin").exists());
+}
+
+#[test]
+fn a_recording_that_cannot_be_is_refused_and_nothing_is_written() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR).write("thesis.txt", "…");
+    for every in ["0", "0us", "5", "-1us", "soon", "", "2000ms"] {
+        desk.refuses(&["run", "star.toml", "--record", &format!("--record-every={every}")], "--record-every");
+    }
+    desk.refuses(&["run", "star.toml", "--record", "--out", "thesis.txt"], "thesis.txt");
+    desk.refuses(&["run", "star.toml", "--record", "--out", "thesis.txt/out"], "thesis.txt");
+    assert_eq!(desk.read("thesis.txt"), "…");
+}
+
+#[test]
+fn without_a_folder_results_go_where_the_help_says() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR);
+    assert_eq!(desk.works(&["run", "star.toml", "-q"]), "");
+    assert!(desk.path("results/star/summary.json").is_file());
+}
+
+#[test]
+fn every_example_is_checked_and_run() {
+    let desk = Desk::new();
+    for name in ["incast", "leaf_spine", "link_failure", "lossy_link"] {
+        let path = example(&format!("{name}.toml"));
+        let sheet = desk.works(&["check", &path]);
+        assert!(sheet.contains("topology") && sheet.contains("base RTT"), "{sheet}");
+        assert!(desk.listing().iter().all(|path| !path.ends_with(name)), "a check writes nothing");
+        desk.works(&["run", &path, "--out", name, "--quiet"]);
+        let s = summary(&desk, name);
+        assert_eq!(number(&s, "flows"), number(&s, "finished"));
+        assert_eq!(at(&s, "ending"), "complete");
+    }
+}
+
+#[test]
+fn a_check_says_what_would_run_and_takes_overrides() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR);
+    let sheet = desk.works(&["check", "star.toml", "--set", "scheme.preset=timely", "--set", "topology.hosts=7"]);
+    assert!(sheet.contains("congestion control timely") && sheet.contains("7 hosts, 1 switch"), "{sheet}");
+    assert_eq!(desk.listing(), BTreeSet::from([desk.path("star.toml")]));
+}
+
+#[test]
+fn schemes_topologies_and_keys_are_listed() {
+    let desk = Desk::new();
+    let schemes = desk.works(&["schemes"]);
+    for name in ["pfc", "none", "dcqcn", "hpcc", "timely", "dctcp", "dcqcn+win", "lossy", "window"] {
+        assert!(schemes.lines().any(|line| line.split_whitespace().next() == Some(name)), "no {name} in {schemes}");
+    }
+    let topologies = desk.works(&["topologies"]);
+    for name in ["star", "dumbbell", "leaf-spine", "fat-tree", "two-sites", "chain", "bcube", "file"] {
+        assert!(topologies.lines().any(|line| line.trim() == name), "no {name} in {topologies}");
+    }
+    let keys = desk.works(&["ns3", "--keys"]);
+    for key in CONFIG.lines().map(|line| line.split(' ').next().unwrap()) {
+        assert!(keys.contains(key), "no {key} in {keys}");
+    }
+}
+
+#[test]
+fn the_other_simulators_files_are_run() {
+    let desk = ns3();
+    let printed = desk.works(&["ns3", "config.txt"]);
+    assert!(printed.starts_with("2 of 2 flows finished"), "{printed}");
+    let fct = desk.read("fct.txt");
+    let rows: Vec<Vec<&str>> = fct.lines().map(|line| line.split(' ').collect()).collect();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!((row.len(), row[1], row[3], row[4]), (8, "0b000201", "100", "100000"), "{row:?}");
+    }
+    assert_eq!(desk.read("pfc.txt"), "");
+    assert_eq!(desk.listing().len(), 6, "{:?}", desk.listing());
+    assert_eq!(desk.works(&["ns3", "config.txt", "-q"]), "");
+}
+
+#[test]
+fn the_benchmark_has_a_line_for_the_floor_and_one_for_each_run() {
+    let desk = Desk::new();
+    let table = desk.works(&["bench", "--hosts", "32", "--duration", "20us"]);
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    let names: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!(names, ["run", "floor", "dcqcn+win", "hpcc"], "{table}");
+    for row in &rows[1..] {
+        assert!(row[2].parse::<u64>().unwrap() > 1000 && row[4].parse::<f64>().unwrap() > 0.0, "{row:?}");
+    }
+    desk.refuses(&["bench", "--hosts", "33"], "--hosts: 33");
+    desk.refuses(&["bench", "--hosts", "16"], "--hosts: 16");
+    desk.refuses(&["bench", "--presets", "hpc"], "--presets: there is no preset \"hpc\"");
+    for load in ["0", "-1", "1.5", "NaN"] {
+        desk.refuses(&["bench", &format!("--load={load}")], "--load");
+    }
+}
+
+#[test]
+fn a_benchmark_of_no_duration_is_refused() {
+    let desk = Desk::new();
+    for duration in ["5", "5 parsecs", "-5us", "0us", ""] {
+        desk.refuses(&["bench", "--hosts", "32", &format!("--duration={duration}")], "--duration");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_explained() {
+    let desk = Desk::new();
+    for arguments in [&["fly"][..], &[], &["run"], &["ns3"], &["run", "a.toml", "--out"], &["run", "a.toml", "--speed"]]
+    {
+        let output = desk.tailwater(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains("--help"), "{arguments:?}: {}", text(&output.stderr));
+        assert_eq!(desk.listing().len(), 0);
+    }
+    assert!(desk.works(&["--help"]).contains("Usage"));
+    assert!(desk.works(&["--version"]).starts_with("tailwater "));
+}
+
+/// The scenario with one part replaced, which must be there.
+#[track_caller]
+fn changed(text: &str, from: &str, to: &str) -> String {
+    assert!(text.contains(from), "no {from}");
+    text.replacen(from, to, 1)
+}
+
+#[test]
+fn a_scenario_that_cannot_be_read_is_refused() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("folder.toml")).unwrap();
+    let junk: Vec<u8> = (0..2000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    desk.write("junk.toml", &junk).write("zeros.toml", [0u8; 300]).write("empty.toml", "");
+    for command in ["run", "check"] {
+        desk.refuses(&[command, "missing.toml"], "missing.toml: cannot be read");
+        desk.refuses(&[command, "folder.toml"], "folder.toml: is a directory");
+        desk.refuses(&[command, "junk.toml"], "junk.toml:1");
+        desk.refuses(&[command, "zeros.toml"], "zeros.toml:1");
+        desk.refuses(&[command, "empty.toml"], "empty.toml");
+        desk.refuses(&[command, "missing.toml/below"], "missing.toml/below");
+        desk.refuses(&[command, "empty.toml/below"], "empty.toml/below");
+    }
+}
+
+#[test]
+fn a_scenario_cut_short_anywhere_is_refused_or_runs() {
+    // Cut after a whole flow it is still a scenario; anywhere else it must be refused, and with the right line.
+    let desk = Desk::new();
+    let mut refused = 0;
+    for end in (0..STAR.len()).step_by(7) {
+        desk.write("cut.toml", &STAR[..end]);
+        let output = desk.tailwater(&["check", "cut.toml"]);
+        if !output.status.success() {
+            let problem = desk.refuses(&["run", "cut.toml"], "cut.toml");
+            let line = problem.split("cut.toml:").nth(1).and_then(|rest| rest.split(':').next()?.parse::<usize>().ok());
+            let lines = STAR[..end].lines().count();
+            assert!(line.is_none_or(|line| (1..=lines.max(1) + 1).contains(&line)), "{lines} lines, and {problem}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+#[test]
+fn a_wrong_scenario_is_refused_at_its_line() {
+    let desk = Desk::new();
+    let cases = [
+        ("hosts = 4", "host = 4", 4, "unknown key \"host\""),
+        ("[scheme]", "[schema]", 7, "unknown key \"schema\""),
+        ("rate = \"100Gbps\"", "rate = \"100Gbs\"", 5, "unit"),
+        ("rate = \"100Gbps\"", "rate = \"100\"", 5, "unit"),
+        ("rate = \"100Gbps\"", "rate = 100", 5, "a rate"),
+        ("rate = \"100Gbps\"", "rate = \"0Gbps\"", 5, "rate is 0"),
+        ("rate = \"100Gbps\"", "rate = \"-1Gbps\"", 5, "negative"),
+        ("rate = \"100Gbps\"", "rate = \"99999999999999999999999Gbps\"", 5, "too large"),
+        ("delay = \"1us\"", "delay = \"0us\"", 6, "delay is 0"),
+        ("delay = \"1us\"", "delay = \"-1us\"", 6, "negative"),
+        ("delay = \"1us\"", "delay = \"99999999999s\"", 6, "too large"),
+        ("delay = \"1us\"", "delay = \"0.5ps\"", 6, "0.5ps"),
+        ("hosts = 4", "hosts = 0", 4, "hosts is 0"),
+        ("hosts = 4", "hosts = -4", 4, "-4"),
+        ("hosts = 4", "hosts = 4.5", 4, "a whole number"),
+        ("hosts = 4", "hosts = 4294967295", 3, "more than"),
+        ("hosts = 4", "hosts = 99999999999999999999", 4, ""),
+        ("hosts = 4", "hosts = nan", 4, "a whole number"),
+        ("\"star\"", "\"ring\"", 3, "no topology \"ring\""),
+        ("\"dcqcn+win\"", "\"swift\"", 8, "no preset \"swift\""),
+        ("src = \"h1\"", "src = \"h0\"", 11, "h0 sends to itself"),
+        ("src = \"h1\"", "src = \"h4\"", 10, "no node \"h4\""),
+        ("src = \"h1\"", "src = 99", 10, "no node 99"),
+        ("src = \"h1\"", "src = -1", 10, "-1"),
+        ("src = \"h1\"", "src = \"sw0\"", 10, "sw0 is a switch"),
+        ("size = \"200KB\"", "size = \"0B\"", 12, "size is 0"),
+        ("size = \"200KB\"", "size = \"-5B\"", 12, "negative"),
+        ("size = \"200KB\"", "size = \"200Kb\"", 12, "unit"),
+        ("size = \"200KB\"", "size = \"9999999999GB\"", 12, "size is"),
+        ("size = \"200KB\"", "size = \"200KB\"\nclass = 1", 13, "class 1"),
+        ("size = \"200KB\"", "size = \"200KB\"\ncount = 0", 13, "count is 0"),
+        ("size = \"200KB\"", "size = \"200KB\"\ncount = 99999999999", 13, "count is"),
+        ("start = \"1us\"", "start = \"1us\"\n[switch]\nbuffer = \"1KB\"", 19, "cannot hold"),
+        ("start = \"1us\"", "start = \"1us\"\n[switch]\nalpha = nan", 19, "alpha"),
+        ("start = \"1us\"", "start = 1us", 17, "not TOML"),
+        ("[scheme]", "[scheme", 7, "not TOML"),
+        ("name = \"two into one\"", "name = \"two into one", 1, "not TOML"),
+        ("kind = \"star\"", "kind = \"star\"\nkind = \"star\"", 4, ""),
+    ];
+    for (from, to, line, message) in cases {
+        desk.write("wrong.toml", changed(STAR, from, to));
+        let problem = desk.refuses(&["run", "wrong.toml"], &format!("wrong.toml:{line}:"));
+        assert!(problem.contains(message), "no \"{message}\" in {problem}");
+        desk.refuses(&["check", "wrong.toml"], &format!("wrong.toml:{line}:"));
+    }
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_refused_with_what_to_write() {
+    let desk = Desk::new();
+    let flow = "[[flow]]\nsrc = 1\ndst = 0\nsize = \"1KB\"\n";
+    // What stands above the wrong lines, and the wrong lines one by one.
+    let cases: [(&str, &[&str]); 12] = [
+        ("", &["hosts = \"many\"", "rate = 5"]),
+        (flow, &["start = 1", "start = true", "class = \"high\"", "count = \"two\""]),
+        ("[[flow]]\ndst = 0\nsize = \"1KB\"\n", &["src = 1.5"]),
+        ("[[flow]]\nsrc = 1\ndst = 0\n", &["size = 5"]),
+        ("[[link]]\nbetween = [\"h1\", \"sw0\"]\n", &["loss = \"much\"", "rate = 5", "delay = 5", "down = 5"]),
+        ("[[link]]\n", &["between = 5"]),
+        ("[traffic]\n", &["classes = \"two\"", "trace = 5"]),
+        ("[switch]\n", &["buffer = 5", "queues = \"many\""]),
+        ("[nic]\n", &["timeout = 5"]),
+        ("[measure]\n", &["sample = 5"]),
+        ("[scheme]\n", &["preset = 5", "window = 5", "window_rule = 5", "flow_control = 5"]),
+        ("[scheme]\ncongestion_control = \"dcqcn\"\n[scheme.dcqcn]\n", &["ai = 5"]),
+    ];
+    let mut without = Vec::new();
+    for (above, lines) in cases {
+        for wrong in lines {
+            let above = format!("[topology]\nkind = \"star\"\n{above}");
+            desk.write("wrong.toml", format!("{above}{wrong}\n{flow}"));
+            let output = desk.tailwater(&["check", "wrong.toml"]);
+            let (problem, line) = (text(&output.stderr), above.lines().count() + 1);
+            assert_eq!(output.status.code(), Some(1), "{wrong}");
+            assert!(problem.contains(&format!("wrong.toml:{line}:")), "{wrong}: {problem}");
+            if !problem.contains("\n  help: ") {
+                without.push(*wrong);
+            }
+        }
+    }
+    assert!(without.is_empty(), "no remedy is given for {without:?}");
+}
+
+#[test]
+fn a_wrong_override_is_refused_by_its_own_text() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR);
+    for set in [
+        "switch.buffer",
+        "switch.buffer=",
+        "=4MB",
+        "switch..buffer=4MB",
+        "switch.bufer=4MB",
+        "switch.buffer=4XB",
+        "switch.buffer=-4MB",
+        "topology.rate=0bps",
+        "topology.hosts=99999999999999999999",
+        "flow.0.src=h9",
+        "flow.9.src=h1",
+        "stop=0ps",
+        "seed=-1",
+    ] {
+        desk.refuses(&["run", "star.toml", "--set", set], &format!("--set {set}"));
+    }
+}
+
+#[test]
+fn files_that_a_scenario_names_are_refused_by_their_own_name() {
+    let desk = Desk::new();
+    let node = |name: &str, kind: &str| format!("[[node]]\nname = \"{name}\"\nkind = \"{kind}\"\n");
+    let link = |a: &str| format!("[[link]]\nbetween = [\"{a}\", \"s\"]\nrate = \"10Gbps\"\ndelay = \"1us\"\n");
+    let nodes = [node("a", "host"), node("b", "host"), node("c", "host"), node("s", "switch")].concat();
+    let graph = [nodes.as_str(), &link("a"), &link("b"), &link("c")].concat();
+    let scenario = "[topology]\nkind = \"file\"\npath = \"net.toml\"\n[traffic]\ntrace = \"flows.csv\"\n";
+    desk.write("run.toml", scenario).write("net.toml", &graph).write("flows.csv", "src,dst,size,start\na,b,1KB,0us\n");
+    desk.works(&["check", "run.toml"]);
+
+    desk.write("net.toml", [nodes.as_str(), &link("a"), &link("b")].concat());
+    let problem = desk.refuses(&["run", "run.toml"], "net.toml");
+    assert!(problem.contains("has no link"), "{problem}");
+    // Two islands: every host has a link, and some cannot reach the others.
+    let islands =
+        [nodes.as_str(), &node("t", "switch"), &link("a"), &link("b"), &link("c").replace("\"s\"", "\"t\"")].concat();
+    desk.write("net.toml", islands);
+    let problem = desk.refuses(&["run", "run.toml"], "net.toml");
+    assert!(problem.contains("cannot be reached"), "{problem}");
+    desk.write("net.toml", changed(&graph, "10Gbps", "0Gbps"));
+    desk.refuses(&["run", "run.toml"], "net.toml:15:");
+    desk.write("net.toml", [0xffu8; 40]);
+    desk.refuses(&["run", "run.toml"], "net.toml");
+    desk.write("net.toml", &graph[..graph.len() / 2]);
+    desk.refuses(&["run", "run.toml"], "net.toml");
+    desk.write("net.toml", &graph);
+
+    for (row, message) in [
+        ("a,a,1KB,0us", "a sends to itself"),
+        ("a,x,1KB,0us", "no node"),
+        ("a,b,1,0us", "unit"),
+        ("a,b,0B,0us", "size is 0"),
+        ("a,b,-1B,0us", "negative"),
+        ("a,b,1KB", "3 fields"),
+        ("a,b,1KB,0us,9", ""),
+        ("\u{0}\u{1}", ""),
+    ] {
+        desk.write("flows.csv", format!("src,dst,size,start\na,b,1KB,0us\n{row}\n"));
+        let problem = desk.refuses(&["run", "run.toml"], "flows.csv:3:");
+        assert!(problem.contains(message), "no \"{message}\" in {problem}");
+    }
+    fs::remove_file(desk.path("flows.csv")).unwrap();
+    desk.refuses(&["run", "run.toml"], "flows.csv");
+    fs::create_dir(desk.path("flows.csv")).unwrap();
+    desk.refuses(&["run", "run.toml"], "flows.csv");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_refused_before_the_run() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR).write("thesis.txt", "…");
+    fs::create_dir(desk.path("mine")).unwrap();
+    desk.write("mine/thesis.txt", "…");
+    // The message names the folder, or the part of its path that is in the way.
+    desk.refuses(&["run", "star.toml", "--out", "thesis.txt"], "thesis.txt");
+    desk.refuses(&["run", "star.toml", "--out", "thesis.txt/out"], "thesis.txt");
+    desk.refuses(&["run", "star.toml", "--out", "thesis.txt/deep/out"], "thesis.txt");
+    desk.refuses(&["run", "star.toml", "--out", "mine"], "mine: exists and does not hold results");
+    assert_eq!(desk.read("mine/thesis.txt"), "…");
+    assert_eq!(desk.read("thesis.txt"), "…");
+    // An empty folder is nobody's.
+    fs::create_dir(desk.path("empty")).unwrap();
+    desk.works(&["run", "star.toml", "--out", "empty", "-q"]);
+}
+
+#[test]
+fn the_other_simulators_files_are_refused_where_they_cannot_be_read() {
+    let junk: Vec<u8> = (0..2000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for name in ["config.txt", "topology.txt", "flow.txt", "trace.txt"] {
+        let desk = ns3();
+        desk.write(name, &junk);
+        desk.refuses(&["ns3", "config.txt"], &format!("{name}:1"));
+        desk.write(name, "");
+        desk.refuses(&["ns3", "config.txt"], name);
+        fs::remove_file(desk.path(name)).unwrap();
+        desk.refuses(&["ns3", "config.txt"], &format!("{name}: cannot be read"));
+        fs::create_dir(desk.path(name)).unwrap();
+        desk.refuses(&["ns3", "config.txt"], &format!("{name}: is a directory"));
+    }
+}
+
+#[test]
+fn the_other_simulators_files_cut_short_anywhere_are_refused_or_run() {
+    for (name, whole) in [("config.txt", CONFIG), ("topology.txt", TOPOLOGY), ("flow.txt", FLOWS)] {
+        let desk = ns3();
+        let mut refused = 0;
+        for end in (0..whole.len()).step_by(11) {
+            desk.write(name, &whole[..end]);
+            let output = desk.tailwater(&["ns3", "config.txt", "-q"]);
+            if output.status.success() {
+                fs::remove_file(desk.path("fct.txt")).unwrap();
+                fs::remove_file(desk.path("pfc.txt")).unwrap();
+            } else {
+                desk.refuses(&["ns3", "config.txt"], ".txt");
+                refused += 1;
+            }
+        }
+        assert!(refused > 2, "{name}: {refused}");
+    }
+}
+
+#[test]
+fn the_other_simulators_files_are_refused_at_the_wrong_line() {
+    let cases: &[(&str, &str, &str, &str)] = &[
+        ("config.txt", "ENABLE_QCN 1", "ENABLE_QNC 1", "config.txt:1:1: "),
+        ("config.txt", "ENABLE_QCN 1", "ENABLE_QCN yes", "config.txt:1:12: "),
+        ("config.txt", "SIZE 1000", "SIZE 0", "config.txt:2:21: "),
+        ("config.txt", "SIZE 1000", "SIZE -1000", "config.txt:2:21: "),
+        ("config.txt", "SIZE 1000", "SIZE 99999999999999999999", "config.txt:2:21: "),
+        ("config.txt", "STOP_TIME 2.5", "STOP_TIME -2.5", "config.txt:8:21: "),
+        ("config.txt", "STOP_TIME 2.5", "STOP_TIME nan", "config.txt:8:21: "),
+        ("config.txt", "STOP_TIME 2.5", "STOP_TIME 1e300", "config.txt:8:21: "),
+        ("config.txt", "CC_MODE 1", "CC_MODE 10", "config.txt:9:9: "),
+        ("config.txt", "CC_MODE 1", "CC_MODE 2", "config.txt:9:9: "),
+        ("config.txt", "20Mb/s", "20Mb/h", "config.txt:15:9: "),
+        ("config.txt", "20Mb/s", "-20Mb/s", "config.txt:15:9: "),
+        ("config.txt", "MIN_RATE 1000Mb/s", "MIN_RATE 0Mb/s", "config.txt:17:10: "),
+        ("config.txt", "INTERVAL 1\nHAS", "INTERVAL 0\nHAS", "config.txt:18:17: "),
+        ("config.txt", "KMIN_MAP 1 ", "KMIN_MAP 2 ", "config.txt:23:"),
+        ("config.txt", "400\n", "-400\n", "config.txt:23:"),
+        ("config.txt", "0.2", "1.2", "config.txt:24:"),
+        ("config.txt", "BUFFER_SIZE 12", "BUFFER_SIZE 0", "config.txt:25:"),
+        ("config.txt", "BUFFER_SIZE 12", "BUFFER_SIZE 12\nLINK_DOWN 5 0 1", "config.txt:26:"),
+        ("config.txt", "TOPOLOGY_FILE topology.txt\n", "", "config.txt"),
+        ("config.txt", "FLOW_FILE flow.txt\n", "", "config.txt"),
+        ("topology.txt", "0 3 100Gbps", "0 3 100Gbs", "topology.txt:3:5: "),
+        ("topology.txt", "0 3 100Gbps", "0 3 0Gbps", "topology.txt:3:5: "),
+        ("topology.txt", "0 3 100Gbps", "0 3 -1Gbps", "topology.txt:3:5: "),
+        ("topology.txt", "0 3 100Gbps", "0 9 100Gbps", "topology.txt:3:3: "),
+        ("topology.txt", "0 3 100Gbps", "3 3 100Gbps", "topology.txt:3:"),
+        ("topology.txt", "0.001ms 0\n1", "0.001m 0\n1", "topology.txt:3:13: "),
+        ("topology.txt", "0.001ms 0\n1", "-0.001ms 0\n1", "topology.txt:3:13: "),
+        ("topology.txt", "0.001ms 0\n1", "0.001ms 2\n1", "topology.txt:3:21: "),
+        ("topology.txt", "4 1 3", "99999999999999999999 1 3", "topology.txt:1:1: "),
+        ("topology.txt", "4 1 3", "4 1 4", "topology.txt:"),
+        ("topology.txt", "4 1 3\n", "5 1 3\n", "topology.txt"),
+        ("flow.txt", "0 2 3 100 100000", "2 2 3 100 100000", "flow.txt:2:3: "),
+        ("flow.txt", "0 2 3 100 100000", "0 7 3 100 100000", "flow.txt:2:3: "),
+        ("flow.txt", "0 2 3 100 100000", "0 3 3 100 100000", "flow.txt:2:3: "),
+        ("flow.txt", "0 2 3 100 100000", "0 2 0 100 100000", "flow.txt:2:5: "),
+        ("flow.txt", "0 2 3 100 100000", "0 2 3 100 0", "flow.txt:2:11: "),
+        ("flow.txt", "0 2 3 100 100000", "0 2 3 100 -1", "flow.txt:2:11: "),
+        ("flow.txt", "0 2 3 100 100000", "0 2 3 100 99999999999999999999", "flow.txt:2:11: "),
+        ("flow.txt", "2.000000000", "2.1", "flow.txt:3:18: "),
+        ("flow.txt", "2.000000000", "-2", "flow.txt:2:18: "),
+        ("flow.txt", "2.000000000", "inf", "flow.txt:2:18: "),
+        ("flow.txt", "2\n0", "3\n0", "flow.txt:3"),
+    ];
+    for (name, from, to, place) in cases {
+        let desk = ns3();
+        let whole = desk.read(name);
+        desk.write(name, changed(&whole, from, to));
+        desk.refuses(&["ns3", "config.txt"], place);
+    }
+}
+
+#[test]
+fn more_lines_than_a_file_announces_are_left_out_and_noted() {
+    // The other simulator's own examples announce fewer flows than they list.
+    let desk = ns3();
+    desk.write("flow.txt", changed(FLOWS, "2\n0", "1\n0")).write("trace.txt", "1\n0 1\n");
+    let output = desk.tailwater(&["ns3", "config.txt"]);
+    assert_eq!(output.status.code(), Some(0));
+    let notes = text(&output.stderr);
+    assert!(notes.contains("note: flow.txt:3:1: ") && notes.contains("note: trace.txt:2:3: "), "{notes}");
+    assert!(text(&output.stdout).starts_with("1 of 1 flows finished"));
+    assert_eq!(desk.read("fct.txt").lines().count(), 1);
+    assert_eq!(text(&desk.tailwater(&["ns3", "config.txt", "-q"]).stderr), "");
+}
+
+#[test]
+fn a_rate_without_marking_thresholds_is_refused_with_what_to_write() {
+    // The configuration has thresholds for a rate that no link has; the line shown is that of a link without.
+    for key in ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"] {
+        let desk = ns3();
+        let (from, to) = (format!("{key} 1 100000000000"), format!("{key} 1 40000000000"));
+        desk.write("config.txt", changed(CONFIG, &from, &to));
+        let problem = desk.refuses(&["ns3", "config.txt"], "topology.txt:3");
+        assert!(problem.contains(&format!("{key} has no entry for 100000000000")), "{problem}");
+        assert!(problem.contains(&format!("{key} 2 ")), "{problem}");
+    }
+}
+
+#[test]
+fn output_of_the_other_simulators_formats_that_cannot_be_written_is_refused_before_the_run() {
+    for (from, to, place) in [
+        ("FCT_OUTPUT_FILE fct.txt", "FCT_OUTPUT_FILE flow.txt/fct.txt", "flow.txt/fct.txt"),
+        ("PFC_OUTPUT_FILE pfc.txt", "PFC_OUTPUT_FILE nowhere/pfc.txt", "nowhere/pfc.txt"),
+        ("PFC_OUTPUT_FILE pfc.txt", "PFC_OUTPUT_FILE folder", "folder: is a folder"),
+        ("BUFFER_SIZE 12", "BUFFER_SIZE 12\nQLEN_MON_FILE flow.txt/q.txt", "flow.txt/q.txt"),
+    ] {
+        let desk = ns3();
+        fs::create_dir(desk.path("folder")).unwrap();
+        desk.write("config.txt", changed(CONFIG, from, to));
+        desk.refuses(&["ns3", "config.txt"], place);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_reason_to_fall_over() {
+    let desk = ns3();
+    desk.write("star.toml", STAR);
+    let commands: [&[&str]; 6] = [
+        &["schemes"],
+        &["topologies"],
+        &["ns3", "--keys"],
+        &["check", "star.toml"],
+        &["run", "star.toml", "--out", "out"],
+        &["ns3", "config.txt"],
+    ];
+    for arguments in commands {
+        let mut child = desk.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+        assert!(!text(&output.stderr).contains("panicked"), "{arguments:?}: {}", text(&output.stderr));
+    }
+    assert!(desk.path("out/summary.json").is_file() && desk.path("fct.txt").is_file(), "the work is done all the same");
+}
+
+#[test]
+fn a_deadlock_is_told_and_is_no_failure_of_the_program() {
+    let desk = Desk::new();
+    let mut graph = String::new();
+    for (kind, letter) in [("host", 'h'), ("switch", 's')] {
+        (0..5).for_each(|i| graph += &format!("[[node]]\nname = \"{letter}{i}\"\nkind = \"{kind}\"\n"));
+    }
+    for i in 0..5 {
+        for (a, b) in [(format!("h{i}"), format!("s{i}")), (format!("s{i}"), format!("s{}", (i + 1) % 5))] {
+            graph += &format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"100Gbps\"\ndelay = \"1us\"\n");
+        }
+    }
+    let mut scenario = "[topology]\nkind = \"file\"\npath = \"ring.toml\"\n[switch]\nbuffer = \"150KB\"\n".to_string();
+    for i in 0..5 {
+        scenario += &format!("[[flow]]\nsrc = \"h{i}\"\ndst = \"h{}\"\nsize = \"10MB\"\n", (i + 2) % 5);
+    }
+    desk.write("ring.toml", graph).write("run.toml", scenario);
+    let printed = desk.works(&["run", "run.toml", "--out", "out"]);
+    assert!(printed.contains(": deadlock\n") && printed.contains("  waiting: s0 -> s1\n"), "{printed}");
+    let s = summary(&desk, "out");
+    assert_eq!((at(&s, "ending"), at(&s, "waiting").as_array().unwrap().len()), (&"deadlock".into(), 5));
+    assert!(number(&s, "finished") < 5.0 && number(&s, "left") > 0.0);
+}
+
+#[test]
+fn the_worked_example_of_a_theory_is_the_default() {
+    let desk = Desk::new();
+    let printed = desk.works(&["theory", "sfc"]);
+    for line in
+        ["B_ack, notice by ACKs of 26 packets (1)        333KB", "B_bts, notice by BTS (2)                       204KB"]
+    {
+        assert!(printed.contains(line), "{printed}");
+    }
+    assert!(printed.contains("129KB (38.7 %)"), "{printed}");
+}
+
+/// A ring of switches with a host on each, and flows around it.
+fn ring(desk: &Desk, switches: u32) {
+    let mut graph = String::new();
+    for (kind, letter) in [("host", 'h'), ("switch", 's')] {
+        (0..switches).for_each(|i| graph += &format!("[[node]]\nname = \"{letter}{i}\"\nkind = \"{kind}\"\n"));
+    }
+    for i in 0..switches {
+        for (a, b) in [(format!("h{i}"), format!("s{i}")), (format!("s{i}"), format!("s{}", (i + 1) % switches))] {
+            graph += &format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"100Gbps\"\ndelay = \"1us\"\n");
+        }
+    }
+    let flow = |i: u32| format!("[[flow]]\nsrc = \"h{i}\"\ndst = \"h{}\"\nsize = \"10MB\"\n", (i + 2) % switches);
+    let flows: String = (0..switches).map(flow).collect();
+    let head = "name = \"round\"\n[topology]\nkind = \"file\"\npath = \"graph.toml\"\n[scheme]\npreset = \"pfc\"\n";
+    desk.write("graph.toml", graph).write("ring.toml", head.to_string() + &flows);
+}
+
+#[test]
+fn deadlock_tells_free_from_not_and_fails_only_when_asked_to() {
+    let desk = Desk::new();
+    ring(&desk, 5);
+    let said = desk.works(&["deadlock", "ring.toml"]);
+    assert!(said.contains("any traffic: can deadlock: 5 links"), "{said}");
+    assert!(
+        said.contains("the scenario's flows: can deadlock") && said.contains("s0 -> s1  waits for  s1 -> s2"),
+        "{said}"
+    );
+    assert_eq!(desk.tailwater(&["deadlock", "ring.toml", "--fail"]).status.code(), Some(4));
+    let free = desk.works(&["deadlock", "ring.toml", "--fail", "--set", "scheme.preset=lossy"]);
+    assert!(free.contains("free of deadlock: what does not fit in a buffer is dropped"), "{free}");
+    desk.write("star.toml", STAR);
+    assert!(desk.works(&["deadlock", "star.toml", "--fail"]).contains("free of deadlock"));
+    let json: Value = serde_json::from_str(&desk.works(&["deadlock", "ring.toml", "--json", "--flows"])).unwrap();
+    assert_eq!(json["cases"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json["cases"][0]["circle"][0]["from"], "s0");
+    desk.refuses(&["deadlock", "nothing.toml"], "nothing.toml");
+    desk.refuses(&["deadlock", "ring.toml", "--set", "scheme.preset=pcf"], "scheme.preset");
+    desk.refuses(&["deadlock", "ring.toml", "--svg", "no/such/folder.svg"], "no/such");
+}
+
+#[test]
+fn a_circle_is_drawn_by_the_analysis_and_by_the_report_of_the_run_that_met_it() {
+    let desk = Desk::new();
+    ring(&desk, 5);
+    desk.works(&["deadlock", "ring.toml", "--svg", "circle.svg"]);
+    let svg = desk.read("circle.svg");
+    assert!(svg.starts_with("<svg") && svg.contains("5. s4 → s0 (h4 to h1) waits for 1"), "{svg}");
+    desk.works(&["deadlock", "ring.toml", "--svg", "circle.png"]);
+    assert!(fs::read(desk.path("circle.png")).unwrap().starts_with(b"\x89PNG"));
+    desk.works(&["run", "ring.toml", "--set", "switch.buffer=1600KB", "--out", "out"]);
+    let page = desk.read("out/report.html");
+    assert!(page.contains("ended in a deadlock of 5 links") && page.contains("<figure class=\"picture\""));
+    assert!(desk.read("out/figures/fabric.svg").contains("waits for"));
+}

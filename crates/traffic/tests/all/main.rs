@@ -1,0 +1,3 @@
+//! Drawn traffic.
+
+mod drawn;
