@@ -1,8 +1,9 @@
 //! The claims ledger: every checkable statement of the documents as an experiment that anyone can run by name.
 //!
-//! The data's way: an [`experiment`] file says what a document says, gives the runs, and what is expected of them in the
-//! language of [`expression`]; the runs become [`evidence`]; from it come a verdict ([`judge`]) and what there is to show ([`exhibit`]). What papers compute is [`theory`]. The files of `experiments/` are
-//! part of the program, so that adding one needs no code.
+//! The data's path: an [`experiment`] file says what a paper says, gives the runs, and what is expected of them in the
+//! language of [`expression`]; the runs become [`evidence`]; from it come a verdict ([`judge()`]) and what there is to show
+//! ([`exhibit()`]). The files of `experiments/` are part of the program, so that adding one needs no code. What papers compute is
+//! [`theory`].
 
 mod answer;
 pub mod evidence;
@@ -16,12 +17,12 @@ pub mod theory;
 mod tests;
 
 pub use exhibit::exhibit;
-use files::problem::{Problem, read_text};
 pub use judge::judge;
-use scenario::document::{quoted, suggest};
 
 use experiment::Experiment;
 use expression::Sizes;
+use files::problem::{Problem, read_text};
+use scenario::document::{quoted, suggest};
 use std::path::Path;
 
 include!(concat!(env!("OUT_DIR"), "/experiments.rs"));

@@ -1,4 +1,4 @@
-//! Draws one figure of every kind into a folder: `cargo run -p report --example gallery -- DIR`,
+//! Draws one figure of every kind into a folder: `cargo run -p tailwater-report --example gallery -- DIR`,
 //! by default `results/gallery`. `gallery.html` there holds them all.
 //!
 //! The data is made up. It has the shape of real results so that the drawings can be judged, and says nothing
@@ -43,7 +43,7 @@ fn page(figures: [Figure; 9], sheet: Sheet) -> Page {
         "A gallery of figures",
         "One figure of every kind. The data is made up: it has the shape of results and says nothing about any scheme.",
     );
-    page.footer = "Made by `cargo run -p report --example gallery`".into();
+    page.footer = "Made by `cargo run -p tailwater-report --example gallery`".into();
     let mut first = Section::new("At a glance");
     let facts = [
         ("Scenario", "leaf_spine.toml"),

@@ -1,6 +1,6 @@
 //! What a figure says, apart from how it is drawn.
 
-use crate::scale::{Format, log_span};
+use crate::format::{Format, log_span};
 use std::collections::BTreeSet;
 
 /// One plot: axes, series and reference marks.

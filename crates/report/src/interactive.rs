@@ -3,8 +3,9 @@
 //! Colours are left to the page, which knows whether it is light or dark; a trace carries its slot instead.
 
 use crate::figure::{Axis, CLOUD, Figure, Mark, Point, Scale, Series, Style, corners, thin, thin_markers};
+use crate::format::{Format, significant};
 use crate::palette::{dash, symbol};
-use crate::scale::{Format, Room, Ruler, significant};
+use crate::scale::{Room, Ruler};
 use crate::text::{shorten, wrap};
 use serde_json::{Value, json};
 

@@ -41,6 +41,7 @@ pub mod curves;
 pub mod fabric;
 mod figure;
 pub mod folder;
+mod format;
 pub mod heat;
 mod interactive;
 mod page;
@@ -53,7 +54,7 @@ pub mod sweeps;
 mod text;
 
 pub use figure::{Axis, Figure, Mark, Point, Scale, Series, Sheet, Style};
+pub use format::Format;
 pub use page::{Block, Cell, Column, Link, Page, Section, Table, Tone};
 pub use palette::Palette;
 pub use png::png;
-pub use scale::Format;

@@ -7,6 +7,7 @@ mod drawing;
 mod import;
 mod ledger;
 mod listing;
+mod planned;
 mod progress;
 mod slurm;
 mod studio;

@@ -2,8 +2,8 @@
 //!
 //! The store is the truth: Slurm is asked only whether it still has something of a job. So it does not matter how a task ended.
 
+use crate::planned::{Planned, in_a_line};
 use crate::progress;
-use crate::sweep::{Planned, in_a_line};
 use files::problem::{Problem, read_text};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 
 use crate::commands::{BROKEN, printed, say, threads_or_all};
 use crate::compare::{labels, read_summary, told};
+use crate::planned::{Named, Planned, RUNS, SPEC, SWEEP, TABLE, in_a_line};
 use crate::progress::{self, GridProgress};
 use crate::slurm;
 use clap::{Args, Subcommand, ValueEnum};
@@ -13,15 +14,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use store::Store;
-use store::grid::Cell;
-use store::sweep::{self, Options, Status, Sweep, runs};
+use store::sweep::{self, Options, runs};
 
-/// The files of a sweep's folder.
-const SWEEP: &str = "sweep.json";
-const TABLE: &str = "table.csv";
-const RUNS: &str = "runs.parquet";
-const SPEC: &str = "sweep.toml";
+/// The scenario beside them.
 const SCENARIO: &str = "scenario.toml";
 
 /// What is to be done.
@@ -63,23 +58,6 @@ enum Engine {
     Slurm,
 }
 
-/// Which sweep, and where it is.
-#[derive(Args)]
-pub struct Named {
-    /// The sweep's file.
-    #[arg(required = true)]
-    spec: PathBuf,
-    /// Where the sweep goes [default: results/sweep-NAME-OF-THE-FILE].
-    #[arg(long, value_name = "FOLDER")]
-    out: Option<PathBuf>,
-    /// Where the runs are kept. What is there is not run again.
-    #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
-    store: PathBuf,
-    /// Keep a recording.bin of each run; one that was not recorded is run again.
-    #[arg(long)]
-    record: bool,
-}
-
 #[derive(Subcommand)]
 enum Ask {
     /// Say how far a sweep is: what the store has, who is at what, and what the cluster says.
@@ -98,41 +76,6 @@ enum Ask {
         #[arg(long, short)]
         quiet: bool,
     },
-}
-
-/// A sweep that was read and planned.
-pub struct Planned {
-    /// Its file.
-    pub spec: PathBuf,
-    /// What it says.
-    pub sweep: Sweep,
-    /// The runs.
-    pub plan: Vec<Cell>,
-    /// Where they are kept.
-    pub store: Store,
-    /// The sweep's own folder.
-    pub out: PathBuf,
-}
-
-impl Planned {
-    fn new(named: &Named) -> Result<Planned, Vec<Problem>> {
-        let stop = |problem| vec![problem];
-        let sweep = Sweep::load(&named.spec).map_err(stop)?;
-        let plan = sweep.plan()?;
-        let store = Store::new(&named.store).recorded(named.record);
-        let out = named.out.clone().unwrap_or_else(|| Path::new("results").join(format!("sweep-{}", sweep.title)));
-        let taken = [TABLE, SPEC, RUNS].iter().find(|name| out.join(name).exists() && !out.join(SWEEP).exists());
-        if let Some(name) = taken {
-            let problem = Problem::new(out.display().to_string(), format!("has a {name} that is not of a sweep"));
-            return Err(vec![problem.help("choose another folder with --out, or move that one away")]);
-        }
-        Ok(Planned { spec: named.spec.clone(), sweep, plan, store, out })
-    }
-
-    /// How far it is.
-    pub fn status(&self) -> Result<Status, Problem> {
-        sweep::status(&self.plan, &self.store)
-    }
 }
 
 /// `tailwater sweep`.
@@ -247,13 +190,6 @@ fn tell_status(planned: &Planned, json: bool) -> Result<ExitCode, Problem> {
         text += &format!("  Slurm job {id}: {states}\n");
     }
     printed(say(text))
-}
-
-/// How far a sweep is.
-pub fn in_a_line(status: &Status) -> String {
-    let lost = if status.lost > 0 { format!(", of which {} were begun and lost", status.lost) } else { String::new() };
-    let (running, missing) = (status.running.len(), status.missing.len());
-    format!("{} of {} runs are there, {running} under way, {missing} missing{lost}", status.finished, status.runs)
 }
 
 /// Writes everything that a sweep's folder has, and prints the table.

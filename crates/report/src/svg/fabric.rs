@@ -2,7 +2,7 @@
 
 use super::{Font, GREY, Hold, INK, LEGEND, LINE, MARGIN, MIDDLE, Pen, SMALL, TITLE, font, n};
 use crate::fabric::{Layout, Picture, Places};
-use crate::scale::Format;
+use crate::format::Format;
 use crate::text::{self, escape, shorten, wrap};
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;

@@ -1,0 +1,77 @@
+//! A sweep that was read and planned.
+
+use clap::Args;
+use files::problem::Problem;
+use std::path::{Path, PathBuf};
+use store::Store;
+use store::grid::Cell;
+use store::sweep::{self, Status, Sweep};
+
+/// What a sweep's folder says of it.
+pub const SWEEP: &str = "sweep.json";
+/// Its table.
+pub const TABLE: &str = "table.csv";
+/// Its runs.
+pub const RUNS: &str = "runs.parquet";
+/// Its file.
+pub const SPEC: &str = "sweep.toml";
+
+/// Which sweep, and where it is.
+#[derive(Args)]
+pub struct Named {
+    /// The sweep's file.
+    #[arg(required = true)]
+    spec: PathBuf,
+    /// Where the sweep goes [default: results/sweep-NAME-OF-THE-FILE].
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Where the runs are kept. What is there is not run again.
+    #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
+    store: PathBuf,
+    /// Keep a recording.bin of each run; one that was not recorded is run again.
+    #[arg(long)]
+    record: bool,
+}
+
+/// A sweep that was read and planned.
+pub struct Planned {
+    /// Its file.
+    pub spec: PathBuf,
+    /// What it says.
+    pub sweep: Sweep,
+    /// The runs.
+    pub plan: Vec<Cell>,
+    /// Where they are kept.
+    pub store: Store,
+    /// The sweep's own folder.
+    pub out: PathBuf,
+}
+
+impl Planned {
+    /// Reads and plans it.
+    pub fn new(named: &Named) -> Result<Planned, Vec<Problem>> {
+        let stop = |problem| vec![problem];
+        let sweep = Sweep::load(&named.spec).map_err(stop)?;
+        let plan = sweep.plan()?;
+        let store = Store::new(&named.store).recorded(named.record);
+        let out = named.out.clone().unwrap_or_else(|| Path::new("results").join(format!("sweep-{}", sweep.title)));
+        let taken = [TABLE, SPEC, RUNS].iter().find(|name| out.join(name).exists() && !out.join(SWEEP).exists());
+        if let Some(name) = taken {
+            let problem = Problem::new(out.display().to_string(), format!("has a {name} that is not of a sweep"));
+            return Err(vec![problem.help("choose another folder with --out, or move that one away")]);
+        }
+        Ok(Planned { spec: named.spec.clone(), sweep, plan, store, out })
+    }
+
+    /// How far it is.
+    pub fn status(&self) -> Result<Status, Problem> {
+        sweep::status(&self.plan, &self.store)
+    }
+}
+
+/// How far a sweep is.
+pub fn in_a_line(status: &Status) -> String {
+    let lost = if status.lost > 0 { format!(", of which {} were begun and lost", status.lost) } else { String::new() };
+    let (running, missing) = (status.running.len(), status.missing.len());
+    format!("{} of {} runs are there, {running} under way, {missing} missing{lost}", status.finished, status.runs)
+}
