@@ -1,7 +1,7 @@
 //! Running one scenario, from its file to its folder of results.
 //!
-//! [`run`] does it; [`outcome`] turns what came out into a summary and tables, [`recording`] into a recording. How fast runs are,
-//! [`bench`] measures.
+//! [`run()`] does it; [`outcome`] turns what came out into a summary and tables, [`recording`] into a recording. How fast runs are,
+//! [`mod@bench`] measures.
 
 pub mod bench;
 pub mod outcome;

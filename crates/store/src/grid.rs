@@ -1,6 +1,6 @@
 //! Many runs of one scenario: every scheme with every varied value and every seed, on all cores.
 //!
-//! A [`Grid`] says what to compare, its [`plan`](Grid::plan) lists the runs, and [`run`] sees to it that the store has them all.
+//! A [`Grid`] says what to compare, its [`plan`](Grid::plan) lists the runs, and [`run()`] sees to it that the store has them all.
 //! Runs that are there already are not repeated, so that an interrupted grid goes on where it was; nor are those that
 //! another process is at ([`crate::claims`]).
 
