@@ -69,7 +69,7 @@ def test_a_verdict_is_the_command_lines(cli):
 
 
 def test_ns3s_files_give_what_the_command_line_gives(cli):
-    source = (ROOT / "crates/tailwater/tests/cli.rs").read_text()
+    source = (ROOT / "crates/tailwater/tests/all/cli.rs").read_text()
     text = lambda name: source.split(f"const {name}: &str = \"\\\n")[1].split('";')[0]  # noqa: E731
     for name, constant in [("config.txt", "CONFIG"), ("topology.txt", "TOPOLOGY"), ("flow.txt", "FLOWS")]:
         Path(name).write_text(text(constant))
