@@ -14,7 +14,7 @@ pub mod queue;
 pub mod random;
 pub mod units;
 
-pub use parameters::{Misfit, Parameter, Parameters, Raw, Value};
+pub use parameters::{Kind, Limits, Misfit, Ordered, OutOfRange, Parameter, Parameters, Raw, Value, Word};
 pub use queue::{Event, EventQueue};
 pub use random::Stream;
 pub use units::{Bytes, Rate, Time};

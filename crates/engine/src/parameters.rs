@@ -1,9 +1,12 @@
-//! Named parameters with units, defaults and a sentence each, declared once.
+//! Named parameters with types, limits, defaults and a sentence each, declared once.
 //!
 //! A mechanism declares its settings with [`parameters!`](crate::parameters!); from that single place come the struct that the code uses,
-//! the reader of scenario files and `--set`, and the list that `tailwater schemes` prints.
+//! the reader of scenario files and `--set`, and everything that lists settings: `tailwater schemes`, the manual, the
+//! studio's form and the JSON Schema.
 
 use crate::{Bytes, Rate, Time};
+use std::fmt;
+use std::ops::{RangeFrom, RangeInclusive};
 
 /// A value as a scenario file or the command line has it, before its meaning is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +26,14 @@ impl Raw {
     pub fn describe(&self) -> String {
         match self {
             Raw::Text(text) => format!("\"{text}\""),
+            other => other.plain(),
+        }
+    }
+
+    /// The value without quotes.
+    pub fn plain(&self) -> String {
+        match self {
+            Raw::Text(text) => text.clone(),
             Raw::Integer(n) => n.to_string(),
             Raw::Float(x) => x.to_string(),
             Raw::Bool(b) => b.to_string(),
@@ -30,14 +41,195 @@ impl Raw {
     }
 }
 
+/// The smallest and the largest value that a parameter may have, both included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits<T> {
+    /// The smallest.
+    pub least: T,
+    /// The largest; `None` for as large as the type goes.
+    pub most: Option<T>,
+}
+
+impl<T> From<RangeInclusive<T>> for Limits<T> {
+    fn from(range: RangeInclusive<T>) -> Limits<T> {
+        let (least, most) = range.into_inner();
+        Limits { least, most: Some(most) }
+    }
+}
+
+impl<T> From<RangeFrom<T>> for Limits<T> {
+    fn from(range: RangeFrom<T>) -> Limits<T> {
+        Limits { least: range.start, most: None }
+    }
+}
+
+impl<T: PartialOrd> Limits<T> {
+    /// Whether a value is within them.
+    pub fn admit(&self, value: &T) -> bool {
+        *value >= self.least && self.most.as_ref().is_none_or(|most| value <= most)
+    }
+
+    fn map<U>(self, change: impl Fn(T) -> U) -> Limits<U> {
+        Limits { least: change(self.least), most: self.most.map(change) }
+    }
+}
+
+impl<T: Value> fmt::Display for Limits<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.most {
+            Some(most) => write!(f, "{} to {}", self.least.show(), most.show()),
+            None => write!(f, "{} or more", self.least.show()),
+        }
+    }
+}
+
+/// One of the words that a parameter can be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Word {
+    /// As it is written, without quotes.
+    pub word: &'static str,
+    /// What it means, in a sentence.
+    pub about: String,
+}
+
+/// What kind of value a parameter takes.
+///
+/// It prints as messages call it: `a time in quotes, such as "1.5us"`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A time with its unit.
+    Time(Option<Limits<Time>>),
+    /// A rate with its unit.
+    Rate(Option<Limits<Rate>>),
+    /// A size with its unit.
+    Bytes(Option<Limits<Bytes>>),
+    /// A whole number, zero or more.
+    Integer(Option<Limits<u64>>),
+    /// A number.
+    Number(Option<Limits<f64>>),
+    /// `true` or `false`.
+    Bool,
+    /// Any text.
+    Text,
+    /// One of these words.
+    Choice(Vec<Word>),
+    /// The word `auto`, or that.
+    Auto(Box<Kind>),
+    /// Any of several kinds.
+    Either {
+        /// What tables call them together.
+        name: &'static str,
+        /// What messages call them together.
+        said: &'static str,
+        /// Each of them.
+        of: Vec<Kind>,
+    },
+    /// An array.
+    Array {
+        /// What tables call it.
+        name: &'static str,
+        /// What messages call it.
+        said: &'static str,
+        /// The kind of its elements.
+        of: Box<Kind>,
+        /// How many it has.
+        length: Limits<u64>,
+    },
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, limits) = match self {
+            Kind::Time(_) => ("a time in quotes, such as \"1.5us\"", self.limits()),
+            Kind::Rate(_) => ("a rate in quotes, such as \"100Gbps\"", self.limits()),
+            Kind::Bytes(_) => ("a size in quotes, such as \"12MB\"", self.limits()),
+            Kind::Integer(_) => ("a whole number", self.limits()),
+            Kind::Number(_) => ("a number", self.limits()),
+            Kind::Bool => ("true or false", None),
+            Kind::Text => ("text in quotes", None),
+            Kind::Choice(words) => {
+                f.write_str("one of")?;
+                return words.iter().try_for_each(|word| write!(f, " \"{}\"", word.word));
+            }
+            Kind::Auto(kind) => return write!(f, "{kind} or \"auto\""),
+            Kind::Either { said, .. } | Kind::Array { said, .. } => (*said, None),
+        };
+        f.write_str(name)?;
+        limits.map_or(Ok(()), |limits| write!(f, " ({limits})"))
+    }
+}
+
+/// By what messages call it.
+impl PartialEq<&str> for Kind {
+    fn eq(&self, other: &&str) -> bool {
+        self.to_string() == *other
+    }
+}
+
+/// A value that is of its kind and beyond its limits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutOfRange {
+    /// The value, without quotes.
+    pub value: String,
+    /// The limits, as in `1 to 8`.
+    pub limits: String,
+}
+
+impl Kind {
+    /// The limits, as in `1 to 8`.
+    pub fn limits(&self) -> Option<String> {
+        match self {
+            Kind::Time(limits) => limits.map(|limits| limits.to_string()),
+            Kind::Rate(limits) => limits.map(|limits| limits.to_string()),
+            Kind::Bytes(limits) => limits.map(|limits| limits.to_string()),
+            Kind::Integer(limits) => limits.map(|limits| limits.to_string()),
+            Kind::Number(limits) => limits.map(|limits| limits.to_string()),
+            Kind::Auto(kind) => kind.limits().map(|limits| format!("{limits}, or \"auto\"")),
+            _ => None,
+        }
+    }
+
+    /// Whether a value is within the limits. What is not of this kind has none to break.
+    pub fn check(&self, raw: &Raw) -> Result<(), OutOfRange> {
+        fn beyond<T: Value + PartialOrd>(limits: &Option<Limits<T>>, raw: &Raw) -> bool {
+            limits.as_ref().zip(T::read(raw).ok()).is_some_and(|(limits, value)| !limits.admit(&value))
+        }
+        let beyond = match self {
+            Kind::Time(limits) => beyond(limits, raw),
+            Kind::Rate(limits) => beyond(limits, raw),
+            Kind::Bytes(limits) => beyond(limits, raw),
+            Kind::Integer(limits) => beyond(limits, raw),
+            Kind::Number(limits) => beyond(limits, raw),
+            Kind::Auto(kind) => kind.check(raw).is_err(),
+            _ => false,
+        };
+        match self.limits() {
+            Some(limits) if beyond => Err(OutOfRange { value: raw.plain(), limits }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A type that a parameter can have.
 pub trait Value: Sized {
-    /// How the type is called in messages and listings.
-    fn kind() -> String;
+    /// What kind of value it is.
+    fn kind() -> Kind;
     /// Reads a value; the error says what was expected.
     fn read(raw: &Raw) -> Result<Self, String>;
+    /// The value as a scenario file has it.
+    fn raw(&self) -> Raw;
     /// Writes it as a scenario file would.
-    fn show(&self) -> String;
+    fn show(&self) -> String {
+        self.raw().describe()
+    }
+}
+
+/// A type whose values a declaration can limit.
+pub trait Ordered: Value {
+    /// What the limits are given in.
+    type Bound;
+    /// The kind with these limits.
+    fn limited(limits: Limits<Self::Bound>) -> Kind;
 }
 
 fn expected<T: Value>(raw: &Raw) -> String {
@@ -45,10 +237,10 @@ fn expected<T: Value>(raw: &Raw) -> String {
 }
 
 macro_rules! quantity_value {
-    ($type:ty, $kind:literal) => {
+    ($type:ident) => {
         impl Value for $type {
-            fn kind() -> String {
-                $kind.into()
+            fn kind() -> Kind {
+                Kind::$type(None)
             }
             fn read(raw: &Raw) -> Result<Self, String> {
                 match raw {
@@ -56,21 +248,27 @@ macro_rules! quantity_value {
                     _ => Err(expected::<Self>(raw)),
                 }
             }
-            fn show(&self) -> String {
-                format!("\"{self}\"")
+            fn raw(&self) -> Raw {
+                Raw::Text(self.to_string())
+            }
+        }
+        impl Ordered for $type {
+            type Bound = $type;
+            fn limited(limits: Limits<$type>) -> Kind {
+                Kind::$type(Some(limits))
             }
         }
     };
 }
-quantity_value!(Time, "a time in quotes, such as \"1.5us\"");
-quantity_value!(Rate, "a rate in quotes, such as \"100Gbps\"");
-quantity_value!(Bytes, "a size in quotes, such as \"12MB\"");
+quantity_value!(Time);
+quantity_value!(Rate);
+quantity_value!(Bytes);
 
 macro_rules! integer_value {
     ($type:ty) => {
         impl Value for $type {
-            fn kind() -> String {
-                "a whole number".into()
+            fn kind() -> Kind {
+                Kind::Integer(None)
             }
             fn read(raw: &Raw) -> Result<Self, String> {
                 match raw {
@@ -80,8 +278,18 @@ macro_rules! integer_value {
                     _ => Err(expected::<Self>(raw)),
                 }
             }
+            fn raw(&self) -> Raw {
+                // TOML has no larger ones.
+                Raw::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
+            }
             fn show(&self) -> String {
                 self.to_string()
+            }
+        }
+        impl Ordered for $type {
+            type Bound = $type;
+            fn limited(limits: Limits<$type>) -> Kind {
+                Kind::Integer(Some(limits.map(u64::from)))
             }
         }
     };
@@ -91,8 +299,8 @@ integer_value!(u32);
 integer_value!(u8);
 
 impl Value for f64 {
-    fn kind() -> String {
-        "a number".into()
+    fn kind() -> Kind {
+        Kind::Number(None)
     }
     fn read(raw: &Raw) -> Result<Self, String> {
         match raw {
@@ -101,14 +309,20 @@ impl Value for f64 {
             _ => Err(expected::<Self>(raw)),
         }
     }
-    fn show(&self) -> String {
-        self.to_string()
+    fn raw(&self) -> Raw {
+        Raw::Float(*self)
+    }
+}
+impl Ordered for f64 {
+    type Bound = f64;
+    fn limited(limits: Limits<f64>) -> Kind {
+        Kind::Number(Some(limits))
     }
 }
 
 impl Value for bool {
-    fn kind() -> String {
-        "true or false".into()
+    fn kind() -> Kind {
+        Kind::Bool
     }
     fn read(raw: &Raw) -> Result<Self, String> {
         match raw {
@@ -116,20 +330,23 @@ impl Value for bool {
             _ => Err(expected::<Self>(raw)),
         }
     }
-    fn show(&self) -> String {
-        self.to_string()
+    fn raw(&self) -> Raw {
+        Raw::Bool(*self)
     }
 }
 
 impl Value for String {
-    fn kind() -> String {
-        "text in quotes".into()
+    fn kind() -> Kind {
+        Kind::Text
     }
     fn read(raw: &Raw) -> Result<Self, String> {
         match raw {
             Raw::Text(text) => Ok(text.clone()),
             _ => Err(expected::<Self>(raw)),
         }
+    }
+    fn raw(&self) -> Raw {
+        Raw::Text(self.clone())
     }
     fn show(&self) -> String {
         format!("{self:?}")
@@ -138,8 +355,8 @@ impl Value for String {
 
 /// `"auto"` stands for "derived from the rest of the scenario".
 impl<T: Value> Value for Option<T> {
-    fn kind() -> String {
-        format!("{} or \"auto\"", T::kind())
+    fn kind() -> Kind {
+        Kind::Auto(Box::new(T::kind()))
     }
     fn read(raw: &Raw) -> Result<Self, String> {
         match raw {
@@ -147,8 +364,26 @@ impl<T: Value> Value for Option<T> {
             _ => T::read(raw).map(Some),
         }
     }
+    fn raw(&self) -> Raw {
+        self.as_ref().map_or(Raw::Text("auto".into()), T::raw)
+    }
     fn show(&self) -> String {
         self.as_ref().map_or("\"auto\"".into(), T::show)
+    }
+}
+impl<T: Ordered> Ordered for Option<T> {
+    type Bound = T::Bound;
+    fn limited(limits: Limits<T::Bound>) -> Kind {
+        Kind::Auto(Box::new(T::limited(limits)))
+    }
+}
+
+/// Reads a value of a kind, within its limits.
+pub fn read<T: Value>(kind: &Kind, raw: &Raw) -> Result<T, String> {
+    let value = T::read(raw)?;
+    match kind.check(raw) {
+        Ok(()) => Ok(value),
+        Err(OutOfRange { value, limits }) => Err(format!("{value} is out of range: write {limits}")),
     }
 }
 
@@ -158,9 +393,11 @@ pub struct Parameter {
     /// Its key in a scenario file.
     pub name: &'static str,
     /// What kind of value it takes.
-    pub kind: String,
-    /// The value it has now; on a fresh set, the default.
+    pub kind: Kind,
+    /// The value it has now, as a scenario file would write it; on a fresh set, the default.
     pub value: String,
+    /// The same before it is written.
+    pub raw: Raw,
     /// What it does, in a sentence.
     pub about: String,
 }
@@ -202,9 +439,13 @@ impl Parameters for () {
 }
 
 /// Declares a struct of parameters: `/// sentence`, `name: Type = default,` per line.
+///
+/// Limits follow the default: `name: Type = default, in least..=most,`. An `Option` is limited like what it holds.
 #[macro_export]
 macro_rules! parameters {
-    ($(#[$meta:meta])* pub struct $name:ident { $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr,)* }) => {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr $(, in $limits:expr)?,)*
+    }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name { $($(#[doc = $doc])+ pub $field: $type,)* }
@@ -219,14 +460,18 @@ macro_rules! parameters {
             fn list(&self) -> Vec<$crate::Parameter> {
                 vec![$($crate::Parameter {
                     name: stringify!($field),
-                    kind: <$type as $crate::Value>::kind(),
+                    kind: $crate::kind_of!($type $(, $limits)?),
                     value: $crate::Value::show(&self.$field),
+                    raw: $crate::Value::raw(&self.$field),
                     about: [$($doc),+].map(str::trim).join(" "),
                 },)*]
             }
             fn set(&mut self, name: &str, raw: &$crate::Raw) -> Option<Result<(), String>> {
                 match name {
-                    $(stringify!($field) => Some($crate::Value::read(raw).map(|value| self.$field = value)),)*
+                    $(stringify!($field) => {
+                        let value = $crate::parameters::read(&$crate::kind_of!($type $(, $limits)?), raw);
+                        Some(value.map(|value| self.$field = value))
+                    })*
                     _ => None,
                 }
             }
@@ -234,17 +479,32 @@ macro_rules! parameters {
     };
 }
 
+/// The kind of a type, with limits if there are any.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! kind_of {
+    ($type:ty) => {
+        <$type as $crate::Value>::kind()
+    };
+    ($type:ty, $limits:expr) => {
+        <$type as $crate::Ordered>::limited(($limits).into())
+    };
+}
+
 /// Declares a choice among words, usable as a parameter.
 #[macro_export]
 macro_rules! choice {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])+ $variant:ident = $word:literal,)+ }) => {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $($(#[$doc])+ $variant,)+ }
+        pub enum $name { $($(#[doc = $doc])+ $variant,)+ }
 
         impl $crate::Value for $name {
-            fn kind() -> String {
-                concat!("one of", $(" \"", $word, "\"",)+).into()
+            fn kind() -> $crate::Kind {
+                $crate::Kind::Choice(vec![$($crate::Word {
+                    word: $word,
+                    about: [$($doc),+].map(str::trim).join(" "),
+                },)+])
             }
             fn read(raw: &$crate::Raw) -> Result<Self, String> {
                 match raw {
@@ -252,8 +512,8 @@ macro_rules! choice {
                     other => Err(format!("expected {}, found {}", Self::kind(), other.describe())),
                 }
             }
-            fn show(&self) -> String {
-                match self { $(Self::$variant => concat!("\"", $word, "\"").into(),)+ }
+            fn raw(&self) -> $crate::Raw {
+                $crate::Raw::Text(match self { $(Self::$variant => $word,)+ }.into())
             }
         }
     };
@@ -281,7 +541,9 @@ mod tests {
             /// The way.
             way: Way = Way::Up,
             /// A limit.
-            limit: Option<Bytes> = None,
+            limit: Option<Bytes> = None, in Bytes(10)..=Bytes(2000),
+            /// How often.
+            times: u32 = 1, in 1..,
         }
     }
 
@@ -291,7 +553,7 @@ mod tests {
         assert_eq!(sample.set("wait", &Raw::Text("2ns".into())), Some(Ok(())));
         assert_eq!(sample.set("way", &Raw::Text("down".into())), Some(Ok(())));
         assert_eq!(sample.set("limit", &Raw::Text("1KB".into())), Some(Ok(())));
-        assert_eq!(sample, Sample { wait: Time::from_ns(2), way: Way::Down, limit: Some(Bytes(1000)) });
+        assert_eq!(sample, Sample { wait: Time::from_ns(2), way: Way::Down, limit: Some(Bytes(1000)), times: 1 });
         assert_eq!(sample.set("color", &Raw::Bool(true)), None);
         let listed = &Sample::default().list()[0];
         assert_eq!(
@@ -307,5 +569,27 @@ mod tests {
         assert!(error.contains("one of \"up\" \"down\""), "{error}");
         let error = sample.set("wait", &Raw::Integer(5)).unwrap().unwrap_err();
         assert!(error.contains("a time in quotes") && error.contains("found 5"), "{error}");
+    }
+
+    #[test]
+    fn limits_are_declared_with_the_parameter_and_kept_by_its_reader() {
+        let mut sample = Sample::default();
+        let error = sample.set("limit", &Raw::Text("9B".into())).unwrap().unwrap_err();
+        assert_eq!(error, "9B is out of range: write \"10B\" to \"2KB\", or \"auto\"");
+        assert_eq!(sample.set("times", &Raw::Integer(0)).unwrap().unwrap_err(), "0 is out of range: write 1 or more");
+        assert_eq!(sample, Sample::default());
+        for good in ["10B", "2KB", "auto"] {
+            assert_eq!(sample.set("limit", &Raw::Text(good.into())), Some(Ok(())), "{good}");
+        }
+        let kind = &sample.list()[2].kind;
+        assert_eq!(kind.to_string(), "a size in quotes, such as \"12MB\" (\"10B\" to \"2KB\") or \"auto\"");
+        assert_eq!(kind.check(&Raw::Bool(true)), Ok(()));
+    }
+
+    #[test]
+    fn a_choice_lists_its_words_with_their_meanings() {
+        let Kind::Choice(words) = Way::kind() else { panic!() };
+        let words: Vec<_> = words.iter().map(|word| (word.word, word.about.as_str())).collect();
+        assert_eq!(words, [("up", "Up."), ("down", "Down.")]);
     }
 }

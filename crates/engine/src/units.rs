@@ -186,6 +186,18 @@ const BYTE_UNITS: &[(&str, u64)] = &[
 ];
 const BYTE_PRINT: &[(&str, u64)] = &[("B", 1), ("KB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000)];
 
+macro_rules! units {
+    ($($type:ident $units:ident),*) => {$(
+        impl $type {
+            /// The units in which it can be written.
+            pub fn units() -> impl Iterator<Item = &'static str> {
+                $units.iter().map(|(name, _)| *name)
+            }
+        }
+    )*};
+}
+units!(Time TIME_UNITS, Rate RATE_UNITS, Bytes BYTE_UNITS);
+
 impl FromStr for Time {
     type Err = String;
     fn from_str(text: &str) -> Result<Time, String> {

@@ -1,5 +1,6 @@
 //! What is wrong with an input, where, and what to do about it.
 
+use serde_json::{Value, json};
 use std::fmt;
 use std::io::Read;
 use std::ops::Deref;
@@ -10,6 +11,41 @@ const SHOWN: usize = 120;
 
 /// The largest file [`read_text`] reads, in bytes.
 const LARGEST_FILE: u64 = 4 << 30;
+
+/// What sort of thing is wrong, for programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cause {
+    /// Anything else.
+    #[default]
+    Other,
+    /// A file cannot be read.
+    Unreadable,
+    /// The text is not of its format.
+    Syntax,
+    /// There is no such key.
+    UnknownKey,
+    /// A key is missing.
+    MissingKey,
+    /// A value is not one that its key takes.
+    Value,
+    /// A run did not keep what it promises.
+    BrokenPromise,
+}
+
+impl Cause {
+    /// Its name in JSON and in Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Other => "other",
+            Cause::Unreadable => "unreadable",
+            Cause::Syntax => "syntax",
+            Cause::UnknownKey => "unknown-key",
+            Cause::MissingKey => "missing-key",
+            Cause::Value => "value",
+            Cause::BrokenPromise => "broken-promise",
+        }
+    }
+}
 
 /// Something wrong with an input.
 ///
@@ -42,6 +78,12 @@ pub struct Details {
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
+    /// The key at fault, from the root, joined by dots and with places in arrays counted from 0: `flow.0.size`.
+    pub key: Option<String>,
+    /// What was probably meant by the word at this place.
+    pub meant: Option<String>,
+    /// What sort of thing is wrong.
+    pub cause: Cause,
 }
 
 impl Deref for Problem {
@@ -85,6 +127,39 @@ impl Problem {
     pub fn saying(mut self, message: impl Into<String>) -> Problem {
         self.0.message = message.into();
         self
+    }
+
+    /// Says which key is at fault.
+    pub fn key(mut self, path: impl Into<String>) -> Problem {
+        self.0.key = Some(path.into()).filter(|path: &String| !path.is_empty());
+        self
+    }
+
+    /// Says what was probably meant instead.
+    pub fn meant(mut self, word: Option<&str>) -> Problem {
+        self.0.meant = word.map(String::from);
+        self
+    }
+
+    /// Says what sort of thing is wrong.
+    pub fn cause(mut self, cause: Cause) -> Problem {
+        self.0.cause = cause;
+        self
+    }
+
+    /// Its fields, and as `text` the whole of it as it prints.
+    pub fn json(&self) -> Value {
+        json!({
+            "message": self.message,
+            "help": self.help,
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "key": self.key,
+            "meant": self.meant,
+            "cause": self.cause.name(),
+            "text": self.to_string(),
+        })
     }
 
     /// Says what to do about it.
@@ -136,7 +211,7 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
 }
 
 fn read_text_up_to(path: &Path, largest: u64) -> Result<String, Problem> {
-    let problem = |message: String| Problem::new(path.display().to_string(), message);
+    let problem = |message: String| Problem::new(path.display().to_string(), message).cause(Cause::Unreadable);
     let unreadable = |error: std::io::Error| {
         let problem = problem(format!("cannot be read: {error}"));
         match error.kind() {

@@ -21,6 +21,8 @@ fn exception(py: Python<'_>, problems: &[Problem]) -> PyResult<PyErr> {
         first.and_then(|p| p.column),
         first.map(|p| p.message.clone()),
         first.and_then(|p| p.help.clone()),
+        first.and_then(|p| p.key.clone()),
+        first.map(|p| p.cause.name()),
     );
     Ok(PyErr::from_value(class(py, "Problem")?.call1(arguments)?))
 }
@@ -35,16 +37,19 @@ pub fn several(py: Python<'_>, problems: &[Problem]) -> PyErr {
     exception(py, problems).unwrap_or_else(|error| error)
 }
 
-/// Promises that were broken.
-pub fn broken(py: Python<'_>, violations: &[String]) -> PyErr {
-    let make = || Ok(PyErr::from_value(class(py, "BrokenPromise")?.call1((violations.to_vec(),))?));
+/// Promises that were broken, and what there is to say of them if that is more.
+pub fn broken(py: Python<'_>, violations: &[String], text: Option<String>) -> PyErr {
+    let make = || Ok(PyErr::from_value(class(py, "BrokenPromise")?.call1((violations.to_vec(), text))?));
     make().unwrap_or_else(|error: PyErr| error)
 }
 
 /// Why a grid is not complete.
 pub fn failed(py: Python<'_>, failed: &Failed) -> PyErr {
     match failed.broken {
-        true => broken(py, &failed.problems.iter().map(Problem::to_string).collect::<Vec<_>>()),
+        true => {
+            let problems: Vec<String> = failed.problems.iter().map(Problem::to_string).collect();
+            broken(py, &problems, Some(problems.join("\n")))
+        }
         false => several(py, &failed.problems),
     }
 }

@@ -225,6 +225,6 @@ pub fn ns3(
         watched(py, &watch, &tell, go)?.map_err(|problem| several(py, &[problem]))?;
     match violations.is_empty() {
         true => Ok((summary, notes, written)),
-        false => Err(broken(py, &violations)),
+        false => Err(broken(py, &violations, None)),
     }
 }

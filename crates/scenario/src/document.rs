@@ -4,8 +4,9 @@
 //! command line does. A [`Table`] hands out typed values and remembers which keys it was asked for;
 //! [`Table::finish`] refuses the others.
 
-use engine::{Parameters, Raw, Value};
-use files::problem::Problem;
+use crate::declared::Section;
+use engine::{Kind, OutOfRange, Parameters, Raw, Value};
+use files::problem::{Cause, Problem};
 use toml_edit as toml;
 
 /// The longest key path that [`Document::set`] takes.
@@ -142,7 +143,7 @@ impl Document {
                     Some(word) => format!("put quantities in quotes: \"{word}\""),
                     None => "write key = value, with text and quantities in quotes; [name] begins a table".into(),
                 };
-                Err(problem.help(help))
+                Err(problem.help(help).cause(Cause::Syntax))
             }
         }
     }
@@ -222,7 +223,7 @@ impl Document {
 
     /// A problem at the value of a dotted path, or at what is nearest to it: the table that lacks it, or the file.
     pub fn problem(&self, path: &str, message: impl Into<String>) -> Problem {
-        self.locate(self.find(path).0.at, message)
+        self.locate(self.find(path).0.at, message).key(path)
     }
 
     /// The last part of the path that is there, and whether that is all of it.
@@ -499,11 +500,19 @@ pub struct Table<'a> {
     used: Vec<bool>,
     /// Every key that was asked for, whether it is there or not.
     known: Vec<String>,
+    /// What it may hold, where that is declared.
+    declared: Option<&'static Section>,
 }
 
 impl<'a> Table<'a> {
     fn new(document: &'a Document, path: String, at: At, members: &'a [Member]) -> Table<'a> {
-        Table { document, path, at, members, used: vec![false; members.len()], known: Vec::new() }
+        Table { document, path, at, members, used: vec![false; members.len()], known: Vec::new(), declared: None }
+    }
+
+    /// Says what it may hold: values are then kept within their limits, and [`Table::finish`] sees to it, in builds with
+    /// debug assertions, that whoever reads the table asks for all that is declared and for nothing else.
+    pub fn takes(&mut self, section: &'static Section) {
+        self.declared = Some(section);
     }
 
     /// Its keys from the root, joined by dots; empty for the root.
@@ -518,13 +527,13 @@ impl<'a> Table<'a> {
 
     /// A problem with the table as a whole.
     pub fn problem(&self, message: impl Into<String>) -> Problem {
-        self.document.locate(self.at, message)
+        self.document.locate(self.at, message).key(self.path.as_str())
     }
 
     /// A problem with the value of a key, or with the table where the key is missing.
     pub fn problem_at(&self, key: &str, message: impl Into<String>) -> Problem {
         let member = self.members.iter().find(|member| member.key == key);
-        self.document.locate(member.map_or(self.at, |member| member.node.at), message)
+        self.document.locate(member.map_or(self.at, |member| member.node.at), message).key(self.join(key))
     }
 
     fn join(&self, key: &str) -> String {
@@ -549,7 +558,7 @@ impl<'a> Table<'a> {
     pub fn required<T: Value>(&mut self, key: &str) -> Result<T, Problem> {
         match self.optional(key)? {
             Some(value) => Ok(value),
-            None => Err(self.missing(key, &T::kind())),
+            None => Err(self.missing(key, &T::kind().to_string())),
         }
     }
 
@@ -562,7 +571,7 @@ impl<'a> Table<'a> {
             Some(written) => format!("write {key} instead of {}: {key} = {kind}", quoted(written)),
             None => format!("add {key} = {kind}"),
         };
-        self.problem(format!("{} has no {key}", self.title())).help(help)
+        self.problem(format!("{} has no {key}", self.title())).help(help).key(self.join(key)).cause(Cause::MissingKey)
     }
 
     /// How people call it.
@@ -573,7 +582,8 @@ impl<'a> Table<'a> {
     /// Whatever a key holds.
     pub fn item(&mut self, key: &str) -> Option<Item<'a>> {
         let member = self.take(key)?;
-        Some(Item { document: self.document, name: key.into(), path: self.join(key), node: &member.node })
+        let kind = self.declared.and_then(|section| section.key(key)).map(|key| &key.kind);
+        Some(Item { document: self.document, name: key.into(), path: self.join(key), node: &member.node, kind })
     }
 
     /// The table under a key.
@@ -606,7 +616,8 @@ impl<'a> Table<'a> {
             let Content::Table(members) = &item.node.content else { return leaves.push((path, item)) };
             for member in members {
                 let (name, path) = (member.key.clone(), format!("{path}.{}", member.key));
-                walk(Item { document: item.document, name, path: path.clone(), node: &member.node }, path, leaves);
+                let document = item.document;
+                walk(Item { document, name, path: path.clone(), node: &member.node, kind: None }, path, leaves);
             }
         }
         let mut leaves = Vec::new();
@@ -629,18 +640,18 @@ impl<'a> Table<'a> {
             let asked = self.known.iter().any(|known| known == parameter.name);
             let Some(item) = (if asked { None } else { self.item(parameter.name) }) else { continue };
             let wrong = |message: String| {
-                let help = match message.contains(&parameter.kind) {
-                    true => parameter.about.clone(),
-                    false => format!("write {}. {}", parameter.kind, parameter.about),
-                };
-                item.problem(message).help(help)
+                let help = format!("write {}. {}", parameter.kind, parameter.about);
+                item.problem(message).help(help).cause(Cause::Value)
             };
             match &item.node.content {
-                Content::Value(raw) => match parameters.set(parameter.name, raw) {
-                    Some(Ok(())) => set.push(parameter.name),
-                    Some(Err(message)) => return Err(wrong(message)),
-                    None => {}
-                },
+                Content::Value(raw) => {
+                    parameter.kind.check(raw).map_err(|range| item.out_of_range(&range, &parameter.about))?;
+                    match parameters.set(parameter.name, raw) {
+                        Some(Ok(())) => set.push(parameter.name),
+                        Some(Err(message)) => return Err(wrong(message)),
+                        None => {}
+                    }
+                }
                 other => return Err(wrong(format!("expected {}, found {}", parameter.kind, other.describe()))),
             }
         }
@@ -649,17 +660,21 @@ impl<'a> Table<'a> {
 
     /// Refuses keys that nobody asked for.
     pub fn finish(self) -> Result<(), Problem> {
+        #[cfg(debug_assertions)]
+        self.declared.iter().for_each(|section| section.compare(&self.known));
         let Some(place) = self.used.iter().position(|used| !used) else { return Ok(()) };
         let member = &self.members[place];
         let message = format!("unknown key {} in {}", quoted(&member.key), self.title());
         let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
-        let help = match (known.as_slice(), suggest(&member.key, &known)) {
+        let meant = suggest(&member.key, &known);
+        let help = match (known.as_slice(), meant) {
             ([], _) => "remove it; the table takes no keys".into(),
             (_, Some(meant)) => format!("did you mean \"{meant}\"? The keys are {}", known.join(", ")),
             _ => format!("the keys are {}", known.join(", ")),
         };
         let at = if let At::Label(_) = member.node.at { member.node.at } else { member.at };
-        Err(self.document.locate(at, message).help(help))
+        let problem = self.document.locate(at, message).help(help).meant(meant);
+        Err(problem.key(self.join(&member.key)).cause(Cause::UnknownKey))
     }
 }
 
@@ -670,12 +685,31 @@ pub struct Item<'a> {
     name: String,
     path: String,
     node: &'a Node,
+    /// What it may be, where that is declared.
+    kind: Option<&'static Kind>,
 }
 
 impl<'a> Item<'a> {
     /// The value.
     pub fn read<T: Value>(&self) -> Result<T, Problem> {
-        self.node.content.read().map_err(|message| self.problem(message).help(format!("write {}", T::kind())))
+        let value = self.node.content.read().map_err(|message| {
+            let problem = self.problem(message).cause(Cause::Value);
+            problem.help(self.kind.map_or_else(|| format!("write {}", T::kind()), |kind| format!("write {kind}")))
+        })?;
+        match (self.kind, &self.node.content) {
+            (Some(kind), Content::Value(raw)) => {
+                kind.check(raw).map_err(|range| self.out_of_range(&range, ""))?;
+                Ok(value)
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// The problem that its value is beyond the limits of its key, whose sentence is `about`.
+    fn out_of_range(&self, range: &OutOfRange, about: &str) -> Problem {
+        let message = format!("{} is {}", self.name, range.value);
+        let help = format!("write {}{}{about}", range.limits, if about.is_empty() { "" } else { ". " });
+        self.document.locate(self.node.at, message).help(help).key(self.path.as_str()).cause(Cause::Value)
     }
 
     /// The value as it would be written after `--set key=`: text without quotes where it can do without.
@@ -703,6 +737,7 @@ impl<'a> Item<'a> {
             name: self.name.clone(),
             path: format!("{}.{place}", self.path),
             node,
+            kind: None,
         };
         Ok(nodes.iter().enumerate().map(item).collect())
     }
@@ -717,7 +752,7 @@ impl<'a> Item<'a> {
 
     /// A problem with it. The message is put after the name of its key.
     pub fn problem(&self, message: impl Into<String>) -> Problem {
-        self.document.value_problem(self.node.at, &self.name, message.into())
+        self.document.value_problem(self.node.at, &self.name, message.into()).key(self.path.as_str())
     }
 }
 

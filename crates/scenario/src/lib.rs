@@ -6,12 +6,14 @@
 //! place and a remedy.
 
 pub mod deadlock;
+pub mod declared;
 mod describe;
 pub mod document;
 pub mod paths;
 pub mod presets;
 pub mod resolve;
 mod scenario;
+pub mod schema;
 mod settings;
 pub mod slow;
 mod traffic;

@@ -6,7 +6,8 @@
 #[cfg(test)]
 mod tests;
 
-use crate::document::{Document, Table, one_of, quoted};
+use crate::declared::{Key, Section};
+use crate::document::{Document, Table, one_of, quoted, suggest};
 use crate::presets;
 use crate::settings::{self, MeasureSettings, NicSettings, SwitchSettings, WindowSize};
 use crate::slow;
@@ -22,6 +23,7 @@ use schemes::{congestion_control, edge_control, flow_control, transport};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// A run as its file describes it.
 pub struct Scenario {
@@ -91,6 +93,7 @@ impl Scenario {
         let preset = apply_preset(&mut document)?;
 
         let mut root = document.root();
+        root.takes(&TOP);
         let title: Option<String> = root.optional("name")?;
         let seed: Option<u64> = root.optional("seed")?;
         let stop = read_stop(&mut root)?;
@@ -104,11 +107,10 @@ impl Scenario {
         let slow = slow::read(&mut root, &graph)?;
         let mut measure_table = root.table("measure")?;
         if let Some(table) = &mut measure_table {
+            table.takes(&settings::MEASURE);
             table.fill(&mut measure)?;
         }
-        for (table, checked) in [("switch", switch.check()), ("nic", nic.check()), ("measure", measure.check())] {
-            checked.map_err(|(key, message, help)| document.problem(&format!("{table}.{key}"), message).help(help))?;
-        }
+        switch.check().map_err(|(key, message, help)| document.problem(&format!("switch.{key}"), message).help(help))?;
         let scheme = read_scheme(&mut root, &nic)?;
         let traffic = traffic::read_traffic(&mut root, &graph, base, seed.unwrap_or(1), stop)?;
         let watch = match measure_table {
@@ -232,11 +234,28 @@ fn apply_preset(document: &mut Document) -> Result<Option<String>, Problem> {
     let name: String = item.read()?;
     let Some(preset) = presets::named(&name) else {
         let known: Vec<&str> = presets::PRESETS.iter().map(|preset| preset.name).collect();
-        return Err(item.problem(format!("there is no preset {}", quoted(&name))).help(one_of(&name, &known)));
+        let problem = item.problem(format!("there is no preset {}", quoted(&name))).help(one_of(&name, &known));
+        return Err(problem.meant(suggest(&name, &known)));
     };
     preset.apply(document);
     Ok(Some(name))
 }
+
+/// The keys at the top of a scenario.
+pub(crate) static TOP: LazyLock<Section> = LazyLock::new(|| {
+    let stop = "Nothing happens from this instant on. Auto: the run ends when all flows are finished and the network is quiet.";
+    let seed = "Seed of all random numbers: traffic, losses and marks. The same seed gives the same run.";
+    let keys = vec![
+        Key::of::<String>("name", "Title of the run.").otherwise("the file's name"),
+        Key::of::<u64>("seed", seed).or(1u64),
+        Key::within::<Option<Time>>("stop", Time(1)..=MAX_START, stop).or(None::<Time>),
+    ];
+    let tables = [
+        "topology", "link", "switch", "nic", "slow", "scheme", "traffic", "flow", "load", "incast", "long", "collective",
+        "measure",
+    ];
+    Section::new("", "Everything about a run.", keys).with_tables(tables.to_vec())
+});
 
 fn fill(root: &mut Table<'_>, key: &str, parameters: &mut dyn Parameters) -> Result<(), Problem> {
     let Some(mut table) = root.table(key)? else { return Ok(()) };
@@ -252,6 +271,7 @@ fn read_switch(
 ) -> Result<BTreeMap<u32, Bytes>, Problem> {
     let mut buffers = BTreeMap::new();
     let Some(mut table) = root.table("switch")? else { return Ok(buffers) };
+    table.takes(&settings::SWITCH);
     table.fill(settings)?;
     if let Some(mut named) = table.table("buffers")? {
         for pattern in named.rest() {
@@ -287,12 +307,7 @@ fn suits(root: &mut Table<'_>, key: &str, result: Result<(), Misfit>) -> Result<
 }
 
 fn read_stop(root: &mut Table<'_>) -> Result<Option<Time>, Problem> {
-    let stop: Option<Time> = root.optional("stop")?.flatten();
-    if stop.is_some_and(|stop| stop == Time::ZERO || stop > MAX_START) {
-        let help = format!("write a time above zero, up to {MAX_START}, or \"auto\"");
-        return Err(root.problem_at("stop", "stop is out of range").help(help));
-    }
-    Ok(stop)
+    Ok(root.optional("stop")?.flatten())
 }
 
 /// What `[scheme]` says.
@@ -318,7 +333,10 @@ fn choose<T: ?Sized>(
         return named(default).ok_or_else(|| table.missing(key, &one_of("", known)));
     };
     let name: String = item.read()?;
-    named(&name).ok_or_else(|| item.problem(format!("there is no {}", quoted(&name))).help(one_of(&name, known)))
+    named(&name).ok_or_else(|| {
+        let problem = item.problem(format!("there is no {}", quoted(&name))).help(one_of(&name, known));
+        problem.meant(suggest(&name, known))
+    })
 }
 
 fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Problem> {
@@ -327,6 +345,7 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
     let transports: Vec<&str> = transport::all().iter().map(|choice| choice.name()).collect();
     let nothing = Document::parse("", "")?;
     let mut table = root.table("scheme")?.unwrap_or_else(|| nothing.root());
+    table.takes(&crate::schema::SCHEME);
     // Its values are in the table already.
     _ = table.item("preset");
     let mut flow_control = choose(&mut table, "flow_control", "pfc", flow_control::named, &flow_controls)?;

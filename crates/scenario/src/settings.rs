@@ -1,7 +1,22 @@
 //! The settings of switches and NICs: their keys, units, defaults and limits.
 
-use engine::{Bytes, Rate, Raw, Time, Value};
+use crate::declared::{Key, Section};
+use engine::{Bytes, Kind, Ordered, Rate, Raw, Time, Value, Word};
 use fabric::setup::{Lines, Scheduler};
+use std::sync::LazyLock;
+
+/// The most memory of a switch, and of anything in it.
+pub(super) const MAX_MEMORY: Bytes = Bytes(1_000_000_000_000);
+/// The largest multiple of the free memory: with it and [`MAX_MEMORY`] a threshold fits its integers.
+const MAX_ALPHA: f64 = 128.0;
+/// The longest of all the waiting times.
+const MAX_WAIT: Time = Time::from_ms(1_000_000);
+/// The longest that a packet takes through a switch or a host.
+const MAX_PASSAGE: Time = Time::from_ms(1000);
+/// The slowest link.
+pub(super) const MIN_RATE: Rate = Rate::from_mbps(1);
+/// The fastest link: what is computed from it fits its integers.
+pub(super) const MAX_RATE: Rate = Rate::from_gbps(100_000);
 
 engine::choice! {
     /// How ports share the memory of a switch.
@@ -17,43 +32,46 @@ engine::parameters! {
     /// Settings of every switch: the table `[switch]`.
     pub struct SwitchSettings {
         /// Packet memory of each switch.
-        buffer: Bytes = Bytes(12_000_000),
+        buffer: Bytes = Bytes(12_000_000), in Bytes(1)..=MAX_MEMORY,
         /// Memory without end: nothing is paused or dropped for want of room.
         unlimited: bool = false,
         /// How ports share the memory beyond headroom and reserve. Static: every ingress port and class has the same part;
         /// without flow control that pauses, every egress queue.
         sharing: Sharing = Sharing::Dynamic,
         /// Memory that every ingress port has to itself, per class.
-        reserve: Bytes = Bytes(4096),
+        reserve: Bytes = Bytes(4096), in Bytes(0)..=MAX_MEMORY,
         /// Dynamic threshold: the most that an ingress port and class may take of the shared memory, as a multiple of
-        /// what is free.
-        alpha: f64 = 0.125,
+        /// what is free. Only with flow control that pauses.
+        alpha: f64 = 0.125, in 0.0..=MAX_ALPHA,
         /// Memory of every ingress port and class for what is in flight when it pauses its neighbour. Auto: just enough to
         /// lose nothing.
-        headroom: Option<Bytes> = None,
+        headroom: Option<Bytes> = None, in Bytes(0)..=MAX_MEMORY,
         /// Memory that all ports and classes of a switch share for what does not fit in their own headroom.
-        global_headroom: Bytes = Bytes(0),
+        global_headroom: Bytes = Bytes(0), in Bytes(0)..=Bytes(u32::MAX as u64),
         /// A paused neighbour may go on when this far below the threshold.
-        resume_gap: Bytes = Bytes(3072),
-        /// The most that an egress queue may hold, as a multiple of the free shared memory. Auto: 1 without flow control, no
-        /// limit with it.
-        egress_alpha: Option<f64> = None,
+        resume_gap: Bytes = Bytes(3072), in Bytes(0)..=MAX_MEMORY,
+        /// The most that an egress queue may hold: a reserve, and this multiple of the free shared memory. Auto: 1 without
+        /// flow control, no limit with it.
+        egress_alpha: Option<f64> = None, in 0.0..=MAX_ALPHA,
         /// From a packet's arrival to its being queued.
-        pipeline: Time = Time::ZERO,
+        pipeline: Time = Time::ZERO, in Time::ZERO..=MAX_PASSAGE,
+        // Eight classes of these are as many as a port can number.
         /// Queues of every egress port and class; flows are spread over them by hash.
-        queues: u32 = 1,
-        /// How an egress port chooses among its queues.
+        queues: u32 = 1, in 1..=8192,
+        /// How an egress port chooses among its queues. Priority: classes in strict order, 0 first. Shortest: the queue whose
+        /// first packet belongs to the message with the fewest bytes left.
         scheduler: Scheduler = Scheduler::Deficit,
         /// Bytes of a queue's turn with "drr". Auto: the largest packet.
-        quantum: Option<Bytes> = None,
-        /// Mark packets that leave a long queue. Auto: if the congestion control reacts to marks.
+        quantum: Option<Bytes> = None, in Bytes(1)..=Bytes(1_000_000_000),
+        /// Mark packets that leave a long queue. Auto: if the congestion control reacts to marks. With DASR, ports to hosts
+        /// never mark.
         ecn: Option<bool> = None,
         /// No packet is marked while its queue is no longer than this.
-        ecn_min: Bytes = Bytes(100_000),
+        ecn_min: Bytes = Bytes(100_000), in Bytes(0)..=MAX_MEMORY,
         /// Every packet is marked while its queue is longer than this.
-        ecn_max: Bytes = Bytes(400_000),
+        ecn_max: Bytes = Bytes(400_000), in Bytes(0)..=MAX_MEMORY,
         /// Probability of a mark just below ecn_max; it grows linearly from ecn_min.
-        ecn_probability: f64 = 0.2,
+        ecn_probability: f64 = 0.2, in 0.0..=1.0,
         /// The two lengths are for links as fast as the hosts' and grow in proportion on faster ones.
         ecn_scale: bool = true,
     }
@@ -73,29 +91,30 @@ engine::parameters! {
     /// Settings of every host's NIC: the table `[nic]`.
     pub struct NicSettings {
         /// Bytes of message in a full packet.
-        payload: Bytes = Bytes(1000),
+        payload: Bytes = Bytes(1000), in Bytes(1)..=Bytes(9000),
         /// Bytes of headers on a data packet. The default is RoCEv2: 14 Ethernet, 20 IPv4, 8 UDP, 12 BTH, 4 ICRC, 4 FCS;
         /// preamble and gap are not counted.
-        header: Bytes = Bytes(62),
+        header: Bytes = Bytes(62), in Bytes(1)..=Bytes(1000),
         /// Bytes of an ACK: the same headers and 4 of AETH.
-        ack_size: Bytes = Bytes(66),
+        ack_size: Bytes = Bytes(66), in Bytes(1)..=Bytes(1000),
         /// A receiver acknowledges every so many packets, and the end of a message.
-        ack_every: u32 = 1,
+        ack_every: u32 = 1, in 1..=1_000_000,
         /// Where ACKs travel.
         ack_lane: Lane = Lane::Control,
         /// A sender starts over from the last acknowledged byte when this long nothing was acknowledged. Auto: 1ms if
         /// packets can be lost, otherwise never.
-        timeout: Option<Time> = None,
-        /// A receiver that misses something says so at most this often for the same gap.
-        nack_interval: Time = Time::from_us(500),
+        timeout: Option<Time> = None, in Time(1)..=MAX_WAIT,
+        /// A receiver that misses something says so at most this often for the same gap, except when it sees the sender start
+        /// over in vain.
+        nack_interval: Time = Time::from_us(500), in Time::ZERO..=MAX_WAIT,
         /// Space packets by the flow's rate. Without, only the window slows a flow.
         pacing: bool = true,
         /// Where hosts forward: from a packet's arrival to its being queued.
-        forward_delay: Time = Time::ZERO,
+        forward_delay: Time = Time::ZERO, in Time::ZERO..=MAX_PASSAGE,
         /// Where hosts forward: the most that a port sends of forwarded data. Auto: what its link carries.
-        forward_rate: Option<Rate> = None,
+        forward_rate: Option<Rate> = None, in MIN_RATE..=MAX_RATE,
         /// Where hosts forward: packet memory of each host for it. Auto: as much as a switch has.
-        forward_buffer: Option<Bytes> = None,
+        forward_buffer: Option<Bytes> = None, in Bytes(1)..=MAX_MEMORY,
         /// Which messages of a host wait for one another: none (a queue for every message), or those to the same host and
         /// of the same class (a queue for every destination).
         queues: Lines = Lines::Flow,
@@ -106,13 +125,51 @@ engine::parameters! {
     /// What to record: the table `[measure]`.
     pub struct MeasureSettings {
         /// How often the occupancy of the switches is sampled while flows are active. Auto: 10us.
-        sample: Option<Time> = None,
+        sample: Option<Time> = None, in Time::from_ns(1)..=MAX_WAIT,
         /// How often the ports and flows named by `ports` and `flows` are sampled. Auto: 1us.
-        series: Option<Time> = None,
+        series: Option<Time> = None, in Time::from_ns(1)..=MAX_WAIT,
         /// Packets that are kept of each port that `capture` names.
-        capture_packets: u32 = 10_000,
+        capture_packets: u32 = 10_000, in 1..=10_000_000,
     }
 }
+
+/// `[switch]`.
+pub(crate) static SWITCH: LazyLock<Section> = LazyLock::new(|| {
+    Section::of("switch", "Settings of every switch.", &SwitchSettings::default()).with_tables(vec!["buffers"])
+});
+
+/// `[switch.buffers]`.
+pub(crate) static BUFFERS: LazyLock<Section> = LazyLock::new(|| Section {
+    others: Some(Bytes::limited((Bytes(1)..=MAX_MEMORY).into())),
+    ..Section::new(
+        "switch.buffers",
+        "Packet memory by the name of a switch, in which * stands for any text; of two that match the later one counts.",
+        Vec::new(),
+    )
+});
+
+/// `[nic]`.
+pub(crate) static NIC: LazyLock<Section> =
+    LazyLock::new(|| Section::of("nic", "Settings of every host's NIC.", &NicSettings::default()));
+
+/// A text, or an array of texts.
+pub(super) fn texts() -> Kind {
+    let name = "array of texts";
+    let many = Kind::Array { name, said: "an array of texts", of: Box::new(Kind::Text), length: (0..).into() };
+    let (name, said) = ("text or an array of texts", "text in quotes, or an array of texts");
+    Kind::Either { name, said, of: vec![Kind::Text, many] }
+}
+
+/// `[measure]`.
+pub(crate) static MEASURE: LazyLock<Section> = LazyLock::new(|| {
+    let mut section = Section::of("measure", "What to record.", &MeasureSettings::default());
+    section.keys.extend([
+        Key::new("ports", texts(), "Ports whose queue and rate are recorded over time."),
+        Key::new("flows", texts(), "Groups of flows whose received bytes are recorded over time."),
+        Key::new("capture", texts(), "Ports whose packets are kept in a file for analysers."),
+    ]);
+    section
+});
 
 /// How much a flow may have unacknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,8 +183,14 @@ pub enum WindowSize {
 }
 
 impl Value for WindowSize {
-    fn kind() -> String {
-        "\"none\", \"bdp\" or a size in quotes, such as \"100KB\"".into()
+    fn kind() -> Kind {
+        let word = |word, about: &str| Word { word, about: about.into() };
+        let words = vec![
+            word("none", "Any amount."),
+            word("bdp", "The bandwidth-delay product of the longest base round trip at the sender's line rate."),
+        ];
+        let said = "\"none\", \"bdp\" or a size in quotes, such as \"100KB\"";
+        Kind::Either { name: "`\"none\"`, `\"bdp\"` or size", said, of: vec![Kind::Choice(words), Bytes::kind()] }
     }
     fn read(raw: &Raw) -> Result<Self, String> {
         match raw {
@@ -139,77 +202,26 @@ impl Value for WindowSize {
             _ => Bytes::read(raw).map(WindowSize::Fixed),
         }
     }
-    fn show(&self) -> String {
+    fn raw(&self) -> Raw {
         match self {
-            WindowSize::None => "\"none\"".into(),
-            WindowSize::Bdp => "\"bdp\"".into(),
-            WindowSize::Fixed(bytes) => bytes.show(),
+            WindowSize::None => Raw::Text("none".into()),
+            WindowSize::Bdp => Raw::Text("bdp".into()),
+            WindowSize::Fixed(bytes) => bytes.raw(),
         }
     }
 }
 
-/// A value outside of what the simulator can compute with: its key, what is wrong, and what to write.
-pub(crate) type OutOfRange = (&'static str, String, String);
-
-/// The most memory of a switch, and of anything in it.
-pub(super) const MAX_MEMORY: Bytes = Bytes(1_000_000_000_000);
-/// The largest multiple of the free memory: with it and [`MAX_MEMORY`] a threshold fits its integers.
-const MAX_ALPHA: f64 = 128.0;
-/// The longest of all the waiting times.
-const MAX_WAIT: Time = Time::from_ms(1_000_000);
-
-fn within<T: PartialOrd + Value>(key: &'static str, value: &T, least: T, most: T) -> Result<(), OutOfRange> {
-    if *value >= least && *value <= most {
-        return Ok(());
-    }
-    Err((key, format!("{key} is {}", value.show()), format!("write {} to {}", least.show(), most.show())))
-}
+/// A value that does not go with another: its key, what is wrong, and what to write.
+pub(crate) type Disagreement = (&'static str, String, String);
 
 impl SwitchSettings {
-    /// Whether every value is one that can be computed with.
-    pub(crate) fn check(&self) -> Result<(), OutOfRange> {
-        let byte = Bytes(1);
-        within("buffer", &self.buffer, byte, MAX_MEMORY)?;
-        within("reserve", &self.reserve, Bytes(0), MAX_MEMORY)?;
-        within("alpha", &self.alpha, 0.0, MAX_ALPHA)?;
-        within("headroom", &self.headroom.unwrap_or_default(), Bytes(0), MAX_MEMORY)?;
-        within("global_headroom", &self.global_headroom, Bytes(0), Bytes(u32::MAX as u64))?;
-        within("resume_gap", &self.resume_gap, Bytes(0), MAX_MEMORY)?;
-        within("egress_alpha", &self.egress_alpha.unwrap_or_default(), 0.0, MAX_ALPHA)?;
-        within("pipeline", &self.pipeline, Time::ZERO, Time::from_ms(1000))?;
-        // Eight classes of these are as many as a port can number.
-        within("queues", &self.queues, 1, 8192)?;
-        within("quantum", &self.quantum.unwrap_or(byte), byte, Bytes(1_000_000_000))?;
-        within("ecn_min", &self.ecn_min, Bytes(0), MAX_MEMORY)?;
-        within("ecn_max", &self.ecn_max, self.ecn_min, MAX_MEMORY)?;
-        within("ecn_probability", &self.ecn_probability, 0.0, 1.0)
-    }
-}
-
-impl NicSettings {
-    /// Whether every value is one that can be computed with.
-    pub(crate) fn check(&self) -> Result<(), OutOfRange> {
-        let byte = Bytes(1);
-        within("payload", &self.payload, byte, Bytes(9000))?;
-        within("header", &self.header, byte, Bytes(1000))?;
-        within("ack_size", &self.ack_size, byte, Bytes(1000))?;
-        within("ack_every", &self.ack_every, 1, 1_000_000)?;
-        within("timeout", &self.timeout.unwrap_or(Time(1)), Time(1), MAX_WAIT)?;
-        within("nack_interval", &self.nack_interval, Time::ZERO, MAX_WAIT)?;
-        within("forward_delay", &self.forward_delay, Time::ZERO, Time::from_ms(1000))?;
-        let (slowest, fastest) = (Rate(1_000_000), Rate::from_gbps(100_000));
-        within("forward_rate", &self.forward_rate.unwrap_or(fastest), slowest, fastest)?;
-        within("forward_buffer", &self.forward_buffer.unwrap_or(byte), byte, MAX_MEMORY)
-    }
-}
-
-impl MeasureSettings {
-    /// Whether every value is one that can be computed with.
-    pub(crate) fn check(&self) -> Result<(), OutOfRange> {
-        let least = Time::from_ns(1);
-        within("sample", &self.sample.unwrap_or(least), least, MAX_WAIT)?;
-        within("series", &self.series.unwrap_or(least), least, MAX_WAIT)?;
-        within("capture_packets", &self.capture_packets, 1, 10_000_000)
+    /// Whether the values go together. Each is within its limits.
+    pub(crate) fn check(&self) -> Result<(), Disagreement> {
+        if self.ecn_max >= self.ecn_min {
+            return Ok(());
+        }
+        let message = format!("ecn_max is {}, below ecn_min", self.ecn_max);
+        Err(("ecn_max", message, format!("write {} to {}", self.ecn_min.show(), MAX_MEMORY.show())))
     }
 }
 
@@ -220,21 +232,27 @@ mod tests {
 
     #[test]
     fn the_defaults_are_within_their_limits() {
+        let tables: [&dyn Parameters; 3] =
+            [&SwitchSettings::default(), &NicSettings::default(), &MeasureSettings::default()];
+        for parameter in tables.iter().flat_map(|table| table.list()) {
+            assert_eq!(parameter.kind.check(&parameter.raw), Ok(()), "{parameter:?}");
+        }
         assert_eq!(SwitchSettings::default().check(), Ok(()));
-        assert_eq!(NicSettings::default().check(), Ok(()));
-        assert_eq!(MeasureSettings::default().check(), Ok(()));
     }
 
     #[test]
     fn a_value_out_of_range_is_named_with_the_range() {
-        let switch = SwitchSettings { alpha: -1.0, ..SwitchSettings::default() };
-        assert_eq!(switch.check(), Err(("alpha", "alpha is -1".into(), "write 0 to 128".into())));
-        let switch = SwitchSettings { ecn_max: Bytes(1), ..SwitchSettings::default() };
+        let refused = |mut settings: Box<dyn Parameters>, key: &str, raw: Raw| {
+            settings.set(key, &raw).expect("a parameter").expect_err("out of range")
+        };
+        let (switch, nic, measure) =
+            (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
+        let text = |text: &str| Raw::Text(text.into());
+        assert_eq!(refused(Box::new(switch.clone()), "alpha", Raw::Integer(-1)), "-1 is out of range: write 0 to 128");
+        assert!(refused(Box::new(nic), "payload", text("9001B")).contains("\"1B\" to \"9KB\""));
+        assert!(refused(Box::new(measure), "sample", text("0ps")).contains("\"1ns\" to \"1000s\", or \"auto\""));
+        let switch = SwitchSettings { ecn_max: Bytes(1), ..switch };
         assert_eq!(switch.check().unwrap_err().2, "write \"100KB\" to \"1000GB\"");
-        let nic = NicSettings { payload: Bytes(9001), ..NicSettings::default() };
-        assert_eq!(nic.check().unwrap_err().0, "payload");
-        let measure = MeasureSettings { sample: Some(Time::ZERO), ..MeasureSettings::default() };
-        assert_eq!(measure.check().unwrap_err().0, "sample");
     }
 
     #[test]

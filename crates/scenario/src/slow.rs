@@ -1,12 +1,14 @@
 //! Hosts that take packets from their NICs more slowly than their links bring them: the tables `[[slow]]`.
 
-use super::settings::MAX_MEMORY;
+use super::settings::{MAX_MEMORY, MAX_RATE, MIN_RATE};
 use super::wiring;
+use crate::declared::{Key, Section};
 use crate::document::Table;
-use engine::{Bytes, Rate, Time};
+use engine::{Bytes, Rate, Time, Value};
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
 use files::problem::Problem;
+use std::sync::LazyLock;
 use traffic::{MAX_START, Names};
 
 /// A slow host as its table has it.
@@ -26,11 +28,33 @@ pub struct Slow {
     pub xoff: Option<Bytes>,
 }
 
+/// `[[slow]]`.
+pub(crate) static SLOW: LazyLock<Section> = LazyLock::new(|| {
+    let keys = vec![
+        Key::new("host", wiring::NodeRef::kind(), "The host.").needed(),
+        Key::within::<Rate>("rate", MIN_RATE..=MAX_RATE, "How fast it takes packets, headers included.").needed(),
+        Key::of::<Time>("from", "Since when.").or(Time::ZERO),
+        Key::of::<Time>("until", "Until when; from then on it is as fast as its link.").otherwise("never"),
+        Key::within::<Bytes>("buffer", Bytes(1)..=MAX_MEMORY, "What the NIC can keep.").or(BUFFER),
+        Key::of::<Option<Bytes>>(
+            "xoff",
+            "With more than this it pauses its switch, and with two packets less it lets it go on. Auto: as late as it can be \
+             without losing anything.",
+        )
+        .or(None::<Bytes>),
+    ];
+    Section::many("slow", "A host that takes data packets from its NIC more slowly than its link brings them.", keys)
+});
+
+/// What a NIC can keep if nothing is said.
+const BUFFER: Bytes = Bytes(1_000_000);
+
 /// Reads all `[[slow]]`.
 pub(super) fn read(root: &mut Table<'_>, graph: &Graph) -> Result<Vec<Slow>, Problem> {
     let (names, map) = (Names::new(graph), PortMap::new(graph));
     let mut all: Vec<Slow> = Vec::new();
     for mut table in root.tables("slow")? {
+        table.takes(&SLOW);
         let Some(item) = table.item("host") else { return Err(table.missing("host", "a host, such as \"h0\"")) };
         let host = wiring::node(&item, &names)?;
         let name = &graph.nodes[host as usize].name;
@@ -46,20 +70,13 @@ pub(super) fn read(root: &mut Table<'_>, graph: &Graph) -> Result<Vec<Slow>, Pro
             return Err(item.problem(format!("{name} has a [[slow]] already")).help("write one for each host"));
         }
         let rate: Rate = table.required("rate")?;
-        if !(Rate::from_mbps(1)..=Rate::from_gbps(100_000)).contains(&rate) {
-            return Err(table.problem_at("rate", format!("rate is {rate}")).help("write \"1Mbps\" to \"100Tbps\""));
-        }
         let from: Time = table.optional("from")?.unwrap_or_default();
         let until: Time = table.optional("until")?.unwrap_or(MAX_START);
         if from >= until || until > MAX_START {
             let help = format!("write a time after from, up to {MAX_START}, or leave it out");
             return Err(table.problem_at("until", "until is out of range").help(help));
         }
-        let buffer = table.optional("buffer")?.unwrap_or(Bytes(1_000_000));
-        if !(Bytes(1)..=MAX_MEMORY).contains(&buffer) {
-            let help = format!("write a size above zero, up to {MAX_MEMORY}");
-            return Err(table.problem_at("buffer", format!("buffer is {buffer}")).help(help));
-        }
+        let buffer = table.optional("buffer")?.unwrap_or(BUFFER);
         let xoff: Option<Bytes> = table.optional("xoff")?.flatten();
         if xoff.is_some_and(|xoff| xoff > buffer) {
             let help = format!("write a size up to buffer, which is \"{buffer}\"");

@@ -1,13 +1,16 @@
 //! What a scenario sends: single flows and a trace, and what `[[load]]`, `[[incast]]`, `[[long]]` and `[[collective]]` draw.
 
+use super::settings::texts;
 use super::wiring::{self, NodeRef};
+use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, one_of, quoted, suggest};
-use engine::{Bytes, Time};
+use engine::{Bytes, Kind as ValueKind, Time, Value, Word};
 use fabric::topology::{Graph, Kind};
 use files::problem::{Problem, read_text};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::LazyLock;
 use traffic::arrivals::MAX_SIGMA;
 use traffic::collective::Operation;
 use traffic::incast::Volume;
@@ -83,6 +86,222 @@ engine::choice! {
     }
 }
 
+/// A set of hosts.
+fn some_hosts() -> ValueKind {
+    const SAID: &str = "\"all\", \"h0\", \"h0..h15\", a switch with hosts, or an array of these";
+    let (name, said) = ("hosts", SAID);
+    let one = ValueKind::Either { name, said, of: vec![ValueKind::Text, u32::kind()] };
+    let many = ValueKind::Array { name, said, of: Box::new(one.clone()), length: (1..).into() };
+    ValueKind::Either { name, said, of: vec![one, many] }
+}
+
+/// The distributions of sizes by name, or anything else that says sizes.
+fn some_sizes() -> ValueKind {
+    let word = |published: &traffic::sizes::Published| Word { word: published.name, about: published.about.into() };
+    ValueKind::Either {
+        name: "text",
+        said: "a distribution such as \"websearch\", a size such as \"64KB\", or a file",
+        of: vec![ValueKind::Choice(PUBLISHED.iter().map(word).collect()), ValueKind::Text],
+    }
+}
+
+/// The arrivals of events, which are not drawn uniformly.
+fn gaps_of_events() -> ValueKind {
+    match Gaps::kind() {
+        ValueKind::Choice(words) => {
+            ValueKind::Choice(words.into_iter().filter(|word| word.word != "uniform").collect())
+        }
+        other => other,
+    }
+}
+
+const WHO_SENDS: &str = "Who sends.";
+const ITS_GROUP: &str = "Its group.";
+const CLASS: &str = "Priority class, below `traffic.classes`.";
+
+/// What all generators have.
+fn origin_keys(name: &'static str) -> [Key; 3] {
+    [
+        Key::of::<Time>("start", "When it begins.").or(Time::ZERO),
+        Key::of::<u8>("class", CLASS).or(0u8),
+        Key::of::<String>("name", ITS_GROUP).otherwise(name),
+    ]
+}
+
+/// What a load is, and of what.
+fn load_keys(about: &str, of: &str) -> [Key; 2] {
+    [Key::within::<f64>("load", 0.0..=MAX_LOAD, about), Key::of::<Of>("of", of).or(Of::Hosts)]
+}
+
+/// `[[flow]]`.
+pub(crate) static FLOW: LazyLock<Section> = LazyLock::new(|| {
+    let keys = vec![
+        Key::of::<wiring::NodeRef>("src", "Sending host.").needed(),
+        Key::of::<wiring::NodeRef>("dst", "Receiving host, another one.").needed(),
+        Key::of::<Bytes>("size", "Bytes of message, above zero, up to 1TB.").needed(),
+        Key::of::<Time>("start", "When it is handed to the NIC.").or(Time::ZERO),
+        Key::of::<u8>("class", CLASS).or(0u8),
+        Key::within::<u64>("count", 1.., "That many equal flows.").or(1u64),
+        Key::of::<String>("name", ITS_GROUP).or("flows".to_string()),
+        Key::of::<Time>("until", "When its sender leaves, however much is sent by then; one last packet tells the receiver.")
+            .otherwise("never"),
+        Key::of::<String>("id", "A word by which others wait for it; it stands for all of `count`."),
+        Key::new(
+            "after",
+            texts(),
+            "The ids of `[[flow]]`s that must have ended first, as its sender sees it: received by it, or acknowledged to it.",
+        ),
+        Key::within::<Time>("gap", Time::ZERO..=MAX_START, "How long after that it starts, `start` at the earliest.")
+            .or(Time::ZERO),
+    ];
+    Section::many("flow", "One message from a host to another.", keys)
+});
+
+/// `[traffic]`.
+pub(crate) static TRAFFIC: LazyLock<Section> = LazyLock::new(|| {
+    let keys = vec![
+        Key::of::<String>("trace", "A file of flows. A relative path is taken from the folder of the scenario file."),
+        Key::within::<u8>(
+            "classes",
+            1..=8,
+            "Priority classes of data, 1 to 8; with `iofd`, which lays out each seven times, 1 to 4.",
+        )
+        .or(1u8),
+    ];
+    Section::new("traffic", "Flows from a file, and what holds for all flows.", keys)
+});
+
+/// `[[load]]`.
+pub(crate) static LOAD: LazyLock<Section> = LazyLock::new(|| {
+    let mut keys = vec![
+        Key::new(
+            "sizes",
+            some_sizes(),
+            format!(
+                "A distribution ({}), one size (`\"64KB\"`), `\"uniform 1KB..100KB\"`, or the path of a file from the \
+                 scenario's folder.",
+                PUBLISHED.iter().map(|published| format!("`{}`", published.name)).collect::<Vec<_>>().join(", ")
+            ),
+        )
+        .needed(),
+    ];
+    keys.extend(load_keys(
+        "Bytes of message per second, as a share of what `of` says.",
+        "The links of the hosts in `from`; or all links by which racks reach other switches.",
+    ));
+    keys.extend([
+        Key::of::<Time>("duration", "Messages come from `start` on for that long.").otherwise("until `stop`"),
+        Key::within::<u64>(
+            "flows",
+            1..,
+            "So many messages, instead of a duration; with a duration and without `load`, so many within it.",
+        ),
+        Key::of::<Gaps>(
+            "arrivals",
+            "The gaps between messages. Uniform: instants drawn anywhere in the duration, which is what `flows` without \
+             `load` means.",
+        )
+        .or(Gaps::Poisson),
+        Key::within::<f64>(
+            "sigma",
+            0.0..=MAX_SIGMA,
+            "Standard deviation of the logarithm of lognormal gaps, up to 5.",
+        )
+        .or(SIGMA),
+        Key::of::<Process>(
+            "process",
+            "Each sender has its own arrivals; or all have one process, and the sender is drawn for each message.",
+        )
+        .or(Process::Host),
+        Key::of::<Pattern>(
+            "pattern",
+            "To any other host; to one partner that no other sender has; within the rack; to other racks.",
+        )
+        .or(Pattern::AllToAll),
+        Key::within::<f64>(
+            "inter_site",
+            0.0..=1.0,
+            "The share of messages, 0 to 1, to another site; the others stay at their own.",
+        ),
+        Key::new("from", some_hosts(), WHO_SENDS).otherwise("all"),
+        Key::new("to", some_hosts(), "Who receives.").otherwise("all"),
+    ]);
+    keys.extend(origin_keys("`\"load\"`, `\"load2\"`, …"));
+    Section::many("load", "Messages of random sizes between random hosts, at an average load.", keys)
+});
+
+/// `[[incast]]`.
+pub(crate) static INCAST: LazyLock<Section> = LazyLock::new(|| {
+    let mut keys = vec![
+        Key::within::<u32>(
+            "degree",
+            1..,
+            "Senders of an event, all different. Where there are fewer hosts, they take turns.",
+        )
+        .needed(),
+        Key::within::<u32>("flows_per_sender", 1.., "Flows of each sender.").or(1u32),
+        Key::within::<Bytes>("size", Bytes(1)..=MAX_SIZE, "Bytes of an event, divided among its flows."),
+        Key::within::<Bytes>("size_each", Bytes(1)..=MAX_SIZE, "Bytes of each flow, instead of `size`."),
+        Key::of::<Time>("every", "Time between events. Without it and without `load` there is one event."),
+    ];
+    keys.extend(load_keys(
+        "Bytes of message per second as in `[[load]]`, instead of `every`.",
+        "What `load` is a share of.",
+    ));
+    keys.extend([
+        Key::new("arrivals", gaps_of_events(), "The gaps between events. Fixed: the first comes at `start`.")
+            .or(Gaps::Fixed),
+        Key::within::<f64>("sigma", 0.0..=MAX_SIGMA, "Of lognormal gaps.").or(SIGMA),
+        Key::of::<Time>("spread", "Every sender starts within that time of its event, uniformly.").or(Time::ZERO),
+        Key::of::<Time>("duration", "Events come from `start` on for that long.").otherwise("until `stop`"),
+        Key::within::<u64>("count", 1.., "So many events, instead of a duration."),
+        Key::new("from", some_hosts(), "Who may send; the receiver never does.").otherwise("all"),
+        Key::new("to", some_hosts(), "Who may receive: one is drawn for each event.").otherwise("all"),
+    ]);
+    keys.extend(origin_keys("`\"incast\"`, `\"incast2\"`, …"));
+    Section::many("incast", "Events in which many hosts send to one.", keys)
+});
+
+/// `[[long]]`.
+pub(crate) static LONG: LazyLock<Section> = LazyLock::new(|| {
+    let mut keys = vec![
+        Key::new("to", some_hosts(), "Who receives: every one of them.").needed(),
+        Key::new(
+            "from",
+            some_hosts(),
+            "Who sends, in turns. Drawn: other hosts, different ones as long as there are.",
+        )
+        .otherwise("drawn"),
+        Key::within::<u64>("flows", 1.., "Flows to each receiver.").otherwise("one from each of `from`, or `1`"),
+        Key::of::<Time>("stagger", "From the start of one flow to that of the next.").or(Time::ZERO),
+        Key::within::<Time>("leave", Time::ZERO..=MAX_START, "When they leave. A run without `stop` needs it.")
+            .otherwise("`stop`"),
+    ];
+    keys.extend(origin_keys("`\"long\"`, `\"long2\"`, …"));
+    Section::many("long", "Flows that send all the time until they leave.", keys)
+});
+
+/// `[[collective]]`.
+pub(crate) static COLLECTIVE: LazyLock<Section> = LazyLock::new(|| {
+    let mut keys = vec![
+        Key::of::<Operation>("kind", "What hosts do together.").needed(),
+        Key::new("hosts", some_hosts(), "Who takes part, in the order of their ranks.").otherwise("all"),
+        Key::of::<Bytes>("size", "What every host has to reduce, or to send to the others in all.").needed(),
+        Key::within::<u64>("rounds", 1.., "How often.").or(1u64),
+        Key::within::<Time>(
+            "gap",
+            Time::ZERO..=MAX_START,
+            "What a host computes between the end of a round and its part of the next.",
+        )
+        .or(Time::ZERO),
+    ];
+    keys.extend(origin_keys("`\"collective\"`, `\"collective2\"`, …"));
+    Section::many("collective", "Messages between all of a group of hosts, each sent when what it carries has been received.", keys)
+});
+
+/// The σ of lognormal gaps if nothing is said: BFC §4.1 has σ = 2.
+const SIGMA: f64 = 2.0;
+
 /// Reads everything that is to be sent. Files are looked for in `base`.
 pub(super) fn read_traffic(
     root: &mut Table<'_>,
@@ -95,28 +314,26 @@ pub(super) fn read_traffic(
     let (names, places) = (Names::new(graph), Places::new(graph));
     let mut reader = Reader { names, places, base, seed, stop, requests, waits: Vec::new() };
     let mut table = root.table("traffic")?;
-    if let Some(table) = &mut table
-        && let Some(classes) = table.optional("classes")?
-    {
-        if !(1..=8).contains(&classes) {
-            return Err(table.problem_at("classes", format!("classes is {classes}")).help("write 1 to 8"));
-        }
-        reader.requests.classes = classes;
+    if let Some(table) = &mut table {
+        table.takes(&TRAFFIC);
+        reader.requests.classes = table.optional("classes")?.unwrap_or(1);
     }
     reader.read_flows(root.tables("flow")?)?;
     if let Some(mut table) = table {
         reader.read_trace(&mut table)?;
         table.finish()?;
     }
-    let generators: [(&str, Generator<'_>); 4] = [
-        ("load", Reader::read_load),
-        ("incast", Reader::read_incast),
-        ("long", Reader::read_long),
-        ("collective", Reader::read_collective),
+    let generators: [(&'static Section, Generator<'_>); 4] = [
+        (&LOAD, Reader::read_load),
+        (&INCAST, Reader::read_incast),
+        (&LONG, Reader::read_long),
+        (&COLLECTIVE, Reader::read_collective),
     ];
     let mut drawn = false;
-    for (kind, read) in generators {
+    for (section, read) in generators {
+        let kind = section.path.as_str();
         for (number, mut table) in (0..).zip(root.tables(kind)?) {
+            table.takes(section);
             let origin = reader.origin(&mut table, kind, number)?;
             let (flows, plan) = read(&mut reader, &mut table, origin)?;
             let first = reader.requests.all.flows.len() as u32;
@@ -283,6 +500,7 @@ impl Reader<'_> {
         let mut ids: HashMap<String, Range<u32>> = HashMap::new();
         let mut waits = Vec::new();
         for mut table in tables {
+            table.takes(&FLOW);
             let flows = self.read_flow(&mut table)?;
             if let Some(id) = table.optional::<String>("id")?
                 && ids.insert(id.clone(), flows.clone()).is_some()
@@ -291,9 +509,6 @@ impl Reader<'_> {
                 return Err(problem.help("give every [[flow]] an id of its own"));
             }
             let gap: Option<Time> = table.optional("gap")?;
-            if let Some(gap) = gap.filter(|gap| *gap > MAX_START) {
-                return Err(table.problem_at("gap", format!("gap is {gap}")).help(format!("write up to {MAX_START}")));
-            }
             match table.item("after") {
                 Some(item) => {
                     let ids = item.items().unwrap_or_else(|_| vec![item]);
@@ -316,8 +531,9 @@ impl Reader<'_> {
                 let Some(first) = ids.get(&id) else {
                     let mut known: Vec<&str> = ids.keys().map(String::as_str).collect();
                     known.sort_unstable();
-                    let problem = item.problem(format!("there is no flow with the id {}", quoted(&id)));
-                    return Err(problem.help(match suggest(&id, &known) {
+                    let meant = suggest(&id, &known);
+                    let problem = item.problem(format!("there is no flow with the id {}", quoted(&id))).meant(meant);
+                    return Err(problem.help(match meant {
                         Some(meant) => format!("did you mean \"{meant}\"?"),
                         None => "write the id of another [[flow]]".into(),
                     }));
@@ -406,7 +622,7 @@ impl Reader<'_> {
         let gaps: Option<Gaps> = table.optional("arrivals")?;
         let arrivals = arrivals(table, gaps, Arrivals::Poisson)?;
         let duration = duration(table, start)?;
-        let flows = at_least_one(table, "flows")?;
+        let flows: Option<u64> = table.optional("flows")?;
         let timing = match (bytes_per_second, flows) {
             (Some(bytes_per_second), _) => {
                 if gaps == Some(Gaps::Uniform) {
@@ -455,9 +671,9 @@ impl Reader<'_> {
         let start = start(table)?;
         let degree: u32 = table.required("degree")?;
         let flows_per_sender: u32 = table.optional("flows_per_sender")?.unwrap_or(1);
-        let volume = match (size(table, "size")?, size(table, "size_each")?) {
-            (Some(bytes), None) => Volume::Total(bytes),
-            (None, Some(bytes)) => Volume::Each(bytes),
+        let volume = match (table.optional("size")?, table.optional("size_each")?) {
+            (Some(Bytes(bytes)), None) => Volume::Total(bytes),
+            (None, Some(Bytes(bytes))) => Volume::Each(bytes),
             (Some(_), Some(_)) => {
                 let problem = table.problem_at("size_each", "size and size_each together say too much");
                 return Err(problem.help("write size for the bytes of an event, or size_each for those of a flow"));
@@ -475,7 +691,7 @@ impl Reader<'_> {
         }
         let arrivals = arrivals(table, gaps, Arrivals::Fixed)?;
         let duration = duration(table, start)?;
-        let count = at_least_one(table, "count")?;
+        let count: Option<u64> = table.optional("count")?;
         if duration.is_some() && count.is_some() {
             let problem = table.problem_at("count", "count and duration together say too much");
             return Err(problem.help("leave out one of the two"));
@@ -546,11 +762,6 @@ impl Reader<'_> {
                 );
             }
         };
-        if until > MAX_START {
-            return Err(table
-                .problem_at("leave", format!("leave is {until}"))
-                .help(format!("write up to {MAX_START}")));
-        }
         let long = Long { to, from, flows, start, stagger, until };
         let flows = long.generate(origin, &self.places, self.budget()).map_err(|fault| at(table, fault))?;
         let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, until) };
@@ -564,9 +775,6 @@ impl Reader<'_> {
         let size: Bytes = table.required("size")?;
         let rounds: u64 = table.optional("rounds")?.unwrap_or(1);
         let gap: Time = table.optional("gap")?.unwrap_or_default();
-        if gap > MAX_START {
-            return Err(table.problem_at("gap", format!("gap is {gap}")).help(format!("write up to {MAX_START}")));
-        }
         let collective = Collective { operation, hosts, size: size.0, rounds, start, gap };
         let (flows, waits) = collective.generate(origin, self.budget()).map_err(|fault| at(table, fault))?;
         self.waits = waits;
@@ -599,7 +807,7 @@ impl Reader<'_> {
             }
             return Ok(None);
         };
-        if !(load > 0.0 && load <= MAX_LOAD) {
+        if load <= 0.0 {
             let help = format!("write a share above 0, up to {MAX_LOAD}; 0.5 is half of the links");
             return Err(table.problem_at("load", format!("load is {load}")).help(help));
         }
@@ -616,23 +824,16 @@ impl Reader<'_> {
 
     fn inter_site(&self, table: &mut Table<'_>) -> Result<Option<f64>, Problem> {
         let share: Option<f64> = table.optional("inter_site")?;
-        if let Some(share) = share {
-            if !(0.0..=1.0).contains(&share) {
-                let problem = table.problem_at("inter_site", format!("inter_site is {share}"));
-                return Err(problem.help("write a share of messages, 0 to 1"));
-            }
-            if self.places.sites() < 2 {
-                let problem = table.problem_at("inter_site", "the fabric is a single site");
-                return Err(problem.help("leave out inter_site, or use the topology \"two-sites\""));
-            }
+        if share.is_some() && self.places.sites() < 2 {
+            let problem = table.problem_at("inter_site", "the fabric is a single site");
+            return Err(problem.help("leave out inter_site, or use the topology \"two-sites\""));
         }
         Ok(share)
     }
 
     /// The distribution that `sizes` names.
     fn sizes(&self, table: &mut Table<'_>) -> Result<Sizes, Problem> {
-        const KIND: &str = "a distribution such as \"websearch\", a size such as \"64KB\", or a file";
-        let Some(item) = table.item("sizes") else { return Err(table.missing("sizes", KIND)) };
+        let Some(item) = table.item("sizes") else { return Err(table.missing("sizes", &some_sizes().to_string())) };
         let text: String = item.read()?;
         if let Some(sizes) = Sizes::published(&text) {
             return Ok(sizes);
@@ -654,11 +855,12 @@ impl Reader<'_> {
         let full = self.base.join(&text);
         if !full.is_file() && !text.contains(['/', '\\']) {
             if let Some(message) = fixed.err().filter(|_| text.starts_with(|c: char| c.is_ascii_digit())) {
-                return Err(item.problem(message).help(format!("write {KIND}")));
+                return Err(item.problem(message).help(format!("write {}", some_sizes())));
             }
             if Path::new(&text).extension().is_none() {
                 let known: Vec<&str> = PUBLISHED.iter().map(|published| published.name).collect();
                 let problem = item.problem(format!("there is no distribution {}", quoted(&text)));
+                let problem = problem.meant(suggest(&text, &known));
                 return Err(problem.help(one_of(&text, &known) + ", a size, or the path of a file"));
             }
         }
@@ -759,24 +961,6 @@ fn duration(table: &mut Table<'_>, start: Time) -> Result<Option<Time>, Problem>
     Ok(duration)
 }
 
-fn at_least_one(table: &mut Table<'_>, key: &str) -> Result<Option<u64>, Problem> {
-    let count: Option<u64> = table.optional(key)?;
-    if count == Some(0) {
-        return Err(table.problem_at(key, format!("{key} is 0")).help("write 1 or more"));
-    }
-    Ok(count)
-}
-
-/// A number of bytes that a flow may have.
-fn size(table: &mut Table<'_>, key: &str) -> Result<Option<u64>, Problem> {
-    let size: Option<Bytes> = table.optional(key)?;
-    if let Some(size) = size.filter(|size| !(Bytes(1)..=MAX_SIZE).contains(size)) {
-        let problem = table.problem_at(key, format!("{key} is {size}"));
-        return Err(problem.help(format!("write a size above zero, up to {MAX_SIZE}")));
-    }
-    Ok(size.map(|size| size.0))
-}
-
 /// The arrival process that `arrivals` and `sigma` describe. Uniform instants have none: `default` stands for it.
 fn arrivals(table: &mut Table<'_>, gaps: Option<Gaps>, default: Arrivals) -> Result<Arrivals, Problem> {
     let sigma: Option<f64> = table.optional("sigma")?;
@@ -785,15 +969,14 @@ fn arrivals(table: &mut Table<'_>, gaps: Option<Gaps>, default: Arrivals) -> Res
             let problem = table.problem_at("sigma", "only lognormal arrivals have a sigma");
             return Err(problem.help("write arrivals = \"lognormal\", or leave out sigma"));
         }
-        if !(sigma > 0.0 && sigma <= MAX_SIGMA) {
+        if sigma <= 0.0 {
             let problem = table.problem_at("sigma", format!("sigma is {sigma}"));
             return Err(problem.help(format!("write a number above 0, up to {MAX_SIGMA}")));
         }
     }
     Ok(match gaps {
         Some(Gaps::Poisson) => Arrivals::Poisson,
-        // BFC §4.1: arrivals are lognormal with σ = 2.
-        Some(Gaps::Lognormal) => Arrivals::Lognormal(sigma.unwrap_or(2.0)),
+        Some(Gaps::Lognormal) => Arrivals::Lognormal(sigma.unwrap_or(SIGMA)),
         Some(Gaps::Fixed) => Arrivals::Fixed,
         Some(Gaps::Uniform) | None => default,
     })

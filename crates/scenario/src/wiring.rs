@@ -1,18 +1,17 @@
 //! The fabric of a scenario: a shape with its parameters or a graph file, and what single links have of their own.
 
+use super::settings::{MAX_RATE, MIN_RATE};
+use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, quoted, suggest};
-use engine::{Rate, Raw, Time, Value};
+use engine::{Kind as ValueKind, Limits, Rate, Raw, Time, Value};
 use fabric::topology::{self, Graph, Kind, Link, MAX_LINKS, MAX_NODES};
 use files::problem::{Problem, read_text};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::Path;
+use std::sync::LazyLock;
 use traffic::{MAX_START, Names};
 
-/// The slowest link.
-const MIN_RATE: Rate = Rate::from_mbps(1);
-/// The fastest link: what is computed from it fits its integers.
-const MAX_RATE: Rate = Rate::from_gbps(100_000);
 /// The longest propagation delay.
 const MAX_DELAY: Time = Time::from_ms(1_000);
 /// In fabrics with more nodes than this an unknown name is not compared with all of theirs.
@@ -20,20 +19,27 @@ const MANY_NODES: usize = 20_000;
 
 /// A node as people write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum NodeRef {
+pub(crate) enum NodeRef {
     Name(String),
     Number(u32),
 }
 
 impl Value for NodeRef {
-    fn kind() -> String {
-        "a node's name in quotes, such as \"h0\", or its number".into()
+    fn kind() -> ValueKind {
+        let said = "a node's name in quotes, such as \"h0\", or its number";
+        ValueKind::Either { name: "node", said, of: vec![ValueKind::Text, u32::kind()] }
     }
     fn read(raw: &Raw) -> Result<Self, String> {
         match raw {
             Raw::Text(text) => Ok(NodeRef::Name(text.clone())),
             Raw::Integer(_) => u32::read(raw).map(NodeRef::Number),
             _ => Err(format!("expected {}", Self::kind())),
+        }
+    }
+    fn raw(&self) -> Raw {
+        match self {
+            NodeRef::Name(name) => Raw::Text(name.clone()),
+            NodeRef::Number(number) => number.raw(),
         }
     }
     fn show(&self) -> String {
@@ -43,6 +49,58 @@ impl Value for NodeRef {
         }
     }
 }
+
+/// `[[link]]`.
+pub(crate) static LINK: LazyLock<Section> = LazyLock::new(|| {
+    let ends = ValueKind::Array {
+        name: "two nodes",
+        said: "an array of two nodes, such as [\"leaf0\", \"spine1\"]",
+        of: Box::new(NodeRef::kind()),
+        length: (2..=2).into(),
+    };
+    let array = |name, said, of: ValueKind, length: Limits<u64>| ValueKind::Array { name, said, of: Box::new(of), length };
+    let outage = array("array of times", "an array of times", Time::kind(), (1..=2).into());
+    let outages = array("array of arrays of times", "an array of arrays of times", outage, (0..).into());
+    let topologys = "the topology's";
+    let keys = vec![
+        Key::new("between", ends, "The ends, in any order.").needed(),
+        Key::within::<Rate>("rate", MIN_RATE..=MAX_RATE, "Bits per second in each direction.").otherwise(topologys),
+        Key::within::<Time>("delay", Time(1)..=MAX_DELAY, "Propagation delay.").otherwise(topologys),
+        Key::within::<f64>("loss", 0.0..=1.0, "Probability, 0 to 1, that a packet vanishes.").or(0.0),
+        Key::within::<f64>(
+            "corruption",
+            0.0..=1.0,
+            "Probability, 0 to 1, that a packet arrives damaged and is discarded.",
+        )
+        .or(0.0),
+        Key::new(
+            "down",
+            outages,
+            "Outages: `[[\"1ms\", \"2ms\"], [\"5ms\"]]` is down from 1ms to 2ms and from 5ms for good.",
+        )
+        .otherwise("never"),
+    ];
+    Section::many("link", "What one link has of its own. Parallel links between the two nodes share it.", keys)
+});
+
+/// `[topology]`, by kind: every shape with its parameters, and a graph file.
+pub(crate) static TOPOLOGIES: LazyLock<Vec<Section>> = LazyLock::new(|| {
+    let kind = || Key::of::<String>("kind", "The shape of the fabric, or `file`.").needed();
+    let section = |name: &'static str, about: &str, keys: Vec<Key>| Section {
+        with: Some(("topology.kind", name)),
+        ..Section::new("topology", about, [vec![kind()], keys].concat())
+    };
+    let shapes = topology::shapes();
+    let shapes = shapes.iter().map(|shape| {
+        section(shape.name(), shape.about(), shape.list().into_iter().map(Key::from).collect())
+    });
+    let about = "The graph file. A relative path is taken from the folder of the scenario file.";
+    let file = section(FILE, "The fabric of a graph file.", vec![Key::of::<String>("path", about).needed()]);
+    shapes.chain([file]).collect()
+});
+
+/// The topology that is read from a file.
+const FILE: &str = "file";
 
 /// The node that an item names.
 pub(super) fn node(item: &Item<'_>, names: &Names<'_>) -> Result<u32, Problem> {
@@ -64,7 +122,8 @@ pub(super) fn unknown_node(item: &Item<'_>, shown: &str, name: &str, names: &Nam
         true => suggest(name, &nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>()),
         false => None,
     };
-    item.problem(format!("there is no node {shown}")).help(match meant {
+    let problem = item.problem(format!("there is no node {shown}")).meant(meant);
+    problem.help(match meant {
         Some(meant) => format!("did you mean \"{meant}\"? The nodes are {range}"),
         None => format!("the nodes are {range}, or numbers from 0 to {}", nodes.len().saturating_sub(1)),
     })
@@ -103,7 +162,7 @@ impl fmt::Display for Topology {
 
 /// Builds what `[topology]` describes, and says what that is. Files are looked for in `base`.
 pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph, Topology), Problem> {
-    let names: Vec<&str> = topology::shapes().iter().map(|shape| shape.name()).chain(["file"]).collect();
+    let names: Vec<&str> = topology::shapes().iter().map(|shape| shape.name()).chain([FILE]).collect();
     let kinds = names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
     let Some(mut table) = root.table("topology")? else {
         let problem = root.problem("the file has no [topology]");
@@ -111,7 +170,10 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph,
     };
     let Some(item) = table.item("kind") else { return Err(table.missing("kind", &format!("one of {kinds}"))) };
     let kind: String = item.read()?;
-    if kind == "file" {
+    if let Some(section) = TOPOLOGIES.iter().find(|section| section.with.is_some_and(|(_, name)| name == kind)) {
+        table.takes(section);
+    }
+    if kind == FILE {
         let path: String = table.required("path")?;
         let full = base.join(&path);
         let text = read_text(&full).map_err(|problem| elsewhere(&table, "path", &problem))?;
@@ -120,11 +182,12 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph,
         return Ok((graph, Topology { kind, settings: vec![("path", path)] }));
     }
     let Some(mut shape) = topology::shape(&kind) else {
-        let help = match suggest(&kind, &names) {
+        let meant = suggest(&kind, &names);
+        let help = match meant {
             Some(meant) => format!("did you mean \"{meant}\"? It is one of {kinds}"),
             None => format!("write one of {kinds}"),
         };
-        return Err(item.problem(format!("there is no topology {}", quoted(&kind))).help(help));
+        return Err(item.problem(format!("there is no topology {}", quoted(&kind))).help(help).meant(meant));
     };
     table.fill(&mut *shape)?;
     let parameters = shape.list();
@@ -137,9 +200,12 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph,
     })?;
     for link in &graph.links {
         let ends = || format!("{} to {}", graph.nodes[link.a as usize].name, graph.nodes[link.b as usize].name);
-        check_rate(link.rate)
-            .and(check_delay(link.delay))
-            .map_err(|message| table.problem(format!("the link {} is out of range", ends())).help(message))?;
+        if !(MIN_RATE..=MAX_RATE).contains(&link.rate) || !(Time(1)..=MAX_DELAY).contains(&link.delay) {
+            let message =
+                format!("the link {} is out of range: {} with a delay of {}", ends(), link.rate, link.delay);
+            let help = format!("write rates from {MIN_RATE} to {MAX_RATE}, and delays from {} to {MAX_DELAY}", Time(1));
+            return Err(table.problem(message).help(help));
+        }
     }
     table.finish()?;
     let setting = |p: &engine::Parameter| (p.name, p.value.trim_matches('"').to_string());
@@ -160,20 +226,6 @@ pub(super) fn with_remedy(problem: Problem) -> Problem {
     }
 }
 
-fn check_rate(rate: Rate) -> Result<(), String> {
-    if (MIN_RATE..=MAX_RATE).contains(&rate) {
-        return Ok(());
-    }
-    Err(format!("the rate is {rate}; write {MIN_RATE} to {MAX_RATE}"))
-}
-
-fn check_delay(delay: Time) -> Result<(), String> {
-    if (Time(1)..=MAX_DELAY).contains(&delay) {
-        return Ok(());
-    }
-    Err(format!("the delay is {delay}; write {} to {MAX_DELAY}", Time(1)))
-}
-
 /// The keys of a link, as far as they are there.
 #[derive(Default)]
 struct LinkSettings {
@@ -186,20 +238,8 @@ struct LinkSettings {
 
 impl LinkSettings {
     fn read(table: &mut Table<'_>) -> Result<LinkSettings, Problem> {
-        let rate: Option<Rate> = table.optional("rate")?;
-        rate.map_or(Ok(()), check_rate).map_err(|message| with_remedy(table.problem_at("rate", message)))?;
-        let delay: Option<Time> = table.optional("delay")?;
-        delay.map_or(Ok(()), check_delay).map_err(|message| with_remedy(table.problem_at("delay", message)))?;
-        let mut chance = |key: &str| -> Result<Option<f64>, Problem> {
-            let Some(chance) = table.optional::<f64>(key)? else { return Ok(None) };
-            if !(0.0..=1.0).contains(&chance) {
-                return Err(table
-                    .problem_at(key, format!("{key} is {chance}"))
-                    .help("write a probability from 0 to 1"));
-            }
-            Ok(Some(chance))
-        };
-        let (loss, corruption) = (chance("loss")?, chance("corruption")?);
+        let (rate, delay) = (table.optional("rate")?, table.optional("delay")?);
+        let (loss, corruption) = (table.optional("loss")?, table.optional("corruption")?);
         let down = table.item("down").map(|item| read_outages(&item)).transpose()?;
         Ok(LinkSettings { rate, delay, loss, corruption, down })
     }
@@ -277,6 +317,7 @@ pub(super) fn read_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<(), 
     let mut changes = Vec::new();
     let names = Names::new(graph);
     for mut table in tables {
+        table.takes(&LINK);
         let (a, b) = read_ends(&mut table, &names)?;
         let Some(links) = between.get(&(a.min(b), a.max(b))) else {
             let name = |node: u32| graph.nodes[node as usize].name.as_str();
@@ -344,10 +385,11 @@ pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
     let mut wires = Vec::new();
     let names = Names::new(&graph);
     for mut table in links {
+        table.takes(&LINK);
         let (a, b) = read_ends(&mut table, &names)?;
         let settings = LinkSettings::read(&mut table)?;
-        let Some(rate) = settings.rate else { return Err(table.missing("rate", &Rate::kind())) };
-        let Some(delay) = settings.delay else { return Err(table.missing("delay", &Time::kind())) };
+        let Some(rate) = settings.rate else { return Err(table.missing("rate", &Rate::kind().to_string())) };
+        let Some(delay) = settings.delay else { return Err(table.missing("delay", &Time::kind().to_string())) };
         table.finish()?;
         let mut link = Link::new(a, b, rate, delay);
         settings.apply(&mut link);

@@ -9,7 +9,7 @@ use crate::digest::Digest;
 use crate::store::{Found, Input, Known, Store};
 use engine::Time;
 use files::SUMMARY;
-use files::problem::{Problem, read_text};
+use files::problem::{Cause, Problem, read_text};
 use results::comparison::{Labels, SCHEME, Table};
 use run::Finished;
 use run::outcome::Cost;
@@ -741,7 +741,7 @@ fn keep(cell: &Cell, store: &Store, input: &Input, finished: &Finished) -> Resul
     if let [first, ..] = finished.summary.violations.as_slice() {
         let path = store.broken(cell.digest).and_then(|folder| finished.write_into(folder, input.text()));
         let place = path.map_err(full)?.join(SUMMARY).display().to_string();
-        let problem = Problem::new(place, format!("broken promise: {first}"));
+        let problem = Problem::new(place, format!("broken promise: {first}")).cause(Cause::BrokenPromise);
         let problem = problem.help("this run is not a result; its folder is for inspection");
         return Err(Fault::Run(cell.explain(problem), true));
     }

@@ -41,7 +41,7 @@ const BEGIN = {
     ["leave", '"1ms"'],
   ],
   collective: [
-    ["kind", '"all-reduce"'],
+    ["kind", '"ring-all-reduce"'],
     ["size", '"1MB"'],
   ],
 };
@@ -415,9 +415,9 @@ class Bench {
     }
   }
 
-  // "did you mean "x"?" can be done with a press.
+  // What was probably meant can be written with a press.
   remedy(problem) {
-    const meant = /did you mean "?([\w.+-]+)"?\?/.exec(problem.help ?? "");
+    const { meant } = problem;
     if (!meant || !problem.line || !problem.column) return null;
     return [
       " ",
@@ -433,11 +433,11 @@ class Bench {
             const old = /^"(?:[^"\\]|\\.)*"|^[\w-]+/.exec(line.slice(from))?.[0];
             if (!old) return;
             lines[problem.line - 1] =
-              line.slice(0, from) + (old.startsWith('"') ? JSON.stringify(meant[1]) : meant[1]) + line.slice(from + old.length);
+              line.slice(0, from) + (old.startsWith('"') ? JSON.stringify(meant) : meant) + line.slice(from + old.length);
             this.setText(lines.join("\n"));
           },
         },
-        `Write ${meant[1]}`,
+        `Write ${meant}`,
       ),
     ];
   }
@@ -499,13 +499,11 @@ class Bench {
           { class: "fields" },
           this.field(doc, "topology.kind", {
             key: "kind",
-            choices: [...this.topologies.map((one) => one.kind), "file"],
+            choices: this.topologies.map((one) => one.kind),
             about: "The shape of the fabric.",
           }),
           shape?.about && h("p", { class: "about" }, shape.about),
-          shape
-            ? shape.keys.map((row) => this.field(doc, `topology.${row.key}`, { ...row, unit: row.type ?? row.unit }))
-            : kind === "file" && this.field(doc, "topology.path", { key: "path", unit: "text", about: "The graph file." }),
+          shape?.keys.map((row) => this.field(doc, `topology.${row.key}`, row)),
         ),
       ),
       section(
@@ -605,7 +603,7 @@ class Bench {
         { "data-add": section, "aria-label": `Set another key of ${section}` },
         [
           ["", "set another key…"],
-          ...free.map((row) => [row.key, `${row.key}${row.default && row.default !== "none" ? ` (${row.default})` : ""}`]),
+          ...free.map((row) => [row.key, row.default === null ? row.key : `${row.key} (${row.default})`]),
         ],
         "",
       ),
@@ -656,18 +654,13 @@ class Bench {
     const props = {
       id,
       "data-path": path,
-      "data-bare": /number|true/.test(row.unit ?? "") ? "yes" : null,
+      "data-bare": row.bare ? "yes" : null,
       title: row.about ?? "",
     };
     let control;
-    const choices = row.choices ?? (/^true or false/.test(row.unit ?? "") ? ["true", "false"] : null);
+    const { choices } = row;
     if (choices && (now === "" || choices.includes(String(plain)))) {
-      if (/true/.test(choices.join())) props["data-bare"] = "yes";
-      control = choice(
-        props,
-        [["", row.default && row.default !== "none" && row.default !== "needed" ? `default: ${row.default}` : "–"], ...choices],
-        now,
-      );
+      control = choice(props, [["", (row.default ?? null) === null ? "–" : `default: ${row.default}`], ...choices], now);
     } else {
       // What is more than a plain value is edited in the text.
       const whole = entry?.raw.includes("\n");
@@ -676,11 +669,7 @@ class Bench {
         type: "text",
         value: whole ? "" : now,
         disabled: whole,
-        placeholder: whole
-          ? "several lines: see the text"
-          : row.default && row.default !== "none"
-            ? String(row.default)
-            : (row.unit ?? ""),
+        placeholder: whole ? "several lines: see the text" : (row.default ?? row.unit ?? ""),
         autocomplete: "off",
         spellcheck: "false",
       });
@@ -696,16 +685,8 @@ class Bench {
         key = target.value;
       if (!key) return;
       const row = this.schema.find((row) => row.section === section.replace(/\.\d+$/, "") && row.key === key);
-      const start =
-        row?.default && !["none", "needed", "auto"].includes(row.default) && !/\s/.test(row.default)
-          ? row.default
-          : (row?.choices?.[0] ?? row?.default ?? "");
-      const bare = /number|true/.test(row?.unit ?? "");
-      text = toml.set(
-        text,
-        `${section}.${key}`,
-        toml.written(["none", "needed", "never", "all"].includes(start) ? "" : start, bare),
-      );
+      const start = row?.default ?? row?.choices?.[0] ?? "";
+      text = toml.set(text, `${section}.${key}`, toml.written(start, row?.bare ?? false));
       queueMicrotask(() => this.form.querySelector(`[data-path="${CSS.escape(`${section}.${key}`)}"]`)?.focus());
     } else if (target.dataset.path) {
       const value = target.value.trim();
@@ -723,11 +704,15 @@ class Bench {
   }
 
   markFields() {
-    const lines = new Set(this.problems.map((problem) => problem.line));
-    const doc = lines.size ? toml.parse(this.text) : null;
+    // Text that is not TOML has a line and no key.
+    const doc = this.problems.length ? toml.parse(this.text) : null;
     for (const field of this.form.querySelectorAll("[data-path]")) {
-      const entry = doc && toml.find(doc, field.dataset.path);
-      const wrong = Boolean(entry && lines.has(entry.line + 1));
+      const { path } = field.dataset;
+      const line = doc && toml.find(doc, path)?.line;
+      const wrong = this.problems.some((problem) =>
+        // A part of an array is at fault in the field of the whole.
+        problem.key ? `${problem.key}.`.startsWith(`${path}.`) : problem.line - 1 === line,
+      );
       field.classList.toggle("wrong", wrong);
       if (wrong) field.setAttribute("aria-invalid", "true");
       else field.removeAttribute("aria-invalid");

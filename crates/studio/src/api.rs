@@ -6,7 +6,7 @@ use crate::jobs::{Event, Jobs, Refusal};
 use crate::workspace::file_below;
 use crate::{catalog, check, helper, limits, page, results};
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{Path as At, Query, Request as Incoming, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -57,7 +57,7 @@ impl IntoResponse for Refuse {
 
 impl From<Problem> for Refuse {
     fn from(problem: Problem) -> Refuse {
-        Refuse(StatusCode::UNPROCESSABLE_ENTITY, crate::job::problem_json(&problem))
+        Refuse(StatusCode::UNPROCESSABLE_ENTITY, problem.json())
     }
 }
 
@@ -66,7 +66,7 @@ impl From<Refusal> for Refuse {
         match refusal {
             Refusal::Unknown => refuse(StatusCode::NOT_FOUND, "there is no such job", "/api/jobs lists them"),
             Refusal::Not(problem) => problem.into(),
-            Refusal::Full(problem) => Refuse(StatusCode::TOO_MANY_REQUESTS, crate::job::problem_json(&problem)),
+            Refusal::Full(problem) => Refuse(StatusCode::TOO_MANY_REQUESTS, problem.json()),
         }
     }
 }
@@ -167,17 +167,18 @@ async fn body<T: for<'a> Deserialize<'a>>(headers: &HeaderMap, body: Body) -> Re
         return Err(too_large());
     }
     let late = |_| refuse(StatusCode::REQUEST_TIMEOUT, "the body did not arrive", "send it at once");
-    let bytes: Bytes =
-        tokio::time::timeout(limits::ARRIVAL, to_bytes(body, limits::BODY)).await.map_err(late)?.map_err(|error| {
-            let mut cause: Option<&dyn std::error::Error> = Some(&error);
-            while let Some(error) = cause {
-                if error.to_string().contains("length limit") {
-                    return too_large();
-                }
-                cause = error.source();
+    let whole = async {
+        let (mut pieces, mut bytes) = (body.into_data_stream(), Vec::new());
+        while let Some(piece) = stream::StreamExt::next(&mut pieces).await {
+            let broken = |_| refuse(StatusCode::BAD_REQUEST, "the body broke off", "send it again");
+            bytes.extend_from_slice(&piece.map_err(broken)?);
+            if bytes.len() > limits::BODY {
+                return Err(too_large());
             }
-            refuse(StatusCode::BAD_REQUEST, "the body broke off", "send it again")
-        })?;
+        }
+        Ok(bytes)
+    };
+    let bytes = tokio::time::timeout(limits::ARRIVAL, whole).await.map_err(late)??;
     serde_json::from_slice(&bytes).map_err(|error| {
         let mut problem = json!({
             "message": format!("the body is not what is expected: {error}"),

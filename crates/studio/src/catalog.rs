@@ -1,10 +1,12 @@
 //! What there is to choose from: experiments with their state, presets, topologies, keys of a scenario, examples.
 
 use crate::workspace::{Workspace, file_below, list};
-use engine::Parameters;
+use engine::Kind;
 use ledger::experiment::{Expectation, Experiment, Scale};
 use results::verdict::{Overall, VERDICT};
+use scenario::declared::{Absent, Key, Section};
 use scenario::presets::{PRESETS, Preset};
+use scenario::schema;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
@@ -122,104 +124,89 @@ pub fn presets() -> Value {
     PRESETS.iter().map(one).collect()
 }
 
-/// The parameters of something.
-fn keys(parameters: &dyn Parameters) -> Vec<Value> {
-    let one = |p: &engine::Parameter| {
-        let choices = p
-            .kind
-            .strip_prefix("one of ")
-            .map(|words| words.split(',').map(|word| word.trim().trim_matches('"').to_string()).collect::<Vec<_>>());
-        json!({ "key": p.name, "type": p.kind, "default": p.value.trim_matches('"'), "about": p.about, "choices": choices })
+/// A key as a form needs it.
+fn field(key: &Key) -> Value {
+    let (needed, default, otherwise) = match &key.absent {
+        Absent::Needed => (true, Value::Null, None),
+        Absent::Value(raw) => (false, json!(raw.plain()), None),
+        Absent::Derived(words) => (false, Value::Null, Some(words.replace('`', ""))),
     };
-    parameters.list().iter().map(one).collect()
+    let (auto, kind) = match &key.kind {
+        Kind::Auto(kind) => (true, &**kind),
+        kind => (false, kind),
+    };
+    let words = |kind: &Kind| match kind {
+        Kind::Choice(words) => words.iter().map(|word| word.word).collect(),
+        Kind::Bool => vec!["true", "false"],
+        _ => Vec::new(),
+    };
+    // Words that are all there is to choose from, and words beside which something else can be written.
+    let (mut choices, mut words) = match kind {
+        Kind::Either { of, .. } => (Vec::new(), of.iter().flat_map(words).collect()),
+        kind => (words(kind), Vec::new()),
+    };
+    if auto {
+        if choices.is_empty() { &mut words } else { &mut choices }.push("auto");
+    }
+    json!({
+        "key": key.name,
+        "type": type_of(kind),
+        "bare": matches!(kind, Kind::Integer(_) | Kind::Number(_) | Kind::Bool),
+        "unit": schema::short(&key.kind).replace('`', ""),
+        "limits": key.kind.limits(),
+        "needed": needed,
+        "default": default,
+        "otherwise": otherwise,
+        "about": key.about,
+        "choices": if choices.is_empty() { Value::Null } else { json!(choices) },
+        "words": words,
+    })
 }
 
-/// Every shape of a fabric with its parameters.
+/// A kind in a word.
+fn type_of(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Time(_) => "time",
+        Kind::Rate(_) => "rate",
+        Kind::Bytes(_) => "size",
+        Kind::Integer(_) => "integer",
+        Kind::Number(_) => "number",
+        Kind::Bool => "bool",
+        Kind::Text => "text",
+        Kind::Choice(_) => "choice",
+        Kind::Auto(kind) => type_of(kind),
+        Kind::Either { .. } => "either",
+        Kind::Array { .. } => "array",
+    }
+}
+
+/// The word that chooses a kind of topology, in whose table the other keys are.
+const TOPOLOGY: &str = "topology.kind";
+
+/// Every kind of a fabric with its keys.
 pub fn topologies() -> Value {
-    let shapes = fabric::topology::shapes();
-    shapes.iter().map(|shape| json!({ "kind": shape.name(), "about": shape.about(), "keys": keys(&**shape) })).collect()
+    let topology = |section: &&Section| {
+        let (_, kind) = section.with.filter(|(key, _)| *key == TOPOLOGY)?;
+        let keys: Vec<Value> = section.keys.iter().filter(|key| key.name != "kind").map(field).collect();
+        Some(json!({ "kind": kind, "about": section.about, "keys": keys }))
+    };
+    schema::sections().iter().filter_map(topology).collect()
 }
 
-/// The documentation of scenarios, whose tables list every key.
-const SCENARIO: &str = include_str!("../../../docs/scenario.md");
-
-/// Every key of a scenario, as its documentation has it, and every parameter of the mechanisms. The topologies' are apart.
+/// Every key of a scenario but those of the topologies, which are apart.
 pub fn schema() -> Value {
-    let (mut rows, mut section) = (Vec::new(), None);
-    for line in SCENARIO.lines() {
-        if let Some(title) = line.strip_prefix("## ").or(line.strip_prefix("### ")) {
-            section = match title.trim_matches('`') {
-                "Top level" => Some(String::new()),
-                name if name.starts_with('[') && name != "[topology]" => {
-                    Some(name.trim_matches(['[', ']']).to_string())
-                }
-                _ => None,
-            };
-            let many = title.contains("[[");
-            rows.extend(section.iter().filter(|_| many).map(|section| json!({ "section": section, "many": true })));
+    let mut rows = Vec::new();
+    for section in schema::sections() {
+        if section.with.is_some_and(|(key, _)| key == TOPOLOGY) {
+            continue;
         }
-        let Some(section) = &section else { continue };
-        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        let [key, kind, default, about] = cells.as_slice() else { continue };
-        let Some(key) = key.strip_prefix('`').and_then(|key| key.strip_suffix('`')) else { continue };
-        // Words in quotes are all there is to choose from, unless something else can be written as well.
-        let rest: String = kind.split('`').step_by(2).collect();
-        let only = rest.split([',', ' ']).all(|word| word.is_empty() || word == "or");
-        let words: Vec<&str> = kind.split('`').skip(1).step_by(2).map(|word| word.trim_matches('"')).collect();
-        let choices = (only && !words.is_empty()).then_some(words);
-        let default = default.trim_matches('`').trim_matches('"');
-        rows.push(json!({
-            "section": section,
-            "key": key,
-            "unit": kind.replace('`', ""),
-            "default": default,
-            "about": about,
-            "choices": choices,
-        }));
-    }
-    let mut mechanisms: Vec<(&str, &str, Vec<Value>)> = Vec::new();
-    for choice in schemes::flow_control::all() {
-        mechanisms.push(("flow_control", choice.name(), keys(&*choice)));
-    }
-    for choice in schemes::congestion_control::all() {
-        mechanisms.push(("congestion_control", choice.name(), keys(&*choice)));
-    }
-    for choice in schemes::edge_control::all() {
-        mechanisms.push(("edge_control", choice.name(), keys(&*choice)));
-    }
-    for choice in schemes::transport::all() {
-        mechanisms.push(("transport", choice.name(), keys(&*choice)));
-    }
-    for (axis, name, keys) in &mechanisms {
-        for key in keys {
-            rows.push(json!({
-                "section": format!("scheme.{name}"),
-                "key": key["key"],
-                "unit": key["type"],
-                "default": key["default"],
-                "about": key["about"],
-                "choices": key["choices"],
-                "with": { "key": format!("scheme.{axis}"), "value": name },
-            }));
+        for key in &section.keys {
+            let mut row = field(key);
+            row["section"] = json!(section.path);
+            row["many"] = json!(section.many);
+            row["with"] = section.with.map_or(Value::Null, |(key, value)| json!({ "key": key, "value": value }));
+            rows.push(row);
         }
-    }
-    // The words that choose a mechanism.
-    for row in &mut rows {
-        let axis = row["key"].as_str().unwrap_or_default().to_string();
-        if row["section"] == "scheme" {
-            let names: Vec<&str> = mechanisms.iter().filter(|(of, ..)| *of == axis).map(|(_, name, _)| *name).collect();
-            if !names.is_empty() {
-                row["choices"] = json!(names);
-            } else if axis == "preset" {
-                row["choices"] = json!(PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>());
-            }
-        }
-    }
-    // Repeated tables are told by a mark on their keys.
-    let many: Vec<Value> = rows.iter().filter(|row| row["many"] == true).map(|row| row["section"].clone()).collect();
-    rows.retain(|row| row["key"].is_string());
-    for row in &mut rows {
-        row["many"] = json!(many.contains(&row["section"]));
     }
     Value::Array(rows)
 }
@@ -280,24 +267,36 @@ mod tests {
             found.unwrap_or_else(|| panic!("{section}.{key}")).clone()
         };
         let buffer = find("switch", "buffer");
-        assert_eq!(
-            (&buffer["default"], &buffer["unit"], &buffer["choices"]),
-            (&json!("12MB"), &json!("size"), &Value::Null)
-        );
+        let said = [&buffer["default"], &buffer["type"], &buffer["choices"], &buffer["limits"]];
+        assert_eq!(said, [&json!("12MB"), &json!("size"), &Value::Null, &json!("\"1B\" to \"1000GB\"")]);
         assert_eq!(find("nic", "ack_lane")["choices"], json!(["control", "data"]));
-        assert_eq!(find("", "seed")["default"], "1");
-        assert_eq!(find("switch", "headroom")["choices"], Value::Null);
+        let seed = find("", "seed");
+        assert_eq!((&seed["default"], &seed["bare"]), (&json!("1"), &json!(true)));
+        let headroom = find("switch", "headroom");
+        assert_eq!((&headroom["choices"], &headroom["words"]), (&Value::Null, &json!(["auto"])));
+        assert_eq!(find("switch", "ecn")["choices"], json!(["true", "false", "auto"]));
         assert_eq!(find("load", "sizes")["many"], true);
+        assert_eq!(find("load", "sizes")["needed"], true);
+        assert_eq!(find("link", "down")["otherwise"], "never");
+        let operations = find("collective", "kind")["choices"].as_array().unwrap().len();
+        assert_eq!(operations, 3);
         assert!(find("scheme", "preset")["choices"].as_array().unwrap().len() > 20);
         assert_eq!(find("scheme.hpcc", "eta")["with"], json!({ "key": "scheme.congestion_control", "value": "hpcc" }));
-        let own: [(&str, &dyn Parameters); 3] = [
-            ("switch", &scenario::SwitchSettings::default()),
-            ("nic", &scenario::NicSettings::default()),
-            ("measure", &scenario::MeasureSettings::default()),
-        ];
-        for (section, parameters) in own {
-            parameters.list().iter().for_each(|parameter| _ = find(section, parameter.name));
+        assert!(rows.iter().all(|row| row["about"].as_str().is_some_and(|about| about.ends_with('.'))));
+    }
+
+    #[test]
+    fn every_word_of_a_choice_is_an_item_of_its_own() {
+        let (schema, topologies) = (schema(), topologies());
+        let of_topologies = topologies.as_array().unwrap().iter().flat_map(|one| one["keys"].as_array().unwrap());
+        let words = schema.as_array().unwrap().iter().chain(of_topologies);
+        let words = words.flat_map(|row| row["choices"].as_array().into_iter().flatten());
+        let mut count = 0;
+        for word in words.map(|word| word.as_str().unwrap()) {
+            assert!(!word.contains([' ', ',', '"']), "{word}");
+            count += 1;
         }
+        assert!(count > 100);
     }
 
     #[test]

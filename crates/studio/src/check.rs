@@ -1,7 +1,7 @@
 //! What a scenario means, before it is run.
 
 use crate::helper;
-use crate::job::{input, inputs, problem_json};
+use crate::job::{input, inputs};
 use files::problem::Problem;
 use run::recording::Scene;
 use scenario::Scenario;
@@ -13,7 +13,7 @@ use std::path::Path;
 const MOST_PORTS: usize = 100_000;
 
 fn wrong(problems: &[Problem]) -> Value {
-    json!({ "ok": false, "problems": problems.iter().map(problem_json).collect::<Vec<_>>() })
+    json!({ "ok": false, "problems": problems.iter().map(Problem::json).collect::<Vec<_>>() })
 }
 
 /// Reads a scenario, and says in JSON what it means or what is wrong with it. Files that it names are looked for in `base`.

@@ -161,18 +161,6 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
-/// A problem as the interface has it.
-pub fn problem_json(problem: &Problem) -> Value {
-    json!({
-        "message": problem.message,
-        "help": problem.help,
-        "file": problem.file,
-        "line": problem.line,
-        "column": problem.column,
-        "text": problem.to_string(),
-    })
-}
-
 fn refuse(what: &str, message: impl Into<String>, help: impl Into<String>) -> Problem {
     Problem::new(what, message).help(help)
 }

@@ -265,7 +265,7 @@ impl Jobs {
 
     async fn perform(self: Arc<Self>, job: Job, stop: oneshot::Receiver<Stop>) {
         let id = job.id;
-        let started = job.write(&self.workspace).map_err(|problem| crate::job::problem_json(&problem));
+        let started = job.write(&self.workspace).map_err(|problem| problem.json());
         let child = started.and_then(|()| {
             self.spawn(&job).map_err(|error| json!({ "message": format!("no process can be started: {error}") }))
         });

@@ -1,6 +1,6 @@
 //! What came out of a job.
 
-use crate::job::{Job, OUT, Request, SCENARIO, State, Stored, problem_json};
+use crate::job::{Job, OUT, Request, SCENARIO, State, Stored};
 use crate::limits;
 use crate::workspace::{Workspace, file_below, list};
 use files::SUMMARY;
@@ -165,7 +165,7 @@ fn order(a: &Value, b: &Value, descending: bool) -> Ordering {
 pub fn flows(folder: &Path, query: &str) -> Value {
     let query = serde_json::from_str(query).map_err(|error| Problem::new("the query", error.to_string()));
     let rows = query.and_then(|query| rows(folder, &query));
-    rows.unwrap_or_else(|problem| json!({ "error": problem_json(&problem) }))
+    rows.unwrap_or_else(|problem| json!({ "error": problem.json() }))
 }
 
 fn rows(folder: &Path, query: &HashMap<String, String>) -> Result<Value, Problem> {

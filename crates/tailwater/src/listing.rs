@@ -1,16 +1,26 @@
 //! What exists: schemes, presets, topologies and the keys of the ns-3 configuration.
 
 use crate::commands::{Output, say};
-use engine::Parameters;
+use engine::{Kind, Parameters};
 use interop::ns3::config::{Effect, KEYS};
 use std::process::ExitCode;
 
 fn entry(name: &str, about: &str, parameters: &dyn Parameters) -> Output {
     say(format!("  {name}\n      {about}\n"))?;
     for p in parameters.list() {
-        // A choice among words says which.
-        let words = p.kind.strip_prefix("one of ").map_or(String::new(), |words| format!(" One of {words}."));
-        say(format!("      {:<18} {:<12} {}{words}\n", p.name, p.value, p.about))?;
+        // A choice among words says which, and a number how large it may be.
+        let kind = match &p.kind {
+            Kind::Auto(kind) => kind,
+            kind => kind,
+        };
+        let more = match kind {
+            Kind::Choice(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("\"{}\"", word.word)).collect();
+                format!(" One of {}.", words.join(", "))
+            }
+            _ => p.kind.limits().map_or(String::new(), |limits| format!(" {limits}.")),
+        };
+        say(format!("      {:<18} {:<12} {}{more}\n", p.name, p.value, p.about))?;
     }
     say("\n".into())
 }
@@ -52,6 +62,11 @@ pub fn topologies() -> Result<ExitCode, files::problem::Problem> {
         say("  file\n      Any graph, from a TOML file named by `path`; see docs/scenario.md.\n".into())
     };
     crate::commands::printed(print())
+}
+
+/// `tailwater schema`.
+pub fn schema() -> Result<ExitCode, files::problem::Problem> {
+    crate::commands::printed(say(format!("{:#}\n", scenario::schema::json())))
 }
 
 /// `tailwater ns3 --keys`.

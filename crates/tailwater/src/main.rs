@@ -130,6 +130,8 @@ enum Command {
     },
     /// List the topologies with their parameters and defaults.
     Topologies,
+    /// Print the JSON Schema of scenario files, with which editors complete and check them.
+    Schema,
     /// List what the documents claim, as experiments, with the state of each.
     Claims {
         /// Only those with this in their id or title.
@@ -208,6 +210,7 @@ fn main() -> ExitCode {
         Command::Schemes => listing::schemes(),
         Command::Theory { theory } => theory::theory(&theory),
         Command::Topologies => listing::topologies(),
+        Command::Schema => listing::schema(),
         Command::Claims { filter, out } => ledger::claims(filter.as_deref(), &out),
         Command::Reproduce { names, all, how } => ledger::reproduce(&names, all, &how),
         Command::League(how) => ledger::league(&how),

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use engine::Time;
-use files::problem::Problem;
+use files::problem::{Cause, Problem};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use results::comparison::SCHEME;
 use run::outcome::Cost;
@@ -80,21 +80,18 @@ pub fn problem(problem: &Problem) {
     if !for_programs() {
         return eprintln!("error: {problem}");
     }
-    tell(&json!({
-        "step": "problem",
-        "text": problem.to_string(),
-        "file": problem.file,
-        "line": problem.line,
-        "column": problem.column,
-        "message": problem.message,
-        "help": problem.help,
-    }));
+    let mut line = problem.json();
+    line["step"] = json!("problem");
+    tell(&line);
 }
 
 /// A promise that a run did not keep.
 pub fn broken(violation: &str) {
     match for_programs() {
-        true => problem(&Problem::new("the run", format!("broken promise: {violation}"))),
+        true => {
+            let broken = Problem::new("the run", format!("broken promise: {violation}"));
+            problem(&broken.cause(Cause::BrokenPromise));
+        }
         false => eprintln!("broken promise: {violation}"),
     }
 }

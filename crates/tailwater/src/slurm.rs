@@ -51,17 +51,38 @@ pub fn word(text: &str) -> String {
     }
 }
 
+/// What squeue says of a job that it has forgotten; it ends like any other failure.
+const FORGOTTEN: &str = "Invalid job id";
+
+/// Why a program of Slurm has no answer.
+enum Refusal {
+    /// The queue has forgotten the job.
+    Forgotten,
+    /// Anything else.
+    Failed(Problem),
+}
+
+impl Refusal {
+    fn problem(self) -> Problem {
+        match self {
+            Refusal::Failed(problem) => problem,
+            Refusal::Forgotten => Problem::new("squeue", "has forgotten the job").help("submit it again"),
+        }
+    }
+}
+
 /// What a program of Slurm prints.
-fn ask(program: &str, arguments: &[&str]) -> Result<String, Problem> {
+fn ask(program: &str, arguments: &[&str]) -> Result<String, Refusal> {
     let problem = |message: String| {
         Problem::new(program, message).help("run this where sbatch, squeue and scontrol work, or without --on slurm")
     };
     let output = Command::new(program).args(arguments).output();
-    let output = output.map_err(|error| problem(format!("cannot be started: {error}")))?;
+    let output = output.map_err(|error| Refusal::Failed(problem(format!("cannot be started: {error}"))))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_string();
     match output.status.success() {
         true => Ok(text(&output.stdout)),
-        false => Err(problem(format!("failed: {}", text(&output.stderr)))),
+        false if text(&output.stderr).contains(FORGOTTEN) => Err(Refusal::Forgotten),
+        false => Err(Refusal::Failed(problem(format!("failed: {}", text(&output.stderr))))),
     }
 }
 
@@ -94,8 +115,8 @@ pub fn states(out: &Path) -> Vec<(String, BTreeMap<String, usize>)> {
 fn queue(job: &str) -> Result<BTreeMap<String, usize>, Problem> {
     let text = match ask("squeue", &["--noheader", "--array", "--jobs", job, "--format", "%T"]) {
         Ok(text) => text,
-        Err(problem) if problem.message.contains("Invalid job id") => String::new(),
-        Err(problem) => return Err(problem),
+        Err(Refusal::Forgotten) => String::new(),
+        Err(Refusal::Failed(problem)) => return Err(problem),
     };
     let mut states = BTreeMap::new();
     text.lines().for_each(|state| *states.entry(state.trim().to_lowercase()).or_default() += 1);
@@ -217,7 +238,7 @@ fn submit(planned: &Planned, how: &How, threads: usize, lease: &str, missing: us
     let mut arguments = vec!["--parsable"];
     arguments.extend(how.options.iter().flat_map(|options| options.split_whitespace()));
     arguments.push(&path);
-    let answer = ask("sbatch", &arguments)?;
+    let answer = ask("sbatch", &arguments).map_err(Refusal::problem)?;
     let job = answer.lines().last().and_then(|line| line.split(';').next()).unwrap_or_default().to_string();
     let mut all = jobs(&planned.out);
     all.push(job.clone());

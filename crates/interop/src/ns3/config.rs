@@ -1008,8 +1008,8 @@ impl Config {
 
     /// The thresholds of marking for links of this rate: KMIN and KMAX in KB, and PMAX.
     ///
-    /// The error says which map lacks the rate and what to write.
-    pub fn ecn_for(&self, rate_bps: u64) -> Result<(u32, u32, f64), String> {
+    /// The error says of each map that lacks the rate what to write.
+    pub fn ecn_for(&self, rate_bps: u64) -> Result<(u32, u32, f64), Vec<Lack>> {
         let (kmin, kmax) = (self.kmin_map.get(&rate_bps), self.kmax_map.get(&rate_bps));
         if let (Some(kmin), Some(kmax), Some(pmax)) = (kmin, kmax, self.pmax_map.get(&rate_bps)) {
             return Ok((*kmin, *kmax, *pmax));
@@ -1019,7 +1019,7 @@ impl Config {
             lacks("KMAX_MAP", &self.kmax_map, rate_bps, "<KB>"),
             lacks("PMAX_MAP", &self.pmax_map, rate_bps, "<probability>"),
         ];
-        Err(lacking.into_iter().flatten().collect::<Vec<_>>().join("; "))
+        Err(lacking.into_iter().flatten().collect())
     }
 
     /// Refuses what each value allows and their combination does not.
@@ -1080,15 +1080,27 @@ impl Config {
     }
 }
 
+/// A map without an entry for a rate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// What is wrong.
+    pub message: String,
+    /// What to write.
+    pub help: String,
+}
+
 /// What to say if `map` lacks `rate`.
-fn lacks<T: std::fmt::Display>(name: &str, map: &BTreeMap<u64, T>, rate: u64, value: &str) -> Option<String> {
+fn lacks<T: std::fmt::Display>(name: &str, map: &BTreeMap<u64, T>, rate: u64, value: &str) -> Option<Lack> {
     if map.contains_key(&rate) {
         return None;
     }
     let pairs: String = map.iter().map(|(rate, value)| format!("{rate} {value} ")).collect();
     let count = map.len() + 1;
     let speed = Rate(rate);
-    Some(format!("{name} has no entry for {rate} b/s ({speed}); write {name} {count} {pairs}{rate} {value}"))
+    Some(Lack {
+        message: format!("{name} has no entry for {rate} b/s ({speed})"),
+        help: format!("write {name} {count} {pairs}{rate} {value}"),
+    })
 }
 
 #[cfg(test)]

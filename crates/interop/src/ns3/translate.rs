@@ -1,7 +1,7 @@
 //! From the reference's files to a setup: its model, in our terms.
 
 use super::Inputs;
-use super::config::{CcMode, Config};
+use super::config::{CcMode, Config, Lack};
 use super::flows::FIRST_SPORT;
 use super::topology::Topology;
 use engine::{Bytes, Time};
@@ -222,11 +222,10 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
             let link = link_of(graph, map, port);
             let line = topology.links[map.link[port as usize] as usize].line;
             let (min, max, probability) =
-                config.ecn_for(link.rate.0).map_err(|message| match message.split_once("; write ") {
-                    Some((wrong, remedy)) => {
-                        Problem::new(topology_file.clone(), wrong).at_line(line).help(format!("write {remedy}"))
-                    }
-                    None => Problem::new(topology_file.clone(), message).at_line(line),
+                config.ecn_for(link.rate.0).map_err(|lacking| {
+                    let all = |of: fn(&Lack) -> &str| lacking.iter().map(of).collect::<Vec<_>>().join("; ");
+                    let message = all(|lack| &lack.message);
+                    Problem::new(topology_file.clone(), message).at_line(line).help(all(|lack| &lack.help))
                 })?;
             let ecn = Ecn { min: min as u64 * 1000, max: max as u64 * 1000, probability };
             let headroom = (link.rate.0 as u128 * link.delay.ns() as u128 / 8 / 1_000_000_000) as u64 * 3;

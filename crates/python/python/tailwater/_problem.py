@@ -18,6 +18,11 @@ class Problem(ValueError):
     message: Optional[str]
     #: What to do about it.
     help: Optional[str]
+    #: The key at fault, such as ``switch.buffer`` or ``flow.0.size``.
+    key: Optional[str]
+    #: What sort of thing is wrong: ``unreadable``, ``syntax``, ``unknown-key``, ``missing-key``, ``value``,
+    #: ``broken-promise`` or ``other``.
+    cause: Optional[str]
 
     def __init__(
         self,
@@ -27,12 +32,16 @@ class Problem(ValueError):
         column: Optional[int] = None,
         message: Optional[str] = None,
         help: Optional[str] = None,
+        key: Optional[str] = None,
+        cause: Optional[str] = None,
     ) -> None:
         super().__init__(text)
         self.file, self.line, self.column, self.message, self.help = file, line, column, message, help
+        self.key, self.cause = key, cause
 
     def __reduce__(self) -> Any:
-        return type(self), (str(self), self.file, self.line, self.column, self.message, self.help)
+        place = (self.file, self.line, self.column)
+        return type(self), (str(self), *place, self.message, self.help, self.key, self.cause)
 
 
 class BrokenPromise(RuntimeError):
@@ -43,9 +52,9 @@ class BrokenPromise(RuntimeError):
     #: What came out all the same, for inspection, where there is one.
     result: Any
 
-    def __init__(self, violations: Sequence[str]) -> None:
-        super().__init__("\n".join(v if "broken promise" in v else f"broken promise: {v}" for v in violations))
+    def __init__(self, violations: Sequence[str], text: Optional[str] = None) -> None:
+        super().__init__(text if text is not None else "\n".join(f"broken promise: {v}" for v in violations))
         self.violations, self.result = list(violations), None
 
     def __reduce__(self) -> Any:
-        return type(self), (self.violations,)
+        return type(self), (self.violations, str(self))

@@ -83,23 +83,23 @@ fn every_example_runs_to_its_end() {
 fn the_manual_has_every_key_with_its_default_and_its_examples_run() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenario.md");
     let manual = std::fs::read_to_string(path).unwrap();
-    let mut parameters = [
-        super::SwitchSettings::default().list(),
-        super::NicSettings::default().list(),
-        super::MeasureSettings::default().list(),
-    ]
-    .concat();
+    let traffic = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/traffic.md");
+    let lines = format!("{manual}\n{}", std::fs::read_to_string(traffic).unwrap());
     for shape in fabric::topology::shapes() {
-        assert!(manual.contains(&format!("**`{}`**", shape.name())), "{}", shape.name());
-        parameters.extend(shape.list());
+        assert!(manual.contains(&format!("**`{}`**: {}\n", shape.name(), shape.about())), "{}", shape.name());
     }
-    for parameter in parameters {
-        let row = manual.lines().any(|line| {
-            line.starts_with(&format!("| `{}` |", parameter.name))
-                && line.contains(&format!("| `{}` |", parameter.value))
-        });
-        assert!(row, "{} with its default {}", parameter.name, parameter.value);
+    let mut missing = Vec::new();
+    // `tailwater schemes` lists the parameters of the mechanisms.
+    for section in crate::schema::sections().into_iter().filter(|section| !section.path.starts_with("scheme.")) {
+        for key in section.keys.iter().filter(|key| section.path != "topology" || key.name != "kind") {
+            let row = crate::schema::row(key);
+            if !lines.lines().any(|line| line == row) {
+                let which = section.with.map_or("", |(_, kind)| kind);
+                missing.push(format!("{}\t{which}\t{row}", section.path));
+            }
+        }
     }
+    assert!(missing.is_empty(), "the manual lacks these rows:\n{}", missing.join("\n"));
     for preset in crate::presets::PRESETS {
         assert!(manual.contains(&format!("| `{}` | {} |", preset.name, preset.about)), "{}", preset.name);
     }

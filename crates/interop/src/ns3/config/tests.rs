@@ -332,12 +332,14 @@ fn values_that_cannot_go_together_are_refused() {
 fn a_rate_without_thresholds_is_named_with_what_to_write() {
     let config = least("KMAX_MAP 1 10 8 KMIN_MAP 2 10 4 25000000000 9 PMAX_MAP 1 10 0.5").unwrap();
     assert_eq!(config.ecn_for(10), Ok((4, 8, 0.5)));
-    let expected = "KMAX_MAP has no entry for 25000000000 b/s (25Gbps); write KMAX_MAP 2 10 8 25000000000 <KB>; \
-                    PMAX_MAP has no entry for 25000000000 b/s (25Gbps); \
-                    write PMAX_MAP 2 10 0.5 25000000000 <probability>";
-    assert_eq!(config.ecn_for(25_000_000_000), Err(expected.to_string()));
+    let lack = |message: &str, help: &str| Lack { message: message.into(), help: help.into() };
+    let expected = vec![
+        lack("KMAX_MAP has no entry for 25000000000 b/s (25Gbps)", "write KMAX_MAP 2 10 8 25000000000 <KB>"),
+        lack("PMAX_MAP has no entry for 25000000000 b/s (25Gbps)", "write PMAX_MAP 2 10 0.5 25000000000 <probability>"),
+    ];
+    assert_eq!(config.ecn_for(25_000_000_000), Err(expected));
     let none = least("").unwrap().ecn_for(10).unwrap_err();
-    assert!(none.starts_with("KMIN_MAP has no entry for 10 b/s (10bps); write KMIN_MAP 1 10 <KB>"), "{none}");
+    assert_eq!(none[0], lack("KMIN_MAP has no entry for 10 b/s (10bps)", "write KMIN_MAP 1 10 <KB>"));
 }
 
 #[test]

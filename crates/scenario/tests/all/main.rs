@@ -1,0 +1,3 @@
+//! The format of scenario files as data.
+
+mod schema;
