@@ -189,6 +189,20 @@ impl Kind {
         }
     }
 
+    /// Whether a value has the form of this kind: text, a number, one of the words. What reads the others says what it expected.
+    pub fn has_form(&self, raw: &Raw) -> bool {
+        match self {
+            Kind::Time(_) | Kind::Rate(_) | Kind::Bytes(_) | Kind::Text => matches!(raw, Raw::Text(_)),
+            Kind::Integer(_) => matches!(raw, Raw::Integer(_)),
+            Kind::Number(_) => matches!(raw, Raw::Integer(_) | Raw::Float(_)),
+            Kind::Bool => matches!(raw, Raw::Bool(_)),
+            Kind::Choice(words) => matches!(raw, Raw::Text(text) if words.iter().any(|word| word.word == text)),
+            Kind::Auto(kind) => kind.has_form(raw) || *raw == Raw::Text("auto".into()),
+            Kind::Either { of, .. } => of.iter().any(|kind| kind.has_form(raw)),
+            Kind::Array { .. } => false,
+        }
+    }
+
     /// Whether a value is within the limits. What is not of this kind has none to break.
     pub fn check(&self, raw: &Raw) -> Result<(), OutOfRange> {
         fn beyond<T: Value + PartialOrd>(limits: &Option<Limits<T>>, raw: &Raw) -> bool {

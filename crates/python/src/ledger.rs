@@ -27,8 +27,7 @@ fn text(value: &Value) -> String {
 #[pyfunction]
 pub fn schemes() -> String {
     let entry = |kind: &str, name: &str, about: &str, parameters: &dyn Parameters| {
-        let parameter =
-            |p: engine::Parameter| json!({ "name": p.name, "kind": p.kind.to_string(), "default": p.value, "about": p.about });
+        let parameter = |p: engine::Parameter| json!({ "name": p.name, "kind": p.kind.to_string(), "default": p.value, "about": p.about });
         let parameters: Vec<Value> = parameters.list().into_iter().map(parameter).collect();
         json!({ "kind": kind, "name": name, "about": about, "parameters": parameters })
     };

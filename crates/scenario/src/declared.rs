@@ -134,3 +134,44 @@ impl Section {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Document;
+    use std::sync::LazyLock;
+
+    static SAMPLE: LazyLock<Section> = LazyLock::new(|| {
+        let keys =
+            vec![Key::within::<u32>("count", 1..=8, "How many.").needed(), Key::of::<bool>("fast", "How.").or(true)];
+        Section::new("", "A sample.", keys)
+    });
+
+    #[test]
+    fn a_declared_value_is_kept_within_its_limits_by_its_reader() {
+        let document = Document::parse("a.toml", "count = 9\nfast = 1").unwrap();
+        let mut table = document.root();
+        table.takes(&SAMPLE);
+        let problem = table.required::<u32>("count").unwrap_err();
+        assert_eq!((problem.message.as_str(), problem.help.as_deref()), ("count is 9", Some("write 1 to 8")));
+        assert_eq!(problem.key.as_deref(), Some("count"));
+        assert!(table.optional::<bool>("fast").unwrap_err().message.contains("expected true or false"));
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    fn a_reader_that_does_not_do_what_is_declared_is_found_out() {
+        let read = |keys: &'static [&'static str]| {
+            std::panic::catch_unwind(|| {
+                let document = Document::parse("a.toml", "count = 3").unwrap();
+                let mut table = document.root();
+                table.takes(&SAMPLE);
+                keys.iter().for_each(|key| _ = table.item(key));
+                table.finish()
+            })
+        };
+        assert!(read(&["count", "fast"]).is_ok());
+        assert!(read(&["count"]).is_err());
+        assert!(read(&["count", "fast", "color"]).is_err());
+    }
+}

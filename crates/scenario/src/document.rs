@@ -639,20 +639,26 @@ impl<'a> Table<'a> {
         for parameter in parameters.list() {
             let asked = self.known.iter().any(|known| known == parameter.name);
             let Some(item) = (if asked { None } else { self.item(parameter.name) }) else { continue };
-            let wrong = |message: String| {
-                let help = format!("write {}. {}", parameter.kind, parameter.about);
-                item.problem(message).help(help).cause(Cause::Value)
-            };
+            let wrong = |message: String, help: String| item.problem(message).help(help).cause(Cause::Value);
             match &item.node.content {
                 Content::Value(raw) => {
                     parameter.kind.check(raw).map_err(|range| item.out_of_range(&range, &parameter.about))?;
                     match parameters.set(parameter.name, raw) {
                         Some(Ok(())) => set.push(parameter.name),
-                        Some(Err(message)) => return Err(wrong(message)),
+                        Some(Err(message)) => {
+                            let help = match parameter.kind.has_form(raw) {
+                                true => format!("write {}. {}", parameter.kind, parameter.about),
+                                false => parameter.about,
+                            };
+                            return Err(wrong(message, help));
+                        }
                         None => {}
                     }
                 }
-                other => return Err(wrong(format!("expected {}, found {}", parameter.kind, other.describe()))),
+                other => {
+                    let message = format!("expected {}, found {}", parameter.kind, other.describe());
+                    return Err(wrong(message, parameter.about));
+                }
             }
         }
         Ok(set)

@@ -110,7 +110,9 @@ impl Scenario {
             table.takes(&settings::MEASURE);
             table.fill(&mut measure)?;
         }
-        switch.check().map_err(|(key, message, help)| document.problem(&format!("switch.{key}"), message).help(help))?;
+        switch
+            .check()
+            .map_err(|(key, message, help)| document.problem(&format!("switch.{key}"), message).help(help))?;
         let scheme = read_scheme(&mut root, &nic)?;
         let traffic = traffic::read_traffic(&mut root, &graph, base, seed.unwrap_or(1), stop)?;
         let watch = match measure_table {
@@ -251,7 +253,18 @@ pub(crate) static TOP: LazyLock<Section> = LazyLock::new(|| {
         Key::within::<Option<Time>>("stop", Time(1)..=MAX_START, stop).or(None::<Time>),
     ];
     let tables = [
-        "topology", "link", "switch", "nic", "slow", "scheme", "traffic", "flow", "load", "incast", "long", "collective",
+        "topology",
+        "link",
+        "switch",
+        "nic",
+        "slow",
+        "scheme",
+        "traffic",
+        "flow",
+        "load",
+        "incast",
+        "long",
+        "collective",
         "measure",
     ];
     Section::new("", "Everything about a run.", keys).with_tables(tables.to_vec())

@@ -25,7 +25,11 @@ struct Axis {
 }
 
 /// What a choice has to say of itself.
-fn entry(name: &'static str, about: &'static str, parameters: &dyn Parameters) -> (&'static str, &'static str, Section) {
+fn entry(
+    name: &'static str,
+    about: &'static str,
+    parameters: &dyn Parameters,
+) -> (&'static str, &'static str, Section) {
     (name, about, Section::of(format!("scheme.{name}"), about, parameters))
 }
 
@@ -136,6 +140,9 @@ pub fn choices(kind: &Kind) -> Option<&[Word]> {
     }
 }
 
+/// A choice among more words than this is not listed in a row.
+const MANY: usize = 16;
+
 /// A key as a row of the manual.
 pub fn row(key: &Key) -> String {
     let absent = match &key.absent {
@@ -143,9 +150,20 @@ pub fn row(key: &Key) -> String {
         Absent::Value(raw) => format!("`{}`", raw.describe()),
         Absent::Derived(words) => words.to_string(),
     };
-    // So many words are in a table of their own.
-    let kind = if key.name == "preset" { "text".into() } else { short(&key.kind) };
+    let kind = match (&key.kind, key.kind.limits()) {
+        // So many words are in a table of their own.
+        (Kind::Choice(words), _) if words.len() > MANY => "text".into(),
+        (Kind::Auto(kind), Some(limits)) => format!("{}, {}", short(kind), as_code(&limits)),
+        (kind, Some(limits)) => format!("{}, {}", short(kind), as_code(&limits)),
+        (kind, None) => short(kind),
+    };
     format!("| `{}` | {kind} | {absent} | {} |", key.name, key.about)
+}
+
+/// A text with what is in quotes as code.
+fn as_code(text: &str) -> String {
+    let pieces = text.split('"').enumerate();
+    pieces.map(|(place, piece)| if place % 2 == 1 { format!("`\"{piece}\"`") } else { piece.into() }).collect()
 }
 
 /// A plain value in JSON.

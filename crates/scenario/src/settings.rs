@@ -245,8 +245,7 @@ mod tests {
         let refused = |mut settings: Box<dyn Parameters>, key: &str, raw: Raw| {
             settings.set(key, &raw).expect("a parameter").expect_err("out of range")
         };
-        let (switch, nic, measure) =
-            (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
+        let (switch, nic, measure) = (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
         let text = |text: &str| Raw::Text(text.into());
         assert_eq!(refused(Box::new(switch.clone()), "alpha", Raw::Integer(-1)), "-1 is out of range: write 0 to 128");
         assert!(refused(Box::new(nic), "payload", text("9001B")).contains("\"1B\" to \"9KB\""));

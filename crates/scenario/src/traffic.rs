@@ -143,8 +143,11 @@ pub(crate) static FLOW: LazyLock<Section> = LazyLock::new(|| {
         Key::of::<u8>("class", CLASS).or(0u8),
         Key::within::<u64>("count", 1.., "That many equal flows.").or(1u64),
         Key::of::<String>("name", ITS_GROUP).or("flows".to_string()),
-        Key::of::<Time>("until", "When its sender leaves, however much is sent by then; one last packet tells the receiver.")
-            .otherwise("never"),
+        Key::of::<Time>(
+            "until",
+            "When its sender leaves, however much is sent by then; one last packet tells the receiver.",
+        )
+        .otherwise("never"),
         Key::of::<String>("id", "A word by which others wait for it; it stands for all of `count`."),
         Key::new(
             "after",
@@ -266,12 +269,8 @@ pub(crate) static INCAST: LazyLock<Section> = LazyLock::new(|| {
 pub(crate) static LONG: LazyLock<Section> = LazyLock::new(|| {
     let mut keys = vec![
         Key::new("to", some_hosts(), "Who receives: every one of them.").needed(),
-        Key::new(
-            "from",
-            some_hosts(),
-            "Who sends, in turns. Drawn: other hosts, different ones as long as there are.",
-        )
-        .otherwise("drawn"),
+        Key::new("from", some_hosts(), "Who sends, in turns. Drawn: other hosts, different ones as long as there are.")
+            .otherwise("drawn"),
         Key::within::<u64>("flows", 1.., "Flows to each receiver.").otherwise("one from each of `from`, or `1`"),
         Key::of::<Time>("stagger", "From the start of one flow to that of the next.").or(Time::ZERO),
         Key::within::<Time>("leave", Time::ZERO..=MAX_START, "When they leave. A run without `stop` needs it.")
@@ -296,7 +295,11 @@ pub(crate) static COLLECTIVE: LazyLock<Section> = LazyLock::new(|| {
         .or(Time::ZERO),
     ];
     keys.extend(origin_keys("`\"collective\"`, `\"collective2\"`, …"));
-    Section::many("collective", "Messages between all of a group of hosts, each sent when what it carries has been received.", keys)
+    Section::many(
+        "collective",
+        "Messages between all of a group of hosts, each sent when what it carries has been received.",
+        keys,
+    )
 });
 
 /// The σ of lognormal gaps if nothing is said: BFC §4.1 has σ = 2.

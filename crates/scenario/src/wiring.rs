@@ -58,7 +58,8 @@ pub(crate) static LINK: LazyLock<Section> = LazyLock::new(|| {
         of: Box::new(NodeRef::kind()),
         length: (2..=2).into(),
     };
-    let array = |name, said, of: ValueKind, length: Limits<u64>| ValueKind::Array { name, said, of: Box::new(of), length };
+    let array =
+        |name, said, of: ValueKind, length: Limits<u64>| ValueKind::Array { name, said, of: Box::new(of), length };
     let outage = array("array of times", "an array of times", Time::kind(), (1..=2).into());
     let outages = array("array of arrays of times", "an array of arrays of times", outage, (0..).into());
     let topologys = "the topology's";
@@ -91,9 +92,9 @@ pub(crate) static TOPOLOGIES: LazyLock<Vec<Section>> = LazyLock::new(|| {
         ..Section::new("topology", about, [vec![kind()], keys].concat())
     };
     let shapes = topology::shapes();
-    let shapes = shapes.iter().map(|shape| {
-        section(shape.name(), shape.about(), shape.list().into_iter().map(Key::from).collect())
-    });
+    let shapes = shapes
+        .iter()
+        .map(|shape| section(shape.name(), shape.about(), shape.list().into_iter().map(Key::from).collect()));
     let about = "The graph file. A relative path is taken from the folder of the scenario file.";
     let file = section(FILE, "The fabric of a graph file.", vec![Key::of::<String>("path", about).needed()]);
     shapes.chain([file]).collect()
@@ -201,8 +202,7 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph,
     for link in &graph.links {
         let ends = || format!("{} to {}", graph.nodes[link.a as usize].name, graph.nodes[link.b as usize].name);
         if !(MIN_RATE..=MAX_RATE).contains(&link.rate) || !(Time(1)..=MAX_DELAY).contains(&link.delay) {
-            let message =
-                format!("the link {} is out of range: {} with a delay of {}", ends(), link.rate, link.delay);
+            let message = format!("the link {} is out of range: {} with a delay of {}", ends(), link.rate, link.delay);
             let help = format!("write rates from {MIN_RATE} to {MAX_RATE}, and delays from {} to {MAX_DELAY}", Time(1));
             return Err(table.problem(message).help(help));
         }

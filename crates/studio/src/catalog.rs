@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(operations, 3);
         assert!(find("scheme", "preset")["choices"].as_array().unwrap().len() > 20);
         assert_eq!(find("scheme.hpcc", "eta")["with"], json!({ "key": "scheme.congestion_control", "value": "hpcc" }));
-        assert!(rows.iter().all(|row| row["about"].as_str().is_some_and(|about| about.ends_with('.'))));
+        assert!(rows.iter().all(|row| row["about"].as_str().is_some_and(|about| about.ends_with(['.', ')']))));
     }
 
     #[test]

@@ -221,12 +221,11 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
         for port in map.of(node) {
             let link = link_of(graph, map, port);
             let line = topology.links[map.link[port as usize] as usize].line;
-            let (min, max, probability) =
-                config.ecn_for(link.rate.0).map_err(|lacking| {
-                    let all = |of: fn(&Lack) -> &str| lacking.iter().map(of).collect::<Vec<_>>().join("; ");
-                    let message = all(|lack| &lack.message);
-                    Problem::new(topology_file.clone(), message).at_line(line).help(all(|lack| &lack.help))
-                })?;
+            let (min, max, probability) = config.ecn_for(link.rate.0).map_err(|lacking| {
+                let all = |of: fn(&Lack) -> &str| lacking.iter().map(of).collect::<Vec<_>>().join("; ");
+                let message = all(|lack| &lack.message);
+                Problem::new(topology_file.clone(), message).at_line(line).help(all(|lack| &lack.help))
+            })?;
             let ecn = Ecn { min: min as u64 * 1000, max: max as u64 * 1000, probability };
             let headroom = (link.rate.0 as u128 * link.delay.ns() as u128 / 8 / 1_000_000_000) as u64 * 3;
             // One eighth of what is free; twice as much for each doubling of the rate over the hosts'.

@@ -136,7 +136,7 @@ fn every_default_is_valid() {
             if let scenario::declared::Absent::Value(raw) = &key.absent {
                 assert_eq!(key.kind.check(raw), Ok(()), "[{}] {}", section.path, key.name);
             }
-            assert!(key.about.ends_with('.'), "[{}] {}: {}", section.path, key.name, key.about);
+            assert!(key.about.ends_with(['.', ')']), "[{}] {}: {}", section.path, key.name, key.about);
         }
     }
 }
