@@ -672,9 +672,17 @@ class Bench {
         placeholder: whole ? "several lines: see the text" : (row.default ?? row.unit ?? ""),
         autocomplete: "off",
         spellcheck: "false",
+        list: row.words?.length ? `${id}-words` : null,
       });
     }
-    return [h("label", { for: id, title: row.about ?? "" }, row.key), h("div", { class: "field" }, control)];
+    const words =
+      row.words?.length &&
+      h(
+        "datalist",
+        { id: `${id}-words` },
+        row.words.map((word) => h("option", { value: word })),
+      );
+    return [h("label", { for: id, title: row.about ?? "" }, row.key), h("div", { class: "field" }, control, words || null)];
   }
 
   edited(event) {

@@ -395,6 +395,8 @@ fn schemes_topologies_and_keys_are_listed() {
     for name in ["star", "dumbbell", "leaf-spine", "fat-tree", "two-sites", "chain", "bcube", "file"] {
         assert!(topologies.lines().any(|line| line.trim() == name), "no {name} in {topologies}");
     }
+    let schema: serde_json::Value = serde_json::from_str(&desk.works(&["schema"])).unwrap();
+    assert_eq!(schema["properties"]["switch"]["properties"]["buffer"]["default"], "12MB");
     let keys = desk.works(&["ns3", "--keys"]);
     for key in CONFIG.lines().map(|line| line.split(' ').next().unwrap()) {
         assert!(keys.contains(key), "no {key} in {keys}");

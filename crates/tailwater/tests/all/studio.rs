@@ -277,9 +277,10 @@ fn what_there_is_to_choose_from_has_the_promised_shape() {
     assert_eq!((&hpcc["axes"]["flow_control"], &hpcc["axes"]["congestion_control"]), (&json!("pfc"), &json!("hpcc")));
     let topologies = server.get("/api/topologies").good();
     let star = topologies.as_array().unwrap().iter().find(|shape| shape["kind"] == "star").unwrap();
+    let hosts = &star["keys"][0];
     assert_eq!(
-        star["keys"][0],
-        json!({ "key": "hosts", "type": "a whole number", "default": "16", "about": "Hosts.", "choices": null })
+        [&hosts["key"], &hosts["type"], &hosts["default"], &hosts["about"], &hosts["choices"], &hosts["bare"]],
+        [&json!("hosts"), &json!("integer"), &json!("16"), &json!("Hosts."), &Value::Null, &json!(true)]
     );
     assert!(server.get("/api/schema").good().as_array().unwrap().len() > 100);
     let examples = server.get("/api/examples").good();
@@ -324,6 +325,10 @@ fn a_scenario_is_checked_as_on_the_command_line_with_line_and_column() {
     let problem = &bad["problems"][0];
     assert_eq!((&problem["line"], &problem["column"]), (&json!(10), &json!(8)), "{problem}");
     assert!(problem["message"].as_str().unwrap().contains("-10KB") && problem["help"].is_string());
+    assert_eq!((&problem["key"], &problem["cause"]), (&json!("flow.0.size"), &json!("value")), "{problem}");
+    let bad = check(json!({ "text": TINY.replace("size", "sise") }));
+    let problem = &bad["problems"][0];
+    assert_eq!(problem["cause"], "missing-key", "{problem}");
     let bad = check(json!({ "text": "[topology" }));
     assert!(bad["problems"][0]["message"].as_str().unwrap().contains("is not TOML") && bad["problems"][0]["line"] == 1);
     for name in ["/etc/passwd", "../../etc/passwd", "files/../../x", ".ssh/id"] {
