@@ -47,6 +47,27 @@ impl Cause {
     }
 }
 
+/// An option by which an input was given, where it is not in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// `--set` with that assignment.
+    Set(String),
+    /// `--vary` with that key and value, or that axis.
+    Vary(String),
+    /// `--schemes`.
+    Schemes,
+}
+
+impl Given {
+    /// What was assigned to which key, if it was that.
+    pub fn assignment(&self) -> Option<&str> {
+        match self {
+            Given::Set(assignment) | Given::Vary(assignment) => Some(assignment),
+            Given::Schemes => None,
+        }
+    }
+}
+
 /// Something wrong with an input.
 ///
 /// Its fields are those of [`Details`]. It prints as
@@ -84,6 +105,10 @@ pub struct Details {
     pub meant: Option<String>,
     /// What sort of thing is wrong.
     pub cause: Cause,
+    /// The option at fault, where there is one.
+    pub given: Option<Given>,
+    /// Which of several runs it is about.
+    pub run: Option<String>,
 }
 
 impl Deref for Problem {
@@ -141,6 +166,18 @@ impl Problem {
         self
     }
 
+    /// Says which option is at fault.
+    pub fn given(mut self, given: Given) -> Problem {
+        self.0.given = Some(given);
+        self
+    }
+
+    /// Says which of several runs it is about.
+    pub fn in_run(mut self, run: impl Into<String>) -> Problem {
+        self.0.run = Some(run.into());
+        self
+    }
+
     /// Says what sort of thing is wrong.
     pub fn cause(mut self, cause: Cause) -> Problem {
         self.0.cause = cause;
@@ -158,6 +195,7 @@ impl Problem {
             "key": self.key,
             "meant": self.meant,
             "cause": self.cause.name(),
+            "run": self.run,
             "text": self.to_string(),
         })
     }
@@ -185,6 +223,9 @@ impl fmt::Display for Problem {
             write!(f, ":{place}")?;
         }
         write!(f, ": {}", self.message)?;
+        if let Some(run) = &self.run {
+            write!(f, " (in the run {run})")?;
+        }
         if let (Some(line), Some(source)) = (self.line, &self.source) {
             let line = line.to_string();
             let width = line.len().max(5);

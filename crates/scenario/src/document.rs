@@ -6,7 +6,7 @@
 
 use crate::declared::Section;
 use engine::{Kind, OutOfRange, Parameters, Raw, Value};
-use files::problem::{Cause, Problem};
+use files::problem::{Cause, Given, Problem};
 use toml_edit as toml;
 
 /// The longest key path that [`Document::set`] takes.
@@ -19,7 +19,16 @@ pub struct Document {
     text: String,
     root: Node,
     /// Where values come from that are not in the text, as a [`Problem`] names it.
-    labels: Vec<String>,
+    labels: Vec<Label>,
+}
+
+/// Where a value comes from that is not in the text.
+#[derive(Clone, Debug)]
+struct Label {
+    /// As a [`Problem`] names it.
+    text: String,
+    /// The option, if it was one.
+    given: Option<Given>,
 }
 
 /// Where something stands.
@@ -169,7 +178,9 @@ impl Document {
     /// `-key.path` takes away what is there.
     pub fn set(&mut self, assignment: &str) -> Result<(), Problem> {
         let label = format!("--set {}", clean(assignment));
-        let fail = |message: String, help: &str| Err(Problem::new(label.as_str(), message).help(help));
+        let given = Given::Set(assignment.into());
+        let problem = |message: String| Problem::new(label.as_str(), message).given(given.clone());
+        let fail = |message: String, help: &str| Err(problem(message).help(help));
         if let Some(path) = assignment.strip_prefix('-') {
             let (above, key) = path.rsplit_once('.').unwrap_or(("", path));
             let Some(Content::Table(members)) = self.find_mut(above).map(|node| &mut node.content) else {
@@ -196,14 +207,13 @@ impl Document {
             Ok(content) => content,
             Err(message) => return fail(message, "check the quotes and brackets of the value"),
         };
-        self.labels.push(label.clone());
+        self.labels.push(Label { text: label.clone(), given: Some(given.clone()) });
         let at = At::Label(self.labels.len() - 1);
         let path: Vec<&str> = path.split('.').map(str::trim).collect();
         if path.len() > DEEPEST {
             return fail("has a path of too many keys".into(), "nothing lies that deep; check the dots");
         }
-        put(&mut self.root, &path, "", Node { at, content })
-            .map_err(|(message, help)| Problem::new(label.as_str(), message).help(help))
+        put(&mut self.root, &path, "", Node { at, content }).map_err(|(message, help)| problem(message).help(help))
     }
 
     /// Gives a value to a key that has none. `label` says where the value comes from, in case it is wrong.
@@ -215,7 +225,7 @@ impl Document {
             return;
         }
         let Ok(content) = parse_value(value) else { return };
-        self.labels.push(label.into());
+        self.labels.push(Label { text: label.into(), given: None });
         let at = At::Label(self.labels.len() - 1);
         let path: Vec<&str> = path.split('.').collect();
         _ = put(&mut self.root, &path, "", Node { at, content });
@@ -304,7 +314,11 @@ impl Document {
     fn locate(&self, at: At, message: impl Into<String>) -> Problem {
         match at {
             At::File => Problem::new(self.file.as_str(), message),
-            At::Label(label) => Problem::new(self.labels[label].as_str(), message),
+            At::Label(label) => {
+                let Label { text, given } = &self.labels[label];
+                let problem = Problem::new(text.as_str(), message);
+                given.iter().cloned().fold(problem, Problem::given)
+            }
             At::Text(offset) => {
                 let before = self.text.get(..offset).unwrap_or(&self.text);
                 let start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -998,7 +1012,7 @@ a.toml:2:1: unknown key \"bufer\" in [switch]
         let refused = |assignment: &str, message: &str| {
             let problem = document().set(assignment).unwrap_err();
             assert!(problem.message.contains(message), "{problem}");
-            assert!(problem.file.starts_with("--set "), "{problem}");
+            assert!(problem.file.starts_with("--set ") && problem.given.is_some(), "{problem}");
             assert!(problem.help.is_some(), "{problem}");
         };
         refused("switch.buffer", "has no \"=\"");

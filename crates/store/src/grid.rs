@@ -9,7 +9,7 @@ use crate::digest::Digest;
 use crate::store::{Found, Input, Known, Store};
 use engine::Time;
 use files::SUMMARY;
-use files::problem::{Cause, Problem, read_text};
+use files::problem::{Cause, Given, Problem, read_text};
 use results::comparison::{Labels, SCHEME, Table};
 use run::Finished;
 use run::outcome::Cost;
@@ -69,7 +69,8 @@ impl Variant {
     pub fn schemes(source: &Source, sets: &[String], names: &[String]) -> Result<Vec<Variant>, Problem> {
         let presets = names.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
         if let Some((_, name)) = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)) {
-            return Err(Problem::new("--schemes", format!("{name} is there twice")).help("name each scheme once"));
+            let problem = Problem::new("--schemes", format!("{name} is there twice")).given(Given::Schemes);
+            return Err(problem.help("name each scheme once"));
         }
         let mut document = Document::parse(source.name.as_str(), source.text.as_str())?;
         let set_for_all: Vec<&str> = sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
@@ -119,6 +120,7 @@ fn named(name: &str) -> Result<&'static Preset, Problem> {
         let known: Vec<&str> = presets::PRESETS.iter().map(|preset| preset.name).collect();
         let meant = suggest(name, &known).map_or(String::new(), |meant| format!("did you mean \"{meant}\"? "));
         Problem::new("--schemes", format!("there is no preset {}", quoted(name)))
+            .given(Given::Schemes)
             .help(format!("{meant}The presets are {}", known.join(", ")))
     })
 }
@@ -135,7 +137,10 @@ pub struct Axis {
 impl Axis {
     /// Reads `key=v1,v2,…` as after `--vary`. A comma within brackets or quotes belongs to a value.
     pub fn parse(text: &str) -> Result<Axis, Problem> {
-        let problem = |message: &str, help: &str| Err(Problem::new(format!("--vary {text}"), message).help(help));
+        let problem = |message: &str, help: &str| {
+            let problem = Problem::new(format!("--vary {text}"), message).help(help);
+            Err(problem.given(Given::Vary(text.into())))
+        };
         let Some((key, values)) = text.split_once('=') else {
             return problem("has no \"=\"", "write --vary key=value,value, such as --vary switch.buffer=4MB,8MB");
         };
@@ -229,7 +234,8 @@ impl Grid {
     pub fn plan(&self) -> Result<Vec<Cell>, Vec<Problem>> {
         let stop = |problem| vec![problem];
         if let Some(axis) = self.axes.iter().enumerate().find(|(i, a)| self.axes[..*i].iter().any(|b| a.key == b.key)) {
-            let problem = Problem::new(format!("--vary {}", axis.1.key), "is there twice");
+            let key = &axis.1.key;
+            let problem = Problem::new(format!("--vary {key}"), "is there twice").given(Given::Vary(key.clone()));
             return Err(stop(problem.help("write all values of a key in one --vary")));
         }
         let sizes = self.axes.iter().map(|axis| axis.values.len()).chain([self.variants.len(), self.seeds.len()]);
@@ -319,23 +325,22 @@ impl Cell {
 
     /// A problem that says which run it is about, and which option.
     fn explain(&self, problem: Problem) -> Problem {
-        let message = format!("{} (in the run {})", problem.message, self.label());
-        let varied = self.labels.iter().map(|(key, value)| format!("{key}={value}"));
-        let option =
-            varied.map(|set| (format!("--set {set}"), format!("--vary {set}"))).find(|(set, _)| *set == problem.file);
-        let Some((_, option)) = option else { return problem.saying(message) };
+        let mut varied = self.labels.iter().map(|(key, value)| format!("{key}={value}"));
+        let assignment = problem.given.as_ref().and_then(Given::assignment);
+        let Some(varied) = varied.find(|varied| assignment == Some(varied)) else {
+            return problem.in_run(self.label());
+        };
         let help = problem.help.clone().unwrap_or_else(|| "change the value".into());
-        Problem::new(option, message).help(help)
+        let option = Problem::new(format!("--vary {varied}"), problem.message.as_str()).help(help);
+        let option = problem.key.iter().fold(option, Problem::key).cause(problem.cause);
+        option.given(Given::Vary(varied)).in_run(self.label())
     }
 }
 
 /// Each problem once, whichever runs have it.
 fn distinct(problems: Vec<Problem>) -> Vec<Problem> {
     let mut seen = BTreeSet::new();
-    let gist = |problem: &Problem| {
-        let message = problem.message.rsplit_once(" (in the run ").map_or(problem.message.as_str(), |(gist, _)| gist);
-        (problem.file.clone(), problem.line, problem.column, message.to_string())
-    };
+    let gist = |problem: &Problem| (problem.file.clone(), problem.line, problem.column, problem.message.clone());
     problems.into_iter().filter(|problem| seen.insert(gist(problem))).collect()
 }
 
@@ -788,7 +793,8 @@ mod tests {
         };
         let aside = dir.path().join(format!("broken-{}", cell.digest));
         assert_eq!(problem.file, aside.join(SUMMARY).display().to_string());
-        assert_eq!(problem.message, "broken promise: two bytes are missing (in the run seed 3)");
+        assert_eq!(problem.message, "broken promise: two bytes are missing");
+        assert_eq!((problem.run.as_deref(), problem.cause), (Some("seed 3"), Cause::BrokenPromise));
         assert!(aside.join(SUMMARY).is_file());
         assert_eq!(store.lookup(cell.digest), Ok(Found::Nothing));
     }

@@ -17,7 +17,7 @@
 use crate::claims::{Owner, State};
 use crate::grid::{self, Axis, Cell, Done, Failed, Grid, Observer, Source, Variant};
 use crate::store::{Found, Store};
-use files::problem::{Problem, read_text};
+use files::problem::{Given, Problem, read_text};
 use results::comparison::SCHEME;
 use scenario::document::{Document, Item, Table, canonical_value, quote, quoted};
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,15 +65,15 @@ impl Sweep {
         let mut places = BTreeMap::new();
         let axes = read_grid(&mut root, &mut places)?;
         let rows = read_list(&mut root, &axes, &mut places)?;
-        let at_set = |problem: Problem| match problem.file.strip_prefix("--set ") {
-            Some(_) => rephrase(root.problem_at("set", ""), &problem),
-            None => problem,
+        let at_set = |problem: Problem| match problem.given {
+            Some(Given::Set(_)) => rephrase(root.problem_at("set", ""), &problem),
+            _ => problem,
         };
         // A wrong change is told here, at its place.
         let mut trial = Document::parse(source.name.as_str(), source.text.as_str())?;
         sets.iter().try_for_each(|set| trial.set(set)).map_err(at_set)?;
-        let at_schemes = |problem: Problem| match problem.file.as_str() {
-            "--schemes" => rephrase(root.problem_at("schemes", ""), &problem),
+        let at_schemes = |problem: Problem| match problem.given {
+            Some(Given::Schemes) => rephrase(root.problem_at("schemes", ""), &problem),
             _ => problem,
         };
         let variants = Variant::schemes(&source, &sets, &schemes).map_err(at_schemes)?;
@@ -129,7 +129,7 @@ impl Sweep {
 
     /// Puts a problem of a run at its line of the sweep's file, if it is about a value from there.
     pub fn explain(&self, problem: Problem) -> Problem {
-        let set = problem.file.strip_prefix("--vary ").or(problem.file.strip_prefix("--set "));
+        let set = problem.given.as_ref().and_then(Given::assignment);
         match set.and_then(|set| self.places.get(set)) {
             Some(place) => rephrase(place.clone(), &problem),
             None => problem,
@@ -139,9 +139,10 @@ impl Sweep {
 
 /// The place of one problem, with what another says.
 fn rephrase(place: Problem, problem: &Problem) -> Problem {
-    let about = problem.file.strip_prefix("--vary ").or(problem.file.strip_prefix("--set "));
+    let about = problem.given.as_ref().and_then(Given::assignment);
     let about = about.map_or(String::new(), |about| format!("{about}: "));
-    let place = place.saying(format!("{about}{}", problem.message));
+    let place = place.saying(format!("{about}{}", problem.message)).cause(problem.cause);
+    let place = problem.run.iter().fold(place, Problem::in_run);
     match &problem.help {
         Some(help) => place.help(help.as_str()),
         None => place,

@@ -131,7 +131,7 @@ export function problemOf(job) {
   return h(
     "div",
     { class: "trouble", role: "alert" },
-    h("p", {}, h("strong", {}, place + (text.message ?? text.text ?? "It failed."))),
+    h("p", {}, h("strong", {}, place + (text.message ?? text.text ?? "It failed.")), text.run && ` (in the run ${text.run})`),
     text.help && h("p", {}, text.help),
   );
 }

@@ -233,8 +233,8 @@ const EXAMPLES: &[(&str, &str)] = examples![
 /// The examples with their titles.
 pub fn examples() -> Value {
     let title = |text: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix("name = "));
-        line.map_or(String::new(), |title| title.trim().trim_matches('"').to_string())
+        let document = scenario::document::Document::parse("", text).ok();
+        document.and_then(|document| Some(document.texts("name").first()?.1.to_string())).unwrap_or_default()
     };
     EXAMPLES.iter().map(|(name, text)| json!({ "name": name, "title": title(text), "text": text })).collect()
 }
