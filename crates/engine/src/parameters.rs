@@ -162,7 +162,8 @@ impl fmt::Display for Kind {
 /// By what messages call it.
 impl PartialEq<&str> for Kind {
     fn eq(&self, other: &&str) -> bool {
-        self.to_string() == *other
+        let said = self.to_string();
+        said == *other
     }
 }
 

@@ -153,7 +153,10 @@ mod tests {
         let mut table = document.root();
         table.takes(&SAMPLE);
         let problem = table.required::<u32>("count").unwrap_err();
-        assert_eq!((problem.message.as_str(), problem.help.as_deref()), ("count is 9", Some("write 1 to 8")));
+        assert_eq!(
+            (problem.message.as_str(), problem.help.as_deref()),
+            ("count is 9", Some("write 1 to 8. How many."))
+        );
         assert_eq!(problem.key.as_deref(), Some("count"));
         assert!(table.optional::<bool>("fast").unwrap_err().message.contains("expected true or false"));
     }

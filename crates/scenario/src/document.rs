@@ -4,8 +4,8 @@
 //! command line does. A [`Table`] hands out typed values and remembers which keys it was asked for;
 //! [`Table::finish`] refuses the others.
 
-use crate::declared::Section;
-use engine::{Kind, OutOfRange, Parameters, Raw, Value};
+use crate::declared::{Key, Section};
+use engine::{OutOfRange, Parameters, Raw, Value};
 use files::problem::{Cause, Given, Problem};
 use toml_edit as toml;
 
@@ -596,8 +596,8 @@ impl<'a> Table<'a> {
     /// Whatever a key holds.
     pub fn item(&mut self, key: &str) -> Option<Item<'a>> {
         let member = self.take(key)?;
-        let kind = self.declared.and_then(|section| section.key(key)).map(|key| &key.kind);
-        Some(Item { document: self.document, name: key.into(), path: self.join(key), node: &member.node, kind })
+        let declared = self.declared.and_then(|section| section.key(key));
+        Some(Item { document: self.document, name: key.into(), path: self.join(key), node: &member.node, declared })
     }
 
     /// The table under a key.
@@ -631,7 +631,7 @@ impl<'a> Table<'a> {
             for member in members {
                 let (name, path) = (member.key.clone(), format!("{path}.{}", member.key));
                 let document = item.document;
-                walk(Item { document, name, path: path.clone(), node: &member.node, kind: None }, path, leaves);
+                walk(Item { document, name, path: path.clone(), node: &member.node, declared: None }, path, leaves);
             }
         }
         let mut leaves = Vec::new();
@@ -705,8 +705,8 @@ pub struct Item<'a> {
     name: String,
     path: String,
     node: &'a Node,
-    /// What it may be, where that is declared.
-    kind: Option<&'static Kind>,
+    /// Its key, where that is declared.
+    declared: Option<&'static Key>,
 }
 
 impl<'a> Item<'a> {
@@ -714,11 +714,11 @@ impl<'a> Item<'a> {
     pub fn read<T: Value>(&self) -> Result<T, Problem> {
         let value = self.node.content.read().map_err(|message| {
             let problem = self.problem(message).cause(Cause::Value);
-            problem.help(self.kind.map_or_else(|| format!("write {}", T::kind()), |kind| format!("write {kind}")))
+            problem.help(format!("write {}", self.declared.map_or_else(T::kind, |key| key.kind.clone())))
         })?;
-        match (self.kind, &self.node.content) {
-            (Some(kind), Content::Value(raw)) => {
-                kind.check(raw).map_err(|range| self.out_of_range(&range, ""))?;
+        match (self.declared, &self.node.content) {
+            (Some(key), Content::Value(raw)) => {
+                key.kind.check(raw).map_err(|range| self.out_of_range(&range, &key.about))?;
                 Ok(value)
             }
             _ => Ok(value),
@@ -728,7 +728,7 @@ impl<'a> Item<'a> {
     /// The problem that its value is beyond the limits of its key, whose sentence is `about`.
     fn out_of_range(&self, range: &OutOfRange, about: &str) -> Problem {
         let message = format!("{} is {}", self.name, range.value);
-        let help = format!("write {}{}{about}", range.limits, if about.is_empty() { "" } else { ". " });
+        let help = format!("write {}. {about}", range.limits);
         self.document.locate(self.node.at, message).help(help).key(self.path.as_str()).cause(Cause::Value)
     }
 
@@ -757,7 +757,7 @@ impl<'a> Item<'a> {
             name: self.name.clone(),
             path: format!("{}.{place}", self.path),
             node,
-            kind: None,
+            declared: None,
         };
         Ok(nodes.iter().enumerate().map(item).collect())
     }

@@ -189,7 +189,7 @@ pub(crate) static LOAD: LazyLock<Section> = LazyLock::new(|| {
         .needed(),
     ];
     keys.extend(load_keys(
-        "Bytes of message per second, as a share of what `of` says.",
+        "Bytes of message per second, as a share of what `of` says; 0.5 is half of it.",
         "The links of the hosts in `from`; or all links by which racks reach other switches.",
     ));
     keys.extend([

@@ -259,7 +259,7 @@ fn a_wrong_table_is_refused_with_place_and_remedy() {
     incast("degree = 2\n", 0, "no size", "size_each");
     incast(&format!("{good}size_each = \"1KB\"\n"), 3, "say too much", "size_each for those");
     incast("degree = 2\nsize = \"1B\"\n", 2, "not enough for 2 flows", "larger");
-    incast("degree = 2\nsize = \"2000GB\"\n", 2, "size is", "up to");
+    incast("degree = 2\nsize = \"2000GB\"\n", 2, "size is", "to \"1000GB\"");
     incast(&format!("{good}count = 2\n"), 0, "no every", "load");
     incast(&format!("{good}arrivals = \"poisson\"\n"), 0, "no every", "load");
     incast(&format!("{good}every = \"1us\"\n"), 0, "no duration", "count");
@@ -280,7 +280,7 @@ fn a_wrong_table_is_refused_with_place_and_remedy() {
     long("leave = \"1ms\"\n", 0, "no to", "all");
     long("to = \"h0\"\n", 0, "never leave", "stop");
     long("to = \"h0\"\nleave = \"0us\"\n", 2, "leaves at 0", "later");
-    long("to = \"h0\"\nleave = \"2000000s\"\n", 2, "leave is", "up to");
+    long("to = \"h0\"\nleave = \"2000000s\"\n", 2, "leave is", "to \"1000000s\"");
     long("to = \"h0\"\nleave = \"1ms\"\nflows = 0\n", 3, "flows is 0", "1 or more");
     long("to = \"h0\"\nleave = \"1ms\"\nfrom = \"h0\"\n", 3, "nobody to receive from", "another host");
     long("to = \"h0\"\nleave = \"5us\"\nflows = 3\nstagger = \"3us\"\n", 2, "would start at 6us", "later");
@@ -294,7 +294,7 @@ fn a_wrong_table_is_refused_with_place_and_remedy() {
     flow("after = \"aa\"\n", 1, "no flow with the id \"aa\"", "did you mean \"a\"");
     flow("after = 3\n", 1, "expected text", "");
     flow("gap = \"1us\"\n", 1, "after nothing", "add after");
-    flow("gap = \"2000000s\"\nafter = \"a\"\n", 1, "gap is", "up to");
+    flow("gap = \"2000000s\"\nafter = \"a\"\n", 1, "gap is", "to \"1000000s\"");
     flow("id = \"b\"\nafter = [\"a\", \"b\"]\n", 2, "waits for itself", "another");
     flow(
         "id = \"b\"\nafter = \"c\"\n[[flow]]\nsrc = 1\ndst = 2\nsize = \"1B\"\nid = \"c\"\nafter = \"b\"\n",

@@ -103,7 +103,7 @@ fn the_manual_has_every_key_with_its_default_and_its_examples_run() {
         let lines = match (section.with, section.path.as_str(), section.many) {
             (Some((_, kind)), ..) => below(&format!("**`{kind}`**"), "\n**`"),
             (None, "", _) => below("## Top level\n", "\n## "),
-            (None, path, false) if path == "traffic" => below("### `[traffic]`\n", "\n### "),
+            (None, "traffic", false) => below("### `[traffic]`\n", "\n### "),
             (None, path, false) => below(&format!("## `[{path}]`\n"), "\n## "),
             (None, path @ ("link" | "slow" | "collective"), true) => below(&format!("## `[[{path}]]`\n"), "\n## "),
             (None, path, true) => below(&format!("### `[[{path}]]`\n"), "\n### "),
