@@ -4,6 +4,9 @@
 //! its scheme perhaps from a preset ([`presets`]); [`resolve`] turns that into a [`fabric::Setup`]. [`deadlock`] asks of
 //! a resolved scenario whether it can come to a deadlock. What is wrong with an input is a [`files::problem::Problem`] with a
 //! place and a remedy.
+//!
+//! Every key is declared once, beside its reader ([`declared`]); the manual, the studio's form and the JSON Schema are made of
+//! that ([`schema`]).
 
 pub mod deadlock;
 pub mod declared;
