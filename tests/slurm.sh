@@ -17,6 +17,9 @@ pids=()
 finish() {
     scancel --quiet --me 2>/dev/null || true
     kill "${pids[@]}" 2>/dev/null || true
+    # Whoever has not ended after ten seconds is made to.
+    for _ in $(seq 100); do kill -0 "${pids[@]}" 2>/dev/null || break; sleep 0.1; done
+    kill -9 "${pids[@]}" 2>/dev/null || true
     wait 2>/dev/null || true
     rm -rf "$desk"
 }
@@ -36,7 +39,8 @@ if ! munge -n >/dev/null 2>&1; then
         --pid-file "$desk/munge/pid" --log-file "$desk/munge/log" --seed-file "$desk/munge/seed" >"$desk/munged.log" 2>&1 &
     pids+=($!)
 fi
-for _ in $(seq 50); do munge -n >/dev/null 2>&1 && break; sleep 0.1; done
+for _ in $(seq 100); do munge -n >/dev/null 2>&1 && break; sleep 0.1; done
+munge -n >/dev/null || { echo "waited 10 s in vain: munged answers"; cat "$desk/munged.log"; exit 1; }
 cat >"$SLURM_CONF" <<CONF
 ClusterName=test
 SlurmctldHost=$host(127.0.0.1)
@@ -70,7 +74,7 @@ pids+=($!)
 slurmd -D >/dev/null 2>&1 &
 pids+=($!)
 for _ in $(seq 100); do [ "$(sinfo -h -o %T 2>/dev/null)" = idle ] && break; sleep 0.2; done
-[ "$(sinfo -h -o %T)" = idle ] || { cat "$desk"/*.log; exit 1; }
+[ "$(sinfo -h -o %T)" = idle ] || { echo "waited 20 s in vain: Slurm's node is idle"; cat "$desk"/*.log; exit 1; }
 
 cd "$desk"
 cat >incast.toml <<TOML
@@ -93,7 +97,8 @@ seeds = $((runs / 4))
 TOML
 
 "$tailwater" sweep sweep.toml --store alone --out alone-out --quiet
-"$tailwater" sweep sweep.toml --store shared --out out --on slurm --tasks 16 --lease 2s --slurm "--time=10 --partition=main" >out.txt 2>follow.txt &
+# Half an hour is many times what two hundred runs and twenty kills take.
+timeout 1800 "$tailwater" sweep sweep.toml --store shared --out out --on slurm --tasks 16 --lease 2s --slurm "--time=10 --partition=main" >out.txt 2>follow.txt &
 sweep=$!
 pids+=($sweep)
 killed=0
@@ -112,7 +117,10 @@ while [ "$killed" -lt "$kills" ] && kill -0 "$sweep" 2>/dev/null; do
         fi
     fi
 done
-wait "$sweep" || { cat follow.txt out/slurm/*.log; exit 1; }
+status=0
+wait "$sweep" || status=$?
+[ "$status" != 124 ] || { echo "waited half an hour in vain: the sweep on Slurm is over"; squeue; }
+[ "$status" = 0 ] || { cat follow.txt out/slurm/*.log; exit 1; }
 "$tailwater" sweep status sweep.toml --store shared --out out
 "$tailwater" sweep status sweep.toml --store shared --out out | grep -q "^$runs of $runs runs are there, 0 under way, 0 missing"
 # Whatever a run cost is the only difference.

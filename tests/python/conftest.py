@@ -30,7 +30,7 @@ def cli():
         pytest.skip("TAILWATER does not name the program")
 
     def run(*arguments):
-        done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
+        done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=600)
         return done.stderr if done.returncode else None
 
     return run

@@ -26,7 +26,7 @@ def test_the_manuals_code_runs(piece, tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     script = tmp_path / "piece.py"
     script.write_text(piece)
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
 
 

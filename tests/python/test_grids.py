@@ -175,8 +175,8 @@ def test_workers_that_are_killed_lose_nothing(cluster, shared):
     luck, over, killed = random.Random(1), threading.Event(), []
 
     def kill():
-        while len(killed) < 20 and not over.is_set():
-            time.sleep(luck.uniform(0.05, 0.6))
+        end = time.monotonic() + 600
+        while len(killed) < 20 and time.monotonic() < end and not over.wait(luck.uniform(0.05, 0.6)):
             try:
                 victim = luck.choice(list(cluster.cluster.workers.values())).process.pid
                 os.kill(victim, signal.SIGKILL)
@@ -190,7 +190,8 @@ def test_workers_that_are_killed_lose_nothing(cluster, shared):
         done = tailwater.sweep(spec, cluster.get_executor(), store="killed", shared=shared)
     finally:
         over.set()
-        thread.join()
+        thread.join(60)
+    assert not thread.is_alive(), "waited 60 s in vain: the thread that kills workers ends"
     print(f"{len(killed)} workers died, {done.ran} of {len(done.runs)} runs were told of by whoever did them")
     assert killed, "somebody died"
     tailwater.sweep(spec, store="whole")

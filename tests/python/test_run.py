@@ -179,7 +179,9 @@ def test_other_threads_go_on_while_a_run_does():
     over = threading.Event()
 
     def count():
-        while not over.is_set():
+        # Over when the run is, which has minutes to do.
+        end = time.monotonic() + 600
+        while not over.is_set() and time.monotonic() < end:
             counted[0] += 1
             time.sleep(0.001)
 
@@ -192,10 +194,13 @@ def test_other_threads_go_on_while_a_run_does():
         if len(seen) > 10:
             raise KeyError
 
-    with pytest.raises(KeyError):
-        tailwater.run(LONG, progress=tell, threads=1)
-    over.set()
-    thread.join()
+    try:
+        with pytest.raises(KeyError):
+            tailwater.run(LONG, progress=tell, threads=1)
+    finally:
+        over.set()
+        thread.join(60)
+    assert not thread.is_alive(), "waited 60 s in vain: the thread that counts ends"
     # Ten times 50 ms, of which each counting takes a little more than one: a run that kept the lock would leave next to none.
     assert seen[-1] - seen[0] > 50
 

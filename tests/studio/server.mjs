@@ -5,6 +5,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+/** Far longer than anything takes on a slow and busy machine. */
+const PATIENCE_MS = 300_000;
+
+/** A promise that is given up after a while, with a message that says what it was to bring. */
+function within(what, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${PATIENCE_MS / 1000} s in vain: ${what}`)), PATIENCE_MS);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
 const BINARY = process.env.TAILWATER ?? fileURLToPath(new URL("../../target/debug/tailwater", import.meta.url));
 
 export class Studio {
@@ -21,7 +33,7 @@ export class Studio {
     this.process = spawn(BINARY, ["studio", join(this.folder, "work"), "--port", String(this.port), ...this.options, ...page], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    this.url = await new Promise((resolve, reject) => {
+    const said = new Promise((resolve, reject) => {
       let text = "";
       this.process.stdout.on("data", (data) => {
         text += data;
@@ -31,6 +43,7 @@ export class Studio {
       this.process.on("exit", (code) => reject(new Error(`the studio ended with ${code}: ${text}`)));
       this.process.on("error", reject);
     });
+    this.url = await within("the studio says where it is", said);
     this.port = Number(new URL(this.url).port);
     return this;
   }
@@ -38,7 +51,12 @@ export class Studio {
   async stop() {
     const ended = new Promise((resolve) => this.process.once("exit", resolve));
     this.process.kill("SIGTERM");
-    await ended;
+    try {
+      await within("the studio ends when it is told to", ended);
+    } catch (error) {
+      this.process.kill("SIGKILL");
+      throw error;
+    }
   }
 
   async remove() {
@@ -49,6 +67,7 @@ export class Studio {
   async api(path, body, method = body ? "POST" : "GET") {
     const answer = await fetch(new URL(path, this.url), {
       method,
+      signal: AbortSignal.timeout(PATIENCE_MS),
       headers: body ? { "content-type": "application/json" } : {},
       body: body && JSON.stringify(body),
     });
@@ -60,12 +79,14 @@ export class Studio {
   /** Runs a job to its end and gives its number. */
   async job(request) {
     const { id } = await this.api("/api/jobs", request);
+    const end = Date.now() + PATIENCE_MS;
     for (;;) {
       const job = await this.api(`/api/jobs/${id}`);
       if (job.state !== "queued" && job.state !== "running") {
         if (job.state !== "done") throw new Error(`job ${id}: ${job.state} ${JSON.stringify(job.problem)}`);
         return id;
       }
+      if (Date.now() > end) throw new Error(`waited ${PATIENCE_MS / 1000} s in vain: job ${id} is over, but it is ${job.state}`);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }

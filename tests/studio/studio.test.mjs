@@ -527,8 +527,9 @@ async function pace(page) {
   await page.getByRole("button", { name: "Play" }).click();
   const gaps = await page.evaluate(
     () =>
-      new Promise((resolve) => {
+      new Promise((resolve, reject) => {
         const gaps = [];
+        setTimeout(() => reject(new Error(`waited 120 s in vain: 150 pictures are drawn, but ${gaps.length} are`)), 120_000);
         let last = performance.now();
         const beat = (now) => {
           gaps.push(now - last);

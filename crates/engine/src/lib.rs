@@ -18,3 +18,6 @@ pub use parameters::{Kind, Limits, Misfit, Ordered, OutOfRange, Parameter, Param
 pub use queue::{Event, EventQueue};
 pub use random::Stream;
 pub use units::{Bytes, Rate, Time};
+
+/// The digest of the code of this crate.
+pub const CODE: &str = env!("TAILWATER_CODE");

@@ -443,6 +443,15 @@ pub trait Parameters {
     fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), String>>;
 }
 
+impl<T: Parameters + ?Sized> Parameters for Box<T> {
+    fn list(&self) -> Vec<Parameter> {
+        (**self).list()
+    }
+    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), String>> {
+        (**self).set(name, raw)
+    }
+}
+
 /// No parameters at all.
 impl Parameters for () {
     fn list(&self) -> Vec<Parameter> {

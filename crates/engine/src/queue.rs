@@ -12,8 +12,8 @@ use crate::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-const CLASS_BITS: u32 = 4;
-const SOURCE_BITS: u32 = 32;
+const CLASS_BITS: u32 = 8;
+const SOURCE_BITS: u32 = 28;
 const RANK_BITS: u32 = 64 - CLASS_BITS - SOURCE_BITS;
 const RANK_MAX: u64 = (1 << RANK_BITS) - 1;
 
@@ -42,10 +42,18 @@ impl Event {
         (RANK_MAX - (time.0 - cause.0).min(RANK_MAX)) as u32
     }
 
-    /// An event of `class` (below 16) from `source` at `time`.
+    /// After all events at `time`.
+    pub fn last_at(time: Time) -> Event {
+        Event { time, key: u64::MAX }
+    }
+
+    /// The largest source that an event can name.
+    pub const MAX_SOURCE: u32 = (1 << SOURCE_BITS) - 1;
+
+    /// An event of `class` from `source` at `time`.
     #[inline]
     pub fn new(time: Time, rank: u32, class: u8, source: u32) -> Event {
-        debug_assert!(rank as u64 <= RANK_MAX && class < 1 << CLASS_BITS);
+        debug_assert!(rank as u64 <= RANK_MAX && source <= Event::MAX_SOURCE);
         let key = (rank as u64) << (CLASS_BITS + SOURCE_BITS) | (class as u64) << SOURCE_BITS | source as u64;
         Event { time, key }
     }
@@ -62,12 +70,12 @@ impl Event {
     /// What kind of thing happens.
     #[inline]
     pub fn class(self) -> u8 {
-        (self.key >> SOURCE_BITS) as u8 & ((1 << CLASS_BITS) - 1)
+        (self.key >> SOURCE_BITS) as u8
     }
     /// To what it happens: a number whose meaning belongs to the class.
     #[inline]
     pub fn source(self) -> u32 {
-        self.key as u32
+        self.key as u32 & Event::MAX_SOURCE
     }
     #[inline]
     fn order(self) -> u128 {

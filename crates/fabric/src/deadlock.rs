@@ -12,9 +12,10 @@
 //! What ends at a host that does not forward waits for nothing, because hosts take in what is for them. What begins at such a
 //! host is waited for by nobody. Neither is part of a circle, and neither is kept.
 
-use crate::network::NIC_SEED;
+use crate::host::NIC_SEED;
+use crate::routing::Rule;
 use crate::routing::{PortMap, Routing};
-use crate::setup::{FlowSpec, Spread};
+use crate::setup::FlowSpec;
 use crate::topology::{Graph, Kind};
 use engine::Time;
 use std::collections::{BTreeSet, HashSet};
@@ -142,7 +143,7 @@ const MAX_SEARCH: usize = 200_000_000;
 pub struct Analysis<'a> {
     graph: &'a Graph,
     map: &'a PortMap,
-    spread: Spread,
+    rule: Rule,
     waits: &'a Waits,
 }
 
@@ -168,9 +169,9 @@ enum Source<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// A fabric whose nodes choose among equally short ways by `spread`, under a flow control that waits like this.
-    pub fn new(graph: &'a Graph, map: &'a PortMap, spread: Spread, waits: &'a Waits) -> Analysis<'a> {
-        Analysis { graph, map, spread, waits }
+    /// A fabric whose nodes choose among equally short ways by `rule`, under a flow control that waits like this.
+    pub fn new(graph: &'a Graph, map: &'a PortMap, rule: Rule, waits: &'a Waits) -> Analysis<'a> {
+        Analysis { graph, map, rule, waits }
     }
 
     /// Looks for a circle among what packets may wait for while the links are in any of these states. With more than one, a
@@ -207,17 +208,17 @@ impl<'a> Analysis<'a> {
     /// The ports by which packets for `host` may leave `node`.
     fn ways<'s>(&self, state: &'s State, source: Source<'_>, node: u32, host: u32) -> &'s [u32] {
         let ways = state.routing.next_hops(node, host);
-        let one = |spread: Spread, seed: u32, flow: &FlowSpec| {
-            let chosen = state.routing.choose(node, host, spread, seed, &flow.tuple, Time::ZERO);
+        let one = |rule: Rule, seed: u32, flow: &FlowSpec| {
+            let chosen = state.routing.choose(node, host, rule, seed, &flow.tuple, Time::ZERO);
             let place = ways.iter().position(|&way| Some(way) == chosen);
             place.map_or(&ways[..0], |place| &ways[place..place + 1])
         };
         // A host with several links sends a flow by one of them, whatever the switches do.
-        match (source, self.spread) {
-            (Source::Flow(flow), _) if flow.src == node => one(Spread::Flow, NIC_SEED, flow),
-            (Source::Flow(flow), Spread::Flow | Spread::Destination) => one(self.spread, node, flow),
-            (Source::All, Spread::Destination) if self.graph.nodes[node as usize].kind == Kind::Switch => {
-                one(self.spread, node, &FlowSpec::plain(0, host, host, 1, Time::ZERO))
+        match (source, self.rule) {
+            (Source::Flow(flow), _) if flow.src == node => one(Rule::ByFlow, NIC_SEED, flow),
+            (Source::Flow(flow), Rule::ByFlow | Rule::ByDestination) => one(self.rule, node, flow),
+            (Source::All, Rule::ByDestination) if self.graph.nodes[node as usize].kind == Kind::Switch => {
+                one(self.rule, node, &FlowSpec::plain(0, host, host, 1, Time::ZERO))
             }
             _ => ways,
         }
@@ -241,7 +242,7 @@ impl<'a> Analysis<'a> {
         let mut hunt = Hunt { rule, turns, walk, seen };
         match traffic {
             Traffic::Any => {
-                for host in self.destinations(self.spread != Spread::Destination) {
+                for host in self.destinations(self.rule != Rule::ByDestination) {
                     if !self.follow(states, Source::All, host, &mut hunt) {
                         break;
                     }

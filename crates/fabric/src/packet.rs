@@ -6,7 +6,8 @@
 //! long queue touches neither its last packet nor any other. Telemetry lies beside the packets and exists
 //! only in runs whose congestion control reads it.
 
-use crate::near::prefetch;
+use crate::message::{Message, Packer, Payload, Sealed, Unpacker};
+use crate::prefetch::prefetch;
 use crate::routing::Tuple;
 use engine::{Rate, Time};
 
@@ -29,41 +30,45 @@ pub enum Kind {
     Frame,
     /// A control packet from a switch to a host that belongs to the flow-control scheme; routed like any other.
     Signal,
-    /// What a switch left of a data packet that found its queue full (NDP).
-    Header,
-    /// A header that found no room either, on its way back to the sender (NDP).
+    /// What a trimming switch left of a data packet that found its queue full.
+    Trimmed,
+    /// A trimmed packet that found no room either, on its way back to the sender.
     Returned,
-    /// Lets a sender send more (NDP).
-    Pull,
+    /// Lets a sender send more: a control packet of the transport.
+    Grant,
+    /// A switch's report to the congestion control of a sender.
+    Notice,
 }
 
 /// Bits of [`Packet::flags`].
 pub mod flag {
     /// A switch found its queue long and said so (ECN congestion experienced); ACKs echo it.
-    pub const MARKED: u8 = 1;
+    pub const MARKED: u16 = 1;
     /// The last packet of its message.
-    pub const LAST: u8 = 2;
+    pub const LAST: u16 = 2;
     /// The first packet of its message.
-    pub const FIRST: u8 = 4;
+    pub const FIRST: u16 = 4;
     /// A frame that carries a payload.
-    pub const PAYLOAD: u8 = 8;
+    pub const PAYLOAD: u16 = 8;
     /// The first packet of its message, and nothing of the message was sent before it.
-    pub const FRESH: u8 = 16;
+    pub const FRESH: u16 = 16;
     /// A switch wants to hear when this packet has reached the last switch on its way.
-    pub const ASKS: u8 = 32;
-    /// Its sender has more to send than it was allowed to, and asks for a pull (NDP); ACKs and NACKs echo it.
-    pub const WANTS: u8 = 64;
+    pub const ASKS: u16 = 32;
+    /// Its sender has more to send than it was allowed to, and asks for a grant; ACKs and NACKs echo it.
+    pub const WANTS: u16 = 64;
     /// In the second account of its ingress port and class at the switch that holds it.
-    pub const SECOND: u8 = 128;
+    pub const SECOND: u16 = 128;
+    /// What a switch program of congestion control writes on packets, a bit each, as it likes; ACKs echo them.
+    pub const OWN: u16 = 0xf000;
 }
 
 /// A packet on a link or in a queue.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Packet {
-    /// Data: offset of the first byte of message. ACK: the next byte expected. Frame or signal: a word of the scheme's own.
+    /// Data: offset of the first byte of message. ACK: the next byte expected. Frame or signal: the first half of its message.
     pub seq: u64,
-    /// When the sending host put it on its link; ACKs echo it. With NDP, how many its flow had sent before: spraying goes by it.
+    /// When the sending host put it on its link; ACKs echo it. A transport may number packets here instead: spraying goes by it.
     pub stamp: Time,
     /// On a link: when the packet behind it arrives.
     pub next_arrival: Time,
@@ -72,29 +77,71 @@ pub struct Packet {
     /// On a link: the rank of that packet's arrival among the events of its instant. In a queue of a switch: a word of the
     /// scheme's own.
     pub next_rank: u32,
-    /// The flow it belongs to; for a frame, a word of the scheme's own.
+    /// The flow it belongs to; for a frame, the place of its payload.
     pub flow: u32,
     /// The node it is addressed to.
     pub dst: u32,
-    /// The port it came in by at the switch that holds it.
-    pub in_port: u32,
-    /// What switches hash.
+    /// What switches hash; for a frame, the second half of its message.
     pub tuple: Tuple,
+    /// The port, of the switch that holds it, by which it came in.
+    pub in_port: u16,
     /// Bytes on the wire.
     pub size: u16,
-    /// The scheme's name for its flow.
+    /// The scheme's name for its flow; for a frame or signal, the layer that sent it.
     pub tag: u16,
     /// What it is for.
     pub kind: Kind,
     /// Priority class, 0-based, among the run's data classes.
     pub class: u8,
     /// See [`flag`].
-    pub flags: u8,
+    pub flags: u16,
     /// Switches that added telemetry; those past [`MAX_HOPS`] are counted and not kept. ACKs carry it back.
     pub reports: u8,
 }
 
 const _: () = assert!(std::mem::size_of::<Packet>() == 64);
+
+impl Packet {
+    /// A packet with nothing in it.
+    pub const BLANK: Packet = Packet {
+        seq: 0,
+        stamp: Time::ZERO,
+        next_arrival: Time::ZERO,
+        next: NONE,
+        next_rank: 0,
+        flow: NONE,
+        dst: NONE,
+        tuple: Tuple { source: 0, destination: 0, source_port: 0, destination_port: 0 },
+        in_port: 0,
+        size: 0,
+        tag: 0,
+        flags: 0,
+        kind: Kind::Data,
+        class: 0,
+        reports: 0,
+    };
+
+    fn set_bits(&mut self, bits: u128) {
+        self.seq = bits as u64;
+        self.tuple.source = (bits >> 64) as u32;
+        self.tuple.destination = (bits >> 96) as u32;
+    }
+
+    /// A frame's message as bits.
+    pub fn bits(&self) -> u128 {
+        self.seq as u128 | (self.tuple.source as u128) << 64 | (self.tuple.destination as u128) << 96
+    }
+
+    /// What a frame without a payload says, if it was sent by that layer.
+    pub fn message<M: Message>(&self, layer: u8) -> Option<M> {
+        (self.tag == layer as u16 && self.flags & flag::PAYLOAD == 0).then(|| Unpacker::read(self.bits(), None))
+    }
+
+    /// The layer that sent a frame without a payload, if it is one.
+    pub fn layer(&self) -> Option<u8> {
+        (self.kind == Kind::Frame && self.flags & flag::PAYLOAD == 0).then_some(self.tag as u8)
+    }
+}
 
 /// How many switches a packet can collect telemetry from.
 pub const MAX_HOPS: usize = 8;
@@ -134,7 +181,7 @@ pub struct Pool {
     answers: Vec<Answer>,
     with_answers: bool,
     /// What frames carry; they know the place.
-    payloads: Vec<Box<[u64]>>,
+    payloads: Vec<Payload>,
     free_payloads: Vec<u32>,
     /// What receivers wrote on ACKs as a flow's share of their link; as long as it must be.
     shares: Vec<Rate>,
@@ -158,8 +205,26 @@ impl Pool {
         }
     }
 
+    /// A new frame that says `message`, as `layer` reads it.
+    pub(crate) fn insert_frame(&mut self, blank: Packet, layer: u8, message: impl Message) -> PacketId {
+        let (bits, payload) = Packer::of(message);
+        let mut frame = Packet { tag: layer as u16, kind: Kind::Frame, ..blank };
+        frame.set_bits(bits);
+        if let Some(payload) = payload {
+            frame.flow = self.store_payload(payload);
+            frame.flags |= flag::PAYLOAD;
+        }
+        self.insert(frame)
+    }
+
+    /// What an arrived frame says; to be asked once.
+    pub(crate) fn open_frame(&mut self, frame: &Packet) -> Sealed {
+        let payload = (frame.flags & flag::PAYLOAD != 0).then(|| self.take_payload(frame.flow));
+        Sealed { layer: frame.tag as u8, bits: frame.bits(), payload }
+    }
+
     /// Puts what a frame carries in a place, and gives the place.
-    pub(crate) fn store_payload(&mut self, payload: Box<[u64]>) -> u32 {
+    pub(crate) fn store_payload(&mut self, payload: Payload) -> u32 {
         match self.free_payloads.pop() {
             Some(place) => {
                 self.payloads[place as usize] = payload;
@@ -178,7 +243,7 @@ impl Pool {
     }
 
     /// Takes what a frame carries out of its place.
-    pub(crate) fn take_payload(&mut self, place: u32) -> Box<[u64]> {
+    pub(crate) fn take_payload(&mut self, place: u32) -> Payload {
         self.free_payloads.push(place);
         std::mem::take(&mut self.payloads[place as usize])
     }
@@ -370,24 +435,8 @@ impl Fifo {
 mod tests {
     use super::*;
 
-    pub(crate) fn blank() -> Packet {
-        Packet {
-            flow: 0,
-            seq: 0,
-            stamp: Time::ZERO,
-            next_arrival: Time::ZERO,
-            next: NONE,
-            next_rank: 0,
-            tuple: Tuple::default(),
-            dst: 0,
-            in_port: 0,
-            size: 100,
-            tag: 0,
-            kind: Kind::Data,
-            class: 0,
-            flags: 0,
-            reports: 0,
-        }
+    fn blank() -> Packet {
+        Packet { size: 100, ..Packet::BLANK }
     }
 
     #[test]

@@ -104,8 +104,12 @@ pub struct Port {
     pub pause_total: Time,
     /// Frames for the neighbour: ahead of everything, never paused.
     pub frames: Fifo,
+    /// The first port of its node.
+    pub base: u32,
+    /// Its own number at its node.
+    pub local: u16,
     /// Keeps the two halves in lines of their own.
-    pub gap: [u64; 2],
+    pub gap: [u64; 1],
 
     /// When the transmission under way ends; in the past, the transmitter is idle.
     pub free_at: Time,

@@ -3,10 +3,20 @@
 //! Hosts that hang on the same switch by one link share a row of the tables (a *group*), and equal lists of
 //! next hops are kept once per switch, so that the tables of an 8192-host fat-tree stay small enough for a cache.
 
-use crate::setup::Spread;
 use crate::topology::{Graph, Kind};
 use engine::Time;
 use std::collections::HashMap;
+
+/// How a node chooses among equally short paths, where no [`LoadBalancer`](crate::axes::LoadBalancer) does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// By a hash of the flow: all its packets take the same path.
+    ByFlow,
+    /// Each packet for itself.
+    ByPacket,
+    /// By the number of the destination, so that all that goes to a host comes down the same path.
+    ByDestination,
+}
 
 /// Which ports exist and how they are numbered: those of node 0 in link order, then node 1's, …
 #[derive(Clone, Debug)]
@@ -235,22 +245,22 @@ impl Routing {
         &self.ports[self.entries[(row.start + (d.group & row.mask)) as usize].range()]
     }
 
-    /// The way of `node` to `host` for a packet with these addresses, sent at `sent`. With [`Spread::Flow`] and
-    /// [`Spread::Packet`] it depends on `seed`.
+    /// The way of `node` to `host` for a packet with these addresses, sent at `sent`. With [`Rule::ByFlow`] and
+    /// [`Rule::ByPacket`] it depends on `seed`.
     ///
     /// D-mod-K takes the digits of the destination's number one by one: with w ways up from every switch of the first tier, a
     /// switch of that tier takes way d mod w, one of the second ⌊d / w⌋ mod its own number of ways, and so on. So what goes
     /// to a host comes down one way, and the hosts of a switch are spread evenly over the ways down to it.
     #[inline]
-    pub fn choose(&self, node: u32, host: u32, spread: Spread, seed: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
+    pub fn choose(&self, node: u32, host: u32, rule: Rule, seed: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
         let ways = self.next_hops(node, host);
         let count = ways.len() as u32;
-        let place = match (ways, spread) {
+        let place = match (ways, rule) {
             ([] | [_], _) => return ways.first().copied(),
-            (_, Spread::Flow) => tuple.hash(seed) % count,
-            (_, Spread::Packet) => sprayed(tuple, seed, sent, count),
+            (_, Rule::ByFlow) => tuple.hash(seed) % count,
+            (_, Rule::ByPacket) => sprayed(tuple, seed, sent, count),
             // Ways are listed from the highest neighbour down.
-            (_, Spread::Destination) => count - 1 - host / self.spans[self.tiers[node as usize] as usize] % count,
+            (_, Rule::ByDestination) => count - 1 - host / self.spans[self.tiers[node as usize] as usize] % count,
         };
         Some(ways[place as usize])
     }
@@ -385,7 +395,7 @@ mod tests {
             let tuple = Tuple { source: from, destination: to, source_port: 1, destination_port: 2 };
             let (mut node, mut way) = (from, vec![]);
             while node != to {
-                let port = routing.choose(node, to, Spread::Destination, node, &tuple, Time::ZERO).unwrap();
+                let port = routing.choose(node, to, Rule::ByDestination, node, &tuple, Time::ZERO).unwrap();
                 node = map.node[map.peer[port as usize] as usize];
                 way.push(node);
             }
@@ -407,7 +417,7 @@ mod tests {
         let map = PortMap::new(&g);
         let routing = Routing::new(&g, &map, &vec![true; g.links.len()]);
         for to in 8..16 {
-            let port = routing.choose(16, to, Spread::Destination, 16, &Tuple::default(), Time::ZERO).unwrap();
+            let port = routing.choose(16, to, Rule::ByDestination, 16, &Tuple::default(), Time::ZERO).unwrap();
             assert_eq!(map.node[map.peer[port as usize] as usize], 18 + to % 4);
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::buffer::Share;
 use crate::clock::Clock;
-use crate::routing::Tuple;
+use crate::routing::{Rule, Tuple};
 use crate::topology::Graph;
 use engine::{Rate, Time};
 
@@ -31,6 +31,8 @@ pub struct FlowSpec {
     pub ideal_acknowledged: Time,
     /// When its sender leaves: what it has sent by then and one packet more is all there will be. [`Time::MAX`] for never.
     pub until: Time,
+    /// Switches on its path.
+    pub hops: u8,
     /// A number of the caller's own.
     pub tag: u16,
 }
@@ -55,6 +57,8 @@ pub struct Ecn {
     pub max: u64,
     /// Probability just below `max`, reached linearly from `min`.
     pub probability: f64,
+    /// What counts is all that waits at the port, not only in the packet's queue.
+    pub by_port: bool,
 }
 
 /// Settings of one port.
@@ -64,32 +68,6 @@ pub struct PortSetup {
     pub share: Share,
     /// Marking of its egress queues.
     pub ecn: Option<Ecn>,
-}
-
-engine::choice! {
-    /// How an egress port chooses among its queues.
-    pub enum Scheduler {
-        /// One packet from each queue in turn.
-        RoundRobin = "round-robin",
-        /// Deficit round robin: the same number of bytes from each queue in turn.
-        Deficit = "drr",
-        /// Classes in strict order, class 0 first; among the queues of a class, one packet from each in turn.
-        Priority = "priority",
-        /// The queue whose first packet belongs to the message with the fewest bytes left (as pFabric has it).
-        Shortest = "shortest",
-    }
-}
-
-engine::choice! {
-    /// How a node chooses among equally short ways.
-    pub enum Spread {
-        /// By a hash of the flow: all its packets go the same way (ECMP).
-        Flow = "ecmp",
-        /// Each packet for itself.
-        Packet = "spray",
-        /// By the number of the destination, so that all that goes to a host comes down the same way (D-mod-K).
-        Destination = "d-mod-k",
-    }
 }
 
 /// How ports share the pool of a switch.
@@ -126,10 +104,32 @@ pub struct SwitchSetup {
     pub queues: u32,
     /// A queue of every port and class, counted from the first of them, that goes before all others.
     pub express: Option<u32>,
-    /// The choice among queues.
-    pub scheduler: Scheduler,
-    /// Bytes per turn with [`Scheduler::Deficit`].
+    /// Bytes per turn of a queue, for disciplines that count bytes.
     pub quantum: u32,
+    /// What becomes of a packet that finds no room.
+    pub overflow: Overflow,
+}
+
+/// What a switch does with a data packet that finds no room in its queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Overflow {
+    /// It is dropped.
+    Drop,
+    /// It, or the last packet in its queue, is cut down to a header, which goes ahead of data.
+    Trim(Trimming),
+}
+
+/// How a switch trims.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trimming {
+    /// The most that a data queue may hold, in full packets.
+    pub queue: u32,
+    /// The most that the control packets at a port may be, in bytes.
+    pub headers: u64,
+    /// Bytes of a packet that lost its payload.
+    pub header: u16,
+    /// Control packets that a port sends before it lets a waiting data packet go.
+    pub ratio: u32,
 }
 
 /// When a receiver acknowledges.
@@ -145,46 +145,6 @@ pub enum AckPolicy {
         /// Bytes.
         chunk: u64,
     },
-}
-
-/// How lost packets are sent again.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GoBackN {
-    /// A receiver that misses something says so at most this often for the same gap.
-    pub nack_interval: Time,
-    /// The sender starts over from the last acknowledged byte when this long nothing was acknowledged.
-    pub timeout: Option<Time>,
-    /// Start over at a multiple of this many bytes instead of at the gap; 0 for the gap itself.
-    pub chunk: u64,
-    /// Whether a packet that was received before is acknowledged again.
-    pub ack_duplicates: bool,
-    /// A receiver that sees the sender start over and still misses the same packet says so at once.
-    pub rounds: bool,
-    /// A sender that starts over again without progress first waits a random time, longer every time.
-    pub backoff: bool,
-    /// The receiver forgets a flow the instant its sender is done, and takes stray packets for a new one. This is what
-    /// the reference does; such a run needs a single thread.
-    pub forget: bool,
-}
-
-impl GoBackN {
-    /// The start of the chunk that `byte` is in, or the byte itself without chunks.
-    pub fn whole_chunks(&self, byte: u64) -> u64 {
-        byte - byte.checked_rem(self.chunk).unwrap_or(0)
-    }
-}
-
-/// Selective repeat as IRN has it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct IrnSetup {
-    /// At most this many bytes of message between the first that is not acknowledged and the next to be sent.
-    pub cap: u64,
-    /// Without news for so long, something is lost, if fewer than `few` packets are on the way.
-    pub low: Time,
-    /// The same if there are more.
-    pub high: Time,
-    /// See `low`.
-    pub few: u32,
 }
 
 /// Where ACKs travel.
@@ -227,23 +187,6 @@ engine::choice! {
     }
 }
 
-/// Trimming switches and receivers that pull (NDP).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NdpSetup {
-    /// Packets that a sender sends without being pulled.
-    pub window: u32,
-    /// The most that a data queue may hold, in full packets.
-    pub queue: u32,
-    /// The most that the control packets at a port may be, in bytes.
-    pub headers: u64,
-    /// Bytes of a packet that lost its payload.
-    pub header: u16,
-    /// Bytes of a pull.
-    pub pull: u16,
-    /// Control packets that a port sends before it lets a waiting data packet go.
-    pub ratio: u32,
-}
-
 /// Settings of the hosts' NICs and their transport.
 #[derive(Clone, Copy, Debug)]
 pub struct NicSetup {
@@ -257,18 +200,16 @@ pub struct NicSetup {
     pub acks: AckPolicy,
     /// Where ACKs travel.
     pub ack_lane: AckLane,
-    /// Loss recovery.
-    pub recovery: GoBackN,
-    /// Selective repeat instead of going back.
-    pub irn: Option<IrnSetup>,
+    /// A sender that hears nothing for so long takes what it sent for lost; `None` for never.
+    pub timeout: Option<Time>,
+    /// A receiver that misses something says so at most this often for the same gap.
+    pub nack_interval: Time,
     /// Whether packets are spaced by the flow's rate; otherwise only the window slows a flow.
     pub paced: bool,
     /// When an idle NIC looks again.
     pub wake: NicWake,
     /// How the window follows the rate.
     pub window: WindowRule,
-    /// NDP instead of go-back-N.
-    pub ndp: Option<NdpSetup>,
     /// Which messages wait for one another.
     pub lines: Lines,
 }
@@ -401,8 +342,8 @@ pub struct Setup {
     pub seed: u64,
     /// Priority classes of data.
     pub classes: u8,
-    /// The choice among equally short ways.
-    pub spread: Spread,
+    /// The choice among equally short paths, where no load balancer makes it.
+    pub rule: Rule,
     /// By port number, see [`crate::routing::PortMap`].
     pub ports: Vec<PortSetup>,
     /// Switches.
@@ -451,6 +392,7 @@ impl FlowSpec {
             ideal: Time(1),
             ideal_acknowledged: Time(1),
             until: Time::MAX,
+            hops: 1,
             tag: 0,
         }
     }
@@ -468,7 +410,7 @@ impl Setup {
             dice: Dice::PerNode,
             seed: 1,
             classes: 1,
-            spread: Spread::Flow,
+            rule: Rule::ByFlow,
             ports: vec![PortSetup { share, ecn: None }; ports],
             switch: SwitchSetup {
                 pool: vec![Some(12_000_000); graph.nodes.len()],
@@ -481,8 +423,8 @@ impl Setup {
                 pipeline: Time::ZERO,
                 queues: 1,
                 express: None,
-                scheduler: Scheduler::RoundRobin,
                 quantum: 0,
+                overflow: Overflow::Drop,
             },
             nic: NicSetup {
                 payload: 1000,
@@ -490,20 +432,11 @@ impl Setup {
                 ack_size: 66,
                 acks: AckPolicy::Every(1),
                 ack_lane: AckLane::Control,
-                recovery: GoBackN {
-                    nack_interval: Time::from_us(500),
-                    timeout: None,
-                    chunk: 0,
-                    ack_duplicates: true,
-                    rounds: true,
-                    backoff: true,
-                    forget: false,
-                },
-                irn: None,
+                timeout: None,
+                nack_interval: Time::from_us(500),
                 paced: true,
                 wake: NicWake::Due,
                 window: WindowRule::Fixed,
-                ndp: None,
                 lines: Lines::Flow,
             },
             forward: Forward::default(),

@@ -1,6 +1,12 @@
-//! Files of other tools: those of the [`ns3`] simulator, run as they are, those of [`htsim`], which become scenarios, and captures of
-//! packets ([`pcapng`]).
+//! Files of other tools: those of the [`ns3`] simulator, run as they are, and those of [`htsim`], which become scenarios.
 
 pub mod htsim;
 pub mod ns3;
-pub mod pcapng;
+
+/// Tests find the schemes that come with the program.
+#[cfg(test)]
+#[ctor::ctor]
+#[allow(unsafe_code)]
+fn install() {
+    schemes::install();
+}

@@ -13,10 +13,10 @@ pub mod trace;
 pub mod translate;
 
 use fabric::Outcome;
+use fabric::axes::flow_control::Report;
 use fabric::routing::PortMap;
 use fabric::topology::Graph;
 use files::problem::{Problem, read_text};
-use schemes::flow_control::Report;
 use std::path::{Path, PathBuf};
 
 /// The inputs of a run, read and found sound.

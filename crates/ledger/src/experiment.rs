@@ -363,7 +363,7 @@ impl Experiment {
         let mut missing = BTreeSet::new();
         if let Some(preset) = variant.preset.as_deref().filter(|preset| presets::named(preset).is_none()) {
             // Of "hpcc+irn+sfc", only what no preset has: HPCC is there.
-            let there = |part: &&str| presets::PRESETS.iter().any(|preset| preset.name.split('+').any(|p| p == *part));
+            let there = |part: &&str| presets::all().iter().any(|preset| preset.name.split('+').any(|p| p == *part));
             let parts: Vec<&str> = preset.split('+').filter(|part| !there(part)).collect();
             match parts.as_slice() {
                 [] => _ = missing.insert(preset.to_string()),

@@ -100,3 +100,11 @@ fn near(word: &str) -> Vec<&'static str> {
     }
     near
 }
+
+/// Tests find the schemes that come with the program.
+#[cfg(test)]
+#[ctor::ctor]
+#[allow(unsafe_code)]
+fn install() {
+    schemes::install();
+}

@@ -5,11 +5,11 @@
 
 use crate::watch::Watch;
 use engine::{Parameter, Parameters, Rate, Raw, Time};
-use fabric::scheme::{self, CongestionControl, FlowStart, Needs};
+use fabric::axes::congestion_control::{self as scheme, FlowStart, Needs};
+use fabric::axes::{CongestionControl, CongestionControlDef, Definition};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit, intern};
-use schemes::congestion_control::Choice;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,6 +22,12 @@ pub struct Flow {
     base_rtt: u64,
     /// The window in bytes; 0 for none.
     window: u64,
+    /// Bytes of message.
+    size: u64,
+    /// Switches on the path.
+    hops: u32,
+    /// Bytes of message in a full packet.
+    payload: u32,
 }
 
 /// What a switch on the way said.
@@ -73,6 +79,9 @@ impl Ack {
 #[pyclass(module = "tailwater")]
 pub struct Permit {
     rate: u64,
+    /// Bytes that may be unacknowledged, for a controller that has `sets_window = True`; `None` for any number.
+    #[pyo3(get, set)]
+    window: Option<u64>,
     /// When to call `timer`, in picoseconds; `None` for never.
     #[pyo3(get, set)]
     timer: Option<u64>,
@@ -111,7 +120,8 @@ impl Permit {
 impl Permit {
     fn of(permit: &scheme::Permit) -> Permit {
         let timer = (permit.timer != Time::MAX).then_some(permit.timer.0);
-        Permit { rate: permit.rate.0, timer, resume: permit.resume.0, repace: permit.repace }
+        let window = (permit.window != u64::MAX).then_some(permit.window);
+        Permit { rate: permit.rate.0, window, timer, resume: permit.resume.0, repace: permit.repace }
     }
 
     /// What the fabric makes of it: no flow is faster than its line, and no timer lies in the past.
@@ -127,6 +137,7 @@ impl Permit {
         }
         Ok(scheme::Permit {
             rate: Rate(self.rate.min(line)),
+            window: self.window.unwrap_or(u64::MAX),
             timer: self.timer.map_or(Time::MAX, Time),
             repace: self.repace,
             resume: Time(self.resume),
@@ -205,6 +216,8 @@ impl Controller {
                 every_ack: flag("every_ack", true)?,
                 delay: flag("delay", false)?,
                 census: None,
+                window: flag("sets_window", false)?,
+                incidents: false,
             },
             uses_marks: flag("uses_marks", true)?,
             needs_window: flag("needs_window", false)?,
@@ -230,13 +243,16 @@ impl Parameters for Controller {
     }
 }
 
-impl Choice for Controller {
+impl Definition for Controller {
     fn name(&self) -> &'static str {
         self.name
     }
     fn about(&self) -> &'static str {
         "Written in Python."
     }
+}
+
+impl CongestionControlDef for Controller {
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Flows {
             pattern: self.pattern.clone(),
@@ -302,7 +318,7 @@ impl CongestionControl for Flows {
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> scheme::Permit {
-        let mut permit = scheme::Permit { rate: flow.line, timer: Time::MAX, repace: false, resume: Time::ZERO };
+        let mut permit = scheme::Permit::at(flow.line);
         let copy = Python::attach(|py| {
             let deepcopy = py.import(intern!(py, "copy"))?.getattr(intern!(py, "deepcopy"))?;
             Ok(deepcopy.call1((self.pattern.bind(py),))?.unbind())
@@ -319,7 +335,14 @@ impl CongestionControl for Flows {
             }
         }
         self.call(slot, Time::ZERO, &mut permit, |py, controller, permit| {
-            let told = Flow { line: flow.line.0, base_rtt: flow.base_rtt.0, window: flow.window };
+            let told = Flow {
+                line: flow.line.0,
+                base_rtt: flow.base_rtt.0,
+                window: flow.window,
+                size: flow.size,
+                hops: flow.hops,
+                payload: flow.payload,
+            };
             controller.call_method1(intern!(py, "start"), (Bound::new(py, told)?, permit)).map(drop)
         });
         permit

@@ -32,17 +32,14 @@ pub fn schemes() -> String {
         json!({ "kind": kind, "name": name, "about": about, "parameters": parameters })
     };
     let mut all: Vec<Value> = Vec::new();
-    for preset in scenario::presets::PRESETS {
+    for preset in &fabric::Registry::get().presets {
         let settings: serde_json::Map<_, _> =
             preset.settings.iter().map(|(key, value)| (key.to_string(), json!(value))).collect();
         all.push(json!({ "kind": "preset", "name": preset.name, "about": preset.about, "settings": settings, "parameters": [] }));
     }
-    all.extend(::schemes::flow_control::all().iter().map(|c| entry("flow_control", c.name(), c.about(), &**c)));
-    all.extend(
-        ::schemes::congestion_control::all().iter().map(|c| entry("congestion_control", c.name(), c.about(), &**c)),
-    );
-    all.extend(::schemes::edge_control::all().iter().map(|c| entry("edge_control", c.name(), c.about(), &**c)));
-    all.extend(::schemes::transport::all().iter().map(|c| entry("transport", c.name(), c.about(), &**c)));
+    for (axis, variants) in fabric::Registry::get().definitions() {
+        all.extend(variants.iter().map(|variant| entry(axis, variant.name(), variant.about(), &**variant)));
+    }
     all.extend(fabric::topology::shapes().iter().map(|c| entry("topology", c.name(), c.about(), &**c)));
     text(&Value::Array(all))
 }

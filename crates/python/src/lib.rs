@@ -28,6 +28,13 @@ mod _tailwater {
     #[pymodule_export]
     use crate::table::Table;
 
+    /// The schemes that come with the package are known from the start.
+    #[pymodule_init]
+    fn install(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        ::schemes::install();
+        Ok(())
+    }
+
     /// The program's version.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -12,3 +12,6 @@ pub mod recording;
 pub mod records;
 pub mod tables;
 pub mod verdict;
+
+/// The digest of the code of this crate that computes and writes results.
+pub const CODE: &str = env!("TAILWATER_CODE");

@@ -5,7 +5,7 @@
 
 use crate::outcome::peak_memory;
 use engine::{Event, EventQueue, Rate, Stream, Time};
-use fabric::Exchange;
+use fabric::run::Exchange;
 use files::problem::Problem;
 use scenario::Scenario;
 use scenario::resolve::resolve;
@@ -28,7 +28,7 @@ pub struct Line {
     pub seconds: f64,
     /// Peak resident memory of the process so far.
     pub memory: Option<u64>,
-    /// What its parts told each other.
+    /// What its shards sent each other.
     pub exchange: Exchange,
     /// Simulated time.
     pub simulated: Time,
@@ -255,14 +255,14 @@ mod tests {
     }
 
     #[test]
-    fn parts_tell_each_other_of_packets_and_one_thread_tells_nobody() {
+    fn shards_exchange_packets_and_one_thread_exchanges_none() {
         let run = Run { load: 0.3, duration: Time::from_ms(1), threads: 1, blocks: None };
         let alone = whole_run(128, "hpcc", run).unwrap();
         assert_eq!(alone.exchange, Exchange::default());
         let both = whole_run(128, "hpcc", Run { threads: 2, ..run }).unwrap();
         assert_eq!(both.hops, alone.hops);
-        let Exchange { parts, look_ahead, stretches, together, mails, packets, bytes } = both.exchange;
-        assert_eq!((parts, look_ahead), (2, Time::from_us(1)));
+        let Exchange { shards, look_ahead, stretches, together, mails, packets, bytes } = both.exchange;
+        assert_eq!((shards, look_ahead), (2, Time::from_us(1)));
         // Half of what goes over the core crosses, and that is half of all hops.
         assert!((both.hops / 8..both.hops / 2).contains(&packets), "{packets} of {}", both.hops);
         assert!(bytes > 80 * packets && mails <= 2 * stretches && together <= stretches && stretches > 100);

@@ -1,27 +1,31 @@
 //! Running one scenario, from its file to its folder of results.
 //!
-//! [`run()`] does it; [`outcome`] turns what came out into a summary and tables, [`recording`] into a recording. How fast runs are,
-//! [`mod@bench`] measures.
+//! [`run()`] does it; [`outcome`] turns what came out into a summary and tables, [`recording`] into a recording, [`pcapng`] into a
+//! capture. How fast runs are, [`mod@bench`] measures. Which code it was, [`code`] says.
 
 pub mod bench;
+mod code;
 pub mod outcome;
+pub mod pcapng;
 pub mod recording;
 pub mod slowdown;
 
+pub use code::{code, code_of};
+
 use crate::outcome::{Identity, Summary};
-use engine::Value;
+use crate::pcapng::Scene;
 use fabric::Outcome;
+use fabric::axes::FlowControlDef;
+use fabric::axes::flow_control::Report;
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
 use files::Folder;
 use files::problem::Problem;
-use interop::pcapng::{self, Scene};
 use results::recording::RECORDING;
 use results::records::OVERRIDE;
 use results::tables::Columns;
 use scenario::Scenario;
 use scenario::resolve::{Resolved, resolve};
-use schemes::flow_control::{Choice, Report};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -43,33 +47,34 @@ pub struct Finished {
 /// What is needed to write what was captured.
 struct Capture {
     ports: Vec<u32>,
-    flow_control: Box<dyn Choice>,
+    flow_control: Box<dyn FlowControlDef>,
     payload: u64,
 }
 
 /// Runs a resolved scenario.
 pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
     let recorded = resolved.setup.measure.record.is_some().then(|| recording::Scene::new(&resolved));
-    let Resolved { name, setup, flow_control, congestion_control, edge_control, transport, promised, groups, .. } =
-        resolved;
+    let (setup, choices) = (&resolved.setup, &resolved.choices);
     let graph = setup.graph.clone();
     let map = PortMap::new(&graph);
     let switches = (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == Kind::Switch);
     let ports = switches.map(|(node, _)| map.of(node).len()).max().unwrap_or(0);
     let identity = Identity {
-        scenario: name,
-        flow_control: flow_control.name().into(),
-        congestion_control: congestion_control.name().into(),
-        edge_control: edge_control.name().into(),
-        transport: transport.name().into(),
-        routing: setup.spread.show().trim_matches('"').into(),
-        switch_state_bytes: flow_control.switch_state(ports as u64, setup.classes as u64),
+        scenario: resolved.name.clone(),
+        flow_control: choices.flow_control.name().into(),
+        congestion_control: choices.congestion_control.name().into(),
+        edge_control: choices.edge_control.name().into(),
+        transport: choices.transport.name().into(),
+        routing: choices.load_balancing.name().into(),
+        switch_state_bytes: choices.flow_control.switch_state(ports as u64, setup.classes as u64),
         seed: setup.seed,
     };
     let (capture, payload) = (setup.measure.capture.clone(), setup.nic.payload as u64);
     let start = Instant::now();
-    let outcome = flow_control.run(setup, promised, &|| congestion_control.build(), report);
+    let outcome = resolved.simulate(report);
+    let groups = resolved.groups;
     let summary = Summary::new(identity, &graph, &groups, &outcome, start.elapsed());
+    let flow_control = resolved.choices.flow_control;
     let capture = capture.map(|capture| Capture { ports: capture.ports, flow_control, payload });
     Finished { summary, outcome, graph, groups, capture, recorded }
 }
@@ -115,4 +120,12 @@ pub fn with_overrides(text: &str, sets: &[String]) -> String {
 /// Reads and resolves a scenario file with overrides.
 pub fn load(path: &Path, sets: &[String]) -> Result<Resolved, Problem> {
     resolve(Scenario::load(path, sets)?)
+}
+
+/// Tests find the schemes that come with the program.
+#[cfg(test)]
+#[ctor::ctor]
+#[allow(unsafe_code)]
+fn install() {
+    schemes::install();
 }

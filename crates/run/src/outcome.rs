@@ -4,8 +4,8 @@ use crate::slowdown::{since, slowdown, slowdown_acknowledged, slowdowns};
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt8Array, UInt64Array};
 use engine::Time;
 use fabric::Outcome;
-use fabric::network::{FlowRecord, Stall, Wait};
 use fabric::routing::PortMap;
+use fabric::run::{FlowRecord, Stall, Wait};
 use fabric::topology::{Graph, Kind};
 use files::problem::Problem;
 use files::{Folder, SUMMARY};
@@ -198,6 +198,8 @@ pub struct Cost {
 pub struct Summary {
     /// Version of the program.
     pub tailwater: &'static str,
+    /// The digest of the code that ran, see [`crate::code`].
+    pub code: &'static str,
     /// What ran.
     #[serde(flatten)]
     pub identity: Identity,
@@ -302,6 +304,7 @@ impl Summary {
         let wall_seconds = wall.as_secs_f64();
         Summary {
             tailwater: env!("CARGO_PKG_VERSION"),
+            code: crate::code(),
             identity,
             flows: outcome.flows.len(),
             finished: outcome.finished.len(),
@@ -357,8 +360,9 @@ impl Summary {
                 .iter()
                 .chain(&outcome.congestion_control)
                 .chain(&outcome.transport)
-                .chain(&[("out_of_order", c.out_of_order)])
-                .map(|(name, count)| (name.to_string(), *count))
+                .chain(&outcome.switches)
+                .map(|counter| (counter.name.to_string(), counter.value))
+                .chain([("out_of_order".to_string(), c.out_of_order)])
                 .collect(),
             histograms: outcome.histograms.iter().map(|(name, counts)| (name.to_string(), counts.clone())).collect(),
             control_bytes: c.control_bytes,

@@ -2,9 +2,9 @@
 
 use crate::outcome::Identity;
 use engine::Time;
-use fabric::network::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
+use fabric::probe::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 use fabric::routing::PortMap;
-use fabric::setup::{FlowSpec, RecordSetup, Spread};
+use fabric::setup::{FlowSpec, RecordSetup};
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
 use results::recording::{
@@ -102,7 +102,7 @@ pub struct Scene {
 impl Scene {
     /// Of a run.
     pub fn new(resolved: &Resolved) -> Scene {
-        let Setup { graph, flows, spread, measure, .. } = &resolved.setup;
+        let Setup { graph, flows, rule, measure, .. } = &resolved.setup;
         let map = PortMap::new(graph);
         let nodes = graph.nodes.iter().zip(&resolved.memory).map(|(node, &buffer)| Node {
             name: node.name.clone(),
@@ -117,16 +117,20 @@ impl Scene {
         let value = |text: &str| text.parse::<u64>().map_or_else(|_| Value::from(text), Value::from);
         let settings = resolved.topology.settings.iter().map(|(name, text)| (name.to_string(), value(text)));
         let kind = ("kind".to_string(), Value::from(resolved.topology.kind.as_str()));
-        let recorded = measure.record.iter().flat_map(|record| &record.flows).filter(|_| *spread != Spread::Packet);
-        let ways = Paths::new(graph, &map, *spread, Time::ZERO, Time::ZERO);
-        let way = |flow: &FlowSpec| ways.steps(flow.src, flow.dst, flow.tuple).collect();
+        let recorded = measure
+            .record
+            .iter()
+            .flat_map(|record| &record.flows)
+            .filter(|_| !resolved.choices.load_balancing.may_reorder());
+        let paths = Paths::new(graph, &map, *rule, Time::ZERO, Time::ZERO);
+        let path = |flow: &FlowSpec| paths.steps(flow.src, flow.dst, flow.tuple).collect();
         Scene {
             topology: [kind].into_iter().chain(settings).collect(),
             nodes: nodes.collect(),
             ports: ports.collect(),
             groups: resolved.groups.clone(),
             preset: resolved.preset.clone(),
-            paths: recorded.map(|&flow| way(&flows[flow as usize])).collect(),
+            paths: recorded.map(|&flow| path(&flows[flow as usize])).collect(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! How long flows took, beside how long they would have taken alone.
 
 use engine::Time;
-use fabric::network::FlowRecord;
+use fabric::run::FlowRecord;
 
 /// The time from a flow's start to `then`, if both came.
 pub fn since(flow: &FlowRecord, then: Time) -> Option<u64> {

@@ -97,10 +97,10 @@ pub fn analyse(resolved: &Resolved, scopes: &[Scope]) -> Result<Answer, Problem>
     let setup = &resolved.setup;
     let graph = &setup.graph;
     let map = PortMap::new(graph);
-    let waits = resolved.flow_control.waits(setup);
+    let waits = resolved.choices.flow_control.waits(setup);
     let mut answer = Answer {
         scenario: resolved.name.clone(),
-        flow_control: resolved.flow_control.name().into(),
+        flow_control: resolved.choices.flow_control.name().into(),
         never: None,
         cases: Vec::new(),
     };
@@ -109,7 +109,7 @@ pub fn analyse(resolved: &Resolved, scopes: &[Scope]) -> Result<Answer, Problem>
         return Ok(answer);
     }
     let states = states(graph, &map, setup.stop);
-    let analysis = Analysis::new(graph, &map, setup.spread, &waits);
+    let analysis = Analysis::new(graph, &map, setup.rule, &waits);
     let acks = matches!(setup.nic.ack_lane, AckLane::Data(_));
     let mut sets: Vec<(String, Vec<&State>)> = states.iter().map(|(name, state)| (name.clone(), vec![state])).collect();
     if states.len() > 1 {

@@ -1,7 +1,7 @@
 //! A resolved scenario in plain text, for people to check before they run it.
 
 use crate::resolve::Resolved;
-use crate::{GroupReport, Scenario, WindowSize};
+use crate::{Choices, GroupReport, Scenario, WindowSize};
 use engine::{Parameter, Rate, Time, Value};
 use fabric::setup::AckLane;
 use fabric::topology::{Kind, Link};
@@ -199,11 +199,8 @@ impl Resolved {
         sheet.line("switch", text);
         let queues = plural(switch.queues as usize, "queue", "queues");
         let classes = plural(setup.classes as usize, "class", "classes");
-        let scheduler = switch.scheduler.show();
-        sheet.line(
-            "queues",
-            format!("{classes} of {queues}, {}, quantum {} B", scheduler.trim_matches('"'), switch.quantum),
-        );
+        let scheduler = self.choices.queueing.name();
+        sheet.line("queues", format!("{classes} of {queues}, {scheduler}, quantum {} B", switch.quantum));
         let marks = setup.ports.iter().filter_map(|port| port.ecn);
         let probability = marks.clone().map(|ecn| ecn.probability).next();
         sheet.line(
@@ -245,22 +242,8 @@ impl Resolved {
             if nic.paced { "paced" } else { "not paced" },
         );
         sheet.line("nic", text);
-        let timeout = nic.recovery.timeout.map_or("none".into(), time);
-        let (name, irn) = (self.transport.name(), nic.irn);
-        let text = match (nic.ndp, irn) {
-            (Some(ndp), _) => format!(
-                "timeout {timeout}, first window {} packets, queues of {} packets and {} of headers",
-                ndp.window,
-                ndp.queue,
-                size(ndp.headers as u128),
-            ),
-            (_, Some(irn)) => {
-                let (low, high) = (time(irn.low), time(irn.high));
-                format!("at most {} on the way, timeouts {low} and {high}", size(irn.cap as u128))
-            }
-            _ => format!("timeout {timeout}, NACK every {}", time(nic.recovery.nack_interval)),
-        };
-        sheet.line("recovery", format!("{name}, {text}"));
+        let transport = &self.choices.transport;
+        sheet.line("recovery", format!("{}, {}", transport.name(), transport.describe(&self.setup)));
         for slow in &self.setup.slow {
             let node = fabric::routing::PortMap::new(&self.setup.graph).node[slow.port as usize];
             let (name, rate) = (&self.setup.graph.nodes[node as usize].name, slow.rate);
@@ -269,14 +252,22 @@ impl Resolved {
     }
 
     fn describe_scheme(&self, sheet: &mut Sheet) {
-        let (fc, cc, tp, edge) = (&self.flow_control, &self.congestion_control, &self.transport, &self.edge_control);
-        sheet.line("routing", self.setup.spread.show().trim_matches('"'));
+        let Choices { flow_control: fc, congestion_control: cc, transport: tp, edge_control: edge, .. } = &self.choices;
+        let (lb, queueing, marking) = (&self.choices.load_balancing, &self.choices.queueing, &self.choices.marking);
+        sheet.line("routing", lb.name());
         let preset = self.preset.as_ref().map_or(String::new(), |preset| format!(" (preset {preset})"));
         let on_top = if edge.name() == "none" { String::new() } else { format!(" with {}", edge.name()) };
         let text = format!("flow control {}, congestion control {}{on_top}{preset}", fc.name(), cc.name());
         sheet.line("scheme", text);
-        let lists =
-            [(fc.name(), fc.list()), (cc.name(), cc.list()), (edge.name(), edge.list()), (tp.name(), tp.list())];
+        let lists = [
+            (fc.name(), fc.list()),
+            (cc.name(), cc.list()),
+            (edge.name(), edge.list()),
+            (tp.name(), tp.list()),
+            (lb.name(), lb.list()),
+            (queueing.name(), queueing.list()),
+            (marking.name(), marking.list()),
+        ];
         for (name, list) in lists {
             if !list.is_empty() {
                 sheet.line(&format!("  {name}"), parameters(&list));
@@ -292,7 +283,7 @@ impl Resolved {
                 WindowSize::Fixed(_) => format!("{windows}, {}", rule.trim_matches('"')),
             },
         );
-        let promise = match (fc.needs_headroom() || self.buffer.is_none(), self.promised) {
+        let promise = match (self.layout.headroom.is_some() || self.buffer.is_none(), self.promised) {
             (_, true) => "no packet is lost for want of room",
             (true, false) => "none; see the notes",
             (false, false) => "none; what does not fit is dropped",

@@ -794,10 +794,10 @@ fn clip(text: &str) -> String {
 
 /// The candidate that somebody who wrote `word` probably meant.
 pub fn suggest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    let word: Vec<char> = word.to_lowercase().chars().take(64).collect();
-    let near = (word.len() / 3).max(1);
-    let distances =
-        candidates.iter().map(|&candidate| (edits(&word, &candidate.chars().collect::<Vec<_>>()), candidate));
+    let word: String = word.to_lowercase().chars().take(64).collect();
+    let near = (word.chars().count() / 3).max(1);
+    // Two letters that have changed places are one slip.
+    let distances = candidates.iter().map(|&candidate| (strsim::osa_distance(&word, candidate), candidate));
     distances
         .filter(|(distance, _)| *distance <= near)
         .min_by_key(|(distance, _)| *distance)
@@ -811,26 +811,6 @@ pub(crate) fn one_of(word: &str, known: &[&str]) -> String {
         Some(meant) => format!("did you mean \"{meant}\"? It is one of {list}"),
         None => format!("write one of {list}"),
     }
-}
-
-/// How many letters must be added, dropped, replaced or swapped with their neighbour to turn one word into the other.
-fn edits(a: &[char], b: &[char]) -> usize {
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let replaced = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]) as usize;
-                let mut best = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(rows[i - 2][j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

@@ -23,8 +23,19 @@ mod traffic;
 pub mod watch;
 mod wiring;
 
-pub use scenario::Scenario;
+pub use scenario::{Choices, Scenario};
 pub use settings::{Lane, MeasureSettings, NicSettings, Sharing, SwitchSettings, WindowSize};
 pub use traffic::GroupReport;
 pub use watch::Watch;
 pub use wiring::Topology;
+
+/// The digest of the code of this crate.
+pub const CODE: &str = env!("TAILWATER_CODE");
+
+/// Tests find the schemes that come with the program.
+#[cfg(test)]
+#[ctor::ctor]
+#[allow(unsafe_code)]
+fn install() {
+    schemes::install();
+}

@@ -2,9 +2,8 @@
 
 use engine::{Rate, Time};
 use fabric::clock::Clock;
-use fabric::network::NIC_SEED;
-use fabric::routing::{PortMap, Routing, Tuple};
-use fabric::setup::Spread;
+use fabric::host::NIC_SEED;
+use fabric::routing::{PortMap, Routing, Rule, Tuple};
 use fabric::topology::{Graph, Kind};
 
 /// One link on a flow's way, in the direction it is taken.
@@ -21,17 +20,17 @@ pub struct Paths<'a> {
     graph: &'a Graph,
     map: &'a PortMap,
     routing: Routing,
-    spread: Spread,
+    rule: Rule,
     pipeline: Time,
     forward: Time,
 }
 
 impl<'a> Paths<'a> {
-    /// Routes over `graph`, whose ports are `map` and whose switches choose by `spread` and take `pipeline` per packet; hosts
+    /// Routes over `graph`, whose ports are `map` and whose switches choose by `rule` and take `pipeline` per packet; hosts
     /// that forward take `forward`.
-    pub fn new(graph: &'a Graph, map: &'a PortMap, spread: Spread, pipeline: Time, forward: Time) -> Paths<'a> {
+    pub fn new(graph: &'a Graph, map: &'a PortMap, rule: Rule, pipeline: Time, forward: Time) -> Paths<'a> {
         let routing = Routing::new(graph, map, &vec![true; graph.links.len()]);
-        Paths { graph, map, routing, spread, pipeline, forward }
+        Paths { graph, map, routing, rule, pipeline, forward }
     }
 
     /// What leaving a node by `port` costs.
@@ -52,8 +51,8 @@ impl<'a> Paths<'a> {
         std::iter::from_fn(move || {
             left = left.checked_sub(1).filter(|_| node != to)?;
             // A host with several links sends a flow by one of them, whatever the switches do.
-            let (seed, spread) = if node == from { (NIC_SEED, Spread::Flow) } else { (node, self.spread) };
-            let port = self.routing.choose(node, to, spread, seed, &tuple, Time::ZERO)?;
+            let (seed, rule) = if node == from { (NIC_SEED, Rule::ByFlow) } else { (node, self.rule) };
+            let port = self.routing.choose(node, to, rule, seed, &tuple, Time::ZERO)?;
             node = self.far(port);
             Some(port)
         })

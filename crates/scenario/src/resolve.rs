@@ -6,21 +6,22 @@
 pub use crate::paths::{Framing, Leg, Paths, alone, ideal_time, round_trip};
 
 use crate::slow::Slow;
-use crate::{Lane, Scenario, Sharing, Topology, WindowSize};
-use engine::{Bytes, Rate, Time};
+use crate::{Choices, Lane, Scenario, Sharing, Topology, WindowSize};
+use engine::{Bytes, Event, Rate, Time};
+use fabric::axes::flow_control::{Fabric, Headroom, Job, Layout, Report, Room};
+use fabric::axes::queueing::Discipline;
 use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
-use fabric::network::worthwhile;
 use fabric::packet::MAX_HOPS;
 use fabric::routing::{PortMap, Routing, Tuple};
+use fabric::run::worthwhile;
 use fabric::setup::{
-    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, Forward, GoBackN, MeasureSetup, NicSetup, NicWake,
+    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, Forward, MeasureSetup, NicSetup, NicWake, Overflow,
     PortSetup, SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
 };
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
 use files::problem::Problem;
-use schemes::{congestion_control, edge_control, flow_control, transport};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use traffic::{FlowRequest, MAX_START, Names};
@@ -51,14 +52,10 @@ pub struct Resolved {
     pub name: String,
     /// What the fabric is built from.
     pub setup: Setup,
-    /// The flow control.
-    pub flow_control: Box<dyn flow_control::Choice>,
-    /// The congestion control.
-    pub congestion_control: Box<dyn congestion_control::Choice>,
-    /// What senders do on top of it.
-    pub edge_control: Box<dyn edge_control::Choice>,
-    /// The transport.
-    pub transport: Box<dyn transport::Choice>,
+    /// What runs on every axis.
+    pub choices: Choices,
+    /// What flow control needs of every switch.
+    pub layout: Layout,
     /// Whether the switches have the room to lose nothing. A run that loses something all the same has failed.
     pub promised: bool,
     /// What the user should know.
@@ -77,7 +74,7 @@ pub struct Resolved {
 
 impl fmt::Debug for Resolved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (fc, cc) = (self.flow_control.name(), self.congestion_control.name());
+        let (fc, cc) = (self.choices.flow_control.name(), self.choices.congestion_control.name());
         f.debug_struct("Resolved").field("name", &self.name).field("scheme", &(fc, cc)).finish_non_exhaustive()
     }
 }
@@ -91,54 +88,57 @@ impl Resolved {
 
     /// Runs the fabric. `report` is called now and then with the simulated time and the packet-hops so far, and ends the run by
     /// returning false.
-    pub fn simulate(&self, report: &mut flow_control::Report<'_>) -> Outcome {
+    pub fn simulate(&self, report: &mut Report<'_>) -> Outcome {
         self.simulate_on(self.setup.threads, report)
     }
 
     /// The same on so many threads, whether that pays or not.
-    pub fn simulate_on(&self, threads: usize, report: &mut flow_control::Report<'_>) -> Outcome {
+    pub fn simulate_on(&self, threads: usize, report: &mut Report<'_>) -> Outcome {
         self.simulate_in(threads, self.setup.blocks, report)
     }
 
     /// The same on so many threads, each of them in blocks, as many as the whole fabric has, whether that pays or not.
-    pub fn simulate_in(&self, threads: usize, blocks: Option<usize>, report: &mut flow_control::Report<'_>) -> Outcome {
+    pub fn simulate_in(&self, threads: usize, blocks: Option<usize>, report: &mut Report<'_>) -> Outcome {
         let setup = Setup { threads, blocks, ..self.setup.clone() };
-        self.flow_control.run(setup, self.promised, &|| self.congestion_control.build(), report)
+        let chosen = self.choices.chosen(self.window != WindowSize::None);
+        let mut report = |now: Time, hops: u64| report(now, hops);
+        self.choices.flow_control.run(Job { setup, promised: self.promised, chosen, report: &mut report })
     }
 }
 
 /// Turns a scenario into a run. A problem says where it is and what to do.
 pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
-    check_sizes(&scenario)?;
+    let layout = scenario.choices.flow_control.layout(&scenario.graph);
+    let layout = layout.map_err(|misfit| scenario.problem(misfit.parameter, misfit.message).help(misfit.help))?;
+    check_sizes(&scenario, &layout)?;
     let map = PortMap::new(&scenario.graph);
-    let wire = Wire::new(&scenario);
+    let wire = Wire::new(&scenario, &layout);
     let mut notes = Vec::new();
-    let mut memory = Memory::new(&scenario, &map, &wire, &mut notes)?;
-    let own_room = own_room(&scenario, &wire, &mut memory, &mut notes)?;
-    let slow = slow_receivers(&scenario, &map, &wire, &mut memory.promised, &mut notes);
-    if scenario.transport.alone() {
-        if !slow.is_empty() {
-            let message =
-                format!("{} pulls no more than it can take: its receivers are not slow", scenario.transport.name());
-            return Err(scenario.problem("slow", message).help("remove [[slow]], or choose another transport"));
-        }
-        // It cuts and drops by design.
+    let mut memory = Memory::new(&scenario, &layout, &map, &wire, &mut notes)?;
+    let own_room = own_room(&scenario, &layout, &wire, &mut memory, &mut notes);
+    let slow = slow_receivers(&scenario, &layout, &map, &wire, &mut memory.promised, &mut notes);
+    let transport = &scenario.choices.transport;
+    if !slow.is_empty() && !transport.slow_receivers() {
+        let message = format!("{} pulls no more than it can take: its receivers are not slow", transport.name());
+        return Err(scenario.problem("slow", message).help("remove [[slow]], or choose another transport"));
+    }
+    if transport.drops() {
         memory.promised = false;
     }
     let (flows, after) = flows(&scenario, &map, &wire, &mut notes)?;
     check_end(&scenario, &map)?;
 
     let (switch, nic) = (&scenario.switch, &scenario.nic);
-    let lossy = (scenario.graph.fallible() || !memory.promised) && !scenario.transport.own_timeout();
-    let timeout = nic.timeout.or(scenario.transport.timeout()).or(lossy.then_some(TIMEOUT));
+    let lossy = (scenario.graph.fallible() || !memory.promised) && !transport.own_timeout();
+    let timeout = nic.timeout.or(transport.timeout()).or(lossy.then_some(TIMEOUT));
     let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
     if timeout.is_some_and(|timeout| timeout <= longest) {
         notes.push(format!(
             "the timeout is not longer than the longest base RTT ({longest}): senders repeat themselves"
         ));
     }
-    let (fc, egress_alpha) = (&scenario.flow_control, switch.egress_alpha);
-    let egress_alpha = egress_alpha.or((!fc.needs_headroom() && !own_room).then_some(1.0));
+    let (fc, egress_alpha) = (&scenario.choices.flow_control, switch.egress_alpha);
+    let egress_alpha = egress_alpha.or((layout.headroom.is_none() && !own_room).then_some(1.0));
     if let Some(alpha) = egress_alpha {
         let room = |pool: u64| ((pool as u128 * fixed_point(alpha) as u128) >> 16) + switch.reserve.0 as u128;
         if memory.pool.iter().flatten().any(|&pool| room(pool) < wire.largest as u128) {
@@ -147,15 +147,12 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             return Err(scenario.problem("switch.egress_alpha", message).help(help));
         }
     }
-    if fc.queues().is_some() && scenario.wrote("switch.queues") {
+    if layout.queues.is_some() && scenario.wrote("switch.queues") {
         notes.push(format!("switch.queues has no effect: {} lays out its own", fc.name()));
     }
-    // Receivers that pull number packets in 32 bits.
-    let largest = u32::MAX as u64 * nic.payload.0;
-    if scenario.transport.alone()
-        && let Some(flow) = scenario.traffic.flows.iter().position(|flow| flow.size > largest)
-    {
-        let message = format!("{} cannot number the packets of this flow", scenario.transport.name());
+    let largest = transport.most_packets().saturating_mul(nic.payload.0);
+    if let Some(flow) = scenario.traffic.flows.iter().position(|flow| flow.size > largest) {
+        let message = format!("{} cannot number the packets of this flow", transport.name());
         return Err(scenario.flow_problem(flow, message).help("make it smaller, or write a larger payload in [nic]"));
     }
     if own_room {
@@ -170,40 +167,40 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             }
         }
     }
-    for key in scenario.transport.ignores().iter().filter(|key| scenario.wrote(key)) {
-        notes.push(format!("{key} has no effect: {} has its own rule", scenario.transport.name()));
+    for key in transport.ignores().iter().filter(|key| scenario.wrote(key)) {
+        notes.push(format!("{key} has no effect: {} has its own rule", transport.name()));
     }
     let room = |node: u32| scenario.graph.forwards(node, map.of(node).len()).then(|| scenario.buffer(node).0);
     let room = |node: u32| room(node).filter(|_| !switch.unlimited);
     let room = (0..scenario.graph.nodes.len() as u32).map(room).collect();
     let series = series(&scenario, &flows);
-    let classes = lanes(&scenario);
-    let ports = port_setups(&scenario, &map, &memory.headroom);
+    let classes = lanes(&scenario, &layout);
+    let ports = port_setups(&scenario, &layout, &map, &memory.headroom);
     let plain = Setup::plain(scenario.graph.clone(), flows);
     let mut setup = Setup {
-        spread: scenario.spread,
+        rule: scenario.choices.load_balancing.rule(),
         clock: Clock::Exact,
         seed: scenario.seed,
         classes,
         ports,
         switch: SwitchSetup {
             pool: memory.pool,
-            split: match (switch.sharing, fc.needs_headroom()) {
+            split: match (switch.sharing, layout.headroom.is_some()) {
                 (Sharing::Dynamic, _) => Split::Dynamic,
                 (Sharing::Static, false) if own_room => Split::Dynamic,
                 (Sharing::Static, true) => Split::Ingress,
                 (Sharing::Static, false) => Split::Egress,
             },
             reserve: switch.reserve.0,
-            groups: fc.groups(),
+            groups: layout.groups,
             global_headroom: switch.global_headroom.0,
             resume_gap: switch.resume_gap.0,
             egress_alpha: egress_alpha.map(fixed_point),
             pipeline: switch.pipeline,
-            queues: fc.queues().unwrap_or(switch.queues),
-            express: None,
-            scheduler: switch.scheduler,
+            queues: layout.queues.unwrap_or(switch.queues),
+            express: layout.express,
             quantum: switch.quantum.map_or(wire.largest, |quantum| quantum.0) as u32,
+            overflow: Overflow::Drop,
         },
         nic: NicSetup {
             payload: wire.framing.payload as u16,
@@ -214,19 +211,11 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
                 Lane::Control => AckLane::Control,
                 Lane::Data => AckLane::Data(Some(0)),
             },
-            // A duplicate is acknowledged again: its first ACK may be what was lost.
-            recovery: GoBackN {
-                nack_interval: nic.nack_interval,
-                timeout,
-                chunk: 0,
-                ack_duplicates: true,
-                ..plain.nic.recovery
-            },
-            irn: None,
+            timeout,
+            nack_interval: nic.nack_interval,
             paced: nic.pacing,
             wake: NicWake::Due,
             window: scenario.window_rule,
-            ndp: None,
             lines: nic.queues,
         },
         forward: Forward { delay: nic.forward_delay, rate: nic.forward_rate },
@@ -245,20 +234,18 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         reroute: Time::ZERO,
         ..plain
     };
-    scenario.transport.apply(&mut setup);
-    if let Some(irn) = setup.nic.irn
-        && irn.cap.div_ceil(nic.payload.0) < nic.ack_every as u64
+    transport.adjust(&mut setup);
+    if let Some((cap, name)) = transport.cap(&setup)
+        && cap.div_ceil(nic.payload.0) < nic.ack_every as u64
     {
-        let message = format!("irn's cap of {} B holds fewer than ack_every = {} packets", irn.cap, nic.ack_every);
+        let message = format!("{name} of {cap} B holds fewer than ack_every = {} packets", nic.ack_every);
         return Err(scenario.problem("nic.ack_every", message).help("write ack_every = 1 in [nic], or a larger cap"));
     }
     Ok(Resolved {
         name: scenario.name,
         setup,
-        flow_control: scenario.flow_control,
-        congestion_control: scenario.congestion_control,
-        edge_control: scenario.edge_control,
-        transport: scenario.transport,
+        choices: scenario.choices,
+        layout,
         promised: memory.promised,
         notes,
         groups: scenario.traffic.groups,
@@ -276,12 +263,12 @@ fn fixed_point(fraction: f64) -> u64 {
 }
 
 /// Priority classes that links know: those of the scenario, as often as flow control lays them out.
-fn lanes(scenario: &Scenario) -> u8 {
-    scenario.classes * scenario.flow_control.channels()
+fn lanes(scenario: &Scenario, layout: &Layout) -> u8 {
+    scenario.classes.saturating_mul(layout.channels)
 }
 
 /// Refuses what would not fit in memory.
-fn check_sizes(scenario: &Scenario) -> Result<(), Problem> {
+fn check_sizes(scenario: &Scenario, layout: &Layout) -> Result<(), Problem> {
     let (graph, switch) = (&scenario.graph, &scenario.switch);
     // The routing tables have a row per switch with hosts, and one per host with several links.
     let ports = graph.ports();
@@ -302,16 +289,25 @@ fn check_sizes(scenario: &Scenario) -> Result<(), Problem> {
         );
         return Err(scenario.problem("topology", message).help("make the fabric smaller"));
     }
-    if lanes(scenario) > MAX_LANES {
-        let (name, channels) = (scenario.flow_control.name(), scenario.flow_control.channels());
+    if lanes(scenario, layout) > MAX_LANES {
+        let (name, channels) = (scenario.choices.flow_control.name(), layout.channels);
         let message = format!("{name} lays out each of {} classes {channels} times", scenario.classes);
         let help = format!("write at most {} classes", MAX_LANES / channels);
         return Err(scenario.problem("traffic.classes", message).help(help));
     }
-    let queues = graph.links.len() as u64 * 2 * lanes(scenario) as u64 * switch.queues as u64;
+    let each = layout.queues.unwrap_or(switch.queues) as u64;
+    let queues = graph.links.len() as u64 * 2 * lanes(scenario, layout) as u64 * each;
     if queues > MAX_QUEUES {
         let message = format!("the fabric would have {queues} queues; {MAX_QUEUES} is the most");
-        return Err(scenario.problem("switch.queues", message).help("lower switch.queues or make the fabric smaller"));
+        let (key, help) = match layout.queues {
+            None => ("switch.queues", "lower switch.queues or make the fabric smaller"),
+            Some(_) => ("scheme", "have flow control lay out fewer queues, or make the fabric smaller"),
+        };
+        return Err(scenario.problem(key, message).help(help));
+    }
+    if scenario.traffic.flows.len() > Event::MAX_SOURCE as usize {
+        let message = format!("{} flows are too many; {} is the most", scenario.traffic.flows.len(), Event::MAX_SOURCE);
+        return Err(scenario.problem("", message).help("split the traffic over several runs"));
     }
     Ok(())
 }
@@ -326,10 +322,9 @@ struct Wire {
 }
 
 impl Wire {
-    fn new(scenario: &Scenario) -> Wire {
-        let (nic, fc) = (&scenario.nic, &scenario.flow_control);
-        let frame = fc.frame_size();
-        let (data_extra, ack_extra) = scenario.congestion_control.header();
+    fn new(scenario: &Scenario, layout: &Layout) -> Wire {
+        let (nic, frame) = (&scenario.nic, layout.frame);
+        let (data_extra, ack_extra) = scenario.choices.congestion_control.header();
         let framing = Framing { payload: nic.payload.0, header: nic.header.0 + data_extra as u64 };
         let ack = nic.ack_size.0 + ack_extra as u64;
         Wire { framing, ack, frame, largest: (framing.payload + framing.header).max(ack) }
@@ -384,9 +379,15 @@ struct Memory {
 }
 
 impl Memory {
-    fn new(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String>) -> Result<Memory, Problem> {
+    fn new(
+        scenario: &Scenario,
+        layout: &Layout,
+        map: &PortMap,
+        wire: &Wire,
+        notes: &mut Vec<String>,
+    ) -> Result<Memory, Problem> {
         let (graph, switch) = (&scenario.graph, &scenario.switch);
-        let lossless = scenario.flow_control.needs_headroom();
+        let lossless = layout.headroom.is_some();
         let mut memory = Memory { headroom: vec![0; map.count()], pool: vec![None; graph.nodes.len()], promised: true };
         if switch.unlimited {
             return Ok(memory);
@@ -397,7 +398,7 @@ impl Memory {
         // Hosts that forward have memory for it, and need headroom like switches.
         let switches = || (0..graph.nodes.len() as u32).filter(|&n| graph.forwards(n, map.of(n).len()));
         for port in switches().flat_map(|node| map.of(node)) {
-            let needed = if lossless { pause_loop(scenario, map, wire, port).headroom() } else { 0 };
+            let needed = if lossless { pause_loop(scenario, layout, map, wire, port).headroom() } else { 0 };
             let given = switch.headroom.map_or(needed, |headroom| headroom.0);
             // The fabric counts headroom in 32 bits.
             let given = given.min(u32::MAX as u64);
@@ -413,11 +414,11 @@ impl Memory {
                 .push(format!("headroom is less than {short} ports need (up to {most_needed} B): packets may be lost"));
         }
         if lossless {
-            memory.break_promises(scenario, notes);
+            memory.break_promises(scenario, layout, notes);
         }
 
         // Accounts of a port, as far as memory goes.
-        let classes = lanes(scenario) as u128 * scenario.flow_control.groups() as u128;
+        let classes = lanes(scenario, layout) as u128 * layout.groups as u128;
         let mut worst: Option<(u128, u32)> = None;
         for node in switches() {
             let ports = map.of(node).len() as u128;
@@ -453,7 +454,7 @@ impl Memory {
         if let Some((needed, node)) = worst {
             let ports = map.of(node).len();
             let headroom: u128 = map.of(node).map(|port| memory.headroom[port as usize] as u128).sum();
-            let each = match (lanes(scenario), scenario.flow_control.groups()) {
+            let each = match (lanes(scenario, layout), layout.groups) {
                 (1, 1) => format!("{ports} ports"),
                 (classes, 1) => format!("{ports} ports and {classes} classes"),
                 (1, groups) => format!("{ports} ports and {groups} groups"),
@@ -490,7 +491,7 @@ impl Memory {
     }
 
     /// Takes the promise back where something else than want of headroom can make a switch drop packets.
-    fn break_promises(&mut self, scenario: &Scenario, notes: &mut Vec<String>) {
+    fn break_promises(&mut self, scenario: &Scenario, layout: &Layout, notes: &mut Vec<String>) {
         let links = &scenario.graph.links;
         let mut broken = |because: &str| {
             self.promised = false;
@@ -502,7 +503,7 @@ impl Memory {
         if links.iter().any(|link| link.outages.iter().any(|(_, up)| up.is_some())) {
             broken("a link that comes back may find headroom in use that it filled before");
         }
-        if let Some(because) = scenario.flow_control.may_drop() {
+        if let Some(because) = layout.may_drop {
             broken(because);
         }
         if scenario.switch.egress_alpha.is_some() {
@@ -517,21 +518,22 @@ impl Memory {
 /// The NICs of hosts that take packets slowly. One without room for what comes after its pause may lose something.
 fn slow_receivers(
     scenario: &Scenario,
+    layout: &Layout,
     map: &PortMap,
     wire: &Wire,
     promised: &mut bool,
     notes: &mut Vec<String>,
 ) -> Vec<SlowReceiver> {
     let mut all = Vec::new();
-    if !scenario.slow.is_empty() && !scenario.flow_control.stops_for_hosts() {
+    if !scenario.slow.is_empty() && !layout.stops_for_hosts {
         *promised = false;
-        let name = scenario.flow_control.name();
+        let name = scenario.choices.flow_control.name();
         notes
             .push(format!("with flow control {name} a NIC that is full drops packets: losing nothing is not promised"));
     }
     for slow in &scenario.slow {
         for port in map.of(slow.host) {
-            let needed = pause_loop(scenario, map, wire, port).headroom();
+            let needed = pause_loop(scenario, layout, map, wire, port).headroom();
             let xoff = slow.xoff.map_or(slow.buffer.0.saturating_sub(needed), |xoff| xoff.0);
             if *promised && xoff.saturating_add(needed) > slow.buffer.0 {
                 *promised = false;
@@ -547,35 +549,33 @@ fn slow_receivers(
 }
 
 /// Asks a scheme that keeps within memory by its own means whether it can; true if it is one.
-fn own_room(scenario: &Scenario, wire: &Wire, memory: &mut Memory, notes: &mut Vec<String>) -> Result<bool, Problem> {
-    let fabric = flow_control::Fabric {
+fn own_room(scenario: &Scenario, layout: &Layout, wire: &Wire, memory: &mut Memory, notes: &mut Vec<String>) -> bool {
+    let fabric = Fabric {
         graph: &scenario.graph,
         pool: &memory.pool,
         largest: wire.largest,
         classes: scenario.classes,
         pipeline: scenario.switch.pipeline,
         forward: Forward { delay: scenario.nic.forward_delay, rate: scenario.nic.forward_rate },
-        scheduler: scenario.switch.scheduler,
+        unfair: !matches!(scenario.choices.queueing.build(), Discipline::Bytes),
     };
-    let room = scenario.flow_control.room(&fabric);
-    let room = room.map_err(|misfit| scenario.problem(misfit.parameter, misfit.message).help(misfit.help))?;
-    match &room {
-        None => return Ok(false),
-        Some(flow_control::Room::Enough) => memory.promised = true,
-        Some(flow_control::Room::Short(note)) => notes.push(note.clone()),
+    match scenario.choices.flow_control.room(&fabric) {
+        None => return false,
+        Some(Room::Enough) => memory.promised = true,
+        Some(Room::Short(note)) => notes.push(note),
     }
     if memory.promised {
-        memory.break_promises(scenario, notes);
+        memory.break_promises(scenario, layout, notes);
     }
     if memory.promised && scenario.nic.ack_lane == Lane::Data {
         memory.promised = false;
         notes.push("ACKs in the data lane are not held back: losing nothing is not promised".into());
     }
-    Ok(true)
+    true
 }
 
 /// The loop of a pause that the node at `port` sends.
-fn pause_loop(scenario: &Scenario, map: &PortMap, wire: &Wire, port: u32) -> PauseLoop {
+fn pause_loop(scenario: &Scenario, layout: &Layout, map: &PortMap, wire: &Wire, port: u32) -> PauseLoop {
     let graph = &scenario.graph;
     let link = &graph.links[map.link[port as usize] as usize];
     let kind = |node: u32| graph.nodes[node as usize].kind;
@@ -594,16 +594,16 @@ fn pause_loop(scenario: &Scenario, map: &PortMap, wire: &Wire, port: u32) -> Pau
         to_neighbour: link.delay + far,
         largest: wire.largest,
         frame: wire.frame,
-        classes: lanes(scenario) * scenario.flow_control.groups() as u8,
-        other_frames: scenario.flow_control.other_frames(),
+        classes: lanes(scenario, layout) * layout.groups as u8,
+        other_frames: layout.headroom.map_or(0, |Headroom { other_frames }| other_frames),
     }
 }
 
 /// Shares and marking of every port.
-fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<PortSetup> {
+fn port_setups(scenario: &Scenario, layout: &Layout, map: &PortMap, headroom: &[u64]) -> Vec<PortSetup> {
     let (graph, switch) = (&scenario.graph, &scenario.switch);
-    let marks = switch.ecn.unwrap_or(scenario.congestion_control.uses_marks());
-    let before_hosts = scenario.congestion_control.marks_before_hosts();
+    let marks = switch.ecn.unwrap_or(scenario.choices.congestion_control.uses_marks());
+    let before_hosts = scenario.choices.congestion_control.marks_before_hosts();
     let hosts_rate = graph.hosts_rate().unwrap_or(Rate(1));
     let port = |port: usize| {
         let node = map.node[port];
@@ -616,10 +616,10 @@ fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<Port
             true => (bytes.0 as u128 * rate.0 as u128 / hosts_rate.0 as u128) as u64,
             false => bytes.0,
         };
-        PortSetup {
+        let mut setup = PortSetup {
             share: Share {
                 // The ingress threshold exists to pause in time; without pauses the egress limit is the policy.
-                alpha: match scenario.flow_control.needs_headroom() {
+                alpha: match layout.headroom.is_some() {
                     true => fixed_point(switch.alpha).min(u32::MAX as u64) as u32,
                     false => u32::MAX,
                 },
@@ -629,8 +629,11 @@ fn port_setups(scenario: &Scenario, map: &PortMap, headroom: &[u64]) -> Vec<Port
                 min: scaled(switch.ecn_min),
                 max: scaled(switch.ecn_max),
                 probability: switch.ecn_probability,
+                by_port: false,
             }),
-        }
+        };
+        scenario.choices.marking.port(&mut setup);
+        setup
     };
     (0..map.count()).map(port).collect()
 }
@@ -655,7 +658,13 @@ fn flows(
 ) -> Result<(Vec<FlowSpec>, Vec<After>), Problem> {
     let graph = &scenario.graph;
     let names = Names::new(graph);
-    let paths = Paths::new(graph, map, scenario.spread, scenario.switch.pipeline, scenario.nic.forward_delay);
+    let paths = Paths::new(
+        graph,
+        map,
+        scenario.choices.load_balancing.rule(),
+        scenario.switch.pipeline,
+        scenario.nic.forward_delay,
+    );
     let mut order: Vec<u32> = (0..scenario.traffic.flows.len() as u32).collect();
     order.sort_by_key(|&flow| scenario.traffic.flows[flow as usize].start);
     let mut next_port: HashMap<(u32, u32), u16> = HashMap::new();
@@ -705,10 +714,11 @@ fn flows(
             ideal,
             ideal_acknowledged: ideal + alone(Clock::Exact, &back, wire.ack),
             until: request.until,
+            hops: (forth.len() - 1).min(u8::MAX as usize) as u8,
             tag: request.group,
         });
     }
-    if most_switches > MAX_HOPS && scenario.congestion_control.build().needs().telemetry {
+    if most_switches > MAX_HOPS && scenario.choices.congestion_control.build().needs().telemetry {
         notes.push(format!("a way has {most_switches} switches; telemetry covers the first {MAX_HOPS}"));
     }
     let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
@@ -747,7 +757,7 @@ fn check_acks(scenario: &Scenario, window: u64) -> Result<(), Problem> {
     if window.div_ceil(payload) < every {
         return problem(format!("the window of {window} B holds fewer than ack_every = {every} packets"));
     }
-    if scenario.window_rule == WindowRule::Scaled && scenario.congestion_control.name() != "none" {
+    if scenario.window_rule == WindowRule::Scaled && scenario.choices.congestion_control.name() != "none" {
         return problem(format!("a window that shrinks with the rate may hold fewer than ack_every = {every} packets"));
     }
     Ok(())

@@ -15,15 +15,59 @@ use crate::traffic::{self, GroupReport, Part, Plan, Source};
 use crate::watch::{self, Watch};
 use crate::wiring::{self, Topology};
 use ::traffic::{MAX_START, Traffic};
-use engine::{Bytes, Misfit, Parameters, Raw, Time};
-use fabric::setup::{Spread, WindowRule};
+use engine::{Bytes, Misfit, Parameters, Time};
+use fabric::Registry;
+use fabric::axes::registry::Axis;
+use fabric::axes::{
+    Chosen, CongestionControlDef, Definition, EdgeControlDef, FlowControlDef, LoadBalancingDef, MarkingDef,
+    QueueingDef, TransportDef,
+};
+use fabric::setup::WindowRule;
 use fabric::topology::{Graph, Kind};
 use files::problem::{Problem, read_text};
-use schemes::{congestion_control, edge_control, flow_control, transport};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::LazyLock;
+
+/// The keys of `[scheme]` that choose a mechanism, each of which may have a table of parameters there. `routing` is what load balancing was
+/// called before.
+pub(crate) const SCHEME_AXES: [&str; 6] =
+    ["flow_control", "congestion_control", "edge_control", "transport", "load_balancing", "routing"];
+
+/// One variant on every axis, with its parameters.
+pub struct Choices {
+    /// Flow control.
+    pub flow_control: Box<dyn FlowControlDef>,
+    /// Congestion control, with `edge_control` on top.
+    pub congestion_control: Box<dyn CongestionControlDef>,
+    /// What senders do on top of it.
+    pub edge_control: Box<dyn EdgeControlDef>,
+    /// The transport.
+    pub transport: Box<dyn TransportDef>,
+    /// The choice among equally short paths.
+    pub load_balancing: Box<dyn LoadBalancingDef>,
+    /// The choice among queues.
+    pub queueing: Box<dyn QueueingDef>,
+    /// What switches write on packets.
+    pub marking: Box<dyn MarkingDef>,
+}
+
+impl Choices {
+    /// As what runs asks for them.
+    pub fn chosen(&self, window: bool) -> Chosen<'_> {
+        Chosen {
+            flow_control: &*self.flow_control,
+            congestion_control: &*self.congestion_control,
+            edge_control: &*self.edge_control,
+            transport: &*self.transport,
+            load_balancing: &*self.load_balancing,
+            queueing: &*self.queueing,
+            marking: &*self.marking,
+            window,
+        }
+    }
+}
 
 /// A run as its file describes it.
 pub struct Scenario {
@@ -47,16 +91,8 @@ pub struct Scenario {
     pub measure: MeasureSettings,
     /// What to follow closely.
     pub watch: Watch,
-    /// The choice of flow control, with its parameters.
-    pub flow_control: Box<dyn flow_control::Choice>,
-    /// The choice of congestion control, with its parameters, and with `edge_control` on top.
-    pub congestion_control: Box<dyn congestion_control::Choice>,
-    /// What senders do on top of it.
-    pub edge_control: Box<dyn edge_control::Choice>,
-    /// The choice of transport, with its parameters.
-    pub transport: Box<dyn transport::Choice>,
-    /// The choice among equally short ways.
-    pub spread: Spread,
+    /// The choice on every axis, with its parameters.
+    pub choices: Choices,
     /// How much a flow may have unacknowledged.
     pub window: WindowSize,
     /// How the window follows the rate.
@@ -113,7 +149,7 @@ impl Scenario {
         switch
             .check()
             .map_err(|(key, message, help)| document.problem(&format!("switch.{key}"), message).help(help))?;
-        let scheme = read_scheme(&mut root, &nic)?;
+        let scheme = read_scheme(&mut root, &switch)?;
         let traffic = traffic::read_traffic(&mut root, &graph, base, seed.unwrap_or(1), stop)?;
         let watch = match measure_table {
             Some(mut table) => {
@@ -136,11 +172,7 @@ impl Scenario {
             slow,
             measure,
             watch,
-            flow_control: scheme.flow_control,
-            congestion_control: scheme.congestion_control,
-            edge_control: scheme.edge_control,
-            transport: scheme.transport,
-            spread: scheme.spread,
+            choices: scheme.choices,
             window: scheme.window,
             window_rule: scheme.window_rule,
             classes: traffic.classes,
@@ -154,12 +186,8 @@ impl Scenario {
     }
 
     /// The same with another congestion control, of somebody's own, under what is on top of it.
-    pub fn controlled_by(mut self, choice: Box<dyn congestion_control::Choice>) -> Result<Scenario, Problem> {
+    pub fn controlled_by(mut self, choice: Box<dyn CongestionControlDef>) -> Result<Scenario, Problem> {
         let name = choice.name();
-        if self.transport.alone() {
-            let message = format!("{} is all the control there is: {name} does not go with it", self.transport.name());
-            return Err(self.problem("scheme.transport", message).help("choose another transport"));
-        }
         if self.window == WindowSize::None && choice.needs_window() {
             if self.wrote("scheme.window") {
                 let message = format!("{name} is defined only with a window");
@@ -168,8 +196,11 @@ impl Scenario {
             }
             self.window = WindowSize::Bdp;
         }
-        self.congestion_control = self.edge_control.over(choice);
-        Ok(self)
+        self.choices.congestion_control = self.choices.edge_control.over(choice);
+        match self.choices.chosen(self.window != WindowSize::None).conflicts().into_iter().next() {
+            Some(misfit) => Err(self.problem(misfit.parameter, misfit.message).help(misfit.help)),
+            None => Ok(self),
+        }
     }
 
     /// Whether a key is there, in the file, by `--set` or by the preset.
@@ -223,7 +254,7 @@ impl Scenario {
 
 impl fmt::Debug for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (fc, cc) = (self.flow_control.name(), self.congestion_control.name());
+        let (fc, cc) = (self.choices.flow_control.name(), self.choices.congestion_control.name());
         f.debug_struct("Scenario").field("name", &self.name).field("scheme", &(fc, cc)).finish_non_exhaustive()
     }
 }
@@ -235,11 +266,11 @@ fn apply_preset(document: &mut Document) -> Result<Option<String>, Problem> {
     let Some(item) = scheme.item("preset") else { return Ok(None) };
     let name: String = item.read()?;
     let Some(preset) = presets::named(&name) else {
-        let known: Vec<&str> = presets::PRESETS.iter().map(|preset| preset.name).collect();
+        let known: Vec<&str> = presets::all().iter().map(|preset| preset.name).collect();
         let problem = item.problem(format!("there is no preset {}", quoted(&name))).help(one_of(&name, &known));
         return Err(problem.meant(suggest(&name, &known)));
     };
-    preset.apply(document);
+    presets::apply(preset, document);
     Ok(Some(name))
 }
 
@@ -325,53 +356,79 @@ fn read_stop(root: &mut Table<'_>) -> Result<Option<Time>, Problem> {
 
 /// What `[scheme]` says.
 struct Scheme {
-    flow_control: Box<dyn flow_control::Choice>,
-    congestion_control: Box<dyn congestion_control::Choice>,
-    edge_control: Box<dyn edge_control::Choice>,
-    transport: Box<dyn transport::Choice>,
-    spread: Spread,
+    choices: Choices,
     window: WindowSize,
     window_rule: WindowRule,
 }
 
 /// The mechanism that a key names, or the default one.
-fn choose<T: ?Sized>(
+fn choose<T: ?Sized + Definition>(
     table: &mut Table<'_>,
     key: &str,
     default: &str,
-    named: fn(&str) -> Option<Box<T>>,
-    known: &[&str],
+    axis: &Axis<T>,
 ) -> Result<Box<T>, Problem> {
+    let known = axis.names();
     let Some(item) = table.item(key) else {
-        return named(default).ok_or_else(|| table.missing(key, &one_of("", known)));
+        return axis.named(default).ok_or_else(|| table.missing(key, &one_of("", &known)));
     };
     let name: String = item.read()?;
-    named(&name).ok_or_else(|| {
-        let problem = item.problem(format!("there is no {}", quoted(&name))).help(one_of(&name, known));
-        problem.meant(suggest(&name, known))
+    axis.named(&name).ok_or_else(|| {
+        let problem = item.problem(format!("there is no {}", quoted(&name))).help(one_of(&name, &known));
+        problem.meant(suggest(&name, &known))
     })
 }
 
-fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Problem> {
-    let flow_controls: Vec<&str> = flow_control::all().iter().map(|choice| choice.name()).collect();
-    let congestion_controls: Vec<&str> = congestion_control::all().iter().map(|choice| choice.name()).collect();
-    let transports: Vec<&str> = transport::all().iter().map(|choice| choice.name()).collect();
+/// Reads the table of a mechanism's own parameters, if it has any.
+fn parameters<T: ?Sized + Definition>(table: &mut Table<'_>, choice: &mut Box<T>) -> Result<(), Problem> {
+    let name = choice.name();
+    // One without parameters has no table, so that a table of that name is as unknown as any other.
+    if !choice.list().is_empty() {
+        fill(table, name, choice)?;
+    }
+    suits(table, name, choice.check())
+}
+
+fn read_scheme(root: &mut Table<'_>, switch: &SwitchSettings) -> Result<Scheme, Problem> {
+    let registry = Registry::get();
     let nothing = Document::parse("", "")?;
     let mut table = root.table("scheme")?.unwrap_or_else(|| nothing.root());
     table.takes(&crate::schema::SCHEME);
     // Its values are in the table already.
     _ = table.item("preset");
-    let mut flow_control = choose(&mut table, "flow_control", "pfc", flow_control::named, &flow_controls)?;
-    let mut congestion_control =
-        choose(&mut table, "congestion_control", "none", congestion_control::named, &congestion_controls)?;
-    let mut transport = choose(&mut table, "transport", "go-back-n", transport::named, &transports)?;
-    let edges: Vec<&str> = edge_control::all().iter().map(|choice| choice.name()).collect();
-    let mut edge_control = choose(&mut table, "edge_control", "none", edge_control::named, &edges)?;
-    let spread = table.optional("routing")?.unwrap_or(Spread::Flow);
-    let (fc, cc, tp) = (flow_control.name(), congestion_control.name(), transport.name());
-    let ec = edge_control.name();
+    let balancing = match (table.has("load_balancing"), table.has("routing")) {
+        (true, true) => {
+            let problem = table.problem_at("routing", "load_balancing and routing are the same choice");
+            return Err(problem.help("remove routing"));
+        }
+        (true, false) => "load_balancing",
+        _ => "routing",
+    };
+    // The other name is known as well.
+    _ = table.item(if balancing == "routing" { "load_balancing" } else { "routing" });
+    let by_switch = |root: &mut Table<'_>, key: &str, name: &str, known: &[&str]| {
+        let message = format!("there is no {}", quoted(name));
+        match root.table("switch") {
+            Ok(Some(table)) => table.problem_at(key, message).help(one_of(name, known)),
+            _ => root.problem(message).help(one_of(name, known)),
+        }
+    };
+    let queueing = registry.queueing.named(&switch.scheduler);
+    let marking = registry.marking.named(&switch.marking);
+    let mut choices = Choices {
+        flow_control: choose(&mut table, "flow_control", "pfc", &registry.flow_control)?,
+        congestion_control: choose(&mut table, "congestion_control", "none", &registry.congestion_control)?,
+        transport: choose(&mut table, "transport", "go-back-n", &registry.transport)?,
+        edge_control: choose(&mut table, "edge_control", "none", &registry.edge_control)?,
+        load_balancing: choose(&mut table, balancing, "ecmp", &registry.load_balancing)?,
+        queueing: queueing
+            .ok_or_else(|| by_switch(root, "scheduler", &switch.scheduler, &registry.queueing.names()))?,
+        marking: marking.ok_or_else(|| by_switch(root, "marking", &switch.marking, &registry.marking.names()))?,
+    };
+    let (fc, cc) = (choices.flow_control.name(), choices.congestion_control.name());
 
-    let mut window = if congestion_control.needs_window() { WindowSize::Bdp } else { WindowSize::None };
+    let needs_window = choices.congestion_control.needs_window();
+    let mut window = if needs_window { WindowSize::Bdp } else { WindowSize::None };
     if let Some(item) = table.item("window") {
         let size: WindowSize = item.read()?;
         if let WindowSize::Fixed(bytes) = size
@@ -379,7 +436,7 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
         {
             return Err(item.problem(format!("is {bytes}")).help("write a size above zero, \"bdp\" or \"none\""));
         }
-        if size == WindowSize::None && congestion_control.needs_window() {
+        if size == WindowSize::None && needs_window {
             let message = format!("{cc} is defined only with a window");
             return Err(item.problem(message).help("write window = \"bdp\", or leave the key out"));
         }
@@ -387,53 +444,32 @@ fn read_scheme(root: &mut Table<'_>, nic: &NicSettings) -> Result<Scheme, Proble
     }
     let window_rule = table.optional("window_rule")?.unwrap_or(WindowRule::Scaled);
 
-    if transport.alone() {
-        let others = [("flow_control", fc), ("congestion_control", cc), ("edge_control", ec)];
-        let other = others.into_iter().find(|(_, name)| *name != "none");
-        let other = other.or((window != WindowSize::None).then_some(("window", "a window")));
-        if let Some((axis, name)) = other {
-            let message = format!("{tp} is all the control there is: {name} does not go with it");
-            let help = format!("write {axis} = \"none\" in [scheme], or choose another transport");
-            return Err(table.problem_at(axis, message).help(help));
-        }
+    let chosen = choices.chosen(window != WindowSize::None);
+    if let Some(misfit) = chosen.conflicts().into_iter().next() {
+        let key = misfit.parameter.strip_prefix("scheme.").unwrap_or(misfit.parameter);
+        return Err(table.problem_at(key, misfit.message).help(misfit.help));
     }
-
-    // "none" and the plain transport have nothing to set, so that a table of that name is as unknown as any other.
-    let plain = |name: &str| ["none", "go-back-n"].contains(&name);
-    let axes = [
-        ("flow_control", &flow_controls, fc),
-        ("congestion_control", &congestion_controls, cc),
-        ("transport", &transports, tp),
-        ("edge_control", &edges, edge_control.name()),
-    ];
-    for (axis, names, chosen) in axes {
-        if let Some(name) = names.iter().find(|name| !plain(name) && **name != chosen && table.has(name)) {
+    let used: Vec<&str> = chosen.definitions().iter().map(|(_, definition)| definition.name()).collect();
+    for (axis, variants) in registry.definitions() {
+        let other = |variant: &&Box<dyn Definition>| {
+            !variant.list().is_empty() && !used.contains(&variant.name()) && table.has(variant.name())
+        };
+        if let Some(variant) = variants.iter().find(other) {
+            let name = variant.name();
             let message = format!("[scheme.{name}] sets parameters of {name}, which the scenario does not use");
             let help =
                 format!("remove the table, or write {axis} = \"{name}\" in [scheme]; chosen are \"{fc}\" and \"{cc}\"");
             return Err(table.problem_at(name, message).help(help));
         }
     }
-    if fc != "none" {
-        fill(&mut table, fc, &mut *flow_control)?;
-        suits(&mut table, fc, flow_control.check())?;
-    }
-    // A controller that counts packets from bytes must know their size: it follows the NIC's unless it was set.
-    _ = congestion_control.set("packet", &Raw::Integer(nic.payload.0 as i64));
-    if cc != "none" {
-        fill(&mut table, cc, &mut *congestion_control)?;
-        suits(&mut table, cc, congestion_control.check())?;
-    }
-    if !plain(tp) {
-        fill(&mut table, tp, &mut *transport)?;
-        suits(&mut table, tp, transport.check())?;
-    }
-    let edge = edge_control.name();
-    if !plain(edge) {
-        fill(&mut table, edge, &mut *edge_control)?;
-        suits(&mut table, edge, edge_control.check())?;
-    }
+    parameters(&mut table, &mut choices.flow_control)?;
+    parameters(&mut table, &mut choices.congestion_control)?;
+    parameters(&mut table, &mut choices.transport)?;
+    parameters(&mut table, &mut choices.edge_control)?;
+    parameters(&mut table, &mut choices.load_balancing)?;
+    parameters(&mut table, &mut choices.queueing)?;
+    parameters(&mut table, &mut choices.marking)?;
     table.finish()?;
-    let congestion_control = edge_control.over(congestion_control);
-    Ok(Scheme { flow_control, congestion_control, edge_control, transport, spread, window, window_rule })
+    choices.congestion_control = choices.edge_control.over(choices.congestion_control);
+    Ok(Scheme { choices, window, window_rule })
 }

@@ -4,12 +4,13 @@
 //! the manual ([`row`]) and the studio's form are made of it.
 
 use crate::declared::{Absent, Key, Section};
-use crate::presets::PRESETS;
+use crate::presets;
 use crate::scenario::TOP;
 use crate::{WindowSize, settings, slow, traffic, wiring};
-use engine::{Bytes, Kind, Limits, Parameters, Rate, Raw, Time, Word};
-use fabric::setup::{Spread, WindowRule};
-use schemes::{congestion_control, edge_control, flow_control, transport};
+use engine::{Bytes, Kind, Limits, Rate, Raw, Time, Word};
+use fabric::Registry;
+use fabric::axes::Definition;
+use fabric::setup::WindowRule;
 use serde_json::{Map, Value as Json, json};
 use std::sync::LazyLock;
 
@@ -25,46 +26,42 @@ struct Axis {
 }
 
 /// What a choice has to say of itself.
-fn entry(
-    name: &'static str,
-    about: &'static str,
-    parameters: &dyn Parameters,
-) -> (&'static str, &'static str, Section) {
-    (name, about, Section::of(format!("scheme.{name}"), about, parameters))
+fn entry(variant: &dyn Definition) -> (&'static str, &'static str, Section) {
+    let (name, about) = (variant.name(), variant.about());
+    (name, about, Section::of(format!("scheme.{name}"), about, variant))
 }
 
+/// The keys that choose: by axis of the registry, the key, where it is, the default and a sentence.
+const CHOOSERS: [(&str, &str, &str, &str, &str); 7] = [
+    ("flow_control", "flow_control", "scheme.flow_control", "pfc", "What happens between neighbours."),
+    ("congestion_control", "congestion_control", "scheme.congestion_control", "none", "How fast a sender goes."),
+    ("edge_control", "edge_control", "scheme.edge_control", "none", "What senders do on top of congestion control."),
+    ("transport", "transport", "scheme.transport", "go-back-n", "How messages are cut into packets and repaired."),
+    (
+        "load_balancing",
+        "load_balancing",
+        "scheme.load_balancing",
+        "ecmp",
+        "How switches and hosts choose among equally short paths.",
+    ),
+    ("queueing", "scheduler", "switch.scheduler", "drr", "How an egress port chooses among its queues."),
+    ("marking", "marking", "switch.marking", "red", "What switches write on packets."),
+];
+
 static AXES: LazyLock<Vec<Axis>> = LazyLock::new(|| {
-    vec![
-        Axis {
-            key: "flow_control",
-            path: "scheme.flow_control",
-            default: "pfc",
-            about: "What happens between neighbours.",
-            choices: flow_control::all().iter().map(|c| entry(c.name(), c.about(), &**c)).collect(),
-        },
-        Axis {
-            key: "congestion_control",
-            path: "scheme.congestion_control",
-            default: "none",
-            about: "How fast a sender goes.",
-            choices: congestion_control::all().iter().map(|c| entry(c.name(), c.about(), &**c)).collect(),
-        },
-        Axis {
-            key: "edge_control",
-            path: "scheme.edge_control",
-            default: "none",
-            about: "What senders do on top of congestion control.",
-            choices: edge_control::all().iter().map(|c| entry(c.name(), c.about(), &**c)).collect(),
-        },
-        Axis {
-            key: "transport",
-            path: "scheme.transport",
-            default: "go-back-n",
-            about: "How messages are cut into packets and repaired.",
-            choices: transport::all().iter().map(|c| entry(c.name(), c.about(), &**c)).collect(),
-        },
-    ]
+    let axis = |(name, variants): (&str, Vec<Box<dyn Definition>>)| {
+        let (_, key, path, default, about) = CHOOSERS.into_iter().find(|chooser| chooser.0 == name)?;
+        Some(Axis { key, path, default, about, choices: variants.iter().map(|variant| entry(&**variant)).collect() })
+    };
+    Registry::get().definitions().into_iter().filter_map(axis).collect()
 });
+
+/// What can be chosen on an axis, as words.
+pub(crate) fn words(axis: &str) -> Vec<Word> {
+    let words =
+        |axis: &Axis| axis.choices.iter().map(|(word, about, _)| Word { word, about: about.to_string() }).collect();
+    AXES.iter().find(|it| it.key == axis).map(words).unwrap_or_default()
+}
 
 /// The tables `[scheme.NAME]` of the mechanisms that have parameters.
 static MECHANISMS: LazyLock<Vec<Section>> = LazyLock::new(|| {
@@ -78,17 +75,15 @@ static MECHANISMS: LazyLock<Vec<Section>> = LazyLock::new(|| {
 /// `[scheme]`.
 pub(crate) static SCHEME: LazyLock<Section> = LazyLock::new(|| {
     let word = |word, about: &str| Word { word, about: about.into() };
-    let presets = PRESETS.iter().map(|preset| word(preset.name, preset.about)).collect();
+    let presets = presets::all().iter().map(|preset| word(preset.name, preset.about)).collect();
     let about = "A set of defaults for the keys below and for marking. What is written overrides it.";
     let mut keys = vec![Key::new("preset", Kind::Choice(presets), about)];
-    for axis in AXES.iter() {
-        let words = axis.choices.iter().map(|(name, about, _)| word(name, about)).collect();
-        keys.push(Key::new(axis.key, Kind::Choice(words), axis.about).or(axis.default.to_string()));
+    for axis in AXES.iter().filter(|axis| axis.path.starts_with("scheme.")) {
+        keys.push(Key::new(axis.key, Kind::Choice(words(axis.key)), axis.about).or(axis.default.to_string()));
     }
-    let routing = "How switches choose among equally short ways: by a hash of the flow, each packet for itself, or by the \
-                   destination's number (digit by digit, a digit for every tier on the way up).";
+    let routing = "The same as load_balancing; what it was called before.";
     keys.extend([
-        Key::of::<Spread>("routing", routing).or(Spread::Flow),
+        Key::new("routing", Kind::Choice(words("load_balancing")), routing).otherwise("`load_balancing`"),
         Key::of::<WindowSize>("window", "How much of a flow may be unacknowledged.")
             .otherwise("`\"none\"`; `\"bdp\"` with HPCC"),
         Key::of::<WindowRule>("window_rule", "Scaled: the window shrinks in proportion to the flow's rate.")

@@ -2,7 +2,7 @@
 
 use crate::declared::{Key, Section};
 use engine::{Bytes, Kind, Ordered, Rate, Raw, Time, Value, Word};
-use fabric::setup::{Lines, Scheduler};
+use fabric::setup::Lines;
 use std::sync::LazyLock;
 
 /// The most memory of a switch, and of anything in it.
@@ -58,9 +58,10 @@ engine::parameters! {
         // Eight classes of these are as many as a port can number.
         /// Queues of every egress port and class; flows are spread over them by hash.
         queues: u32 = 1, in 1..=8192,
-        /// How an egress port chooses among its queues. Priority: classes in strict order, 0 first. Shortest: the queue whose
-        /// first packet belongs to the message with the fewest bytes left.
-        scheduler: Scheduler = Scheduler::Deficit,
+        /// How an egress port chooses among its queues.
+        scheduler: String = "drr".into(),
+        /// What switches write on packets.
+        marking: String = "red".into(),
         /// Bytes of a queue's turn with "drr". Auto: the largest packet.
         quantum: Option<Bytes> = None, in Bytes(1)..=Bytes(1_000_000_000),
         /// Mark packets that leave a long queue. Auto: if the congestion control reacts to marks. With DASR, ports to hosts
@@ -135,7 +136,12 @@ engine::parameters! {
 
 /// `[switch]`.
 pub(crate) static SWITCH: LazyLock<Section> = LazyLock::new(|| {
-    Section::of("switch", "Settings of every switch.", &SwitchSettings::default()).with_tables(vec!["buffers"])
+    let mut section = Section::of("switch", "Settings of every switch.", &SwitchSettings::default());
+    // What there is to choose from is known when the program starts.
+    for key in section.keys.iter_mut().filter(|key| ["scheduler", "marking"].contains(&key.name)) {
+        key.kind = Kind::Choice(crate::schema::words(key.name));
+    }
+    section.with_tables(vec!["buffers"])
 });
 
 /// `[switch.buffers]`.

@@ -100,7 +100,7 @@ impl Variant {
         tables.retain(|table| {
             let named = |key: &&str| key.strip_prefix("scheme.").and_then(|key| key.split('.').next()) == Some(*table);
             let spared = !set_for_all.iter().any(named);
-            let known = presets::PRESETS.iter().any(|preset| uses(preset, table));
+            let known = presets::all().iter().any(|preset| uses(preset, table));
             presets.iter().any(|preset| uses(preset, table))
                 || spared && known && in_file.tables_in("scheme").contains(table)
         });
@@ -117,7 +117,7 @@ impl Variant {
 /// The preset that `--schemes` names.
 fn named(name: &str) -> Result<&'static Preset, Problem> {
     presets::named(name).ok_or_else(|| {
-        let known: Vec<&str> = presets::PRESETS.iter().map(|preset| preset.name).collect();
+        let known: Vec<&str> = presets::all().iter().map(|preset| preset.name).collect();
         let meant = suggest(name, &known).map_or(String::new(), |meant| format!("did you mean \"{meant}\"? "));
         Problem::new("--schemes", format!("there is no preset {}", quoted(name)))
             .given(Given::Schemes)

@@ -10,4 +10,12 @@ mod store;
 pub mod sweep;
 
 pub use digest::Digest;
-pub use store::{Found, INPUT_FILES, Input, Known, RESULTS_VERSION, Store};
+pub use store::{Found, INPUT_FILES, Input, Known, Store};
+
+/// Tests find the schemes that come with the program.
+#[cfg(test)]
+#[ctor::ctor]
+#[allow(unsafe_code)]
+fn install() {
+    schemes::install();
+}

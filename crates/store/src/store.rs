@@ -16,9 +16,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Part of every run's identity. To be raised whenever the same scenario gives other results or other files than before.
-pub const RESULTS_VERSION: u32 = 4;
-
 /// The keys under which a scenario names files, relative to its own folder. `*` stands for each place of an array. What is
 /// not the name of a file there is left alone.
 pub const INPUT_FILES: &[&str] = &["topology.path", "traffic.trace", "load.*.sizes"];
@@ -29,7 +26,8 @@ const SCENARIO: &str = "scenario.toml";
 /// The digests of files that were looked at before.
 pub type Known = BTreeMap<PathBuf, Option<String>>;
 
-/// Everything that decides a run's results: the program's version, the scenario in its canonical form, and the SHA-256 of
+/// Everything that decides a run's results: the program's version, the digest of
+/// the code that can change a result ([`run::code`]), the scenario in its canonical form, and the SHA-256 of
 /// every file that it names. A scenario itself, it is what a run's `scenario.toml` holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input(String);
@@ -38,7 +36,12 @@ impl Input {
     /// Of a scenario whose files are looked for in `base`. A file that cannot be read is left out: whoever runs the
     /// scenario finds that out.
     pub fn new(document: &Document, base: &Path, known: &mut Known) -> Input {
-        let mut text = format!("# tailwater {}, results {RESULTS_VERSION}\n", env!("CARGO_PKG_VERSION"));
+        Input::by(run::code(), document, base, known)
+    }
+
+    /// The same, for a program with that code.
+    fn by(code: &str, document: &Document, base: &Path, known: &mut Known) -> Input {
+        let mut text = format!("# tailwater {}, code {code}\n", env!("CARGO_PKG_VERSION"));
         for (key, name) in INPUT_FILES.iter().flat_map(|pattern| document.texts(pattern)) {
             let path = base.join(name);
             if let Some(hash) = known.entry(path).or_insert_with_key(|path| hash_file(path)) {
@@ -187,4 +190,26 @@ fn damage(path: &Path) -> Option<String> {
         }
     };
     check().err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_code_has_another_digest_so_that_the_run_is_done_again() {
+        let document = Document::parse("a", "topology.kind = \"star\"").unwrap();
+        let by = |code: &str| Input::by(code, &document, Path::new("/nowhere"), &mut Known::new());
+        assert_eq!(by("1"), by("1"));
+        assert_eq!(by(run::code()), Input::new(&document, Path::new("/nowhere"), &mut Known::new()));
+        assert_ne!(by("1").digest(), by("2").digest());
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path());
+        let draft = store.draft(by("1").digest()).unwrap();
+        draft.write(SCENARIO, by("1").text()).unwrap();
+        draft.write(SUMMARY, "{}").unwrap();
+        draft.publish().unwrap();
+        assert!(matches!(store.lookup(by("1").digest()), Ok(Found::Whole(_))));
+        assert_eq!(store.lookup(by("2").digest()), Ok(Found::Nothing));
+    }
 }

@@ -5,7 +5,7 @@ use engine::Kind;
 use ledger::experiment::{Expectation, Experiment, Scale};
 use results::verdict::{Overall, VERDICT};
 use scenario::declared::{Absent, Key, Section};
-use scenario::presets::{PRESETS, Preset};
+use scenario::presets::{self, Preset};
 use scenario::schema;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -121,7 +121,7 @@ pub fn presets() -> Value {
             "settings": preset.settings.iter().map(|(key, value)| json!([key, value])).collect::<Vec<_>>(),
         })
     };
-    PRESETS.iter().map(one).collect()
+    presets::all().iter().map(one).collect()
 }
 
 /// A key as a form needs it.

@@ -20,3 +20,11 @@ mod workspace;
 
 pub use results::flows;
 pub use server::{Options, serve};
+
+/// Tests find the schemes that come with the program.
+#[cfg(test)]
+#[ctor::ctor]
+#[allow(unsafe_code)]
+fn install() {
+    schemes::install();
+}

@@ -32,6 +32,9 @@ pub use sizes::Sizes;
 pub use text::FileFault;
 pub use trace::{read_trace, write_trace};
 
+/// The digest of the code of this crate.
+pub const CODE: &str = env!("TAILWATER_CODE");
+
 /// The most flows of one run.
 pub const MAX_FLOWS: u64 = 50_000_000;
 /// The largest message.

@@ -20,14 +20,14 @@ fn ring(count: u32) -> Graph {
     switches(count, &(0..count).map(|i| (i, (i + 1) % count)).collect::<Vec<_>>())
 }
 
-fn found(graph: &Graph, waits: &Waits, spread: Spread, traffic: Traffic<'_>) -> Finding {
+fn found(graph: &Graph, waits: &Waits, rule: Rule, traffic: Traffic<'_>) -> Finding {
     let map = PortMap::new(graph);
     let state = State::new(graph, &map, vec![true; graph.links.len()]);
-    Analysis::new(graph, &map, spread, waits).run(&[&state], traffic).unwrap()
+    Analysis::new(graph, &map, rule, waits).run(&[&state], traffic).unwrap()
 }
 
 fn pfc(graph: &Graph) -> Finding {
-    found(graph, &Waits::Classes, Spread::Flow, Traffic::Any)
+    found(graph, &Waits::Classes, Rule::ByFlow, Traffic::Any)
 }
 
 /// `from-to` of every link of a circle.
@@ -48,8 +48,8 @@ fn up_and_down_a_tree_of_switches_nothing_waits_for_itself() {
     ];
     for shape in shapes {
         let graph = shape.build().unwrap();
-        for spread in [Spread::Flow, Spread::Packet, Spread::Destination] {
-            let finding = found(&graph, &Waits::Classes, spread, Traffic::Any);
+        for rule in [Rule::ByFlow, Rule::ByPacket, Rule::ByDestination] {
+            let finding = found(&graph, &Waits::Classes, rule, Traffic::Any);
             assert_eq!(finding.circle, [], "{}", shape.name());
             assert_eq!(finding.valley, None, "{}", shape.name());
         }
@@ -90,7 +90,7 @@ fn rings_of_three_and_of_four_differ_by_what_is_shortest() {
 fn flows_that_do_not_close_the_ring_are_free_on_it() {
     let graph = ring(5);
     let flow = |src: u32| FlowSpec::plain(src as u16, src, (src + 2) % 5, 1000, Time::ZERO);
-    let of = |flows: &[FlowSpec], acks| found(&graph, &Waits::Classes, Spread::Flow, Traffic::Flows(flows, acks));
+    let of = |flows: &[FlowSpec], acks| found(&graph, &Waits::Classes, Rule::ByFlow, Traffic::Flows(flows, acks));
     let all: Vec<FlowSpec> = (0..5).map(flow).collect();
     let finding = of(&all, false);
     assert_eq!(names(&graph, &finding), ["s0-s1", "s1-s2", "s2-s3", "s3-s4", "s4-s0"]);
@@ -114,7 +114,7 @@ fn a_circle_can_close_only_while_routes_change() {
         State::new(&graph, &map, up)
     };
     let (one, other) = (state(4), state(6));
-    let analysis = Analysis::new(&graph, &map, Spread::Flow, &Waits::Classes);
+    let analysis = Analysis::new(&graph, &map, Rule::ByFlow, &Waits::Classes);
     for single in [&one, &other] {
         assert_eq!(analysis.run(&[single], Traffic::Any).unwrap().circle, []);
     }
@@ -139,7 +139,7 @@ fn a_clos_whose_links_fail_may_go_up_again() {
     up[link(leaves[0], spines[1])] = false;
     up[link(leaves[1], spines[0])] = false;
     let state = State::new(&graph, &map, up);
-    let finding = Analysis::new(&graph, &map, Spread::Flow, &Waits::Classes).run(&[&state], Traffic::Any).unwrap();
+    let finding = Analysis::new(&graph, &map, Rule::ByFlow, &Waits::Classes).run(&[&state], Traffic::Any).unwrap();
     assert_eq!(finding.circle, [], "one valley alone closes nothing");
     assert!(!finding.up_down);
     let valley = finding.valley.unwrap().map(|n| graph.nodes[n as usize].name.as_str());
@@ -186,7 +186,7 @@ impl Lanes for Rising {
 fn lanes_that_rise_open_the_circles_and_too_few_do_not() {
     let graph = bcube(4);
     let free =
-        |lanes| found(&graph, &Waits::Lanes(Box::new(Rising(lanes))), Spread::Packet, Traffic::Any).circle.is_empty();
+        |lanes| found(&graph, &Waits::Lanes(Box::new(Rising(lanes))), Rule::ByPacket, Traffic::Any).circle.is_empty();
     assert!(!free(1));
     // A lane for the way up to the first switch, and one after every server on the way.
     assert!(free(3));
@@ -236,10 +236,10 @@ impl Ways for PortRules {
 #[test]
 fn stops_that_end_at_the_next_server_close_no_circle() {
     let graph = bcube(4);
-    let free = found(&graph, &Waits::Ways(Box::new(PortRules)), Spread::Packet, Traffic::Any);
+    let free = found(&graph, &Waits::Ways(Box::new(PortRules)), Rule::ByPacket, Traffic::Any);
     assert_eq!(free.circle, []);
     assert!(free.waits > 100);
-    let every = found(&graph, &Waits::Ways(Box::new(EveryTurn)), Spread::Packet, Traffic::Any);
+    let every = found(&graph, &Waits::Ways(Box::new(EveryTurn)), Rule::ByPacket, Traffic::Any);
     assert_eq!(every.circle.len(), pfc(&graph).circle.len());
     assert!(!every.circle.is_empty());
 }
@@ -288,7 +288,7 @@ proptest! {
     #[test]
     fn turns_of_the_tables_and_ways_one_by_one_agree(graph in graphs()) {
         let turns = pfc(&graph);
-        let ways = found(&graph, &Waits::Ways(Box::new(EveryTurn)), Spread::Flow, Traffic::Any);
+        let ways = found(&graph, &Waits::Ways(Box::new(EveryTurn)), Rule::ByFlow, Traffic::Any);
         prop_assert_eq!(turns.circle.len(), ways.circle.len());
         // The turns from and to hosts are kept by the one and not by the other.
         prop_assert!(turns.waits <= ways.waits);
@@ -303,7 +303,7 @@ proptest! {
             .map(|(i, src, dst)| FlowSpec::plain(i as u16, src, dst, 1, Time::ZERO))
             .collect();
         let all = pfc(&graph);
-        let some = found(&graph, &Waits::Classes, Spread::Flow, Traffic::Flows(&flows, true));
+        let some = found(&graph, &Waits::Classes, Rule::ByFlow, Traffic::Flows(&flows, true));
         prop_assert!(some.waits <= all.waits);
         prop_assert!(some.circle.is_empty() || !all.circle.is_empty());
     }

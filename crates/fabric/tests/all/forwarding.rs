@@ -1,11 +1,11 @@
 //! Hosts that forward: where packets go, what it costs, and how they share their links.
 
 use engine::{Rate, Time};
+use fabric::Outcome;
+use fabric::axes::flow_control::NoFlowControl;
 use fabric::routing::{PortMap, Routing};
-use fabric::scheme::{NoFlowControl, Unlimited};
 use fabric::setup::{FlowSpec, Setup};
 use fabric::topology::{Graph, Kind, Shape, bcube::Bcube};
-use fabric::{Network, Outcome};
 
 fn bcube(n: u32, k: u32) -> Graph {
     Bcube { n, k, ..Bcube::default() }.build().unwrap()
@@ -20,7 +20,7 @@ fn setup(graph: Graph, flows: &[(u32, u32, u64)]) -> Setup {
 }
 
 fn run(setup: Setup) -> Outcome {
-    let outcome = Network::new(setup, NoFlowControl, Box::new(Unlimited)).run(|_, _| true);
+    let outcome = crate::run(setup, NoFlowControl);
     assert_eq!(outcome.violations, Vec::<String>::new());
     assert!(outcome.complete());
     outcome
@@ -32,6 +32,7 @@ fn links(graph: &Graph, from: u32, to: u32) -> u32 {
     let routing = Routing::new(graph, &map, &vec![true; graph.links.len()]);
     let (mut node, mut count) = (from, 0);
     while node != to {
+        assert!((count as usize) < graph.nodes.len(), "the way from {from} to {to} goes round in a cycle");
         let port = routing.next_hops(node, to)[0];
         (node, count) = (map.node[map.peer[port as usize] as usize], count + 1);
     }

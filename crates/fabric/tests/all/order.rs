@@ -1,14 +1,14 @@
 //! Flows that wait for others, flows that leave, what is followed closely, and memory in fixed parts.
 
 use engine::{Rate, Time};
-use fabric::scheme::{NoFlowControl, Unlimited};
+use fabric::axes::flow_control::NoFlowControl;
 use fabric::setup::{After, FlowSpec, Lines, SeriesSetup, Split};
 use fabric::topology::{Graph, Kind};
-use fabric::{Network, Outcome, Setup};
+use fabric::{Outcome, Setup};
 use proptest::prelude::*;
 
 fn run(setup: Setup) -> Outcome {
-    let outcome = Network::new(setup, NoFlowControl, Box::new(Unlimited)).run(|_, _| true);
+    let outcome = crate::run(setup, NoFlowControl);
     assert_eq!(outcome.violations, Vec::<String>::new());
     outcome
 }
@@ -73,7 +73,7 @@ fn a_flow_that_waits_for_one_that_is_lost_never_starts() {
     setup.after = vec![After { flow: 1, first: 0, gap: GAP }];
     setup.measure.sample = Some(Time::from_us(1));
     let outcome = run(setup);
-    assert_eq!(outcome.stall, Some(fabric::network::Stall::Lost));
+    assert_eq!(outcome.stall, Some(fabric::run::Stall::Lost));
     assert_eq!((outcome.flows[1].start, outcome.flows[1].received), (Time::MAX, Time::MAX));
 }
 
@@ -145,7 +145,7 @@ fn fixed_parts_leave_room_for_the_others() {
     let mut setup = Setup::plain(star(4), flows);
     setup.switch.pool = vec![Some(40_000); 5];
     setup.switch.split = Split::Egress;
-    setup.nic.recovery.timeout = Some(Time::from_us(100));
+    setup.nic.timeout = Some(Time::from_us(100));
     let outcome = run(setup);
     assert!(outcome.counts.dropped_full > 0);
     assert_eq!(outcome.peak[4], 9 * 1062, "nine packets fit in a quarter");
@@ -186,7 +186,6 @@ proptest! {
 
 #[test]
 fn classes_go_in_strict_order_and_short_messages_before_long_ones() {
-    use fabric::setup::Scheduler;
     // Two long messages are under way when a short one of another sender comes.
     let run_with = |scheduler, queues, class| {
         let late = Time::from_us(20);
@@ -195,16 +194,15 @@ fn classes_go_in_strict_order_and_short_messages_before_long_ones() {
         (flows[0].class, flows[1].class) = (class, class);
         let mut setup = Setup::plain(star(4), flows);
         setup.classes = 2;
-        setup.switch.scheduler = scheduler;
         setup.switch.queues = queues;
-        (run(setup).flows[2].received - late).0
+        (crate::run_queued(setup, NoFlowControl, scheduler).flows[2].received - late).0
     };
     let alone = 21 * 1062 * 80 + 2_000_000;
     let wait = 2 * 1062 * 80;
-    assert!(run_with(Scheduler::Priority, 1, 1) <= alone + wait, "class 0 goes first");
-    assert!(run_with(Scheduler::RoundRobin, 1, 0) > 2 * alone, "one queue is first come, first served");
+    assert!(run_with("priority", 1, 1) <= alone + wait, "class 0 goes first");
+    assert!(run_with("round-robin", 1, 0) > 2 * alone, "one queue is first come, first served");
     // With enough queues that the three have one each, the shortest goes first.
-    assert!(run_with(Scheduler::Shortest, 64, 0) <= alone + wait);
+    assert!(run_with("shortest", 64, 0) <= alone + wait);
 }
 
 #[test]
@@ -247,7 +245,7 @@ proptest! {
         flows.iter_mut().step_by(5).for_each(|flow| flow.until = flow.start + Time::from_us(leave));
         let mut setup = Setup::plain(star(4), flows);
         setup.nic.lines = Lines::Destination;
-        setup.nic.recovery.timeout = Some(Time::from_us(100));
+        setup.nic.timeout = Some(Time::from_us(100));
         setup.graph.links.iter_mut().for_each(|link| link.loss = loss);
         let outcome = run(setup);
         prop_assert!(outcome.complete(), "{:?}", outcome.stall);

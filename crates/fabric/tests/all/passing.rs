@@ -1,42 +1,50 @@
 //! A packet that finds its port idle is sent without joining a queue, if the scheme does not look at queues. Nobody can tell.
 
 use engine::{Rate, Time};
-use fabric::network::Core;
-use fabric::packet::Packet;
-use fabric::scheme::{FlowControl, Unlimited, Visit};
-use fabric::setup::{AckLane, Ecn, FlowSpec, Scheduler};
+use fabric::axes::flow_control::{FlowControl, Visit};
+use fabric::id::{ClassId, PortId};
+use fabric::setup::{AckLane, Ecn, FlowSpec};
 use fabric::topology::{Graph, Kind};
-use fabric::{Network, Outcome, Setup};
+use fabric::view::{NodeView, Site};
+use fabric::{Outcome, Setup, message};
 use proptest::prelude::*;
 
 /// Stops the neighbour while more than so many bytes are here that came from it.
+#[derive(Clone)]
 struct Stop<const LOOKS: bool>(u64);
 
-impl<const LOOKS: bool> FlowControl for Stop<LOOKS> {
-    const LOOKS_AT_QUEUES: bool = LOOKS;
-
-    fn enqueued(&mut self, core: &mut Core, visit: &Visit) {
-        let (account, _) = core.account(visit.in_port, visit.class);
-        if !account.paused && account.total() > self.0 {
-            account.paused = true;
-            core.send_frame(visit.in_port, 64, visit.class as u32, 1);
-        }
-    }
-    fn dequeued(&mut self, core: &mut Core, visit: &Visit) {
-        let (account, _) = core.account(visit.in_port, visit.class);
-        if account.paused && account.total() <= self.0 / 2 {
-            account.paused = false;
-            core.send_frame(visit.in_port, 64, visit.class as u32, 0);
-        }
-    }
-    fn frame(&mut self, core: &mut Core, port: u32, frame: &Packet) {
-        core.pause_class(port, frame.flow as u8, frame.seq == 1);
-    }
-    fn merge(&mut self, _: Self) {}
+message! {
+    struct Frame { class: ClassId, pause: bool }
 }
 
-fn run<const LOOKS: bool>(setup: &Setup, limit: u64) -> Outcome {
-    let outcome = Network::new(setup.clone(), Stop::<LOOKS>(limit), Box::new(Unlimited)).run(|_, _| true);
+impl<const LOOKS: bool> FlowControl for Stop<LOOKS> {
+    type Node = ();
+    type Frame = Frame;
+    type Signal = ();
+    const LOOKS_AT_QUEUES: bool = LOOKS;
+
+    fn node(&self, _: &Site<'_>) {}
+    fn enqueued(&self, _: &mut (), at: &mut NodeView<'_>, visit: &Visit) {
+        let (account, _) = at.account(visit.in_port, visit.class);
+        if !account.paused && account.total() > self.0 {
+            account.paused = true;
+            at.send_frame(visit.in_port, 64, Frame { class: visit.class, pause: true });
+        }
+    }
+    fn dequeued(&self, _: &mut (), at: &mut NodeView<'_>, visit: &Visit) {
+        let (account, _) = at.account(visit.in_port, visit.class);
+        if account.paused && account.total() <= self.0 / 2 {
+            account.paused = false;
+            at.send_frame(visit.in_port, 64, Frame { class: visit.class, pause: false });
+        }
+    }
+    fn frame(&self, _: &mut (), at: &mut NodeView<'_>, port: PortId, frame: Frame) {
+        at.pause_class(port, frame.class, frame.pause);
+    }
+}
+
+fn run<const LOOKS: bool>(setup: &Setup, limit: u64, scheduler: &str) -> Outcome {
+    let outcome = crate::run_queued(setup.clone(), Stop::<LOOKS>(limit), scheduler);
     assert_eq!(outcome.violations, Vec::<String>::new());
     outcome
 }
@@ -53,8 +61,7 @@ fn dumbbell(gbps: [u64; 2]) -> Graph {
     graph
 }
 
-const SCHEDULERS: [Scheduler; 4] =
-    [Scheduler::RoundRobin, Scheduler::Deficit, Scheduler::Priority, Scheduler::Shortest];
+const SCHEDULERS: [&str; 4] = ["round-robin", "drr", "priority", "shortest"];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
@@ -75,15 +82,14 @@ proptest! {
         let mut setup = Setup::plain(dumbbell(gbps), flows);
         setup.classes = classes;
         setup.switch.queues = queues;
-        setup.switch.scheduler = SCHEDULERS[scheduler];
         setup.switch.quantum = 1_500;
         setup.measure.sample = Some(Time::from_us(3));
-        let ecn = Ecn { min: 2_000, max: 20_000, probability: 0.3 };
+        let ecn = Ecn { min: 2_000, max: 20_000, probability: 0.3, by_port: false };
         setup.ports.iter_mut().for_each(|port| port.ecn = Some(ecn));
         if with_data {
             setup.nic.ack_lane = AckLane::Data(None);
         }
-        let (joins, passes) = (run::<true>(&setup, limit), run::<false>(&setup, limit));
+        let (joins, passes) = (run::<true>(&setup, limit, SCHEDULERS[scheduler]), run::<false>(&setup, limit, SCHEDULERS[scheduler]));
         prop_assert!(joins.complete());
         prop_assert_eq!(joins.flows, passes.flows);
         prop_assert_eq!(joins.counts, passes.counts);

@@ -1,16 +1,16 @@
 //! Times that can be computed by hand, to the picosecond.
 
 use engine::{Rate, Time};
-use fabric::scheme::{NoFlowControl, Unlimited};
+use fabric::axes::flow_control::NoFlowControl;
 use fabric::setup::FlowSpec;
 use fabric::topology::{Graph, Kind};
-use fabric::{Network, Outcome, Setup};
+use fabric::{Outcome, Setup};
 
 const HEADER: u64 = 62;
 const ACK: u64 = 66;
 
 fn run(setup: Setup) -> Outcome {
-    let outcome = Network::new(setup, NoFlowControl, Box::new(Unlimited)).run(|_, _| true);
+    let outcome = crate::run(setup, NoFlowControl);
     assert_eq!(outcome.violations, Vec::<String>::new());
     outcome
 }
@@ -131,7 +131,7 @@ fn what_does_not_fit_is_dropped_and_sent_again() {
     let flows = (0..4).map(|i| flow(i, 4, 500_000, Time::ZERO)).collect();
     let mut setup = Setup::plain(star(&[(100, 1000); 5]), flows);
     setup.switch.pool.fill(Some(20_000));
-    setup.nic.recovery.timeout = Some(Time::from_us(500));
+    setup.nic.timeout = Some(Time::from_us(500));
     let outcome = run(setup);
     assert!(outcome.complete());
     assert!(outcome.counts.dropped_full > 0 && outcome.counts.retransmitted.0 > 0);
@@ -144,7 +144,7 @@ fn lost_without_a_timeout_is_told_from_deadlock() {
     let mut graph = star(&[(100, 1000); 2]);
     graph.links[1].loss = 1.0;
     let outcome = run(Setup::plain(graph, vec![flow(0, 1, 5000, Time::ZERO)]));
-    assert_eq!(outcome.stall, Some(fabric::network::Stall::Lost));
+    assert_eq!(outcome.stall, Some(fabric::run::Stall::Lost));
     assert_eq!(outcome.counts.dropped_fault, 5);
 }
 
@@ -155,7 +155,7 @@ fn samples_of_a_very_long_run_are_thinned_and_not_endless() {
     graph.links[0].outages.push((Time(1), Some(Time::from_ms(500))));
     let mut setup = Setup::plain(graph, vec![flow(0, 1, 5000, Time::ZERO)]);
     setup.measure.sample = Some(Time::from_us(1));
-    setup.nic.recovery.timeout = Some(Time::from_ms(1));
+    setup.nic.timeout = Some(Time::from_ms(1));
     let outcome = run(setup);
     assert!(outcome.complete());
     let count = outcome.samples.used[2].len();

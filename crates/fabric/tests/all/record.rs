@@ -1,11 +1,11 @@
 //! Recordings whose every number can be computed by hand.
 
 use engine::{Rate, Time};
-use fabric::network::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
-use fabric::scheme::{NoFlowControl, Unlimited};
+use fabric::axes::flow_control::NoFlowControl;
+use fabric::probe::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 use fabric::setup::{FlowSpec, RecordSetup};
 use fabric::topology::{Graph, Kind};
-use fabric::{Network, Outcome, Setup};
+use fabric::{Outcome, Setup};
 
 /// Ten packets of 1062 B from one host to another behind a switch, at 100 Gb/s, and 1 µs a link.
 fn ten_packets(record: Option<RecordSetup>) -> Outcome {
@@ -15,7 +15,7 @@ fn ten_packets(record: Option<RecordSetup>) -> Outcome {
     [a, b].iter().for_each(|&host| graph.connect(host, switch, Rate::from_gbps(100), Time::from_us(1)));
     let mut setup = Setup::plain(graph, vec![FlowSpec::plain(0, a, b, 10_000, Time::from_us(5))]);
     setup.measure.record = record;
-    Network::new(setup, NoFlowControl, Box::new(Unlimited)).run(|_, _| true)
+    crate::run(setup, NoFlowControl)
 }
 
 fn every(ns: u64, frames: usize) -> Option<RecordSetup> {

@@ -965,27 +965,8 @@ fn nearest_key(text: &str) -> Option<&'static str> {
     // No key is near what is far longer than all of them.
     let text: String = text.chars().take(64).map(|c| c.to_ascii_uppercase()).collect();
     let allowed = (text.chars().count() / 3).clamp(1, 4);
-    let distances = KEYS.iter().map(|key| (edit_distance(&text, key.name), key.name));
+    let distances = KEYS.iter().map(|key| (strsim::levenshtein(&text, key.name), key.name));
     distances.filter(|(distance, _)| *distance <= allowed).min().map(|(_, name)| name)
-}
-
-/// How many characters must be put in, left out or changed to make `a` into `b`.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut above: Vec<usize> = (0..=b.chars().count()).collect();
-    for (row, from) in a.chars().enumerate() {
-        let mut left = row + 1;
-        let mut corner = row;
-        for (to, cell) in b.chars().zip(above.iter_mut().skip(1)) {
-            let changed = corner + usize::from(from != to);
-            corner = *cell;
-            left = changed.min(corner + 1).min(left + 1);
-            *cell = left;
-        }
-        if let Some(first) = above.first_mut() {
-            *first = row + 1;
-        }
-    }
-    above.last().copied().unwrap_or_default()
 }
 
 impl Config {

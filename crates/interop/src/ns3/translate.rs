@@ -5,18 +5,22 @@ use super::config::{CcMode, Config, Lack};
 use super::flows::FIRST_SPORT;
 use super::topology::Topology;
 use engine::{Bytes, Time};
+use fabric::axes::flow_control::Report;
+use fabric::axes::{Chosen, CongestionControlDef};
 use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
-use fabric::routing::{PortMap, Tuple};
+use fabric::routing::{PortMap, Rule, Tuple};
 use fabric::setup::{
-    AckLane, AckPolicy, Dice, Ecn, FlowSpec, GoBackN, Lines, MeasureSetup, NicSetup, NicWake, PortSetup, QueueMonitor,
-    Scheduler, Setup, Split, Spread, SwitchSetup, Ties, WindowRule,
+    AckLane, AckPolicy, Dice, Ecn, FlowSpec, Lines, MeasureSetup, NicSetup, NicWake, Overflow, PortSetup, QueueMonitor,
+    Setup, Split, SwitchSetup, Ties, WindowRule,
 };
 use fabric::topology::{Graph, Kind, Link};
 use fabric::{Outcome, Setup as FabricSetup};
 use files::problem::Problem;
 use schemes::congestion_control as cc;
-use schemes::flow_control::{Report, pfc};
+use schemes::flow_control::pfc;
+use schemes::transport::go_back_n::GoBackN;
+use schemes::{edge_control, load_balancing, marking, queueing};
 use std::collections::HashMap;
 
 /// Headers of a data packet: Ethernet-sized link header, IPv4, UDP, sequence number and priority.
@@ -40,15 +44,26 @@ const MONITOR_KEEP: Time = Time::from_ms(100);
 pub struct Translated {
     /// What the fabric needs.
     pub setup: FabricSetup,
-    congestion_control: Box<dyn cc::Choice>,
+    congestion_control: Box<dyn CongestionControlDef>,
+    transport: GoBackN,
 }
 
 impl Translated {
     /// Runs it.
     pub fn run(self, report: &mut Report<'_>) -> Outcome {
-        let pfc = pfc::Pfc::new(&pfc::Params { frame: Bytes(PAUSE_FRAME), ..pfc::Params::default() }, None, false);
+        let params = pfc::Params { frame: Bytes(PAUSE_FRAME), ..pfc::Params::default() };
+        let chosen = Chosen {
+            flow_control: &params,
+            congestion_control: &*self.congestion_control,
+            edge_control: &edge_control::None::default(),
+            transport: &self.transport,
+            load_balancing: &load_balancing::ecmp::Params::default(),
+            queueing: &queueing::round_robin::Params::default(),
+            marking: &marking::red::Params::default(),
+            window: true,
+        };
         // Pauses last for ever. Its headroom follows a rule of thumb (three times rate × delay), so nothing is promised.
-        fabric::Network::new(self.setup, pfc, self.congestion_control.build()).run(report)
+        fabric::Network::new(self.setup, pfc::Pfc::new(&params, None, false), &chosen).run(report)
     }
 }
 
@@ -102,6 +117,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             ideal: Time::from_ns(pair.rtt + (bytes as u128 * 8_000_000_000 / pair.rate as u128) as u64),
             ideal_acknowledged: Time::from_ns(pair.rtt + (bytes as u128 * 8_000_000_000 / pair.rate as u128) as u64),
             until: Time::MAX,
+            hops: 0,
             tag: 0,
         }
     });
@@ -120,7 +136,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         keep: MONITOR_KEEP,
     });
     let setup = Setup {
-        spread: Spread::Flow,
+        rule: Rule::ByFlow,
         threads: 1,
         blocks: None,
         clock: Clock::Nanoseconds,
@@ -140,8 +156,8 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             pipeline: Time::ZERO,
             queues: 1,
             express: None,
-            scheduler: Scheduler::RoundRobin,
             quantum: 0,
+            overflow: Overflow::Drop,
         },
         nic: NicSetup {
             payload: config.packet_payload_size as u16,
@@ -149,20 +165,11 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             ack_size: ACK.max(ACK_FIELDS + telemetry),
             acks: AckPolicy::After { interval: config.l2_ack_interval as u64, chunk: config.l2_chunk_size as u64 },
             ack_lane: AckLane::Data(if config.ack_high_prio { None } else { class(3) }),
-            recovery: GoBackN {
-                nack_interval: Time::from_us(500),
-                timeout: None,
-                chunk: if config.l2_back_to_zero { config.l2_chunk_size as u64 } else { 0 },
-                ack_duplicates: false,
-                rounds: false,
-                backoff: false,
-                forget: true,
-            },
-            irn: None,
+            timeout: None,
+            nack_interval: Time::from_us(500),
             paced: config.rate_bound,
             wake: NicWake::Earliest,
             window: if config.var_win { WindowRule::Scaled } else { WindowRule::Fixed },
-            ndp: None,
             lines: Lines::Flow,
         },
         flows: specs,
@@ -178,7 +185,14 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         reroute: Time::ZERO,
         graph,
     };
-    Ok(Translated { setup, congestion_control: congestion_control(config)? })
+    let transport = GoBackN {
+        chunk: if config.l2_back_to_zero { config.l2_chunk_size as u64 } else { 0 },
+        ack_duplicates: false,
+        rounds: false,
+        backoff: false,
+        forget: true,
+    };
+    Ok(Translated { setup, congestion_control: congestion_control(config)?, transport })
 }
 
 /// How many random variables the reference has made before its first packet: six in the protocol stack of every node,
@@ -226,7 +240,7 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
                 let message = all(|lack| &lack.message);
                 Problem::new(topology_file.clone(), message).at_line(line).help(all(|lack| &lack.help))
             })?;
-            let ecn = Ecn { min: min as u64 * 1000, max: max as u64 * 1000, probability };
+            let ecn = Ecn { min: min as u64 * 1000, max: max as u64 * 1000, probability, by_port: false };
             let headroom = (link.rate.0 as u128 * link.delay.ns() as u128 / 8 / 1_000_000_000) as u64 * 3;
             // One eighth of what is free; twice as much for each doubling of the rate over the hosts'.
             let (mut alpha, mut rate) = (ALPHA_ONE / 8, link.rate.0);
@@ -345,9 +359,9 @@ fn interval(config: &Config, key: &'static str, us: f64) -> Result<Time, Problem
     Ok(Time::from_us(us as u64))
 }
 
-fn congestion_control(config: &Config) -> Result<Box<dyn cc::Choice>, Problem> {
+fn congestion_control(config: &Config) -> Result<Box<dyn CongestionControlDef>, Problem> {
     Ok(match config.cc_mode {
-        CcMode::None => Box::new(()),
+        CcMode::None => Box::new(cc::None::default()),
         CcMode::Dcqcn => Box::new(cc::dcqcn::Params {
             alpha_interval: interval(config, "ALPHA_RESUME_INTERVAL", config.alpha_resume_interval_us)?,
             decrease_interval: interval(config, "RATE_DECREASE_INTERVAL", config.rate_decrease_interval_us)?,
@@ -379,7 +393,7 @@ fn congestion_control(config: &Config) -> Result<Box<dyn cc::Choice>, Problem> {
             gain: config.ewma_gain,
             ai: config.dctcp_rate_ai,
             min_rate: config.min_rate,
-            packet: config.packet_payload_size,
+            packet: Some(config.packet_payload_size),
         }),
     })
 }

@@ -281,13 +281,13 @@ leave = \"90us\"
 
 /// The same with each congestion control, and all of its parameters written out.
 fn everything() -> Vec<String> {
-    let with = |choice: Box<dyn schemes::congestion_control::Choice>| {
+    let with = |choice: Box<dyn fabric::axes::CongestionControlDef>| {
         let name = choice.name();
         let chosen = EVERYTHING.replace("congestion_control = \"none\"", &format!("congestion_control = \"{name}\""));
         let parameters: String = choice.list().iter().map(|p| format!("{} = {}\n", p.name, p.value)).collect();
         if parameters.is_empty() { chosen } else { chosen + &format!("[scheme.{name}]\n{parameters}") }
     };
-    schemes::congestion_control::all().into_iter().map(with).collect()
+    schemes::registry().congestion_control.all().into_iter().map(with).collect()
 }
 
 fn scenarios() -> Vec<String> {
@@ -311,7 +311,7 @@ fn told(problem: &Problem, text: &str) -> Result<(), TestCaseError> {
 }
 
 /// Runs for some hundred thousand events, or to the end.
-fn some_of(run: impl FnOnce(&mut schemes::flow_control::Report<'_>) -> Outcome) -> Result<(), TestCaseError> {
+fn some_of(run: impl FnOnce(&mut fabric::axes::flow_control::Report<'_>) -> Outcome) -> Result<(), TestCaseError> {
     let outcome = run(&mut |_, _| false);
     prop_assert!(
         outcome.violations.is_empty() || outcome.interrupted,
@@ -448,7 +448,7 @@ fn ns3_files() -> [String; 4] {
 }
 
 fn config(cases: u32) -> ProptestConfig {
-    let mut config = ProptestConfig { failure_persistence: None, max_shrink_time: 20_000, ..ProptestConfig::default() };
+    let mut config = ProptestConfig { max_shrink_time: 20_000, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = cases;
     }

@@ -25,7 +25,7 @@ fn simulated(senders: u64, host_delay: Time, scheme: &str, notice: Time) -> u64 
     let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}\n{text}"));
     let outcome = resolved.simulate(&mut |_, _| true);
     assert_eq!(outcome.violations, Vec::<String>::new());
-    assert!(outcome.flow_control.iter().any(|&(name, count)| name == "sender_pauses" && count > senders));
+    assert!(outcome.flow_control.iter().any(|counter| counter.name == "sender_pauses" && counter.value > senders));
     outcome.peak.into_iter().max().unwrap_or(0)
 }
 

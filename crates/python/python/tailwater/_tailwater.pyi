@@ -33,7 +33,7 @@ class Flow:
     def window(self) -> int: ...
 
 class Hop:
-    """What a switch on the way said."""
+    """What a switch on the path said."""
 
     @property
     def time(self) -> int: ...
@@ -67,6 +67,7 @@ class Ack:
 class Permit:
     """What a flow may do. A controller changes it."""
 
+    window: Optional[int]
     timer: Optional[int]
     resume: int
     repace: bool

@@ -1,7 +1,7 @@
 //! What can deadlock, by analysis: the right answer for fabrics that are known, and never one that a run disproves.
 
 use crate::graphs::{around, flow, graph, ring};
-use fabric::network::Stall;
+use fabric::run::Stall;
 use proptest::prelude::*;
 use scenario::Scenario;
 use scenario::deadlock::{Answer, Scope, analyse};

@@ -3,8 +3,8 @@
 use crate::graphs::{around, graph, ring};
 use engine::Time;
 use fabric::Outcome;
-use fabric::network::{Stall, Wait};
 use fabric::routing::PortMap;
+use fabric::run::{Stall, Wait};
 use fabric::topology::Graph;
 use scenario::Scenario;
 use scenario::resolve::{Resolved, resolve};
@@ -148,7 +148,7 @@ fn square(sets: &[&str]) -> Resolved {
 }
 
 fn counter(outcome: &Outcome, name: &str) -> u64 {
-    outcome.flow_control.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count)
+    outcome.flow_control.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.value)
 }
 
 /// Variations of the square: memory of the hosts, delays and who begins.

@@ -1,14 +1,21 @@
 //! The examples give the same results, to the picosecond, until somebody means to change them.
 //!
-//! A digest that differs is either a fault or a change of behaviour. Where it is a change that was meant, the new
-//! digest is in the message.
+//! A digest that differs is either a fault or a change of behaviour. The digest covers the whole run; `tests/golden` of the
+//! repository has what it was made of, a line per flow, so that the message can say which flow differs first and how. Where it is
+//! a change that was meant, the new digest is in the message, and `REWRITE_GOLDEN=1` with these tests writes the files anew.
 
 use fabric::Outcome;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+/// The repository, wherever in it this crate is.
+fn root() -> &'static Path {
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    folders.find(|folder| folder.join("Cargo.lock").is_file()).expect("a workspace above the crate")
+}
+
 fn example(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
+    root().join("examples").join(name)
 }
 
 fn run(path: &Path, sets: &[&str]) -> run::Finished {
@@ -37,10 +44,100 @@ fn digest(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ byte as u64).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// What the columns of a rendering are.
+const HEAD: &str = "# src dst class size window [start, ideal, base RTT, injected, received, acknowledged], in bytes and ps; \
+                    in the end, the order in which flows finished\n";
+
+/// Bytes of a rendering that are kept at most.
+const KEPT: usize = 50_000;
+
+/// What is kept of a rendering: its first lines, and how many there are besides.
+fn kept(rendering: &str) -> String {
+    let mut text = HEAD.to_string();
+    let mut lines = rendering.lines().peekable();
+    while let Some(line) = lines.next_if(|line| text.len() + line.len() < KEPT) {
+        text += line;
+        text += "\n";
+    }
+    match lines.count() {
+        0 => {}
+        more => writeln!(text, "# and {more} more").unwrap(),
+    }
+    text
+}
+
+/// The first lines that differ, with their numbers: what is expected and what was found. Of long lines, the place that differs.
+fn difference(expected: &str, found: &str) -> Option<String> {
+    const LINES: usize = 5;
+    let (mut expected, mut found) = (expected.lines(), found.lines());
+    let (mut text, mut count) = (String::new(), 0);
+    for number in 1.. {
+        let (old, new) = (expected.next(), found.next());
+        if old.is_none() && new.is_none() {
+            break;
+        }
+        if old == new {
+            continue;
+        }
+        count += 1;
+        if count <= LINES {
+            let (a, b) = (old.unwrap_or("(no line)"), new.unwrap_or("(no line)"));
+            let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
+            let near = |line: &str| line.chars().skip(same.saturating_sub(100)).take(200).collect::<String>();
+            writeln!(text, "line {number}, column {}\n  expected: {}\n  found:    {}", same + 1, near(a), near(b))
+                .unwrap();
+        }
+    }
+    match count {
+        0 => return None,
+        count if count > LINES => writeln!(text, "and {} more lines", count - LINES).unwrap(),
+        _ => {}
+    }
+    Some(text)
+}
+
 #[track_caller]
 fn golden(name: &str, expected: u64) {
-    let found = digest(&rendering(&run(&example(name), &[]).outcome));
-    assert_eq!(found, expected, "{name} gives {found:#018x} now");
+    let rendering = rendering(&run(&example(name), &[]).outcome);
+    let (found, text) = (digest(&rendering), kept(&rendering));
+    let path = root().join("tests/golden").join(name).with_extension("txt");
+    if std::env::var_os("REWRITE_GOLDEN").is_some() {
+        std::fs::write(&path, &text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    let before = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; REWRITE_GOLDEN=1 writes it", path.display()));
+    let difference = difference(&before, &text);
+    let place = path.strip_prefix(root()).unwrap().display();
+    let shown = match &difference {
+        Some(difference) => format!("{place} differs:\n{HEAD}{difference}"),
+        None => format!("{place} is the same: what differs comes after what it keeps\n"),
+    };
+    assert_eq!(found, expected, "{name} gives {found:#018x} now; {shown}");
+    assert!(difference.is_none(), "{name} is what it was, but its file is not (REWRITE_GOLDEN=1 mends it); {shown}");
+}
+
+#[test]
+fn the_first_lines_that_differ_are_shown_with_their_places() {
+    assert_eq!(difference("a\nb\n", "a\nb\n"), None);
+    let shown = difference("a\n1 2 3\nc\n", "a\n1 2 4\nc\nd\n").unwrap();
+    let lines = ["line 2, column 5", "  expected: 1 2 3", "  found:    1 2 4"];
+    assert!(shown.starts_with(&lines.join("\n")), "{shown}");
+    assert!(shown.ends_with("line 4, column 1\n  expected: (no line)\n  found:    d\n"), "{shown}");
+    let (old, new) = ("x\n".repeat(9), "y\n".repeat(9));
+    assert!(difference(&old, &new).unwrap().ends_with("and 4 more lines\n"));
+    let (old, new) = (format!("{}1", "-".repeat(5000)), format!("{}2", "-".repeat(5000)));
+    let shown = difference(&old, &new).unwrap();
+    assert!(shown.len() < 500 && shown.contains("-1\n") && shown.contains("-2\n"), "{shown}");
+}
+
+#[test]
+fn what_is_kept_of_a_long_rendering_is_its_beginning_and_its_length() {
+    let long = "0123456789\n".repeat(10_000);
+    let text = kept(&long);
+    assert!(text.len() <= KEPT + 20, "{}", text.len());
+    let lines = text.lines().filter(|line| !line.starts_with('#')).count();
+    assert!(text.ends_with(&format!("# and {} more\n", 10_000 - lines)));
+    assert_eq!(kept("a\nb\n"), format!("{HEAD}a\nb\n"));
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn a_table_without_room_is_pfc_and_is_counted() {
     let (enough, _) = delay("dvl", &[]);
     assert!(few.0 > 100 * enough.0.max(1), "{few} against {enough}");
     let (_, outcome) = hot_spot("dvl", &["scheme.dvl.cft=1"]);
-    let count = |name: &str| outcome.flow_control.iter().find(|(other, _)| *other == name).unwrap().1;
+    let count = |name: &str| outcome.flow_control.iter().find(|counter| counter.name == name).unwrap().value;
     assert!(count("cft_full") > 0 && count("cft_peak") == 1);
     assert_eq!(outcome.counts.dropped_full, 0);
 }
@@ -56,7 +56,7 @@ fn a_table_without_room_is_pfc_and_is_counted() {
 fn hot_flows_are_kept_apart_at_both_switches_and_at_their_nics_and_nothing_else_is_stopped() {
     for preset in ["dvl", "edvl"] {
         let (_, outcome) = hot_spot(preset, &[]);
-        let count = |name: &str| outcome.flow_control.iter().find(|(other, _)| *other == name).unwrap().1;
+        let count = |name: &str| outcome.flow_control.iter().find(|counter| counter.name == name).unwrap().value;
         assert_eq!((count("flows_isolated"), count("flows_isolated_at_hosts")), (8, 4), "{preset}");
         assert!(count("pause_frames_cfq") > 0);
         assert_eq!(count("pause_frames"), count("pause_frames_cfq"), "{preset}");

@@ -4,15 +4,16 @@
 
 use crate::same::assert_same;
 use fabric::Outcome;
-use fabric::network::Stall;
-use fabric::setup::Spread;
+use fabric::Registry;
+use fabric::run::Stall;
+use fabric::topology::Graph;
 use fabric::topology::Kind;
 use files::problem::Problem;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use run::recording::record;
 use scenario::Scenario;
-use scenario::presets::{PRESETS, Preset, named};
+use scenario::presets::{self, Preset, named};
 use scenario::resolve::{Resolved, resolve};
 use std::cell::Cell;
 use std::fmt;
@@ -266,16 +267,19 @@ fn setting(preset: &Preset, key: &str) -> Option<&'static str> {
 fn every() -> Vec<&'static str> {
     let anywhere =
         |p: &&Preset| setting(p, "scheme.flow_control") != Some("portfc") && setting(p, "switch.unlimited").is_none();
-    PRESETS.iter().filter(anywhere).map(|preset| preset.name).collect()
+    presets::all().iter().filter(anywhere).map(|preset| preset.name).collect()
 }
 
 /// Those among them that lose nothing where they have their headroom.
 fn lossless() -> Vec<&'static str> {
     let keeps = |name: &&str| {
         let Some(preset) = named(name) else { return false };
-        let flow_control = setting(preset, "scheme.flow_control").and_then(schemes::flow_control::named);
+        let flow_control =
+            setting(preset, "scheme.flow_control").and_then(|name| Registry::get().flow_control.named(name));
         let given_up = setting(preset, "scheme.sfc.pfc").or(setting(preset, "scheme.pfc.watchdog"));
-        flow_control.is_some_and(|choice| choice.needs_headroom()) && given_up.is_none()
+        flow_control
+            .is_some_and(|choice| choice.layout(&Graph::default()).is_ok_and(|layout| layout.headroom.is_some()))
+            && given_up.is_none()
     };
     every().into_iter().filter(keeps).collect()
 }
@@ -317,7 +321,7 @@ fn sound(resolved: &Resolved, outcome: &Outcome, buffer: u64) -> Result<(), Test
     ended(outcome)?;
     // A flow that changes ways may have packets on two at once, and be faster than alone on one.
     // So may one whose packets each go their own way.
-    let sprayed = resolved.setup.spread == Spread::Packet;
+    let sprayed = resolved.choices.load_balancing.may_reorder();
     let steady = !sprayed && resolved.setup.graph.links.iter().all(|link| link.outages.is_empty());
     for (number, flow) in outcome.flows.iter().enumerate() {
         let spec = &flow.spec;
@@ -357,7 +361,7 @@ fn undisturbed(resolved: &Resolved, outcome: &Outcome) -> Result<(), TestCaseErr
 /// that something worth testing happened.
 fn holds<S: Strategy>(strategy: S, wanted: f64, property: impl Fn(&S::Value) -> Result<Option<bool>, TestCaseError>) {
     let (tried, accepted, worthwhile) = (Cell::new(0), Cell::new(0), Cell::new(0));
-    let mut config = Config { failure_persistence: None, max_shrink_time: 20_000, ..Config::default() };
+    let mut config = Config { max_shrink_time: 20_000, ..Config::with_source_file(file!()) };
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = CASES;
     }
@@ -421,7 +425,7 @@ fn senders_told_to_wait_again_and_again_still_deliver_everything() {
         if resolved.promised {
             undisturbed(&resolved, &outcome)?;
         }
-        Ok(Some(outcome.flow_control.iter().any(|&(name, count)| name == "sender_pauses" && count > 0)))
+        Ok(Some(outcome.flow_control.iter().any(|counter| counter.name == "sender_pauses" && counter.value > 0)))
     });
 }
 
@@ -457,7 +461,8 @@ fn selective_repeat_delivers_everything_whatever_is_lost_fails_or_overtakes() {
         }
         prop_assert!(outcome.flows.iter().all(|flow| flow.delivered == flow.spec.size));
         let (c, transport) = (&outcome.counts, &outcome.transport);
-        let twice = transport.iter().find(|(name, _)| *name == "irn_duplicates").map_or(0, |(_, count)| *count);
+        let twice =
+            transport.iter().find(|counter| counter.name == "irn_duplicates").map_or(0, |counter| counter.value);
         let payload = resolved.setup.nic.payload as u64;
         let packets: u64 = outcome.flows.iter().map(|flow| flow.spec.size.div_ceil(payload)).sum();
         prop_assert_eq!((c.injected.0, c.delivered.0), (packets + c.retransmitted.0, packets + twice));
@@ -481,7 +486,9 @@ fn receivers_that_are_slow_lose_nothing_where_nothing_may_be_lost() {
         if resolved.promised {
             undisturbed(&resolved, &outcome)?;
         }
-        Ok(Some(outcome.transport.iter().any(|&(name, bytes)| name == "receiver_buffer_peak" && bytes > 10_000)))
+        Ok(Some(
+            outcome.transport.iter().any(|counter| counter.name == "receiver_buffer_peak" && counter.value > 10_000),
+        ))
     });
 }
 
@@ -511,7 +518,7 @@ fn flows_kept_apart_and_let_go_again_lose_neither_packet_nor_order() {
         if resolved.promised {
             undisturbed(&resolved, &outcome)?;
         }
-        let count = |name: &str| outcome.flow_control.iter().find(|(other, _)| *other == name).unwrap().1;
+        let count = |name: &str| outcome.flow_control.iter().find(|counter| counter.name == name).unwrap().value;
         prop_assert_eq!((count("cfq_left"), count("markings_left")), (0, 0));
         prop_assert_eq!(count("cfq_allocations"), count("cfq_deallocations"));
         prop_assert_eq!(count("pause_frames"), count("resume_frames"));
@@ -804,7 +811,7 @@ fn without_flow_control_a_tiny_buffer_drops_and_timeouts_repair() {
         });
     holds(strategy, 0.5, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
-        prop_assert!(!resolved.promised && resolved.setup.nic.recovery.timeout.is_some());
+        prop_assert!(!resolved.promised && resolved.setup.nic.timeout.is_some());
         let outcome = run(&resolved);
         sound(&resolved, &outcome, buffer)?;
         let c = &outcome.counts;

@@ -13,3 +13,10 @@ mod slow;
 mod threads;
 mod together;
 mod traffic;
+
+/// Tests find the schemes that come with the program.
+#[ctor::ctor]
+#[allow(unsafe_code)]
+fn install() {
+    schemes::install();
+}

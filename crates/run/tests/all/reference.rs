@@ -288,7 +288,7 @@ fn bfc_has_the_tails_that_its_authors_simulator_has() {
     assert_eq!(finished.outcome.counts.pauses, 0, "PFC is not needed");
     let mut above = 0;
     for (up_to, expected) in BFC_AUTHORS {
-        let inside = |flow: &&fabric::network::FlowRecord| flow.size > above && flow.size <= up_to;
+        let inside = |flow: &&fabric::run::FlowRecord| flow.size > above && flow.size <= up_to;
         let mut slowdowns: Vec<f64> =
             finished.outcome.flows.iter().filter(inside).filter_map(run::slowdown::slowdown_acknowledged).collect();
         slowdowns.sort_by(f64::total_cmp);

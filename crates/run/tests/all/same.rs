@@ -1,8 +1,8 @@
 //! Whether two runs are one.
 
 use fabric::Outcome;
-use fabric::network::Captured;
 use fabric::packet::flag;
+use fabric::probe::Captured;
 
 /// Everything that a result can show is the same.
 pub fn assert_same(one: &Outcome, several: &Outcome, what: &str) {

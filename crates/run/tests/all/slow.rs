@@ -35,7 +35,7 @@ impl Seen {
     }
     fn counter(&self, name: &str) -> u64 {
         let all = self.outcome.flow_control.iter().chain(&self.outcome.transport);
-        all.into_iter().find(|(counter, _)| *counter == name).map_or(0, |(_, count)| *count)
+        all.into_iter().find(|counter| counter.name == name).map_or(0, |counter| counter.value)
     }
     /// Bytes of the bystander that have arrived, which are the most of all.
     fn bystander(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use crate::same::assert_same;
 use fabric::Outcome;
-use fabric::network::{Plan, partition};
+use fabric::run::{Plan, partition};
 use scenario::Scenario;
 use scenario::resolve::{Resolved, resolve};
 use std::path::Path;
@@ -58,14 +58,17 @@ duration = \"150us\"
 
 #[test]
 fn every_preset_gives_the_same_on_any_number_of_threads() {
-    for preset in scenario::presets::PRESETS {
+    for preset in scenario::presets::all() {
         let fabric = if preset.name == "portfc" { BCUBE } else { LEAF_SPINE };
         let text = format!("stop = \"300us\"\n{fabric}{TRAFFIC}");
         let resolved = read(&text, &[format!("scheme.preset=\"{}\"", preset.name)]);
         let one = run(&resolved, 1);
         assert!(one.counts.hops > 50_000, "{}: {} hops", preset.name, one.counts.hops);
         for threads in [2, 3, 4] {
-            assert!(partition(&resolved.setup, threads).is_some_and(|Plan { parts, .. }| parts == threads));
+            assert!(
+                partition(&resolved.setup, &*resolved.choices.transport, threads)
+                    .is_some_and(|Plan { shards, .. }| shards == threads)
+            );
             assert_same(&one, &run(&resolved, threads), &format!("{} on {threads} threads", preset.name));
         }
     }
@@ -73,7 +76,7 @@ fn every_preset_gives_the_same_on_any_number_of_threads() {
 
 #[test]
 fn every_preset_gives_the_same_in_any_number_of_blocks() {
-    for preset in scenario::presets::PRESETS {
+    for preset in scenario::presets::all() {
         let fabric = if preset.name == "portfc" { BCUBE } else { LEAF_SPINE };
         for stop in ["", "stop = \"180us\"\n"] {
             let resolved = read(&format!("{stop}{fabric}{TRAFFIC}"), &[format!("scheme.preset=\"{}\"", preset.name)]);
@@ -108,7 +111,7 @@ fn what_waits_for_others_starts_as_it_would_in_any_number_of_blocks_and_threads(
 /// A fabric of that size is done in blocks without being told to, by one thread and by each of two.
 #[test]
 fn a_large_fabric_gives_the_same_in_the_blocks_that_it_asks_for() {
-    for preset in scenario::presets::PRESETS {
+    for preset in scenario::presets::all() {
         let fabric = match preset.name {
             "portfc" => "kind = \"bcube\"\nn = 32\nk = 1\n",
             _ => "kind = \"fat-tree\"\nk = 16\n",
@@ -131,12 +134,12 @@ fn a_large_fabric_gives_the_same_in_the_blocks_that_it_asks_for() {
 #[test]
 fn every_count_that_an_experiment_asks_for_is_kept_by_some_scheme() {
     let mut kept = std::collections::BTreeSet::new();
-    for preset in scenario::presets::PRESETS {
+    for preset in scenario::presets::all() {
         let fabric = if preset.name == "portfc" { BCUBE } else { LEAF_SPINE };
         let text = format!("stop = \"1us\"\n{fabric}{TRAFFIC}");
         let outcome = run(&read(&text, &[format!("scheme.preset=\"{}\"", preset.name)]), 1);
         let all = outcome.flow_control.iter().chain(&outcome.congestion_control).chain(&outcome.transport);
-        kept.extend(all.map(|(name, _)| name.to_string()));
+        kept.extend(all.chain(&outcome.switches).map(|counter| counter.name.to_string()));
     }
     kept.insert("out_of_order".into());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");

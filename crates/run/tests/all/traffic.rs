@@ -50,7 +50,7 @@ fn the_traffic_is_the_same_with_every_scheme_and_another_with_every_seed() {
     let drawn = |sets: &[&str]| scenario(&mix(), sets).traffic;
     let first = drawn(&[]);
     assert!(first.flows.len() > 1000);
-    for preset in scenario::presets::PRESETS {
+    for preset in scenario::presets::all() {
         assert_eq!(drawn(&[&format!("scheme.preset={}", preset.name)]), first, "{}", preset.name);
     }
     assert_eq!(drawn(&["switch.buffer=40MB", "nic.payload=4000B"]), first);
@@ -440,8 +440,6 @@ fn the_manual_has_every_key_of_every_table_and_every_distribution() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
     #[test]
     fn no_value_of_any_key_makes_drawing_panic(
         which in any::<prop::sample::Index>(), other in any::<prop::sample::Index>(),

@@ -71,7 +71,7 @@ fn every_example_runs_to_its_end() {
         let outcome = run(&resolved);
         // One of them shows a deadlock.
         let stuck = path.ends_with("bcube_deadlock.toml");
-        assert_eq!(matches!(outcome.stall, Some(fabric::network::Stall::Deadlock(_))), stuck, "{}", path.display());
+        assert_eq!(matches!(outcome.stall, Some(fabric::run::Stall::Deadlock(_))), stuck, "{}", path.display());
         assert_eq!(outcome.complete(), !stuck, "{}: {:?}", path.display(), outcome.stall);
         assert_eq!(outcome.violations, Vec::<String>::new(), "{}", path.display());
         let mut received = outcome.flows.iter().filter(|flow| flow.received != Time::MAX);
@@ -117,7 +117,7 @@ fn the_manual_has_every_key_with_its_default_and_its_examples_run() {
         }
     }
     assert!(missing.is_empty(), "the manual lacks these rows:\n{}", missing.join("\n"));
-    for preset in crate::presets::PRESETS {
+    for preset in crate::presets::all() {
         assert!(manual.contains(&format!("| `{}` | {} |", preset.name, preset.about)), "{}", preset.name);
     }
     let mut examples = manual.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).peekable();
@@ -130,12 +130,13 @@ fn the_manual_has_every_key_with_its_default_and_its_examples_run() {
 
 #[test]
 fn what_is_not_written_has_its_default() {
-    let Resolved { setup, flow_control, congestion_control, promised, notes, .. } = star(&[]);
+    let Resolved { setup, choices, promised, notes, .. } = star(&[]);
+    let (flow_control, congestion_control) = (choices.flow_control, choices.congestion_control);
     assert_eq!((flow_control.name(), congestion_control.name(), promised), ("pfc", "none", true));
     assert_eq!(notes, Vec::<String>::new());
     assert_eq!((setup.seed, setup.stop, setup.classes, setup.reroute), (1, Time::MAX, 1, Time::ZERO));
     assert_eq!((setup.nic.payload, setup.nic.header, setup.nic.ack_size), (1000, 62, 66));
-    assert_eq!((setup.nic.ack_lane, setup.nic.recovery.timeout), (AckLane::Control, None));
+    assert_eq!((setup.nic.ack_lane, setup.nic.timeout), (AckLane::Control, None));
     assert_eq!((setup.switch.quantum, setup.switch.egress_alpha, setup.switch.queues), (1062, None, 1));
     assert_eq!(setup.measure.sample, Some(Time::from_us(10)));
     assert!(setup.ports.iter().all(|port| port.ecn.is_none()));
@@ -147,24 +148,26 @@ fn what_is_not_written_has_its_default() {
 
 #[test]
 fn selective_repeat_has_its_own_timeouts_unless_one_is_written() {
-    let irn = |sets: &[&str]| star(sets).setup.nic.irn.expect("selective repeat");
+    let irn = |sets: &[&str]| {
+        let resolved = star(sets);
+        let transport = resolved.choices.transport;
+        (transport.patience(&resolved.setup), transport.cap(&resolved.setup).map(|(cap, _)| cap))
+    };
     let us = Time::from_us;
-    let usual = irn(&["scheme.preset=irn"]);
-    assert_eq!((usual.low, usual.high, usual.few), (us(100), us(320), 3));
-    assert_eq!(usual.cap, star(&["scheme.window=bdp"]).setup.flows[0].window);
-    let written = irn(&["scheme.preset=hpcc+irn", "nic.timeout=50us"]);
-    assert_eq!((written.low, written.high), (us(50), us(50)));
+    let window = star(&["scheme.window=bdp"]).setup.flows[0].window;
+    assert_eq!(irn(&["scheme.preset=irn"]), (us(320), Some(window)));
+    assert_eq!(irn(&["scheme.preset=hpcc+irn", "nic.timeout=50us"]).0, us(50));
     let own = irn(&["scheme.transport=irn", "nic.timeout=50us", "scheme.irn.rto_high=1ms", "scheme.irn.cap=7KB"]);
-    assert_eq!((own.low, own.high, own.cap), (us(100), us(1000), 7000));
-    assert_eq!(star(&["scheme.preset=lossy"]).setup.nic.irn, None);
+    assert_eq!(own, (us(1000), Some(7000)));
+    assert_eq!(irn(&["scheme.preset=lossy"]).1, None);
 }
 
 #[test]
 fn onramp_goes_on_top_of_any_congestion_control_and_is_refused_where_it_is_not_chosen() {
     for preset in ["onramp", "hpcc+onramp", "dcqcn+win+irn+onramp"] {
         let resolved = star(&[&format!("scheme.preset={preset}"), "scheme.onramp.threshold=20us"]);
-        assert_eq!(resolved.edge_control.name(), "onramp");
-        assert!(resolved.congestion_control.build().needs().delay);
+        assert_eq!(resolved.choices.edge_control.name(), "onramp");
+        assert!(resolved.choices.congestion_control.build().needs().delay);
     }
     let text = "[topology]\nkind = \"star\"\n[[flow]]\nsrc = 1\ndst = 0\nsize = \"1KB\"\n";
     let refused = |sets: &[&str]| read(text, sets).map(|_| ()).unwrap_err().to_string();
@@ -176,17 +179,17 @@ fn onramp_goes_on_top_of_any_congestion_control_and_is_refused_where_it_is_not_c
 #[test]
 fn a_preset_gives_way_to_what_is_written() {
     let resolved = star(&["scheme.preset=dctcp"]);
-    let ecn = Ecn { min: 300_000, max: 300_000, probability: 1.0 };
+    let ecn = Ecn { min: 300_000, max: 300_000, probability: 1.0, by_port: false };
     assert_eq!(resolved.setup.ports[4].ecn, Some(ecn));
     assert!(resolved.setup.flows[0].window > 0);
     let resolved = star(&["scheme.preset=dctcp", "switch.ecn_max=500KB", "scheme.window=none"]);
     assert_eq!(resolved.setup.ports[4].ecn, Some(Ecn { max: 500_000, ..ecn }));
     assert_eq!(resolved.setup.flows[0].window, 0);
     let resolved = star(&["scheme.preset=lossy"]);
-    assert_eq!((resolved.flow_control.name(), resolved.promised), ("none", false));
+    assert_eq!((resolved.choices.flow_control.name(), resolved.promised), ("none", false));
     assert_eq!(resolved.setup.switch.egress_alpha, Some(65_536));
-    assert_eq!(resolved.setup.nic.recovery.timeout, Some(Time::from_ms(1)));
-    for preset in crate::presets::PRESETS {
+    assert_eq!(resolved.setup.nic.timeout, Some(Time::from_ms(1)));
+    for preset in crate::presets::all() {
         let set = format!("scheme.preset={}", preset.name);
         let resolved = read(&home(preset.name), &[&set]).unwrap_or_else(|problem| panic!("{problem}"));
         assert!(run(&resolved).complete(), "{}", preset.name);
@@ -207,12 +210,16 @@ fn a_controller_that_needs_a_window_has_one() {
 #[test]
 fn a_packet_counting_controller_follows_the_payload_unless_told() {
     let packet = |sets: &[&str]| {
-        let list = star(sets).congestion_control.list();
+        let list = star(sets).choices.congestion_control.list();
         list.into_iter().find(|parameter| parameter.name == "packet").map(|parameter| parameter.value)
     };
-    assert_eq!(packet(&["scheme.preset=dctcp", "nic.payload=4096B"]).as_deref(), Some("4096"));
+    assert_eq!(packet(&["scheme.preset=dctcp", "nic.payload=4096B"]).as_deref(), Some("\"auto\""));
     let sets = ["scheme.preset=dctcp", "nic.payload=4096B", "scheme.dctcp.packet=7"];
     assert_eq!(packet(&sets).as_deref(), Some("7"));
+    // Told the same by hand, it does the same.
+    let ends = |sets: &[&str]| run(&star(sets)).flows.iter().map(|flow| flow.received).collect::<Vec<_>>();
+    let sets = ["scheme.preset=dctcp", "nic.payload=4096B", "scheme.dctcp.packet=4096"];
+    assert_eq!(ends(&sets), ends(&sets[..2]));
 }
 
 #[test]
@@ -345,7 +352,7 @@ fn less_headroom_than_needed_takes_the_promise_back() {
     let resolved = star(&[&format!("switch.headroom={}B", headroom - 1)]);
     assert!(!resolved.promised);
     assert!(resolved.notes[0].contains(&format!("4 ports need (up to {headroom} B)")), "{:?}", resolved.notes);
-    assert_eq!(resolved.setup.nic.recovery.timeout, Some(Time::from_ms(1)));
+    assert_eq!(resolved.setup.nic.timeout, Some(Time::from_ms(1)));
     let pool = |resolved: &Resolved| resolved.setup.switch.pool[4].unwrap();
     assert_eq!(pool(&auto), 12_000_000 - 4 * (headroom + 4096));
     assert_eq!(pool(&resolved), pool(&auto) + 4);
@@ -357,11 +364,11 @@ fn faults_take_the_promise_back_and_bring_a_timeout() {
     for text in ["loss = 0.1", "corruption = 0.1", "down = [[\"1us\", \"2us\"]]"] {
         let resolved = fault(text);
         assert!(!resolved.promised && resolved.notes.len() == 1, "{:?}", resolved.notes);
-        assert_eq!(resolved.setup.nic.recovery.timeout, Some(Time::from_ms(1)));
+        assert_eq!(resolved.setup.nic.timeout, Some(Time::from_ms(1)));
     }
     let resolved = star(&["switch.unlimited=true", "scheme.flow_control=none"]);
     assert!(resolved.promised);
-    assert_eq!((resolved.setup.switch.pool[4], resolved.setup.nic.recovery.timeout), (None, None));
+    assert_eq!((resolved.setup.switch.pool[4], resolved.setup.nic.timeout), (None, None));
     assert!(!star(&["switch.egress_alpha=0.5"]).promised);
     assert!(star(&["nic.ack_lane=data"]).promised);
     assert!(!star(&["nic.ack_lane=data", "traffic.classes=2"]).promised);
@@ -624,7 +631,7 @@ proptest! {
     #[test]
     fn no_value_of_any_key_makes_resolving_panic(
         which in any::<prop::sample::Index>(),
-        preset in prop::sample::select(crate::presets::PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>()),
+        preset in prop::sample::select(crate::presets::all().iter().map(|preset| preset.name).collect::<Vec<_>>()),
         value in prop::sample::select(vec![
             "0", "1", "-1", "2.5", "nan", "1e300", "9223372036854775807", "true", "auto", "0B", "1B", "1GB", "1000GB", "18446744073709551615B",
             "0ps", "1ps", "1s", "1000000s", "18446744073709551615ps", "0bps", "1bps", "100Tbps", "18446744073709551615bps", "none", "bdp", "[]", "[1]",
@@ -632,17 +639,17 @@ proptest! {
     ) {
         let text = home(preset);
         let resolved = read(&text, &[&format!("scheme.preset={preset}")]).unwrap_or_else(|problem| panic!("{problem}"));
-        let own_flow_control = format!("scheme.{}", resolved.flow_control.name());
+        let own_flow_control = format!("scheme.{}", resolved.choices.flow_control.name());
         let tables: Vec<(&str, Vec<engine::Parameter>)> = vec![
             ("switch", super::SwitchSettings::default().list()),
             ("nic", super::NicSettings::default().list()),
             ("measure", super::MeasureSettings::default().list()),
-            (&own_flow_control, resolved.flow_control.list()),
+            (&own_flow_control, resolved.choices.flow_control.list()),
             ("topology", fabric::topology::shape("star").unwrap().list()),
         ];
-        let own = format!("scheme.{}", resolved.congestion_control.name());
+        let own = format!("scheme.{}", resolved.choices.congestion_control.name());
         let mut keys: Vec<String> = tables.iter().flat_map(|(table, list)| list.iter().map(move |p| format!("{table}.{}", p.name))).collect();
-        keys.extend(resolved.congestion_control.list().iter().map(|parameter| format!("{own}.{}", parameter.name)));
+        keys.extend(resolved.choices.congestion_control.list().iter().map(|parameter| format!("{own}.{}", parameter.name)));
         keys.extend(["seed", "stop", "flow.0.size", "flow.0.start", "flow.0.class", "scheme.window", "traffic.classes"].map(String::from));
         let set = format!("{}={value}", keys[which.index(keys.len())]);
         if let Ok(resolved) = read(&text, &[&format!("scheme.preset={preset}"), &set]) {
@@ -675,9 +682,9 @@ fn ndp_goes_with_no_other_control_and_says_what_it_ignores() {
     // Alone in the network it takes the ideal time, with the window that is derived.
     let flow = &outcome.flows[0];
     assert_eq!(flow.received - flow.spec.start, flow.spec.ideal);
-    assert_eq!(resolved.setup.nic.recovery.timeout, Some(Time::from_ms(50)));
+    assert_eq!(resolved.setup.nic.timeout, Some(Time::from_ms(50)));
     let own = star(&with("nic.timeout=2ms"));
-    assert_eq!(own.setup.nic.recovery.timeout, Some(Time::from_ms(2)));
+    assert_eq!(own.setup.nic.timeout, Some(Time::from_ms(2)));
     refused(
         STAR,
         &[&ndp[..], &["nic.payload=1B", "flow.0.size=5GB"]].concat(),

@@ -5,9 +5,10 @@
 //! the network, is DCQCN's: the lower of the two rates counts. Switches therefore do not mark before links to hosts, where
 //! DASR is at work.
 
-use super::{Choice, Slots, check_intervals, dcqcn};
+use super::{Slots, check_intervals, dcqcn};
 use engine::{Misfit, Parameter, Parameters, Rate, Raw, Time};
-use fabric::scheme::{Ack, CongestionControl, Counter, FlowStart, Needs, Permit};
+use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition};
 
 engine::parameters! {
     /// Parameters of DASR alone.
@@ -38,22 +39,28 @@ impl Parameters for Params {
     }
 }
 
-impl Choice for Params {
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "dasr"
     }
     fn about(&self) -> &'static str {
         "DASR: a receiver of n flows has each send at its link's rate over n, told in every ACK. DCQCN for congestion inside the network."
     }
+    fn source(&self) -> &'static str {
+        "the Blitz paper (DASR: receivers divide their link among the flows that send to them)"
+    }
+    fn check(&self) -> Result<(), Misfit> {
+        check_intervals(&[("stall", self.own.stall)])?;
+        self.dcqcn.check()
+    }
+}
+
+impl CongestionControlDef for Params {
     fn uses_marks(&self) -> bool {
         self.own.fallback
     }
     fn marks_before_hosts(&self) -> bool {
         false
-    }
-    fn check(&self) -> Result<(), Misfit> {
-        check_intervals(&[("stall", self.own.stall)])?;
-        self.dcqcn.check()
     }
     fn header(&self) -> (u16, u16) {
         // The count, as a word of its own in every ACK.
@@ -86,6 +93,7 @@ impl Flow {
     /// The lower of the two rates. Returns whether DCQCN's is.
     fn settle(&self, permit: &mut Permit) -> bool {
         *permit = Permit {
+            window: u64::MAX,
             rate: self.share.min(self.other.rate),
             timer: self.other.timer,
             repace: true,
@@ -101,7 +109,7 @@ impl CongestionControl for Dasr {
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
-        let free = Permit { rate: flow.line, timer: Time::MAX, repace: false, resume: Time::ZERO };
+        let free = Permit::at(flow.line);
         let other = self.fallback.as_mut().map_or(free, |fallback| fallback.start(slot, flow));
         self.flows.put(slot, Flow { line: flow.line, share: flow.line, other });
         free
@@ -128,7 +136,8 @@ impl CongestionControl for Dasr {
     }
 
     fn counters(&self) -> Vec<Counter> {
-        let mut counters = vec![("share_changes", self.changes), ("fallback_acks", self.fallbacks)];
+        let mut counters =
+            vec![Counter::sum("share_changes", self.changes), Counter::sum("fallback_acks", self.fallbacks)];
         counters.extend(self.fallback.iter().flat_map(|fallback| fallback.counters()));
         counters
     }
@@ -138,7 +147,9 @@ impl CongestionControl for Dasr {
 mod tests {
     use super::super::plain_ack;
     use super::*;
-    use fabric::scheme::NoFlowControl;
+    use engine::{Parameter, Parameters, Raw};
+    use fabric::axes::Chosen;
+    use fabric::axes::flow_control::NoFlowControl;
     use fabric::setup::FlowSpec;
     use fabric::topology::{Graph, Kind};
     use fabric::{Network, Outcome, Setup};
@@ -155,7 +166,10 @@ mod tests {
         let mut params = Params::default();
         params.own.fallback = fallback;
         let mut cc = params.build();
-        let permit = cc.start(0, FlowStart { line, base_rtt: Time::from_us(8), window: 0 });
+        let permit = cc.start(
+            0,
+            FlowStart { line, base_rtt: Time::from_us(8), window: 0, ..crate::congestion_control::plain_start() },
+        );
         (cc, permit)
     }
 
@@ -204,6 +218,30 @@ mod tests {
         }
     }
 
+    /// DASR, whose controllers are watched.
+    struct Logged(Params, Log);
+    impl Parameters for Logged {
+        fn list(&self) -> Vec<Parameter> {
+            Vec::new()
+        }
+        fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
+            None
+        }
+    }
+    impl Definition for Logged {
+        fn name(&self) -> &'static str {
+            "logged"
+        }
+        fn about(&self) -> &'static str {
+            "DASR, with every rate it gives written down."
+        }
+    }
+    impl CongestionControlDef for Logged {
+        fn build(&self) -> Box<dyn CongestionControl> {
+            Box::new(Watched(self.0.build(), self.1.clone()))
+        }
+    }
+
     const HOP: Time = Time::from_us(1);
 
     /// A star whose host 0 receives, and the flows to it by (size, start).
@@ -218,8 +256,10 @@ mod tests {
         let log = Log::default();
         let mut params = Params::default();
         params.own.fallback = false;
-        let control = Box::new(Watched(params.build(), log.clone()));
-        let outcome = Network::new(setup, NoFlowControl, control).run(|_, _| true);
+        let control = Logged(params, log.clone());
+        let transport = crate::transport::go_back_n::GoBackN::default();
+        let run = |chosen: &Chosen<'_>| Network::new(setup, NoFlowControl, chosen).run(|_, _| true);
+        let outcome = crate::testing::chosen(&control, &transport, run);
         assert!(outcome.complete() && outcome.violations.is_empty());
         let log = log.lock().unwrap().clone();
         (outcome, log)

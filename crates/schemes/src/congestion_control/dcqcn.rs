@@ -9,7 +9,8 @@
 
 use super::{Slots, check_intervals, check_rates, check_shares};
 use engine::{Misfit, Rate, Time};
-use fabric::scheme::{Ack, CongestionControl, Counter, FlowStart, Needs, Permit};
+use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition};
 
 engine::parameters! {
     /// Parameters of DCQCN; defaults for 100 Gb/s as in the HPCC authors' experiments.
@@ -35,15 +36,15 @@ engine::parameters! {
     }
 }
 
-impl super::Choice for Params {
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "dcqcn"
     }
     fn about(&self) -> &'static str {
         "DCQCN: ECN marks cut the sender's rate, a timer raises it again."
     }
-    fn uses_marks(&self) -> bool {
-        true
+    fn source(&self) -> &'static str {
+        "Y. Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015"
     }
     fn check(&self) -> Result<(), Misfit> {
         check_intervals(&[
@@ -53,6 +54,12 @@ impl super::Choice for Params {
         ])?;
         check_shares(&[("gain", self.gain)])?;
         check_rates(self.min_rate, &[("ai", self.ai), ("hai", self.hai)])
+    }
+}
+
+impl CongestionControlDef for Params {
+    fn uses_marks(&self) -> bool {
+        true
     }
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Dcqcn { params: self.clone(), flows: Slots::default(), notifications: 0, decreases: 0 })
@@ -144,7 +151,7 @@ impl CongestionControl for Dcqcn {
             fresh: true,
         };
         self.flows.put(slot, state);
-        Permit { rate: flow.line, timer: Time::MAX, repace: false, resume: Time::ZERO }
+        Permit::at(flow.line)
     }
 
     fn ack(&mut self, slot: u32, ack: &Ack<'_>, permit: &mut Permit) {
@@ -185,13 +192,13 @@ impl CongestionControl for Dcqcn {
     }
 
     fn counters(&self) -> Vec<Counter> {
-        vec![("notifications", self.notifications), ("rate_decreases", self.decreases)]
+        vec![Counter::sum("notifications", self.notifications), Counter::sum("rate_decreases", self.decreases)]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Choice, plain_ack};
+    use super::super::plain_ack;
     use super::*;
 
     const LINE: Rate = Rate::from_gbps(100);
@@ -202,7 +209,10 @@ mod tests {
 
     fn fresh() -> (Box<dyn CongestionControl>, Permit) {
         let mut cc = Params::default().build();
-        let permit = cc.start(0, FlowStart { line: LINE, base_rtt: Time::from_us(8), window: 0 });
+        let permit = cc.start(
+            0,
+            FlowStart { line: LINE, base_rtt: Time::from_us(8), window: 0, ..crate::congestion_control::plain_start() },
+        );
         (cc, permit)
     }
 

@@ -4,8 +4,9 @@
 //! trip without a cut adds `ai`.
 
 use super::{Slots, check_rates, check_shares};
-use engine::{Misfit, Rate, Time};
-use fabric::scheme::{Ack, CongestionControl, FlowStart, Needs, Permit};
+use engine::{Misfit, Rate};
+use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use fabric::axes::{CongestionControl, CongestionControlDef, Definition};
 
 engine::parameters! {
     /// Parameters of DCTCP; defaults as in the HPCC authors' experiments at 100 Gb/s.
@@ -16,27 +17,33 @@ engine::parameters! {
         ai: Rate = Rate::from_mbps(615),
         /// The rate never falls below.
         min_rate: Rate = Rate::from_mbps(1000),
-        /// Bytes of message in a full packet, to turn bytes into a number of ACKs.
-        packet: u32 = 1000,
+        /// Bytes of message in a full packet, to turn bytes into a number of ACKs. Auto: the NIC's.
+        packet: Option<u32> = None,
     }
 }
 
-impl super::Choice for Params {
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "dctcp"
     }
     fn about(&self) -> &'static str {
         "DCTCP: the share of marked packets in a round trip sets how far the rate is cut."
     }
-    fn uses_marks(&self) -> bool {
-        true
+    fn source(&self) -> &'static str {
+        "M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010"
     }
     fn check(&self) -> Result<(), Misfit> {
-        if self.packet == 0 {
+        if self.packet == Some(0) {
             return Err(Misfit::new("packet", 0, "write the bytes of message in a full packet, such as 1000"));
         }
         check_shares(&[("gain", self.gain)])?;
         check_rates(self.min_rate, &[("ai", self.ai)])
+    }
+}
+
+impl CongestionControlDef for Params {
+    fn uses_marks(&self) -> bool {
+        true
     }
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Dctcp { params: self.clone(), flows: Slots::default() })
@@ -46,6 +53,7 @@ impl super::Choice for Params {
 #[derive(Clone, Debug)]
 struct Flow {
     line: Rate,
+    packet: u64,
     /// The round trip ends when this byte is acknowledged; 0 before the first ACK.
     round: u64,
     alpha: f64,
@@ -67,15 +75,17 @@ impl CongestionControl for Dctcp {
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
-        let state = Flow { line: flow.line, round: 0, alpha: 1.0, marks: 0, expected: 0, cut_until: None };
+        let packet = self.params.packet.unwrap_or(flow.payload) as u64;
+        let state = Flow { line: flow.line, packet, round: 0, alpha: 1.0, marks: 0, expected: 0, cut_until: None };
         self.flows.put(slot, state);
-        Permit { rate: flow.line, timer: Time::MAX, repace: false, resume: Time::ZERO }
+        Permit::at(flow.line)
     }
 
     fn ack(&mut self, slot: u32, ack: &Ack<'_>, permit: &mut Permit) {
         let p = &self.params;
         let flow = self.flows.get(slot);
-        let packets = |bytes: u64| bytes / p.packet as u64 + 1;
+        let packet = flow.packet;
+        let packets = |bytes: u64| bytes / packet + 1;
         flow.marks += ack.marked as u64;
         let round_over = ack.seq > flow.round;
         if round_over {
@@ -104,8 +114,9 @@ impl CongestionControl for Dctcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Choice, plain_ack};
+    use super::super::plain_ack;
     use super::*;
+    use engine::Time;
 
     fn ack(seq: u64, next: u64, marked: bool) -> Ack<'static> {
         Ack { seq, next, marked, ..plain_ack(Time::from_us(1)) }
@@ -115,7 +126,10 @@ mod tests {
     fn one_cut_per_round_trip_and_growth_without_marks() {
         let line = Rate::from_gbps(100);
         let mut cc = Params::default().build();
-        let mut permit = cc.start(0, FlowStart { line, base_rtt: Time::from_us(8), window: 0 });
+        let mut permit = cc.start(
+            0,
+            FlowStart { line, base_rtt: Time::from_us(8), window: 0, ..crate::congestion_control::plain_start() },
+        );
         cc.ack(0, &ack(1000, 10_000, true), &mut permit);
         assert_eq!(permit.rate, Rate::from_gbps(50), "α starts at one");
         cc.ack(0, &ack(2000, 11_000, true), &mut permit);
@@ -127,7 +141,12 @@ mod tests {
     #[test]
     fn alpha_follows_the_share_of_marks() {
         let mut cc = Params { gain: 0.5, ..Params::default() }.build();
-        let start = FlowStart { line: Rate::from_gbps(100), base_rtt: Time::from_us(8), window: 0 };
+        let start = FlowStart {
+            line: Rate::from_gbps(100),
+            base_rtt: Time::from_us(8),
+            window: 0,
+            ..crate::congestion_control::plain_start()
+        };
         let mut permit = cc.start(0, start);
         cc.ack(0, &ack(1000, 4_000, false), &mut permit);
         cc.ack(0, &ack(5_000, 8_000, false), &mut permit); // α = 0.5

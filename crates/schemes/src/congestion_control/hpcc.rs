@@ -5,9 +5,10 @@
 //! The reference rate moves once per round trip; between, ACKs act on it without moving it (`per_ack`).
 
 use super::{Slots, check_rates};
-use engine::{Misfit, Rate, Time};
+use engine::{Misfit, Rate};
+use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use fabric::axes::{CongestionControl, CongestionControlDef, Definition};
 use fabric::packet::{Hop, MAX_HOPS};
-use fabric::scheme::{Ack, CongestionControl, FlowStart, Needs, Permit};
 
 engine::parameters! {
     /// Parameters of HPCC with the paper's defaults.
@@ -32,18 +33,15 @@ engine::parameters! {
     }
 }
 
-impl super::Choice for Params {
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "hpcc"
     }
     fn about(&self) -> &'static str {
         "HPCC: per-hop telemetry in every ACK, the sender steers the most loaded link to a target utilisation."
     }
-    fn needs_window(&self) -> bool {
-        true
-    }
-    fn header(&self) -> (u16, u16) {
-        (42, 28) // five hops of 8 B and a count, in the packet and again in its ACK
+    fn source(&self) -> &'static str {
+        "Y. Li et al., HPCC: High Precision Congestion Control, SIGCOMM 2019"
     }
     fn check(&self) -> Result<(), Misfit> {
         if self.eta <= 0.0 {
@@ -53,6 +51,15 @@ impl super::Choice for Params {
             return Err(Misfit::new("header_units", self.header_units, "write at most 1000000"));
         }
         check_rates(self.min_rate, &[("ai", self.ai)])
+    }
+}
+
+impl CongestionControlDef for Params {
+    fn needs_window(&self) -> bool {
+        true
+    }
+    fn header(&self) -> (u16, u16) {
+        (42, 28) // five hops of 8 B and a count, in the packet and again in its ACK
     }
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Hpcc { params: self.clone(), flows: Slots::default() })
@@ -221,7 +228,7 @@ impl CongestionControl for Hpcc {
             per_hop: [PerHop { u: 1.0, rate: flow.line, stage: 0 }; MAX_HOPS],
         };
         self.flows.put(slot, state);
-        Permit { rate: flow.line, timer: Time::MAX, repace: false, resume: Time::ZERO }
+        Permit::at(flow.line)
     }
 
     fn ack(&mut self, slot: u32, ack: &Ack<'_>, permit: &mut Permit) {
@@ -251,8 +258,9 @@ impl CongestionControl for Hpcc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Choice, plain_ack};
+    use super::super::plain_ack;
     use super::*;
+    use engine::Time;
 
     const LINE: Rate = Rate::from_gbps(100);
 
@@ -261,7 +269,15 @@ mod tests {
     }
     fn start(params: Params) -> (Box<dyn CongestionControl>, Permit) {
         let mut cc = params.build();
-        let permit = cc.start(0, FlowStart { line: LINE, base_rtt: Time::from_us(10), window: 125_000 });
+        let permit = cc.start(
+            0,
+            FlowStart {
+                line: LINE,
+                base_rtt: Time::from_us(10),
+                window: 125_000,
+                ..crate::congestion_control::plain_start()
+            },
+        );
         (cc, permit)
     }
     fn ack<'a>(seq: u64, next: u64, telemetry: &'a [Hop]) -> Ack<'a> {

@@ -6,9 +6,10 @@
 //!
 //! Credits between neighbours are PFC's part here: both stop a neighbour before a buffer overflows.
 
-use super::{Choice, Slots, check_intervals};
+use super::{Slots, check_intervals};
 use engine::{Misfit, Rate, Time};
-use fabric::scheme::{Ack, CongestionControl, Counter, FlowStart, Needs, Permit};
+use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition};
 
 engine::parameters! {
     /// Parameters of a channel adapter. What switches mark is set by [switch].
@@ -26,15 +27,15 @@ engine::parameters! {
     }
 }
 
-impl Choice for Params {
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "ib-cc"
     }
     fn about(&self) -> &'static str {
         "InfiniBand congestion control: each notification raises a flow's index into a table of delays between packets, a timer lowers it."
     }
-    fn uses_marks(&self) -> bool {
-        true
+    fn source(&self) -> &'static str {
+        "InfiniBand Architecture Specification, volume 1, annex A10: congestion control"
     }
     fn check(&self) -> Result<(), Misfit> {
         check_intervals(&[("ccti_timer", self.ccti_timer)])?;
@@ -52,6 +53,12 @@ impl Choice for Params {
             return Err(Misfit::new("cct_step", self.cct_step, "write a number from 0 to 1000"));
         }
         Ok(())
+    }
+}
+
+impl CongestionControlDef for Params {
+    fn uses_marks(&self) -> bool {
+        true
     }
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(IbCc { params: self.clone(), flows: Slots::default(), notifications: 0, highest: 0 })
@@ -86,7 +93,7 @@ impl CongestionControl for IbCc {
         let state = Flow { line: flow.line, index: self.params.ccti_min };
         let rate = state.rate(&self.params);
         self.flows.put(slot, state);
-        Permit { rate, timer: Time::MAX, repace: false, resume: Time::ZERO }
+        Permit::at(rate)
     }
 
     fn ack(&mut self, slot: u32, ack: &Ack<'_>, permit: &mut Permit) {
@@ -111,7 +118,7 @@ impl CongestionControl for IbCc {
     }
 
     fn counters(&self) -> Vec<Counter> {
-        vec![("becn", self.notifications), ("ccti_max", self.highest as u64)]
+        vec![Counter::sum("becn", self.notifications), Counter::max("ccti_max", self.highest as u64)]
     }
 }
 
@@ -130,7 +137,10 @@ mod tests {
     fn notifications_climb_the_table_and_the_timer_comes_down_one_step_at_a_time() {
         let params = Params { cct_step: 1.0, ccti_limit: 3, ..Params::default() };
         let mut cc = params.build();
-        let mut permit = cc.start(0, FlowStart { line: LINE, base_rtt: Time::from_us(4), window: 0 });
+        let mut permit = cc.start(
+            0,
+            FlowStart { line: LINE, base_rtt: Time::from_us(4), window: 0, ..crate::congestion_control::plain_start() },
+        );
         assert_eq!(permit.rate, LINE);
         cc.ack(0, &ack(Time::from_us(1), false), &mut permit);
         assert_eq!((permit.rate, permit.timer), (LINE, Time::MAX));
@@ -145,7 +155,7 @@ mod tests {
             assert_eq!(permit.rate, Rate(LINE.0 / (1 + index)));
         }
         assert_eq!(permit.timer, Time::MAX);
-        assert_eq!(cc.counters(), [("becn", 4), ("ccti_max", 3)]);
+        assert_eq!(cc.counters(), [Counter::sum("becn", 4), Counter::max("ccti_max", 3)]);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 
 use super::{Slots, check_intervals, check_rates, check_shares};
 use engine::{Misfit, Rate, Time};
-use fabric::scheme::{Ack, CongestionControl, FlowStart, Needs, Permit};
+use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use fabric::axes::{CongestionControl, CongestionControlDef, Definition};
 
 engine::parameters! {
     /// Parameters of TIMELY; defaults as in the HPCC authors' simulator.
@@ -30,20 +31,26 @@ engine::parameters! {
     }
 }
 
-impl super::Choice for Params {
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "timely"
     }
     fn about(&self) -> &'static str {
         "TIMELY: the round-trip time and its gradient set the sender's rate."
     }
-    fn header(&self) -> (u16, u16) {
-        (8, 0) // the time stamp; the ACK has room for it
+    fn source(&self) -> &'static str {
+        "R. Mittal et al., TIMELY: RTT-based Congestion Control for the Datacenter, SIGCOMM 2015"
     }
     fn check(&self) -> Result<(), Misfit> {
         check_shares(&[("alpha", self.alpha), ("beta", self.beta)])?;
         check_intervals(&[("min_rtt", self.min_rtt), ("t_high", self.t_high)])?;
         check_rates(self.min_rate, &[("ai", self.ai), ("hai", self.hai)])
+    }
+}
+
+impl CongestionControlDef for Params {
+    fn header(&self) -> (u16, u16) {
+        (8, 0) // the time stamp; the ACK has room for it
     }
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Timely { params: self.clone(), flows: Slots::default() })
@@ -78,7 +85,7 @@ impl CongestionControl for Timely {
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
         let state = Flow { line: flow.line, round: 0, rate: flow.line, stage: 0, last_rtt: Time::ZERO, trend: 0.0 };
         self.flows.put(slot, state);
-        Permit { rate: flow.line, timer: Time::MAX, repace: false, resume: Time::ZERO }
+        Permit::at(flow.line)
     }
 
     fn ack(&mut self, slot: u32, ack: &Ack<'_>, permit: &mut Permit) {
@@ -122,13 +129,18 @@ impl CongestionControl for Timely {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Choice, plain_ack};
+    use super::super::plain_ack;
     use super::*;
 
     /// Feeds one ACK per round trip with the given round-trip times and gives the rates after each.
     fn rates(rtts: &[u64]) -> Vec<u64> {
         let mut cc = Params::default().build();
-        let start = FlowStart { line: Rate::from_gbps(10), base_rtt: Time::from_us(8), window: 0 };
+        let start = FlowStart {
+            line: Rate::from_gbps(10),
+            base_rtt: Time::from_us(8),
+            window: 0,
+            ..crate::congestion_control::plain_start()
+        };
         let mut permit = cc.start(0, start);
         let mut out = vec![];
         for (i, &us) in rtts.iter().enumerate() {

@@ -6,10 +6,10 @@
 //! time from starting again at the same time: a flow pauses several times for what one ACK said, each time after it has sent
 //! something and heard again. ACKs that come while it is paused do not make the pause longer.
 
-use super::Choice;
-use crate::congestion_control::{self, Slots};
+use crate::congestion_control::Slots;
 use engine::{Misfit, Parameter, Parameters, Raw, Time};
-use fabric::scheme::{Ack, CongestionControl, Counter, FlowStart, Needs, Permit};
+use fabric::axes::congestion_control::{Ack, FlowStart, Incident, Needs, Notice, Permit};
+use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition, EdgeControlDef, MarkingDef};
 use std::collections::VecDeque;
 
 engine::parameters! {
@@ -22,12 +22,15 @@ engine::parameters! {
     }
 }
 
-impl Choice for Params {
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "onramp"
     }
     fn about(&self) -> &'static str {
         "OnRamp: receivers measure one-way delays, and a sender pauses a flow whose packets take longer than a threshold."
+    }
+    fn source(&self) -> &'static str {
+        "S. Liu et al., Breaking the Transience-Equilibrium Nexus: A New Approach to Datacenter Packet Transport, NSDI 2021"
     }
     fn check(&self) -> Result<(), Misfit> {
         if !(self.gain > 0.0 && self.gain <= 1.0) {
@@ -40,7 +43,10 @@ impl Choice for Params {
             _ => Ok(()),
         }
     }
-    fn over(&self, inner: Box<dyn congestion_control::Choice>) -> Box<dyn congestion_control::Choice> {
+}
+
+impl EdgeControlDef for Params {
+    fn over(&self, inner: Box<dyn CongestionControlDef>) -> Box<dyn CongestionControlDef> {
         Box::new(Over { params: self.clone(), inner })
     }
 }
@@ -48,7 +54,7 @@ impl Choice for Params {
 /// A congestion control with OnRamp on top.
 struct Over {
     params: Params,
-    inner: Box<dyn congestion_control::Choice>,
+    inner: Box<dyn CongestionControlDef>,
 }
 
 impl Parameters for Over {
@@ -60,13 +66,22 @@ impl Parameters for Over {
     }
 }
 
-impl congestion_control::Choice for Over {
+impl Definition for Over {
     fn name(&self) -> &'static str {
         self.inner.name()
     }
     fn about(&self) -> &'static str {
         self.inner.about()
     }
+    fn source(&self) -> &'static str {
+        self.inner.source()
+    }
+    fn check(&self) -> Result<(), Misfit> {
+        self.inner.check()
+    }
+}
+
+impl CongestionControlDef for Over {
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(OnRamp::new(&self.params, self.inner.build()))
     }
@@ -76,11 +91,11 @@ impl congestion_control::Choice for Over {
     fn marks_before_hosts(&self) -> bool {
         self.inner.marks_before_hosts()
     }
+    fn switch_half(&self) -> Option<Box<dyn MarkingDef>> {
+        self.inner.switch_half()
+    }
     fn needs_window(&self) -> bool {
         self.inner.needs_window()
-    }
-    fn check(&self) -> Result<(), Misfit> {
-        self.inner.check()
     }
     fn header(&self) -> (u16, u16) {
         // A time stamp there, a delay back.
@@ -173,9 +188,17 @@ impl CongestionControl for OnRamp {
         self.inner.timer(slot, now, permit);
         permit.resume = self.flows.get(slot).end();
     }
+    fn notice(&mut self, slot: u32, notice: &Notice, permit: &mut Permit) {
+        self.inner.notice(slot, notice, permit);
+        permit.resume = self.flows.get(slot).end();
+    }
+    fn incident(&mut self, slot: u32, now: Time, incident: Incident, permit: &mut Permit) {
+        self.inner.incident(slot, now, incident, permit);
+        permit.resume = self.flows.get(slot).end();
+    }
     fn counters(&self) -> Vec<Counter> {
         let mut counters = self.inner.counters();
-        counters.extend([("onramp_pauses", self.pauses), ("onramp_paused_ps", self.paused.0)]);
+        counters.extend([Counter::sum("onramp_pauses", self.pauses), Counter::sum("onramp_paused_ps", self.paused.0)]);
         counters
     }
 }
@@ -184,17 +207,22 @@ impl CongestionControl for OnRamp {
 mod tests {
     use super::*;
     use engine::Rate;
-    use fabric::scheme::Unlimited;
+    use fabric::axes::congestion_control::Unlimited;
 
     const US: fn(u64) -> Time = Time::from_us;
 
     fn ack(now: u64, stamp: u64, delay: u64) -> Ack<'static> {
-        Ack { stamp: US(stamp), delay: US(delay), ..congestion_control::plain_ack(US(now)) }
+        Ack { stamp: US(stamp), delay: US(delay), ..crate::congestion_control::plain_ack(US(now)) }
     }
 
     fn started(params: Params) -> (OnRamp, Permit) {
         let mut onramp = OnRamp::new(&params, Box::new(Unlimited));
-        let flow = FlowStart { line: Rate::from_gbps(100), base_rtt: US(10), window: 0 };
+        let flow = FlowStart {
+            line: Rate::from_gbps(100),
+            base_rtt: US(10),
+            window: 0,
+            ..crate::congestion_control::plain_start()
+        };
         let permit = onramp.start(0, flow);
         (onramp, permit)
     }
@@ -230,7 +258,10 @@ mod tests {
         // Sent after all of them: the whole excess counts.
         onramp.ack(0, &ack(200, 150, 45), &mut permit);
         assert_eq!(permit.resume, US(235));
-        assert_eq!(onramp.counters(), [("onramp_pauses", 4), ("onramp_paused_ps", US(30 + 7 + 10 + 35).0)]);
+        assert_eq!(
+            onramp.counters(),
+            [Counter::sum("onramp_pauses", 4), Counter::sum("onramp_paused_ps", US(30 + 7 + 10 + 35).0)]
+        );
     }
 
     #[test]
@@ -247,14 +278,17 @@ mod tests {
                 self.0 += 1;
             }
             fn counters(&self) -> Vec<Counter> {
-                vec![("seen", self.0)]
+                vec![Counter::sum("seen", self.0)]
             }
         }
         let mut onramp = OnRamp::new(&Params::default(), Box::new(Marks(0)));
-        let mut permit = onramp.start(0, FlowStart { line: Rate(1), base_rtt: US(10), window: 0 });
+        let mut permit = onramp.start(
+            0,
+            FlowStart { line: Rate(1), base_rtt: US(10), window: 0, ..crate::congestion_control::plain_start() },
+        );
         assert_eq!(onramp.needs(), Needs { every_ack: true, delay: true, ..Needs::default() });
         onramp.ack(0, &ack(20, 5, 9), &mut permit);
         onramp.ack(0, &Ack { marked: true, ..ack(20, 5, 9) }, &mut permit);
-        assert_eq!(onramp.counters()[0], ("seen", 1));
+        assert_eq!(onramp.counters()[0], Counter::sum("seen", 1));
     }
 }

@@ -14,15 +14,18 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use super::{Choice, Controls, Report, add_samples, pfc, run_with};
+use super::{max, pfc, samples, sum};
 use engine::{Bytes, Misfit, Rate, Time};
+use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
+use fabric::axes::{Counter, Definition, Histogram};
 use fabric::deadlock::Waits;
-use fabric::network::Core;
-use fabric::packet::{Kind as PacketKind, Packet, flag};
-use fabric::routing::{PortMap, Tuple};
-use fabric::scheme::{Counter, FlowControl, Histogram, Visit};
-use fabric::topology::Kind;
-use fabric::{Outcome, Setup};
+use fabric::id::{ClassId, FlowId, PortId, QueueId};
+use fabric::message::Payload;
+use fabric::packet::{Kind, Packet, flag};
+use fabric::routing::Tuple;
+use fabric::topology::Graph;
+use fabric::view::{NodeView, Site};
+use fabric::{Outcome, Setup, message};
 use filter::{Counting, MAX_HASHES, Received, Shape};
 use pfc::Pfc;
 use std::collections::VecDeque;
@@ -93,7 +96,7 @@ engine::parameters! {
     }
 }
 
-impl Choice for Params {
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "bfc"
     }
@@ -101,8 +104,9 @@ impl Choice for Params {
         "Backpressure flow control: switches give flows queues of their own and pause them one by one at the upstream \
          neighbour. PFC stays underneath. Lossless."
     }
-    fn needs_headroom(&self) -> bool {
-        true
+    fn source(&self) -> &'static str {
+        "P. Goyal, P. Shah, N. K. Sharma, M. Alizadeh and T. E. Anderson, Backpressure Flow Control, \
+         arXiv:1909.09923, 2019"
     }
     fn check(&self) -> Result<(), Misfit> {
         let range = |name: &'static str, value: u64, least: u64, most: u64| match (least..=most).contains(&value) {
@@ -128,23 +132,34 @@ impl Choice for Params {
         }
         Ok(())
     }
+}
+
+impl Params {
+    /// Bytes of a pause frame.
     fn frame_size(&self) -> u64 {
         self.filter.0 + self.frame_header.0
     }
-    fn queues(&self) -> Option<u32> {
-        // The physical queues, the one that goes first and the overflow queue.
-        Some(self.queues + 2)
+    /// Queues of every port and class: the physical queues, the one that goes first and the overflow queue.
+    fn all_queues(&self) -> u32 {
+        self.queues + 2
+    }
+}
+
+impl FlowControlDef for Params {
+    fn layout(&self, _: &Graph) -> Result<Layout, Misfit> {
+        Ok(Layout {
+            queues: Some(self.all_queues()),
+            express: Some(self.queues),
+            // The filter that waits, one that is charged to the packet under way, and one that comes due meanwhile.
+            headroom: Some(Headroom { other_frames: 3 }),
+            frame: self.frame_size(),
+            stops_for_hosts: true,
+            ..Layout::default()
+        })
     }
     fn waits(&self, _: &Setup) -> Waits {
         // A held flow holds up the packets behind it in its queue, which may have any flows in it: as PFC underneath does it.
         Waits::Classes
-    }
-    fn other_frames(&self) -> u64 {
-        // The filter that waits, one that is charged to the packet under way, and one that comes due meanwhile.
-        3
-    }
-    fn stops_for_hosts(&self) -> bool {
-        true
     }
     fn switch_state(&self, ports: u64, classes: u64) -> u64 {
         // An entry: ingress, egress and queue in a byte each, packets in two, and its state in one.
@@ -157,14 +172,28 @@ impl Choice for Params {
         table + filters + queues + pfc::Params::default().switch_state(ports, classes)
     }
     fn pause_in(&self, frame: &Packet) -> Option<(u8, bool)> {
-        Some((frame.flow as u8, frame.seq == 1))
+        pfc::pause_beneath(frame)
     }
-    fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
-        run_with(|setup| Bfc::new(self, setup, promised), setup, control, report)
+    fn run(&self, job: Job<'_>) -> Outcome {
+        let scheme = over_pfc(self, &job.setup, job.promised);
+        job.run(scheme)
     }
 }
 
-/// A switch port as packets come in by it: whom it pauses at the neighbour.
+/// BFC as it is meant to be run: over PFC.
+fn over_pfc(params: &Params, setup: &Setup, promised: bool) -> Over<Bfc, Pfc> {
+    Over { upper: Bfc::new(params, setup), lower: Pfc::beneath(&setup.graph, promised) }
+}
+
+message! {
+    /// A pause frame.
+    pub struct Frame {
+        /// The flows that are paused, as [`Counting::snapshot`] has them.
+        filter: Payload,
+    }
+}
+
+/// A port of a node that forwards, as packets come in by it: whom it pauses at the neighbour.
 struct Ingress {
     filter: Counting,
     /// How often a filter that says nothing is still sent: once after a change, or as often as makes sure that one arrives.
@@ -179,14 +208,15 @@ struct Ingress {
     frame_time: Time,
     /// Bytes that the link carries from one frame to the next.
     capacity: u64,
-    /// Which row of the thresholds.
+    /// The first of its row of thresholds.
     row: usize,
 }
 
 /// A port as packets leave by it: whom the neighbour has paused.
-#[derive(Clone, Default)]
 struct Egress {
     received: Received,
+    /// When the next frame is due; [`Time::MAX`] where none ever is.
+    due: Time,
     /// Which column of the thresholds.
     column: usize,
 }
@@ -202,6 +232,14 @@ struct Physical {
     next_resume: Time,
     /// A resume is on the event queue.
     waiting: bool,
+}
+
+/// A queue of a port, counted within its class.
+#[derive(Clone, Copy)]
+struct Spot {
+    port: PortId,
+    class: ClassId,
+    queue: u32,
 }
 
 /// Where the packet at hand goes.
@@ -240,35 +278,34 @@ struct Counts {
     ports_sharing: u64,
 }
 
-/// The mechanism.
+/// The mechanism: what all nodes share.
+#[derive(Clone)]
 pub struct Bfc {
     params: Params,
     shape: Shape,
-    pfc: Pfc,
-    /// The first timer token that is not PFC's.
-    tokens: u32,
     /// The queue that goes first.
     express: u32,
     /// The queue of flows without an entry.
     overflow: u32,
-    /// Switches in order, by node.
-    switch: Vec<u32>,
+    classes: u32,
+    /// How often a change is sent: once, or more often where links lose frames.
+    repeats: u32,
+}
+
+/// What a node keeps. A host that does not forward has only what its ports received.
+pub struct Node {
     table: Table,
-    ingress: Vec<Ingress>,
+    plan: Plan,
+    /// By port.
     egress: Vec<Egress>,
+    /// By port.
+    ingress: Vec<Ingress>,
     /// Physical queues that have a flow, by lane: port and class.
     taken: Vec<u128>,
     /// By lane and queue.
     physical: Vec<Physical>,
-    classes: u32,
-    /// When the next frame is due at each port; [`Time::MAX`] where none ever is.
-    due: Vec<Time>,
     /// (HRTT + period) times the egress rate in bytes, by kind of ingress and kind of egress.
     thresholds: Vec<u64>,
-    columns: usize,
-    plan: Plan,
-    /// How often a change is told: once, or more often where links lose frames.
-    repeats: u32,
     counts: Counts,
     /// Samples by number of physical queues in use at a port that has any.
     in_use: Vec<u64>,
@@ -280,6 +317,9 @@ pub struct Bfc {
 /// How often a filter that has become empty is sent where links lose frames. The protocol never stops sending; that all of
 /// these get lost is as good as impossible.
 const REPEATS: u32 = 64;
+
+/// The timer of a port for its next frame. Those of its physical queues, class by class, come after it.
+const TICK: u32 = 0;
 
 /// The seed of the hash that names flows; unlike any node's.
 const VFID_SEED: u32 = 0x0bfc_0bfc;
@@ -303,89 +343,33 @@ fn quantile(counts: &[u64], q: f64) -> u64 {
 }
 
 impl Bfc {
-    /// BFC over the fabric of a setup, whose queues it lays out.
-    pub fn new(params: &Params, setup: &mut Setup, promised: bool) -> Bfc {
-        let (express, overflow) = (params.queues, params.queues + 1);
-        setup.switch.queues = express + 2;
-        setup.switch.express = Some(express);
-        let graph = &setup.graph;
-        let map = PortMap::new(graph);
-        let is_switch = |node: u32| graph.nodes[node as usize].kind == Kind::Switch;
-        let forwards = |node: u32| graph.forwards(node, map.of(node).len());
-        let mut switches = 0;
-        let switch = (0..graph.nodes.len() as u32).map(|node| {
-            switches += forwards(node) as u32;
-            switches.saturating_sub(1)
-        });
-        let switch: Vec<u32> = switch.collect();
-
-        let link = |port: usize| &graph.links[map.link[port] as usize];
-        let latency = |port: usize| {
-            let far = map.node[map.peer[port] as usize];
-            link(port).delay + if is_switch(far) { setup.switch.pipeline } else { Time::ZERO }
-        };
-        let hop_rtt = |port: usize| {
-            params.hop_rtt.unwrap_or(latency(port) + latency(map.peer[port] as usize)).max(Time::from_ns(10))
-        };
-        let frame_time = |port: usize| setup.clock.duration(params.frame_size(), link(port).rate);
-        // A link shorter than its frames must not carry nothing else.
-        let period = |port: usize| {
-            let frame = frame_time(port).0;
-            params.period.map_or((hop_rtt(port).0 / 2).max(8 * frame), |period| period.0.max(2 * frame))
-        };
-        let period = |port: usize| Time(period(port));
-        let mut feedbacks: Vec<Time> = (0..map.count()).map(|port| hop_rtt(port) + period(port)).collect();
-        let mut rates: Vec<Rate> = (0..map.count()).map(|port| link(port).rate).collect();
-        let (all_feedbacks, all_rates) = (feedbacks.clone(), rates.clone());
-        feedbacks.sort_unstable();
-        feedbacks.dedup();
-        rates.sort_unstable();
-        rates.dedup();
-        let thresholds = feedbacks.iter().flat_map(|&time| rates.iter().map(move |&rate| rate.bytes_in(time)));
-
-        let shape = Shape::new(params.filter.0 as u32, params.hashes);
-        let ingress = (0..map.count()).map(|port| {
-            let period = period(port);
-            Ingress {
-                filter: Counting::new(shape),
-                repeats: 0,
-                ticking: false,
-                period,
-                // Links are not in step with one another (§3.3); spread them evenly.
-                phase: Time((port as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % period.0),
-                frame_time: frame_time(port),
-                capacity: link(port).rate.bytes_in(period),
-                row: feedbacks.binary_search(&all_feedbacks[port]).unwrap_or(0),
-            }
-        });
-        let ingress: Vec<Ingress> = ingress.collect();
-        let due = |port: usize| if forwards(map.node[port]) { ingress[port].phase } else { Time::MAX };
-        let egress = (0..map.count())
-            .map(|port| Egress { column: rates.binary_search(&all_rates[port]).unwrap_or(0), ..Egress::default() });
+    /// BFC over the fabric of a setup.
+    pub fn new(params: &Params, setup: &Setup) -> Bfc {
         Bfc {
             params: params.clone(),
-            shape,
-            pfc: Pfc::new(&pfc::Params::default(), pfc::pause_limit(graph), promised),
-            tokens: map.count() as u32 * setup.classes as u32 * 2,
-            express,
-            overflow,
-            table: Table::new(switches as usize, params.vfids, params.bucket, params.cache),
-            egress: egress.collect(),
-            taken: vec![0; map.count() * setup.classes as usize],
-            physical: vec![Physical::default(); map.count() * setup.classes as usize * params.queues as usize],
+            shape: Shape::new(params.filter.0 as u32, params.hashes),
+            express: params.queues,
+            overflow: params.queues + 1,
             classes: setup.classes as u32,
-            due: (0..map.count()).map(due).collect(),
-            thresholds: thresholds.collect(),
-            columns: rates.len(),
-            plan: Plan::Apart,
-            repeats: if graph.links.iter().any(|link| link.lossy()) { REPEATS } else { 1 },
-            counts: Counts::default(),
-            in_use: vec![0; params.queues as usize + 1],
-            kilobytes: Vec::new(),
-            kilobytes_to_hosts: Vec::new(),
-            switch,
-            ingress,
+            repeats: if setup.graph.links.iter().any(|link| link.lossy()) { REPEATS } else { 1 },
         }
+    }
+
+    /// Time from a pause frame to its effect, and time between frames, at a port.
+    fn timing(&self, site: &Site<'_>, port: PortId) -> (Time, Time) {
+        let (to, back) = site.latency(port);
+        let hop_rtt = self.params.hop_rtt.unwrap_or(to + back).max(Time::from_ns(10));
+        let frame = self.frame_time(site, port).0;
+        // A link shorter than its frames must not carry nothing else.
+        let period = match self.params.period {
+            None => (hop_rtt.0 / 2).max(8 * frame),
+            Some(period) => period.0.max(2 * frame),
+        };
+        (hop_rtt, Time(period))
+    }
+
+    fn frame_time(&self, site: &Site<'_>, port: PortId) -> Time {
+        site.setup.clock.duration(self.params.frame_size(), site.link(port).rate)
     }
 
     /// Its name for a flow in filters: the flow's VFID, or that of its queue.
@@ -399,49 +383,61 @@ impl Bfc {
 
     /// What leaves by a port in a class.
     #[inline]
-    fn lane(&self, visit: &Visit) -> u32 {
-        visit.out_port * self.classes + visit.class as u32
+    fn lane(&self, port: PortId, class: ClassId) -> u32 {
+        port.0 as u32 * self.classes + class.0 as u32
     }
 
-    /// The port of a lane, and its queue of that number among all of the port's.
+    /// The first queue of a class among all of a port's.
     #[inline]
-    fn at(&self, lane: u32, queue: u32) -> (u32, u32) {
-        (lane / self.classes, lane % self.classes * (self.params.queues + 2) + queue)
+    fn first_queue(&self, class: ClassId) -> u32 {
+        class.0 as u32 * self.params.all_queues()
     }
 
-    /// A queue's number in its lane.
+    /// The queue that a packet was put in.
     #[inline]
-    fn local(&self, visit: &Visit) -> u32 {
-        visit.queue - visit.class as u32 * (self.params.queues + 2)
+    fn spot(&self, visit: &Visit) -> Spot {
+        Spot { port: visit.out_port, class: visit.class, queue: visit.queue.0 - self.first_queue(visit.class) }
     }
 
+    /// A queue's number among all of its port's.
     #[inline]
-    fn place(&self, lane: u32, queue: u32) -> usize {
-        lane as usize * self.params.queues as usize + queue as usize
+    fn number(&self, spot: Spot) -> QueueId {
+        QueueId(self.first_queue(spot.class) + spot.queue)
     }
 
-    /// A physical queue of `lane` for a flow.
-    fn assign(&mut self, core: &mut Core, lane: u32, vfid: u16) -> u16 {
+    /// The place of a physical queue.
+    #[inline]
+    fn place(&self, spot: Spot) -> usize {
+        self.lane(spot.port, spot.class) as usize * self.params.queues as usize + spot.queue as usize
+    }
+
+    /// The timer of a physical queue: when its next flow may be resumed.
+    fn resume_timer(&self, spot: Spot) -> u32 {
+        TICK + 1 + spot.class.0 as u32 * self.params.queues + spot.queue
+    }
+
+    /// A physical queue of a port and class for a flow.
+    fn assign(&self, node: &Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, vfid: u16) -> u16 {
         let queues = self.params.queues;
-        let (port, first) = self.at(lane, 0);
         if self.params.assignment == Assignment::Hashed {
             return vfid % queues as u16;
         }
-        let free = (!self.taken[lane as usize]).trailing_zeros();
+        let free = (!node.taken[self.lane(port, class) as usize]).trailing_zeros();
         if free < queues {
             return free as u16;
         }
+        let number = |queue: u32| self.number(Spot { port, class, queue });
         let queue = match self.params.crowded {
-            Crowded::Random => core.draw(port, queues as u64) as u32,
+            Crowded::Random => at.draw(queues as u64) as u32,
             Crowded::Shortest => {
-                let length = |queue: &u32| core.queue_bytes(port, first + *queue);
+                let length = |queue: &u32| at.queue_bytes(port, number(*queue));
                 (0..queues).min_by_key(|queue| (length(queue), *queue)).unwrap_or(0)
             }
             Crowded::Unpaused => {
-                let open: Vec<u32> = (0..queues).filter(|&queue| !core.queues().is_held(port, first + queue)).collect();
+                let open: Vec<u32> = (0..queues).filter(|&queue| !at.is_held(port, number(queue))).collect();
                 match open.len() as u64 {
-                    0 => core.draw(port, queues as u64) as u32,
-                    many => open[core.draw(port, many) as usize],
+                    0 => at.draw(queues as u64) as u32,
+                    many => open[at.draw(many) as usize],
                 }
             }
         };
@@ -451,442 +447,468 @@ impl Bfc {
     /// Whether a flow's queue is longer than what keeps it busy until a resume takes effect:
     /// Th = (HRTT + τ) · μ / N (§3.4).
     #[inline]
-    fn over(&self, core: &Core, in_port: u32, lane: u32, queue: u32) -> bool {
-        let masks = core.queues();
-        let (out_port, queue) = self.at(lane, queue);
+    fn over(&self, node: &Node, at: &NodeView<'_>, in_port: PortId, spot: Spot) -> bool {
+        let (out_port, queue) = (spot.port, self.number(spot));
         // A held queue computes as if it were not; the high-priority queue does not count.
-        let express = |class: u32| masks.is_filled(out_port, class * (self.params.queues + 2) + self.express) as u32;
-        let active = masks.active(out_port) + masks.is_held(out_port, queue) as u32
+        let express =
+            |class: u32| at.is_filled(out_port, QueueId(class * self.params.all_queues() + self.express)) as u32;
+        let active = at.active_queues(out_port) + at.is_held(out_port, queue) as u32
             - (0..self.classes).map(express).sum::<u32>();
-        let row = self.ingress[in_port as usize].row;
-        let threshold = self.thresholds[row * self.columns + self.egress[out_port as usize].column];
-        core.queue_bytes(out_port, queue) * active.max(1) as u64 > threshold
+        let threshold = node.thresholds[node.ingress[in_port.index()].row + node.egress[out_port.index()].column];
+        at.queue_bytes(out_port, queue) * active.max(1) as u64 > threshold
     }
 
-    fn pause(&mut self, core: &mut Core, id: EntryId) {
-        let entry = &mut self.table[id];
+    /// Pauses a flow, whose queue is at `spot`.
+    fn pause(&self, node: &mut Node, at: &mut NodeView<'_>, id: EntryId, spot: Spot) {
+        let entry = &mut node.table[id];
         let before = std::mem::replace(&mut entry.state, State::Paused);
         if before != State::Running {
             return;
         }
-        let (in_port, vfid, lane, queue, turn) =
-            (entry.in_port, entry.vfid, entry.lane, entry.queue as u32, entry.turn);
-        let name = self.name(vfid);
-        self.counts.pauses += 1;
-        let ingress = &mut self.ingress[in_port as usize];
-        ingress.filter.insert(name);
+        let (in_port, vfid, turn) = (entry.in_port, entry.vfid, entry.turn);
+        node.counts.pauses += 1;
+        let ingress = &mut node.ingress[in_port.index()];
+        ingress.filter.insert(self.name(vfid));
         ingress.repeats = self.repeats;
-        self.counts.filter_peak = self.counts.filter_peak.max(ingress.filter.len() as u64);
-        self.tick_later(core, in_port);
+        node.counts.filter_peak = node.counts.filter_peak.max(ingress.filter.len() as u64);
+        ingress.tick_later(at, in_port);
         if self.params.resume == Resume::All {
-            let place = self.place(lane, queue);
-            self.physical[place].list.push_back((id, turn));
+            node.physical[self.place(spot)].list.push_back((id, turn));
         }
     }
 
-    fn resume(&mut self, core: &mut Core, id: EntryId) {
-        let entry = &mut self.table[id];
+    fn resume(&self, node: &mut Node, at: &mut NodeView<'_>, id: EntryId) {
+        let entry = &mut node.table[id];
         entry.state = State::Running;
         let (in_port, vfid, packets) = (entry.in_port, entry.vfid, entry.packets);
-        let name = self.name(vfid);
-        self.counts.resumes += 1;
-        let ingress = &mut self.ingress[in_port as usize];
-        ingress.filter.remove(name);
+        node.counts.resumes += 1;
+        let ingress = &mut node.ingress[in_port.index()];
+        ingress.filter.remove(self.name(vfid));
         ingress.repeats = self.repeats;
-        self.tick_later(core, in_port);
+        ingress.tick_later(at, in_port);
         if packets == 0 {
-            let switch = self.switch[core.port(in_port).node as usize];
-            self.table.remove(switch, id);
+            node.table.remove(id);
         }
     }
 
-    /// Makes sure that the next frame at `port` is sent.
-    fn tick_later(&mut self, core: &mut Core, port: u32) {
-        let ingress = &mut self.ingress[port as usize];
-        if !ingress.ticking {
-            ingress.ticking = true;
-            let (period, phase) = (ingress.period.0, ingress.phase.0);
-            let next = phase + (core.now().0 + period - phase) / period * period;
-            core.set_timer(Time(next), self.tokens + port * 2);
-        }
-    }
-
-    fn tick(&mut self, core: &mut Core, port: u32) {
-        let ingress = &mut self.ingress[port as usize];
+    fn tick(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        let ingress = &mut node.ingress[port.index()];
         ingress.ticking = false;
         if ingress.repeats > 0 || !ingress.filter.is_empty() {
             ingress.repeats = ingress.repeats.saturating_sub(1);
-            self.due[port as usize] = core.now() + ingress.period;
-            self.counts.frames += 1;
-            self.counts.frame_bytes += self.params.frame_size();
-            self.counts.capacity_bytes += ingress.capacity;
-            core.send_payload(port, self.params.frame_size() as u16, 0, ingress.filter.snapshot());
-            self.tick_later(core, port);
+            node.egress[port.index()].due = at.now() + ingress.period;
+            node.counts.frames += 1;
+            node.counts.frame_bytes += self.params.frame_size();
+            node.counts.capacity_bytes += ingress.capacity;
+            at.send_frame(port, self.params.frame_size() as u16, Frame { filter: ingress.filter.snapshot() });
+            ingress.tick_later(at, port);
         }
     }
 
     /// A flow of the queue may be resumed when its turn comes (§3.5).
-    fn list(&mut self, core: &mut Core, place: usize, id: EntryId) {
-        self.table[id].state = State::Listed;
-        let turn = self.table[id].turn;
-        self.physical[place].list.push_back((id, turn));
-        self.resume_next(core, place);
+    fn list(&self, node: &mut Node, at: &mut NodeView<'_>, spot: Spot, id: EntryId) {
+        node.table[id].state = State::Listed;
+        let turn = node.table[id].turn;
+        node.physical[self.place(spot)].list.push_back((id, turn));
+        self.resume_next(node, at, spot);
     }
 
     /// Resumes the first flow on a queue's list if the queue is short and it is time, and otherwise when it is.
     ///
     /// The paper has flows leave the list whatever the queue has become meanwhile. With many flows on it that would feed the
     /// queue faster than it drains, against the bound of two hop BDPs that §4.3 reports.
-    fn resume_next(&mut self, core: &mut Core, place: usize) {
-        let (lane, queue) = (place as u32 / self.params.queues, place as u32 % self.params.queues);
-        while let Some(&(id, turn)) = self.physical[place].list.front() {
-            let stale = self.table[id].turn != turn || self.table[id].state != State::Listed;
+    fn resume_next(&self, node: &mut Node, at: &mut NodeView<'_>, spot: Spot) {
+        let place = self.place(spot);
+        while let Some(&(id, turn)) = node.physical[place].list.front() {
+            let entry = &node.table[id];
+            let (in_port, stale) = (entry.in_port, entry.turn != turn || entry.state != State::Listed);
             if !stale {
-                if self.physical[place].waiting || self.over(core, self.table[id].in_port, lane, queue) {
+                if node.physical[place].waiting || self.over(node, at, in_port, spot) {
                     return;
                 }
-                let physical = &mut self.physical[place];
-                if core.now() < physical.next_resume {
+                let physical = &mut node.physical[place];
+                if at.now() < physical.next_resume {
                     physical.waiting = true;
-                    return core.set_timer(physical.next_resume, self.tokens + place as u32 * 2 + 1);
+                    return at.set_timer(spot.port, self.resume_timer(spot), physical.next_resume);
                 }
-                physical.next_resume = core.now() + self.ingress[self.table[id].in_port as usize].period;
-                self.resume(core, id);
+                physical.next_resume = at.now() + node.ingress[in_port.index()].period;
+                self.resume(node, at, id);
             }
-            self.physical[place].list.pop_front();
+            node.physical[place].list.pop_front();
         }
     }
 
     /// Resumes all paused flows of a queue.
-    fn resume_all(&mut self, core: &mut Core, place: usize) {
-        for (id, turn) in std::mem::take(&mut self.physical[place].list) {
-            if self.table[id].turn == turn && self.table[id].state == State::Paused {
-                self.resume(core, id);
+    fn resume_all(&self, node: &mut Node, at: &mut NodeView<'_>, place: usize) {
+        for (id, turn) in std::mem::take(&mut node.physical[place].list) {
+            if node.table[id].turn == turn && node.table[id].state == State::Paused {
+                self.resume(node, at, id);
             }
         }
     }
 
     /// Holds a queue whose first packet is of a paused flow, and lets any other go on.
     #[inline]
-    fn look(&mut self, core: &mut Core, port: u32, queue: u32) {
-        let received = &self.egress[port as usize].received;
+    fn look(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, queue: QueueId) {
+        let received = &node.egress[port.index()].received;
         let mut hold = false;
         if received.any()
-            && let Some(head) = core.head(port, queue)
+            && let Some(head) = at.head(port, queue)
         {
-            let name = self.name(core.packet(head).tag);
+            let name = self.name(at.packet(head).tag);
             hold = received.pauses(self.shape, name);
-            self.counts.lookups += 1;
-            self.counts.false_positives += (hold && !received.really(self.shape, name)) as u64;
+            node.counts.lookups += 1;
+            node.counts.false_positives += (hold && !received.really(self.shape, name)) as u64;
         }
-        core.hold_queue(port, queue, hold);
+        at.hold_queue(port, queue, hold);
     }
 
     /// Holds the paused ones of a NIC's flows.
-    fn look_at_flows(&mut self, core: &mut Core, port: u32) {
-        for flow in core.flows_at(port).to_vec() {
-            let name = self.name(core.flow_tag(flow));
-            let received = &self.egress[port as usize].received;
+    fn look_at_flows(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        let received = &node.egress[port.index()].received;
+        for flow in at.flows_at(port).collect::<Vec<FlowId>>() {
+            let name = self.name(at.flow_tag(flow));
             let hold = received.pauses(self.shape, name);
-            self.counts.lookups += received.any() as u64;
-            self.counts.false_positives += (hold && !received.really(self.shape, name)) as u64;
-            core.hold_flow(flow, hold);
+            node.counts.lookups += received.any() as u64;
+            node.counts.false_positives += (hold && !received.really(self.shape, name)) as u64;
+            at.hold_flow(flow, hold);
         }
     }
 
-    fn look_at_all(&mut self, core: &mut Core, port: u32) {
-        if core.port(port).host {
-            self.look_at_flows(core, port);
+    fn look_at_all(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        if at.is_host() {
+            self.look_at_flows(node, at, port);
         }
-        if !core.port(port).has_queues() {
+        if !at.has_queues() {
             return;
         }
-        let each = self.params.queues + 2;
-        let filled: Vec<u32> = core.queues().all_filled(port).filter(|&queue| queue % each != self.express).collect();
-        filled.into_iter().for_each(|queue| self.look(core, port, queue));
+        let each = self.params.all_queues();
+        let filled = at.filled_queues(port).filter(|queue| queue.0 % each != self.express);
+        let filled: Vec<QueueId> = filled.collect();
+        filled.into_iter().for_each(|queue| self.look(node, at, port, queue));
+    }
+}
+
+impl Ingress {
+    /// Makes sure that the next frame at `port`, which this is, is sent.
+    fn tick_later(&mut self, at: &mut NodeView<'_>, port: PortId) {
+        if !self.ticking {
+            self.ticking = true;
+            let (period, phase) = (self.period.0, self.phase.0);
+            let next = phase + (at.now().0 + period - phase) / period * period;
+            at.set_timer(port, TICK, Time(next));
+        }
     }
 }
 
 impl FlowControl for Bfc {
-    fn lossless(&self) -> bool {
-        self.pfc.lossless()
+    type Node = Node;
+    type Frame = Frame;
+    type Signal = ();
+    const OBSERVES: bool = true;
+
+    fn node(&self, site: &Site<'_>) -> Node {
+        let forwards = site.forwards();
+        let feedback = |port: PortId| {
+            let (hop_rtt, period) = self.timing(site, port);
+            hop_rtt + period
+        };
+        let rate = |port: PortId| site.link(port).rate;
+        let mut feedbacks: Vec<Time> = site.ports().map(feedback).collect();
+        feedbacks.sort_unstable();
+        feedbacks.dedup();
+        let mut rates: Vec<Rate> = site.ports().map(rate).collect();
+        rates.sort_unstable();
+        rates.dedup();
+        let thresholds = feedbacks.iter().flat_map(|&time| rates.iter().map(move |&rate| rate.bytes_in(time)));
+
+        let ingress = |port: PortId| {
+            let (_, period) = self.timing(site, port);
+            Ingress {
+                filter: Counting::new(self.shape),
+                repeats: 0,
+                ticking: false,
+                period,
+                phase: phase(site, port, period),
+                frame_time: self.frame_time(site, port),
+                capacity: rate(port).bytes_in(period),
+                row: feedbacks.binary_search(&feedback(port)).unwrap_or(0) * rates.len(),
+            }
+        };
+        let egress = |port: PortId| Egress {
+            received: Received::default(),
+            due: if forwards { phase(site, port, self.timing(site, port).1) } else { Time::MAX },
+            column: rates.binary_search(&rate(port)).unwrap_or(0),
+        };
+        let lanes = if forwards { site.ports().len() * self.classes as usize } else { 0 };
+        let vfids = if forwards { self.params.vfids } else { 0 };
+        Node {
+            table: Table::new(vfids, self.params.bucket, self.params.cache),
+            plan: Plan::Apart,
+            egress: site.ports().map(egress).collect(),
+            ingress: site.ports().filter(|_| forwards).map(ingress).collect(),
+            taken: vec![0; lanes],
+            physical: vec![Physical::default(); lanes * self.params.queues as usize],
+            thresholds: thresholds.collect(),
+            counts: Counts::default(),
+            in_use: Vec::new(),
+            kilobytes: Vec::new(),
+            kilobytes_to_hosts: Vec::new(),
+        }
     }
 
-    fn in_order(&self) -> bool {
+    fn in_order(&self, nodes: &[&Node]) -> bool {
         // §3.8: a flow that finds room in the table again may overtake its own packets in the overflow queue.
-        self.counts.overflows == 0
+        nodes.iter().all(|node| node.counts.overflows == 0)
+    }
+
+    fn timers(&self, classes: u8) -> u32 {
+        TICK + 1 + classes as u32 * self.params.queues
     }
 
     fn tag(&self, tuple: &Tuple) -> u16 {
         (tuple.hash(VFID_SEED) % self.params.vfids) as u16
     }
 
-    fn flow_started(&mut self, core: &mut Core, port: u32, flow: u32) {
-        let name = self.name(core.flow_tag(flow));
-        if self.egress[port as usize].received.pauses(self.shape, name) {
-            core.hold_flow(flow, true);
+    fn flow_started(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
+        let name = self.name(at.flow_tag(flow));
+        if node.egress[port.index()].received.pauses(self.shape, name) {
+            at.hold_flow(flow, true);
         }
     }
 
-    fn flow_moved(&mut self, core: &mut Core, port: u32, flow: u32) {
+    fn flow_moved(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
         // What the neighbour at the other port said is no longer about this flow.
-        let name = self.name(core.flow_tag(flow));
-        let hold = self.egress[port as usize].received.pauses(self.shape, name);
-        core.hold_flow(flow, hold);
+        let name = self.name(at.flow_tag(flow));
+        let hold = node.egress[port.index()].received.pauses(self.shape, name);
+        at.hold_flow(flow, hold);
     }
 
     #[inline]
-    fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
-        let packet = core.packet(visit.packet);
-        let (vfid, first, data) = (packet.tag, packet.flags & flag::FIRST != 0, packet.kind == PacketKind::Data);
-        let (in_port, lane, first_queue) = (visit.in_port, self.lane(visit), self.at(visit.class as u32, 0).1);
-        self.plan = Plan::Apart;
+    fn queue(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) -> QueueId {
+        let packet = at.packet(visit.packet);
+        let (vfid, first, data) = (packet.tag, packet.flags & flag::FIRST != 0, packet.kind == Kind::Data);
+        let &Visit { in_port, out_port, class, .. } = visit;
+        node.plan = Plan::Apart;
         // ACKs among the data are nobody's flow.
         if !data {
-            return first_queue + self.express;
+            return QueueId(self.first_queue(class) + self.express);
         }
-        let switch = self.switch[core.port(in_port).node as usize];
-        let queue = match self.table.find(switch, vfid, in_port, lane) {
+        let queue = match node.table.find(vfid, in_port, self.lane(out_port, class)) {
             Some(id) => {
-                let queue = match self.table[id].queue {
-                    NO_QUEUE => self.assign(core, lane, vfid),
+                let queue = match node.table[id].queue {
+                    NO_QUEUE => self.assign(node, at, out_port, class, vfid),
                     queue => queue,
                 };
-                self.plan = Plan::With(id, queue);
+                node.plan = Plan::With(id, queue);
                 queue as u32
             }
             // Not paused and nothing queued (§3.7).
             None if first && self.params.high_priority => {
-                self.counts.express += 1;
+                node.counts.express += 1;
                 self.express
             }
-            None if !self.table.has_room(switch, vfid) => self.overflow,
+            None if !node.table.has_room(vfid) => self.overflow,
             None => {
-                let queue = self.assign(core, lane, vfid);
-                self.plan = Plan::First(queue);
+                let queue = self.assign(node, at, out_port, class, vfid);
+                node.plan = Plan::First(queue);
                 queue as u32
             }
         };
-        first_queue + queue
+        QueueId(self.first_queue(class) + queue)
     }
 
     #[inline]
-    fn enqueued(&mut self, core: &mut Core, visit: &Visit) {
-        self.pfc.enqueued(core, visit);
-        let &Visit { packet, in_port, out_port, queue: number, .. } = visit;
-        let lane = self.lane(visit);
-        let alone = core.head(out_port, number) == Some(packet);
-        *core.word(packet) = NONE;
-        let (id, queue) = match self.plan {
-            Plan::Apart if self.local(visit) == self.overflow => {
-                self.counts.overflows += 1;
+    fn enqueued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
+        let &Visit { packet, in_port, out_port, queue: number, class, .. } = visit;
+        let alone = at.head(out_port, number) == Some(packet);
+        *at.word(packet) = NONE;
+        let (id, queue) = match node.plan {
+            Plan::Apart if self.spot(visit).queue == self.overflow => {
+                node.counts.overflows += 1;
                 if alone {
-                    self.look(core, out_port, number);
+                    self.look(node, at, out_port, number);
                 }
                 return;
             }
             Plan::Apart => return,
             Plan::With(id, queue) => (id, queue),
             Plan::First(queue) => {
-                let switch = self.switch[core.port(in_port).node as usize];
-                self.counts.insertions += 1;
-                let flow = core.packet(packet).flow;
-                (self.table.insert(switch, core.packet(packet).tag, in_port, lane, flow), queue)
+                node.counts.insertions += 1;
+                let &Packet { tag, flow, .. } = at.packet(packet);
+                (node.table.insert(tag, in_port, self.lane(out_port, class), flow), queue)
             }
         };
-        *core.word(packet) = id;
-        let flow = core.packet(packet).flow;
-        let entry = &mut self.table[id];
+        *at.word(packet) = id;
+        let flow = at.packet(packet).flow;
+        let spot = Spot { port: out_port, class, queue: queue as u32 };
+        let entry = &mut node.table[id];
         entry.packets += 1;
-        // Two flows with the same VFID and way are one to this switch.
-        self.counts.vfid_collisions += (std::mem::replace(&mut entry.flow, flow) != flow) as u64;
+        // Two flows with the same VFID and path are one to this switch.
+        node.counts.vfid_collisions += (std::mem::replace(&mut entry.flow, flow) != flow) as u64;
         if entry.queue == NO_QUEUE {
             entry.queue = queue;
-            let place = self.place(lane, queue as u32);
-            self.physical[place].flows += 1;
-            self.taken[lane as usize] |= 1 << queue;
-            self.counts.assignments += 1;
-            self.counts.collisions += (self.physical[place].flows > 1) as u64;
+            let physical = &mut node.physical[self.place(spot)];
+            physical.flows += 1;
+            node.taken[self.lane(out_port, class) as usize] |= 1 << queue;
+            node.counts.assignments += 1;
+            node.counts.collisions += (physical.flows > 1) as u64;
         }
         if alone {
-            self.look(core, out_port, number);
+            self.look(node, at, out_port, number);
         }
-        if self.table[id].state != State::Paused && self.over(core, in_port, lane, queue as u32) {
-            self.pause(core, id);
+        if node.table[id].state != State::Paused && self.over(node, at, in_port, spot) {
+            self.pause(node, at, id, spot);
         }
     }
 
     #[inline]
-    fn dequeued(&mut self, core: &mut Core, visit: &Visit) {
-        self.pfc.dequeued(core, visit);
-        let &Visit { packet, in_port, out_port, queue: number, .. } = visit;
-        let (lane, queue) = (self.lane(visit), self.local(visit));
-        if queue == self.express {
+    fn dequeued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
+        let &Visit { packet, in_port, out_port, queue: number, class, .. } = visit;
+        let spot = self.spot(visit);
+        if spot.queue == self.express {
             return;
         }
         // The next packet may be of another flow.
-        if self.egress[out_port as usize].received.any() || core.queues().is_held(out_port, number) {
-            self.look(core, out_port, number);
+        if node.egress[out_port.index()].received.any() || at.is_held(out_port, number) {
+            self.look(node, at, out_port, number);
         }
-        let id = *core.word(packet);
+        let id = *at.word(packet);
         if id == NONE {
             return;
         }
-        let place = self.place(lane, queue);
-        let entry = &mut self.table[id];
+        let place = self.place(spot);
+        let entry = &mut node.table[id];
         entry.packets -= 1;
         let (last, state) = (entry.packets == 0, entry.state);
         if last {
             entry.queue = NO_QUEUE;
-            self.physical[place].flows -= 1;
-            if self.physical[place].flows == 0 {
-                self.taken[lane as usize] &= !(1 << queue);
+            node.physical[place].flows -= 1;
+            if node.physical[place].flows == 0 {
+                node.taken[self.lane(out_port, class) as usize] &= !(1 << spot.queue);
             }
             if state == State::Running {
-                let switch = self.switch[core.port(in_port).node as usize];
-                self.table.remove(switch, id);
+                node.table.remove(id);
             }
         }
         match self.params.resume {
             // A flow with nothing queued will not ask again here whether its queue is short: it waits on the list for that.
-            Resume::Paced if state == State::Paused && (last || !self.over(core, in_port, lane, queue)) => {
-                self.list(core, place, id);
+            Resume::Paced if state == State::Paused && (last || !self.over(node, at, in_port, spot)) => {
+                self.list(node, at, spot, id);
             }
-            Resume::Paced if !self.physical[place].list.is_empty() => self.resume_next(core, place),
-            Resume::All if !self.physical[place].list.is_empty() && !self.over(core, in_port, lane, queue) => {
-                self.resume_all(core, place);
+            Resume::Paced if !node.physical[place].list.is_empty() => self.resume_next(node, at, spot),
+            Resume::All if !node.physical[place].list.is_empty() && !self.over(node, at, in_port, spot) => {
+                self.resume_all(node, at, place);
             }
             _ => {}
         }
     }
 
-    fn frame(&mut self, core: &mut Core, port: u32, frame: &Packet) {
-        if frame.flags & flag::PAYLOAD == 0 {
-            return self.pfc.frame(core, port, frame);
+    fn frame(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, frame: Frame) {
+        node.egress[port.index()].received = Received::new(frame.filter, self.shape);
+        self.look_at_all(node, at, port);
+    }
+
+    fn timer(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, timer: u32) {
+        if timer == TICK {
+            return self.tick(node, at, port);
         }
-        let content = core.take_payload(frame);
-        self.egress[port as usize].received = Received::new(content, self.shape);
-        self.look_at_all(core, port);
+        let own = timer - TICK - 1;
+        let (class, queue) = (ClassId((own / self.params.queues) as u8), own % self.params.queues);
+        let spot = Spot { port, class, queue };
+        node.physical[self.place(spot)].waiting = false;
+        self.resume_next(node, at, spot);
     }
 
-    fn receiver_full(&mut self, core: &mut Core, port: u32, full: bool) {
-        self.pfc.receiver_full(core, port, full);
-    }
-
-    fn timer(&mut self, core: &mut Core, token: u32) {
-        let Some(own) = token.checked_sub(self.tokens) else { return self.pfc.timer(core, token) };
-        if own.is_multiple_of(2) {
-            return self.tick(core, own / 2);
-        }
-        self.physical[own as usize / 2].waiting = false;
-        self.resume_next(core, own as usize / 2);
-    }
-
-    fn link_lost(&mut self, core: &mut Core, port: u32) {
-        self.pfc.link_lost(core, port);
-        self.egress[port as usize].received = Received::default();
-        self.look_at_all(core, port);
+    fn link_lost(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        node.egress[port.index()].received = Received::default();
+        self.look_at_all(node, at, port);
     }
 
     #[inline]
-    fn lag(&mut self, core: &Core, port: u32) -> Time {
-        let (now, due) = (core.now(), self.due[port as usize]);
+    fn lag(&self, node: &mut Node, at: &NodeView<'_>, port: PortId) -> Time {
+        let egress = &mut node.egress[port.index()];
+        let (now, due) = (at.now(), egress.due);
         if now < due {
             return Time::ZERO;
         }
         // The latest frame that was due; it went as soon as the link was free.
-        let ingress = &self.ingress[port as usize];
+        let ingress = &node.ingress[port.index()];
         let frames = (now.0 - due.0) / ingress.period.0 + 1;
-        self.counts.frame_bytes += frames * self.params.frame_size();
-        self.counts.capacity_bytes += frames * ingress.capacity;
+        node.counts.frame_bytes += frames * self.params.frame_size();
+        node.counts.capacity_bytes += frames * ingress.capacity;
         let due = Time(now.0 - (now.0 - due.0) % ingress.period.0);
-        self.due[port as usize] = due + ingress.period;
-        (due.max(core.port(port).free_at) + ingress.frame_time).saturating_sub(now)
+        egress.due = due + ingress.period;
+        (due.max(at.free_at(port)) + ingress.frame_time).saturating_sub(now)
     }
 
-    fn observe(&mut self, core: &Core) {
-        for (lane, taken) in (0..).zip(&self.taken).filter(|(_, taken)| **taken != 0) {
-            self.in_use[taken.count_ones() as usize] += 1;
-            let shared = |queue: u32| self.physical[self.place(lane, queue)].flows > 1;
-            self.counts.ports_sharing += (0..self.params.queues).any(shared) as u64;
-            self.counts.ports_busy += 1;
-            for queue in (0..self.params.queues).filter(|queue| taken >> queue & 1 == 1) {
-                let flows = self.physical[self.place(lane, queue)].flows as u64;
-                self.counts.flows_queued += flows;
-                self.counts.flows_sharing += if flows > 1 { flows } else { 0 };
-                let (port, queue) = self.at(lane, queue);
-                let kilobytes = core.queue_bytes(port, queue).div_ceil(1000) as usize;
-                count(&mut self.kilobytes, kilobytes);
-                if core.port(core.port(port).peer).host {
-                    count(&mut self.kilobytes_to_hosts, kilobytes);
+    fn observe(&self, node: &mut Node, at: &NodeView<'_>) {
+        let (queues, classes) = (self.params.queues, self.classes);
+        for (lane, &taken) in (0..).zip(&node.taken).filter(|(_, taken)| **taken != 0) {
+            let (port, class) = (PortId((lane / classes) as u16), ClassId((lane % classes) as u8));
+            let spot = |queue: u32| Spot { port, class, queue };
+            count(&mut node.in_use, taken.count_ones() as usize);
+            let shared = |queue: u32| node.physical[self.place(spot(queue))].flows > 1;
+            node.counts.ports_sharing += (0..queues).any(shared) as u64;
+            node.counts.ports_busy += 1;
+            for queue in (0..queues).filter(|queue| taken >> queue & 1 == 1) {
+                let flows = node.physical[self.place(spot(queue))].flows as u64;
+                node.counts.flows_queued += flows;
+                node.counts.flows_sharing += if flows > 1 { flows } else { 0 };
+                let kilobytes = at.queue_bytes(port, self.number(spot(queue))).div_ceil(1000) as usize;
+                count(&mut node.kilobytes, kilobytes);
+                if at.faces_host(port) {
+                    count(&mut node.kilobytes_to_hosts, kilobytes);
                 }
             }
         }
     }
 
-    fn merge(&mut self, other: Bfc) {
-        let (c, o) = (&mut self.counts, &other.counts);
-        c.assignments += o.assignments;
-        c.collisions += o.collisions;
-        c.pauses += o.pauses;
-        c.resumes += o.resumes;
-        c.frames += o.frames;
-        c.lookups += o.lookups;
-        c.false_positives += o.false_positives;
-        c.insertions += o.insertions;
-        c.vfid_collisions += o.vfid_collisions;
-        c.frame_bytes += o.frame_bytes;
-        c.capacity_bytes += o.capacity_bytes;
-        c.overflows += o.overflows;
-        c.express += o.express;
-        c.filter_peak = c.filter_peak.max(o.filter_peak);
-        c.flows_queued += o.flows_queued;
-        c.flows_sharing += o.flows_sharing;
-        c.ports_busy += o.ports_busy;
-        c.ports_sharing += o.ports_sharing;
-        self.table.merge(&other.table);
-        add_samples(&mut self.in_use, &other.in_use);
-        add_samples(&mut self.kilobytes, &other.kilobytes);
-        add_samples(&mut self.kilobytes_to_hosts, &other.kilobytes_to_hosts);
-        self.pfc.merge(other.pfc);
-    }
-
-    fn counters(&self) -> Vec<Counter> {
-        let c = &self.counts;
-        let mut all = vec![
-            ("queue_assignments", c.assignments),
-            ("queue_collisions", c.collisions),
-            ("flows_queued", c.flows_queued),
-            ("flows_sharing", c.flows_sharing),
-            ("ports_busy", c.ports_busy),
-            ("ports_sharing", c.ports_sharing),
-            ("flows_paused", c.pauses),
-            ("flows_resumed", c.resumes),
-            ("filter_frames", c.frames),
-            ("filter_peak", c.filter_peak),
-            ("filter_lookups", c.lookups),
-            ("filter_false_positives", c.false_positives),
-            ("pause_frame_bytes", c.frame_bytes),
-            ("pause_frame_capacity_bytes", c.capacity_bytes),
-            ("table_insertions", c.insertions),
-            ("table_peak", self.table.peak as u64),
-            ("table_cache_uses", self.table.cache_uses),
-            ("vfid_collisions", c.vfid_collisions),
-            ("physical_queues_in_use_p99", quantile(&self.in_use, 0.99)),
-            ("physical_queue_p99_bytes", quantile(&self.kilobytes, 0.99) * 1000),
-            ("physical_queue_to_hosts_p99_bytes", quantile(&self.kilobytes_to_hosts, 0.99) * 1000),
-            ("overflow_packets", c.overflows),
-            ("high_priority_packets", c.express),
-        ];
-        all.extend(self.pfc.counters());
-        all
-    }
-
-    fn histograms(&self) -> Vec<Histogram> {
+    fn counters(&self, nodes: &[&Node]) -> Vec<Counter> {
+        let counted = |name: &'static str, of: fn(&Counts) -> u64| sum(name, nodes, |node| of(&node.counts));
+        // Of all samples together, not of any one node's.
+        let p99 =
+            |name: &'static str, samples: Vec<u64>, unit: u64| Counter::max(name, quantile(&samples, 0.99) * unit);
         vec![
-            ("queues_in_use", self.in_use.clone()),
-            ("physical_queue_kb", self.kilobytes.clone()),
-            ("physical_queue_to_hosts_kb", self.kilobytes_to_hosts.clone()),
+            counted("queue_assignments", |c| c.assignments),
+            counted("queue_collisions", |c| c.collisions),
+            counted("flows_queued", |c| c.flows_queued),
+            counted("flows_sharing", |c| c.flows_sharing),
+            counted("ports_busy", |c| c.ports_busy),
+            counted("ports_sharing", |c| c.ports_sharing),
+            counted("flows_paused", |c| c.pauses),
+            counted("flows_resumed", |c| c.resumes),
+            counted("filter_frames", |c| c.frames),
+            max("filter_peak", nodes, |node| node.counts.filter_peak),
+            counted("filter_lookups", |c| c.lookups),
+            counted("filter_false_positives", |c| c.false_positives),
+            counted("pause_frame_bytes", |c| c.frame_bytes),
+            counted("pause_frame_capacity_bytes", |c| c.capacity_bytes),
+            counted("table_insertions", |c| c.insertions),
+            max("table_peak", nodes, |node| node.table.peak as u64),
+            sum("table_cache_uses", nodes, |node| node.table.cache_uses),
+            counted("vfid_collisions", |c| c.vfid_collisions),
+            p99("physical_queues_in_use_p99", samples(nodes, |node| &node.in_use), 1),
+            p99("physical_queue_p99_bytes", samples(nodes, |node| &node.kilobytes), 1000),
+            p99("physical_queue_to_hosts_p99_bytes", samples(nodes, |node| &node.kilobytes_to_hosts), 1000),
+            counted("overflow_packets", |c| c.overflows),
+            counted("high_priority_packets", |c| c.express),
         ]
     }
+
+    fn histograms(&self, nodes: &[&Node]) -> Vec<Histogram> {
+        let mut in_use = samples(nodes, |node| &node.in_use);
+        in_use.resize(self.params.queues as usize + 1, 0);
+        vec![
+            ("queues_in_use", in_use),
+            ("physical_queue_kb", samples(nodes, |node| &node.kilobytes)),
+            ("physical_queue_to_hosts_kb", samples(nodes, |node| &node.kilobytes_to_hosts)),
+        ]
+    }
+}
+
+/// When frames go at a port, past every period. Links are not in step with one another (§3.3); the number of a port in the
+/// whole fabric spreads them evenly.
+fn phase(site: &Site<'_>, port: PortId, period: Time) -> Time {
+    Time((site.number(port) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % period.0)
 }

@@ -3,25 +3,26 @@
 //! Every port has a queue for flows that are not congested (nCFQ) and one for those that are (CFQ). A packet that finds the
 //! first too long puts its flow in the switch's table (CFT), and later packets of that flow go to the second. As
 //! that grows, packets are accounted to a group of their own at their ingress, and as that grows, the upstream neighbour is
-//! told of the flow, keeps it apart as well, and is paused for that queue alone. Markings in both queues keep
-//! order when flows change queues. See docs/dvl.md for our reading of the document, and why nothing is lost, overtaken
+//! notified of the flow, keeps it apart as well, and is paused for that queue alone. Markings in both queues keep
+//! order when flows change queues. See docs/dvl.md for our reading of the paper, and why nothing is lost, overtaken
 //! or stuck.
 
 mod lane;
 
-use super::{Choice, Controls, Deadlines, Fabric, Report, Room, check_frame, pfc, run_with};
+use super::{Deadlines, check_frame, max, pfc, sum};
 use engine::{Bytes, Misfit, Time};
-use fabric::network::Core;
-use fabric::packet::{Kind as PacketKind, Packet, flag};
-use fabric::routing::PortMap;
-use fabric::scheme::{Counter, FlowControl, Visit};
-use fabric::topology::Kind;
-use fabric::{Outcome, Setup};
+use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Visit};
+use fabric::axes::{Counter, Definition};
+use fabric::id::{ClassId, FlowId, PortId, QueueId};
+use fabric::packet::{Kind, flag};
+use fabric::topology::Graph;
+use fabric::view::{NodeView, Site};
+use fabric::{Outcome, message};
 use lane::{CONGESTED, Lane, NOBODY, PLAIN};
 use std::collections::VecDeque;
 
 engine::parameters! {
-    /// Parameters of DVL and of enhanced DVL. The document gives none: all defaults are ours.
+    /// Parameters of DVL and of enhanced DVL. The paper gives none: all defaults are ours.
     pub struct Params {
         /// Enhanced DVL: queues are deallocated by each switch for itself, and while markings are in both queues a pause of
         /// one stops both.
@@ -32,20 +33,20 @@ engine::parameters! {
         /// Packets are accounted to the ingress group of congested flows while their queue is at least this long. Auto:
         /// what the port sends in one such round trip.
         ingress: Option<Bytes> = None,
-        /// The upstream neighbour is told of flows while this ingress group holds at least this much. Auto: what
+        /// The upstream neighbour is notified of flows while this ingress group holds at least this much. Auto: what
         /// its link carries in one such round trip.
         tell: Option<Bytes> = None,
         /// Entries of a switch's table of congested flows.
         cft: u32 = 2048,
-        /// A neighbour is told of the same flow again after this time, and where deallocation is local, flows that it was told
-        /// of are kept apart for this time at least. Auto: sixteen round trips of the link.
+        /// A neighbour is notified of the same flow again after this time, and where deallocation is local, flows that it was
+        /// notified of are kept apart for this time at least. Auto: sixteen round trips of the link.
         hold: Option<Time> = None,
-        /// Size of a frame, be it a pause, a resume, or one that tells of a flow.
+        /// Size of a frame, be it a pause, a resume, or one that notifies of a flow.
         frame: Bytes = Bytes(64),
     }
 }
 
-impl Choice for Params {
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "dvl"
     }
@@ -53,8 +54,9 @@ impl Choice for Params {
         "Dynamic virtual lanes: congested flows are moved to a queue of their own at every port, which is paused apart from \
          the other. Lossless."
     }
-    fn needs_headroom(&self) -> bool {
-        true
+    fn source(&self) -> &'static str {
+        "L. Gonzalez-Naharro et al., Efficient Dynamic Isolation of Congestion in Lossless DataCenter Networks, \
+         NEAT workshop at SIGCOMM 2019"
     }
     fn check(&self) -> Result<(), Misfit> {
         check_frame("frame", self.frame)?;
@@ -71,49 +73,108 @@ impl Choice for Params {
             _ => Ok(()),
         }
     }
-    fn frame_size(&self) -> u64 {
-        self.frame.0
-    }
-    fn other_frames(&self) -> u64 {
-        // Others than pauses wait in their mailbox while a frame waits at the port: see `Dvl::pump`.
-        1
-    }
-    fn queues(&self) -> Option<u32> {
-        Some(2)
-    }
-    fn groups(&self) -> u32 {
-        2
-    }
-    fn room(&self, fabric: &Fabric<'_>) -> Result<Option<Room>, Misfit> {
-        match fabric.graph.forwarding {
-            false => Ok(None),
-            true => Err(Misfit {
+}
+
+impl FlowControlDef for Params {
+    fn layout(&self, graph: &Graph) -> Result<Layout, Misfit> {
+        if graph.forwarding {
+            return Err(Misfit {
                 parameter: "topology",
                 message: "DVL's queues are those of switches, and hosts of this fabric forward".into(),
                 help: "write another topology, or another flow control".into(),
-            }),
+            });
         }
+        Ok(Layout {
+            queues: Some(2),
+            groups: 2,
+            // Others than pauses wait in their mailbox while a frame waits at the port: see `Dvl::pump`.
+            headroom: Some(Headroom { other_frames: 1 }),
+            frame: self.frame.0,
+            ..Layout::default()
+        })
     }
     fn switch_state(&self, ports: u64, classes: u64) -> u64 {
         // An entry of the table of congested flows is a 5-tuple and a port: fourteen bytes. By port and class: what is allocated,
         // marked, paused and asked for.
         self.cft as u64 * 14 + ports * classes * 8
     }
-    fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
-        run_with(|setup| Dvl::new(self, setup, promised), setup, control, report)
+    fn run(&self, job: Job<'_>) -> Outcome {
+        let scheme = Dvl::new(self, &job.setup.graph, job.promised);
+        job.run(scheme)
     }
 }
 
-/// What a frame says; its word is this, the class, and for a pause the group.
-const PAUSE: u32 = 0;
-const RESUME: u32 = 1;
-/// Keep a flow apart: the flow, and the lane that asks.
-const ASK: u32 = 2;
-/// A lane no longer asks for anything.
-const DROP: u32 = 3;
+message! {
+    /// What a frame says.
+    pub enum Frame {
+        /// Stop a group of a class.
+        Pause {
+            /// The class.
+            class: ClassId,
+            /// Its congested flows, or else the others.
+            congested: bool,
+        },
+        /// Go on with it.
+        Resume {
+            /// The class.
+            class: ClassId,
+            /// Its congested flows, or else the others.
+            congested: bool,
+        },
+        /// Keep a flow apart.
+        Ask {
+            /// Its class.
+            class: ClassId,
+            /// The flow.
+            flow: FlowId,
+            /// The lane that asks, as its own switch numbers it: compared with no other switch's.
+            lane: u32,
+        },
+        /// A lane no longer asks for anything.
+        Drop {
+            /// Its class.
+            class: ClassId,
+            /// The lane.
+            lane: u32,
+        },
+    }
+}
 
-fn word(what: u32, class: u8, group: usize) -> u32 {
-    what | (class as u32) << 8 | (group as u32) << 16
+/// What a timer of a port is for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Timer {
+    /// A lane may be deallocated from now on.
+    Look(ClassId),
+    /// A frame that is no pause may find its turn.
+    Mail,
+    /// The pause of a group at the neighbour must be renewed.
+    Renew(ClassId, usize),
+    /// The neighbour's pause of a group has run out.
+    End(ClassId, usize),
+}
+
+impl Timer {
+    fn count(classes: u8) -> u32 {
+        classes as u32 * 5 + 1
+    }
+
+    fn number(self, classes: u8) -> u32 {
+        let place = |class: ClassId, group: usize| classes as u32 + 1 + (class.0 as u32 * 2 + group as u32) * 2;
+        match self {
+            Timer::Look(class) => class.0 as u32,
+            Timer::Mail => classes as u32,
+            Timer::Renew(class, group) => place(class, group),
+            Timer::End(class, group) => place(class, group) + 1,
+        }
+    }
+
+    fn of(number: u32, classes: u8) -> Timer {
+        let Some(place) = number.checked_sub(classes as u32 + 1) else {
+            return if number < classes as u32 { Timer::Look(ClassId(number as u8)) } else { Timer::Mail };
+        };
+        let (class, group) = (ClassId((place / 4) as u8), (place / 2 % 2) as usize);
+        if place.is_multiple_of(2) { Timer::Renew(class, group) } else { Timer::End(class, group) }
+    }
 }
 
 /// A port, as packets come in by it or leave by it.
@@ -122,18 +183,18 @@ struct Side {
     threshold: u64,
     /// Depth at which its congested flows are accounted apart.
     ingress: u64,
-    /// Size of the ingress group at which its neighbour is told.
-    tell: u64,
-    /// Time between telling the same thing twice.
+    /// Size of the ingress group at which its neighbour is notified.
+    notify: u64,
+    /// Time between two notifications of the same flow.
     hold: Time,
     /// How long a frame takes.
     frame_time: Time,
     /// Frames other than pauses that have not been sent.
-    mail: VecDeque<(u32, u64)>,
+    mail: VecDeque<Frame>,
     /// A look at them is on the event queue.
     waiting: bool,
     /// Of a host: flows that the neighbour asks for, by number, and which of its lanes does.
-    listed: Vec<(u32, u32)>,
+    listed: Vec<(FlowId, u32)>,
     /// Of a host: classes of which those are stopped.
     stopped: u32,
 }
@@ -146,7 +207,7 @@ struct Counts {
     full: u64,
     full_packets: u64,
     peak: u64,
-    told: u64,
+    notified: u64,
     ended: u64,
     at_hosts: u64,
     markings: u64,
@@ -156,8 +217,10 @@ struct Counts {
     resumes: [u64; 2],
 }
 
-/// The mechanism.
+/// The mechanism: what all nodes share.
+#[derive(Clone)]
 pub struct Dvl {
+    params: Params,
     frame: u16,
     cft: u32,
     enhanced: bool,
@@ -166,111 +229,123 @@ pub struct Dvl {
     lossless: bool,
     /// How long a pause lasts unless it is renewed; `None` for ever.
     pause: Option<Time>,
-    classes: u32,
-    map: PortMap,
+}
+
+/// What a node keeps.
+pub struct Node {
+    classes: u8,
     /// By port and class.
     lanes: Vec<Lane>,
+    /// By port.
     sides: Vec<Side>,
-    /// Entries in use, by node.
-    used: Vec<u32>,
+    /// Entries in use.
+    used: u32,
     deadlines: Deadlines,
     /// Where the entry of the packet at hand is in its lane.
     found: Option<usize>,
     counts: Counts,
 }
 
-/// What a timer is for; the rest of its token is a place.
-const LOOK: u32 = 0;
-const MAIL: u32 = 1;
-const RENEW: u32 = 2;
-const END: u32 = 3;
+impl Node {
+    /// The number of a lane.
+    #[inline]
+    fn number(&self, port: PortId, class: ClassId) -> usize {
+        port.index() * self.classes as usize + class.index()
+    }
+    #[inline]
+    fn lane(&mut self, port: PortId, class: ClassId) -> &mut Lane {
+        let number = self.number(port, class);
+        &mut self.lanes[number]
+    }
+    #[inline]
+    fn side(&mut self, port: PortId) -> &mut Side {
+        &mut self.sides[port.index()]
+    }
+    fn sum(&self, of: impl Fn(&Lane) -> u64) -> u64 {
+        self.lanes.iter().map(of).sum()
+    }
+}
+
+/// A queue of a class at any port.
+#[inline]
+fn queue_of(class: ClassId, queue: usize) -> QueueId {
+    QueueId(class.0 as u32 * 2 + queue as u32)
+}
+
+/// Which of the two queues of its class this is.
+#[inline]
+fn place_of(queue: QueueId) -> usize {
+    (queue.0 & 1) as usize
+}
 
 impl Dvl {
-    /// DVL over the fabric of a setup, whose queues and groups it lays out.
-    pub fn new(params: &Params, setup: &mut Setup, promised: bool) -> Dvl {
-        setup.switch.queues = 2;
-        setup.switch.groups = 2;
-        let graph = &setup.graph;
-        let map = PortMap::new(graph);
+    /// DVL over a fabric, which promises to lose nothing or does not.
+    pub fn new(params: &Params, graph: &Graph, lossless: bool) -> Dvl {
         let limit = pfc::pause_limit(graph);
-        let side = |port: usize| {
-            let link = &graph.links[map.link[port] as usize];
-            let latency = |port: usize| {
-                let far = map.node[map.peer[port] as usize];
-                let switch = graph.nodes[far as usize].kind == Kind::Switch;
-                link.delay + if switch { setup.switch.pipeline } else { Time::ZERO }
-            };
-            // Until an answer has come: both ways, the packets that are under way, and the frame.
-            let bytes = 2 * setup.max_packet() + params.frame.0;
-            let round = latency(port) + latency(map.peer[port] as usize) + setup.clock.duration(bytes, link.rate);
-            let carries = |rounds: u64| link.rate.bytes_in(Time(rounds * round.0)).max(1);
-            Side {
-                threshold: params.threshold.map_or(carries(4), |bytes| bytes.0),
-                ingress: params.ingress.map_or(carries(1), |bytes| bytes.0),
-                tell: params.tell.map_or(carries(1), |bytes| bytes.0),
-                hold: params.hold.unwrap_or(Time(16 * round.0)),
-                frame_time: setup.clock.duration(params.frame.0, link.rate).max(Time(1)),
-                mail: VecDeque::new(),
-                waiting: false,
-                listed: Vec::new(),
-                stopped: 0,
-            }
-        };
         Dvl {
+            params: params.clone(),
             frame: params.frame.0 as u16,
             cft: params.cft,
             enhanced: params.enhanced,
             // What says that nobody asks any more can get lost.
             local: params.enhanced || limit.is_some(),
-            lossless: promised,
+            lossless,
             pause: limit,
-            classes: setup.classes as u32,
-            lanes: vec![Lane::default(); map.count() * setup.classes as usize],
-            sides: (0..map.count()).map(side).collect(),
-            used: vec![0; graph.nodes.len()],
-            deadlines: Deadlines::default(),
-            found: None,
-            counts: Counts::default(),
-            map,
         }
     }
 
-    /// The number of the first queue of a lane at its port.
-    fn first_queue(&self, lane: u32) -> u32 {
-        lane % self.classes * 2
-    }
-
-    /// Bytes in the queues of a lane.
-    fn queued(&self, core: &Core, lane: u32) -> u64 {
-        let (port, first) = (lane / self.classes, self.first_queue(lane));
-        core.queue_bytes(port, first) + core.queue_bytes(port, first + 1)
+    fn side(&self, site: &Site<'_>, port: PortId) -> Side {
+        let (params, setup, link) = (&self.params, site.setup, site.link(port));
+        // Until an answer has come: both directions, the packets that are in flight, and the frame.
+        let bytes = 2 * setup.max_packet() + params.frame.0;
+        let (there, back) = site.latency(port);
+        let round = there + back + setup.clock.duration(bytes, link.rate);
+        let carries = |rounds: u64| link.rate.bytes_in(Time(rounds * round.0)).max(1);
+        Side {
+            threshold: params.threshold.map_or(carries(4), |bytes| bytes.0),
+            ingress: params.ingress.map_or(carries(1), |bytes| bytes.0),
+            notify: params.tell.map_or(carries(1), |bytes| bytes.0),
+            hold: params.hold.unwrap_or(Time(16 * round.0)),
+            frame_time: setup.clock.duration(params.frame.0, link.rate).max(Time(1)),
+            mail: VecDeque::new(),
+            waiting: false,
+            listed: Vec::new(),
+            stopped: 0,
+        }
     }
 
     /// Lets the queues of a lane do what pauses and markings allow.
-    fn apply(&self, core: &mut Core, lane: u32) {
-        let (port, first, l) = (lane / self.classes, self.first_queue(lane), &self.lanes[lane as usize]);
+    fn apply(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
+        let l = node.lane(port, class);
         let both = self.enhanced && l.in_sync() && l.stopped.contains(&true);
         for queue in [PLAIN, CONGESTED] {
-            core.pause_queue(port, first + queue as u32, l.stopped[queue] || both);
-            core.hold_queue(port, first + queue as u32, l.blocked(queue));
+            at.pause_queue(port, queue_of(class, queue), l.stopped[queue] || both);
+            at.hold_queue(port, queue_of(class, queue), l.blocked(queue));
         }
     }
 
     /// Keeps a flow apart at a lane where it is not yet, if the table has room. Gives the place of its entry.
-    fn isolate(&mut self, core: &mut Core, lane: u32, place: usize, flow: u32) -> Option<usize> {
-        let node = self.map.node[(lane / self.classes) as usize] as usize;
-        if self.used[node] == self.cft {
-            self.counts.full += 1;
+    fn isolate(
+        &self,
+        node: &mut Node,
+        at: &mut NodeView<'_>,
+        (port, class): (PortId, ClassId),
+        place: usize,
+        flow: FlowId,
+    ) -> Option<usize> {
+        if node.used == self.cft {
+            node.counts.full += 1;
             return None;
         }
-        self.used[node] += 1;
-        self.counts.peak = self.counts.peak.max(self.used[node] as u64);
-        self.counts.isolated += 1;
-        let l = &mut self.lanes[lane as usize];
-        self.counts.allocations += !l.allocated as u64;
-        self.counts.markings += 1;
+        node.used += 1;
+        node.counts.peak = node.counts.peak.max(node.used as u64);
+        node.counts.isolated += 1;
+        node.counts.markings += 1;
+        let l = node.lane(port, class);
+        let allocates = !l.allocated;
         l.insert(place, flow);
-        self.apply(core, lane);
+        node.counts.allocations += allocates as u64;
+        self.apply(node, at, port, class);
         Some(place)
     }
 
@@ -278,94 +353,94 @@ impl Dvl {
     /// what makes a flow congested, and nobody downstream asks for flows to be kept apart. Enhanced DVL does not wait for
     /// the latter, only for a time after it was asked. In no case while the queue is paused: its marking would block the
     /// other queue for as long.
-    fn relax(&mut self, core: &mut Core, lane: u32) {
-        let port = lane / self.classes;
-        let l = &self.lanes[lane as usize];
+    fn relax(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
+        let queued =
+            || [PLAIN, CONGESTED].iter().map(|&queue| at.queue_bytes(port, queue_of(class, queue))).sum::<u64>();
+        let number = node.number(port, class);
+        let l = &mut node.lanes[number];
         if !l.allocated
             || l.stopped[CONGESTED]
-            || self.queued(core, lane) >= self.sides[port as usize].threshold
-            || (if self.local { core.now() < l.until } else { l.asked > 0 })
+            || queued() >= node.sides[port.index()].threshold
+            || (if self.local { at.now() < l.until } else { l.asked > 0 })
         {
             return;
         }
-        let l = &mut self.lanes[lane as usize];
-        let free = l.deallocate();
-        let told = std::mem::take(&mut l.told);
-        self.used[self.map.node[port as usize] as usize] -= free;
-        self.counts.deallocations += 1;
-        self.counts.markings += 1;
-        for in_port in told {
-            // A switch that deallocates for itself need not know; a NIC has no queue to tell it.
-            if !self.local || core.port(core.port(in_port).peer).host {
-                self.counts.ended += 1;
-                self.post(core, in_port, word(DROP, (lane % self.classes) as u8, 0), lane as u64);
+        node.used -= l.deallocate();
+        let notified = std::mem::take(&mut l.notified);
+        node.counts.deallocations += 1;
+        node.counts.markings += 1;
+        for in_port in notified {
+            // A switch that deallocates for itself need not know; a NIC has no queue to go by.
+            if !self.local || at.faces_host(in_port) {
+                node.counts.ended += 1;
+                self.post(node, at, in_port, Frame::Drop { class, lane: number as u32 });
             }
         }
-        self.apply(core, lane);
+        self.apply(node, at, port, class);
     }
 
     /// Sends something to a neighbour that is no pause, in its turn.
-    fn post(&mut self, core: &mut Core, port: u32, word: u32, long: u64) {
-        self.sides[port as usize].mail.push_back((word, long));
-        self.pump(core, port);
+    fn post(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, frame: Frame) {
+        node.side(port).mail.push_back(frame);
+        self.pump(node, at, port);
     }
 
     /// Sends the next of those frames unless one waits already: a pause finds at most one of them before it.
-    fn pump(&mut self, core: &mut Core, port: u32) {
-        let urgent = core.port(port).urgent;
-        let side = &mut self.sides[port as usize];
-        if !urgent && let Some((word, long)) = side.mail.pop_front() {
-            core.send_frame(port, self.frame, word, long);
+    fn pump(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        let side = node.side(port);
+        if !at.has_frames(port)
+            && let Some(frame) = side.mail.pop_front()
+        {
+            at.send_frame(port, self.frame, frame);
         }
         if !side.mail.is_empty() && !side.waiting {
             side.waiting = true;
-            core.set_timer(core.now() + side.frame_time, port << 2 | MAIL);
+            at.set_timer(port, Timer::Mail.number(at.classes()), at.now() + side.frame_time);
         }
     }
 
-    /// Tells the upstream neighbour of the packet's flow, once in a while as long as it does not come as a congested one.
-    fn tell(&mut self, core: &mut Core, lane: u32, place: usize, visit: &Visit) {
-        let (now, hold) = (core.now(), self.sides[visit.in_port as usize].hold);
-        let apart = core.packet(visit.packet).tag == CONGESTED as u16;
-        let l = &mut self.lanes[lane as usize];
+    /// Notifies the upstream neighbour of the packet's flow, once in a while as long as it does not come as a congested one.
+    fn notify(&self, node: &mut Node, at: &mut NodeView<'_>, place: usize, visit: &Visit) {
+        let (now, hold) = (at.now(), node.side(visit.in_port).hold);
+        let apart = at.packet(visit.packet).tag == CONGESTED as u16;
+        let number = node.number(visit.out_port, visit.class);
+        let l = &mut node.lanes[number];
         let entry = l.entry(place);
         let flow = entry.flow;
-        if entry.told.is_some_and(|told| apart || now < told + hold) {
+        if entry.notified.is_some_and(|last| apart || now < last + hold) {
             return;
         }
-        entry.told = Some(now);
-        if !l.told.contains(&visit.in_port) {
-            l.told.push(visit.in_port);
+        entry.notified = Some(now);
+        if !l.notified.contains(&visit.in_port) {
+            l.notified.push(visit.in_port);
         }
-        self.counts.told += 1;
-        self.post(core, visit.in_port, word(ASK, visit.class, 0), (flow as u64) << 32 | lane as u64);
+        node.counts.notified += 1;
+        self.post(node, at, visit.in_port, Frame::Ask { class: visit.class, flow, lane: number as u32 });
     }
 
     /// The neighbour at `port` of a switch asks that a flow be kept apart.
-    fn asked(&mut self, core: &mut Core, port: u32, class: u8, flow: u32, by: u32) {
-        let lane = port * self.classes + class as u32;
-        let place = match self.lanes[lane as usize].find(flow) {
+    fn asked(&self, node: &mut Node, at: &mut NodeView<'_>, (port, class): (PortId, ClassId), flow: FlowId, by: u32) {
+        let place = match node.lane(port, class).find(flow) {
             Ok(place) => place,
-            Err(place) => match self.isolate(core, lane, place, flow) {
+            Err(place) => match self.isolate(node, at, (port, class), place, flow) {
                 Some(place) => place,
                 None => return,
             },
         };
-        let hold = self.sides[port as usize].hold;
-        let l = &mut self.lanes[lane as usize];
+        let hold = node.side(port).hold;
+        let l = node.lane(port, class);
         let before = std::mem::replace(&mut l.entry(place).asked, by);
         l.asked += (before == NOBODY) as u32;
-        l.until = core.now() + hold;
+        l.until = at.now() + hold;
         if self.local && !l.waiting {
             l.waiting = true;
-            core.set_timer(l.until, lane << 2 | LOOK);
+            at.set_timer(port, Timer::Look(class).number(at.classes()), l.until);
         }
     }
 
     /// A lane of the neighbour at `port` asks for nothing any more; with [`NOBODY`], none does.
-    fn unasked(&mut self, core: &mut Core, port: u32, class: u8, by: u32) {
-        let lane = port * self.classes + class as u32;
-        let l = &mut self.lanes[lane as usize];
+    fn unasked(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, by: u32) {
+        let l = node.lane(port, class);
         let mut gone = 0;
         for entry in l.entries() {
             if entry.asked != NOBODY && (by == NOBODY || entry.asked == by) {
@@ -374,132 +449,144 @@ impl Dvl {
             }
         }
         l.asked -= gone;
-        self.relax(core, lane);
+        self.relax(node, at, port, class);
     }
 
     /// A NIC keeps a flow apart: it is stopped by pauses of congested flows alone.
-    fn list(&mut self, core: &mut Core, port: u32, flow: u32, by: u32) {
-        let side = &mut self.sides[port as usize];
-        side.listed.retain(|&(other, _)| !core.flow_done(other));
+    fn list(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId, by: u32) {
+        let side = node.side(port);
+        side.listed.retain(|&(other, _)| !at.flow_done(other));
         // It may have ended, or moved to another port.
-        if core.flow_done(flow) || !core.flows_at(port).contains(&flow) {
+        if at.flow_done(flow) || !at.flows_at(port).any(|other| other == flow) {
             return;
         }
         match side.listed.binary_search_by_key(&flow, |&(flow, _)| flow) {
             Ok(place) => side.listed[place].1 = by,
             Err(place) => side.listed.insert(place, (flow, by)),
         }
-        self.counts.at_hosts += 1;
-        core.set_flow_tag(flow, CONGESTED as u16);
-        let stopped = side.stopped >> core.flow_class(flow) & 1 == 1;
-        core.hold_flow(flow, stopped);
+        at.set_flow_tag(flow, CONGESTED as u16);
+        let stopped = side.stopped >> at.flow_class(flow).0 & 1 == 1;
+        at.hold_flow(flow, stopped);
+        node.counts.at_hosts += 1;
     }
 
     /// A NIC no longer keeps flows apart that a lane of its neighbour asked for; with [`NOBODY`], any flow.
-    fn unlist(&mut self, core: &mut Core, port: u32, by: u32) {
-        self.sides[port as usize].listed.retain(|&(flow, asked)| {
+    fn unlist(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, by: u32) {
+        node.side(port).listed.retain(|&(flow, asked)| {
             let gone = by == NOBODY || asked == by;
             if gone {
-                core.set_flow_tag(flow, PLAIN as u16);
-                core.hold_flow(flow, false);
+                at.set_flow_tag(flow, PLAIN as u16);
+                at.hold_flow(flow, false);
             }
             !gone
         });
     }
 
     /// A neighbour stops or resumes a group of what `port` sends.
-    fn stop(&mut self, core: &mut Core, port: u32, class: u8, group: usize, stop: bool) {
+    fn stop(&self, node: &mut Node, at: &mut NodeView<'_>, (port, class): (PortId, ClassId), group: usize, stop: bool) {
         if let Some(limit) = self.pause {
-            let token = self.token(port, class, group, END);
-            self.deadlines.set(core, token, stop.then_some(limit));
+            let timer = Timer::End(class, group).number(at.classes());
+            node.deadlines.set(at, port, timer, stop.then_some(limit));
         }
-        if !core.port(port).host {
-            let lane = port * self.classes + class as u32;
-            self.lanes[lane as usize].stopped[group] = stop;
-            self.apply(core, lane);
-            return self.relax(core, lane);
+        if !at.is_host() {
+            node.lane(port, class).stopped[group] = stop;
+            self.apply(node, at, port, class);
+            return self.relax(node, at, port, class);
         }
         if group == PLAIN {
             // All of the class: a NIC whose neighbour has no room for others need not send congested flows.
-            return core.pause_class(port, class, stop);
+            return at.pause_class(port, class, stop);
         }
-        let side = &mut self.sides[port as usize];
-        side.stopped = if stop { side.stopped | 1 << class } else { side.stopped & !(1 << class) };
+        let side = node.side(port);
+        side.stopped = if stop { side.stopped | 1 << class.0 } else { side.stopped & !(1 << class.0) };
         for &(flow, _) in &side.listed {
-            if core.flow_class(flow) == class {
-                core.hold_flow(flow, stop);
+            if at.flow_class(flow) == class {
+                at.hold_flow(flow, stop);
             }
         }
     }
 
-    fn token(&self, port: u32, class: u8, group: usize, what: u32) -> u32 {
-        ((port * self.classes + class as u32) * 2 + group as u32) << 2 | what
-    }
-
     /// Pauses a group at the upstream neighbour.
-    fn order(&mut self, core: &mut Core, port: u32, class: u8, group: usize) {
-        self.counts.pauses[group] += 1;
-        core.send_frame(port, self.frame, word(PAUSE, class, group), 0);
+    fn order(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, group: usize) {
+        node.counts.pauses[group] += 1;
+        at.send_frame(port, self.frame, Frame::Pause { class, congested: group == CONGESTED });
         if let Some(pause) = self.pause {
-            let token = self.token(port, class, group, RENEW);
-            self.deadlines.set(core, token, Some(Time(pause.0.div_ceil(2))));
+            let timer = Timer::Renew(class, group).number(at.classes());
+            node.deadlines.set(at, port, timer, Some(Time(pause.0.div_ceil(2))));
         }
-    }
-
-    fn sum(&self, of: impl Fn(&Lane) -> u64) -> u64 {
-        self.lanes.iter().map(of).sum()
     }
 }
 
 impl FlowControl for Dvl {
+    type Node = Node;
+    type Frame = Frame;
+    type Signal = ();
+
+    fn node(&self, site: &Site<'_>) -> Node {
+        let (ports, classes) = (site.ports().len(), site.setup.classes);
+        Node {
+            classes,
+            lanes: vec![Lane::default(); ports * classes as usize],
+            sides: site.ports().map(|port| self.side(site, port)).collect(),
+            used: 0,
+            deadlines: Deadlines::new(ports, self.timers(classes)),
+            found: None,
+            counts: Counts::default(),
+        }
+    }
+
     fn lossless(&self) -> bool {
         self.lossless
     }
 
-    fn flow_moved(&mut self, core: &mut Core, port: u32, flow: u32) {
+    fn timers(&self, classes: u8) -> u32 {
+        Timer::count(classes)
+    }
+
+    fn flow_moved(&self, node: &mut Node, at: &mut NodeView<'_>, _: PortId, flow: FlowId) {
         // What was asked for is no longer about this flow.
-        for other in self.map.of(self.map.node[port as usize]) {
-            self.sides[other as usize].listed.retain(|&(listed, _)| listed != flow);
+        for side in &mut node.sides {
+            side.listed.retain(|&(listed, _)| listed != flow);
         }
-        core.set_flow_tag(flow, PLAIN as u16);
-        core.hold_flow(flow, false);
+        at.set_flow_tag(flow, PLAIN as u16);
+        at.hold_flow(flow, false);
     }
 
     #[inline]
-    fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
-        let first = visit.class as u32 * 2;
-        let packet = core.packet(visit.packet);
-        let (flow, data) = (packet.flow, packet.kind == PacketKind::Data);
-        self.found = None;
+    fn queue(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) -> QueueId {
+        let &Visit { out_port, class, .. } = visit;
+        let plain = queue_of(class, PLAIN);
+        let packet = at.packet(visit.packet);
+        let (flow, data) = (FlowId(packet.flow), packet.kind == Kind::Data);
+        node.found = None;
         // ACKs among the data are nobody's flow.
         if !data {
-            return first;
+            return plain;
         }
-        let lane = visit.out_port * self.classes + visit.class as u32;
-        let l = &self.lanes[lane as usize];
+        let l = node.lane(out_port, class);
         let missing = if l.allocated {
             match l.find(flow) {
                 Ok(place) => {
-                    self.found = Some(place);
-                    return first + CONGESTED as u32;
+                    node.found = Some(place);
+                    return queue_of(class, CONGESTED);
                 }
                 Err(place) => place,
             }
         } else {
             0
         };
-        if core.queue_bytes(visit.out_port, first) < self.sides[visit.out_port as usize].threshold {
-            return first;
+        if at.queue_bytes(out_port, plain) < node.side(out_port).threshold {
+            return plain;
         }
-        self.found = self.isolate(core, lane, missing, flow);
-        self.counts.full_packets += self.found.is_none() as u64;
-        first + self.found.map_or(PLAIN, |_| CONGESTED) as u32
+        node.found = self.isolate(node, at, (out_port, class), missing, flow);
+        node.counts.full_packets += node.found.is_none() as u64;
+        queue_of(class, node.found.map_or(PLAIN, |_| CONGESTED))
     }
 
     #[inline]
-    fn second_group(&mut self, core: &mut Core, visit: &Visit) -> bool {
-        let packet = core.packet(visit.packet);
-        if packet.kind != PacketKind::Data {
+    fn second_group(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) -> bool {
+        let packet = at.packet(visit.packet);
+        if packet.kind != Kind::Data {
             return false;
         }
         // What comes out of the neighbour's queue of congested flows is stopped with it, and with nothing else.
@@ -507,159 +594,282 @@ impl FlowControl for Dvl {
             return true;
         }
         // What does not must not use headroom that was kept for the other queue.
-        let apart = self.found.is_some()
-            && core.queue_bytes(visit.out_port, visit.queue) >= self.sides[visit.out_port as usize].ingress;
+        let apart =
+            node.found.is_some() && at.queue_bytes(visit.out_port, visit.queue) >= node.side(visit.out_port).ingress;
         apart && {
-            let (account, buffer) = core.group_account(visit.in_port, visit.class, true);
+            let (account, buffer) = at.group_account(visit.in_port, visit.class, true);
             buffer.fits(account, visit.size as u64)
         }
     }
 
     #[inline]
-    fn enqueued(&mut self, core: &mut Core, visit: &Visit) {
+    fn enqueued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
         let &Visit { in_port, out_port, class, .. } = visit;
-        let lane = out_port * self.classes + class as u32;
-        let queue = (visit.queue & 1) as usize;
-        self.lanes[lane as usize].join(queue);
-        self.counts.packets += queue as u64;
-        let second = core.packet(visit.packet).flags & flag::SECOND != 0;
-        let (account, buffer) = core.group_account(in_port, class, second);
+        let queue = place_of(visit.queue);
+        node.lane(out_port, class).join(queue);
+        node.counts.packets += queue as u64;
+        let second = at.packet(visit.packet).flags & flag::SECOND != 0;
+        let (account, buffer) = at.group_account(in_port, class, second);
         let total = account.total();
         if !account.paused && buffer.over(account) {
             account.paused = true;
-            self.order(core, in_port, class, second as usize);
+            self.order(node, at, in_port, class, second as usize);
         }
         if second {
-            self.counts.accounted += 1;
-            if let Some(place) = self.found
-                && total >= self.sides[in_port as usize].tell
+            node.counts.accounted += 1;
+            if let Some(place) = node.found
+                && total >= node.side(in_port).notify
             {
-                self.tell(core, lane, place, visit);
+                self.notify(node, at, place, visit);
             }
         }
     }
 
     #[inline]
-    fn dequeued(&mut self, core: &mut Core, visit: &Visit) {
+    fn dequeued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
         let &Visit { in_port, out_port, class, packet, .. } = visit;
-        let lane = out_port * self.classes + class as u32;
-        let queue = (visit.queue & 1) as usize;
-        core.set_tag(packet, queue as u16);
+        let queue = place_of(visit.queue);
+        at.packet_mut(packet).tag = queue as u16;
         for group in [PLAIN, CONGESTED] {
-            let (account, buffer) = core.group_account(in_port, class, group == CONGESTED);
+            let (account, buffer) = at.group_account(in_port, class, group == CONGESTED);
             if account.paused && buffer.under(account) {
                 account.paused = false;
-                self.counts.resumes[group] += 1;
-                core.send_frame(in_port, self.frame, word(RESUME, class, group), 0);
+                node.counts.resumes[group] += 1;
+                at.send_frame(in_port, self.frame, Frame::Resume { class, congested: group == CONGESTED });
             }
         }
-        let l = &mut self.lanes[lane as usize];
-        if l.leave(queue) {
-            self.apply(core, lane);
+        if node.lane(out_port, class).leave(queue) {
+            self.apply(node, at, out_port, class);
         }
-        if self.lanes[lane as usize].allocated {
-            self.relax(core, lane);
-        }
-    }
-
-    fn frame(&mut self, core: &mut Core, port: u32, frame: &Packet) {
-        let (what, class, group) = (frame.flow & 0xff, (frame.flow >> 8) as u8, (frame.flow >> 16) as usize);
-        let host = core.port(port).host;
-        match what {
-            PAUSE | RESUME => self.stop(core, port, class, group, what == PAUSE),
-            ASK if host => self.list(core, port, (frame.seq >> 32) as u32, frame.seq as u32),
-            ASK => self.asked(core, port, class, (frame.seq >> 32) as u32, frame.seq as u32),
-            _ if host => self.unlist(core, port, frame.seq as u32),
-            _ => self.unasked(core, port, class, frame.seq as u32),
+        if node.lane(out_port, class).allocated {
+            self.relax(node, at, out_port, class);
         }
     }
 
-    fn timer(&mut self, core: &mut Core, token: u32) {
-        let place = token >> 2;
-        match token & 3 {
-            LOOK => {
-                let l = &mut self.lanes[place as usize];
-                l.waiting = l.allocated && core.now() < l.until;
+    fn frame(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, frame: Frame) {
+        let host = at.is_host();
+        match frame {
+            Frame::Pause { class, congested } => self.stop(node, at, (port, class), congested as usize, true),
+            Frame::Resume { class, congested } => self.stop(node, at, (port, class), congested as usize, false),
+            Frame::Ask { flow, lane, .. } if host => self.list(node, at, port, flow, lane),
+            Frame::Ask { class, flow, lane } => self.asked(node, at, (port, class), flow, lane),
+            Frame::Drop { lane, .. } if host => self.unlist(node, at, port, lane),
+            Frame::Drop { class, lane } => self.unasked(node, at, port, class, lane),
+        }
+    }
+
+    fn timer(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, timer: u32) {
+        match Timer::of(timer, at.classes()) {
+            Timer::Look(class) => {
+                let l = node.lane(port, class);
+                l.waiting = l.allocated && at.now() < l.until;
                 if l.waiting {
-                    return core.set_timer(l.until, token);
+                    return at.set_timer(port, timer, l.until);
                 }
-                self.relax(core, place);
+                self.relax(node, at, port, class);
             }
-            MAIL => {
-                self.sides[place as usize].waiting = false;
-                self.pump(core, place);
+            Timer::Mail => {
+                node.side(port).waiting = false;
+                self.pump(node, at, port);
             }
-            _ if !self.deadlines.due(core, token) => {}
-            what => {
-                let (group, lane) = (place as usize % 2, place / 2);
-                let (port, class) = (lane / self.classes, (lane % self.classes) as u8);
-                if what == END {
-                    self.stop(core, port, class, group, false);
-                } else if core.group_account(port, class, group == CONGESTED).0.paused {
-                    self.order(core, port, class, group);
+            _ if !node.deadlines.due(at, port, timer) => {}
+            Timer::End(class, group) => self.stop(node, at, (port, class), group, false),
+            Timer::Renew(class, group) => {
+                if at.group_account(port, class, group == CONGESTED).0.paused {
+                    self.order(node, at, port, class, group);
                 }
             }
         }
     }
 
-    fn link_lost(&mut self, core: &mut Core, port: u32) {
-        self.sides[port as usize].mail.clear();
-        for class in 0..self.classes as u8 {
+    fn link_lost(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        node.side(port).mail.clear();
+        let classes = (0..at.classes()).map(ClassId);
+        for class in classes.clone() {
             for group in [PLAIN, CONGESTED] {
-                core.group_account(port, class, group == CONGESTED).0.paused = false;
-                self.stop(core, port, class, group, false);
+                at.group_account(port, class, group == CONGESTED).0.paused = false;
+                self.stop(node, at, (port, class), group, false);
             }
         }
-        if core.port(port).host {
-            return self.unlist(core, port, NOBODY);
+        if at.is_host() {
+            return self.unlist(node, at, port, NOBODY);
         }
-        (0..self.classes as u8).for_each(|class| self.unasked(core, port, class, NOBODY));
+        classes.for_each(|class| self.unasked(node, at, port, class, NOBODY));
     }
 
-    fn merge(&mut self, other: Dvl) {
-        let (c, o) = (&mut self.counts, other.counts);
-        c.allocations += o.allocations;
-        c.deallocations += o.deallocations;
-        c.isolated += o.isolated;
-        c.full += o.full;
-        c.full_packets += o.full_packets;
-        c.peak = c.peak.max(o.peak);
-        c.told += o.told;
-        c.ended += o.ended;
-        c.at_hosts += o.at_hosts;
-        c.markings += o.markings;
-        c.packets += o.packets;
-        c.accounted += o.accounted;
-        for group in [PLAIN, CONGESTED] {
-            c.pauses[group] += o.pauses[group];
-            c.resumes[group] += o.resumes[group];
-        }
-        // A lane that nothing is left of is as good as any other such.
-        let left = |lane: &Lane| lane.allocated || lane.markings() > 0;
-        let pairs = self.lanes.iter_mut().zip(other.lanes);
-        pairs.filter(|(_, theirs)| left(theirs)).for_each(|(mine, theirs)| *mine = theirs);
-    }
-
-    fn counters(&self) -> Vec<Counter> {
-        let c = &self.counts;
+    fn counters(&self, nodes: &[&Node]) -> Vec<Counter> {
+        let count = |name: &'static str, of: fn(&Counts) -> u64| sum(name, nodes, |node| of(&node.counts));
         vec![
-            ("cfq_allocations", c.allocations),
-            ("cfq_deallocations", c.deallocations),
-            ("cfq_left", self.sum(|lane| lane.allocated as u64)),
-            ("cfq_packets", c.packets),
-            ("flows_isolated", c.isolated),
-            ("cft_peak", c.peak),
-            ("cft_full", c.full),
-            ("cft_full_packets", c.full_packets),
-            ("ingress_cfq_packets", c.accounted),
-            ("notifications", c.told),
-            ("notifications_ended", c.ended),
-            ("flows_isolated_at_hosts", c.at_hosts),
-            ("markings", c.markings),
-            ("markings_left", self.sum(|lane| lane.markings() as u64)),
-            ("pause_frames", c.pauses.iter().sum()),
-            ("resume_frames", c.resumes.iter().sum()),
-            ("pause_frames_cfq", c.pauses[CONGESTED]),
+            count("cfq_allocations", |c| c.allocations),
+            count("cfq_deallocations", |c| c.deallocations),
+            sum("cfq_left", nodes, |node| node.sum(|lane| lane.allocated as u64)),
+            count("cfq_packets", |c| c.packets),
+            count("flows_isolated", |c| c.isolated),
+            max("cft_peak", nodes, |node| node.counts.peak),
+            count("cft_full", |c| c.full),
+            count("cft_full_packets", |c| c.full_packets),
+            count("ingress_cfq_packets", |c| c.accounted),
+            count("notifications", |c| c.notified),
+            count("notifications_ended", |c| c.ended),
+            count("flows_isolated_at_hosts", |c| c.at_hosts),
+            count("markings", |c| c.markings),
+            sum("markings_left", nodes, |node| node.sum(|lane| lane.markings() as u64)),
+            count("pause_frames", |c| c.pauses.iter().sum()),
+            count("resume_frames", |c| c.resumes.iter().sum()),
+            count("pause_frames_cfq", |c| c.pauses[CONGESTED]),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::Rate;
+    use fabric::Setup;
+    use fabric::bench::{Bench, Builder};
+    use fabric::buffer::{ALPHA_ONE, Share};
+    use fabric::setup::FlowSpec;
+    use fabric::topology::Kind;
+    use std::collections::HashMap;
+
+    const CLASS: ClassId = ClassId(0);
+
+    /// Three senders into one receiver over a switch with little room.
+    fn incast() -> Setup {
+        let mut graph = Graph::default();
+        (0..4).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
+        let switch = graph.add(Kind::Switch, 1, "s");
+        (0..4).for_each(|h| graph.connect(h, switch, Rate::from_gbps(100), Time::from_us(1)));
+        let flows = (0..3).map(|i| FlowSpec::plain(i, i as u32, 3, 1_000_000, Time::ZERO)).collect();
+        let mut setup = Setup::plain(graph, flows);
+        (setup.switch.queues, setup.switch.groups) = (2, 2);
+        setup.switch.pool.fill(Some(400_000));
+        setup.switch.resume_gap = 3_000;
+        setup.ports.iter_mut().for_each(|p| p.share = Share { alpha: ALPHA_ONE / 4, headroom: 40_000 });
+        setup
+    }
+
+    fn scheme(enhanced: bool, setup: &Setup) -> Dvl {
+        Dvl::new(&Params { enhanced, ..Params::default() }, &setup.graph, true)
+    }
+
+    #[test]
+    fn a_timer_is_read_back_from_its_number_and_no_two_share_one() {
+        for classes in 1..=8 {
+            let each = |class| {
+                let groups = [PLAIN, CONGESTED].into_iter();
+                let groups = groups.flat_map(move |group| [Timer::Renew(class, group), Timer::End(class, group)]);
+                groups.chain([Timer::Look(class)])
+            };
+            let all = (0..classes).map(ClassId).flat_map(each).chain([Timer::Mail]);
+            let mut numbers: Vec<u32> = all
+                .map(|timer| {
+                    let number = timer.number(classes);
+                    assert_eq!(Timer::of(number, classes), timer);
+                    number
+                })
+                .collect();
+            numbers.sort();
+            assert_eq!(numbers, (0..Timer::count(classes)).collect::<Vec<u32>>());
+        }
+    }
+
+    #[test]
+    fn congested_flows_are_kept_apart_in_switch_and_nics_and_everything_is_given_back() {
+        for enhanced in [false, true] {
+            let setup = incast();
+            let scheme = scheme(enhanced, &setup);
+            let outcome = crate::testing::run(setup, scheme);
+            assert!(outcome.complete() && outcome.violations.is_empty(), "{:?}", outcome.violations);
+            let counters: HashMap<&str, u64> = outcome.flow_control.iter().map(|c| (c.name, c.value)).collect();
+            assert!(counters["flows_isolated"] >= 2 && counters["flows_isolated_at_hosts"] >= 2, "{counters:?}");
+            assert!(counters["pause_frames_cfq"] > 0, "{counters:?}");
+            assert_eq!(counters["pause_frames"], counters["resume_frames"]);
+            assert_eq!(counters["cfq_allocations"], counters["cfq_deallocations"]);
+            // Two of three are enough: the third has the other queue for itself.
+            assert_eq!((counters["cfq_left"], counters["markings_left"], counters["cft_peak"]), (0, 0, 2));
+        }
+    }
+
+    /// A switch with four hosts, and little room.
+    fn bench(params: &Params) -> Bench<Dvl> {
+        let builder = Builder::switch(4, 0).memory(400_000, ALPHA_ONE / 4, 40_000);
+        let builder = builder.layout(&params.layout(&Graph::default()).unwrap());
+        builder.build_with(|setup| Dvl::new(params, &setup.graph, true))
+    }
+
+    const PORT: PortId = PortId(3);
+
+    #[test]
+    fn a_flow_whose_packet_finds_the_threshold_goes_on_in_the_second_queue_after_the_first_has_sent_what_came_before() {
+        let mut bench = bench(&Params { threshold: Some(Bytes(5_000)), ..Params::default() });
+        let (flow, other) = (bench.flow(0, 3, 0), bench.flow(1, 3, 0));
+        bench.close(PORT);
+        let queues = |bench: &mut Bench<Dvl>| [0, 1].map(|queue| bench.view().queue_bytes(PORT, QueueId(queue)));
+        // The fifth packet finds 4248 bytes, the sixth 5310.
+        (0..5).for_each(|_| bench.arrive(PortId(0), flow));
+        assert_eq!(queues(&mut bench), [5310, 0]);
+        (0..2).for_each(|_| bench.arrive(PortId(0), flow));
+        assert_eq!(queues(&mut bench), [5310, 2124]);
+        assert_eq!(bench.held_queues(PORT), [QueueId(1)]);
+        // A flow that comes when the first queue is short is not kept apart.
+        assert_eq!(bench.transmit(PORT).unwrap().packet.seq, 0);
+        bench.arrive(PortId(1), other);
+        assert_eq!(queues(&mut bench), [5310, 2124]);
+        let sent: Vec<_> = std::iter::from_fn(|| bench.transmit(PORT)).map(|sent| sent.packet).collect();
+        let own: Vec<(u64, u16)> = sent.iter().filter(|p| p.flow == flow.0).map(|p| (p.seq, p.tag)).collect();
+        assert_eq!(own, [(1000, 0), (2000, 0), (3000, 0), (4000, 0), (5000, 1), (6000, 1)]);
+        assert_eq!((sent.len(), bench.node().used), (7, 0), "nothing is left to be kept apart");
+    }
+
+    #[test]
+    fn a_nic_stops_the_flows_that_it_was_asked_to_keep_apart_and_no_others() {
+        let params = Params::default();
+        let builder = Builder::host(1).layout(&params.layout(&Graph::default()).unwrap());
+        let mut bench = builder.build_with(|setup| scheme(false, setup));
+        let (port, flow, other) = (PortId(0), bench.flow(0, 1, 0), bench.flow(0, 1, 1));
+        bench.close(port);
+        [flow, other].into_iter().for_each(|flow| bench.start(flow, 100_000));
+        bench.frame(port, Frame::Ask { class: CLASS, flow, lane: 5 });
+        bench.frame(port, Frame::Pause { class: CLASS, congested: true });
+        assert_eq!(bench.held_flows(), [flow]);
+        assert_eq!(bench.transmit(port).unwrap().packet.flow, other.0);
+        bench.frame(port, Frame::Drop { class: CLASS, lane: 5 });
+        assert_eq!(bench.held_flows(), []);
+    }
+
+    #[test]
+    fn a_lane_is_deallocated_when_the_last_that_asked_for_one_of_its_flows_no_longer_does() {
+        let mut bench = bench(&Params { enhanced: false, ..Params::default() });
+        let ask = |flow, lane| Frame::Ask { class: CLASS, flow: FlowId(flow), lane };
+        let drop = |lane| Frame::Drop { class: CLASS, lane };
+        let hear = |bench: &mut Bench<Dvl>, frames: &[Frame]| {
+            frames.iter().for_each(|frame| bench.frame(PORT, frame.clone()));
+            bench.at(|_, node, _| (node.used, node.lane(PORT, CLASS).asked))
+        };
+        assert_eq!(hear(&mut bench, &[ask(0, 5), ask(1, 6), ask(1, 5), ask(2, 7)]), (3, 3));
+        // Nothing is left of lane 6, whose flow another asked for later.
+        assert_eq!(hear(&mut bench, &[drop(6), drop(5)]), (3, 1));
+        assert_eq!(hear(&mut bench, &[drop(7)]), (0, 0));
+        assert!(!bench.at(|_, node, _| node.lane(PORT, CLASS).allocated));
+        // A lost link takes back whatever was asked over it, by whichever lane, and the pauses with it.
+        let pause = Frame::Pause { class: CLASS, congested: true };
+        assert_eq!(hear(&mut bench, &[ask(0, 0), ask(1, 9), pause]), (2, 2));
+        assert_eq!(bench.at(|_, node, _| node.lane(PORT, CLASS).stopped), [false, true]);
+        bench.at(|dvl, node, at| dvl.link_lost(node, at, PORT));
+        assert_eq!(bench.at(|_, node, _| (node.used, node.lane(PORT, CLASS).stopped)), (0, [false, false]));
+    }
+
+    #[test]
+    fn enhanced_dvl_keeps_a_flow_apart_for_a_while_after_it_was_asked_to() {
+        let hold = Time::from_us(40);
+        let mut bench = bench(&Params { enhanced: true, hold: Some(hold), ..Params::default() });
+        bench.frame(PORT, Frame::Ask { class: CLASS, flow: FlowId(0), lane: 5 });
+        bench.frame(PORT, Frame::Drop { class: CLASS, lane: 5 });
+        let allocated = |bench: &mut Bench<Dvl>| bench.at(|_, node, _| node.lane(PORT, CLASS).allocated);
+        bench.advance(hold - Time(1));
+        assert!(allocated(&mut bench));
+        bench.advance(Time(1));
+        assert!(!allocated(&mut bench));
     }
 }

@@ -1,27 +1,30 @@
-//! In-order flow deflection (Blitz, §2): a switch whose output is congested sends a *flow* another way, over PFC.
+//! In-order flow deflection (Blitz, §2): a switch whose output is congested sends a *flow* by another path, over PFC.
 //!
-//! How order is kept. All packets of a flow that are under way lie on one path at any time. A switch may therefore choose freely for
-//! the first packet of a message. Later it may change its mind only when all that it sent the old way has reached the *last switch*, where all
-//! ways to a host meet in one queue. To learn of that it flags one more packet to go the old way (it *asks*), keeps those behind it in a
-//! *pen*, and waits for the answer: the last switch answers a flagged packet, and every switch that forwarded it passes the answer back to
-//! where the packet came from. An answer that does not come in time means the old way: that is always right.
+//! How order is kept. All packets of a flow that are in flight lie on one path at any time. A switch may therefore choose freely for
+//! the first packet of a message. Later it may change its mind only when all that it sent by the old path has reached the *last switch*,
+//! where all paths to a host meet in one queue. To learn of that it flags one more packet to take the old path (it *asks*), keeps those
+//! behind it in a *pen*, and waits for the answer: the last switch answers a flagged packet, and every switch that forwarded it passes the
+//! answer back to where the packet came from. An answer that does not come in time means the old path: that is always right.
 //!
-//! How nothing waits in a circle. A packet's class rises with each deflection: by two onto another shortest way, by one for
-//! a hop off the shortest ways and by one more after it. Within a class packets follow shortest ways only, and those in a pen wait for
-//! packets further down the same way. So the waits of one class are those of PFC on shortest ways, and waits between classes go up.
-//! A packet with no deflection left takes the way routing has for it. See docs/blitz.md.
+//! How nothing waits in a cycle. A packet's class rises with each deflection: by two onto another shortest path, by one for
+//! a hop off the shortest paths and by one more after it. Within a class packets follow shortest paths only, and those in a pen wait for
+//! packets further down the same path. So the waits of one class are those of PFC on shortest paths, and waits between classes go up.
+//! A packet with no deflection left takes the path that routing has for it. See docs/blitz.md.
 
-use super::{Choice, Controls, Report, check_frame, pfc, run_with};
+use super::{Deadlines, check_frame, max, pfc, sum};
 use engine::{Bytes, Misfit, Time};
+use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
+use fabric::axes::{Counter, Definition};
 use fabric::deadlock::{At, Lanes, Waits};
-use fabric::network::Core;
+use fabric::id::{ClassId, FlowId, PortId, QueueId};
 use fabric::packet::{Kind as PacketKind, Packet, PacketId, flag};
 use fabric::routing::PortMap;
-use fabric::scheme::{Counter, FlowControl, Visit};
-use fabric::topology::Kind;
-use fabric::{Outcome, Setup};
+use fabric::topology::{Graph, Kind};
+use fabric::view::{NodeView, Site};
+use fabric::{Outcome, Setup, message};
 use pfc::Pfc;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 engine::parameters! {
     /// Parameters of in-order flow deflection.
@@ -30,18 +33,18 @@ engine::parameters! {
         congested: Option<Bytes> = None,
         /// Flows are deflected to outputs with at most this many bytes waiting. Auto: a quarter of what congests the output they leave.
         clear: Option<Bytes> = None,
-        /// Deflect also off the shortest ways where the output has this many times as much waiting and no other shortest way is
+        /// Deflect also off the shortest paths where the output has this many times as much waiting and no other shortest path is
         /// clear; 0 for never.
         detours: u32 = 4,
         /// The most deflections of a packet.
         deflections: u8 = 3,
-        /// Flows that a switch can remember to have sent another way.
+        /// Flows that a switch can remember to have sent by another path.
         flows: u32 = 1024,
         /// Answers that a switch can owe or wait for.
         asks: u32 = 256,
         /// Flows of one output and class that can wait for an answer at a time. One: what its leaving does shows before the next leaves.
         pens: u8 = 1,
-        /// How long a flow waits for an answer before it goes on the old way.
+        /// How long a flow waits for an answer before it goes on by the old path.
         patience: Time = Time::from_us(200),
         /// When the table is full, flows of which nothing was seen for this long are forgotten.
         forget: Time = Time::from_ms(10),
@@ -50,7 +53,14 @@ engine::parameters! {
     }
 }
 
-impl Choice for Params {
+impl Params {
+    /// Virtual channels of every class: two for each deflection, and one to start in.
+    fn channels(&self) -> u8 {
+        2 * self.deflections + 1
+    }
+}
+
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "iofd"
     }
@@ -58,8 +68,9 @@ impl Choice for Params {
         "In-order flow deflection over PFC: a switch sends flows around a congested output, a few times at most, and keeps their packets in \
          order. Lossless."
     }
-    fn needs_headroom(&self) -> bool {
-        true
+    fn source(&self) -> &'static str {
+        "Xue, Chaudhry, Vamanan, Vijaykumar, Thottethodi, Fast Congestion Control in RDMA-based Datacenter Networks (Blitz), \
+         SIGCOMM Posters and Demos 2018"
     }
     fn check(&self) -> Result<(), Misfit> {
         if self.deflections > 3 {
@@ -80,44 +91,55 @@ impl Choice for Params {
         }
         check_frame("answer", self.answer)
     }
-    fn frame_size(&self) -> u64 {
-        // A pause may have to wait for an answer that is being sent.
-        self.answer.0.max(pfc::Params::default().frame.0)
-    }
-    fn queues(&self) -> Option<u32> {
-        Some(1 + self.pens as u32)
-    }
-    fn channels(&self) -> u8 {
-        2 * self.deflections + 1
+}
+
+impl FlowControlDef for Params {
+    fn layout(&self, _: &Graph) -> Result<Layout, Misfit> {
+        Ok(Layout {
+            queues: Some(1 + self.pens as u32),
+            channels: self.channels(),
+            headroom: Some(Headroom::default()),
+            // A pause may have to wait for an answer that is being sent.
+            frame: self.answer.0.max(pfc::Params::default().frame.0),
+            stops_for_hosts: true,
+            ..Layout::default()
+        })
     }
     fn waits(&self, _: &Setup) -> Waits {
         Waits::Lanes(Box::new(Rising { deflections: self.deflections, detours: self.detours > 0 }))
     }
-    fn stops_for_hosts(&self) -> bool {
-        true
-    }
     fn switch_state(&self, ports: u64, classes: u64) -> u64 {
-        // A flow that goes its own way: its name in eight bytes, ways and times in eight more; an answer awaited: the same.
+        // A flow that takes its own path: its name in eight bytes, hops and times in eight more; an answer awaited: the same.
         (self.flows as u64 + self.asks as u64) * 16 + pfc::Params::default().switch_state(ports, classes)
     }
     fn pause_in(&self, frame: &Packet) -> Option<(u8, bool)> {
-        (frame.seq < ANSWER).then_some((frame.flow as u8, frame.seq == 1))
+        pfc::pause_beneath(frame)
     }
-    fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
-        let limit = pfc::pause_limit(&setup.graph);
-        let pfc = || Pfc::new(&pfc::Params::default(), limit, promised);
-        run_with(|setup| Iofd::new(self, setup, pfc()), setup, control, report)
+    fn run(&self, job: Job<'_>) -> Outcome {
+        let upper = Iofd::new(self, &job.setup);
+        let lower = Pfc::beneath(&job.setup.graph, job.promised);
+        job.run(Over { upper, lower })
     }
 }
 
-/// A way out of a switch: a port, and the channel that packets have from there on.
+message! {
+    /// A flagged packet has reached the last switch on its path. The answer goes back hop by hop.
+    pub struct Answer {
+        /// The flow of the packet.
+        flow: FlowId,
+        /// When the packet was sent.
+        stamp: Time,
+    }
+}
+
+/// A next hop: a port, and the channel that packets have from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Way {
-    port: u32,
+struct Hop {
+    port: PortId,
     channel: u8,
 }
 
-/// The channel of packets that came in `channel` and go on by a shortest way.
+/// The channel of packets that came in `channel` and go on by a shortest path.
 fn onward(channel: u8) -> u8 {
     channel.next_multiple_of(2)
 }
@@ -158,11 +180,14 @@ impl Lanes for Rising {
     }
 }
 
-/// A flow, in one of its channels, that goes another way than routing has it, or is about to.
+/// A flow and the channel it comes in.
+type Key = (FlowId, u8);
+
+/// A flow, in one of its channels, that takes another path than routing has for it, or is about to.
 #[derive(Clone, Debug)]
 struct Entry {
-    way: Way,
-    /// Its last packet that came by was sent then.
+    hop: Hop,
+    /// When its last packet that came by was sent.
     last: Time,
     seen: Time,
     wait: Option<Wait>,
@@ -173,13 +198,17 @@ struct Entry {
 struct Wait {
     /// When the packet that asks was sent.
     stamp: Time,
-    /// The queue of the old port where the flow's packets are kept.
-    pen: u32,
+    /// The pen of the old port where the flow's packets are kept.
+    pen: Pen,
     /// How congested the old port was.
     urgency: Urgency,
 }
 
-/// How far from the shortest ways a flow may go.
+/// A pen among those of its port, class by class. The timer of its wait has the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pen(u32);
+
+/// How far from the shortest paths a flow may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Urgency {
     /// Onto another of them.
@@ -191,32 +220,47 @@ enum Urgency {
 /// How a packet came to a switch, and where routing would have it go.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
-    in_port: u32,
+    in_port: PortId,
     channel: u8,
-    chosen: u32,
+    chosen: PortId,
 }
 
 /// What a switch does with an answer.
 #[derive(Clone, Copy, Debug)]
 struct Ask {
     /// The port to pass it on by, if another switch asked.
-    back: Option<u32>,
+    back: Option<PortId>,
     /// The channel in which the flow came, if this switch asked.
     own: Option<u8>,
     at: Time,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Switch {
-    /// By flow and the channel it comes in.
-    flows: BTreeMap<(u32, u8), Entry>,
-    /// By flow and when its packet was sent; several if the packet came by more than once.
-    asks: BTreeMap<(u32, Time), Vec<Ask>>,
-    asked: u32,
-    /// Waits by timer: switch, flow, channel and stamp.
-    waits: Vec<(u32, u32, u8, Time)>,
-    /// Places among them that are free.
-    idle: Vec<u32>,
+/// What a node keeps of a port.
+#[derive(Clone, Copy, Debug)]
+struct Port {
+    /// It is congested with more bytes waiting than this.
+    congested: u64,
+    /// Flows that leave it go to ports with at most so many bytes waiting.
+    clear: u64,
+    tail: Tail,
+    faces_host: bool,
+}
+
+/// The flow that last joined a queue of a port, and the bytes it brought since any other did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tail {
+    flow: Option<FlowId>,
+    bytes: u64,
+}
+
+impl Tail {
+    /// What of it is a flow's own.
+    fn of(&self, flow: FlowId) -> u64 {
+        if self.flow == Some(flow) { self.bytes } else { 0 }
+    }
+    fn join(&mut self, flow: FlowId, bytes: u64) {
+        *self = Tail { flow: Some(flow), bytes: bytes + self.of(flow) };
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -236,451 +280,425 @@ struct Tally {
     forgotten: u64,
 }
 
-/// The mechanism.
-pub struct Iofd {
-    params: Params,
-    pfc: Pfc,
-    /// Classes of the scenario.
-    classes: u8,
-    /// By port: bytes waiting that congest it, and that leave it clear.
-    marks: Vec<(u64, u64)>,
-    /// By port: the flow that last joined a queue there, and the bytes it brought since any other did.
-    tails: Vec<(u32, u64)>,
-    /// By port: leads to a host.
-    to_host: Vec<bool>,
-    /// By node: has a single link.
-    single: Vec<bool>,
-    switches: Vec<Switch>,
-    /// By port and channel-class: which pens are taken, a bit each.
-    pens: Vec<u8>,
-    /// The queue for the packet at hand, as `way` decided.
-    queue: u32,
+/// What a node keeps.
+pub struct Node {
+    ports: Vec<Port>,
+    flows: BTreeMap<Key, Entry>,
+    /// By flow and when its packet was sent; several if the packet came by more than once.
+    asks: BTreeMap<(FlowId, Time), Vec<Ask>>,
+    asked: u32,
+    /// Pens of a port, of all classes together.
+    pens_each: usize,
+    /// By port and pen: who has it.
+    pens: Vec<Option<Key>>,
+    /// By port and pen: how long the flow in it waits.
+    deadlines: Deadlines,
+    /// The queue for the packet at hand, as [`FlowControl::divert`] decided.
+    queue: QueueId,
     tally: Tally,
 }
 
-/// Timers of waits are told from PFC's by this bit.
-const WAIT: u32 = 1 << 31;
-/// Words of frames below this are PFC's.
-const ANSWER: u64 = 2;
+impl Node {
+    /// Who has a pen of a port.
+    fn pen(&mut self, port: PortId, pen: Pen) -> &mut Option<Key> {
+        &mut self.pens[port.index() * self.pens_each + pen.0 as usize]
+    }
+
+    fn free_pen(&mut self, at: &mut NodeView<'_>, port: PortId, pen: Pen) {
+        *self.pen(port, pen) = None;
+        // Whoever has the pen next must not be woken by a timer of this wait.
+        self.deadlines.set(at, port, pen.0, None);
+    }
+
+    /// The entry of a flow that waits no longer.
+    fn settle(&mut self, key: Key, hop: Hop, chosen: PortId) {
+        if hop == (Hop { port: chosen, channel: onward(key.1) }) {
+            self.flows.remove(&key);
+        } else if let Some(entry) = self.flows.get_mut(&key) {
+            (entry.hop, entry.wait) = (hop, None);
+        }
+    }
+
+    fn count_flow(&mut self, hop: Hop, channel: u8) {
+        self.tally.flows += (hop.channel > onward(channel)) as u64;
+    }
+}
+
+/// The mechanism: what all nodes share.
+#[derive(Clone)]
+pub struct Iofd {
+    params: Params,
+    /// Classes of the scenario.
+    classes: u8,
+    /// By node: has a single link.
+    single: Arc<[bool]>,
+}
 
 impl Iofd {
-    fn new(params: &Params, setup: &Setup, pfc: Pfc) -> Iofd {
+    fn new(params: &Params, setup: &Setup) -> Iofd {
         let map = PortMap::new(&setup.graph);
-        let marks = setup.ports.iter().map(|port| {
-            let begin = port.ecn.map_or(100_000, |ecn| ecn.min);
-            let congested = params.congested.map_or(begin / 2, |bytes| bytes.0);
-            (congested, params.clear.map_or(congested / 4, |bytes| bytes.0))
-        });
-        let nodes = &setup.graph.nodes;
         Iofd {
-            classes: setup.classes / params.channels(),
-            marks: marks.collect(),
-            tails: vec![(u32::MAX, 0); map.count()],
-            to_host: map.peer.iter().map(|&p| nodes[map.node[p as usize] as usize].kind == Kind::Host).collect(),
-            single: (0..nodes.len() as u32).map(|node| map.of(node).len() == 1).collect(),
-            switches: vec![Switch::default(); nodes.len()],
-            pens: vec![0; map.count() * setup.classes as usize],
-            queue: 0,
-            tally: Tally::default(),
             params: params.clone(),
-            pfc,
+            classes: setup.classes / params.channels(),
+            single: (0..setup.graph.nodes.len() as u32).map(|node| map.of(node).len() == 1).collect(),
         }
     }
 
     /// The number of the class that a channel of a scenario's class is.
-    fn class(&self, base: u8, channel: u8) -> u8 {
-        channel * self.classes + base
+    fn class(&self, base: u8, channel: u8) -> ClassId {
+        ClassId(channel * self.classes + base)
     }
-    fn channel(&self, class: u8) -> u8 {
-        class / self.classes
+    fn channel(&self, class: ClassId) -> u8 {
+        class.0 / self.classes
     }
     /// The first queue of a class: the one that is not a pen.
-    fn lane(&self, class: u8) -> u32 {
-        class as u32 * (1 + self.params.pens as u32)
+    fn lane(&self, class: ClassId) -> QueueId {
+        QueueId(class.0 as u32 * (1 + self.params.pens as u32))
+    }
+    /// The queue that is a pen.
+    fn pen_queue(&self, pen: Pen) -> QueueId {
+        let pens = self.params.pens as u32;
+        let (class, place) = (pen.0 / pens, pen.0 % pens);
+        QueueId(self.lane(ClassId(class as u8)).0 + 1 + place)
     }
 
-    /// How far from the shortest ways a flow may go to get around an output. What waits there of the flow itself does not
+    /// How far from the shortest paths a flow may go to get around an output. What waits there of the flow itself does not
     /// count: it would only take that along.
-    fn urgency(&self, core: &Core, port: u32, flow: u32) -> Option<Urgency> {
-        let tail = self.tails[port as usize];
-        let own = if tail.0 == flow { tail.1 } else { 0 };
-        let others = core.port(port).queued.saturating_sub(own);
+    fn urgency(&self, node: &Node, at: &NodeView<'_>, port: PortId, flow: FlowId) -> Option<Urgency> {
+        let here = &node.ports[port.index()];
+        let others = at.queued(port).saturating_sub(here.tail.of(flow));
         let detours = self.params.detours as u64;
-        match self.marks[port as usize].0 {
+        match here.congested {
             limit if detours > 0 && others > detours * limit => Some(Urgency::Detour),
             limit if others > limit => Some(Urgency::Shortest),
             _ => None,
         }
     }
 
-    /// A better way than `now` for a packet that came in by `in_port` in `channel`.
-    fn better(&self, core: &Core, id: PacketId, by: Arrival, now: Way, urgency: Urgency) -> Option<Way> {
+    /// A better next hop than `now` for a packet.
+    fn better(
+        &self,
+        node: &Node,
+        at: &NodeView<'_>,
+        id: PacketId,
+        by: Arrival,
+        now: Hop,
+        urgency: Urgency,
+    ) -> Option<Hop> {
         let Arrival { in_port, channel, chosen } = by;
         if deflections(channel) >= self.params.deflections {
             return None;
         }
-        let packet = core.packet(id);
-        let (node, base) = (core.port(in_port).node, packet.class % self.classes);
-        let clear = self.marks[now.port as usize].1;
-        let open = |way: &Way| {
-            let port = core.port(way.port);
-            let paused = port.paused >> self.class(base, way.channel) & 1 == 1;
-            way.port != now.port && port.up && !paused && port.queued <= clear
+        let packet = at.packet(id);
+        let base = packet.class % self.classes;
+        let clear = node.ports[now.port.index()].clear;
+        let open = |hop: &Hop| {
+            let paused = at.is_paused(hop.port, self.class(base, hop.channel));
+            hop.port != now.port && at.is_up(hop.port) && !paused && at.queued(hop.port) <= clear
         };
         // Back to where routing has it costs no deflection.
-        let shortest = core.ways(node, packet.dst).iter().map(|&port| match port == chosen {
-            true => Way { port, channel: onward(channel) },
-            false => Way { port, channel: onward(channel) + 2 },
+        let shortest = at.paths(packet.dst).map(|port| match port == chosen {
+            true => Hop { port, channel: onward(channel) },
+            false => Hop { port, channel: onward(channel) + 2 },
         });
-        let least = |way: &Way| (core.port(way.port).queued, way.channel, way.port);
+        let least = |hop: &Hop| (at.queued(hop.port), hop.channel, hop.port);
         let found = shortest.filter(open).min_by_key(least);
         if found.is_some() || urgency == Urgency::Shortest {
             return found;
         }
         // A neighbour helps if it is not where the packet comes from and would not send it back here.
-        let ways = core.ways(node, packet.dst);
-        let helps = |way: &Way| {
-            let neighbour = core.port(core.port(way.port).peer).node;
-            let next = core.routed(neighbour, id);
-            way.port != in_port
-                && !self.to_host[way.port as usize]
-                && !ways.contains(&way.port)
-                && next.is_some_and(|next| core.port(core.port(next).peer).node != node)
+        let helps = |hop: &Hop| {
+            hop.port != in_port
+                && !node.ports[hop.port.index()].faces_host
+                && !at.paths(packet.dst).any(|port| port == hop.port)
+                && at.beyond(hop.port, id).is_some_and(|next| next != at.node())
         };
-        let others = core.ports_of(node).map(|port| Way { port, channel: onward(channel) + 1 });
-        others.filter(|way| open(way) && helps(way)).min_by_key(least)
+        let others = at.ports().map(|port| Hop { port, channel: onward(channel) + 1 });
+        others.filter(|hop| open(hop) && helps(hop)).min_by_key(least)
     }
 
     /// Room in a switch's table of flows.
-    fn room(&mut self, node: u32, now: Time) -> bool {
+    fn room(&self, node: &mut Node, now: Time) -> bool {
         let (limit, forget) = (self.params.flows as usize, self.params.forget);
-        let flows = &mut self.switches[node as usize].flows;
-        if flows.len() >= limit {
-            let before = flows.len();
-            flows.retain(|_, entry| entry.wait.is_some() || entry.seen + forget > now);
-            self.tally.forgotten += (before - flows.len()) as u64;
+        if node.flows.len() >= limit {
+            let before = node.flows.len();
+            node.flows.retain(|_, entry| entry.wait.is_some() || entry.seen + forget > now);
+            node.tally.forgotten += (before - node.flows.len()) as u64;
         }
-        let full = flows.len() >= limit;
-        self.tally.table_full += full as u64;
+        let full = node.flows.len() >= limit;
+        node.tally.table_full += full as u64;
         !full
     }
 
     /// Notes that the answer to a packet is awaited. False if there is no room.
-    fn note(&mut self, node: u32, packet: &Packet, ask: Ask) -> bool {
+    fn note(&self, node: &mut Node, packet: &Packet, ask: Ask) -> bool {
         let (limit, patience) = (self.params.asks, self.params.patience);
-        let switch = &mut self.switches[node as usize];
-        if switch.asked >= limit {
+        if node.asked >= limit {
             // What has not been answered for so long was lost.
-            switch.asks.retain(|_, asks| asks.iter().any(|a| a.at + Time(4 * patience.0) > ask.at));
-            switch.asked = switch.asks.values().map(|asks| asks.len() as u32).sum();
+            node.asks.retain(|_, asks| asks.iter().any(|a| a.at + Time(4 * patience.0) > ask.at));
+            node.asked = node.asks.values().map(|asks| asks.len() as u32).sum();
         }
-        if switch.asked >= limit {
-            self.tally.asks_full += 1;
+        if node.asked >= limit {
+            node.tally.asks_full += 1;
             return false;
         }
-        switch.asked += 1;
-        switch.asks.entry((packet.flow, packet.stamp)).or_default().push(ask);
+        node.asked += 1;
+        node.asks.entry((FlowId(packet.flow), packet.stamp)).or_default().push(ask);
         true
     }
 
-    /// A pen of a port and class that nobody has.
-    fn pen(&mut self, core: &mut Core, port: u32, class: u8) -> Option<u32> {
-        let taken = &mut self.pens[port as usize * core.classes() as usize + class as usize];
-        let free = (!*taken).trailing_zeros();
-        if free >= self.params.pens as u32 {
-            self.tally.pens_full += 1;
+    /// Gives a flow a pen of a port and class that nobody has.
+    fn take_pen(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, key: Key) -> Option<Pen> {
+        let pens = self.params.pens as u32;
+        let mut all = (class.0 as u32 * pens..(class.0 as u32 + 1) * pens).map(Pen);
+        let Some(pen) = all.find(|&pen| node.pen(port, pen).is_none()) else {
+            node.tally.pens_full += 1;
             return None;
+        };
+        *node.pen(port, pen) = Some(key);
+        at.hold_queue(port, self.pen_queue(pen), true);
+        Some(pen)
+    }
+
+    /// A flow waits no longer: what is in its pen goes on by `hop`.
+    fn release(&self, node: &mut Node, at: &mut NodeView<'_>, flow: FlowId, old: Hop, pen: Pen, hop: Hop) {
+        let base = (pen.0 / self.params.pens as u32) as u8 % self.classes;
+        let class = self.class(base, hop.channel);
+        let queue = self.pen_queue(pen);
+        let bytes = at.queue_bytes(old.port, queue);
+        if bytes > 0 && hop.port != old.port {
+            node.ports[hop.port.index()].tail.join(flow, bytes);
         }
-        *taken |= 1 << free;
-        let queue = self.lane(class) + 1 + free;
-        core.hold_queue(port, queue, true);
-        Some(queue)
+        at.shift((old.port, queue), (hop.port, self.lane(class)));
+        node.free_pen(at, old.port, pen);
     }
 
-    fn free_pen(&mut self, core: &Core, port: u32, pen: u32) {
-        let each = 1 + self.params.pens as u32;
-        let (class, place) = (pen / each, pen % each - 1);
-        self.pens[port as usize * core.classes() as usize + class as usize] &= !(1 << place);
-    }
-
-    /// A flow waits no longer: what is in its pen goes its way.
-    fn release(&mut self, core: &mut Core, flow: u32, old: Way, pen: u32, way: Way) {
-        let base = core.flow_class(flow);
-        let class = self.class(base, way.channel);
-        let bytes = core.queue_bytes(old.port, pen);
-        let tail = &mut self.tails[way.port as usize];
-        if bytes > 0 && way.port != old.port {
-            *tail = (flow, bytes + if tail.0 == flow { tail.1 } else { 0 });
-        }
-        core.shift((old.port, pen), (way.port, self.lane(class)));
-        self.free_pen(core, old.port, pen);
-    }
-
-    /// An answer is here: nothing of the flow is under way any more but what waits here.
-    fn answered(&mut self, core: &mut Core, node: u32, flow: u32, stamp: Time, channel: u8) {
-        let Some(entry) = self.switches[node as usize].flows.get(&(flow, channel)) else { return };
-        let old = entry.way;
+    /// An answer is here: nothing of the flow is in flight any more but what waits here.
+    fn answered(&self, node: &mut Node, at: &mut NodeView<'_>, key: Key, stamp: Time) {
+        let (flow, channel) = key;
+        let Some(entry) = node.flows.get(&key) else { return };
+        let old = entry.hop;
         let Some(wait) = entry.wait else {
             // The last packet of the message has arrived, and nothing came after it.
             if entry.last == stamp {
-                self.switches[node as usize].flows.remove(&(flow, channel));
+                node.flows.remove(&key);
             }
             return;
         };
         if wait.stamp != stamp {
             return;
         }
-        // What was clear when the flow asked may no longer be. That its old way is shorter now means little: it was kept from it.
-        let first = core.head(old.port, wait.pen);
+        // What was clear when the flow asked may no longer be. That its old path is shorter now means little: it was kept from it.
+        let first = at.head(old.port, self.pen_queue(wait.pen));
         let target = first.and_then(|id| {
-            let by = Arrival { in_port: core.packet(id).in_port, channel, chosen: core.routed(node, id)? };
-            Some((self.better(core, id, by, old, wait.urgency).unwrap_or(old), by.chosen))
+            let by = Arrival { in_port: PortId(at.packet(id).in_port), channel, chosen: at.routed(id)? };
+            Some((self.better(node, at, id, by, old, wait.urgency).unwrap_or(old), by.chosen))
         });
-        let (way, chosen) = target.unwrap_or((old, old.port));
-        if way == old {
-            self.tally.stays += 1;
+        let (hop, chosen) = target.unwrap_or((old, old.port));
+        if hop == old {
+            node.tally.stays += 1;
         } else {
-            self.tally.moves += 1;
-            self.count_flow(way, channel);
+            node.tally.moves += 1;
+            node.count_flow(hop, channel);
         }
-        self.release(core, flow, old, wait.pen, way);
-        self.settle(node, (flow, channel), way, chosen);
+        self.release(node, at, flow, old, wait.pen, hop);
+        node.settle(key, hop, chosen);
     }
 
-    /// The entry of a flow that waits no longer.
-    fn settle(&mut self, node: u32, key: (u32, u8), way: Way, chosen: u32) {
-        let flows = &mut self.switches[node as usize].flows;
-        if way == (Way { port: chosen, channel: onward(key.1) }) {
-            flows.remove(&key);
-        } else if let Some(entry) = flows.get_mut(&key) {
-            (entry.way, entry.wait) = (way, None);
-        }
-    }
-
-    fn count_flow(&mut self, way: Way, channel: u8) {
-        self.tally.flows += (way.channel > onward(channel)) as u64;
-    }
-
-    /// A flow starts to wait: sets its alarm.
-    fn alarm(&mut self, core: &mut Core, wait: (u32, u32, u8, Time)) {
-        let (node, nodes) = (wait.0, self.switches.len() as u32);
-        let switch = &mut self.switches[node as usize];
-        let place = switch.idle.pop().unwrap_or_else(|| {
-            switch.waits.push(wait);
-            switch.waits.len() as u32 - 1
-        });
-        switch.waits[place as usize] = wait;
-        // The number must not depend on what other switches do.
-        core.set_timer(core.now() + self.params.patience, WAIT | (place * nodes + node));
+    fn answer(&self, at: &mut NodeView<'_>, port: PortId, answer: Answer) {
+        at.send_note(port, self.params.answer.0 as u16, answer);
     }
 }
 
 impl FlowControl for Iofd {
-    fn lossless(&self) -> bool {
-        self.pfc.lossless()
+    type Node = Node;
+    type Frame = Answer;
+    type Signal = ();
+
+    fn node(&self, site: &Site<'_>) -> Node {
+        let port = |port: PortId| {
+            let begin = site.port(port).ecn.map_or(100_000, |ecn| ecn.min);
+            let congested = self.params.congested.map_or(begin / 2, |bytes| bytes.0);
+            let clear = self.params.clear.map_or(congested / 4, |bytes| bytes.0);
+            Port { congested, clear, tail: Tail::default(), faces_host: site.faces_host(port) }
+        };
+        let each = self.timers(site.setup.classes);
+        Node {
+            ports: site.ports().map(port).collect(),
+            flows: BTreeMap::new(),
+            asks: BTreeMap::new(),
+            asked: 0,
+            pens_each: each as usize,
+            pens: vec![None; site.ports().len() * each as usize],
+            deadlines: Deadlines::new(site.ports().len(), each),
+            queue: QueueId(0),
+            tally: Tally::default(),
+        }
     }
 
-    fn way(&mut self, core: &mut Core, in_port: u32, id: PacketId, chosen: u32) -> u32 {
-        let packet = *core.packet(id);
-        let (node, now) = (core.port(in_port).node, core.now());
-        let (base, channel) = (packet.class % self.classes, self.channel(packet.class));
+    fn timers(&self, classes: u8) -> u32 {
+        classes as u32 * self.params.pens as u32
+    }
+
+    fn divert(&self, node: &mut Node, at: &mut NodeView<'_>, in_port: PortId, id: PacketId, chosen: PortId) -> PortId {
+        let (packet, now) = (*at.packet(id), at.now());
+        let (base, channel) = (packet.class % self.classes, self.channel(ClassId(packet.class)));
         // At the last switch all channels come together.
-        if self.to_host[chosen as usize] {
-            self.queue = self.lane(base);
+        if node.ports[chosen.index()].faces_host {
+            node.queue = self.lane(ClassId(base));
             return chosen;
         }
-        let default = Way { port: chosen, channel: onward(channel) };
-        let key = (packet.flow, channel);
-        let mut entry = self.switches[node as usize].flows.get(&key).cloned();
-        let (mut way, wait) = entry.as_ref().map_or((default, None), |entry| (entry.way, entry.wait));
+        let default = Hop { port: chosen, channel: onward(channel) };
+        let key = (FlowId(packet.flow), channel);
+        let entry = node.flows.get(&key);
+        let mut known = entry.is_some();
+        let (mut hop, wait) = entry.map_or((default, None), |entry| (entry.hop, entry.wait));
         let mut own = None;
         if wait.is_none()
             && self.single[packet.dst as usize]
-            && (entry.is_some() || packet.flags & flag::FRESH != 0 || packet.flags & flag::LAST == 0)
-            && let Some(urgency) = self.urgency(core, way.port, packet.flow)
-            && let Some(better) = self.better(core, id, Arrival { in_port, channel, chosen }, way, urgency)
+            && (known || packet.flags & flag::FRESH != 0 || packet.flags & flag::LAST == 0)
+            && let Some(urgency) = self.urgency(node, at, hop.port, key.0)
+            && let Some(better) = self.better(node, at, id, Arrival { in_port, channel, chosen }, hop, urgency)
         {
-            if entry.is_none() && packet.flags & flag::FRESH != 0 {
-                // Nothing of the flow is anywhere: it may go any way.
+            if !known && packet.flags & flag::FRESH != 0 {
+                // Nothing of the flow is anywhere: it may take any path.
                 if self.room(node, now) {
-                    way = better;
-                    self.count_flow(way, channel);
-                    let new = Entry { way, last: packet.stamp, seen: now, wait: None };
-                    self.switches[node as usize].flows.insert(key, new.clone());
-                    entry = Some(new);
+                    hop = better;
+                    node.count_flow(hop, channel);
+                    node.flows.insert(key, Entry { hop, last: packet.stamp, seen: now, wait: None });
+                    known = true;
                 }
-            } else if packet.flags & flag::LAST == 0 && (entry.is_some() || self.room(node, now)) {
-                let old = self.class(base, way.channel);
-                if let Some(pen) = self.pen(core, way.port, old) {
-                    own = Some((Wait { stamp: packet.stamp, pen, urgency }, way));
+            } else if packet.flags & flag::LAST == 0 && (known || self.room(node, now)) {
+                let old = self.class(base, hop.channel);
+                if let Some(pen) = self.take_pen(node, at, hop.port, old, key) {
+                    own = Some(Wait { stamp: packet.stamp, pen, urgency });
                 }
             }
         }
         // Of a message's last packet the switch wants to hear so that it can forget the flow.
-        let ends = packet.flags & flag::LAST != 0 && entry.is_some();
+        let ends = packet.flags & flag::LAST != 0 && known;
         let passes = packet.flags & flag::ASKS != 0;
         if own.is_some() || ends || passes {
             let back = passes.then_some(in_port);
             let mine = (own.is_some() || ends).then_some(channel);
             if self.note(node, &packet, Ask { back, own: mine, at: now }) {
-                self.tally.asks += (mine.is_some()) as u64;
-                core.packet_mut(id).flags |= flag::ASKS;
-                if let Some((wait, old)) = own {
-                    let new = Entry { way: old, last: packet.stamp, seen: now, wait: Some(wait) };
-                    self.switches[node as usize].flows.insert(key, new);
-                    self.alarm(core, (node, packet.flow, channel, packet.stamp));
+                node.tally.asks += (mine.is_some()) as u64;
+                at.packet_mut(id).flags |= flag::ASKS;
+                if let Some(wait) = own {
+                    node.flows.insert(key, Entry { hop, last: packet.stamp, seen: now, wait: Some(wait) });
+                    node.deadlines.set(at, hop.port, wait.pen.0, Some(self.params.patience));
                 }
             } else {
-                core.packet_mut(id).flags &= !flag::ASKS;
-                if let Some((wait, old)) = own {
-                    self.free_pen(core, old.port, wait.pen);
+                at.packet_mut(id).flags &= !flag::ASKS;
+                if let Some(wait) = own {
+                    node.free_pen(at, hop.port, wait.pen);
                 }
             }
         }
-        let flows = &mut self.switches[node as usize].flows;
-        self.tally.table_peak = self.tally.table_peak.max(flows.len() as u64);
-        if let Some(entry) = flows.get_mut(&key) {
+        node.tally.table_peak = node.tally.table_peak.max(node.flows.len() as u64);
+        if let Some(entry) = node.flows.get_mut(&key) {
             (entry.last, entry.seen) = (packet.stamp, now);
         }
+        // The packet that asks still takes the old path; only those behind it are kept.
         match wait {
             Some(wait) => {
-                self.tally.held += 1;
-                self.queue = wait.pen;
+                node.tally.held += 1;
+                node.queue = self.pen_queue(wait.pen);
             }
-            None => self.queue = self.lane(self.class(base, way.channel)),
+            None => node.queue = self.lane(self.class(base, hop.channel)),
         }
-        way.port
+        hop.port
     }
 
     #[inline]
-    fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
-        match core.packet(visit.packet).kind {
-            PacketKind::Data => self.queue,
+    fn queue(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) -> QueueId {
+        match at.packet(visit.packet).kind {
+            PacketKind::Data => node.queue,
             _ => self.lane(visit.class),
         }
     }
 
     #[inline]
-    fn enqueued(&mut self, core: &mut Core, visit: &Visit) {
-        self.pfc.enqueued(core, visit);
-        let packet = core.packet(visit.packet);
-        let tail = &mut self.tails[visit.out_port as usize];
-        *tail = (packet.flow, visit.size as u64 + if tail.0 == packet.flow { tail.1 } else { 0 });
+    fn enqueued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
+        let packet = at.packet(visit.packet);
+        let (flow, stamp) = (FlowId(packet.flow), packet.stamp);
         let asks = packet.flags & flag::ASKS != 0 && packet.kind == PacketKind::Data;
-        if asks && self.to_host[visit.out_port as usize] {
-            let (flow, stamp) = (packet.flow, packet.stamp);
-            core.packet_mut(visit.packet).flags &= !flag::ASKS;
-            core.send_note(visit.in_port, self.params.answer.0 as u16, flow, ANSWER + stamp.0);
+        let port = &mut node.ports[visit.out_port.index()];
+        port.tail.join(flow, visit.size as u64);
+        if asks && port.faces_host {
+            at.packet_mut(visit.packet).flags &= !flag::ASKS;
+            self.answer(at, visit.in_port, Answer { flow, stamp });
         }
     }
 
     #[inline]
-    fn dequeued(&mut self, core: &mut Core, visit: &Visit) {
-        self.pfc.dequeued(core, visit);
+    fn dequeued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
         // From here on the packet is in the class of the queue it was in.
-        let class = (visit.queue / (1 + self.params.pens as u32)) as u8;
+        let class = ClassId((visit.queue.0 / (1 + self.params.pens as u32)) as u8);
         if class != visit.class {
-            core.packet_mut(visit.packet).class = class;
+            at.packet_mut(visit.packet).class = class.0;
             let (before, after) = (deflections(self.channel(visit.class)), deflections(self.channel(class)));
-            if after > before && !self.to_host[visit.out_port as usize] {
-                self.tally.deflections += 1;
-                self.tally.most = self.tally.most.max(after);
+            if after > before && !node.ports[visit.out_port.index()].faces_host {
+                node.tally.deflections += 1;
+                node.tally.most = node.tally.most.max(after);
             }
         }
     }
 
-    fn frame(&mut self, core: &mut Core, port: u32, frame: &Packet) {
-        if frame.seq < ANSWER {
-            return self.pfc.frame(core, port, frame);
-        }
-        let (node, flow, stamp) = (core.port(port).node, frame.flow, Time(frame.seq - ANSWER));
-        let switch = &mut self.switches[node as usize];
-        let Some(asks) = switch.asks.get_mut(&(flow, stamp)) else { return };
+    fn frame(&self, node: &mut Node, at: &mut NodeView<'_>, _: PortId, answer: Answer) {
+        let (flow, stamp) = (answer.flow, answer.stamp);
+        let Some(asks) = node.asks.get_mut(&(flow, stamp)) else { return };
         let Some(ask) = asks.pop() else { return };
         if asks.is_empty() {
-            switch.asks.remove(&(flow, stamp));
+            node.asks.remove(&(flow, stamp));
         }
-        switch.asked -= 1;
+        node.asked -= 1;
         if let Some(back) = ask.back {
-            core.send_note(back, self.params.answer.0 as u16, flow, ANSWER + stamp.0);
+            self.answer(at, back, answer);
         }
         if let Some(channel) = ask.own {
-            self.answered(core, node, flow, stamp, channel);
+            self.answered(node, at, (flow, channel), stamp);
         }
     }
 
-    fn timer(&mut self, core: &mut Core, token: u32) {
-        if token & WAIT == 0 {
-            return self.pfc.timer(core, token);
-        }
-        let (token, nodes) = (token & !WAIT, self.switches.len() as u32);
-        let switch = &mut self.switches[(token % nodes) as usize];
-        let (node, flow, channel, stamp) = switch.waits[(token / nodes) as usize];
-        switch.idle.push(token / nodes);
-        let Some(entry) = self.switches[node as usize].flows.get(&(flow, channel)) else { return };
-        let (old, Some(wait)) = (entry.way, entry.wait) else { return };
-        if wait.stamp != stamp {
+    fn timer(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, timer: u32) {
+        if !node.deadlines.due(at, port, timer) {
             return;
         }
-        self.tally.late += 1;
-        let first = core.head(old.port, wait.pen);
-        let chosen = first.and_then(|id| core.routed(node, id)).unwrap_or(old.port);
-        self.release(core, flow, old, wait.pen, old);
-        self.settle(node, (flow, channel), old, chosen);
+        let Some(key) = *node.pen(port, Pen(timer)) else { return };
+        let Some(entry) = node.flows.get(&key) else { return };
+        let (old, Some(wait)) = (entry.hop, entry.wait) else { return };
+        node.tally.late += 1;
+        let first = at.head(old.port, self.pen_queue(wait.pen));
+        let chosen = first.and_then(|id| at.routed(id)).unwrap_or(old.port);
+        self.release(node, at, key.0, old, wait.pen, old);
+        node.settle(key, old, chosen);
     }
 
-    fn link_lost(&mut self, core: &mut Core, port: u32) {
-        self.pfc.link_lost(core, port);
-        let node = core.port(port).node;
-        let gone = |entry: &Entry| entry.way.port == port;
-        let flows = &mut self.switches[node as usize].flows;
+    fn link_lost(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        let gone = |entry: &Entry| entry.hop.port == port;
         // What was in their pens went with the link.
-        let waits: Vec<u32> = flows.values().filter(|e| gone(e)).filter_map(|e| e.wait).map(|w| w.pen).collect();
-        flows.retain(|_, entry| !gone(entry));
-        waits.into_iter().for_each(|pen| self.free_pen(core, port, pen));
+        let waits: Vec<Pen> = node.flows.values().filter(|e| gone(e)).filter_map(|e| e.wait).map(|w| w.pen).collect();
+        node.flows.retain(|_, entry| !gone(entry));
+        waits.into_iter().for_each(|pen| node.free_pen(at, port, pen));
     }
 
-    fn receiver_full(&mut self, core: &mut Core, port: u32, full: bool) {
-        self.pfc.receiver_full(core, port, full);
-    }
-
-    fn merge(&mut self, other: Iofd) {
-        let (t, o) = (&mut self.tally, other.tally);
-        t.deflections += o.deflections;
-        t.most = t.most.max(o.most);
-        t.flows += o.flows;
-        t.table_full += o.table_full;
-        t.table_peak = t.table_peak.max(o.table_peak);
-        t.asks += o.asks;
-        t.asks_full += o.asks_full;
-        t.pens_full += o.pens_full;
-        t.moves += o.moves;
-        t.stays += o.stays;
-        t.late += o.late;
-        t.held += o.held;
-        t.forgotten += o.forgotten;
-        self.pfc.merge(other.pfc);
-    }
-
-    fn counters(&self) -> Vec<Counter> {
-        let t = &self.tally;
-        let mut counters = vec![
-            ("deflections", t.deflections),
-            ("deflections_of_a_packet_max", t.most as u64),
-            ("flows_deflected", t.flows),
-            ("table_full", t.table_full),
-            ("table_peak", t.table_peak),
-            ("asks", t.asks),
-            ("asks_full", t.asks_full),
-            ("pens_full", t.pens_full),
-            ("flows_moved", t.moves),
-            ("flows_stayed", t.stays),
-            ("answers_late", t.late),
-            ("packets_held", t.held),
-            ("flows_forgotten", t.forgotten),
-        ];
-        counters.extend(self.pfc.counters());
-        counters
+    fn counters(&self, nodes: &[&Node]) -> Vec<Counter> {
+        vec![
+            sum("deflections", nodes, |node| node.tally.deflections),
+            max("deflections_of_a_packet_max", nodes, |node| node.tally.most as u64),
+            sum("flows_deflected", nodes, |node| node.tally.flows),
+            sum("table_full", nodes, |node| node.tally.table_full),
+            max("table_peak", nodes, |node| node.tally.table_peak),
+            sum("asks", nodes, |node| node.tally.asks),
+            sum("asks_full", nodes, |node| node.tally.asks_full),
+            sum("pens_full", nodes, |node| node.tally.pens_full),
+            sum("flows_moved", nodes, |node| node.tally.moves),
+            sum("flows_stayed", nodes, |node| node.tally.stays),
+            sum("answers_late", nodes, |node| node.tally.late),
+            sum("packets_held", nodes, |node| node.tally.held),
+            sum("flows_forgotten", nodes, |node| node.tally.forgotten),
+        ]
     }
 }
 
@@ -688,12 +706,11 @@ impl FlowControl for Iofd {
 mod tests {
     use super::*;
     use engine::Rate;
-    use fabric::Network;
+    use fabric::bench::{Bench, Builder};
     use fabric::buffer::{ALPHA_ONE, Share};
+    use fabric::id::NodeId;
     use fabric::routing::Routing;
-    use fabric::scheme::Unlimited;
     use fabric::setup::FlowSpec;
-    use fabric::topology::Graph;
     use proptest::prelude::*;
     use std::collections::{BTreeSet, HashMap};
 
@@ -745,15 +762,16 @@ mod tests {
 
     fn run(setup: Setup, params: &Params, lossless: bool) -> Outcome {
         let pause = (!lossless).then_some(Time::from_us(100));
-        let scheme = Iofd::new(params, &setup, Pfc::new(&pfc::Params::default(), pause, lossless));
-        Network::new(setup, scheme, Box::new(Unlimited)).run(|_, _| true)
+        let upper = Iofd::new(params, &setup);
+        let lower = Pfc::new(&pfc::Params::default(), pause, lossless);
+        crate::testing::run(setup, Over { upper, lower })
     }
 
     fn counter(outcome: &Outcome, name: &str) -> u64 {
-        outcome.flow_control.iter().find(|(n, _)| *n == name).map(|(_, count)| *count).expect("counted")
+        outcome.flow_control.iter().find(|counter| counter.name == name).map(|counter| counter.value).expect("counted")
     }
 
-    /// So eager that flows change ways all the time.
+    /// So eager that flows change paths all the time.
     fn eager(congested: u64, clear: u64) -> Params {
         Params { congested: Some(Bytes(congested)), clear: Some(Bytes(clear)), ..Params::default() }
     }
@@ -793,7 +811,7 @@ mod tests {
             flows.sort_by_key(|flow| flow.start);
             let mut setup = setup(graph, flows, &self.params);
             if !self.loss.is_empty() {
-                setup.nic.recovery.timeout = Some(Time::from_ms(1));
+                setup.nic.timeout = Some(Time::from_ms(1));
             }
             setup
         }
@@ -843,8 +861,7 @@ mod tests {
         let (mut deflected, mut moved, mut late) = (0, 0, 0);
         let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
             cases: 200,
-            failure_persistence: None,
-            ..ProptestConfig::default()
+            ..ProptestConfig::with_source_file(file!())
         });
         let tally = std::cell::RefCell::new((&mut deflected, &mut moved, &mut late));
         let result = runner.run(&case(false), |case| {
@@ -874,8 +891,7 @@ mod tests {
     fn packets_and_answers_that_get_lost_cost_no_order_and_no_flow() {
         let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
             cases: 100,
-            failure_persistence: None,
-            ..ProptestConfig::default()
+            ..ProptestConfig::with_source_file(file!())
         });
         let moved = std::cell::Cell::new(0);
         let result = runner.run(&case(true), |case| {
@@ -907,7 +923,7 @@ mod tests {
             let outcome = run(setup(graph, vec![first, second], &params), &params, true);
             assert!(outcome.complete() && outcome.violations.is_empty(), "{name}");
             assert_eq!(outcome.counts.overtaken, 0);
-            assert!(counter(&outcome, "flows_moved") <= 2, "{name}: a flow alone on its way stays there");
+            assert!(counter(&outcome, "flows_moved") <= 2, "{name}: a flow alone on its path stays there");
             (outcome.end, counter(&outcome, "flows_deflected"))
         };
         let (together, none) = alone("without", 0);
@@ -918,9 +934,9 @@ mod tests {
         assert!(together > Time::from_us(500) && apart < Time::from_us(330), "{together} and {apart}");
     }
 
-    /// Whether waits of links for links can close a circle: by (link direction as its egress port, class), all that a packet that came
+    /// Whether waits of links for links can close a cycle: by (link direction as its egress port, class), all that a packet that came
     /// over one may need next, for every destination. `rises` says what class a packet has after a hop.
-    fn has_circle(graph: &Graph, channels: u8, rises: impl Fn(u8, bool, bool) -> Option<u8>) -> bool {
+    fn has_cycle(graph: &Graph, channels: u8, rises: impl Fn(u8, bool, bool) -> Option<u8>) -> bool {
         let map = PortMap::new(graph);
         let routing = Routing::new(graph, &map, &vec![true; graph.links.len()]);
         let switch = |node: u32| graph.nodes[node as usize].kind == Kind::Switch;
@@ -934,15 +950,15 @@ mod tests {
                 if !switch(node) {
                     continue;
                 }
-                let ways = routing.next_hops(node, dst);
-                let last = ways.iter().any(|&way| map.node[map.peer[way as usize] as usize] == dst);
+                let hops = routing.next_hops(node, dst);
+                let last = hops.iter().any(|&hop| map.node[map.peer[hop as usize] as usize] == dst);
                 for next in map.of(node).filter(|&next| next != map.peer[port as usize]) {
                     let far = map.node[map.peer[next as usize] as usize];
-                    let shortest = ways.contains(&next);
+                    let shortest = hops.contains(&next);
                     if !switch(far) && far != dst {
                         continue;
                     }
-                    // Any shortest way may be the one that routing has, and any may be a deflection.
+                    // Any shortest path may be the one that routing has, and any may be a deflection.
                     for deflected in [false, true] {
                         let impossible = if deflected { last } else { !shortest };
                         if impossible {
@@ -988,7 +1004,7 @@ mod tests {
     }
 
     #[test]
-    fn with_classes_that_rise_no_circle_of_waits_can_form_and_without_it_can() {
+    fn with_classes_that_rise_no_cycle_of_waits_can_form_and_without_it_can() {
         let channels = Params::default().channels();
         let ours = |channel: u8, deflected: bool, shortest: bool| match (deflected, shortest) {
             (false, _) => Some(onward(channel)),
@@ -1000,9 +1016,9 @@ mod tests {
         let plain = |class: u8, deflected: bool, _: bool| (!deflected || class < 3).then_some(class + deflected as u8);
         let flat = |class: u8, _: bool, _: bool| Some(class);
         for graph in [leaf_spine(3, 2, 3, || 500), leaf_spine(4, 1, 2, || 500), fat_tree(3, 2, 1)] {
-            assert!(!has_circle(&graph, channels, ours));
-            assert!(has_circle(&graph, 4, plain));
-            assert!(has_circle(&graph, 1, flat));
+            assert!(!has_cycle(&graph, channels, ours));
+            assert!(has_cycle(&graph, 4, plain));
+            assert!(has_cycle(&graph, 1, flat));
         }
     }
 
@@ -1017,5 +1033,134 @@ mod tests {
         ];
         wrong.iter().for_each(|params| assert!(params.check().is_err(), "{params:?}"));
         assert_eq!(Params::default().check(), Ok(()));
+    }
+
+    /// Acts at the first leaf of a small fabric, which has two hosts and two spines, with one pen for every port and class.
+    fn at_leaf(act: impl FnOnce(&Iofd, &mut Node, &mut NodeView<'_>)) {
+        let params = Params::default();
+        let setup = setup(leaf_spine(2, 2, 2, || 500), Vec::new(), &params);
+        let scheme = Iofd::new(&params, &setup);
+        Builder::of(setup, NodeId(4)).build(scheme).at(act);
+    }
+
+    /// A leaf with two hosts and two spines, behind both of which is host 4.
+    fn leaf() -> Bench<Iofd> {
+        let params = Params::default();
+        let layout = params.layout(&Graph::default()).unwrap();
+        Builder::switch(2, 2).layout(&layout).build_with(|setup| Iofd::new(&params, setup))
+    }
+
+    const SPINES: [PortId; 2] = [PortId(2), PortId(3)];
+
+    /// A leaf whose spines' ports are closed, two flows from host 0 to host 4 that routing has on the same path, and the two ports: theirs
+    /// and the other.
+    fn crowded() -> (Bench<Iofd>, [FlowId; 2], [PortId; 2]) {
+        // Of three flows, two have the same of two paths.
+        let routed = |nth: usize| {
+            let mut bench = leaf();
+            let flow = bench.flow(0, 4, nth);
+            bench.arrive(PortId(0), flow);
+            bench.data()[0].port
+        };
+        let ports = [0, 1, 2].map(routed);
+        let pairs = [(0, 1), (0, 2), (1, 2)];
+        let (a, b) = pairs.into_iter().find(|&(a, b)| ports[a] == ports[b]).expect("two of three");
+        let mut bench = leaf();
+        SPINES.into_iter().for_each(|port| bench.close(port));
+        let flows = [a, b].map(|nth| bench.flow(0, 4, nth));
+        let other = if ports[a] == SPINES[0] { SPINES[1] } else { SPINES[0] };
+        (bench, flows, [ports[a], other])
+    }
+
+    #[test]
+    fn a_flow_keeps_its_path_without_congestion_and_a_new_one_goes_around_a_congested_port() {
+        // A port is congested with more than 50 000 bytes of others: 47 packets of 1062 bytes are not enough, 48 are.
+        for (packets, goes_around) in [(47, false), (48, true)] {
+            let (mut bench, [first, second], ports) = crowded();
+            (0..packets).for_each(|_| bench.arrive(PortId(0), first));
+            assert_eq!(
+                ports.map(|port| bench.view().queued(port)),
+                [packets * 1062, 0],
+                "its own packets do not count"
+            );
+            bench.arrive(PortId(0), second);
+            let more = if goes_around { [0, 1] } else { [1, 0] };
+            assert_eq!(ports.map(|port| bench.view().queued(port)), [(packets + more[0]) * 1062, more[1] * 1062]);
+            assert_eq!(bench.node().tally.flows, goes_around as u64);
+        }
+    }
+
+    #[test]
+    fn a_flow_that_is_under_way_waits_in_a_pen_until_its_last_packet_on_the_old_path_was_heard_of() {
+        let (mut bench, [first, second], [old, new]) = crowded();
+        bench.arrive(PortId(0), second);
+        (0..48).for_each(|_| bench.arrive(PortId(0), first));
+        // The packet that finds the port congested takes the old path and asks; what comes after it waits.
+        bench.advance(Time::from_us(1));
+        let asked = bench.now();
+        bench.arrive(PortId(0), second);
+        bench.advance(Time::from_us(1));
+        (0..3).for_each(|_| bench.arrive(PortId(0), second));
+        assert_eq!((bench.view().queued(old), bench.view().queued(new)), ((50 + 3) * 1062, 0));
+        assert_eq!((bench.node().tally.asks, bench.node().tally.held), (1, 3));
+        bench.frame(old, Answer { flow: second, stamp: asked });
+        assert_eq!((bench.view().queued(old), bench.view().queued(new)), (50 * 1062, 3 * 1062));
+        let moved: Vec<u64> = std::iter::from_fn(|| bench.transmit(new)).map(|sent| sent.packet.seq).collect();
+        assert_eq!(moved, [2000, 3000, 4000]);
+    }
+
+    #[test]
+    fn a_pen_has_one_flow_at_a_time_and_is_not_the_lane_of_its_class() {
+        at_leaf(|scheme, node, at| {
+            let (uplink, class) = (PortId(2), ClassId(2));
+            let pen = scheme.take_pen(node, at, uplink, class, (FlowId(0), 0)).expect("nobody has one");
+            assert_eq!((scheme.lane(class), scheme.pen_queue(pen)), (QueueId(4), QueueId(5)));
+            assert!(at.is_held(uplink, scheme.pen_queue(pen)) && !at.is_held(uplink, scheme.lane(class)));
+            assert_eq!(scheme.take_pen(node, at, uplink, class, (FlowId(1), 0)), None);
+            assert_eq!(node.tally.pens_full, 1);
+            assert!(
+                scheme.take_pen(node, at, PortId(3), class, (FlowId(1), 0)).is_some(),
+                "other ports have their own"
+            );
+            node.free_pen(at, uplink, pen);
+            assert_eq!(scheme.take_pen(node, at, uplink, class, (FlowId(1), 0)), Some(pen));
+        });
+    }
+
+    #[test]
+    fn a_timer_of_a_wait_that_is_over_does_not_end_the_wait_of_the_next_flow_in_the_pen() {
+        at_leaf(|scheme, node, at| {
+            let hop = Hop { port: PortId(2), channel: 0 };
+            let wait = |node: &mut Node, at: &mut NodeView<'_>, flow: u32, patience: Time| {
+                let key = (FlowId(flow), 0);
+                let pen = scheme.take_pen(node, at, hop.port, ClassId(0), key).expect("it is free");
+                let wait = Wait { stamp: Time(flow as u64), pen, urgency: Urgency::Shortest };
+                node.flows.insert(key, Entry { hop, last: wait.stamp, seen: at.now(), wait: Some(wait) });
+                node.deadlines.set(at, hop.port, pen.0, Some(patience));
+                pen
+            };
+            // The first flow would be out of patience by now, but its answer has come and the pen is another flow's.
+            let pen = wait(node, at, 0, Time::ZERO);
+            scheme.answered(node, at, (FlowId(0), 0), Time(0));
+            assert_eq!((node.tally.stays, *node.pen(hop.port, pen)), (1, None));
+            assert_eq!(wait(node, at, 1, Time::from_us(200)), pen);
+            scheme.timer(node, at, hop.port, pen.0);
+            assert_eq!((node.tally.late, *node.pen(hop.port, pen)), (0, Some((FlowId(1), 0))));
+        });
+    }
+
+    #[test]
+    fn an_answer_is_passed_back_once_to_whoever_asked() {
+        at_leaf(|scheme, node, at| {
+            let packet = Packet { flow: 7, stamp: Time(9), ..Packet::BLANK };
+            let ask = Ask { back: Some(PortId(3)), own: None, at: at.now() };
+            assert!(scheme.note(node, &packet, ask));
+            let answer = Answer { flow: FlowId(7), stamp: Time(9) };
+            let other = Answer { stamp: Time(8), ..answer.clone() };
+            scheme.frame(node, at, PortId(2), other);
+            assert_eq!((node.asked, at.queued(PortId(3))), (1, 0));
+            (0..2).for_each(|_| scheme.frame(node, at, PortId(2), answer.clone()));
+            assert_eq!((node.asked, at.queued(PortId(3))), (0, scheme.params.answer.0));
+        });
     }
 }

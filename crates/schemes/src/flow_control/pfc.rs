@@ -6,14 +6,16 @@
 //! In a fabric that loses no frame a pause simply lasts until it is taken back. Where frames can get lost, a pause
 //! runs out after a time and is renewed twice in it, as the standard has it: a lost resume must not hold a link for ever.
 
-use super::{Choice, Controls, Deadlines, Report, check_frame, run_with};
+use super::{Deadlines, check_frame, sum};
 use engine::{Bytes, Misfit, Time};
+use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Visit};
+use fabric::axes::{Counter, Definition};
 use fabric::deadlock::Waits;
-use fabric::network::Core;
+use fabric::id::{ClassId, PortId};
 use fabric::packet::Packet;
-use fabric::scheme::{Counter, FlowControl, Visit};
 use fabric::topology::Graph;
-use fabric::{Outcome, Setup};
+use fabric::view::{NodeView, Site};
+use fabric::{Outcome, Setup, message};
 
 engine::parameters! {
     /// Parameters of PFC. The threshold itself belongs to the switch's buffer.
@@ -31,15 +33,15 @@ engine::parameters! {
     }
 }
 
-impl Choice for Params {
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "pfc"
     }
     fn about(&self) -> &'static str {
         "Priority flow control: a switch whose ingress is full pauses the neighbour, per port and class. Lossless."
     }
-    fn needs_headroom(&self) -> bool {
-        true
+    fn source(&self) -> &'static str {
+        "IEEE 802.1Qbb, Priority-based Flow Control, 2011"
     }
     fn check(&self) -> Result<(), Misfit> {
         check_frame("frame", self.frame)?;
@@ -53,37 +55,41 @@ impl Choice for Params {
         }
         Ok(())
     }
-    fn frame_size(&self) -> u64 {
-        self.frame.0
-    }
-    fn may_drop(&self) -> Option<&'static str> {
-        self.watchdog.then_some("the watchdog empties queues, and what it lets go may find no room")
+}
+
+impl FlowControlDef for Params {
+    fn layout(&self, _: &Graph) -> Result<Layout, Misfit> {
+        Ok(Layout {
+            headroom: Some(Headroom::default()),
+            frame: self.frame.0,
+            stops_for_hosts: true,
+            may_drop: self.watchdog.then_some("the watchdog empties queues, and what it lets go may find no room"),
+            ..Layout::default()
+        })
     }
     fn waits(&self, setup: &Setup) -> Waits {
         waits(setup)
-    }
-    fn stops_for_hosts(&self) -> bool {
-        true
     }
     fn switch_state(&self, ports: u64, classes: u64) -> u64 {
         // One bit for what it has paused, and one for what is paused here.
         (2 * ports * classes).div_ceil(8)
     }
     fn pause_in(&self, frame: &Packet) -> Option<(u8, bool)> {
-        Some((frame.flow as u8, frame.seq == 1))
+        frame.message::<Frame>(0).map(Frame::class)
     }
-    fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
-        let pause = self.pause.or(pause_limit(&setup.graph));
-        let scheme = |setup: &mut Setup| {
-            let mut scheme = Pfc::new(self, pause, promised);
-            scheme.watchdog = self.watchdog.then(|| Watchdog::new(self, setup));
-            scheme
-        };
-        run_with(scheme, setup, control, report)
+    fn run(&self, job: Job<'_>) -> Outcome {
+        let pause = self.pause.or(pause_limit(&job.setup.graph));
+        let scheme = Pfc::new(self, pause, job.promised);
+        job.run(scheme)
     }
 }
 
-/// A pause is renewed for as long as the ingress is full: that it runs out does not end a circle.
+/// Whether a frame of a scheme with PFC beneath it is a pause, and of which class.
+pub fn pause_beneath(frame: &Packet) -> Option<(u8, bool)> {
+    frame.message::<Frame>(1).map(Frame::class)
+}
+
+/// A pause is renewed for as long as the ingress is full: that it runs out does not end a cycle.
 pub(super) fn waits(setup: &Setup) -> Waits {
     match setup.switch.pool.iter().all(Option::is_none) {
         true => Waits::Never("no switch ever runs out of memory"),
@@ -96,25 +102,54 @@ pub(super) fn pause_limit(graph: &Graph) -> Option<Time> {
     graph.fallible().then_some(Time::from_us(300))
 }
 
-/// The mechanism.
+message! {
+    /// What a frame says.
+    pub enum Frame {
+        /// Stop this class.
+        Pause {
+            /// The class.
+            class: ClassId,
+        },
+        /// Go on.
+        Resume {
+            /// The class.
+            class: ClassId,
+        },
+    }
+}
+
+impl Frame {
+    fn class(self) -> (u8, bool) {
+        match self {
+            Frame::Pause { class } => (class.0, true),
+            Frame::Resume { class } => (class.0, false),
+        }
+    }
+}
+
+/// The mechanism: what all nodes share.
+#[derive(Clone)]
 pub struct Pfc {
     frame: u16,
     lossless: bool,
     /// How long a pause lasts; `None` for ever.
     pause: Option<Time>,
-    deadlines: Deadlines,
-    pauses_sent: u64,
-    resumes_sent: u64,
     watchdog: Option<Watchdog>,
 }
 
 /// Detection of deadlocks by their length, and recovery from them.
+#[derive(Clone, Copy)]
 struct Watchdog {
     detection: Time,
     restoration: Time,
-    /// The first timer token of its own.
-    tokens: u32,
-    /// By port and class.
+}
+
+/// What a node keeps.
+pub struct Node {
+    deadlines: Deadlines,
+    pauses_sent: u64,
+    resumes_sent: u64,
+    /// By port and class; empty without a watchdog.
     watched: Vec<Watched>,
     drops: u64,
 }
@@ -129,199 +164,213 @@ struct Watched {
     fired: u64,
 }
 
-impl Watchdog {
-    fn new(params: &Params, setup: &Setup) -> Watchdog {
-        let places = setup.graph.links.len() * 2 * setup.classes as usize;
-        Watchdog {
-            detection: params.detection,
-            restoration: params.restoration,
-            tokens: places as u32 * 2,
-            watched: vec![Watched::default(); places],
-            drops: 0,
-        }
-    }
-}
+/// What a timer of a (port, class) is for; four in a row.
+const RENEW: u32 = 0;
+const END: u32 = 1;
+const DETECT: u32 = 2;
+const RESTORE: u32 = 3;
+const TIMERS: u32 = 4;
 
-/// A timer's token: twice the number of a (port, class), odd for the end of a pause that it obeys, even for the
-/// renewal of one that it ordered.
-fn token(core: &Core, port: u32, class: u8, end: bool) -> u32 {
-    (port * core.classes() as u32 + class as u32) * 2 + end as u32
+fn timer(class: ClassId, what: u32) -> u32 {
+    class.0 as u32 * TIMERS + what
 }
 
 impl Pfc {
     /// PFC whose pauses last for ever or a while, and that promises to lose nothing or does not.
     pub fn new(params: &Params, pause: Option<Time>, lossless: bool) -> Pfc {
-        let frame = params.frame.0 as u16;
-        Pfc { frame, lossless, pause, deadlines: Deadlines::default(), pauses_sent: 0, resumes_sent: 0, watchdog: None }
+        let watchdog = Watchdog { detection: params.detection, restoration: params.restoration };
+        Pfc { frame: params.frame.0 as u16, lossless, pause, watchdog: params.watchdog.then_some(watchdog) }
     }
 
-    fn order(&mut self, core: &mut Core, port: u32, class: u8) {
-        self.pauses_sent += 1;
-        core.send_frame(port, self.frame, class as u32, 1);
+    /// PFC with its defaults, to stay beneath another scheme.
+    pub fn beneath(graph: &Graph, lossless: bool) -> Pfc {
+        Pfc::new(&Params::default(), pause_limit(graph), lossless)
+    }
+
+    fn order(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
+        node.pauses_sent += 1;
+        at.send_frame(port, self.frame, Frame::Pause { class });
         if let Some(pause) = self.pause {
-            self.deadlines.set(core, token(core, port, class, false), Some(Time(pause.0.div_ceil(2))));
+            node.deadlines.set(at, port, timer(class, RENEW), Some(Time(pause.0.div_ceil(2))));
+        }
+    }
+
+    fn resume(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
+        node.resumes_sent += 1;
+        at.send_frame(port, self.frame, Frame::Resume { class });
+    }
+
+    /// A neighbour's word, or the end of its pause.
+    fn obey(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, pause: bool) {
+        match self.watchdog {
+            Some(watchdog) => watchdog.obey(node, at, port, class, pause),
+            None => at.pause_class(port, class, pause),
+        }
+        // The end of a pause is itself a timer: that it has gone off does not set it anew.
+        if let Some(limit) = self.pause {
+            node.deadlines.set(at, port, timer(class, END), pause.then_some(limit));
         }
     }
 }
 
-/// The watchdog's part.
-impl Pfc {
-    /// A pause or resume with a watchdog.
-    fn watched_frame(&mut self, core: &mut Core, port: u32, class: u8, pause: bool) {
-        let place = port * core.classes() as u32 + class as u32;
-        if let Some(limit) = self.pause {
-            self.deadlines.set(core, token(core, port, class, true), pause.then_some(limit));
-        }
-        let Some(watchdog) = &mut self.watchdog else { return };
-        let (tokens, detection) = (watchdog.tokens, watchdog.detection);
-        let watched = &mut watchdog.watched[place as usize];
+impl Node {
+    fn watched(&mut self, at: &NodeView<'_>, port: PortId, class: ClassId) -> &mut Watched {
+        &mut self.watched[port.index() * at.classes() as usize + class.index()]
+    }
+}
+
+impl Watchdog {
+    fn obey(self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, pause: bool) {
+        let watched = node.watched(at, port, class);
         watched.ordered = pause;
         if watched.ignoring {
             return;
         }
-        let already = core.port(port).paused >> class & 1 == 1;
-        core.pause_class(port, class, pause);
+        let already = at.is_paused(port, class);
+        at.pause_class(port, class, pause);
         // A renewed pause is the same pause. A NIC has no queue that could be emptied.
-        if pause != already && core.port(port).has_queues() {
-            self.deadlines.set(core, tokens + place * 2, pause.then_some(detection));
+        if pause != already && at.has_queues() {
+            node.deadlines.set(at, port, timer(class, DETECT), pause.then_some(self.detection));
         }
     }
 
-    /// One of its timers went off: even, a pause has lasted for long; odd, pauses have been ignored for long enough.
-    fn watch(&mut self, core: &mut Core, own: u32) {
-        let (place, classes) = (own / 2, core.classes() as u32);
-        let (port, class) = (place / classes, (place % classes) as u8);
-        let Some(watchdog) = &mut self.watchdog else { return };
-        let (tokens, detection, restoration) = (watchdog.tokens, watchdog.detection, watchdog.restoration);
-        let watched = &mut watchdog.watched[place as usize];
-        if own % 2 == 1 {
-            watched.ignoring = false;
-            if watched.ordered {
-                core.pause_class(port, class, true);
-                self.deadlines.set(core, tokens + place * 2, Some(detection));
-            }
-            return;
+    /// Pauses have been ignored for long enough.
+    fn restore(self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
+        let watched = node.watched(at, port, class);
+        watched.ignoring = false;
+        if watched.ordered {
+            at.pause_class(port, class, true);
+            node.deadlines.set(at, port, timer(class, DETECT), Some(self.detection));
         }
-        let queues = core.class_queues(class);
-        if !queues.clone().any(|queue| core.queues().is_filled(port, queue)) {
-            return self.deadlines.set(core, tokens + place * 2, Some(detection));
+    }
+
+    /// A pause has lasted for long. Gives the packets that are to be dropped.
+    fn detect(self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) -> Vec<Visit> {
+        let queues = at.class_queues(class);
+        if !queues.clone().any(|queue| at.is_filled(port, queue)) {
+            node.deadlines.set(at, port, timer(class, DETECT), Some(self.detection));
+            return Vec::new();
         }
+        let watched = node.watched(at, port, class);
         watched.ignoring = true;
         watched.fired += 1;
-        let dropped: Vec<Visit> = queues.flat_map(|queue| core.empty_queue(port, queue)).collect();
-        watchdog.drops += dropped.len() as u64;
-        core.pause_class(port, class, false);
-        for visit in dropped {
-            self.dequeued(core, &visit);
-            core.drop_packet(visit.packet);
-        }
-        self.deadlines.set(core, tokens + place * 2 + 1, Some(restoration));
+        let dropped: Vec<Visit> = queues.flat_map(|queue| at.empty_queue(port, queue)).collect();
+        node.drops += dropped.len() as u64;
+        at.pause_class(port, class, false);
+        dropped
     }
 }
 
 impl FlowControl for Pfc {
+    type Node = Node;
+    type Frame = Frame;
+    type Signal = ();
     const LOOKS_AT_QUEUES: bool = false;
+
+    fn node(&self, site: &Site<'_>) -> Node {
+        let (ports, classes) = (site.ports().len(), site.setup.classes);
+        let places = if self.watchdog.is_some() { ports * classes as usize } else { 0 };
+        Node {
+            deadlines: Deadlines::new(ports, self.timers(classes)),
+            pauses_sent: 0,
+            resumes_sent: 0,
+            watched: vec![Watched::default(); places],
+            drops: 0,
+        }
+    }
 
     fn lossless(&self) -> bool {
         self.lossless
     }
 
+    fn timers(&self, classes: u8) -> u32 {
+        classes as u32 * TIMERS
+    }
+
     #[inline]
-    fn enqueued(&mut self, core: &mut Core, visit: &Visit) {
-        let (in_port, class) = (visit.in_port, visit.class);
-        let (account, buffer) = core.account(in_port, class);
+    fn enqueued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
+        let (account, buffer) = at.account(visit.in_port, visit.class);
         if !account.paused && buffer.over(account) {
             account.paused = true;
-            self.order(core, in_port, class);
+            self.order(node, at, visit.in_port, visit.class);
         }
     }
 
     #[inline]
-    fn dequeued(&mut self, core: &mut Core, visit: &Visit) {
-        let (in_port, class) = (visit.in_port, visit.class);
-        let (account, buffer) = core.account(in_port, class);
+    fn dequeued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
+        let (account, buffer) = at.account(visit.in_port, visit.class);
         if account.paused && buffer.under(account) {
             account.paused = false;
-            self.resumes_sent += 1;
-            core.send_frame(in_port, self.frame, class as u32, 0);
+            self.resume(node, at, visit.in_port, visit.class);
         }
     }
 
-    fn frame(&mut self, core: &mut Core, port: u32, frame: &Packet) {
-        let (class, pause) = (frame.flow as u8, frame.seq == 1);
-        if self.watchdog.is_some() {
-            return self.watched_frame(core, port, class, pause);
-        }
-        core.pause_class(port, class, pause);
-        if let Some(limit) = self.pause {
-            self.deadlines.set(core, token(core, port, class, true), pause.then_some(limit));
-        }
+    fn frame(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, frame: Frame) {
+        let (class, pause) = frame.class();
+        self.obey(node, at, port, ClassId(class), pause);
     }
 
-    fn receiver_full(&mut self, core: &mut Core, port: u32, full: bool) {
-        for class in 0..core.classes() {
-            let (account, _) = core.account(port, class);
+    fn receiver_full(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, full: bool) {
+        for class in (0..at.classes()).map(ClassId) {
+            let (account, _) = at.account(port, class);
             if account.paused == full {
                 continue;
             }
             account.paused = full;
             if full {
-                self.order(core, port, class);
+                self.order(node, at, port, class);
             } else {
-                self.resumes_sent += 1;
-                core.send_frame(port, self.frame, class as u32, 0);
+                self.resume(node, at, port, class);
             }
         }
     }
 
-    fn timer(&mut self, core: &mut Core, token: u32) {
-        if !self.deadlines.due(core, token) {
+    fn timer(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, timer: u32) {
+        if !node.deadlines.due(at, port, timer) {
             return;
         }
-        if let Some(own) = self.watchdog.as_ref().and_then(|watchdog| token.checked_sub(watchdog.tokens)) {
-            return self.watch(core, own);
+        let class = ClassId((timer / TIMERS) as u8);
+        match (timer % TIMERS, self.watchdog) {
+            (END, _) => self.obey(node, at, port, class, false),
+            (DETECT, Some(watchdog)) => {
+                let dropped = watchdog.detect(node, at, port, class);
+                let fired = !dropped.is_empty();
+                for visit in dropped {
+                    self.dequeued(node, at, &visit);
+                    at.drop_packet(visit.packet);
+                }
+                if fired {
+                    node.deadlines.set(at, port, self::timer(class, RESTORE), Some(watchdog.restoration));
+                }
+            }
+            (RESTORE, Some(watchdog)) => watchdog.restore(node, at, port, class),
+            _ if at.account(port, class).0.paused => self.order(node, at, port, class),
+            _ => {}
         }
-        let (place, classes) = (token / 2, core.classes() as u32);
-        let (port, class) = (place / classes, (place % classes) as u8);
-        if token % 2 == 1 {
+    }
+
+    fn link_lost(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        for class in (0..at.classes()).map(ClassId) {
+            at.account(port, class).0.paused = false;
             if self.watchdog.is_some() {
-                return self.watched_frame(core, port, class, false);
-            }
-            core.pause_class(port, class, false);
-        } else if core.account(port, class).0.paused {
-            self.order(core, port, class);
-        }
-    }
-
-    fn link_lost(&mut self, core: &mut Core, port: u32) {
-        for class in 0..core.classes() {
-            core.account(port, class).0.paused = false;
-            if let Some(watchdog) = &mut self.watchdog {
-                let place = port * core.classes() as u32 + class as u32;
-                let watched = &mut watchdog.watched[place as usize];
+                let watched = node.watched(at, port, class);
                 (watched.ordered, watched.ignoring) = (false, false);
-                let tokens = watchdog.tokens + place * 2;
-                (tokens..tokens + 2).for_each(|token| self.deadlines.set(core, token, None));
+                [DETECT, RESTORE].into_iter().for_each(|what| node.deadlines.set(at, port, timer(class, what), None));
             }
         }
     }
 
-    fn merge(&mut self, other: Pfc) {
-        self.pauses_sent += other.pauses_sent;
-        self.resumes_sent += other.resumes_sent;
-        if let (Some(mine), Some(theirs)) = (&mut self.watchdog, other.watchdog) {
-            mine.watched.iter_mut().zip(theirs.watched).for_each(|(mine, theirs)| mine.fired += theirs.fired);
-            mine.drops += theirs.drops;
-        }
-    }
-    fn counters(&self) -> Vec<Counter> {
-        let mut all = vec![("pause_frames", self.pauses_sent), ("resume_frames", self.resumes_sent)];
-        if let Some(watchdog) = &self.watchdog {
-            let fired = || watchdog.watched.iter().map(|watched| watched.fired);
-            // The ports of one circle go off together; one that goes off again was in another.
-            all.push(("deadlocks_broken", fired().max().unwrap_or(0)));
-            all.push(("watchdog_fired", fired().sum()));
-            all.push(("watchdog_drops", watchdog.drops));
+    fn counters(&self, nodes: &[&Node]) -> Vec<Counter> {
+        let mut all = vec![
+            sum("pause_frames", nodes, |node| node.pauses_sent),
+            sum("resume_frames", nodes, |node| node.resumes_sent),
+        ];
+        if self.watchdog.is_some() {
+            let fired = || nodes.iter().flat_map(|node| &node.watched).map(|watched| watched.fired);
+            // The ports of one cycle go off together; one that goes off again was in another.
+            all.push(Counter::max("deadlocks_broken", fired().max().unwrap_or(0)));
+            all.push(Counter::sum("watchdog_fired", fired().sum()));
+            all.push(sum("watchdog_drops", nodes, |node| node.drops));
         }
         all
     }
@@ -331,9 +380,8 @@ impl FlowControl for Pfc {
 mod tests {
     use super::*;
     use engine::Rate;
-    use fabric::Network;
+    use fabric::bench::{Bench, Builder};
     use fabric::buffer::{ALPHA_ONE, Share};
-    use fabric::scheme::Unlimited;
     use fabric::setup::FlowSpec;
     use fabric::topology::{Graph, Kind};
 
@@ -348,21 +396,24 @@ mod tests {
         setup.switch.pool.fill(Some(100_000));
         setup.switch.resume_gap = 3_000;
         setup.ports.iter_mut().for_each(|p| p.share = Share { alpha: ALPHA_ONE / 4, headroom: 40_000 });
-        setup.nic.recovery.timeout = Some(Time::from_ms(1));
+        setup.nic.timeout = Some(Time::from_ms(1));
         setup.measure.pause_log = true;
         setup
     }
 
     fn run(setup: Setup, pause: Option<Time>) -> Outcome {
-        let scheme = Pfc::new(&Params::default(), pause, true);
-        Network::new(setup, scheme, Box::new(Unlimited)).run(|_, _| true)
+        crate::testing::run(setup, Pfc::new(&Params::default(), pause, true))
+    }
+
+    fn counters(list: &[Counter]) -> std::collections::HashMap<&'static str, u64> {
+        list.iter().map(|counter| (counter.name, counter.value)).collect()
     }
 
     #[test]
     fn a_full_ingress_stops_its_neighbour_and_lets_it_go_again() {
         let outcome = run(incast(), None);
         assert!(outcome.complete() && outcome.violations.is_empty());
-        let counters: std::collections::HashMap<_, _> = outcome.flow_control.iter().copied().collect();
+        let counters = counters(&outcome.flow_control);
         assert!(counters["pause_frames"] > 10);
         assert_eq!(counters["pause_frames"], counters["resume_frames"]);
         assert_eq!(outcome.counts.pauses, counters["pause_frames"]);
@@ -394,7 +445,7 @@ mod tests {
         let least = Rate::from_gbps(20).time_for(1_062_000);
         let took = outcome.flows[0].received;
         assert!(took >= least && took < least + Time::from_us(30), "{took}");
-        let counters: std::collections::HashMap<_, _> = outcome.transport.iter().copied().collect();
+        let counters = counters(&outcome.transport);
         assert!((50_000..100_000).contains(&counters["receiver_buffer_peak"]));
         assert_eq!((counters["receiver_dropped"], outcome.counts.dropped_full), (0, 0));
         // Without room for what is on the way the promise is broken, and the run says so.
@@ -404,10 +455,9 @@ mod tests {
 
     #[test]
     fn a_slow_receiver_without_pauses_drops_what_does_not_fit() {
-        let scheme = fabric::scheme::NoFlowControl;
-        let outcome = Network::new(slow(100_000, 50_000), scheme, Box::new(Unlimited)).run(|_, _| true);
+        let outcome = crate::testing::run(slow(100_000, 50_000), fabric::axes::flow_control::NoFlowControl);
         assert!(outcome.complete() && outcome.violations.is_empty());
-        let counters: std::collections::HashMap<_, _> = outcome.transport.iter().copied().collect();
+        let counters = counters(&outcome.transport);
         assert!(counters["receiver_dropped"] > 0 && counters["receiver_dropped"] == outcome.counts.dropped_full);
     }
 
@@ -423,28 +473,113 @@ mod tests {
         assert!(late > Time::from_us(20) && late < Time::from_us(26), "{late}");
     }
 
+    const CLASS: ClassId = ClassId(0);
+    const SENDER: PortId = PortId(0);
+    const RECEIVER: PortId = PortId(2);
+
+    /// A switch with a pool of 100 KB, of which each ingress may have a quarter of what is free, and resumes 3 KB below. The port to the
+    /// receiver sends when it is asked to.
+    fn bench(params: &Params, pause: Option<Time>) -> Bench<Pfc> {
+        let builder = Builder::switch(3, 0).memory(100_000, ALPHA_ONE / 4, 40_000);
+        let builder = builder.setup(|setup| setup.switch.resume_gap = 3_000);
+        let mut bench = builder.build(Pfc::new(params, pause, true));
+        bench.close(RECEIVER);
+        bench
+    }
+
+    fn fill(bench: &mut Bench<Pfc>, packets: u32) {
+        let flow = bench.flow(0, 2, 0);
+        (0..packets).for_each(|_| bench.arrive(SENDER, flow));
+    }
+
+    #[test]
+    fn the_packet_that_crosses_the_threshold_pauses_its_sender_and_the_one_that_brings_it_under_resumes() {
+        let mut bench = bench(&Params::default(), None);
+        // n packets are over (100 000 − 1062 n) / 4 from n = 19 on.
+        fill(&mut bench, 18);
+        assert_eq!(bench.frames(), []);
+        fill(&mut bench, 1);
+        assert_eq!(bench.frames(), [(SENDER, Frame::Pause { class: CLASS })]);
+        fill(&mut bench, 3);
+        assert_eq!(bench.frames(), [], "it was said already");
+        // And 3000 bytes under it with n = 16.
+        (0..5).for_each(|_| _ = bench.transmit(RECEIVER).unwrap());
+        assert_eq!(bench.frames(), []);
+        bench.transmit(RECEIVER).unwrap();
+        assert_eq!(bench.view().queued(RECEIVER), 16 * 1062);
+        assert_eq!(bench.frames(), [(SENDER, Frame::Resume { class: CLASS })]);
+    }
+
+    #[test]
+    fn a_paused_port_sends_nothing_of_the_class_until_it_is_resumed_or_the_pause_runs_out() {
+        let mut bench = bench(&Params::default(), Some(Time::from_us(300)));
+        fill(&mut bench, 3);
+        bench.frame(RECEIVER, Frame::Pause { class: CLASS });
+        assert_eq!(bench.paused_classes(RECEIVER), [CLASS]);
+        assert!(bench.transmit(RECEIVER).is_none());
+        bench.frame(RECEIVER, Frame::Resume { class: CLASS });
+        assert_eq!(bench.transmit(RECEIVER).unwrap().packet.seq, 0);
+        bench.frame(RECEIVER, Frame::Pause { class: CLASS });
+        bench.advance(Time::from_us(300) - Time(1));
+        assert!(bench.transmit(RECEIVER).is_none());
+        bench.advance(Time(1));
+        assert_eq!(bench.transmit(RECEIVER).unwrap().packet.seq, 1000);
+    }
+
+    #[test]
+    fn a_pause_that_runs_out_is_renewed_twice_in_its_time() {
+        let mut bench = bench(&Params::default(), Some(Time::from_us(300)));
+        fill(&mut bench, 19);
+        bench.advance(Time::from_us(300));
+        let pauses: Vec<Time> = bench.sent().iter().map(|sent| sent.time).collect();
+        assert_eq!(pauses, [0, 150, 300].map(Time::from_us));
+    }
+
+    #[test]
+    fn a_nic_that_is_full_pauses_its_switch_and_resumes_it_when_half_of_that_is_left() {
+        // A packet takes 85 us at 100 Mb/s: nobody takes one before that.
+        let builder = Builder::host(1).slow(Rate::from_mbps(100), 20_000, 5_000);
+        let mut bench = builder.build(Pfc::new(&Params::default(), None, true));
+        let flow = bench.flow(1, 0, 0);
+        // Five packets are 5310 bytes, and two are 2124.
+        (0..5).for_each(|_| bench.arrive(PortId(0), flow));
+        assert_eq!(bench.frames(), [(PortId(0), Frame::Pause { class: CLASS })]);
+        bench.advance(Time::from_us(2 * 85));
+        assert_eq!(bench.frames(), []);
+        bench.advance(Time::from_us(85));
+        assert_eq!(bench.frames(), [(PortId(0), Frame::Resume { class: CLASS })]);
+    }
+
     #[test]
     fn a_watchdog_empties_a_queue_that_was_paused_for_long_and_ignores_pauses_for_a_while() {
         // The receiver pauses its switch once, and never takes it back.
         let stuck = |params: &Params| {
-            let mut setup = incast();
-            setup.measure.sample = Some(Time::from_us(10));
-            setup.stop = Time::from_ms(20);
-            let mut scheme = Pfc::new(params, None, false);
-            scheme.watchdog = params.watchdog.then(|| Watchdog::new(params, &setup));
-            let mut network = Network::new(setup, scheme, Box::new(Unlimited));
-            network.core.send_frame(2, 64, 0, 1);
-            network.run(|_, _| true)
+            let mut bench = bench(params, None);
+            bench.frame(RECEIVER, Frame::Pause { class: CLASS });
+            fill(&mut bench, 19);
+            bench.advance(Time::from_us(199));
+            assert_eq!(bench.view().queued(RECEIVER), 19 * 1062);
+            bench.advance(Time::from_us(1));
+            bench
         };
         let patient = stuck(&Params::default());
-        assert!(!patient.complete() && patient.counts.dropped_scheme == 0);
-        let watched = stuck(&Params { watchdog: true, restoration: Time::from_us(20), ..Params::default() });
-        let counters: std::collections::HashMap<_, _> = watched.flow_control.iter().copied().collect();
-        assert!(watched.violations.is_empty(), "{:?}", watched.violations);
-        assert!(counters["deadlocks_broken"] >= 2, "the pause was never taken back: {counters:?}");
-        assert_eq!(counters["watchdog_drops"], watched.counts.dropped_scheme);
-        // While it is ignored, packets get through; in the end all of them.
-        assert!(watched.complete(), "{:?}", watched.counts);
+        assert_eq!(patient.counts().dropped_scheme, 0);
+        let mut watched = stuck(&Params { watchdog: true, restoration: Time::from_us(20), ..Params::default() });
+        assert_eq!((watched.counts().dropped_scheme, watched.node().drops), (19, 19));
+        // What was dropped is gone from the books, too.
+        let said: Vec<Frame> = watched.frames().into_iter().map(|(_, frame)| frame).collect();
+        assert_eq!(said, [Frame::Pause { class: CLASS }, Frame::Resume { class: CLASS }]);
+        // While it is ignored, packets get through; then it counts again, and later again not.
+        fill(&mut watched, 2);
+        assert!(watched.transmit(RECEIVER).is_some());
+        watched.frame(RECEIVER, Frame::Pause { class: CLASS });
+        watched.advance_to(Time::from_us(219));
+        assert_eq!(watched.paused_classes(RECEIVER), []);
+        watched.advance_to(Time::from_us(220));
+        assert_eq!(watched.paused_classes(RECEIVER), [CLASS]);
+        assert!(watched.transmit(RECEIVER).is_none());
+        watched.advance_to(Time::from_us(420));
+        assert_eq!((watched.counts().dropped_scheme, watched.node().watched[2].fired), (20, 2));
     }
 
     #[test]
@@ -459,7 +594,7 @@ mod tests {
         setup.graph.links[0].loss = 0.3;
         setup.graph.links[1].loss = 0.3;
         let scheme = Pfc::new(&Params::default(), Some(Time::from_us(50)), false);
-        let outcome = Network::new(setup, scheme, Box::new(Unlimited)).run(|_, _| true);
+        let outcome = crate::testing::run(setup, scheme);
         assert!(outcome.complete() && outcome.violations.is_empty());
     }
 }

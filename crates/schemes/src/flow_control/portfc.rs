@@ -1,6 +1,6 @@
 //! PortFC: lossless flow control for BCube(n, 1) that cannot deadlock.
 //!
-//! In BCube servers forward, so that PFC's pauses can close a circle whatever the routes. PortFC looks at *egress* queues and
+//! In BCube servers forward, so that PFC's pauses can close a cycle whatever the routes. PortFC looks at *egress* queues and
 //! sorts packets by where they go after the next hop ([`layout`]). A congested queue stops exactly the queues that feed
 //! it: those of the hosts on its switch that send to it themselves, and, for the last hop, the transit queue one switch back of
 //! each host that forwards to it; the frame for that is passed on by the host, whose own queue of forwarded packets is never
@@ -14,16 +14,21 @@ mod sizes;
 mod tests;
 mod waits;
 
-use super::{Choice, Controls, Fabric, Report, Room, check_frame, run_with};
+use super::{check_frame, max, sum};
 use engine::{Bytes, Misfit};
+use fabric::axes::flow_control::{self, Fabric, FlowControl, FlowControlDef, Job, Room, Visit};
+use fabric::axes::queueing::Discipline;
+use fabric::axes::{Counter, Definition, QueueingDef};
 use fabric::deadlock::Waits;
-use fabric::network::{Core, Wait};
-use fabric::packet::Packet;
+use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use fabric::routing::PortMap;
-use fabric::scheme::{Counter, FlowControl, Visit};
-use fabric::{Outcome, Setup};
+use fabric::run::Wait;
+use fabric::topology::Graph;
+use fabric::view::{NodeView, Site};
+use fabric::{Outcome, Setup, message};
 use layout::Layout;
 use sizes::{Marks, Sizes};
+use std::sync::Arc;
 
 engine::parameters! {
     /// Parameters of PortFC.
@@ -38,13 +43,16 @@ engine::parameters! {
     }
 }
 
-impl Choice for Params {
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "portfc"
     }
     fn about(&self) -> &'static str {
         "PortFC for BCube(n, 1): queues by the egress port after the next hop, stopped from congested egress queues. \
          Lossless, and free of deadlocks."
+    }
+    fn source(&self) -> &'static str {
+        "PortFC (slides)"
     }
     fn check(&self) -> Result<(), Misfit> {
         check_frame("frame", self.frame)?;
@@ -58,27 +66,27 @@ impl Choice for Params {
             _ => Ok(()),
         }
     }
-    fn frame_size(&self) -> u64 {
-        self.frame.0
-    }
-    fn queues(&self) -> Option<u32> {
-        // As many as a switch has ports, which `run` knows.
-        Some(1)
-    }
-    fn room(&self, fabric: &Fabric<'_>) -> Result<Option<Room>, Misfit> {
-        let layout = Layout::of(fabric.graph).map_err(|message| Misfit {
+}
+
+impl FlowControlDef for Params {
+    fn layout(&self, graph: &Graph) -> Result<flow_control::Layout, Misfit> {
+        let layout = Layout::of(graph).map_err(|message| Misfit {
             parameter: "topology",
             message,
             help: "write kind = \"bcube\" and k = 1 in [topology], or another flow control".into(),
         })?;
-        if fabric.graph.fallible() {
+        if graph.fallible() {
             return Err(Misfit {
                 parameter: "link",
                 message: "PortFC's queues and frames assume that every link works and loses nothing".into(),
                 help: "take loss, corruption and down away, or write another flow control".into(),
             });
         }
-        Ok(Some(Sizes::new(self, &layout, fabric).room))
+        Ok(flow_control::Layout { queues: Some(layout.n), frame: self.frame.0, ..flow_control::Layout::default() })
+    }
+    fn room(&self, fabric: &Fabric<'_>) -> Option<Room> {
+        let layout = Layout::of(fabric.graph).ok()?;
+        Some(Sizes::new(self, &layout, fabric).room)
     }
     fn waits(&self, setup: &Setup) -> Waits {
         match Layout::of(&setup.graph) {
@@ -90,37 +98,61 @@ impl Choice for Params {
         // By queue: congested, stopped for its own port, and stopped for the last hop after next. There are as many queues as ports.
         (3 * ports * ports * classes).div_ceil(8)
     }
-    fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
-        run_with(|setup| Portfc::new(self, setup, promised), setup, control, report)
+    fn run(&self, job: Job<'_>) -> Outcome {
+        let fabric = fabric_of(&job.setup, job.chosen.queueing);
+        let scheme = Portfc::new(self, &fabric, job.promised);
+        job.run(scheme)
     }
 }
 
-/// What a control frame says, with the number of a port of the switch that it is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Say {
-    /// A transit queue towards that port's host is congested: from a switch to its hosts.
-    Transit,
-    /// The last-hop queue towards that port's host is congested: from a switch to its hosts.
-    LastHop,
-    /// The same, passed on by a host to its other switch.
-    PassedOn,
-    /// The host's queue of forwarded packets is congested: to the switch that feeds it.
-    Remote,
+/// The fabric of a setup, as [`Sizes`] looks at it.
+fn fabric_of<'a>(setup: &'a Setup, queueing: &dyn QueueingDef) -> Fabric<'a> {
+    Fabric {
+        graph: &setup.graph,
+        pool: &setup.switch.pool,
+        largest: setup.max_packet(),
+        classes: setup.classes,
+        pipeline: setup.switch.pipeline,
+        forward: setup.forward,
+        // A queue must get an nth of its link in bytes. Round robin by packets does not starve a queue, but gives less to small packets.
+        unfair: !matches!(queueing.build(), Discipline::Bytes),
+    }
 }
 
-/// Packs a frame's word: what, which port, which class.
-fn pack(say: Say, port: u32, class: u32) -> u32 {
-    say as u32 | class << 2 | port << 6
+message! {
+    /// What a frame says: something is congested, or no longer is.
+    pub struct Frame {
+        /// What.
+        about: About,
+        /// In which class.
+        class: ClassId,
+        /// Stop what feeds it, or let that go on.
+        pause: bool,
+    }
 }
 
-fn unpack(word: u32) -> (Say, u32, u32) {
-    let say = match word & 3 {
-        0 => Say::Transit,
-        1 => Say::LastHop,
-        2 => Say::PassedOn,
-        _ => Say::Remote,
-    };
-    (say, word >> 6, word >> 2 & 15)
+message! {
+    /// What a frame is about.
+    #[derive(Copy)]
+    pub enum About {
+        /// A transit queue of a switch: from the switch to its hosts.
+        Transit {
+            /// The port of the switch.
+            port: PortId,
+        },
+        /// The last-hop queue of a switch: from the switch to its hosts.
+        LastHop {
+            /// The port of the switch.
+            port: PortId,
+        },
+        /// The same, passed on by a host to its other switch.
+        PassedOn {
+            /// The port of the congested switch.
+            port: PortId,
+        },
+        /// A host's queue of forwarded packets: to the switch that feeds it.
+        Remote,
+    }
 }
 
 /// What stops a host from sending its own packets to a port of its switch.
@@ -140,15 +172,21 @@ struct Counts {
     peak: u64,
 }
 
-/// The mechanism.
+/// The mechanism: what all nodes share.
+#[derive(Clone)]
 pub struct Portfc {
     layout: Layout,
-    map: PortMap,
+    /// Where ports lead.
+    map: Arc<PortMap>,
     lossless: bool,
     frame: u16,
     /// Of switches and of hosts.
     marks: [Marks; 2],
     classes: u32,
+}
+
+/// What a node keeps. A host uses some of it, a switch the rest.
+pub struct Node {
     /// By port and queue: it is congested.
     congested: Vec<bool>,
     /// By port of a switch and class: how many of its transit queues are congested.
@@ -163,230 +201,223 @@ pub struct Portfc {
 }
 
 impl Portfc {
-    /// PortFC over the fabric of a setup, whose queues it lays out. The fabric is a BCube(n, 1), as [`Choice::room`] makes sure.
-    pub fn new(params: &Params, setup: &mut Setup, promised: bool) -> Portfc {
-        let layout = Layout::of(&setup.graph).unwrap_or(Layout { n: 1 });
-        setup.switch.queues = layout.n;
-        setup.switch.express = None;
-        let map = PortMap::new(&setup.graph);
-        let sizes = Sizes::new(params, &layout, &Fabric::of(setup));
-        let (ports, classes, n) = (map.count(), setup.classes as usize, layout.n as usize);
+    /// PortFC over a fabric, which is a BCube(n, 1), as [`FlowControlDef::layout`] makes sure.
+    pub fn new(params: &Params, fabric: &Fabric<'_>, promised: bool) -> Portfc {
+        let layout = Layout::of(fabric.graph).unwrap_or(Layout { n: 1 });
+        let sizes = Sizes::new(params, &layout, fabric);
         Portfc {
+            layout,
+            map: Arc::new(PortMap::new(fabric.graph)),
             lossless: promised,
             frame: params.frame.0 as u16,
             marks: [sizes.switch, sizes.host],
-            classes: classes as u32,
-            congested: vec![false; ports * classes * n],
-            group: vec![0; ports * classes],
-            stops: vec![Stops::default(); ports * classes * n],
-            far: vec![false; ports * classes * n],
-            remote: vec![false; ports * classes],
-            counts: Counts::default(),
-            map,
-            layout,
+            classes: fabric.classes as u32,
         }
     }
 
     /// The number of something that every port, class and switch port or queue has.
     #[inline]
-    fn place(&self, port: u32, class: u32, which: u32) -> usize {
-        ((port * self.classes + class) * self.layout.n + which) as usize
+    fn place(&self, port: PortId, class: ClassId, which: u32) -> usize {
+        self.lane(port, class) * self.layout.n as usize + which as usize
     }
 
     #[inline]
-    fn lane(&self, port: u32, class: u32) -> usize {
-        (port * self.classes + class) as usize
+    fn lane(&self, port: PortId, class: ClassId) -> usize {
+        port.index() * self.classes as usize + class.index()
     }
 
-    /// A port's number at its node.
+    /// The number of something that every port and queue of a port has.
     #[inline]
-    fn local(&self, port: u32) -> u32 {
-        port - self.map.base[self.map.node[port as usize] as usize]
+    fn slot(&self, visit: &Visit) -> usize {
+        visit.out_port.index() * (self.classes * self.layout.n) as usize + visit.queue.index()
     }
 
-    /// The other port of a host.
-    fn other(&self, port: u32) -> u32 {
-        self.map.base[self.map.node[port as usize] as usize] + 1 - self.local(port)
+    /// The first queue of a class.
+    #[inline]
+    fn first(&self, class: ClassId) -> u32 {
+        class.0 as u32 * self.layout.n
     }
 
-    fn tell(&mut self, core: &mut Core, port: u32, say: Say, about: u32, class: u32, pause: bool) {
-        self.counts.pauses += pause as u64;
-        core.send_frame(port, self.frame, pack(say, about, class), pause as u64);
+    /// The host that a port of a switch leads to, and the switch's level. A host's ports are numbered by level.
+    #[inline]
+    fn facing(&self, switch: NodeId, port: PortId) -> (u32, u32) {
+        let peer = self.map.peer[self.map.base[switch.index()] as usize + port.index()];
+        let host = self.map.node[peer as usize];
+        (host, peer - self.map.base[host as usize])
     }
 
-    /// A queue has become congested, or no longer is: tells whoever feeds it.
-    fn change(&mut self, core: &mut Core, visit: &Visit, congested: bool) {
-        let (out, class) = (visit.out_port, visit.class as u32);
-        let queue = visit.queue - class * self.layout.n;
-        let place = self.place(out, class, queue);
-        self.congested[place] = congested;
-        if core.port(out).host {
-            self.counts.remote += congested as u64;
-            return self.tell(core, visit.in_port, Say::Remote, 0, class, congested);
+    fn notify(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, frame: Frame) {
+        node.counts.pauses += frame.pause as u64;
+        at.send_frame(port, self.frame, frame);
+    }
+
+    /// A queue has become congested, or no longer is: notifies whoever feeds it.
+    fn change(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit, congested: bool) {
+        let (out, class) = (visit.out_port, visit.class);
+        let queue = visit.queue.0 - self.first(class);
+        node.congested[self.place(out, class, queue)] = congested;
+        if at.is_host() {
+            node.counts.remote += congested as u64;
+            let frame = Frame { about: About::Remote, class, pause: congested };
+            return self.notify(node, at, visit.in_port, frame);
         }
         let last_hop = queue == self.layout.last_hop();
-        let say = if last_hop { Say::LastHop } else { Say::Transit };
-        *(if last_hop { &mut self.counts.last_hop } else { &mut self.counts.transit }) += congested as u64;
+        let about = if last_hop { About::LastHop { port: out } } else { About::Transit { port: out } };
+        *(if last_hop { &mut node.counts.last_hop } else { &mut node.counts.transit }) += congested as u64;
         if !last_hop {
-            // Its hosts have one queue for all transit by way of that port: they hear of the first and of the last.
-            let lane = self.lane(out, class);
-            let before = self.group[lane];
-            self.group[lane] = if congested { before + 1 } else { before - 1 };
-            if before + self.group[lane] != 1 {
+            // Its hosts have one queue for all transit over that port: they hear of the first and of the last.
+            let group = &mut node.group[self.lane(out, class)];
+            let before = *group;
+            *group = if congested { before + 1 } else { before - 1 };
+            if before + *group != 1 {
                 return;
             }
         }
-        let about = self.local(out);
-        for port in self.map.of(self.map.node[out as usize]).filter(|&port| port != out) {
-            self.tell(core, port, say, about, class, congested);
+        for port in at.ports().filter(|&port| port != out) {
+            self.notify(node, at, port, Frame { about, class, pause: congested });
         }
     }
 
     /// Whether a flow that sends by a host's `port` is stopped.
-    fn stopped(&self, core: &Core, port: u32, flow: u32) -> bool {
-        let (host, dst) = (self.map.node[port as usize], core.flow(flow).dst);
-        let level = self.local(port);
-        let stops = self.stops[self.place(port, core.flow_class(flow) as u32, self.layout.digit(dst, level))];
+    fn stopped(&self, node: &Node, at: &NodeView<'_>, port: PortId, flow: FlowId) -> bool {
+        let (host, dst) = (at.node().0, at.flow(flow).dst);
+        let level = port.0 as u32;
+        let stops = node.stops[self.place(port, at.flow_class(flow), self.layout.digit(dst, level))];
         if self.layout.meet(level, host, dst) { stops.last_hop } else { stops.transit }
     }
 
     /// Holds the flows of a host's `port` that are stopped, and no others.
-    fn look(&self, core: &mut Core, port: u32) {
-        for place in 0..core.flows_at(port).len() {
-            let flow = core.flows_at(port)[place];
-            if !core.flow_done(flow) {
-                core.hold_flow(flow, self.stopped(core, port, flow));
+    fn look(&self, node: &Node, at: &mut NodeView<'_>, port: PortId) {
+        let flows: Vec<FlowId> = at.flows_at(port).collect();
+        for flow in flows {
+            if !at.flow_done(flow) {
+                at.hold_flow(flow, self.stopped(node, at, port, flow));
             }
         }
     }
 
     /// Holds the transit queues of a switch port that are stopped, and no others.
-    fn look_at_queues(&self, core: &mut Core, port: u32, class: u32) {
+    fn look_at_queues(&self, node: &Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
         for queue in 0..self.layout.last_hop() {
-            let stopped = self.far[self.place(port, class, queue)] || self.remote[self.lane(port, class)];
-            core.hold_queue(port, class * self.layout.n + queue, stopped);
+            let stopped = node.far[self.place(port, class, queue)] || node.remote[self.lane(port, class)];
+            at.hold_queue(port, QueueId(self.first(class) + queue), stopped);
         }
     }
 }
 
 impl FlowControl for Portfc {
+    type Node = Node;
+    type Frame = Frame;
+    type Signal = ();
+
+    fn node(&self, site: &Site<'_>) -> Node {
+        let lanes = site.ports().len() * self.classes as usize;
+        let places = lanes * self.layout.n as usize;
+        Node {
+            congested: vec![false; places],
+            group: vec![0; lanes],
+            stops: vec![Stops::default(); places],
+            far: vec![false; places],
+            remote: vec![false; lanes],
+            counts: Counts::default(),
+        }
+    }
+
     fn lossless(&self) -> bool {
         self.lossless
     }
 
-    fn flow_started(&mut self, core: &mut Core, port: u32, flow: u32) {
-        core.hold_flow(flow, self.stopped(core, port, flow));
+    fn flow_started(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
+        at.hold_flow(flow, self.stopped(node, at, port, flow));
     }
 
-    fn flow_moved(&mut self, core: &mut Core, port: u32, flow: u32) {
-        self.flow_started(core, port, flow);
+    fn flow_moved(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
+        self.flow_started(node, at, port, flow);
     }
 
     #[inline]
-    fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
-        let out = visit.out_port;
-        let first = visit.class as u32 * self.layout.n;
-        if core.port(out).host {
-            return first;
+    fn queue(&self, _: &mut Node, at: &mut NodeView<'_>, visit: &Visit) -> QueueId {
+        let first = self.first(visit.class);
+        if at.is_host() {
+            return QueueId(first);
         }
-        let host = self.map.node[self.map.peer[out as usize] as usize];
-        let level = self.local(self.map.peer[out as usize]);
-        first + self.layout.switch_queue(level, host, core.packet(visit.packet).dst)
+        let (host, level) = self.facing(at.node(), visit.out_port);
+        QueueId(first + self.layout.switch_queue(level, host, at.packet(visit.packet).dst))
     }
 
     #[inline]
-    fn enqueued(&mut self, core: &mut Core, visit: &Visit) {
-        let bytes = core.queue_bytes(visit.out_port, visit.queue);
-        self.counts.peak = self.counts.peak.max(bytes);
-        let host = core.port(visit.out_port).host;
-        let place = (visit.out_port * self.classes * self.layout.n + visit.queue) as usize;
-        if bytes > self.marks[host as usize].pause && !self.congested[place] {
-            self.change(core, visit, true);
+    fn enqueued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
+        let bytes = at.queue_bytes(visit.out_port, visit.queue);
+        node.counts.peak = node.counts.peak.max(bytes);
+        if bytes > self.marks[at.is_host() as usize].pause && !node.congested[self.slot(visit)] {
+            self.change(node, at, visit, true);
         }
     }
 
     #[inline]
-    fn dequeued(&mut self, core: &mut Core, visit: &Visit) {
-        let place = (visit.out_port * self.classes * self.layout.n + visit.queue) as usize;
-        if self.congested[place] {
-            let host = core.port(visit.out_port).host;
-            if core.queue_bytes(visit.out_port, visit.queue) <= self.marks[host as usize].resume {
-                self.change(core, visit, false);
+    fn dequeued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
+        if node.congested[self.slot(visit)]
+            && at.queue_bytes(visit.out_port, visit.queue) <= self.marks[at.is_host() as usize].resume
+        {
+            self.change(node, at, visit, false);
+        }
+    }
+
+    fn frame(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, frame: Frame) {
+        let Frame { about, class, pause } = frame;
+        match about {
+            About::Transit { port: far } => {
+                node.stops[self.place(port, class, far.0 as u32)].transit = pause;
+                self.look(node, at, port);
             }
-        }
-    }
-
-    fn frame(&mut self, core: &mut Core, port: u32, frame: &Packet) {
-        let ((say, about, class), pause) = (unpack(frame.flow), frame.seq == 1);
-        match say {
-            Say::Transit | Say::LastHop => {
-                let place = self.place(port, class, about);
-                let stops = &mut self.stops[place];
-                *(if say == Say::Transit { &mut stops.transit } else { &mut stops.last_hop }) = pause;
-                self.look(core, port);
-                if say == Say::LastHop {
-                    self.counts.passed_on += pause as u64;
-                    let other = self.other(port);
-                    self.tell(core, other, Say::PassedOn, about, class, pause);
-                }
+            About::LastHop { port: far } => {
+                node.stops[self.place(port, class, far.0 as u32)].last_hop = pause;
+                self.look(node, at, port);
+                node.counts.passed_on += pause as u64;
+                let other = PortId(1 - port.0);
+                self.notify(node, at, other, Frame { about: About::PassedOn { port: far }, class, pause });
             }
-            Say::PassedOn => {
+            About::PassedOn { port: far } => {
                 // The host at this port, as the far switch numbers it, is not among the transit queues.
-                let host = self.map.node[self.map.peer[port as usize] as usize];
-                let level = self.local(self.map.peer[port as usize]);
-                let queue = self.layout.rank(about, self.layout.digit(host, 1 - level));
-                let place = self.place(port, class, queue);
-                self.far[place] = pause;
-                self.look_at_queues(core, port, class);
+                let (host, level) = self.facing(at.node(), port);
+                let queue = self.layout.rank(far.0 as u32, self.layout.digit(host, 1 - level));
+                node.far[self.place(port, class, queue)] = pause;
+                self.look_at_queues(node, at, port, class);
             }
-            Say::Remote => {
-                let lane = self.lane(port, class);
-                self.remote[lane] = pause;
-                self.look_at_queues(core, port, class);
+            About::Remote => {
+                node.remote[self.lane(port, class)] = pause;
+                self.look_at_queues(node, at, port, class);
             }
         }
     }
 
-    fn holder(&self, _: &Core, port: u32, queue: u32) -> Option<Vec<Wait>> {
-        let (class, queue) = (queue / self.layout.n, queue % self.layout.n);
-        let far = self.other(self.map.peer[port as usize]);
-        let first = class * self.layout.n;
+    fn holder(&self, node: &Node, at: NodeId, port: PortId, queue: QueueId) -> Option<Vec<Wait>> {
+        let (class, queue) = (ClassId((queue.0 / self.layout.n) as u8), queue.0 % self.layout.n);
+        let (host, level) = self.facing(at, port);
+        // The host's port on its other level.
+        let far = self.map.base[host as usize] + 1 - level;
+        let first = self.first(class);
         let mut waits = Vec::new();
-        if self.remote[self.lane(port, class)] {
+        if node.remote[self.lane(port, class)] {
             waits.push(Wait { port: far, queue: first });
         }
-        if self.far[self.place(port, class, queue)] {
-            let host = self.map.node[far as usize];
-            let digit = self.layout.unrank(queue, self.layout.digit(host, self.local(far)));
+        if node.far[self.place(port, class, queue)] {
+            let digit = self.layout.unrank(queue, self.layout.digit(host, 1 - level));
             let switch = self.map.node[self.map.peer[far as usize] as usize];
             waits.push(Wait { port: self.map.base[switch as usize] + digit, queue: first + self.layout.last_hop() });
         }
         Some(waits)
     }
 
-    fn merge(&mut self, other: Portfc) {
-        let (c, o) = (&mut self.counts, other.counts);
-        c.pauses += o.pauses;
-        c.passed_on += o.passed_on;
-        c.transit += o.transit;
-        c.last_hop += o.last_hop;
-        c.remote += o.remote;
-        c.peak = c.peak.max(o.peak);
-        // Each knows only of its own ports.
-        self.far.iter_mut().zip(other.far).for_each(|(mine, theirs)| *mine |= theirs);
-        self.remote.iter_mut().zip(other.remote).for_each(|(mine, theirs)| *mine |= theirs);
-    }
-
-    fn counters(&self) -> Vec<Counter> {
-        let c = &self.counts;
+    fn counters(&self, nodes: &[&Node]) -> Vec<Counter> {
         vec![
-            ("pause_frames", c.pauses),
-            ("frames_passed_on", c.passed_on),
-            ("transit_congested", c.transit),
-            ("last_hop_congested", c.last_hop),
-            ("remote_congested", c.remote),
-            ("queue_peak_bytes", c.peak),
-            ("pause_threshold_bytes", self.marks[0].pause),
+            sum("pause_frames", nodes, |node| node.counts.pauses),
+            sum("frames_passed_on", nodes, |node| node.counts.passed_on),
+            sum("transit_congested", nodes, |node| node.counts.transit),
+            sum("last_hop_congested", nodes, |node| node.counts.last_hop),
+            sum("remote_congested", nodes, |node| node.counts.remote),
+            max("queue_peak_bytes", nodes, |node| node.counts.peak),
+            Counter::max("pause_threshold_bytes", self.marks[0].pause),
         ]
     }
 }

@@ -1,4 +1,4 @@
-//! Source Flow Control: a congested switch tells the senders themselves how long to wait.
+//! Source Flow Control: a congested switch notifies the senders themselves how long to wait.
 //!
 //! A data packet that is about to join a queue deeper than a threshold makes the switch send a small routed packet
 //! (BTS) back to the packet's sender, with the time that the queue needs to drain to a target depth (§3.2, §3.3). The
@@ -13,20 +13,24 @@ mod estimator;
 mod filter;
 mod pause;
 
-use super::{Choice, Controls, Report, add_samples, check_frame, pfc, run_with};
+use super::{check_frame, max, pfc, samples, sum};
 use cache::Cache;
 use engine::{Bytes, Misfit, Rate, Time};
 use estimator::Estimator;
+use fabric::axes::flow_control::{self, FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
+use fabric::axes::{Counter, Definition, Histogram};
 use fabric::deadlock::Waits;
-use fabric::network::Core;
+use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use fabric::packet::{Kind as PacketKind, Packet};
 use fabric::routing::PortMap;
-use fabric::scheme::{Counter, FlowControl, Histogram, Visit};
-use fabric::topology::Kind;
-use fabric::{Outcome, Setup};
+use fabric::topology::{Graph, Kind};
+use fabric::view::{NodeView, Site};
+use fabric::{Outcome, Setup, message};
 use filter::Filter;
 use pause::{Bell, Pause};
 use pfc::Pfc;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 engine::choice! {
     /// Which switches take part.
@@ -43,7 +47,7 @@ engine::choice! {
     pub enum Signal {
         /// Before it joins the queue.
         Ingress = "ingress",
-        /// After it has left the queue; every packet tells, without suppression (Fig. 1's Egress BTS).
+        /// After it has left the queue; every packet notifies, without suppression (Fig. 1's Egress BTS).
         Egress = "egress",
     }
 }
@@ -67,14 +71,13 @@ engine::parameters! {
         signal: Signal = Signal::Ingress,
         /// How a pause reaches the sender's NIC.
         deliver: Deliver = Deliver::Bts,
-        /// A packet to a queue deeper than this makes a switch tell its sender to wait. Auto: twice rtt times the
-        /// port's rate.
+        /// A packet to a queue deeper than this makes a switch notify its sender. Auto: twice rtt times the port's rate.
         trigger: Option<Bytes> = None,
         /// Senders wait until the queue has drained to this. Auto: rtt times the port's rate.
         target: Option<Bytes> = None,
         /// Round-trip time for what is derived from it. Auto: the longest base round trip among the flows.
         rtt: Option<Time> = None,
-        /// Time between resets of the filter that keeps a switch from telling a flow again. Auto: half of rtt.
+        /// Time between resets of the filter that keeps a switch from notifying a flow again. Auto: half of rtt.
         reset: Option<Time> = None,
         /// Size of that filter.
         filter: Bytes = Bytes(8192),
@@ -95,16 +98,16 @@ engine::parameters! {
     }
 }
 
-impl Choice for Params {
+impl Definition for Params {
     fn name(&self) -> &'static str {
         "sfc"
     }
     fn about(&self) -> &'static str {
-        "Source flow control: a congested switch tells the sender of a packet how long to pause the flow; the senders' ToRs remember \
+        "Source flow control: a congested switch notifies the sender of a packet how long to pause the flow; the senders' ToRs remember \
          it. With PFC underneath, lossless."
     }
-    fn needs_headroom(&self) -> bool {
-        self.pfc
+    fn source(&self) -> &'static str {
+        "Y. Le et al., SFC: Near-Source Congestion Signaling and Flow Control, arXiv:2305.00538, 2023"
     }
     fn check(&self) -> Result<(), Misfit> {
         check_frame("packet", self.packet)?;
@@ -130,18 +133,23 @@ impl Choice for Params {
         }
         Ok(())
     }
-    fn frame_size(&self) -> u64 {
-        // A pause may have to wait for a BTS that is being sent.
-        self.packet.0.max(pfc::Params::default().frame.0)
+}
+
+impl FlowControlDef for Params {
+    fn layout(&self, _: &Graph) -> Result<Layout, Misfit> {
+        Ok(Layout {
+            headroom: self.pfc.then(Headroom::default),
+            // A pause may have to wait for a BTS that is being sent.
+            frame: self.packet.0.max(pfc::Params::default().frame.0),
+            stops_for_hosts: self.pfc,
+            ..Layout::default()
+        })
     }
     fn waits(&self, setup: &Setup) -> Waits {
         match self.pfc {
             true => pfc::waits(setup),
             false => Waits::Never("senders wait for a time that runs out by itself, and what does not fit is dropped"),
         }
-    }
-    fn stops_for_hosts(&self) -> bool {
-        self.pfc
     }
     fn switch_state(&self, ports: u64, classes: u64) -> u64 {
         // A remembered destination is a time of four bytes, as is the estimator's count for each.
@@ -150,35 +158,40 @@ impl Choice for Params {
         self.filter.0 + cache + pfc
     }
     fn pause_in(&self, frame: &Packet) -> Option<(u8, bool)> {
-        Some((frame.flow as u8, frame.seq == 1))
+        pfc::pause_beneath(frame)
     }
-    fn run(&self, setup: Setup, promised: bool, control: &Controls<'_>, report: &mut Report<'_>) -> Outcome {
-        run_with(|setup| Sfc::new(self, setup, promised), setup, control, report)
+    fn run(&self, job: Job<'_>) -> Outcome {
+        let scheme = self.scheme(&job.setup, job.promised);
+        job.run(scheme)
+    }
+}
+
+impl Params {
+    /// The mechanism for the fabric of a setup, over PFC or nothing.
+    fn scheme(&self, setup: &Setup, promised: bool) -> Over<Sfc, Option<Pfc>> {
+        Over { upper: Sfc::new(self, setup), lower: self.pfc.then(|| Pfc::beneath(&setup.graph, promised)) }
     }
 }
 
 /// The shortest time that a parameter can have.
 const LEAST: Time = Time::from_ns(10);
 
-/// What a BTS says, in the word of its packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Bts {
-    /// The pause in microseconds (§3.3).
-    us: u32,
-    /// The congested queue faces a host, so that all traffic to that host passes it (§3.4).
-    cacheable: bool,
-    /// It has become a PFC frame for the NIC.
-    frame: bool,
+message! {
+    /// What a BTS says.
+    pub struct Bts {
+        /// The pause in microseconds (§3.3).
+        us: u32,
+        /// The congested queue faces a host, so that all traffic to that host passes it (§3.4).
+        cacheable: bool,
+        /// It has become a PFC frame for the NIC.
+        frame: bool,
+        /// The switch that sent it.
+        from: NodeId,
+    }
 }
 
 impl Bts {
-    fn word(self) -> u64 {
-        self.us as u64 | (self.cacheable as u64) << 32 | (self.frame as u64) << 33
-    }
-    fn read(word: u64) -> Bts {
-        Bts { us: word as u32, cacheable: word >> 32 & 1 == 1, frame: word >> 33 & 1 == 1 }
-    }
-    fn pause(self) -> Time {
+    fn pause(&self) -> Time {
         Time(self.us as u64 * MICROSECOND)
     }
 }
@@ -192,6 +205,7 @@ fn drain(depth: u64, target: u64, rate: Rate) -> u32 {
 }
 
 /// An egress port.
+#[derive(Clone, Copy)]
 struct Egress {
     rate: Rate,
     trigger: u64,
@@ -201,7 +215,8 @@ struct Egress {
 
 /// A switch that takes part.
 struct Switch {
-    told: Filter,
+    ports: Vec<Egress>,
+    notified: Filter,
     cache: Cache,
     estimator: Estimator,
 }
@@ -211,7 +226,7 @@ struct Switch {
 struct Lane {
     pause: Pause,
     /// The flows that it stops.
-    flows: Vec<u32>,
+    flows: Vec<FlowId>,
 }
 
 /// What a BTS was sent for.
@@ -235,126 +250,96 @@ struct Counts {
     paused: Time,
 }
 
-/// The mechanism.
+/// The mechanism: what all nodes share.
+#[derive(Clone)]
 pub struct Sfc {
     params: Params,
-    pfc: Option<Pfc>,
-    /// The first timer token that is not PFC's; those of flows come first, those of lanes after them.
-    tokens: u32,
-    classes: u32,
-    ports: Vec<Egress>,
-    /// The switch port that a host's first link leads to, by node.
-    facing: Vec<u32>,
-    /// By node: the place among the switches that take part, or [`NOBODY`].
-    place: Vec<u32>,
-    switches: Vec<Switch>,
-    window: Time,
-    flows: Vec<Pause>,
+    rtt: Time,
+    /// By host: the switch port that its first link leads to, of which the estimator knows the thresholds.
+    facing: Arc<[Option<Egress>]>,
+}
+
+/// What a node keeps.
+pub struct Node {
+    /// At a switch that takes part.
+    switch: Option<Switch>,
+    /// At a host: its flows that are stopped.
+    flows: HashMap<FlowId, Pause>,
+    /// At a host, under SFC-P: by port and class.
     lanes: Vec<Lane>,
     counts: Counts,
     /// BTS packets by microseconds of pause, up to a millisecond.
     pauses_us: Vec<u64>,
 }
 
-const NOBODY: u32 = u32::MAX;
-
 impl Sfc {
     /// SFC over the fabric of a setup.
-    pub fn new(params: &Params, setup: &Setup, promised: bool) -> Sfc {
+    pub fn new(params: &Params, setup: &Setup) -> Sfc {
         let graph = &setup.graph;
         let map = PortMap::new(graph);
-        let is_host = |node: u32| graph.nodes[node as usize].kind == Kind::Host;
-        let to_host = |port: u32| is_host(map.node[map.peer[port as usize] as usize]);
         let longest = setup.flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
         let rtt = params.rtt.unwrap_or(longest).max(LEAST);
-        let reset = params.reset.unwrap_or(Time(rtt.0 / 2)).max(LEAST);
-        let window = params.window.unwrap_or(rtt);
-        let ports = (0..map.count() as u32).map(|port| {
-            let rate = graph.links[map.link[port as usize] as usize].rate;
-            let bdp = rate.bytes_in(rtt);
-            let target = params.target.map_or(bdp, |target| target.0);
-            let trigger = params.trigger.map_or((2 * bdp).max(target), |trigger| trigger.0);
-            Egress { rate, trigger, target: target.min(trigger), to_host: to_host(port) }
+        let facing = (0..graph.nodes.len() as u32).map(|node| {
+            let port = map.of(node).next().filter(|_| graph.nodes[node as usize].kind == Kind::Host)?;
+            Some(egress(params, rtt, graph.links[map.link[port as usize] as usize].rate, true))
         });
-        let takes_part = |node: u32| !is_host(node) && (params.at == Place::All || map.of(node).any(to_host));
-        let mut switches = Vec::new();
-        let place = (0..graph.nodes.len() as u32).map(|node| {
-            if !takes_part(node) {
-                return NOBODY;
-            }
-            switches.push(Switch {
-                told: Filter::new(params.filter.0, params.hashes, reset),
-                cache: Cache::new(params.cache_entries),
-                estimator: Estimator::new(window),
-            });
-            switches.len() as u32 - 1
-        });
-        let place = place.collect();
-        let lanes = map.count() * setup.classes as usize;
-        let facing = (0..graph.nodes.len() as u32).map(|node| match map.of(node).next() {
-            Some(port) => map.peer[port as usize],
-            None => NOBODY,
-        });
-        Sfc {
-            params: params.clone(),
-            pfc: params.pfc.then(|| Pfc::new(&pfc::Params::default(), pfc::pause_limit(graph), promised)),
-            tokens: lanes as u32 * 2,
-            classes: setup.classes as u32,
-            ports: ports.collect(),
-            facing: facing.collect(),
-            place,
-            switches,
-            window,
-            flows: vec![Pause::default(); setup.flows.len()],
-            lanes: vec![Lane::default(); if params.deliver == Deliver::Pfc { lanes } else { 0 }],
-            counts: Counts::default(),
-            pauses_us: Vec::new(),
+        Sfc { params: params.clone(), rtt, facing: facing.collect() }
+    }
+
+    fn window(&self) -> Time {
+        self.params.window.unwrap_or(self.rtt)
+    }
+
+    fn switch(&self, site: &Site<'_>) -> Switch {
+        let reset = self.params.reset.unwrap_or(Time(self.rtt.0 / 2)).max(LEAST);
+        let egress = |port| egress(&self.params, self.rtt, site.link(port).rate, site.faces_host(port));
+        Switch {
+            ports: site.ports().map(egress).collect(),
+            notified: Filter::new(self.params.filter.0, self.params.hashes, reset),
+            cache: Cache::new(self.params.cache_entries),
+            estimator: Estimator::new(self.window()),
         }
     }
 
-    /// Whether the traffic that comes in to `host` through this packet's switch makes a queue far away that is too
-    /// deep, and what pause that queue asks for (§3.4).
-    fn estimate(&mut self, place: u32, packet: &Packet, now: Time) -> u32 {
-        let switch = &mut self.switches[place as usize];
-        let bytes = switch.estimator.add(packet.dst, packet.class, packet.size as u64, now);
-        let Some(far) = self.ports.get(self.facing[packet.dst as usize] as usize) else { return 0 };
-        let depth = bytes.saturating_sub(far.rate.bytes_in(self.window));
+    /// Whether the traffic that comes in to a packet's destination through this switch makes a queue far away that is
+    /// too deep, and what pause that queue asks for (§3.4).
+    fn estimate(&self, estimator: &mut Estimator, packet: &Packet, now: Time) -> u32 {
+        let bytes = estimator.add(packet.dst, packet.class, packet.size as u64, now);
+        let Some(far) = &self.facing[packet.dst as usize] else { return 0 };
+        let depth = bytes.saturating_sub(far.rate.bytes_in(self.window()));
         if depth > far.trigger { drain(depth, far.target, far.rate) } else { 0 }
     }
 
     /// A data packet is about to join `queue` (Algorithm 1, SfcIngress).
     #[inline]
-    fn arriving(&mut self, core: &mut Core, visit: &Visit, queue: u32) {
-        let node = core.port(visit.out_port).node;
-        let place = self.place[node as usize];
-        if place == NOBODY || core.packet(visit.packet).kind != PacketKind::Data {
+    fn arriving(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit, queue: QueueId) {
+        let Some(switch) = &mut node.switch else { return };
+        let packet = at.packet(visit.packet);
+        if packet.kind != PacketKind::Data {
             return;
         }
-        let depth = core.queue_bytes(visit.out_port, queue);
-        let deep = depth > self.ports[visit.out_port as usize].trigger && self.params.signal == Signal::Ingress;
-        let packet = core.packet(visit.packet);
+        let egress = switch.ports[visit.out_port.index()];
+        let depth = at.queue_bytes(visit.out_port, queue);
+        let deep = depth > egress.trigger && self.params.signal == Signal::Ingress;
         let mut cached = 0;
         if self.params.cache {
-            let left = self.switches[place as usize].cache.left(packet.tuple.destination, visit.class, core.now());
+            let left = switch.cache.left(packet.tuple.destination, visit.class.0, at.now());
             cached = (left.0 / MICROSECOND).min(u32::MAX as u64) as u32;
         }
         let mut estimated = 0;
         // Only traffic of this switch's own hosts, on its way to other switches.
-        if self.params.estimator
-            && self.ports[visit.in_port as usize].to_host
-            && !self.ports[visit.out_port as usize].to_host
-        {
-            let packet = *packet;
-            estimated = self.estimate(place, &packet, core.now());
+        if self.params.estimator && switch.ports[visit.in_port.index()].to_host && !egress.to_host {
+            estimated = self.estimate(&mut switch.estimator, packet, at.now());
         }
         if deep || cached > 0 || estimated > 0 {
-            self.trigger(core, visit, depth, cached, estimated);
+            self.trigger(node, at, visit, depth, cached, estimated);
         }
     }
 
-    /// A packet has found congestion here or is known to meet it: tell its sender, unless that was told lately.
-    fn trigger(&mut self, core: &mut Core, visit: &Visit, depth: u64, cached: u32, estimated: u32) {
-        let egress = &self.ports[visit.out_port as usize];
+    /// A packet has found congestion here or is known to meet it: notify its sender, unless that was done lately.
+    fn trigger(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit, depth: u64, cached: u32, estimated: u32) {
+        let Some(switch) = &mut node.switch else { return };
+        let egress = switch.ports[visit.out_port.index()];
         let here = drain(depth, egress.target, egress.rate);
         let reasons = [(here, Cause::Queue), (cached, Cause::Cache), (estimated, Cause::Estimator)];
         let (us, cause) = reasons.into_iter().max().unwrap_or((0, Cause::Queue));
@@ -362,231 +347,223 @@ impl Sfc {
         if us == 0 {
             return;
         }
-        self.counts.cache_hits += (cached > 0) as u64;
-        let packet = *core.packet(visit.packet);
-        let place = self.place[core.port(visit.out_port).node as usize];
-        if self.switches[place as usize].told.insert(&packet.tuple, core.now()) {
-            self.counts.suppressed += 1;
+        node.counts.cache_hits += (cached > 0) as u64;
+        let packet = *at.packet(visit.packet);
+        if switch.notified.insert(&packet.tuple, at.now()) {
+            node.counts.suppressed += 1;
             return;
         }
-        self.send(core, visit.out_port, &packet, us, cause);
+        self.send(node, at, egress, &packet, us, cause);
     }
 
-    /// Builds a BTS for the sender of a packet that leaves by `out_port`, and sends it on its way (Algorithm 1,
+    /// Builds a BTS for the sender of a packet that leaves by `egress`, and sends it on its way (Algorithm 1,
     /// SfcEgress).
-    fn send(&mut self, core: &mut Core, out_port: u32, packet: &Packet, us: u32, cause: Cause) {
-        let Some(back) = core.way_back(core.port(out_port).node, packet) else { return };
-        self.counts.sent[cause as usize] += 1;
+    fn send(&self, node: &mut Node, at: &mut NodeView<'_>, egress: Egress, packet: &Packet, us: u32, cause: Cause) {
+        let Some(back) = at.path_back(packet) else { return };
+        node.counts.sent[cause as usize] += 1;
         let bin = us.min(1000) as usize;
-        if self.pauses_us.len() <= bin {
-            self.pauses_us.resize(bin + 1, 0);
+        if node.pauses_us.len() <= bin {
+            node.pauses_us.resize(bin + 1, 0);
         }
-        self.pauses_us[bin] += 1;
-        let (size, frame) = self.form(back);
-        let bts = Bts { us, cacheable: self.ports[out_port as usize].to_host, frame };
-        core.send_signal(back, packet, size, bts.word());
+        node.pauses_us[bin] += 1;
+        let (size, frame) = self.form(at.faces_host(back));
+        let bts = Bts { us, cacheable: egress.to_host, frame, from: at.node() };
+        at.send_signal(back, packet, size, bts);
     }
 
-    /// The size of a BTS that leaves by `port`, and whether it is a PFC frame there.
-    fn form(&self, port: u32) -> (u16, bool) {
-        match self.params.deliver == Deliver::Pfc && self.ports[port as usize].to_host {
+    /// The size of a BTS that leaves to a host or to a switch, and whether it is a PFC frame there.
+    fn form(&self, to_host: bool) -> (u16, bool) {
+        match self.params.deliver == Deliver::Pfc && to_host {
             true => (pfc::Params::default().frame.0 as u16, true),
             false => (self.params.packet.0 as u16, false),
         }
     }
+}
 
-    /// A NIC is told to stop a class (SFC-P).
-    fn stop_class(&mut self, core: &mut Core, port: u32, class: u8, end: Time) {
-        let number = port * self.classes + class as u32;
-        let lane = &mut self.lanes[number as usize];
-        if lane.pause.holds() {
-            self.counts.replaced += 1;
-        } else {
-            self.counts.pauses += 1;
-            lane.flows.extend(core.flows_at(port).iter().filter(|&&flow| core.flow_class(flow) == class));
-            lane.flows.iter().for_each(|&flow| core.hold_flow(flow, true));
-        }
-        if let Some(at) = lane.pause.set(core.now(), end) {
-            core.set_timer(at, self.tokens + self.flows.len() as u32 + number);
-        }
+/// A port of a switch with its thresholds.
+fn egress(params: &Params, rtt: Time, rate: Rate, to_host: bool) -> Egress {
+    let bdp = rate.bytes_in(rtt);
+    let target = params.target.map_or(bdp, |target| target.0);
+    let trigger = params.trigger.map_or((2 * bdp).max(target), |trigger| trigger.0);
+    Egress { rate, trigger, target: target.min(trigger), to_host }
+}
+
+impl Node {
+    /// A class of a NIC, under SFC-P.
+    fn lane(&mut self, at: &NodeView<'_>, port: PortId, class: ClassId) -> Option<&mut Lane> {
+        self.lanes.get_mut(port.index() * at.classes() as usize + class.index())
     }
 
-    /// A sender is told to stop a flow.
-    fn stop_flow(&mut self, core: &mut Core, flow: u32, end: Time) {
-        if core.flow_done(flow) {
+    /// A NIC is to stop a class (SFC-P).
+    fn stop_class(&mut self, at: &mut NodeView<'_>, port: PortId, class: ClassId, end: Time) {
+        let Some(lane) = self.lane(at, port, class) else { return };
+        let held = lane.pause.holds();
+        if !held {
+            lane.flows.extend(at.flows_at(port).filter(|&flow| at.flow_class(flow) == class));
+            lane.flows.iter().for_each(|&flow| at.hold_flow(flow, true));
+        }
+        if let Some(time) = lane.pause.set(at.now(), end) {
+            at.set_timer(port, class.0 as u32, time);
+        }
+        self.count_pause(held);
+    }
+
+    /// A sender is to stop a flow.
+    fn stop_flow(&mut self, at: &mut NodeView<'_>, flow: FlowId, end: Time) {
+        if at.flow_done(flow) {
             return;
         }
-        let pause = &mut self.flows[flow as usize];
-        if pause.holds() {
+        let pause = self.flows.entry(flow).or_default();
+        let held = pause.holds();
+        if !held {
+            at.hold_flow(flow, true);
+        }
+        if let Some(time) = pause.set(at.now(), end) {
+            at.set_flow_timer(flow, time);
+        }
+        self.count_pause(held);
+    }
+
+    fn count_pause(&mut self, held: bool) {
+        if held {
             self.counts.replaced += 1;
         } else {
             self.counts.pauses += 1;
-            core.hold_flow(flow, true);
-        }
-        if let Some(at) = pause.set(core.now(), end) {
-            core.set_timer(at, self.tokens + flow);
         }
     }
 }
 
 impl FlowControl for Sfc {
-    fn lossless(&self) -> bool {
-        self.pfc.as_ref().is_some_and(Pfc::lossless)
+    type Node = Node;
+    type Frame = ();
+    type Signal = Bts;
+
+    fn node(&self, site: &Site<'_>) -> Node {
+        let takes_part =
+            !site.is_host() && (self.params.at == Place::All || site.ports().any(|port| site.faces_host(port)));
+        let lanes = site.ports().len() * self.timers(site.setup.classes) as usize;
+        Node {
+            switch: takes_part.then(|| self.switch(site)),
+            flows: HashMap::new(),
+            lanes: vec![Lane::default(); if site.is_host() { lanes } else { 0 }],
+            counts: Counts::default(),
+            pauses_us: Vec::new(),
+        }
     }
 
-    fn flow_started(&mut self, core: &mut Core, port: u32, flow: u32) {
-        let number = port * self.classes + core.flow_class(flow) as u32;
-        if let Some(lane) = self.lanes.get_mut(number as usize)
+    /// One for each class of a NIC under SFC-P.
+    fn timers(&self, classes: u8) -> u32 {
+        if self.params.deliver == Deliver::Pfc { classes as u32 } else { 0 }
+    }
+
+    fn flow_started(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
+        let class = at.flow_class(flow);
+        if let Some(lane) = node.lane(at, port, class)
             && lane.pause.holds()
         {
             lane.flows.push(flow);
-            core.hold_flow(flow, true);
+            at.hold_flow(flow, true);
         }
     }
 
     #[inline]
-    fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
-        let queue = core.hashed_queue(visit.packet);
-        self.arriving(core, visit, queue);
+    fn queue(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) -> QueueId {
+        let queue = at.hashed_queue(visit.packet);
+        self.arriving(node, at, visit, queue);
         queue
     }
 
     #[inline]
-    fn enqueued(&mut self, core: &mut Core, visit: &Visit) {
-        if let Some(pfc) = &mut self.pfc {
-            pfc.enqueued(core, visit);
-        }
-    }
-
-    #[inline]
-    fn dequeued(&mut self, core: &mut Core, visit: &Visit) {
-        if let Some(pfc) = &mut self.pfc {
-            pfc.dequeued(core, visit);
-        }
-        if self.params.signal != Signal::Egress || self.place[core.port(visit.out_port).node as usize] == NOBODY {
+    fn dequeued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
+        if self.params.signal != Signal::Egress {
             return;
         }
-        let egress = &self.ports[visit.out_port as usize];
-        let depth = core.queue_bytes(visit.out_port, visit.queue);
+        let Some(switch) = &node.switch else { return };
+        let egress = switch.ports[visit.out_port.index()];
+        let depth = at.queue_bytes(visit.out_port, visit.queue);
         let us = drain(depth, egress.target, egress.rate);
-        let packet = *core.packet(visit.packet);
-        if depth > egress.trigger && us > 0 && packet.kind == PacketKind::Data && core.port(visit.out_port).up {
-            self.send(core, visit.out_port, &packet, us, Cause::Queue);
+        let packet = *at.packet(visit.packet);
+        if depth > egress.trigger && us > 0 && packet.kind == PacketKind::Data && at.is_up(visit.out_port) {
+            self.send(node, at, egress, &packet, us, Cause::Queue);
         }
     }
 
-    fn frame(&mut self, core: &mut Core, port: u32, frame: &Packet) {
-        if let Some(pfc) = &mut self.pfc {
-            pfc.frame(core, port, frame);
-        }
-    }
-
-    fn receiver_full(&mut self, core: &mut Core, port: u32, full: bool) {
-        if let Some(pfc) = &mut self.pfc {
-            pfc.receiver_full(core, port, full);
-        }
-    }
-
-    fn passing(&mut self, core: &mut Core, in_port: u32, out_port: u32, signal: &mut Packet) {
-        let place = self.place[core.port(in_port).node as usize];
-        if place == NOBODY {
-            return;
-        }
-        let bts = Bts::read(signal.seq);
-        if bts.cacheable && self.params.cache {
+    fn passing(
+        &self,
+        node: &mut Node,
+        at: &mut NodeView<'_>,
+        _: PortId,
+        out_port: PortId,
+        signal: &mut flow_control::Signal<Bts>,
+    ) {
+        let Some(switch) = &mut node.switch else { return };
+        if signal.message.cacheable && self.params.cache {
             // Its source is the congested host.
-            let end = core.now() + bts.pause();
-            self.counts.cached += 1;
-            self.switches[place as usize].cache.store(signal.tuple.source, signal.class, core.now(), end);
+            let end = at.now() + signal.message.pause();
+            node.counts.cached += 1;
+            switch.cache.store(signal.tuple.source, signal.class.0, at.now(), end);
         }
-        let frame;
-        (signal.size, frame) = self.form(out_port);
-        signal.seq = Bts { frame, ..bts }.word();
+        (signal.size, signal.message.frame) = self.form(switch.ports[out_port.index()].to_host);
     }
 
-    fn signal(&mut self, core: &mut Core, port: u32, signal: &Packet) {
-        let bts = Bts::read(signal.seq);
-        let end = core.now() + bts.pause();
-        if bts.frame {
-            self.stop_class(core, port, signal.class, end);
+    fn signal(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, signal: flow_control::Signal<Bts>) {
+        let end = at.now() + signal.message.pause();
+        if signal.message.frame {
+            node.stop_class(at, port, signal.class, end);
         } else {
-            self.stop_flow(core, signal.flow, end);
-            core.held_by(signal.flow, core.port(signal.in_port).node);
+            node.stop_flow(at, signal.flow, end);
+            at.held_by(signal.flow, signal.message.from);
         }
     }
 
-    fn timer(&mut self, core: &mut Core, token: u32) {
-        let Some(number) = token.checked_sub(self.tokens) else {
-            if let Some(pfc) = &mut self.pfc {
-                pfc.timer(core, token);
-            }
-            return;
-        };
-        let lane = (number as usize).checked_sub(self.flows.len());
-        let pause = match lane {
-            None => &mut self.flows[number as usize],
-            Some(lane) => &mut self.lanes[lane].pause,
-        };
-        match pause.ring(core.now()) {
+    fn flow_timer(&self, node: &mut Node, at: &mut NodeView<'_>, flow: FlowId) {
+        // Without a pause the timer is of one that was brought forward and is over.
+        let Some(pause) = node.flows.get_mut(&flow) else { return };
+        match pause.ring(at.now()) {
             Bell::Stale => {}
-            Bell::Later(at) => core.set_timer(at, token),
+            Bell::Later(time) => at.set_flow_timer(flow, time),
             Bell::Over(after) => {
-                self.counts.paused += after;
-                match lane {
-                    None => core.hold_flow(number, false),
-                    Some(lane) => self.lanes[lane].flows.drain(..).for_each(|flow| core.hold_flow(flow, false)),
-                }
+                node.flows.remove(&flow);
+                node.counts.paused += after;
+                at.hold_flow(flow, false);
             }
         }
     }
 
-    fn link_lost(&mut self, core: &mut Core, port: u32) {
-        if let Some(pfc) = &mut self.pfc {
-            pfc.link_lost(core, port);
+    fn timer(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, timer: u32) {
+        let Some(lane) = node.lane(at, port, ClassId(timer as u8)) else { return };
+        match lane.pause.ring(at.now()) {
+            Bell::Stale => {}
+            Bell::Later(time) => at.set_timer(port, timer, time),
+            Bell::Over(after) => {
+                lane.flows.drain(..).for_each(|flow| at.hold_flow(flow, false));
+                node.counts.paused += after;
+            }
         }
     }
 
-    fn merge(&mut self, other: Sfc) {
-        let (c, o) = (&mut self.counts, &other.counts);
-        c.sent.iter_mut().zip(o.sent).for_each(|(sent, other)| *sent += other);
-        c.suppressed += o.suppressed;
-        c.cache_hits += o.cache_hits;
-        c.cached += o.cached;
-        c.pauses += o.pauses;
-        c.replaced += o.replaced;
-        c.paused += o.paused;
-        add_samples(&mut self.pauses_us, &other.pauses_us);
-        for (mine, theirs) in self.switches.iter_mut().zip(other.switches) {
-            mine.cache.peak = mine.cache.peak.max(theirs.cache.peak);
-            mine.told.peak = mine.told.peak.max(theirs.told.peak);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.pfc, other.pfc) {
-            mine.merge(theirs);
-        }
+    fn counters(&self, nodes: &[&Node]) -> Vec<Counter> {
+        let sent = |name, cause: Cause| sum(name, nodes, |node| node.counts.sent[cause as usize]);
+        let peak = |name, of: fn(&Switch) -> u64| max(name, nodes, |node| node.switch.as_ref().map_or(0, of));
+        let paused: u64 = nodes.iter().map(|node| node.counts.paused.0).sum();
+        vec![
+            sent("bts_from_queue", Cause::Queue),
+            sent("bts_from_cache", Cause::Cache),
+            sent("bts_from_estimator", Cause::Estimator),
+            sum("bts_suppressed", nodes, |node| node.counts.suppressed),
+            sum("bts_cached", nodes, |node| node.counts.cached),
+            sum("cache_hits", nodes, |node| node.counts.cache_hits),
+            peak("cache_peak", |switch| switch.cache.peak),
+            peak("filter_peak", |switch| switch.notified.peak),
+            sum("sender_pauses", nodes, |node| node.counts.pauses),
+            sum("sender_pauses_replaced", nodes, |node| node.counts.replaced),
+            // Rounded once, not at every host.
+            Counter::sum("sender_paused_us", paused / MICROSECOND),
+        ]
     }
 
-    fn counters(&self) -> Vec<Counter> {
-        let c = &self.counts;
-        let peak = |of: fn(&Switch) -> u64| self.switches.iter().map(of).max().unwrap_or(0);
-        let mut counters = vec![
-            ("bts_from_queue", c.sent[Cause::Queue as usize]),
-            ("bts_from_cache", c.sent[Cause::Cache as usize]),
-            ("bts_from_estimator", c.sent[Cause::Estimator as usize]),
-            ("bts_suppressed", c.suppressed),
-            ("bts_cached", c.cached),
-            ("cache_hits", c.cache_hits),
-            ("cache_peak", peak(|switch| switch.cache.peak)),
-            ("filter_peak", peak(|switch| switch.told.peak)),
-            ("sender_pauses", c.pauses),
-            ("sender_pauses_replaced", c.replaced),
-            ("sender_paused_us", c.paused.0 / MICROSECOND),
-        ];
-        counters.extend(self.pfc.iter().flat_map(Pfc::counters));
-        counters
-    }
-
-    fn histograms(&self) -> Vec<Histogram> {
-        vec![("bts_pause_us", self.pauses_us.clone())]
+    fn histograms(&self, nodes: &[&Node]) -> Vec<Histogram> {
+        vec![("bts_pause_us", samples(nodes, |node| &node.pauses_us))]
     }
 }
 

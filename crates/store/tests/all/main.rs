@@ -6,3 +6,10 @@ mod same;
 mod star;
 mod store;
 mod sweep;
+
+/// Tests find the schemes that come with the program.
+#[ctor::ctor]
+#[allow(unsafe_code)]
+fn install() {
+    schemes::install();
+}

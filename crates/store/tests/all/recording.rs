@@ -4,7 +4,7 @@ use crate::same::assert_same;
 use arrow::array::{Array, UInt64Array};
 use engine::Time;
 use fabric::Outcome;
-use fabric::network::{FLOW_COLUMNS, PORT_COLUMNS};
+use fabric::probe::{FLOW_COLUMNS, PORT_COLUMNS};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use results::recording::{RECORDING, Recorded};
 use run::Finished;
@@ -81,7 +81,7 @@ fn last(outcome: &Outcome, name: &str) -> Vec<u64> {
 
 #[test]
 fn every_preset_is_recorded_alike_on_any_number_of_threads_and_runs_as_if_it_were_not() {
-    for preset in scenario::presets::PRESETS {
+    for preset in scenario::presets::all() {
         let name = preset.name;
         let plain = simulate(&busy(name), 1);
         let resolved = record(busy(name), Some(Time::from_ns(700)));

@@ -234,6 +234,16 @@ fn a_sweep_that_is_told_to_stop_goes_on_later() {
     assert!(!store.folder().join(FOLDER).exists(), "nothing is left of claims");
 }
 
+/// Waits until something holds, which the message names if it never does.
+#[track_caller]
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(120), "waited two minutes in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn what_somebody_is_at_is_waited_for_or_left_to_them() {
     let desk = desk();
@@ -251,9 +261,7 @@ fn what_somebody_is_at_is_waited_for_or_left_to_them() {
 
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| sweep::work(&plan, &store, &Options::default(), &watch).unwrap());
-        while watch.elsewhere.lock().unwrap().len() < 2 {
-            std::thread::yield_now();
-        }
+        until("somebody waits for the run of another", || watch.elsewhere.lock().unwrap().len() >= 2);
         // They give up: it is done by whoever waits.
         drop(claim);
         assert_eq!(waiting.join().unwrap().ran, 1);
@@ -300,9 +308,7 @@ fn a_claim_without_a_sign_of_life_is_void_after_its_own_lease_and_exactly_one_ta
     let State::Held(owner) = impatient.state(digest).unwrap() else { panic!("it is not void yet") };
     assert_eq!(owner.host, "n17");
     assert!(impatient.claim(digest).unwrap().is_err());
-    while !matches!(impatient.state(digest).unwrap(), State::Void(_)) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("the claim is void", || matches!(impatient.state(digest).unwrap(), State::Void(_)));
     assert!(begin.elapsed() >= Duration::from_millis(1400), "{:?}", begin.elapsed());
     let got: Vec<_> = std::thread::scope(|scope| {
         let take = || Claims::new(dir.path(), Duration::from_secs(60)).claim(digest).unwrap().ok();
@@ -341,9 +347,7 @@ fn a_claim_is_kept_up_as_long_as_its_owner_lives() {
     let path = dir.path().join(FOLDER).join(format!("{digest}.1"));
     let beat = || fs::metadata(&path).unwrap().modified().unwrap();
     let first = beat();
-    while beat() == first {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("the owner of the claim gives a sign of life", || beat() != first);
     drop(claim);
     assert!(!path.exists());
 }

@@ -1,6 +1,7 @@
 //! `tailwater compare` as people use it: interrupted, side by side, on full disks, and again.
 
 use crate::desk::{Desk, contents, told};
+use crate::patience;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -156,7 +157,7 @@ fn killed_at_any_moment_and_run_again_it_ends_with_the_same_files() {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         std::thread::sleep(Duration::from_micros((dice >> 40) % 25_000));
         child.kill().unwrap();
-        killed += child.wait().unwrap().code().is_none() as u32;
+        killed += patience::status("a comparison that was killed", &mut child).code().is_none() as u32;
     }
     assert!(killed > 0, "it was never interrupted");
     desk.works(&format!("{GRID} --store wild --out wild-out"));
@@ -182,7 +183,7 @@ fn two_processes_on_one_store_end_well() {
     desk.works(&format!("{GRID} --store alone --out one"));
     let both = [(); 2].map(|()| desk.command(&format!("{GRID} --store shared --out both")).spawn().unwrap());
     for child in both {
-        let (status, printed, said) = told(child.wait_with_output().unwrap());
+        let (status, printed, said) = told(patience::output("a comparison beside another", child));
         assert_eq!(status, Some(0), "{said}");
         assert!(printed.contains("18 runs, "), "{printed}");
     }

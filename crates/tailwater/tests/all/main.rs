@@ -1,12 +1,20 @@
-//! The command line, from outside.
+//! The program as people use it, in one test binary: one for each file would link everything once more.
 
 mod claims;
 mod cli;
 mod compare;
 mod desk;
 mod pages;
+mod patience;
 mod progress;
 mod report;
 mod studio;
 mod sweep;
 mod traffic;
+
+/// Tests find the schemes that come with the program.
+#[ctor::ctor]
+#[allow(unsafe_code)]
+fn install() {
+    schemes::install();
+}

@@ -1,8 +1,8 @@
 //! What programs are told of runs under way: lines of JSON on standard error.
 
+use crate::patience::{self, Deadline, PATIENCE};
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
@@ -79,11 +79,18 @@ fn a_long_run_says_how_far_it_is_and_ends_with_the_one_who_holds_its_leash() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
-    let running = told.by_ref().find(|line| line.as_ref().unwrap().contains("\"running\"")).unwrap().unwrap();
+    let told = patience::lines(child.stderr.take().unwrap());
+    let deadline = Deadline::of("a line of a run under way");
+    let running = loop {
+        deadline.check();
+        let line = told.recv_timeout(PATIENCE).expect("it says something");
+        if line.contains("\"running\"") {
+            break line;
+        }
+    };
     let running: Value = serde_json::from_str(&running).unwrap();
     assert!(running["share"].as_f64().unwrap() < 0.5 && running["simulated_ps"].is_u64(), "{running}");
     drop(child.stdin.take());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(patience::status("a run without its leash", &mut child).code(), Some(130));
     assert!(!dir.path().join("results/a").exists());
 }

@@ -1,15 +1,17 @@
 //! The studio over HTTP, as a page or an intruder would use it: the program itself, and plain sockets.
 
+use crate::patience::{Deadline, PATIENCE, lines, status, until};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -84,8 +86,14 @@ impl Server {
             .process_group(0)
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let line = match lines(child.stdout.take().unwrap()).recv_timeout(PATIENCE) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => String::new(),
+            Err(RecvTimeoutError::Timeout) => {
+                child.kill().unwrap();
+                panic!("waited {PATIENCE:?} in vain: the studio says where it is");
+            }
+        };
         let Some(url) = line.strip_prefix("studio at http://") else {
             let mut notes = String::new();
             child.stderr.take().unwrap().read_to_string(&mut notes).unwrap();
@@ -105,7 +113,9 @@ impl Server {
     }
 
     fn connect(&self) -> TcpStream {
-        TcpStream::connect(&self.host).unwrap()
+        let stream = TcpStream::connect(&self.host).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
     }
 
     /// Sends bytes and takes what comes until the other end closes.
@@ -113,9 +123,7 @@ impl Server {
         let mut stream = self.connect();
         // The other end may have heard enough before all is said.
         _ = stream.write_all(bytes);
-        let mut reply = Vec::new();
-        _ = stream.read_to_end(&mut reply);
-        reply
+        rest(stream)
     }
 
     fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&[u8]>) -> Reply {
@@ -156,11 +164,13 @@ impl Server {
 
     /// Waits until a job is no longer in those states.
     fn wait(&self, id: u64, states: &[&str]) -> Value {
+        let deadline = Deadline::of(format!("job {id} is no longer {}", states.join(" or ")));
         loop {
             let job = self.job(id);
             if !states.contains(&job["state"].as_str().unwrap()) {
                 return job;
             }
+            deadline.check();
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -197,7 +207,7 @@ impl Server {
 
     fn signal(&mut self, name: &str) {
         send(name, self.child.id());
-        self.child.wait().unwrap();
+        status("the studio", &mut self.child);
     }
 }
 
@@ -218,18 +228,31 @@ fn lives(process: u32) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
 }
 
-/// Waits for something, which the output names if it never comes.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    println!("waiting: {what}");
-    while !holds() {
-        std::thread::sleep(Duration::from_millis(10));
+/// What comes until the other end closes.
+fn rest(mut stream: TcpStream) -> Vec<u8> {
+    let deadline = Deadline::of("the studio closes a connection");
+    let (mut reply, mut bytes) = (Vec::new(), [0; 1 << 16]);
+    loop {
+        match stream.read(&mut bytes) {
+            Ok(0) => return reply,
+            Ok(length) => reply.extend_from_slice(&bytes[..length]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => {
+                panic!("waited {PATIENCE:?} in vain: the studio says more, or closes a connection");
+            }
+            // Closed without a word, as where it has not heard all.
+            Err(_) => return reply,
+        }
+        deadline.check();
     }
 }
 
 /// The next event: its name and its data.
 fn event(stream: &mut BufReader<TcpStream>) -> (String, Value) {
     let (mut name, mut line) = (String::new(), String::new());
+    let deadline = Deadline::of("an event, and not only signs of life");
     loop {
+        deadline.check();
         line.clear();
         assert!(stream.read_line(&mut line).unwrap() > 0, "the events have ended");
         if let Some(text) = line.strip_prefix("event: ") {
@@ -373,11 +396,13 @@ fn a_run_is_followed_to_its_results() {
     let mut line = String::new();
     while !line.starts_with(": tailwater") {
         line.clear();
-        events.read_line(&mut line).unwrap();
+        assert!(events.read_line(&mut line).unwrap() > 0, "the events have ended");
     }
     let id = server.add(run(TINY));
     let mut states = Vec::new();
+    let deadline = Deadline::of("an event says that the job is done");
     while states.last() != Some(&"done".to_string()) {
+        deadline.check();
         let (name, job) = event(&mut events);
         assert_eq!((name.as_str(), job["id"].as_u64()), ("job", Some(id)));
         states.push(job["state"].as_str().unwrap().to_string());
@@ -741,8 +766,7 @@ fn requests_that_make_no_sense_are_refused_in_words() {
         let mut stream = server.connect();
         stream.write_all(garbage).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
-        let mut reply = Vec::new();
-        _ = stream.read_to_end(&mut reply);
+        let reply = rest(stream);
         assert!(reply.is_empty() || reply.starts_with(b"HTTP/1.1 400"), "{}", String::from_utf8_lossy(&reply));
     }
     assert_eq!(server.get("/api/jobs").good(), json!([]), "nothing of that became a job");
@@ -826,7 +850,7 @@ fn whatever_is_sent_the_server_neither_falls_nor_blames_itself() {
     );
     let bytes = prop_oneof![4 => shaped, 1 => prop::collection::vec(any::<u8>(), 0..300)];
     let cases = std::env::var("STUDIO_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300);
-    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config { cases, ..Config::with_source_file(file!()) });
     let result = runner.run(&bytes, |bytes| {
         let place = bytes.windows(4).position(|four| four == b"HERE");
         let bytes = place.map_or(bytes.clone(), |at| [&bytes[..at], server.host.as_bytes(), &bytes[at + 4..]].concat());
@@ -834,8 +858,7 @@ fn whatever_is_sent_the_server_neither_falls_nor_blames_itself() {
         _ = stream.write_all(&bytes);
         // A request that is not whole ends here.
         _ = stream.shutdown(std::net::Shutdown::Write);
-        let mut reply = Vec::new();
-        _ = stream.read_to_end(&mut reply);
+        let reply = rest(stream);
         let status = parse(&reply).map(|reply| reply.status);
         prop_assert!(status.is_none_or(|status| status < 500), "{}", String::from_utf8_lossy(&reply));
         Ok(())
@@ -885,7 +908,7 @@ fn a_studio_that_is_told_to_end_stops_its_processes_and_keeps_its_queue() {
         // As from the keyboard: to everybody in the group.
         let group = format!("-{}", server.child.id());
         assert!(Command::new("kill").args([&format!("-{signal}"), "--", &group]).status().unwrap().success());
-        assert!(server.child.wait().unwrap().success(), "it ends in good order");
+        assert!(status("the studio", &mut server.child).success(), "it ends in good order");
         assert!(child.iter().all(|child| !lives(*child)), "a process is left");
         let kept: Value =
             serde_json::from_str(&fs::read_to_string(path.join(format!("jobs/{long}/job.json"))).unwrap()).unwrap();
@@ -996,13 +1019,16 @@ fn a_long_queue_with_many_pages_survives_a_kill_within_bounded_memory() {
     let count = |server: &Server, state: &str| {
         server.get("/api/jobs").good().as_array().unwrap().iter().filter(|job| job["state"] == state).count() as u64
     };
-    until("some are done", || count(&server, "done") >= runs / 3);
+    let long = |what: &str| Deadline::within(PATIENCE + Duration::from_secs(5 * runs), what);
+    long("a third of the jobs is done").until(|| count(&server, "done") >= runs / 3);
     let children = server.children();
     let first = server.memory();
     // Everybody was told of everything up to here, in order.
     for listener in &mut listeners {
         let mut done = 0;
+        let deadline = long("a page is told of a third of the jobs");
         while done < runs / 3 {
+            deadline.check();
             let (_, job) = event(listener);
             done += u64::from(job["state"] == "done");
         }
@@ -1015,7 +1041,7 @@ fn a_long_queue_with_many_pages_survives_a_kill_within_bounded_memory() {
     let server = Server::start(&path, &["--jobs", "2"]);
     assert!(count(&server, "done") >= runs / 3, "what was done stays done");
     let listeners: Vec<_> = (0..20).map(|_| server.listen()).collect();
-    until("all are done", || count(&server, "done") == runs);
+    long("all jobs are done").until(|| count(&server, "done") == runs);
     for (id, seed) in ids.iter().zip(1..) {
         let job = server.job(*id);
         assert_eq!(

@@ -1,6 +1,7 @@
 //! `tailwater sweep` as people use it: on many processes that are killed, in parts, and collected.
 
 use crate::desk::Desk;
+use crate::patience::{self, Deadline};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -57,7 +58,9 @@ fn three_workers_killed_twenty_times_lose_nothing_and_repeat_only_what_was_runni
     let (mut begun, mut killed) = (3, 0);
     // Whoever's turn it is, when two more runs are there.
     let mut seen = 0;
+    let deadline = Deadline::of("two more runs are there, or all workers have ended");
     while killed < 20 {
+        deadline.check();
         let now = finished(&desk.path("shared"));
         if now < seen + 2 {
             if workers.iter_mut().all(|worker| worker.try_wait().unwrap().is_some()) {
@@ -69,13 +72,13 @@ fn three_workers_killed_twenty_times_lose_nothing_and_repeat_only_what_was_runni
         seen = now;
         let turn = killed % 3;
         workers[turn].kill().unwrap();
-        workers[turn].wait().unwrap();
+        patience::status("a worker that was killed", &mut workers[turn]);
         killed += 1;
         workers[turn] = worker(&desk, begun);
         begun += 1;
     }
     for worker in &mut workers {
-        assert!(worker.wait().unwrap().success(), "the last ones end well");
+        assert!(patience::status("a worker", worker).success(), "the last ones end well");
     }
     assert_eq!(killed, 20, "{seen} runs were there");
     assert!(desk.bytes("shared") == desk.bytes("alone"), "the same files, and nothing besides");
@@ -156,7 +159,7 @@ fn two_comparisons_at_once_do_no_run_twice() {
         ));
         command.spawn().unwrap()
     };
-    let outputs = [0, 1].map(compare).map(|child| child.wait_with_output().unwrap());
+    let outputs = [0, 1].map(compare).map(|child| patience::output("a comparison beside another", child));
     let done = |output: &std::process::Output| {
         let said = String::from_utf8(output.stderr.clone()).unwrap();
         assert!(output.status.success(), "{said}");

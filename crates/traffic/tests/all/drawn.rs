@@ -440,8 +440,6 @@ fn sound(graph: &Graph, flows: &[FlowRequest], begin: Time, end: Time) -> Result
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
     #[test]
     fn whatever_load_is_drawn_can_be_sent(
         graph in shapes(), arrivals in arrivals(), sizes in sizes(), seed: u64, masks: (u64, u64),

@@ -1,3 +1,3 @@
-//! Drawn traffic.
+//! What the traffic's describers promise.
 
 mod drawn;

@@ -1,7 +1,9 @@
 //! The table of virtual flows of a switch (BFC §3.8).
 //!
-//! As many buckets as there are VFIDs, so that an entry need not store its VFID, and four entries in each, told apart by
+//! As many buckets as there are VFIDs, so that an entry need not store its VFID, and four entries in each, distinguished by
 //! ingress and egress. What finds its bucket full goes into a small cache; what finds that full too has no entry.
+
+use fabric::id::PortId;
 
 /// Number of an entry; [`NONE`] for none.
 pub type EntryId = u32;
@@ -26,10 +28,10 @@ pub enum State {
 pub struct Entry {
     /// The next in the bucket.
     next: EntryId,
-    /// Told apart by where it comes from and goes to.
-    pub in_port: u32,
+    /// Distinguished by where it comes from and goes to.
+    pub in_port: PortId,
     /// See `in_port`: the port and class it leaves by.
-    pub lane: u32,
+    lane: u32,
     /// Packets in the queue.
     pub packets: u32,
     /// The flow whose packet came last.
@@ -46,19 +48,18 @@ pub struct Entry {
     pub turn: u32,
 }
 
-/// The tables of all switches.
+/// The table of one switch.
 pub struct Table {
-    /// First entry of every bucket, switch by switch.
+    /// First entry of every bucket.
     buckets: Vec<EntryId>,
     entries: Vec<Entry>,
     free: Vec<EntryId>,
-    /// Entries in the cache of each switch.
-    cached: Vec<u32>,
-    /// Entries of each switch.
-    held: Vec<u32>,
-    /// The most entries that a switch ever had.
+    /// Entries in the cache.
+    cached: u32,
+    /// Entries in all.
+    held: u32,
+    /// The most entries that there ever were.
     pub peak: u32,
-    vfids: u32,
     bucket: u32,
     cache: u32,
     /// Flows that went to the cache.
@@ -66,30 +67,25 @@ pub struct Table {
 }
 
 impl Table {
-    /// Tables for `switches` switches.
-    pub fn new(switches: usize, vfids: u32, bucket: u32, cache: u32) -> Table {
+    /// A table for `vfids` virtual flows.
+    pub fn new(vfids: u32, bucket: u32, cache: u32) -> Table {
         Table {
-            buckets: vec![NONE; switches * vfids as usize],
+            buckets: vec![NONE; vfids as usize],
             entries: Vec::new(),
             free: Vec::new(),
-            cached: vec![0; switches],
-            held: vec![0; switches],
+            cached: 0,
+            held: 0,
             peak: 0,
-            vfids,
             bucket,
             cache,
             cache_uses: 0,
         }
     }
 
-    fn place(&self, switch: u32, vfid: u16) -> usize {
-        switch as usize * self.vfids as usize + vfid as usize
-    }
-
     /// The entry of a flow.
     #[inline]
-    pub fn find(&self, switch: u32, vfid: u16, in_port: u32, lane: u32) -> Option<EntryId> {
-        let mut id = self.buckets[self.place(switch, vfid)];
+    pub fn find(&self, vfid: u16, in_port: PortId, lane: u32) -> Option<EntryId> {
+        let mut id = self.buckets[vfid as usize];
         while id != NONE {
             let entry = &self.entries[id as usize];
             if entry.in_port == in_port && entry.lane == lane {
@@ -101,8 +97,8 @@ impl Table {
     }
 
     /// Whether a bucket has room.
-    fn bucket_has_room(&self, switch: u32, vfid: u16) -> bool {
-        let (mut id, mut inside) = (self.buckets[self.place(switch, vfid)], 0);
+    fn bucket_has_room(&self, vfid: u16) -> bool {
+        let (mut id, mut inside) = (self.buckets[vfid as usize], 0);
         while id != NONE {
             inside += !self.entries[id as usize].cached as u32;
             id = self.entries[id as usize].next;
@@ -112,16 +108,16 @@ impl Table {
 
     /// Whether a flow's bucket or else the cache has room for one more.
     #[inline]
-    pub fn has_room(&self, switch: u32, vfid: u16) -> bool {
-        self.cached[switch as usize] < self.cache || self.bucket_has_room(switch, vfid)
+    pub fn has_room(&self, vfid: u16) -> bool {
+        self.cached < self.cache || self.bucket_has_room(vfid)
     }
 
     /// Makes an entry, for which there must be room.
-    pub fn insert(&mut self, switch: u32, vfid: u16, in_port: u32, lane: u32, flow: u32) -> EntryId {
-        let place = self.place(switch, vfid);
-        let cached = !self.bucket_has_room(switch, vfid);
+    pub fn insert(&mut self, vfid: u16, in_port: PortId, lane: u32, flow: u32) -> EntryId {
+        let place = vfid as usize;
+        let cached = !self.bucket_has_room(vfid);
         if cached {
-            self.cached[switch as usize] += 1;
+            self.cached += 1;
             self.cache_uses += 1;
         }
         let mut entry = Entry {
@@ -148,21 +144,15 @@ impl Table {
             }
         };
         self.buckets[place] = id;
-        self.held[switch as usize] += 1;
-        self.peak = self.peak.max(self.held[switch as usize]);
+        self.held += 1;
+        self.peak = self.peak.max(self.held);
         id
     }
 
-    /// Adds what the tables of other switches have counted.
-    pub fn merge(&mut self, other: &Table) {
-        self.peak = self.peak.max(other.peak);
-        self.cache_uses += other.cache_uses;
-    }
-
     /// Forgets an entry.
-    pub fn remove(&mut self, switch: u32, id: EntryId) {
+    pub fn remove(&mut self, id: EntryId) {
         let entry = self.entries[id as usize];
-        let place = self.place(switch, entry.vfid);
+        let place = entry.vfid as usize;
         if self.buckets[place] == id {
             self.buckets[place] = entry.next;
         } else {
@@ -172,8 +162,8 @@ impl Table {
             }
             self.entries[before as usize].next = entry.next;
         }
-        self.cached[switch as usize] -= entry.cached as u32;
-        self.held[switch as usize] -= 1;
+        self.cached -= entry.cached as u32;
+        self.held -= 1;
         self.entries[id as usize].turn += 1;
         self.free.push(id);
     }
@@ -206,24 +196,23 @@ mod tests {
 
     #[test]
     fn a_bucket_takes_four_the_cache_the_rest_and_then_there_is_no_room() {
-        let mut table = Table::new(2, 16, 4, 2);
-        let ids: Vec<_> = (0..6).map(|port| table.insert(1, 7, port, 9, 0)).collect();
-        assert_eq!((table.cache_uses, table.has_room(1, 7)), (2, false));
-        assert!(table.has_room(0, 7) && table.has_room(1, 8), "others have room");
-        table.insert(0, 7, 6, 9, 0);
-        table.insert(1, 8, 6, 9, 0);
-        (0..6).for_each(|port| assert_eq!(table.find(1, 7, port, 9), Some(ids[port as usize])));
-        assert_eq!((table.find(1, 7, 0, 8), table.find(0, 7, 0, 9), table.find(1, 6, 0, 9)), (None, None, None));
+        let mut table = Table::new(16, 4, 2);
+        let ids: Vec<_> = (0..6).map(|port| table.insert(7, PortId(port), 9, 0)).collect();
+        assert_eq!((table.cache_uses, table.has_room(7)), (2, false));
+        assert!(table.has_room(8), "another bucket has room");
+        table.insert(8, PortId(6), 9, 0);
+        (0..6).for_each(|port| assert_eq!(table.find(7, PortId(port), 9), Some(ids[port as usize])));
+        assert_eq!((table.find(7, PortId(0), 8), table.find(6, PortId(0), 9)), (None, None));
         // Room in the bucket is used again, and an entry that comes back is known to be another.
         let turn = table[ids[0]].turn;
-        table.remove(1, ids[0]);
-        assert_eq!(table.find(1, 7, 0, 9), None);
-        let again = table.insert(1, 7, 0, 9, 0);
+        table.remove(ids[0]);
+        assert_eq!(table.find(7, PortId(0), 9), None);
+        let again = table.insert(7, PortId(0), 9, 0);
         assert_eq!((again, table.cache_uses), (ids[0], 2));
         assert!(table[again].turn > turn);
-        assert_eq!(table.len(), 8);
-        ids[1..].iter().for_each(|&id| table.remove(1, id));
-        (1..6).for_each(|port| assert_eq!(table.find(1, 7, port, 9), None));
-        assert_eq!(table.find(1, 7, 0, 9), Some(again));
+        assert_eq!((table.len(), table.peak), (7, 7));
+        ids[1..].iter().for_each(|&id| table.remove(id));
+        (1..6).for_each(|port| assert_eq!(table.find(7, PortId(port), 9), None));
+        assert_eq!(table.find(7, PortId(0), 9), Some(again));
     }
 }

@@ -1,19 +1,23 @@
 //! Each mechanism alone, on two switches in a row.
 
 use super::*;
+use crate::queueing::drr;
+use crate::{congestion_control, transport};
 use fabric::Network;
+use fabric::axes::Chosen;
+use fabric::bench::{Bench, Builder, Timer};
 use fabric::buffer::{ALPHA_ONE, Share};
-use fabric::scheme::Unlimited;
-use fabric::setup::{FlowSpec, Scheduler};
-use fabric::topology::Graph;
+use fabric::id::NodeId;
+use fabric::setup::FlowSpec;
+use fabric::topology;
 
 const HOP: Time = Time::from_us(1);
 
 /// Senders on one switch, a receiver behind another; hosts first, the receiver last among them.
 fn line(senders: u32, middle: u64) -> Graph {
     let mut graph = Graph::default();
-    (0..=senders).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
-    let (near, far) = (graph.add(Kind::Switch, 1, "near"), graph.add(Kind::Switch, 1, "far"));
+    (0..=senders).for_each(|i| _ = graph.add(topology::Kind::Host, 0, format!("h{i}")));
+    let (near, far) = (graph.add(topology::Kind::Switch, 1, "near"), graph.add(topology::Kind::Switch, 1, "far"));
     (0..senders).for_each(|host| graph.connect(host, near, Rate::from_gbps(100), HOP));
     graph.connect(near, far, Rate::from_gbps(middle), HOP);
     graph.connect(senders, far, Rate::from_gbps(100), HOP);
@@ -22,7 +26,6 @@ fn line(senders: u32, middle: u64) -> Graph {
 
 fn setup(graph: Graph, flows: Vec<FlowSpec>) -> Setup {
     let mut setup = Setup::plain(graph, flows);
-    setup.switch.scheduler = Scheduler::Deficit;
     setup.switch.quantum = 1062;
     setup.switch.resume_gap = 3000;
     setup.ports.iter_mut().for_each(|p| p.share = Share { alpha: ALPHA_ONE / 8, headroom: 60_000 });
@@ -34,25 +37,46 @@ fn flows(senders: u32, each: u32, size: u64) -> Vec<FlowSpec> {
     (0..senders * each).map(one).collect()
 }
 
-fn run(params: &Params, mut setup: Setup) -> (Outcome, Bfc) {
-    let scheme = Bfc::new(params, &mut setup, true);
-    let mut network = Network::new(setup, scheme, Box::new(Unlimited));
+/// Every node of the line and what it keeps.
+type Line = Network<Over<Bfc, Pfc>>;
+
+/// BFC over PFC, with queues laid out as it asks and served by deficit round robin.
+fn network(params: &Params, mut setup: Setup, promised: bool) -> Line {
+    let layout = params.layout(&setup.graph).unwrap();
+    setup.switch.queues = layout.queues.unwrap();
+    setup.switch.express = layout.express;
+    let scheme = over_pfc(params, &setup, promised);
+    let (line_rate, transport) = (congestion_control::None::default(), transport::go_back_n::GoBackN::default());
+    crate::testing::chosen(&line_rate, &transport, |chosen| {
+        Network::new(setup, scheme, &Chosen { queueing: &drr::Params::default(), ..*chosen })
+    })
+}
+
+fn run(params: &Params, setup: Setup) -> (Outcome, Line) {
+    let mut network = network(params, setup, true);
     let outcome = network.run(|_, _| true);
     assert_eq!(outcome.violations, Vec::<String>::new());
     assert!(outcome.complete(), "{:?}", outcome.stall);
-    (outcome, network.scheme)
+    (outcome, network)
+}
+
+/// What the two switches of a line with so many senders keep.
+fn switches<R>(network: &Line, senders: u32, look: impl Fn(&Node) -> R) -> [R; 2] {
+    [senders + 1, senders + 2].map(|switch| look(&network.node(NodeId(switch)).0))
 }
 
 /// Nobody has a queue, an entry or a place in a filter any more.
-fn assert_clean(bfc: &Bfc) {
-    assert!(bfc.taken.iter().all(|&taken| taken == 0) && bfc.physical.iter().all(|queue| queue.flows == 0));
-    assert_eq!(bfc.counts.pauses, bfc.counts.resumes + bfc.table.len() as u64);
-    let paused: usize = bfc.ingress.iter().map(|ingress| ingress.filter.len()).sum();
-    assert_eq!(paused, bfc.table.len(), "what is left in the table waits for its turn to be resumed");
+fn assert_clean(network: &Line, senders: u32) {
+    switches(network, senders, |node| {
+        assert!(node.taken.iter().all(|&taken| taken == 0) && node.physical.iter().all(|queue| queue.flows == 0));
+        assert_eq!(node.counts.pauses, node.counts.resumes + node.table.len() as u64);
+        let paused: usize = node.ingress.iter().map(|ingress| ingress.filter.len()).sum();
+        assert_eq!(paused, node.table.len(), "what is left in the table waits for its turn to be resumed");
+    });
 }
 
 fn counter(outcome: &Outcome, name: &str) -> u64 {
-    outcome.flow_control.iter().find(|(n, _)| *n == name).map(|(_, count)| *count).unwrap()
+    outcome.flow_control.iter().find(|counter| counter.name == name).unwrap().value
 }
 
 /// The share of samples of a physical queue that had more than so many kilobytes.
@@ -65,19 +89,19 @@ fn above(outcome: &Outcome, kilobytes: usize) -> f64 {
 fn the_threshold_is_one_and_a_half_hop_round_trips_shared_by_the_active_queues() {
     // §3.4 with the numbers of §4.1: (2 us + 1 us) at 100 Gb/s.
     assert_eq!(Rate::from_gbps(100).bytes_in(Time::from_us(3)), 37_500);
-    let (outcome, bfc) = run(&Params::default(), setup(line(2, 100), flows(2, 1, 2_000_000)));
-    assert!(bfc.thresholds.iter().all(|&bytes| bytes == 37_500));
+    let (outcome, network) = run(&Params::default(), setup(line(2, 100), flows(2, 1, 2_000_000)));
+    switches(&network, 2, |node| assert_eq!(node.thresholds, [37_500]));
     // Two flows share the middle link; each may build half of it, and as much again until the pause takes effect.
     assert!((37_500..2 * 75_000 + 10_000).contains(&outcome.peak[3]), "{}", outcome.peak[3]);
     assert_eq!(outcome.counts.pauses, 0, "PFC is not needed");
     assert!(counter(&outcome, "flows_paused") > 10);
-    assert_clean(&bfc);
+    assert_clean(&network, 2);
 }
 
 #[test]
 fn a_flow_alone_is_never_paused_and_pays_for_the_frames_only() {
-    let (outcome, bfc) = run(&Params::default(), setup(line(1, 100), flows(1, 1, 1_000_000)));
-    assert_eq!((bfc.counts.pauses, bfc.counts.frames), (0, 0));
+    let (outcome, _) = run(&Params::default(), setup(line(1, 100), flows(1, 1, 1_000_000)));
+    assert_eq!((counter(&outcome, "flows_paused"), counter(&outcome, "filter_frames")), (0, 0));
     // 146 bytes every microsecond: 1.17 % of a link at 100 Gb/s, at the slowest of its links.
     let (packet, frame) = (1062 * 80, 146 * 80);
     let ideal = 1002 * packet + 3_000_000;
@@ -88,23 +112,23 @@ fn a_flow_alone_is_never_paused_and_pays_for_the_frames_only() {
 
 #[test]
 fn flows_have_queues_of_their_own_until_there_are_none_left() {
-    let (outcome, bfc) = run(&Params::default(), setup(line(8, 100), flows(8, 3, 100_000)));
+    let (outcome, network) = run(&Params::default(), setup(line(8, 100), flows(8, 3, 100_000)));
     assert_eq!(counter(&outcome, "queue_collisions"), 0);
-    assert_clean(&bfc);
+    assert_clean(&network, 8);
     for crowded in [Crowded::Random, Crowded::Shortest, Crowded::Unpaused] {
         let params = Params { queues: 4, crowded, ..Params::default() };
-        let (outcome, bfc) = run(&params, setup(line(8, 100), flows(8, 3, 100_000)));
+        let (outcome, network) = run(&params, setup(line(8, 100), flows(8, 3, 100_000)));
         assert!(counter(&outcome, "queue_collisions") > 0);
-        assert_clean(&bfc);
+        assert_clean(&network, 8);
     }
 }
 
 #[test]
 fn queues_by_hash_collide_while_others_are_free() {
     let params = Params { assignment: Assignment::Hashed, ..Params::default() };
-    let (outcome, bfc) = run(&params, setup(line(8, 100), flows(8, 3, 100_000)));
+    let (outcome, network) = run(&params, setup(line(8, 100), flows(8, 3, 100_000)));
     assert!(counter(&outcome, "queue_collisions") > 0);
-    assert_clean(&bfc);
+    assert_clean(&network, 8);
 }
 
 #[test]
@@ -115,16 +139,17 @@ fn at_most_one_flow_of_a_queue_is_resumed_in_half_a_hop_round_trip() {
         setup.measure.sample = Some(HOP);
         setup
     };
-    let (outcome, bfc) = run(&params, traffic());
+    let (outcome, network) = run(&params, traffic());
     // Both switches have one busy queue.
     let most = 2 * (outcome.end.0 / 1_000_000 + 2);
-    assert!(bfc.counts.resumes > 50 && bfc.counts.resumes <= most, "{} of {most}", bfc.counts.resumes);
-    assert_clean(&bfc);
+    let resumes = counter(&outcome, "flows_resumed");
+    assert!(resumes > 50 && resumes <= most, "{resumes} of {most}");
+    assert_clean(&network, 8);
     let all = Params { resume: Resume::All, ..params };
-    let (greedy, bfc) = run(&all, traffic());
+    let (greedy, network) = run(&all, traffic());
     let (paced, greedy) = (above(&outcome, 100), above(&greedy, 100));
     assert!(greedy > 1.5 * paced, "longer than 100 KB: {paced} and {greedy} of the time");
-    assert_clean(&bfc);
+    assert_clean(&network, 8);
 }
 
 #[test]
@@ -146,32 +171,29 @@ fn a_single_packet_goes_ahead_of_the_queues() {
 #[test]
 fn strangers_in_a_tiny_filter_are_held_but_not_for_ever() {
     let params = Params { filter: Bytes(1), hashes: 1, ..Params::default() };
-    let (outcome, bfc) = run(&params, setup(line(8, 400), flows(8, 6, 60_000)));
+    let (outcome, network) = run(&params, setup(line(8, 400), flows(8, 6, 60_000)));
     assert!(counter(&outcome, "filter_false_positives") > 0, "{:?}", outcome.flow_control);
-    assert_clean(&bfc);
+    assert_clean(&network, 8);
 }
 
 #[test]
 fn a_full_table_sends_flows_through_the_overflow_queue() {
     let params = Params { vfids: 2, bucket: 1, cache: 0, high_priority: false, ..Params::default() };
     let mut setup = setup(line(8, 40), flows(8, 2, 60_000));
-    setup.nic.recovery.timeout = Some(Time::from_ms(1));
-    let scheme = Bfc::new(&params, &mut setup, true);
-    let mut network = Network::new(setup, scheme, Box::new(Unlimited));
+    setup.nic.timeout = Some(Time::from_ms(1));
+    let mut network = network(&params, setup, true);
     let outcome = network.run(|_, _| true);
     assert!(outcome.complete() && outcome.counts.dropped_full == 0);
     assert!(counter(&outcome, "overflow_packets") > 0);
-    assert_clean(&network.scheme);
+    assert_clean(&network, 8);
 }
 
 #[test]
 fn a_lost_filter_is_repaired_by_the_next() {
     let mut setup = setup(line(4, 40), flows(4, 2, 200_000));
     setup.graph.links[4].loss = 0.3;
-    setup.nic.recovery.timeout = Some(Time::from_us(200));
-    let scheme = Bfc::new(&Params::default(), &mut setup, false);
-    let mut network = Network::new(setup, scheme, Box::new(Unlimited));
-    let outcome = network.run(|_, _| true);
+    setup.nic.timeout = Some(Time::from_us(200));
+    let outcome = network(&Params::default(), setup, false).run(|_, _| true);
     assert!(outcome.complete() && outcome.counts.dropped_fault > 100, "{:?}", outcome.stall);
 }
 
@@ -179,11 +201,123 @@ fn a_lost_filter_is_repaired_by_the_next() {
 fn a_long_link_has_a_long_period_and_a_high_threshold() {
     let mut graph = line(2, 100);
     graph.links[2].delay = Time::from_us(200);
-    let (outcome, bfc) = run(&Params::default(), setup(graph, flows(2, 1, 30_000_000)));
-    let middle = bfc.ingress.iter().map(|ingress| ingress.period).max();
-    assert_eq!(middle, Some(Time::from_us(200)));
-    assert_eq!(bfc.thresholds.iter().max(), Some(&Rate::from_gbps(100).bytes_in(Time::from_us(600))));
+    let (outcome, network) = run(&Params::default(), setup(graph, flows(2, 1, 30_000_000)));
+    switches(&network, 2, |node| {
+        let middle = node.ingress.iter().map(|ingress| ingress.period).max();
+        assert_eq!(middle, Some(Time::from_us(200)));
+        assert_eq!(node.thresholds.iter().max(), Some(&Rate::from_gbps(100).bytes_in(Time::from_us(600))));
+    });
     // The long link is kept busy: the two take little longer than their bytes.
     let bytes = 2 * 30_000 * 1062 * 80;
     assert!(outcome.flows[1].received.0 < bytes * 102 / 100 + 210_000_000);
+}
+
+/// BFC alone, without a queue for single packets, at a node of a bench.
+fn bench(builder: Builder<'_>) -> Bench<Bfc> {
+    let params = Params { high_priority: false, ..Params::default() };
+    let layout = params.layout(&Graph::default()).unwrap();
+    builder.layout(&layout).build_with(|setup| Bfc::new(&params, setup))
+}
+
+/// A frame that pauses these flows.
+fn pausing<F: FlowControl>(bench: &mut Bench<F>, flows: &[FlowId]) -> Frame {
+    let mut filter = Counting::new(shape());
+    bench.at(|_, _, at| flows.iter().for_each(|&flow| filter.insert(tag(&at.flow(flow).tuple))));
+    Frame { filter: filter.snapshot() }
+}
+
+fn shape() -> Shape {
+    Shape::new(Params::default().filter.0 as u32, Params::default().hashes)
+}
+
+fn tag(tuple: &Tuple) -> u16 {
+    Bfc::new(&Params::default(), &Setup::plain(Graph::default(), Vec::new())).tag(tuple)
+}
+
+const SENDER: PortId = PortId(0);
+const RECEIVER: PortId = PortId(2);
+
+#[test]
+fn a_queue_is_held_while_its_first_packet_is_of_a_flow_in_the_filter() {
+    let mut bench = bench(Builder::switch(3, 0));
+    let flows = [bench.flow(0, 2, 0), bench.flow(0, 2, 1)];
+    bench.close(RECEIVER);
+    for flow in [flows[0], flows[1], flows[1]] {
+        bench.arrive(SENDER, flow);
+    }
+    assert_eq!([0, 1].map(|queue| bench.view().queue_bytes(RECEIVER, QueueId(queue))), [1062, 2124]);
+    let first = pausing(&mut bench, &flows[..1]);
+    bench.frame(RECEIVER, first);
+    assert_eq!(bench.held_queues(RECEIVER), [QueueId(0)]);
+    assert_eq!(bench.transmit(RECEIVER).unwrap().packet.flow, flows[1].0);
+    let second = pausing(&mut bench, &flows[1..]);
+    bench.frame(RECEIVER, second);
+    assert_eq!(bench.held_queues(RECEIVER), [QueueId(1)]);
+    assert_eq!(bench.transmit(RECEIVER).unwrap().packet.flow, flows[0].0);
+    assert!(bench.transmit(RECEIVER).is_none());
+    let nobody = pausing(&mut bench, &[]);
+    bench.frame(RECEIVER, nobody);
+    assert_eq!(bench.held_queues(RECEIVER), []);
+    assert_eq!(bench.transmit(RECEIVER).unwrap().packet.flow, flows[1].0);
+}
+
+#[test]
+fn the_first_filter_after_a_queue_crosses_its_threshold_has_the_flow() {
+    let mut bench = bench(Builder::switch(3, 0));
+    let flow = bench.flow(0, 2, 0);
+    bench.close(RECEIVER);
+    // One active queue: 3 us at 100 Gb/s are 37 500 bytes, of which the 36th packet is one too many.
+    (0..35).for_each(|_| bench.arrive(SENDER, flow));
+    assert_eq!(bench.timers(), []);
+    bench.arrive(SENDER, flow);
+    let timers = bench.timers();
+    assert!(matches!(timers[..], [(at, Timer::Port(SENDER, TICK))] if at <= HOP), "{timers:?}");
+    bench.advance_to(timers[0].0);
+    let filter = pausing(&mut bench, &[flow]);
+    assert_eq!(bench.frames(), [(SENDER, filter.clone())]);
+    // One more in every period, and an empty one after the queue is short enough again: at 35 packets.
+    bench.advance(HOP);
+    assert_eq!(bench.frames(), [(SENDER, filter)]);
+    bench.transmit(RECEIVER).unwrap();
+    bench.advance(HOP);
+    let nobody = pausing(&mut bench, &[]);
+    assert_eq!(bench.frames(), [(SENDER, nobody)]);
+    bench.advance(Time::from_us(10));
+    assert_eq!(bench.frames(), []);
+}
+
+#[test]
+fn a_host_that_does_not_forward_keeps_only_what_its_ports_received() {
+    let host = bench(Builder::host(1));
+    let node = host.node();
+    assert_eq!((node.egress.len(), node.egress[0].due), (1, Time::MAX));
+    assert!(node.ingress.is_empty() && node.taken.is_empty() && node.physical.is_empty());
+    for ports in [2, 3] {
+        let switch = bench(Builder::switch(ports as u16, 0));
+        let node = switch.node();
+        assert_eq!((node.egress.len(), node.ingress.len(), node.physical.len()), (ports, ports, ports * 32));
+    }
+}
+
+#[test]
+fn a_filter_holds_the_flows_of_a_nic_until_the_next_one_does_not() {
+    let filter = |word: u64| Frame { filter: vec![word; shape().words()].into() };
+    let mut bench = bench(Builder::host(1));
+    let flows = [bench.flow(0, 1, 0), bench.flow(0, 1, 1)];
+    flows.iter().for_each(|&flow| bench.start(flow, 100_000));
+    bench.frame(SENDER, filter(u64::MAX));
+    assert_eq!(bench.held_flows(), flows, "a filter of ones holds every flow");
+    // A packet may be under way.
+    bench.advance(HOP);
+    bench.sent();
+    bench.advance(HOP);
+    assert!(bench.data().is_empty());
+    bench.frame(SENDER, filter(0));
+    assert_eq!(bench.held_flows(), []);
+    bench.advance(Time::from_us(100));
+    assert!(bench.data().iter().any(|sent| sent.packet.seq == 99_000));
+    // One of two.
+    let one = pausing(&mut bench, &flows[1..]);
+    bench.frame(SENDER, one);
+    assert_eq!(bench.held_flows(), flows[1..]);
 }

@@ -2,6 +2,7 @@
 //! order between the queues.
 
 use engine::Time;
+use fabric::id::{FlowId, PortId};
 use std::collections::VecDeque;
 
 /// The queue of flows that are not congested (nCFQ), counted from the first of its lane; also their ingress group.
@@ -16,11 +17,11 @@ pub const NOBODY: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
     /// The flow; it stands for the addresses and ports that hardware would compare.
-    pub flow: u32,
-    /// The lane downstream that asks for it, or [`NOBODY`].
+    pub flow: FlowId,
+    /// The lane downstream that asks for it, by the downstream neighbour's own number, or [`NOBODY`].
     pub asked: u32,
-    /// When the upstream neighbour was last told of it.
-    pub told: Option<Time>,
+    /// When the upstream neighbour was last notified of it.
+    pub notified: Option<Time>,
 }
 
 /// Why a pair of markings was put in the queues.
@@ -54,9 +55,9 @@ impl Marking {
 /// One lane.
 ///
 /// A marking needs no packet: it is known by how many packets of its queue must leave before it. Allocation and
-/// deallocation follow the document to the letter: a marking at the head of a queue blocks it until its twin is at the head
+/// deallocation follow the paper to the letter: a marking at the head of a queue blocks it until its twin is at the head
 /// of the other. For each of the two it is enough to look at the queue that flows move *to*: the other has nothing behind
-/// its marking but what a later marking holds back as well. [`Cause::Joined`] is ours: the document does not say how a
+/// its marking but what a later marking holds back as well. [`Cause::Joined`] is ours: the paper does not say how a
 /// flow joins a queue that has been allocated. The same pair of markings keeps its order, but only the queue it joins
 /// waits; otherwise a paused queue of congested flows would block all others.
 #[derive(Clone, Debug, Default)]
@@ -75,8 +76,8 @@ pub struct Lane {
     flows: Vec<Entry>,
     /// How many of them the downstream neighbour asks for.
     pub asked: u32,
-    /// Ingress ports whose neighbours were told of some of them.
-    pub told: Vec<u32>,
+    /// Ingress ports whose neighbours were notified of some of them.
+    pub notified: Vec<PortId>,
     /// Not deallocated before.
     pub until: Time,
     /// A look at that time is on the event queue.
@@ -86,7 +87,7 @@ pub struct Lane {
 impl Lane {
     /// Where a flow's entry is, or where it would be.
     #[inline]
-    pub fn find(&self, flow: u32) -> Result<usize, usize> {
+    pub fn find(&self, flow: FlowId) -> Result<usize, usize> {
         self.flows.binary_search_by_key(&flow, |entry| entry.flow)
     }
 
@@ -102,8 +103,8 @@ impl Lane {
     }
 
     /// Keeps a flow apart that is not yet, from its next packet on.
-    pub fn insert(&mut self, place: usize, flow: u32) {
-        self.flows.insert(place, Entry { flow, asked: NOBODY, told: None });
+    pub fn insert(&mut self, place: usize, flow: FlowId) {
+        self.flows.insert(place, Entry { flow, asked: NOBODY, notified: None });
         let cause = if self.allocated { Cause::Joined } else { Cause::Allocated };
         self.allocated = true;
         self.mark(cause);
@@ -213,14 +214,14 @@ mod tests {
         fn go(&mut self, step: Step) -> Result<(), TestCaseError> {
             match step {
                 Step::Packet(flow) => {
-                    let queue = if self.lane.find(flow).is_ok() { CONGESTED } else { PLAIN };
+                    let queue = if self.lane.find(FlowId(flow)).is_ok() { CONGESTED } else { PLAIN };
                     self.lane.join(queue);
                     self.queues[queue].push_back((flow, self.numbers[flow as usize]));
                     self.numbers[flow as usize] += 1;
                 }
                 Step::Apart(flow) => {
-                    if let Err(place) = self.lane.find(flow) {
-                        self.lane.insert(place, flow);
+                    if let Err(place) = self.lane.find(FlowId(flow)) {
+                        self.lane.insert(place, FlowId(flow));
                     }
                 }
                 Step::Deallocate if self.lane.allocated => _ = self.lane.deallocate(),
@@ -266,7 +267,7 @@ mod tests {
     fn a_marking_blocks_the_queue_that_flows_move_to() {
         let mut lane = Lane::default();
         (0..3).for_each(|_| lane.join(PLAIN));
-        lane.insert(0, 7);
+        lane.insert(0, FlowId(7));
         assert!(lane.allocated && lane.in_sync() && lane.blocked(CONGESTED) && !lane.blocked(PLAIN));
         lane.join(CONGESTED);
         (0..2).for_each(|_| assert!(lane.leave(PLAIN)));
@@ -274,7 +275,7 @@ mod tests {
         assert!(lane.leave(PLAIN));
         assert!(!lane.blocked(CONGESTED) && !lane.in_sync());
         // Another joins while the first queue is empty: nothing to wait for.
-        lane.insert(1, 9);
+        lane.insert(1, FlowId(9));
         assert_eq!(lane.markings(), 0);
         // What comes after the deallocation waits for the one packet.
         assert_eq!(lane.deallocate(), 2);
@@ -287,10 +288,10 @@ mod tests {
     #[test]
     fn a_paused_queue_of_congested_flows_does_not_block_the_others_when_one_more_joins() {
         let mut lane = Lane::default();
-        lane.insert(0, 1);
+        lane.insert(0, FlowId(1));
         (0..5).for_each(|_| lane.join(CONGESTED));
         lane.join(PLAIN);
-        lane.insert(1, 2);
+        lane.insert(1, FlowId(2));
         assert!(!lane.blocked(PLAIN) && !lane.in_sync());
         lane.leave(PLAIN);
         lane.join(PLAIN);

@@ -14,11 +14,10 @@
 //!
 //! Where links differ, classes share a port or queues are served otherwise, every last-hop queue is given (n−1)·W.
 
-use super::super::{Fabric, Room};
 use super::{Layout, Params};
 use engine::{Bytes, Time};
+use fabric::axes::flow_control::{Fabric, Room};
 use fabric::clock::Clock;
-use fabric::setup::Scheduler;
 use fabric::topology::Kind;
 
 /// When a queue is congested, and when no longer, in bytes.
@@ -54,7 +53,7 @@ impl Sizes {
         let frame = params.frame.0;
         let links = &fabric.graph.links;
         let most = |of: &dyn Fn(&fabric::topology::Link) -> u64| links.iter().map(of).max().unwrap_or(0);
-        // A pause and a resume for each thing that a link is told about may go ahead of a frame.
+        // A pause and a resume for each thing that a link is notified of may go ahead of a frame.
         let at_switch =
             most(&|l| in_flight(l.rate, l.delay + fabric.pipeline, l.delay, largest, frame, 4 * (n - 1) * classes + 1));
         let at_host = most(&|l| {
@@ -63,7 +62,7 @@ impl Sizes {
         });
 
         let alike = links.windows(2).all(|pair| pair[0].rate == pair[1].rate);
-        let in_turn = alike && classes == 1 && fabric.scheduler == Scheduler::Deficit;
+        let in_turn = alike && classes == 1 && !fabric.unfair;
         // How often (n−1)·W in all; in units of 1/65536.
         let excess: u64 = match in_turn {
             false => (n * classes) << 16,

@@ -14,8 +14,8 @@ impl Ways for Rules {
         (2 * (self.0.n - 1) + 1) as u16
     }
 
-    fn waits(&self, _: &Graph, map: &PortMap, way: &[u32], wait: &mut dyn FnMut(Channel, Channel)) {
-        let Some((&first, &last)) = way.first().zip(way.last()) else { return };
+    fn waits(&self, _: &Graph, map: &PortMap, path: &[u32], wait: &mut dyn FnMut(Channel, Channel)) {
+        let Some((&first, &last)) = path.first().zip(path.last()) else { return };
         let far = |port: u32| map.node[map.peer[port as usize] as usize];
         let (src, dst) = (map.node[first as usize], far(last));
         // A host's ports are numbered by level.
@@ -28,7 +28,7 @@ impl Ways for Rules {
             let level = level(map.peer[port as usize]);
             Channel { port, lane: self.0.switch_queue(level, far(port), dst) as u16 }
         };
-        match *way {
+        match *path {
             [own, last] => wait(at_host(own), at_switch(last)),
             [own, transit, remote, last] => {
                 wait(at_host(own), at_switch(transit));

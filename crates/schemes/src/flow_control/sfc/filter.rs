@@ -1,9 +1,9 @@
-//! The filter that keeps a switch from telling the same sender the same thing again and again (§3.2).
+//! The filter that keeps a switch from notifying the same sender again and again (§3.2).
 
 use engine::Time;
 use fabric::routing::Tuple;
 
-/// A Bloom filter of the flows that were told lately, emptied at every reset.
+/// A Bloom filter of the flows that were notified lately, emptied at every reset.
 pub(super) struct Filter {
     /// One register per hash function, one after the other; none before the first flow.
     words: Vec<u64>,
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_is_told_once_between_resets() {
+    fn a_flow_is_notified_once_between_resets() {
         let mut filter = Filter::new(8192, 3, Time::from_us(5));
         assert!(!filter.insert(&tuple(7), Time::from_us(11)));
         assert!(filter.insert(&tuple(7), Time::from_us(14)));

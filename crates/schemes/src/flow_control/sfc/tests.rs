@@ -1,9 +1,7 @@
 use super::*;
-use fabric::Network;
-use fabric::scheme::Unlimited;
+use fabric::bench::{Bench, Builder, Timer};
+use fabric::message::{Message, Packer, Unpacker};
 use fabric::setup::FlowSpec;
-use fabric::topology::Graph;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 /// `senders` hosts at one switch, `receivers` at another, and between them a wire that is never in the way: a base round trip of 10 us.
@@ -45,12 +43,16 @@ struct Seen {
 }
 
 fn run(setup: Setup, params: &Params) -> Seen {
-    let scheme = Sfc::new(params, &setup, false);
-    let outcome = Network::new(setup, scheme, Box::new(Unlimited)).run(|_, _| true);
+    let scheme = params.scheme(&setup, false);
+    let outcome = crate::testing::run(setup, scheme);
     assert_eq!(outcome.violations, Vec::<String>::new());
     assert!(outcome.complete(), "{:?}", outcome.stall);
-    let counters = outcome.flow_control.iter().copied().collect();
+    let counters = counters(&outcome);
     Seen { outcome, counters }
+}
+
+fn counters(outcome: &Outcome) -> HashMap<&'static str, u64> {
+    outcome.flow_control.iter().map(|counter| (counter.name, counter.value)).collect()
 }
 
 impl Seen {
@@ -74,10 +76,85 @@ fn the_pause_is_what_the_queue_needs_to_drain_to_its_target() {
     assert_eq!(drain(262_500, 125_000, rate), 11);
     assert_eq!(drain(100_000, 125_000, rate), 0);
     assert_eq!(drain(u64::MAX, 0, Rate(1)), u32::MAX);
-    let bts = Bts { us: 123_456, cacheable: true, frame: false };
-    assert_eq!(Bts::read(bts.word()), bts);
-    assert_eq!(Bts::read(Bts { frame: true, ..bts }.word()), Bts { frame: true, ..bts });
+    let bts = Bts { us: 123_456, cacheable: true, frame: false, from: NodeId(7) };
     assert_eq!(bts.pause(), Time::from_us(123_456));
+    for bts in [bts.clone(), Bts { frame: true, ..bts }] {
+        assert_eq!(Unpacker::read::<Bts>(Packer::of(bts.clone()).0, None), bts);
+    }
+    const { assert!(Bts::BITS <= 64) };
+}
+
+/// SFC alone at a node of a bench, with a base round trip of 10 us: a target of 125 KB and a trigger of 250 KB.
+fn bench(builder: Builder<'_>) -> Bench<Sfc> {
+    let builder = builder.setup(|s| s.flows.iter_mut().for_each(|flow| flow.base_rtt = Time::from_us(10)));
+    builder.build_with(|setup| Sfc::new(&params(|_| {}), setup))
+}
+
+/// What the signals that were sent say, and by which port and for which flow.
+fn said(bench: &mut Bench<Sfc>) -> Vec<(PortId, FlowId, u32)> {
+    bench.signals().into_iter().map(|(port, signal)| (port, signal.flow, signal.message.us)).collect()
+}
+
+#[test]
+fn a_packet_into_a_deep_queue_is_answered_with_the_time_that_the_queue_takes_to_its_target() {
+    let mut bench = bench(Builder::switch(3, 0));
+    let (sender, receiver, flow) = (PortId(0), PortId(2), bench.flow(0, 2, 0));
+    bench.close(receiver);
+    // Packet 237 finds 236 · 1062 = 250 632 bytes: more than the trigger, and 10.05 us more than the target.
+    (0..236).for_each(|_| bench.arrive(sender, flow));
+    assert_eq!(said(&mut bench), []);
+    bench.arrive(sender, flow);
+    let (port, signal) = bench.signals().remove(0);
+    assert_eq!((port, signal.flow, signal.tuple), (sender, flow, bench.view().flow(flow).tuple.reversed()));
+    assert_eq!(signal.message, Bts { us: 10, cacheable: true, frame: false, from: bench.view().node() });
+    // A flow is notified once. Packet 239 finds 10.22 us too many, packet 250 finds 11.15.
+    bench.arrive(sender, flow);
+    assert_eq!(said(&mut bench), []);
+    let (other, third) = (bench.flow(1, 2, 0), bench.flow(1, 2, 1));
+    bench.arrive(PortId(1), other);
+    assert_eq!(said(&mut bench), [(PortId(1), other, 10)]);
+    (0..10).for_each(|_| bench.arrive(PortId(1), other));
+    bench.arrive(PortId(1), third);
+    // Its signal waits for the one before it to be sent.
+    bench.advance(Time::from_us(1));
+    assert_eq!(said(&mut bench), [(PortId(1), third, 11)]);
+    // The filter forgets after half a round trip.
+    bench.advance(Time::from_us(5));
+    bench.arrive(sender, flow);
+    assert_eq!(said(&mut bench), [(sender, flow, 11)]);
+}
+
+#[test]
+fn a_flow_sends_nothing_for_as_long_as_a_signal_says_and_then_goes_on() {
+    let mut bench = bench(Builder::host(1));
+    let (port, flow, other) = (PortId(0), bench.flow(0, 1, 0), bench.flow(0, 1, 1));
+    bench.close(port);
+    [flow, other].into_iter().for_each(|flow| bench.start(flow, 100_000));
+    bench.signal(port, flow, Bts { us: 10, cacheable: true, frame: false, from: NodeId(2) });
+    assert_eq!(bench.held_flows(), [flow]);
+    assert_eq!(bench.timers(), [(Time::from_us(10), Timer::Flow(flow))]);
+    (0..3).for_each(|_| assert_eq!(bench.transmit(port).unwrap().packet.flow, other.0));
+    bench.advance_to(Time::from_us(10) - Time(1));
+    assert_eq!(bench.held_flows(), [flow]);
+    bench.advance(Time(1));
+    assert_eq!(bench.held_flows(), []);
+    assert_eq!(bench.transmit(port).unwrap().packet.flow, flow.0);
+}
+
+#[test]
+fn a_switch_remembers_a_pause_that_it_passes_on_for_as_long_as_it_lasts() {
+    // Host 0 at port 0, host 1 behind a switch at port 1.
+    let mut bench = bench(Builder::switch(1, 1));
+    let (near, away) = (PortId(0), PortId(1));
+    let [flow, later, last] = [0, 1, 2].map(|nth| bench.flow(0, 1, nth));
+    bench.signal(away, flow, Bts { us: 10, cacheable: true, frame: false, from: NodeId(9) });
+    assert_eq!(said(&mut bench), [(near, flow, 10)]);
+    bench.advance(Time::from_us(4));
+    bench.arrive(near, later);
+    assert_eq!(said(&mut bench), [(near, later, 6)]);
+    bench.advance(Time::from_us(6));
+    bench.arrive(near, last);
+    assert_eq!(said(&mut bench), []);
 }
 
 #[test]
@@ -153,7 +230,7 @@ fn the_least_target_that_the_paper_allows_keeps_the_link_busy_and_a_smaller_one_
 }
 
 #[test]
-fn a_flow_is_told_at_most_once_in_half_a_round_trip() {
+fn a_flow_is_notified_at_most_once_in_half_a_round_trip() {
     let seen = run(incast(8, 500_000, Time::ZERO), &params(|p| p.cache = false));
     let resets = seen.outcome.end.0.div_ceil(Time::from_us(5).0);
     assert!(seen.sent() <= 8 * resets && seen.sent() > 8);
@@ -216,11 +293,11 @@ fn an_estimate_at_the_senders_switch_comes_before_the_queue_is_deep() {
 }
 
 #[test]
-fn told_after_queueing_senders_hear_too_late() {
+fn senders_that_are_notified_after_queueing_hear_too_late() {
     let setup = || incast(32, 1_000_000, Time::from_us(1));
     let ingress = run(setup(), &params(|p| p.cache = false));
     let egress = run(setup(), &params(|p| (p.cache, p.signal) = (false, Signal::Egress)));
-    assert_eq!(egress.counters["bts_suppressed"], 0, "every packet tells");
+    assert_eq!(egress.counters["bts_suppressed"], 0, "every packet notifies");
     assert!(egress.peak() > ingress.peak() * 3 / 2, "{} against {}", egress.peak(), ingress.peak());
 }
 
@@ -245,116 +322,155 @@ fn a_pause_frame_stops_the_whole_class_of_a_nic_and_a_bts_only_its_flow() {
 }
 
 /// SFC whose senders hear only the first signal for each flow; all others are lost.
-struct Deaf {
-    sfc: Sfc,
-    /// What each flow was told.
-    told: HashMap<u32, u64>,
+#[derive(Clone)]
+struct Deaf(Sfc);
+
+struct DeafNode {
+    sfc: Node,
+    /// The pause that each flow of this host heard of.
+    heard: HashMap<FlowId, u64>,
     lost: u64,
 }
 
 impl FlowControl for Deaf {
-    fn merge(&mut self, other: Deaf) {
-        self.sfc.merge(other.sfc);
+    type Node = DeafNode;
+    type Frame = ();
+    type Signal = Bts;
+
+    fn node(&self, site: &Site<'_>) -> DeafNode {
+        DeafNode { sfc: self.0.node(site), heard: HashMap::new(), lost: 0 }
     }
-    fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
-        self.sfc.queue(core, visit)
+    fn queue(&self, node: &mut DeafNode, at: &mut NodeView<'_>, visit: &Visit) -> QueueId {
+        self.0.queue(&mut node.sfc, at, visit)
     }
-    fn passing(&mut self, core: &mut Core, in_port: u32, out_port: u32, signal: &mut Packet) {
-        self.sfc.passing(core, in_port, out_port, signal);
+    fn passing(
+        &self,
+        node: &mut DeafNode,
+        at: &mut NodeView<'_>,
+        in_port: PortId,
+        out_port: PortId,
+        signal: &mut flow_control::Signal<Bts>,
+    ) {
+        self.0.passing(&mut node.sfc, at, in_port, out_port, signal);
     }
-    fn signal(&mut self, core: &mut Core, port: u32, signal: &Packet) {
-        match self.told.entry(signal.flow) {
-            Entry::Occupied(_) => self.lost += 1,
+    fn signal(&self, node: &mut DeafNode, at: &mut NodeView<'_>, port: PortId, signal: flow_control::Signal<Bts>) {
+        match node.heard.entry(signal.flow) {
+            Entry::Occupied(_) => node.lost += 1,
             Entry::Vacant(first) => {
-                first.insert(Bts::read(signal.seq).us as u64);
-                self.sfc.signal(core, port, signal);
+                first.insert(signal.message.us as u64);
+                self.0.signal(&mut node.sfc, at, port, signal);
             }
         }
     }
-    fn timer(&mut self, core: &mut Core, token: u32) {
-        self.sfc.timer(core, token);
+    fn flow_timer(&self, node: &mut DeafNode, at: &mut NodeView<'_>, flow: FlowId) {
+        self.0.flow_timer(&mut node.sfc, at, flow);
     }
-    fn counters(&self) -> Vec<Counter> {
-        self.sfc.counters()
+    fn counters(&self, nodes: &[&DeafNode]) -> Vec<Counter> {
+        let mut all = self.0.counters(&nodes.iter().map(|node| &node.sfc).collect::<Vec<_>>());
+        all.push(sum("flows_heard", nodes, |node| node.heard.len() as u64));
+        all.push(sum("us_heard", nodes, |node| node.heard.values().sum()));
+        all.push(sum("signals_lost", nodes, |node| node.lost));
+        all
     }
 }
 
 #[test]
-fn a_flow_waits_as_long_as_it_was_told_whatever_later_signals_are_lost() {
+fn a_flow_waits_as_long_as_it_was_notified_whatever_later_signals_are_lost() {
     let setup = incast(8, 1_000_000, Time::ZERO);
-    let sfc = Sfc::new(&params(|_| {}), &setup, false);
-    let mut network = Network::new(setup, Deaf { sfc, told: HashMap::new(), lost: 0 }, Box::new(Unlimited));
-    let outcome = network.run(|_, _| true);
+    let scheme = Deaf(Sfc::new(&params(|_| {}), &setup));
+    let outcome = crate::testing::run(setup, scheme);
     assert!(outcome.complete() && outcome.violations.is_empty());
-    let Deaf { told, lost, .. } = &network.scheme;
-    assert!(told.len() == 8 && *lost > 0);
-    let counters: HashMap<_, _> = outcome.flow_control.iter().copied().collect();
-    assert_eq!(counters["sender_paused_us"], told.values().sum::<u64>());
+    let counters = counters(&outcome);
+    assert!(counters["flows_heard"] == 8 && counters["signals_lost"] > 0);
+    assert_eq!(counters["sender_paused_us"], counters["us_heard"]);
     assert_eq!((counters["sender_pauses"], counters["sender_pauses_replaced"]), (8, 0));
 }
 
 /// SFC whose signals lie about for a while at the sender's host, each for a time of its own, so that they overtake
 /// each other.
-struct Late {
-    sfc: Sfc,
-    waiting: Vec<(u32, Packet)>,
-    /// By flow: when the last pause it was told of is over, whichever was the longest.
-    over: HashMap<u32, Time>,
+#[derive(Clone)]
+struct Late(Sfc);
+
+struct LateNode {
+    sfc: Node,
+    /// When each signal is heard.
+    waiting: Vec<(Time, flow_control::Signal<Bts>)>,
+    /// By flow: when the last pause it heard of is over, whichever was the longest.
+    over: HashMap<FlowId, Time>,
     stated: u64,
     stalled: u64,
 }
 
 impl FlowControl for Late {
-    fn merge(&mut self, other: Late) {
-        self.sfc.merge(other.sfc);
+    type Node = LateNode;
+    type Frame = ();
+    type Signal = Bts;
+
+    fn node(&self, site: &Site<'_>) -> LateNode {
+        LateNode { sfc: self.0.node(site), waiting: Vec::new(), over: HashMap::new(), stated: 0, stalled: 0 }
     }
-    fn queue(&mut self, core: &mut Core, visit: &Visit) -> u32 {
-        self.sfc.queue(core, visit)
+    fn timers(&self, _: u8) -> u32 {
+        1
     }
-    fn passing(&mut self, core: &mut Core, in_port: u32, out_port: u32, signal: &mut Packet) {
-        self.sfc.passing(core, in_port, out_port, signal);
+    fn queue(&self, node: &mut LateNode, at: &mut NodeView<'_>, visit: &Visit) -> QueueId {
+        self.0.queue(&mut node.sfc, at, visit)
     }
-    fn signal(&mut self, core: &mut Core, port: u32, signal: &Packet) {
-        let wait = Time::from_us(core.draw(port, 200));
-        core.set_timer(core.now() + wait, u32::MAX - self.waiting.len() as u32);
-        self.waiting.push((port, *signal));
+    fn passing(
+        &self,
+        node: &mut LateNode,
+        at: &mut NodeView<'_>,
+        in_port: PortId,
+        out_port: PortId,
+        signal: &mut flow_control::Signal<Bts>,
+    ) {
+        self.0.passing(&mut node.sfc, at, in_port, out_port, signal);
     }
-    fn timer(&mut self, core: &mut Core, token: u32) {
-        let Some(&(port, signal)) = self.waiting.get((u32::MAX - token) as usize) else {
-            self.sfc.timer(core, token);
-            // A flow whose pauses are all over must be free: nothing else holds it.
-            let flow = token - self.sfc.tokens;
-            let over = self.over.get(&flow).copied().unwrap_or_default();
-            self.stalled += (over <= core.now() && self.sfc.flows[flow as usize].holds()) as u64;
-            return;
-        };
-        let bts = Bts::read(signal.seq);
-        self.stated += bts.us as u64;
-        let over = self.over.entry(signal.flow).or_default();
-        *over = (*over).max(core.now() + bts.pause());
-        self.sfc.signal(core, port, &signal);
+    fn signal(&self, node: &mut LateNode, at: &mut NodeView<'_>, port: PortId, signal: flow_control::Signal<Bts>) {
+        let heard = at.now() + Time::from_us(at.draw(200));
+        at.set_timer(port, 0, heard);
+        node.waiting.push((heard, signal));
     }
-    fn counters(&self) -> Vec<Counter> {
-        self.sfc.counters()
+    fn timer(&self, node: &mut LateNode, at: &mut NodeView<'_>, port: PortId, _: u32) {
+        let first =
+            node.waiting.iter().position(|(heard, _)| *heard == at.now()).expect("the timer was set for a signal");
+        let (_, signal) = node.waiting.remove(first);
+        node.stated += signal.message.us as u64;
+        let over = node.over.entry(signal.flow).or_default();
+        *over = (*over).max(at.now() + signal.message.pause());
+        self.0.signal(&mut node.sfc, at, port, signal);
+    }
+    fn flow_timer(&self, node: &mut LateNode, at: &mut NodeView<'_>, flow: FlowId) {
+        self.0.flow_timer(&mut node.sfc, at, flow);
+        // A flow whose pauses are all over must be free: nothing else holds it.
+        let over = node.over.get(&flow).copied().unwrap_or_default();
+        node.stalled += (over <= at.now() && node.sfc.flows.get(&flow).is_some_and(Pause::holds)) as u64;
+    }
+    fn counters(&self, nodes: &[&LateNode]) -> Vec<Counter> {
+        let mut all = self.0.counters(&nodes.iter().map(|node| &node.sfc).collect::<Vec<_>>());
+        all.push(sum("us_stated", nodes, |node| node.stated));
+        all.push(sum("flows_stalled", nodes, |node| node.stalled));
+        all
     }
 }
 
 #[test]
 fn signals_that_are_late_hold_a_flow_no_longer_than_they_say() {
     let setup = incast(8, 1_000_000, Time::ZERO);
-    let sfc = Sfc::new(&params(|_| {}), &setup, false);
-    let late = Late { sfc, waiting: Vec::new(), over: HashMap::new(), stated: 0, stalled: 0 };
-    let mut network = Network::new(setup, late, Box::new(Unlimited));
+    let scheme = Late(Sfc::new(&params(|_| {}), &setup));
+    let mut network = crate::testing::network(setup, scheme);
     let outcome = network.run(|_, _| true);
     assert!(outcome.complete() && outcome.violations.is_empty(), "{:?}", outcome.stall);
-    let Late { over, stated, stalled, .. } = &network.scheme;
-    let counters: HashMap<_, _> = outcome.flow_control.iter().copied().collect();
+    let mut over = HashMap::new();
+    for host in 0..8 {
+        over.extend(network.node(NodeId(host)).over.clone());
+    }
+    let counters = counters(&outcome);
     assert!(over.len() == 8 && counters["sender_pauses"] > 8);
-    assert_eq!(*stalled, 0);
-    assert!(counters["sender_paused_us"] <= *stated);
-    // No flow has sent its last packet later than what it was told, and its own time on the shared link, account for.
+    assert_eq!(counters["flows_stalled"], 0);
+    assert!(counters["sender_paused_us"] <= counters["us_stated"]);
+    // No flow has sent its last packet later than what it heard, and its own time on the shared link, account for.
     let shared = Rate::from_gbps(100).time_for(8 * 1_000 * 1062);
-    for (number, flow) in (0..).zip(&outcome.flows) {
+    for (number, flow) in (0..).map(FlowId).zip(&outcome.flows) {
         assert!(flow.injected <= over[&number] + shared, "{number}");
     }
 }
@@ -365,7 +481,7 @@ fn links_that_lose_signals_hold_nobody_back_for_ever() {
     for deliver in [Deliver::Bts, Deliver::Pfc] {
         let mut setup = incast(8, 500_000, Time::ZERO);
         setup.graph.links.iter_mut().for_each(|link| link.loss = 0.01);
-        setup.nic.recovery.timeout = Some(Time::from_us(500));
+        setup.nic.timeout = Some(Time::from_us(500));
         let seen = run(setup, &params(|p| p.deliver = deliver));
         let heard = seen.counters["sender_pauses"] + seen.counters["sender_pauses_replaced"];
         assert!(heard > 0 && heard < seen.sent(), "{heard} of {}", seen.sent());
@@ -378,14 +494,14 @@ fn with_pfc_underneath_nothing_is_lost_and_without_it_drops_are_repaired() {
         let mut setup = incast(8, 500_000, Time::ZERO);
         setup.switch.pool.fill(Some(400_000));
         setup.switch.resume_gap = 3_000;
-        setup.nic.recovery.timeout = Some(Time::from_us(500));
+        setup.nic.timeout = Some(Time::from_us(500));
         let dry = run(setup.clone(), &params(|p| p.deliver = deliver));
         assert!(dry.outcome.counts.dropped_full > 0);
         let share = fabric::buffer::Share { alpha: fabric::buffer::ALPHA_ONE / 8, headroom: 2_000_000 };
         setup.ports.iter_mut().for_each(|port| port.share = share);
         let params = params(|p| (p.pfc, p.deliver) = (true, deliver));
-        let scheme = Sfc::new(&params, &setup, true);
-        let outcome = Network::new(setup, scheme, Box::new(Unlimited)).run(|_, _| true);
+        let scheme = params.scheme(&setup, true);
+        let outcome = crate::testing::run(setup, scheme);
         assert!(outcome.complete() && outcome.violations.is_empty(), "{:?}", outcome.violations);
         assert!(outcome.counts.pauses > 0);
     }

@@ -1,23 +1,26 @@
 use super::*;
-use crate::transport::Choice;
+use crate::{congestion_control, testing};
 use engine::Rate;
-use fabric::scheme::{NoFlowControl, Unlimited};
-use fabric::setup::{FlowSpec, Spread};
-use fabric::topology::{Graph, Kind};
+use fabric::axes::flow_control::NoFlowControl;
+use fabric::bench::{Bench, Builder};
+use fabric::packet::Answer;
+use fabric::routing::Rule;
+use fabric::setup::FlowSpec;
+use fabric::topology::{self, Graph};
 use fabric::{Network, Outcome};
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 fn graph(senders: u32, paths: u32) -> Graph {
     let mut graph = Graph::default();
-    let hosts: Vec<u32> = (0..senders + 1).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
-    let (left, right) = (graph.add(Kind::Switch, 1, "left"), graph.add(Kind::Switch, 1, "right"));
+    let hosts: Vec<u32> = (0..senders + 1).map(|i| graph.add(topology::Kind::Host, 0, format!("h{i}"))).collect();
+    let (left, right) = (graph.add(topology::Kind::Switch, 1, "left"), graph.add(topology::Kind::Switch, 1, "right"));
     let (us, line) = (Time::from_us(1), Rate::from_gbps(100));
     (0..senders).for_each(|h| graph.connect(hosts[h as usize], left, line, us));
     graph.connect(hosts[senders as usize], right, line, us);
     for path in 0..paths {
-        let middle = graph.add(Kind::Switch, 2, format!("m{path}"));
-        // Ways of different lengths, so that packets overtake each other.
+        let middle = graph.add(topology::Kind::Switch, 2, format!("m{path}"));
+        // Paths of different lengths, so that packets overtake each other.
         graph.connect(left, middle, line, Time::from_ns(500 + 700 * path as u64));
         graph.connect(middle, right, line, us);
     }
@@ -28,15 +31,21 @@ fn setup(senders: u32, paths: u32, size: u64) -> Setup {
     let flows = (0..senders as u16).map(|i| FlowSpec::plain(i, i as u32, senders, size, Time::ZERO)).collect();
     let mut setup = Setup::plain(graph(senders, paths), flows);
     setup.flows.iter_mut().for_each(|flow| flow.base_rtt = Time::from_us(12));
-    Params::default().apply(&mut setup);
     setup
 }
 
-fn run(setup: Setup) -> (Outcome, HashMap<&'static str, u64>) {
-    let outcome = Network::new(setup, NoFlowControl, Box::new(Unlimited)).run(|_, _| true);
+fn run_with(params: &Params, mut setup: Setup) -> (Outcome, HashMap<&'static str, u64>) {
+    params.adjust(&mut setup);
+    let unlimited = congestion_control::None::default();
+    let outcome =
+        testing::chosen(&unlimited, params, |chosen| Network::new(setup, NoFlowControl, chosen).run(|_, _| true));
     assert_eq!(outcome.violations, Vec::<String>::new());
-    let counters = outcome.transport.iter().copied().collect();
+    let counters = outcome.transport.iter().map(|counter| (counter.name, counter.value)).collect();
     (outcome, counters)
+}
+
+fn run(setup: Setup) -> (Outcome, HashMap<&'static str, u64>) {
+    run_with(&Params::default(), setup)
 }
 
 /// The links of `setup` that data and ACKs of all flows pass.
@@ -47,12 +56,12 @@ fn lossy(mut setup: Setup, loss: f64) -> Setup {
 }
 
 #[test]
-fn without_loss_nothing_is_sent_twice_and_no_more_than_the_cap_is_on_the_way() {
+fn without_loss_nothing_is_sent_twice_and_no_more_than_the_cap_is_in_flight() {
     let (outcome, counters) = run(setup(1, 1, 1_000_000));
     assert!(outcome.complete());
     assert_eq!(outcome.counts.retransmitted.0, 0);
     assert_eq!(counters["irn_nacks"] + counters["irn_timeouts_low"] + counters["irn_timeouts_high"], 0);
-    // Three senders, each with 150 KB on the way at most: in the queue of the receiver's link that makes at most their sum.
+    // Three senders, each with 150 KB in flight at most: in the queue of the receiver's link that makes at most their sum.
     let (outcome, _) = run(setup(3, 1, 1_000_000));
     let product: u64 = 12 * 12_500;
     assert_eq!(Params::default().cap, None);
@@ -107,7 +116,7 @@ fn the_loss_of_a_lone_packet_is_repaired_after_the_short_timeout_and_of_many_aft
 
 #[test]
 fn after_a_timeout_everything_that_was_lost_before_it_is_sent_again_at_once() {
-    // The link is down while the second half of the message passes: nothing tells of the loss but the clock.
+    // The link is down while the second half of the message passes: nothing reveals the loss but the clock.
     let mut setup = setup(1, 1, 100_000);
     setup.graph.links[1].outages = vec![(Time::from_us(8), Some(Time::from_us(30)))];
     let (outcome, counters) = run(setup);
@@ -123,8 +132,8 @@ fn a_timeout_that_was_too_short_repeats_one_packet_and_not_all() {
     let mut setup = setup(10, 1, 400_000);
     // Eight times the cap in one queue takes 100 us: two who start behind it lose patience while their packets wait.
     setup.flows[8..].iter_mut().for_each(|flow| flow.start = Time::from_us(30));
-    Params { rto_low: Time::from_us(60), rto_high: Some(Time::from_us(60)), ..Params::default() }.apply(&mut setup);
-    let (outcome, counters) = run(setup);
+    let hasty = Params { rto_low: Time::from_us(60), rto_high: Some(Time::from_us(60)), ..Params::default() };
+    let (outcome, counters) = run_with(&hasty, setup);
     assert!(outcome.complete());
     let timeouts = outcome.counts.timeouts;
     assert!(timeouts >= 2);
@@ -133,9 +142,9 @@ fn a_timeout_that_was_too_short_repeats_one_packet_and_not_all() {
 }
 
 #[test]
-fn packets_over_ways_of_different_lengths_arrive_in_any_order_and_all_count() {
+fn packets_over_paths_of_different_lengths_arrive_in_any_order_and_all_count() {
     let mut setup = setup(2, 4, 500_000);
-    setup.spread = Spread::Packet;
+    setup.rule = Rule::ByPacket;
     let (outcome, counters) = run(setup);
     assert!(outcome.complete() && outcome.counts.out_of_order > 100);
     assert!(counters["irn_nacks"] >= outcome.counts.out_of_order);
@@ -150,9 +159,8 @@ fn packets_over_ways_of_different_lengths_arrive_in_any_order_and_all_count() {
 #[test]
 fn the_timeout_of_the_nic_is_the_long_one() {
     let mut setup = setup(1, 1, 1000);
-    setup.nic.recovery.timeout = Some(Time::from_us(50));
-    Params::default().apply(&mut setup);
-    let irn = setup.nic.irn.expect("applied");
+    setup.nic.timeout = Some(Time::from_us(50));
+    let irn = Params::default().limits(&setup);
     assert_eq!((irn.low, irn.high, irn.cap), (Time::from_us(50), Time::from_us(50), 150_000));
     let wrong = Params { rto_low: Time::ZERO, ..Params::default() };
     assert_eq!(wrong.check().unwrap_err().parameter, "rto_low");
@@ -170,13 +178,12 @@ proptest! {
     ) {
         let mut setup = setup(senders, paths, size);
         setup.seed = seed;
-        setup.spread = if spray { Spread::Packet } else { Spread::Flow };
+        setup.rule = if spray { Rule::ByPacket } else { Rule::ByFlow };
         setup.graph.links[senders as usize].loss = forth;
         setup.graph.links[0].loss = back;
         setup.switch.pool.fill(Some(pool));
-        setup.nic.acks = fabric::setup::AckPolicy::Every(acks);
-        Params { cap: cap.map(Bytes), ..Params::default() }.apply(&mut setup);
-        let (outcome, counters) = run(setup);
+        setup.nic.acks = AckPolicy::Every(acks);
+        let (outcome, counters) = run_with(&Params { cap: cap.map(Bytes), ..Params::default() }, setup);
         prop_assert!(outcome.complete(), "{:?} {:?}", outcome.counts, outcome.stall);
         for flow in &outcome.flows {
             prop_assert_eq!(flow.delivered, size);
@@ -188,4 +195,82 @@ proptest! {
         prop_assert_eq!(c.delivered.0, packets + counters["irn_duplicates"]);
         prop_assert_eq!(outcome.left, 0);
     }
+}
+
+proptest! {
+    #[test]
+    fn numbers_of_packets_are_kept_as_a_set_would(
+        steps in prop::collection::vec((0u64..300, prop::bool::weighted(0.1)), 1..200),
+    ) {
+        let (mut packets, mut set, mut first) = (Packets::default(), BTreeSet::new(), 0);
+        for (number, pass) in steps {
+            if pass {
+                first = first.max(number);
+                packets.pass(first);
+                set.retain(|&n| n >= first);
+            } else if number >= first {
+                prop_assert_eq!(packets.insert(number), set.insert(number));
+            }
+            prop_assert_eq!(packets.count, set.len() as u64);
+            let from = number.max(first);
+            prop_assert_eq!(packets.gap(from), (from..).find(|n| !set.contains(n)).unwrap_or(0));
+        }
+    }
+}
+
+const PORT: PortId = PortId(0);
+
+/// The numbers of the packets that were sent within a microsecond, which is enough for eleven.
+fn sent(bench: &mut Bench<NoFlowControl>) -> Vec<u64> {
+    bench.advance(Time::from_us(1));
+    bench.data().iter().map(|sent| sent.packet.seq / 1000).collect()
+}
+
+#[test]
+fn a_sender_repeats_the_missing_packet_alone_and_keeps_within_its_cap() {
+    let params = Params { cap: Some(Bytes(4_000)), ..Params::default() };
+    let mut bench = Builder::host(1).transport(&params).build(NoFlowControl);
+    let flow = bench.flow(0, 1, 0);
+    bench.start(flow, 6_000);
+    assert_eq!(sent(&mut bench), [0, 1, 2, 3]);
+    // Packet 2 has arrived and packet 1 has not.
+    let sack = Answer { sack: 2_000, ..Answer::default() };
+    bench.control_as(PORT, flow, Kind::Nack, 1_000, Some(sack));
+    assert_eq!(sent(&mut bench), [1, 4]);
+    bench.control_as(PORT, flow, Kind::Ack, 3_000, None);
+    assert_eq!(sent(&mut bench), [5]);
+    bench.control_as(PORT, flow, Kind::Ack, 6_000, None);
+    assert!(bench.view().flow_done(flow));
+}
+
+#[test]
+fn few_packets_in_flight_are_repeated_after_the_short_timeout_and_more_after_the_long_one() {
+    for (size, timeout) in [(2_000, 100), (4_000, 320)] {
+        let params = Params { cap: Some(Bytes(10_000)), ..Params::default() };
+        let mut bench = Builder::host(1).transport(&params).build(NoFlowControl);
+        let flow = bench.flow(0, 1, 0);
+        bench.start(flow, size);
+        sent(&mut bench);
+        bench.advance_to(Time::from_us(timeout) - Time(1));
+        assert_eq!(bench.data().len(), 0);
+        bench.advance(Time(1));
+        assert_eq!(bench.data().iter().map(|sent| sent.packet.seq).collect::<Vec<_>>(), [0], "{size} bytes");
+    }
+}
+
+#[test]
+fn a_receiver_takes_packets_in_any_order_and_names_each_that_came_early() {
+    let params = Params::default();
+    let mut bench = Builder::host(1).transport(&params).build(NoFlowControl);
+    let flow = bench.flow(1, 0, 0);
+    let mut answer = |seq: u64| {
+        bench.arrive_as(PORT, flow, |packet| packet.seq = seq);
+        let sent = bench.controls().remove(0);
+        bench.advance(Time::from_us(1));
+        (sent.packet.kind, sent.packet.seq, sent.answer.unwrap().sack)
+    };
+    assert_eq!(answer(0), (Kind::Ack, 1_000, 0));
+    assert_eq!(answer(2_000), (Kind::Nack, 1_000, 2_000));
+    assert_eq!(answer(3_000), (Kind::Nack, 1_000, 3_000));
+    assert_eq!(answer(1_000), (Kind::Ack, 4_000, 1_000));
 }

@@ -1,0 +1,185 @@
+//! Congestion control at the sender: how fast may a flow go?
+
+use super::{Counter, Definition, MarkingDef};
+use crate::packet::{Hop, Packet};
+use engine::{Rate, Time};
+
+/// What the sender's NIC lets a flow do, as its congestion control has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Permit {
+    /// The rate at which packets are paced.
+    pub rate: Rate,
+    /// Bytes that may be unacknowledged. It counts if the controller says that it [sets windows](Needs::window); otherwise the window is
+    /// the scenario's.
+    pub window: u64,
+    /// When the controller wants to be called next without an ACK; [`Time::MAX`] for never.
+    pub timer: Time,
+    /// The pause after the last packet is stretched or shrunk to the new rate, rather than left as it was.
+    pub repace: bool,
+    /// The flow sends nothing before this instant.
+    pub resume: Time,
+}
+
+impl Permit {
+    /// Paced at `rate`, with no timer, no pause, and the scenario's window.
+    pub fn at(rate: Rate) -> Permit {
+        Permit { rate, window: u64::MAX, timer: Time::MAX, repace: false, resume: Time::ZERO }
+    }
+}
+
+/// What a controller is told of a flow when it starts.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowStart {
+    /// Now.
+    pub now: Time,
+    /// The rate of the sender's link.
+    pub line: Rate,
+    /// Round-trip time of an idle network.
+    pub base_rtt: Time,
+    /// The window in bytes; 0 for none.
+    pub window: u64,
+    /// Bytes of message.
+    pub size: u64,
+    /// Switches on the path.
+    pub hops: u32,
+    /// Bytes of message in a full packet.
+    pub payload: u32,
+    /// Bytes of headers of a data packet.
+    pub header: u32,
+}
+
+/// What an ACK says.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack<'a> {
+    /// Now.
+    pub now: Time,
+    /// When the ACK was put on the last link before the sender: what was planned for now after that comes later.
+    pub cause: Time,
+    /// Everything before this byte has arrived.
+    pub seq: u64,
+    /// The next byte the sender will send.
+    pub next: u64,
+    /// The acknowledged packet was marked by a switch.
+    pub marked: bool,
+    /// What the controller's own switch program wrote on the acknowledged packet; see [`flag::OWN`](crate::packet::flag).
+    pub own: u16,
+    /// When the acknowledged packet was sent.
+    pub stamp: Time,
+    /// How long that packet was on its way to the receiver, as measured there; only if asked for.
+    pub delay: Time,
+    /// What the switches on the path said, first switch first.
+    pub telemetry: &'a [Hop],
+    /// The receiver's link divided among the flows that sent to it when it answered; zero unless [`Needs::census`].
+    pub share: Rate,
+}
+
+/// What a switch tells the sender of a packet, sent by a [`Marking`](super::Marking).
+#[derive(Clone, Copy, Debug)]
+pub struct Notice {
+    /// Now.
+    pub now: Time,
+    /// When the packet it is about was sent.
+    pub stamp: Time,
+    /// Bytes that waited at the egress port.
+    pub queued: u32,
+    /// The rate of that port.
+    pub rate: Rate,
+    /// What the switch program says besides.
+    pub word: u16,
+}
+
+impl Notice {
+    /// What a control packet says that arrives now.
+    pub(crate) fn read(packet: &Packet, now: Time) -> Notice {
+        let rate = Rate((packet.seq >> 32) * 1_000_000);
+        Notice { now, stamp: packet.stamp, queued: packet.seq as u32, rate, word: packet.tag }
+    }
+}
+
+/// What else a transport reports of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incident {
+    /// Packets are lost: the receiver, or a timeout, said so.
+    Lost,
+    /// A switch trimmed a packet to its header.
+    Trimmed,
+    /// The receiver granted so many bytes.
+    Granted(u64),
+}
+
+/// What a controller needs from packets and ACKs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Per-hop telemetry.
+    pub telemetry: bool,
+    /// Every ACK; otherwise only marked ones are shown.
+    pub every_ack: bool,
+    /// One-way delays in ACKs.
+    pub delay: bool,
+    /// That receivers count the flows that send to them; one that says nothing for this long leaves the count.
+    pub census: Option<Time>,
+    /// Its [`Permit::window`] is the flow's window.
+    pub window: bool,
+    /// What the transport reports besides ACKs.
+    pub incidents: bool,
+}
+
+/// Congestion control of all flows that begin in one shard of a fabric. A flow is known by a slot number, reused after it ends.
+pub trait CongestionControl: Send {
+    /// What it wants to see.
+    fn needs(&self) -> Needs;
+    /// A flow starts in `slot`.
+    fn start(&mut self, slot: u32, flow: FlowStart) -> Permit;
+    /// An ACK arrived.
+    fn ack(&mut self, slot: u32, ack: &Ack<'_>, permit: &mut Permit);
+    /// The time that [`Permit::timer`] asked for has come.
+    fn timer(&mut self, _slot: u32, _now: Time, permit: &mut Permit) {
+        permit.timer = Time::MAX;
+    }
+    /// A switch has something to tell.
+    fn notice(&mut self, _slot: u32, _notice: &Notice, _permit: &mut Permit) {}
+    /// The transport has something to tell.
+    fn incident(&mut self, _slot: u32, _now: Time, _incident: Incident, _permit: &mut Permit) {}
+    /// What it counted.
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+}
+
+/// No congestion control: line rate, or as fast as the window allows.
+pub struct Unlimited;
+impl CongestionControl for Unlimited {
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+    fn start(&mut self, _: u32, flow: FlowStart) -> Permit {
+        Permit::at(flow.line)
+    }
+    fn ack(&mut self, _: u32, _: &Ack<'_>, _: &mut Permit) {}
+}
+
+/// What the program knows of a congestion control.
+pub trait CongestionControlDef: Definition {
+    /// The controller of a run.
+    fn build(&self) -> Box<dyn CongestionControl>;
+    /// Whether it reacts to marks, so that switches must make them.
+    fn uses_marks(&self) -> bool {
+        false
+    }
+    /// Whether it takes marks from ports to hosts too; otherwise switches make none there.
+    fn marks_before_hosts(&self) -> bool {
+        true
+    }
+    /// The switch program that is its other half, if it has one: it takes the place of what the scenario has on the marking axis.
+    fn switch_half(&self) -> Option<Box<dyn MarkingDef>> {
+        None
+    }
+    /// Whether it is defined only with a window.
+    fn needs_window(&self) -> bool {
+        false
+    }
+    /// Bytes it adds to the header of every data packet, and to every ACK.
+    fn header(&self) -> (u16, u16) {
+        (0, 0)
+    }
+}

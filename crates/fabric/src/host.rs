@@ -1,0 +1,133 @@
+//! The hosts: NICs whose flows take turns, the two halves of every flow, and what some hosts do besides.
+
+mod census;
+mod flow;
+mod nic;
+mod relay;
+mod slow;
+mod waiting;
+
+pub use crate::run::shard::PerFlow;
+pub use flow::{Receiver, Sender};
+pub use nic::NIC_SEED;
+
+pub(crate) use flow::{BY_SCHEME, BY_TRANSPORT};
+
+use crate::axes::congestion_control::Needs;
+use crate::axes::{Chosen, CongestionControl, Counter, PathSelector};
+use crate::id::NodeId;
+use crate::routing::PortMap;
+use crate::run::shard::Shard;
+use crate::setup::Setup;
+use crate::topology::Kind;
+use crate::view::Site;
+use census::Census;
+use engine::Time;
+use flow::Hold;
+use nic::Nic;
+use relay::Relay;
+use std::collections::{HashMap, VecDeque};
+use waiting::Waiting;
+
+/// The state of all hosts.
+pub(crate) struct Hosts {
+    pub(crate) nics: Vec<Nic>,
+    pub(crate) senders: PerFlow<Sender>,
+    pub(crate) receivers: PerFlow<Receiver>,
+    /// When the last byte of each flow was first put on its sender's link.
+    pub(crate) injected: PerFlow<Time>,
+    /// How long flow control has kept each flow from sending.
+    pub(crate) holds: PerFlow<Hold>,
+    pub(crate) control: Box<dyn CongestionControl>,
+    /// Those of the shards that were absorbed at the end.
+    pub(crate) controls: Vec<Box<dyn CongestionControl>>,
+    pub(crate) needs: Needs,
+    /// The most that the transport lets a window be.
+    pub(crate) cap: u64,
+    /// By node, what chooses paths there. Empty where flows keep their entropy.
+    pub(crate) selectors: Vec<Option<Box<dyn PathSelector>>>,
+    /// Receivers' counts of the flows that send to them, if somebody needs them.
+    pub(crate) census: Option<Box<Census>>,
+    pub(crate) slots: nic::Slots,
+    /// Messages that wait for another of their host to be sent, which is the first of their line; by where from, where to
+    /// and class. Empty unless NICs have lines.
+    pub(crate) lines: HashMap<(u32, u32, u8), VecDeque<u32>>,
+    /// Flows that wait for others.
+    pub(crate) waiting: Waiting,
+    /// Hosts that take packets slowly.
+    pub(crate) slow: slow::State,
+    /// What hosts that forward are about to queue or to send.
+    pub(crate) relay: Relay,
+}
+
+impl Hosts {
+    pub(crate) fn new(setup: &Setup, map: &PortMap, chosen: &Chosen<'_>, shard: &Option<Shard>) -> Hosts {
+        let graph = &setup.graph;
+        let control = chosen.congestion_control.build();
+        let needs = control.needs();
+        let is_host = |node: u32| graph.nodes[node as usize].kind == Kind::Host;
+        let rate = |port: u32| graph.links[map.link[port as usize] as usize].rate;
+        let ports = (0..map.count() as u32).filter(|&port| is_host(map.node[port as usize]));
+        let nics: Vec<Nic> = ports.map(|port| Nic::new(port, rate(port))).collect();
+        let site = |node: u32| Site { setup, map, node: NodeId(node) };
+        let nodes = 0..graph.nodes.len() as u32;
+        let selector = |node: u32| is_host(node).then(|| chosen.load_balancing.host(&site(node))).flatten();
+        let selectors: Vec<_> = nodes.map(selector).collect();
+        Hosts {
+            census: needs.census.map(|stall| Box::new(Census::new(stall, nics.len(), setup, shard))),
+            nics,
+            senders: PerFlow::new(setup, shard, |flow| flow.src, |_| Sender::default()),
+            receivers: PerFlow::new(setup, shard, |flow| flow.dst, Receiver::new),
+            injected: PerFlow::new(setup, shard, |flow| flow.src, |_| Time::MAX),
+            holds: PerFlow::new(setup, shard, |flow| flow.src, |_| Hold::NEVER),
+            control,
+            controls: Vec::new(),
+            needs,
+            cap: u64::MAX,
+            selectors: if selectors.iter().any(Option::is_some) { selectors } else { Vec::new() },
+            slots: nic::Slots::default(),
+            lines: HashMap::new(),
+            waiting: Waiting::new(setup),
+            slow: slow::State::new(&setup.slow, rate),
+            relay: Relay::new(setup, map.count()),
+        }
+    }
+
+    /// What congestion control counted.
+    pub(crate) fn control_counters(&self) -> Vec<Counter> {
+        let all = std::iter::once(&self.control).chain(&self.controls);
+        Counter::merged(all.map(|control| control.counters()))
+    }
+
+    /// What slow receivers and path selectors counted.
+    pub(crate) fn counters(&self) -> Vec<Counter> {
+        let mut all = self.slow.counters();
+        all.extend(Counter::merged(self.selectors.iter().flatten().map(|selector| selector.counters())));
+        all
+    }
+
+    /// Takes over the flows and what else is not packets of another shard, which runs the nodes that `mine` picks.
+    pub(crate) fn absorb_flows(&mut self, other: &mut Hosts, setup: &Setup, mine: impl Fn(u32) -> bool) {
+        self.senders.absorb(&other.senders);
+        self.receivers.absorb(&other.receivers);
+        self.injected.absorb(&other.injected);
+        self.holds.absorb(&other.holds);
+        for (node, (a, b)) in (0..).zip(self.selectors.iter_mut().zip(&mut other.selectors)) {
+            if mine(node) {
+                std::mem::swap(a, b);
+            }
+        }
+        self.waiting.absorb(&other.waiting, setup, mine);
+    }
+
+    /// What is wrong with the books of flows.
+    pub(crate) fn audit(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (flow, (s, r)) in self.senders.iter().zip(self.receivers.iter()).enumerate() {
+            if s.finished != Time::MAX && r.finished > s.finished {
+                wrong.push(format!("flow {flow} ended at its sender before its {} B were received", s.size));
+            }
+        }
+        wrong
+    }
+}

@@ -1,0 +1,572 @@
+//! The host's NIC: flows take turns, paced and windowed.
+
+use super::flow::{IN_LINE, Sender};
+use crate::axes::congestion_control::FlowStart;
+use crate::axes::flow_control::FlowControl;
+use crate::id::FlowId;
+use crate::packet::{Fifo, Kind, NONE, PacketId, Pool};
+use crate::run::shard::PerFlow;
+use crate::run::{Class, Core, Network, hook};
+use crate::setup::{AckLane, FlowSpec, Lines, NicWake};
+use engine::{Event, Rate, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Numbers for the congestion-control states of active flows.
+#[derive(Default)]
+pub(crate) struct Slots {
+    pub(crate) free: Vec<u32>,
+    used: u32,
+}
+impl Slots {
+    fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.used += 1;
+            self.used - 1
+        })
+    }
+}
+
+/// A set of places in a NIC's list. The first 64, which is all most NICs ever need, lie in the NIC itself.
+#[derive(Default)]
+pub(crate) struct Places {
+    low: u64,
+    high: Vec<u64>,
+}
+impl Places {
+    #[inline]
+    fn set(&mut self, place: u32, on: bool) {
+        let (word, bit) = (place as usize / 64, 1u64 << (place % 64));
+        if word > self.high.len() {
+            self.high.resize(word, 0);
+        }
+        let bits = if word == 0 { &mut self.low } else { &mut self.high[word - 1] };
+        *bits = if on { *bits | bit } else { *bits & !bit };
+    }
+    #[inline]
+    fn has(&self, place: u32) -> bool {
+        let word = place as usize / 64;
+        let bits = if word == 0 { self.low } else { self.high.get(word - 1).copied().unwrap_or(0) };
+        bits >> (place % 64) & 1 == 1
+    }
+    /// The first member in `from..to`.
+    #[inline]
+    fn first(&self, from: u32, to: u32) -> Option<u32> {
+        let mut word = from as usize / 64;
+        let mut mask = u64::MAX << (from % 64);
+        while word <= self.high.len() && (word as u32) * 64 < to {
+            let bits = mask & if word == 0 { self.low } else { self.high[word - 1] };
+            if bits != 0 {
+                let place = word as u32 * 64 + bits.trailing_zeros();
+                return (place < to).then_some(place);
+            }
+            mask = u64::MAX;
+            word += 1;
+        }
+        None
+    }
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.low == 0 && self.high.iter().all(|&w| w == 0)
+    }
+}
+
+/// One port of a host, with the flows that send by it.
+pub(crate) struct Nic {
+    pub(crate) port: u32,
+    pub(crate) line: Rate,
+    /// Active flows in the order they started. Finished ones are swept out when the search for the next
+    /// packet comes past them.
+    pub(crate) flows: Vec<u32>,
+    /// Places of flows with bytes left to send.
+    pub(crate) backlogged: Places,
+    /// Places of flows with bytes left that their window lets go.
+    pub(crate) eligible: Places,
+    /// Places of those among them that are due, or will be when the transmission under way ends: at line rate that is all.
+    pub(crate) ready: Places,
+    /// When flows that are not due will be. Entries that no longer tell the truth are passed over.
+    pub(crate) later: BinaryHeap<Reverse<(Time, u32)>>,
+    /// Places of finished flows.
+    pub(crate) finished: Places,
+    /// Place of the flow that sent last.
+    pub(crate) last: u32,
+    pub(crate) acks: Fifo,
+    /// Of a host that forwards: the last data packet was another's.
+    pub(crate) relayed: bool,
+    /// When the pending look comes; [`Time::MAX`] for none.
+    pub(crate) wake: Time,
+    /// Its rank, to know it from one that was put off.
+    pub(crate) wake_rank: u32,
+}
+
+impl Nic {
+    pub(crate) fn new(port: u32, line: Rate) -> Nic {
+        Nic {
+            port,
+            line,
+            flows: Vec::new(),
+            backlogged: Places::default(),
+            eligible: Places::default(),
+            ready: Places::default(),
+            later: BinaryHeap::new(),
+            finished: Places::default(),
+            last: 0,
+            acks: Fifo::default(),
+            relayed: false,
+            wake: Time::MAX,
+            wake_rank: 0,
+        }
+    }
+
+    /// Whether the end of a transmission should look for more.
+    #[inline]
+    pub(crate) fn has_work(&self) -> bool {
+        !self.acks.is_empty() || !self.backlogged.is_empty() || !self.finished.is_empty()
+    }
+
+    pub(crate) fn drop_acks(&mut self, pool: &Pool) -> Vec<PacketId> {
+        std::iter::from_fn(|| self.acks.pop(pool)).collect()
+    }
+
+    /// ACKs waiting to be sent.
+    pub(crate) fn acks(&self) -> &Fifo {
+        &self.acks
+    }
+
+    /// Removes finished flows from `from` on, and says where `kept` has moved.
+    fn sweep(&mut self, from: u32, kept: Option<u32>, senders: &mut PerFlow<Sender>) -> Option<u32> {
+        let mut moved = kept;
+        let mut to = from;
+        for place in from..self.flows.len() as u32 {
+            let flow = self.flows[place as usize];
+            let sender = &mut senders[flow as usize];
+            if sender.done() {
+                sender.place = NONE;
+                continue;
+            }
+            if kept == Some(place) {
+                moved = Some(to);
+            }
+            self.flows[to as usize] = flow;
+            sender.place = to;
+            self.backlogged.set(to, sender.backlogged());
+            self.eligible.set(to, sender.eligible());
+            let ready = self.ready.has(place);
+            self.ready.set(to, ready);
+            self.finished.set(to, false);
+            to += 1;
+        }
+        for place in to..self.flows.len() as u32 {
+            self.backlogged.set(place, false);
+            self.eligible.set(place, false);
+            self.ready.set(place, false);
+            self.finished.set(place, false);
+        }
+        self.flows.truncate(to as usize);
+        moved
+    }
+}
+
+impl Core {
+    /// The NIC by which packets of `flow` leave `host` in the given direction.
+    pub(crate) fn nic_of(&self, host: u32, flow: u32, reverse: bool) -> u32 {
+        let spec = &self.setup.flows[flow as usize];
+        let (to, tuple) = if reverse { (spec.src, spec.tuple.reversed()) } else { (spec.dst, spec.tuple) };
+        let port = match self.routing.next_hops(host, to) {
+            [] => self.map.of(host).start,
+            [only] => *only,
+            several => several[tuple.hash(NIC_SEED) as usize % several.len()],
+        };
+        self.ports[port as usize].nic
+    }
+
+    /// Whether a flow will send by itself, now or later.
+    pub(crate) fn may_send(&self, flow: u32) -> bool {
+        let s = &self.hosts.senders[flow as usize];
+        // One that waits for another flow has no NIC yet.
+        if !s.started() {
+            return false;
+        }
+        let held = self.ports[self.hosts.nics[s.nic as usize].port as usize].paused >> s.class & 1 == 1;
+        !s.done() && !held && (s.eligible() || s.expires != Time::MAX)
+    }
+
+    /// Brings the NIC's sets up to date with a flow.
+    pub(crate) fn note(&mut self, flow: u32) {
+        let s = &self.hosts.senders[flow as usize];
+        if s.place == NONE {
+            return;
+        }
+        let nic = &mut self.hosts.nics[s.nic as usize];
+        nic.backlogged.set(s.place, s.backlogged());
+        let (eligible, soon) = (s.eligible(), self.ports[nic.port as usize].free_at.max(self.time.now));
+        // The heap forgets flows that may not send.
+        if eligible && s.due > soon && !nic.eligible.has(s.place) {
+            nic.later.push(Reverse((s.due, flow)));
+        }
+        nic.eligible.set(s.place, eligible);
+        nic.ready.set(s.place, eligible && s.due <= soon);
+        nic.finished.set(s.place, s.done());
+    }
+
+    /// The time the flow must wait after a packet of `size` bytes.
+    #[inline]
+    pub(crate) fn pace(&self, nic: u32, size: u16, rate: Rate) -> Time {
+        let line = self.hosts.nics[nic as usize].line;
+        if !self.setup.nic.paced || rate == line {
+            let table = self.ports[self.hosts.nics[nic as usize].port as usize].table;
+            return self.wire.time(table, size);
+        }
+        self.setup.clock.duration(size as u64, rate)
+    }
+
+    /// Spreads the flows over their hosts' ports again after a change of routes.
+    /// Gives those that moved.
+    pub(crate) fn reassign_flows(&mut self) -> Vec<u32> {
+        let mut elsewhere = Vec::new();
+        for flow in 0..self.progress.next_flow as u32 {
+            let (src, old) = (self.setup.flows[flow as usize].src, self.hosts.senders[flow as usize].nic);
+            if !self.owns(src) || self.hosts.senders[flow as usize].done() || self.map.of(src).len() == 1 {
+                continue;
+            }
+            let nic = self.nic_of(src, flow, false);
+            if nic == old {
+                continue;
+            }
+            let place = self.hosts.senders[flow as usize].place;
+            let list = &mut self.hosts.nics[old as usize].flows;
+            list.remove(place as usize);
+            for (i, &f) in list.iter().enumerate().skip(place as usize) {
+                self.hosts.senders[f as usize].place = i as u32;
+            }
+            let gone = list.len() as u32;
+            let moved: Vec<u32> = list[place as usize..].to_vec();
+            let n = &mut self.hosts.nics[old as usize];
+            for set in [&mut n.backlogged, &mut n.eligible, &mut n.ready, &mut n.finished] {
+                set.set(gone, false);
+            }
+            moved.into_iter().for_each(|f| self.note(f));
+            let n = &mut self.hosts.nics[nic as usize];
+            n.flows.push(flow);
+            self.hosts.senders[flow as usize].nic = nic;
+            self.hosts.senders[flow as usize].place = n.flows.len() as u32 - 1;
+            self.note(flow);
+            self.kicks.push(self.hosts.nics[nic as usize].port);
+            elsewhere.push(flow);
+        }
+        elsewhere
+    }
+
+    /// Hands a flow whose time has come to its NIC.
+    pub(crate) fn begin_flow(&mut self, flow: u32, tag: u16) {
+        let spec = self.setup.flows[flow as usize];
+        let nic = self.nic_of(spec.src, flow, false);
+        let slot = self.hosts.slots.take();
+        let line = self.hosts.nics[nic as usize].line;
+        let permit = self.hosts.control.start(
+            slot,
+            FlowStart {
+                now: self.time.now,
+                line,
+                base_rtt: spec.base_rtt,
+                window: spec.window,
+                size: spec.size,
+                hops: spec.hops as u32,
+                payload: self.setup.nic.payload as u32,
+                header: self.setup.nic.header as u32,
+            },
+        );
+        let n = &mut self.hosts.nics[nic as usize];
+        n.flows.push(flow);
+        self.hosts.senders[flow as usize] = Sender {
+            size: spec.size,
+            due: self.time.now,
+            rate: permit.rate,
+            window: permit.window,
+            timer: permit.timer,
+            nic,
+            place: n.flows.len() as u32 - 1,
+            slot,
+            class: spec.class,
+            dst: spec.dst,
+            tuple: spec.tuple,
+            tag,
+            ..Sender::default()
+        };
+        if self.setup.nic.lines == Lines::Destination {
+            self.join_line(flow);
+        }
+        self.progress.active += 1;
+        self.note_beginning(flow);
+        self.rewindow(flow);
+        self.arm(flow);
+        self.kicks.push(self.hosts.nics[nic as usize].port);
+    }
+
+    /// A flow joins the messages from its host that go the same way, and waits if it is not the first.
+    fn join_line(&mut self, flow: u32) {
+        let FlowSpec { src, dst, class, .. } = self.setup.flows[flow as usize];
+        let line = self.hosts.lines.entry((src, dst, class)).or_default();
+        if !line.is_empty() {
+            self.hosts.senders[flow as usize].held |= IN_LINE;
+        }
+        line.push_back(flow);
+    }
+
+    /// All of a flow has been sent, for the first time or again: the next in its line may begin.
+    pub(crate) fn leave_line(&mut self, flow: u32) {
+        let FlowSpec { src, dst, class, .. } = self.setup.flows[flow as usize];
+        let Some(line) = self.hosts.lines.get_mut(&(src, dst, class)).filter(|line| line.front() == Some(&flow)) else {
+            return;
+        };
+        line.pop_front();
+        let Some(&next) = line.front() else {
+            self.hosts.lines.remove(&(src, dst, class));
+            return;
+        };
+        self.hosts.senders[next as usize].held &= !IN_LINE;
+        self.note(next);
+        self.kicks.push(self.hosts.nics[self.hosts.senders[next as usize].nic as usize].port);
+    }
+
+    /// A flow is due at another time than before.
+    pub(crate) fn due_at(&mut self, flow: u32, due: Time) {
+        let s = &mut self.hosts.senders[flow as usize];
+        s.due = due;
+        if s.place != NONE {
+            let nic = &mut self.hosts.nics[s.nic as usize];
+            if due > self.ports[nic.port as usize].free_at.max(self.time.now) {
+                nic.later.push(Reverse((due, flow)));
+            }
+        }
+        self.note(flow);
+    }
+
+    /// A flow that has just sent waits as its rate has it.
+    #[inline]
+    fn space(&mut self, flow: u32) {
+        let s = &self.hosts.senders[flow as usize];
+        let due = self.time.now + self.pace(s.nic, s.last_size, s.rate);
+        self.due_at(flow, due);
+    }
+
+    /// Finds out which flows have become due.
+    #[inline]
+    fn ripen(&mut self, nic: u32) {
+        let n = &mut self.hosts.nics[nic as usize];
+        while let Some(&Reverse((due, flow))) = n.later.peek()
+            && due <= self.time.now
+        {
+            n.later.pop();
+            let s = &self.hosts.senders[flow as usize];
+            if s.nic == nic && s.place != NONE && s.due <= self.time.now && s.eligible() {
+                n.ready.set(s.place, true);
+            }
+        }
+    }
+
+    /// The flow whose turn it is, or none. Sweeps finished flows that the search passes.
+    fn pick_flow(&mut self, nic: u32) -> Option<u32> {
+        self.ripen(nic);
+        let n = &mut self.hosts.nics[nic as usize];
+        let count = n.flows.len() as u32;
+        if count == 0 {
+            return None;
+        }
+        let paused = self.ports[n.port as usize].paused;
+        let start = (n.last + 1) % count;
+        let mut found = None;
+        'search: for (from, to) in [(start, count), (0, start)] {
+            let mut at = from;
+            while let Some(place) = n.ready.first(at, to) {
+                if paused == 0 || paused >> self.hosts.senders[n.flows[place as usize] as usize].class & 1 == 0 {
+                    found = Some(place);
+                    break 'search;
+                }
+                at = place + 1;
+            }
+        }
+        let passed = match found {
+            Some(place) if place >= start => n.finished.first(start, place),
+            Some(place) => n.finished.first(0, place).or_else(|| n.finished.first(start, count)),
+            None => n.finished.first(0, count),
+        };
+        if let Some(from) = passed {
+            found = n.sweep(from, found, &mut self.hosts.senders);
+        }
+        let place = found?;
+        n.last = place;
+        Some(n.flows[place as usize])
+    }
+
+    /// Sends the next ACK of a host's port; false if there is none that may go.
+    #[inline]
+    pub(crate) fn send_ack(&mut self, port: u32) -> bool {
+        let p = &self.ports[port as usize];
+        let free = match self.setup.nic.ack_lane {
+            AckLane::Data(Some(class)) => p.paused >> class & 1 == 0,
+            _ => true,
+        };
+        if !free {
+            return false;
+        }
+        let Some(id) = self.hosts.nics[p.nic as usize].acks.pop(&self.pool) else { return false };
+        self.start(port, id, Time::ZERO);
+        true
+    }
+
+    /// Nothing can be sent now: look again when a flow is due.
+    fn plan_wake(&mut self, nic: u32) {
+        let n = &mut self.hosts.nics[nic as usize];
+        if n.wake != Time::MAX {
+            return;
+        }
+        let paused = self.ports[n.port as usize].paused;
+        let all = self.setup.nic.wake == NicWake::Earliest;
+        if !all && paused == 0 {
+            // Whatever is due goes now; the first of the others decides.
+            while let Some(&Reverse((due, flow))) = n.later.peek() {
+                let s = &self.hosts.senders[flow as usize];
+                if s.nic == nic && s.place != NONE && s.due == due && s.eligible() {
+                    self.set_wake(nic, due);
+                    return;
+                }
+                n.later.pop();
+            }
+            return;
+        }
+        let set = if all { &n.backlogged } else { &n.eligible };
+        let (mut at, mut earliest) = (0, Time::MAX);
+        while let Some(place) = set.first(at, n.flows.len() as u32) {
+            let s = &self.hosts.senders[n.flows[place as usize] as usize];
+            at = place + 1;
+            if !all && paused >> s.class & 1 == 1 {
+                continue;
+            }
+            earliest = earliest.min(s.due);
+            if earliest <= self.time.now {
+                return;
+            }
+        }
+        if earliest != Time::MAX {
+            self.set_wake(nic, earliest);
+        }
+    }
+
+    /// Plans the NIC's next look.
+    pub(crate) fn set_wake(&mut self, nic: u32, at: Time) {
+        let rank = self.rank(at);
+        let n = &mut self.hosts.nics[nic as usize];
+        (n.wake, n.wake_rank) = (at, rank);
+        self.time.events.push(Event::new(at, rank, Class::NicWake as u8, nic));
+    }
+}
+
+/// Seed of the hash that spreads flows over the ports of a host with several.
+pub const NIC_SEED: u32 = 0x8bad_f00d;
+
+impl<F: FlowControl> Network<F> {
+    /// A packet has come in at a host.
+    #[inline]
+    pub(crate) fn host_receive(&mut self, port: u32, id: PacketId) {
+        match self.core.pool[id].kind {
+            Kind::Data if self.core.hosts.slow.is_empty() => self.receive_data(port, id),
+            Kind::Data => self.receive_slowly(port, id),
+            Kind::Signal => {
+                let signal = Self::read_signal(&self.core.pool[id]);
+                self.core.pool.remove(id);
+                self.core.counts.consumed += 1;
+                hook!(self, port, |scheme, node, at, local| scheme.signal(node, at, local, signal));
+            }
+            Kind::Notice => self.core.receive_notice(id),
+            Kind::Trimmed => self.receive_data(port, id),
+            _ => self.receive_control(port, id),
+        }
+    }
+
+    /// Starts the flows that begin now, and sets the alarm for the next.
+    pub(crate) fn start_flows(&mut self) {
+        while let Some(spec) = self.core.setup.flows.get(self.core.progress.next_flow) {
+            if spec.start > self.core.time.now {
+                let start = spec.start;
+                self.core.time.events.push(Event::new(start, Event::LAST, Class::FlowStart as u8, 0));
+                break;
+            }
+            let flow = self.core.progress.next_flow as u32;
+            self.core.progress.next_flow = self.core.next_own_flow(flow as usize + 1);
+            if self.core.may_begin(flow) {
+                self.begin(flow);
+            }
+            // Each flow in turn, so that an idle NIC starts with the first of several.
+            self.drain_kicks();
+        }
+    }
+
+    /// Hands a flow to its NIC.
+    pub(crate) fn begin(&mut self, flow: u32) {
+        let tag = self.scheme.tag(&self.core.setup.flows[flow as usize].tuple);
+        self.core.begin_flow(flow, tag);
+        let port = self.core.hosts.nics[self.core.hosts.senders[flow as usize].nic as usize].port;
+        hook!(self, port, |scheme, node, at, local| scheme.flow_started(node, at, local, FlowId(flow)));
+    }
+
+    /// Sends the next packet of a host's port; false if there is none.
+    #[inline]
+    pub(crate) fn nic_transmit(&mut self, port: u32) -> bool {
+        self.core.send_ack(port) || self.send_own(port)
+    }
+
+    /// Sends the next data packet of the host's own; false if there is none.
+    #[inline]
+    pub(crate) fn send_own(&mut self, port: u32) -> bool {
+        let core = &mut self.core;
+        let nic = core.ports[port as usize].nic;
+        match core.pick_flow(nic) {
+            Some(flow) => {
+                let (id, again) = core.make_packet(flow);
+                self.at_host(port, |transport, at, _| transport.sent(at, FlowId(flow), id, again));
+                let core = &mut self.core;
+                core.start(port, id, Time::ZERO);
+                core.space(flow);
+                true
+            }
+            None => {
+                core.plan_wake(nic);
+                false
+            }
+        }
+    }
+
+    /// A NIC looks again.
+    pub(crate) fn nic_wake(&mut self, nic: u32) {
+        let n = &mut self.core.hosts.nics[nic as usize];
+        if n.wake == self.core.time.now && n.wake_rank == self.core.time.current.rank() {
+            n.wake = Time::MAX;
+            let port = n.port;
+            self.kick(port);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_set_of_places_finds_the_first_in_a_range(
+            members in prop::collection::btree_set(0u32..300, 0..40),
+            gone in prop::collection::vec(0u32..300, 0..20),
+            from in 0u32..300,
+            to in 0u32..300,
+        ) {
+            let mut places = Places::default();
+            members.iter().for_each(|&m| places.set(m, true));
+            gone.iter().for_each(|&m| places.set(m, false));
+            let mut left = members.iter().copied().filter(|m| !gone.contains(m));
+            prop_assert_eq!(places.is_empty(), left.clone().next().is_none());
+            prop_assert_eq!(places.first(from, to), left.find(|m| (from..to).contains(m)));
+        }
+    }
+}

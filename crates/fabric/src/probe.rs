@@ -1,0 +1,94 @@
+//! The probes: what is measured, sampled, recorded and captured while a run goes on. None of it changes the run.
+
+mod capture;
+mod counts;
+mod record;
+mod sample;
+
+pub use capture::Captured;
+pub use counts::Counts;
+pub use record::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
+pub use sample::{Samples, Series};
+
+pub(crate) use record::Counted;
+pub(crate) use sample::Pulse;
+
+use crate::routing::PortMap;
+use crate::run::shard::Shard;
+use crate::setup::Setup;
+use engine::Time;
+use record::Recorder;
+
+/// A pause or resume as its receiver saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseEvent {
+    /// When.
+    pub time: Time,
+    /// At which port.
+    pub port: u32,
+    /// Whether it stops the port or lets it go on.
+    pub pause: bool,
+}
+
+/// The queue monitor's histograms at an instant: by port, how many samples had so many whole kilobytes.
+pub type Histograms = (Time, Vec<Vec<u32>>);
+
+/// Everything that is kept for people to look at.
+pub(crate) struct Probes {
+    pub(crate) pause_log: Vec<PauseEvent>,
+    /// Time between samples now.
+    pub(crate) sample_every: Option<Time>,
+    /// Occupancy of the switches.
+    pub(crate) samples: Samples,
+    /// What is followed closely.
+    pub(crate) series: Series,
+    /// Queue-length histograms of the monitor: by port, samples with that many whole kilobytes.
+    pub(crate) monitor: Vec<Vec<u32>>,
+    pub(crate) kept: Vec<Histograms>,
+    pub(crate) captured: Vec<Captured>,
+    /// By port, how much more may be captured. Empty where nothing is.
+    pub(crate) capture_left: Vec<u32>,
+    /// What is recorded, if anything is.
+    pub(crate) recorder: Option<Box<Recorder>>,
+}
+
+impl Probes {
+    pub(crate) fn new(setup: &Setup, map: &PortMap, shard: &Option<Shard>) -> Probes {
+        let measure = &setup.measure;
+        let limits = measure.capture.iter().flat_map(|c| std::iter::repeat_n(c.limit, map.count()));
+        let recorder = measure.record.as_ref();
+        Probes {
+            pause_log: Vec::new(),
+            sample_every: measure.sample,
+            samples: Samples::new(setup.graph.nodes.len()),
+            series: Series::default(),
+            monitor: vec![Vec::new(); if measure.queue_monitor.is_some() { map.count() } else { 0 }],
+            kept: Vec::new(),
+            captured: Vec::new(),
+            capture_left: limits.collect(),
+            recorder: recorder.map(|record| Box::new(Recorder::new(record, setup, map, shard))),
+        }
+    }
+
+    /// A pause or resume has come.
+    pub(crate) fn log_pause(&mut self, time: Time, port: u32, pause: bool) {
+        self.pause_log.push(PauseEvent { time, port, pause });
+    }
+
+    /// Takes over what another shard has kept of the nodes that `mine` picks.
+    pub(crate) fn absorb(&mut self, mut other: Probes, setup: &Setup, map: &PortMap, mine: impl Fn(u32) -> bool) {
+        for node in (0..self.samples.used.len()).filter(|&node| mine(node as u32)) {
+            self.samples.used[node] = std::mem::take(&mut other.samples.used[node]);
+            self.samples.watermarks[node] = std::mem::take(&mut other.samples.watermarks[node]);
+        }
+        if let Some(series) = &setup.measure.series {
+            let port = |port: u32| mine(map.node[port as usize]);
+            let flow = |flow: u32| mine(setup.flows[flow as usize].dst);
+            self.series.absorb(&other.series, series, port, flow);
+        }
+        self.captured.append(&mut other.captured);
+        if let (Some(recorder), Some(theirs)) = (&mut self.recorder, other.recorder) {
+            recorder.recording.absorb(theirs.recording);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Links that fail and come back, and packets lost on them.
+
+use super::{Core, Network, hook};
+use crate::axes::flow_control::FlowControl;
+use crate::id::FlowId;
+use crate::packet::PacketId;
+use crate::probe::Counted;
+use crate::routing::Routing;
+use crate::setup::{Dice, Setup};
+use engine::Time;
+use std::sync::Arc;
+
+/// The states of the links over time, from their outages; nothing if none ever fails.
+pub(super) fn changes(setup: &Setup) -> Vec<(Time, Vec<bool>)> {
+    let links = &setup.graph.links;
+    let mut times: Vec<Time> =
+        links.iter().flat_map(|l| &l.outages).flat_map(|&(a, b)| [Some(a), b]).flatten().collect();
+    times.sort_unstable();
+    times.dedup();
+    times.into_iter().map(|t| (t, links.iter().map(|link| link.up_at(t)).collect())).collect()
+}
+
+impl Core {
+    /// Whether a packet is lost on a link with faults, or with a link that went down.
+    pub(super) fn lost_on_link(&mut self, port: u32, id: PacketId) -> bool {
+        let number = self.map.link[port as usize] as usize;
+        let link = &self.setup.graph.links[number];
+        // A packet that left before its link failed and came back in time for the next repair is lost too.
+        let sent = self.sent_at(port, self.pool[id].size);
+        let cut = link.outages.iter().any(|&(from, to)| from <= self.time.now && to.is_none_or(|to| sent < to));
+        if cut {
+            self.counts.dropped_down += 1;
+        } else {
+            let lost = match self.setup.dice {
+                Dice::PerNode => {
+                    let stream = &mut self.dice.streams[self.ports[port as usize].node as usize];
+                    // Two draws, so that the same seed loses the same packets whatever the other probability.
+                    let (lost, damaged) = (stream.chance(link.loss), stream.chance(link.corruption));
+                    lost || damaged
+                }
+                Dice::Shared { common_loss, .. } => {
+                    let own = if link.loss == common_loss { self.dice.faults.len() - 1 } else { number };
+                    self.dice.faults[own].uniform() < link.loss
+                }
+            };
+            if !lost {
+                return false;
+            }
+            self.counts.dropped_fault += 1;
+        }
+        self.probes.count_at(port, Counted::Drop, 1);
+        self.discard(id);
+        true
+    }
+}
+
+impl<F: FlowControl> Network<F> {
+    /// Links fail or come back.
+    pub(super) fn change_links(&mut self, index: u32) {
+        let up = self.core.progress.changes[index as usize].1.clone();
+        for port in 0..self.core.ports.len() as u32 {
+            let core = &mut self.core;
+            let works = up[core.map.link[port as usize] as usize];
+            if works == core.ports[port as usize].up || !core.owns(core.ports[port as usize].node) {
+                continue;
+            }
+            core.ports[port as usize].up = works;
+            if works {
+                core.kicks.push(port);
+            } else {
+                let freed = core.flush(port);
+                for class in 0..core.switches.classes as u8 {
+                    if core.ports[port as usize].paused >> class & 1 == 1 {
+                        core.pause_class(port, class, false);
+                    }
+                }
+                hook!(self, port, |scheme, node, at, local| scheme.link_lost(node, at, local));
+                for visit in freed {
+                    hook!(self, port, |scheme, node, at, local| scheme.dequeued(node, at, &visit));
+                    self.core.discard(visit.packet);
+                }
+            }
+            // Packets in flight when a link fails are lost when they would arrive.
+            self.core.ports[port as usize].faulty = true;
+        }
+    }
+
+    /// New routes for the links that work now.
+    pub(super) fn reroute(&mut self, index: u32) {
+        let core = &mut self.core;
+        if core.is_first() {
+            let up = &core.progress.changes[index as usize].1;
+            core.routing = Arc::new(Routing::new(&core.setup.graph, &core.map, up));
+        }
+        for flow in core.reassign_flows() {
+            let hosts = &self.core.hosts;
+            let port = hosts.nics[hosts.senders[flow as usize].nic as usize].port;
+            hook!(self, port, |scheme, node, at, local| scheme.flow_moved(node, at, local, FlowId(flow)));
+        }
+    }
+}

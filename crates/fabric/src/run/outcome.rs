@@ -1,0 +1,310 @@
+//! The end of a run: what came out, and whether it can be believed.
+
+use super::{Core, Network};
+use crate::axes::flow_control::FlowControl;
+use crate::axes::{Counter, Histogram};
+use crate::packet::Fifo;
+use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series};
+use crate::setup::FlowSpec;
+use engine::Time;
+
+/// A queue of an egress port that may not send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wait {
+    /// The port.
+    pub port: u32,
+    /// The queue, counted from the port's first.
+    pub queue: u32,
+}
+
+/// Why a run ended with flows unfinished although nothing more could happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stall {
+    /// Queues wait for each other in a circle: each is stopped because the next cannot empty. The queues of one circle, in
+    /// order.
+    Deadlock(Vec<Wait>),
+    /// Ports are paused and nobody is left to resume them, without a circle.
+    Blocked(Vec<u32>),
+    /// The network is empty; what is missing was lost and nobody will send it again.
+    Lost,
+}
+
+/// When the parts of a flow happened; [`Time::MAX`] for what did not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowRecord {
+    /// The flow.
+    pub spec: FlowSpec,
+    /// Bytes received in order.
+    pub delivered: u64,
+    /// It was handed to its NIC: the planned start, or later if it waited for others.
+    pub start: Time,
+    /// Bytes of message; fewer than planned if its sender left early.
+    pub size: u64,
+    /// Its last byte was first put on the sender's link.
+    pub injected: Time,
+    /// Its last byte arrived.
+    pub received: Time,
+    /// Its last byte was acknowledged.
+    pub acknowledged: Time,
+    /// How long flow control kept it from sending.
+    pub held: Time,
+}
+
+/// What the parts of a run told each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// How many shards there were; 0 for a run by one thread.
+    pub shards: usize,
+    /// For how long they run side by side without hearing of each other.
+    pub look_ahead: Time,
+    /// How often they did.
+    pub stretches: u64,
+    /// Of these, those that were large enough for all threads.
+    pub together: u64,
+    /// Pairs of parts with something to tell, summed over the stretches: the messages, if they were sent one for each pair.
+    pub mails: u64,
+    /// Packets that went from one part to another.
+    pub packets: u64,
+    /// What they take in memory, with their telemetry: about what would go over a network between machines.
+    pub bytes: u64,
+}
+
+/// What a run produced.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// When the run ended.
+    pub end: Time,
+    /// All flows, in order of start.
+    pub flows: Vec<FlowRecord>,
+    /// Flows in the order they were acknowledged to the end.
+    pub finished: Vec<u32>,
+    /// Totals.
+    pub counts: Counts,
+    /// Packets still queued or in flight.
+    pub left: u64,
+    /// What flow control counted.
+    pub flow_control: Vec<Counter>,
+    /// What flow control saw at the sampling instants.
+    pub histograms: Vec<Histogram>,
+    /// What congestion control counted.
+    pub congestion_control: Vec<Counter>,
+    /// What the transport and the receivers counted.
+    pub transport: Vec<Counter>,
+    /// What load balancing and marking counted at switches.
+    pub switches: Vec<Counter>,
+    /// How long each port was held by its neighbour.
+    pub paused: Vec<Time>,
+    /// Pauses and resumes, if they were to be kept.
+    pub pause_log: Vec<PauseEvent>,
+    /// Peak occupancy by node; 0 for hosts that do not forward.
+    pub peak: Vec<u64>,
+    /// Occupancy of the switches.
+    pub samples: Samples,
+    /// What was followed closely.
+    pub series: Series,
+    /// The ports and the flows that were.
+    pub watched: (Vec<u32>, Vec<u32>),
+    /// Bytes that each port sent, of all packets.
+    pub sent: Vec<u64>,
+    /// The queue monitor's histograms at the instants they were to be kept.
+    pub monitor: Vec<Histograms>,
+    /// What was recorded, if anything was.
+    pub recording: Option<Recording>,
+    /// What the captured ports sent, in order of time.
+    pub captured: Vec<Captured>,
+    /// Queues of every egress port.
+    pub queues: u32,
+    /// Why flows are unfinished although the network, or a part of it, had come to rest.
+    pub stall: Option<Stall>,
+    /// Stopped from outside before its time.
+    pub interrupted: bool,
+    /// What the parts of a run on several threads told each other. It says nothing about the result.
+    pub exchange: Exchange,
+    /// How many turns the blocks of all parts had; 0 for a run in the order of time.
+    pub turns: u64,
+    /// Broken promises. A run with any is not a result.
+    pub violations: Vec<String>,
+}
+
+impl Outcome {
+    /// Flows that were acknowledged to the end.
+    pub fn complete(&self) -> bool {
+        self.finished.len() == self.flows.len()
+    }
+}
+
+fn length(list: &Fifo, core: &Core) -> (u64, u64) {
+    list.iter(&core.pool).fold((0, 0), |(n, bytes), id| (n + 1, bytes + core.pool[id].size as u64))
+}
+
+impl Core {
+    /// What trimming switches counted.
+    fn trim_counters(&self) -> Vec<Counter> {
+        let own = self.switches.trim_counters();
+        if own.is_empty() {
+            return own;
+        }
+        let trimmed = self.counts.trimmed;
+        let mut all = vec![Counter::sum("trimmed", trimmed.0), Counter::sum("trimmed_bytes", trimmed.1)];
+        all.extend(own);
+        all
+    }
+
+    /// Counts what is where and compares it with the books.
+    pub(super) fn audit(&self, lossless: bool, in_order: bool) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let (mut flying, mut waiting) = (0, 0);
+        let mut held = vec![0u64; self.switches.buffers.len()];
+        for (number, port) in self.ports.iter().enumerate() {
+            flying += port.flying.count(&self.pool);
+            let (frames, frame_bytes) = length(&port.frames, self);
+            let (control, control_bytes) = length(&port.control, self);
+            let mut bytes = frame_bytes + control_bytes;
+            waiting += frames + control;
+            if port.host {
+                waiting += length(self.hosts.nics[port.nic as usize].acks(), self).0;
+            }
+            if port.has_queues() {
+                let first = port.first_queue as usize;
+                for queue in &self.switches.queues[first..first + self.switches.per_port as usize] {
+                    let (packets, queue_bytes) = length(&queue.packets, self);
+                    waiting += packets;
+                    bytes += queue_bytes;
+                    held[port.node as usize] += queue_bytes;
+                    if queue_bytes != queue.bytes {
+                        wrong.push(format!(
+                            "a queue of port {number} holds {queue_bytes} B, its counter says {}",
+                            queue.bytes
+                        ));
+                    }
+                }
+            }
+            if port.has_queues() {
+                wrong.extend(self.switches.audit_control(number, control_bytes));
+            }
+            if bytes != port.queued {
+                wrong.push(format!("port {number} holds {bytes} B, its counter says {}", port.queued));
+            }
+        }
+        waiting += self.hosts.slow.packets().map(|list| length(list, self).0).sum::<u64>();
+        flying += self.hosts.relay.delayed().iter().map(|list| list.count(&self.pool)).sum::<u64>();
+        for (node, held) in held.into_iter().enumerate() {
+            let name = &self.setup.graph.nodes[node].name;
+            wrong.extend(self.switches.audit_node(name, node, self.map.of(node as u32), self.ports.len(), held));
+        }
+        let c = &self.counts;
+        let dropped = c.dropped();
+        if c.created != c.consumed + dropped + self.pool.live() || self.pool.live() != flying + waiting {
+            wrong.push(format!(
+                "packets are not conserved: {} created, {} consumed, {dropped} dropped, {} left of which {flying} in flight \
+                 and {waiting} waiting",
+                c.created,
+                c.consumed,
+                self.pool.live()
+            ));
+        }
+        let (ended, bytes) =
+            (c.delivered.0 + c.trimmed.0 + c.dropped_data.0, c.delivered.1 + c.trimmed.1 + c.dropped_data.1);
+        if self.pool.live() == 0 && c.injected != (ended, bytes) {
+            wrong.push(format!(
+                "data is not conserved: {:?} injected, {:?} delivered, {:?} trimmed, {:?} dropped (packets, bytes of message)",
+                c.injected, c.delivered, c.trimmed, c.dropped_data
+            ));
+        }
+        if lossless && c.dropped_full > 0 {
+            wrong.push(format!("{} packets were dropped for want of room in a lossless fabric", c.dropped_full));
+        }
+        if in_order && c.out_of_order > 0 && dropped == 0 && self.progress.changes.is_empty() {
+            wrong.push(format!("{} packets arrived out of order though none was lost", c.out_of_order));
+        }
+        wrong.extend(self.hosts.audit());
+        wrong
+    }
+
+    /// Whether nothing will move any more by itself: nothing is in flight or being sent, no flow may send now or later,
+    /// no timer of the scheme is set, no link will change.
+    pub(crate) fn at_rest(&self) -> bool {
+        let moving = !self.nothing_posted()
+            || self.ports.iter().any(|p| !p.flying.is_empty() || p.wake)
+            || self.hosts.slow.packets().any(|list| !list.is_empty());
+        let change = self
+            .progress
+            .changes
+            .last()
+            .is_some_and(|(time, _)| time.saturating_add(self.setup.reroute) >= self.time.now);
+        !moving
+            && !self.hosts.relay.moving()
+            && !change
+            && self.progress.timers == 0
+            && !(0..self.progress.next_flow as u32).any(|flow| self.may_send(flow))
+    }
+}
+
+impl<F: FlowControl> Network<F> {
+    pub(super) fn outcome(&mut self, interrupted: bool) -> Outcome {
+        let core = &mut self.core;
+        let nodes: Vec<&F::Node> = self.nodes.iter().collect();
+        let in_order = self.in_order && self.scheme.in_order(&nodes);
+        core.end_recording(core.time.now);
+        let violations = core.audit(self.scheme.lossless(), in_order);
+        let stall = if interrupted { None } else { core.stall(&self.scheme, &self.nodes) };
+        for port in &mut core.ports {
+            if port.paused != 0 {
+                port.pause_total += core.time.now - port.pause_start;
+            }
+        }
+        let mut finished = std::mem::take(&mut core.progress.finished);
+        if !core.hosts.controls.is_empty() {
+            finished.sort_by_key(|(event, _)| *event);
+        }
+        let transports = std::iter::once(&self.transport).chain(&self.transports);
+        let mut transport = Counter::merged(transports.map(|transport| transport.counters()));
+        transport.extend(core.trim_counters());
+        transport.extend(core.hosts.counters());
+        let mut captured = std::mem::take(&mut core.probes.captured);
+        captured.sort_by_key(|captured| (captured.time, captured.port));
+        let hosts = &core.hosts;
+        let halves = hosts.senders.iter().zip(hosts.receivers.iter()).zip(hosts.injected.iter());
+        let flows = core.setup.flows.iter().zip(halves);
+        Outcome {
+            end: core.time.now,
+            flows: flows
+                .enumerate()
+                .map(|(flow, (&spec, ((s, r), &injected)))| FlowRecord {
+                    spec,
+                    delivered: r.expected,
+                    start: hosts.waiting.begun(flow, spec.start),
+                    size: if s.started() { s.size } else { spec.size },
+                    injected,
+                    received: r.finished,
+                    acknowledged: s.finished,
+                    held: hosts.holds[flow].until(core.time.now.min(s.finished)),
+                })
+                .collect(),
+            finished: finished.into_iter().map(|(_, flow)| flow).collect(),
+            left: core.pool.live(),
+            flow_control: self.scheme.counters(&nodes),
+            histograms: self.scheme.histograms(&nodes),
+            congestion_control: hosts.control_counters(),
+            transport,
+            switches: core.switches.counters(),
+            paused: core.ports.iter().map(|p| p.pause_total).collect(),
+            pause_log: std::mem::take(&mut core.probes.pause_log),
+            peak: core.switches.buffers.iter().map(|b| b.peak.max(b.watermark)).collect(),
+            sent: (0..core.ports.len()).map(|port| core.sent_by_now(port)).collect(),
+            series: std::mem::take(&mut core.probes.series),
+            watched: core.setup.measure.series.as_ref().map(|s| (s.ports.clone(), s.flows.clone())).unwrap_or_default(),
+            samples: std::mem::take(&mut core.probes.samples),
+            monitor: std::mem::take(&mut core.probes.kept),
+            recording: core.probes.recorder.take().map(|recorder| recorder.recording),
+            captured,
+            counts: core.counts.clone(),
+            queues: core.switches.per_port,
+            stall,
+            interrupted,
+            exchange: Exchange::default(),
+            turns: core.progress.turns,
+            violations,
+        }
+    }
+}

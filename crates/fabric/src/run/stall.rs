@@ -1,0 +1,144 @@
+//! Who waits for whom: telling a network that is stuck from one that is done, or was stopped while it moved.
+
+use super::Core;
+use super::outcome::{Stall, Wait};
+use crate::axes::flow_control::FlowControl;
+use crate::id::{NodeId, PortId, QueueId};
+use engine::Time;
+
+/// How long nothing may move, besides what links and timeouts take, before a run is ended.
+pub(super) const PATIENCE: Time = Time::from_ms(1000);
+/// The same before queues that wait in a circle at the end of a run are taken for deadlocked although timers are set.
+const QUIET: Time = Time::from_ms(1);
+
+impl Core {
+    /// Why flows are unfinished, if nothing or not everything can go on.
+    pub(super) fn stall<F: FlowControl>(&self, scheme: &F, nodes: &[F::Node]) -> Option<Stall> {
+        if self.progress.active == 0 {
+            return None;
+        }
+        let rest = self.progress.stuck || self.at_rest();
+        // While timers are set, or links change, what is stopped now may be set free; unless that has not helped for a while.
+        let timed = self.progress.timers > 0 || !self.progress.changes.is_empty();
+        let limit = Time(self.progress.patience.0 - PATIENCE.0 + QUIET.0);
+        let quiet = self.moved() == self.progress.last.0 && self.time.now.saturating_sub(self.progress.last.1) > limit;
+        if !rest && timed && !quiet {
+            return None;
+        }
+        let waits = Waits::new(self, scheme, nodes, rest || quiet);
+        if let Some(circle) = waits.circle() {
+            return Some(Stall::Deadlock(circle));
+        }
+        if !rest {
+            return None;
+        }
+        let stopped = |port: &u32| {
+            let p = &self.ports[*port as usize];
+            p.paused != 0 && (p.queued > 0 || p.host)
+        };
+        let mut stuck: Vec<u32> = (0..self.ports.len() as u32).filter(stopped).collect();
+        stuck.extend(waits.nodes.iter().map(|wait| wait.port));
+        stuck.sort_unstable();
+        stuck.dedup();
+        Some(if stuck.is_empty() { Stall::Lost } else { Stall::Blocked(stuck) })
+    }
+
+    /// The queues with packets that came in by `port` in `class`, at a node that forwards.
+    fn queues_fed_by(&self, port: u32, class: u32) -> Vec<Wait> {
+        let each = self.setup.switch.queues;
+        let ports = self.map.of(self.ports[port as usize].node).filter(|&p| self.ports[p as usize].has_queues());
+        let all = ports.flat_map(|port| (class * each..(class + 1) * each).map(move |queue| Wait { port, queue }));
+        all.filter(|&Wait { port: out, queue }| {
+            let list = &self.switches.queues[(self.ports[out as usize].first_queue + queue) as usize].packets;
+            list.iter(&self.pool).any(|id| self.pool[id].in_port == self.ports[port as usize].local)
+        })
+        .collect()
+    }
+}
+
+/// The wait-for graph of the queues that can never send again.
+struct Waits {
+    /// In order.
+    nodes: Vec<Wait>,
+    /// By node: the places of the nodes it waits for.
+    edges: Vec<Vec<usize>>,
+}
+
+impl Waits {
+    /// Of a network at rest, or of one that still moves: then a queue counts only if nothing that moves can free it.
+    fn new<F: FlowControl>(core: &Core, scheme: &F, states: &[F::Node], rest: bool) -> Waits {
+        let each = core.setup.switch.queues;
+        let mut nodes = Vec::new();
+        // By node, the queues it waits for; `None` for one that something under way may free.
+        let mut waits: Vec<Option<Vec<Wait>>> = Vec::new();
+        for port in (0..core.ports.len() as u32).filter(|&port| core.ports[port as usize].has_queues()) {
+            let stopped = |queue: &u32| {
+                core.switches.masks.is_filled(port, *queue) && !core.switches.masks.is_ready(port, *queue)
+            };
+            for queue in (0..core.switches.per_port).filter(stopped) {
+                let (p, class) = (&core.ports[port as usize], queue / each);
+                let paused = p.paused >> class & 1 == 1;
+                let far = p.peer;
+                let under_way = !core.ports[far as usize].flying.is_empty()
+                    || core.hosts.relay.delayed().get(far as usize).is_some_and(|list| !list.is_empty())
+                    || paused && !core.switches.accounts[(far * core.switches.classes + class) as usize].paused;
+                let held = core.switches.masks.is_held(port, queue);
+                let by_scheme = held
+                    .then(|| scheme.holder(&states[p.node as usize], NodeId(p.node), PortId(p.local), QueueId(queue)));
+                let by_scheme = by_scheme.flatten();
+                let unknown = !paused && by_scheme.is_none();
+                nodes.push(Wait { port, queue });
+                waits.push(match by_scheme {
+                    _ if !rest && (under_way || unknown) => None,
+                    Some(queues) if !paused => Some(queues),
+                    _ => Some(core.queues_fed_by(far, class)),
+                });
+            }
+        }
+        // What waits for nobody, or for one that may go, may go.
+        let mut may_go: Vec<bool> = waits.iter().map(|wait| wait.is_none()).collect();
+        let place = |wait: &Wait| nodes.binary_search(wait).ok();
+        loop {
+            let free = |(number, wait): (usize, &Option<Vec<Wait>>)| {
+                let open = |wait: &Wait| place(wait).is_none_or(|to| may_go[to]);
+                !may_go[number] && !rest && wait.as_ref().is_some_and(|list| list.is_empty() || list.iter().any(open))
+            };
+            let freed: Vec<usize> = waits.iter().enumerate().filter(|w| free(*w)).map(|(number, _)| number).collect();
+            if freed.is_empty() {
+                break;
+            }
+            freed.into_iter().for_each(|number| may_go[number] = true);
+        }
+        let edges = waits.iter().enumerate().map(|(number, wait)| match wait {
+            Some(list) if !may_go[number] => list.iter().filter_map(place).filter(|&to| !may_go[to]).collect(),
+            _ => Vec::new(),
+        });
+        Waits { edges: edges.collect(), nodes }
+    }
+
+    /// A circle, if there is one.
+    fn circle(&self) -> Option<Vec<Wait>> {
+        // Depth-first search with the path kept, from every queue in turn.
+        let mut state = vec![0u8; self.nodes.len()];
+        for root in 0..self.nodes.len() {
+            let mut path = vec![(root, self.edges[root].iter())];
+            while let Some((node, next)) = path.last_mut() {
+                let node = *node;
+                state[node] = 1;
+                match next.next() {
+                    Some(&to) if state[to] == 1 => {
+                        let at = path.iter().position(|(node, _)| *node == to)?;
+                        return Some(path[at..].iter().map(|(node, _)| self.nodes[*node]).collect());
+                    }
+                    Some(&to) if state[to] == 0 => path.push((to, self.edges[to].iter())),
+                    Some(_) => {}
+                    None => {
+                        state[node] = 2;
+                        path.pop();
+                    }
+                }
+            }
+        }
+        None
+    }
+}

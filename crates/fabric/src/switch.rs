@@ -1,0 +1,675 @@
+//! The switches: admit → queue → schedule → transmit, and the memory behind it.
+//!
+//! A forwarding host has the same queues, memory and accounts, and its packets go by the same code.
+
+mod trim;
+
+use crate::axes::flow_control::{FlowControl, Visit};
+use crate::axes::load_balancing::Crossroads;
+use crate::axes::queueing::{Discipline, PortQueues};
+use crate::axes::{Chosen, Counter, LoadBalancer, Marking};
+use crate::buffer::{Account, Buffer};
+use crate::id::{ClassId, NodeId, PortId, QueueId};
+use crate::packet::{Hop, Kind, PacketId, flag};
+use crate::port::{Queue, QueueMasks};
+use crate::prefetch::prefetch;
+use crate::probe::Counted;
+use crate::routing::{PortMap, Tuple};
+use crate::run::{Core, Network, hook};
+use crate::setup::{AckLane, Overflow, Setup, Split};
+use crate::view::{NodeView, Site};
+use engine::Time;
+use trim::Headers;
+
+/// The state of all switches, and of what forwarding hosts queue.
+pub(crate) struct Switches {
+    pub(crate) queues: Vec<Queue>,
+    pub(crate) masks: QueueMasks,
+    /// By node; hosts that do not forward have an unused one.
+    pub(crate) buffers: Vec<Buffer>,
+    /// By port and class; behind them all, those of the second group.
+    pub(crate) accounts: Vec<Account>,
+    /// Classes of data.
+    pub(crate) classes: u32,
+    /// Queues of a port.
+    pub(crate) per_port: u32,
+    /// Timers of flow control at every port, and the first of each of its layers.
+    pub(crate) timers: u32,
+    pub(crate) first_timers: [u32; 2],
+    /// The control packets of trimming switches.
+    headers: Option<Headers>,
+    /// By node, what chooses among paths. Empty where the rule of routing is all.
+    balancers: Vec<Option<Box<dyn LoadBalancer>>>,
+    /// By node, programs that mark. Empty where there are none.
+    markings: Vec<Option<Box<dyn Marking>>>,
+    discipline: Discipline,
+}
+
+impl Switches {
+    pub(crate) fn new(setup: &Setup, map: &PortMap, chosen: &Chosen<'_>) -> Switches {
+        let (graph, switch, classes) = (&setup.graph, &setup.switch, setup.classes as u32);
+        let per_port = classes * switch.queues;
+        let buffer = |node: usize| {
+            let parts = map.of(node as u32).len() as u64 * classes as u64;
+            let part = |of: u64| switch.pool[node].map(|pool| pool / of.max(1));
+            let (ingress_part, egress_part) = match switch.split {
+                Split::Dynamic => (None, None),
+                Split::Ingress => (part(parts * switch.groups as u64), None),
+                Split::Egress => (None, part(parts * switch.queues as u64)),
+            };
+            let egress_part = match switch.overflow {
+                Overflow::Drop => egress_part,
+                Overflow::Trim(trimming) => {
+                    Some(trimming.queue as u64 * (setup.nic.payload as u64 + setup.nic.header as u64))
+                }
+            };
+            Buffer {
+                pool: switch.pool[node],
+                reserve: switch.reserve,
+                resume_gap: switch.resume_gap,
+                global: (switch.global_headroom, 0),
+                ingress_part,
+                egress_part,
+                ..Buffer::default()
+            }
+        };
+        let nodes = 0..graph.nodes.len();
+        let site = |node: usize| Site { setup, map, node: NodeId(node as u32) };
+        let forwards = |node: &usize| graph.forwards(*node as u32, map.of(*node as u32).len());
+        let queues = nodes.clone().filter(forwards).map(|node| map.of(node as u32).len()).sum::<usize>();
+        let group = || setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
+        // Whoever has one at a node has a place for every node.
+        fn only_if_any<T>(all: Vec<Option<T>>) -> Vec<Option<T>> {
+            if all.iter().any(Option::is_some) { all } else { Vec::new() }
+        }
+        let balancer = |node| forwards(&node).then(|| chosen.load_balancing.switch(&site(node))).flatten();
+        let half = chosen.congestion_control.switch_half();
+        let marking = half.as_deref().unwrap_or(chosen.marking);
+        let marking = |node| forwards(&node).then(|| marking.switch(&site(node))).flatten();
+        Switches {
+            queues: vec![Queue::default(); queues * per_port as usize],
+            masks: QueueMasks::new(map.count(), per_port as usize),
+            buffers: nodes.clone().map(buffer).collect(),
+            accounts: (0..switch.groups).flat_map(|_| group()).collect(),
+            classes,
+            per_port,
+            timers: 1,
+            first_timers: [0; 2],
+            headers: match switch.overflow {
+                Overflow::Drop => None,
+                Overflow::Trim(trimming) => Some(Headers::new(trimming, map.count())),
+            },
+            balancers: only_if_any(nodes.clone().map(balancer).collect()),
+            markings: only_if_any(nodes.map(marking).collect()),
+            // A single queue needs none.
+            discipline: if per_port == 1 { Discipline::Packets } else { chosen.queueing.build() },
+        }
+    }
+
+    /// What trimming, load balancing and marking counted.
+    pub(crate) fn counters(&self) -> Vec<Counter> {
+        let mut all = Counter::merged(self.balancers.iter().flatten().map(|balancer| balancer.counters()));
+        all.extend(Counter::merged(self.markings.iter().flatten().map(|marking| marking.counters())));
+        all
+    }
+
+    /// What trimming counted.
+    pub(crate) fn trim_counters(&self) -> Vec<Counter> {
+        self.headers.iter().flat_map(Headers::counters).collect()
+    }
+
+    /// Takes over what another shard has of a node, but for its packets.
+    pub(crate) fn absorb_node(&mut self, other: &mut Switches, node: usize) {
+        self.buffers[node] = other.buffers[node].clone();
+        if let (Some(mine), Some(theirs)) = (self.balancers.get_mut(node), other.balancers.get_mut(node)) {
+            std::mem::swap(mine, theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (self.markings.get_mut(node), other.markings.get_mut(node)) {
+            std::mem::swap(mine, theirs);
+        }
+    }
+
+    /// Takes over what another shard has of a port, but for its packets.
+    pub(crate) fn absorb_port(&mut self, other: &Switches, port: usize, ports: usize, groups: usize) {
+        self.masks.copy(&other.masks, port as u32);
+        for group in 0..groups {
+            let first = (group * ports + port) * self.classes as usize;
+            let accounts = first..first + self.classes as usize;
+            self.accounts[accounts.clone()].copy_from_slice(&other.accounts[accounts]);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.headers, &other.headers) {
+            mine.absorb_port(theirs, port);
+        }
+    }
+
+    /// Adds what another shard counted as a whole.
+    pub(crate) fn absorb_counts(&mut self, other: &Switches) {
+        if let (Some(mine), Some(theirs)) = (&mut self.headers, &other.headers) {
+            mine.absorb_counts(theirs);
+        }
+    }
+
+    /// What is wrong with the books of a node, whose queues hold `held` bytes.
+    pub(crate) fn audit_node(
+        &self,
+        name: &str,
+        node: usize,
+        ports: std::ops::Range<u32>,
+        all_ports: usize,
+        held: u64,
+    ) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let buffer = &self.buffers[node];
+        if held != buffer.used {
+            wrong.push(format!("the queues of {name} hold {held} B, its buffer says {}", buffer.used));
+        }
+        let each = all_ports * self.classes as usize;
+        let (mut by_ingress, mut global) = (0, 0);
+        for port in ports {
+            let first = (port * self.classes) as usize;
+            for group in self.accounts.chunks(each.max(1)) {
+                for account in &group[first..first + self.classes as usize] {
+                    by_ingress += account.total();
+                    global += account.global as u64;
+                }
+            }
+        }
+        if by_ingress != buffer.used {
+            wrong
+                .push(format!("the ingress accounts of {name} sum to {by_ingress} B, its buffer says {}", buffer.used));
+        }
+        if global != buffer.global.1 {
+            wrong.push(format!(
+                "the accounts of {name} have {global} B of common headroom, its buffer says {}",
+                buffer.global.1
+            ));
+        }
+        if buffer.pool.is_some_and(|pool| buffer.shared > pool) || buffer.global.1 > buffer.global.0 {
+            wrong.push(format!("{name} holds more than its memory"));
+        }
+        wrong
+    }
+
+    /// What is wrong with the control packets at a port, which are so many bytes.
+    pub(crate) fn audit_control(&self, port: usize, control: u64) -> Option<String> {
+        let (counted, most) = self.headers.as_ref()?.bytes(port);
+        let wrong = control != counted || counted > most;
+        wrong.then(|| format!("port {port} has {control} B of headers of {most}, its counter says {counted}"))
+    }
+}
+
+impl Core {
+    /// The port by which `node` sends to `host` what has these addresses and was sent at `sent`, by the rule of routing, if any path is
+    /// left.
+    #[inline]
+    pub(crate) fn path(&self, node: u32, host: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
+        self.routing.choose(node, host, self.setup.rule, node, tuple, sent)
+    }
+
+    /// The port by which a packet that came in by `in_port` leaves `node`, if any path is left.
+    #[inline]
+    fn path_out(&mut self, node: u32, in_port: u32, id: PacketId) -> Option<u32> {
+        let packet = &self.pool[id];
+        if !self.switches.balancers.is_empty() {
+            return self.balanced(node, in_port, id);
+        }
+        self.path(node, packet.dst, &packet.tuple, packet.stamp)
+    }
+
+    #[inline(never)]
+    fn balanced(&mut self, node: u32, in_port: u32, id: PacketId) -> Option<u32> {
+        let packet = &self.pool[id];
+        let candidates = self.routing.next_hops(node, packet.dst);
+        if candidates.len() < 2 {
+            return candidates.first().copied();
+        }
+        let Some(balancer) = &mut self.switches.balancers[node as usize] else {
+            return self.path(node, packet.dst, &packet.tuple, packet.stamp);
+        };
+        let place = balancer.choose(&mut Crossroads {
+            now: self.time.now,
+            packet,
+            in_port: Some(PortId(self.ports[in_port as usize].local)),
+            node,
+            base: self.map.base[node as usize],
+            candidates,
+            ports: &self.ports,
+            mbps: &self.wire.mbps,
+            dice: &mut self.dice.streams[node as usize],
+        });
+        Some(candidates[place])
+    }
+
+    /// A queue for a packet: its class's, and among these by hash of the flow.
+    #[inline]
+    pub(crate) fn hashed_queue(&self, id: PacketId) -> u32 {
+        let packet = &self.pool[id];
+        let each = self.setup.switch.queues;
+        let base = packet.class as u32 * each;
+        if each == 1 { base } else { base + packet.tuple.hash(QUEUE_SEED) % each }
+    }
+
+    /// The queues of a class at any port.
+    pub(crate) fn class_queues(&self, class: u8) -> std::ops::Range<u32> {
+        let each = self.setup.switch.queues;
+        class as u32 * each..(class as u32 + 1) * each
+    }
+
+    /// Which account packets that came in by `port` in `class` are in, or that of the second group.
+    #[inline]
+    pub(crate) fn account_number(&self, port: u32, class: u8, second: bool) -> usize {
+        let group = if second { self.ports.len() } else { 0 };
+        group * self.switches.classes as usize + (port * self.switches.classes + class as u32) as usize
+    }
+
+    /// Whether a queue may take `size` more bytes under the egress limit.
+    #[inline]
+    fn egress_admits(&self, node: u32, queue: u32, size: u64) -> bool {
+        let buffer = &self.switches.buffers[node as usize];
+        let limit = match (self.setup.switch.egress_alpha, buffer.pool, buffer.egress_part) {
+            (_, _, Some(part)) => part,
+            (Some(alpha), Some(pool), None) => (((pool - buffer.shared) * alpha) >> 16) + buffer.reserve,
+            _ => return true,
+        };
+        self.switches.queues[queue as usize].bytes + size <= limit
+    }
+
+    /// Takes a packet into the switch's memory, if there is room in its queue and in its account.
+    #[inline]
+    fn admits(&mut self, out: u32, visit: &Visit, second: bool) -> bool {
+        let (p, size) = (&self.ports[out as usize], visit.size as u64);
+        let (node, base) = (p.node, p.base);
+        self.egress_admits(node, p.first_queue + visit.queue.0, size) && {
+            let account = self.account_number(base + visit.in_port.0 as u32, visit.class.0, second);
+            self.switches.buffers[node as usize].admit(&mut self.switches.accounts[account], size)
+        }
+    }
+
+    /// Puts a packet that was admitted in its queue.
+    #[inline]
+    fn join(&mut self, out: u32, visit: &Visit, second: bool) {
+        let &Visit { packet, in_port, queue, size, .. } = visit;
+        self.pool[packet].in_port = in_port.0;
+        if second {
+            self.pool[packet].flags |= flag::SECOND;
+        }
+        let p = &mut self.ports[out as usize];
+        p.queued += size as u64;
+        self.switches.queues[(p.first_queue + queue.0) as usize].push(&mut self.pool, packet);
+        self.switches.masks.set_filled(out, queue.0, true);
+    }
+
+    /// Lets go of a queued packet's memory.
+    #[inline]
+    fn release(&mut self, node: u32, base: u32, id: PacketId) {
+        let packet = &mut self.pool[id];
+        let (in_port, class, size) = (base + packet.in_port as u32, packet.class, packet.size as u64);
+        let second = packet.flags & flag::SECOND != 0;
+        packet.flags &= !flag::SECOND;
+        let number = self.account_number(in_port, class, second);
+        self.switches.buffers[node as usize].release(&mut self.switches.accounts[number], size);
+    }
+
+    /// Puts a control packet at the end of the control queue of `port`.
+    pub(crate) fn queue_control(&mut self, port: u32, id: PacketId) {
+        let p = &mut self.ports[port as usize];
+        p.queued += self.pool[id].size as u64;
+        p.control.push(&mut self.pool, id);
+        self.kicks.push(port);
+    }
+
+    /// Marks the packet that just left a queue if what it leaves behind there, or at the port, is long.
+    #[inline]
+    fn mark(&mut self, port: u32, left: u64, queued: u64, id: PacketId) {
+        let p = &self.ports[port as usize];
+        if queued <= p.ecn_min as u64 {
+            return;
+        }
+        let Some(ecn) = self.setup.ports[port as usize].ecn else { return };
+        let left = if ecn.by_port { queued } else { left };
+        if left <= ecn.min {
+            return;
+        }
+        let marked = left > ecn.max || {
+            let node = self.ports[port as usize].node;
+            self.dice.chance(node, ecn.probability * (left - ecn.min) as f64 / (ecn.max - ecn.min) as f64)
+        };
+        // An ACK that shares the data's queue is marked too, but nobody reads that: its flag echoes the data's mark.
+        if marked && self.pool[id].kind == Kind::Data {
+            self.pool[id].flags |= flag::MARKED;
+            self.counts.marked += 1;
+            self.probes.count_at(port, Counted::Mark, 1);
+            let peer = self.ports[port as usize].peer;
+            self.counts.marked_receiver += self.ports[peer as usize].host as u64;
+        }
+    }
+
+    /// Whether a packet that was admitted at `port` need not wait for anything.
+    #[inline]
+    fn may_pass(&self, port: u32) -> bool {
+        self.is_idle(port) && self.ports[port as usize].paused == 0
+    }
+
+    /// Which queue of `port` sends next.
+    #[inline]
+    fn pick_queue(&mut self, port: u32) -> Option<u32> {
+        if let Some(express) = self.setup.switch.express {
+            let each = self.setup.switch.queues;
+            let mut first = (0..self.switches.classes).map(|class| class * each + express);
+            if let Some(queue) = first.find(|&queue| self.switches.masks.is_ready(port, queue)) {
+                return Some(queue);
+            }
+        }
+        let last = self.ports[port as usize].last as u32;
+        let first = self.ports[port as usize].first_queue as usize;
+        let queue = match &self.switches.discipline {
+            Discipline::Packets => self.switches.masks.next_ready(port, last)?,
+            Discipline::Bytes => {
+                let mut queue = last;
+                loop {
+                    let q = &mut self.switches.queues[first + queue as usize];
+                    let fits = |deficit: u32| deficit >= self.pool[q.packets.head()].size as u32;
+                    if self.switches.masks.is_ready(port, queue) && fits(q.deficit) {
+                        break queue;
+                    }
+                    queue = self.switches.masks.next_ready(port, queue)?;
+                    self.switches.queues[first + queue as usize].deficit += self.setup.switch.quantum;
+                }
+            }
+            Discipline::Own(queueing) => {
+                let queues = &mut self.switches.queues[first..first + self.switches.per_port as usize];
+                let (masks, pool, setup) = (&self.switches.masks, &self.pool, &*self.setup);
+                queueing.pick(&mut PortQueues { port, last, queues, masks, pool, setup })?.0
+            }
+        };
+        self.ports[port as usize].last = queue as u16;
+        Some(queue)
+    }
+
+    /// Fetches the packet that `port` will most likely send next: it may have lain in its queue for long.
+    #[inline]
+    pub(crate) fn fetch_next(&self, port: u32) {
+        let p = &self.ports[port as usize];
+        if let Some(queue) = self.switches.masks.next_ready(port, p.last as u32) {
+            self.pool.fetch(self.switches.queues[(p.first_queue + queue) as usize].packets.head());
+        }
+    }
+
+    /// Drops everything that waits at `port`. Gives the data packets, whose memory is free again and who are to be discarded.
+    pub(crate) fn flush(&mut self, port: u32) -> Vec<Visit> {
+        let mut freed = Vec::new();
+        if self.ports[port as usize].has_queues() {
+            (0..self.switches.per_port).for_each(|queue| freed.extend(self.empty_queue(port, queue)));
+            self.counts.dropped_down += freed.len() as u64;
+        }
+        let p = &mut self.ports[port as usize];
+        p.urgent = false;
+        if let Some(headers) = &mut self.switches.headers {
+            headers.forget(port);
+        }
+        let mut waiting = vec![];
+        while let Some(id) = p.frames.pop(&self.pool).or_else(|| p.control.pop(&self.pool)) {
+            p.queued -= self.pool[id].size as u64;
+            waiting.push(id);
+        }
+        if p.host {
+            waiting.extend(self.hosts.nics[p.nic as usize].drop_acks(&self.pool));
+        }
+        for id in waiting {
+            self.counts.dropped_down += 1;
+            self.probes.count_at(port, Counted::Drop, 1);
+            self.discard(id);
+        }
+        freed
+    }
+
+    /// Takes everything out of a queue of `port`, to be dropped.
+    pub(crate) fn empty_queue(&mut self, port: u32, queue: u32) -> Vec<Visit> {
+        let mut freed = Vec::new();
+        let p = &self.ports[port as usize];
+        let (first, node, base, local) = (p.first_queue, p.node, p.base, PortId(p.local));
+        while let Some(id) = self.switches.queues[(first + queue) as usize].pop(&self.pool) {
+            let (in_port, class, size) = (self.pool[id].in_port, self.pool[id].class, self.pool[id].size);
+            self.release(node, base, id);
+            freed.push(Visit {
+                packet: id,
+                in_port: PortId(in_port),
+                out_port: local,
+                queue: QueueId(queue),
+                class: ClassId(class),
+                size,
+            });
+            self.ports[port as usize].queued -= size as u64;
+        }
+        self.probes.count_at(port, Counted::Drop, freed.len());
+        self.switches.queues[(first + queue) as usize].deficit = 0;
+        self.switches.masks.set_filled(port, queue, false);
+        freed
+    }
+
+    /// Drops a packet at `port` for want of room, or of a path.
+    #[cold]
+    #[inline(never)]
+    fn lose(&mut self, port: u32, id: PacketId, full: bool) {
+        *(if full { &mut self.counts.dropped_full } else { &mut self.counts.dropped_down }) += 1;
+        self.probes.count_at(port, Counted::Drop, 1);
+        self.discard(id);
+    }
+
+    /// Stops or resumes one class of everything that `port` sends.
+    pub(crate) fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
+        self.note_pause(port, class, pause, pause);
+        self.probes.note_whole(port, class, pause);
+        if self.ports[port as usize].has_queues() {
+            self.class_queues(class).for_each(|q| self.switches.masks.set_paused(port, q, pause));
+        }
+    }
+
+    /// A pause or resume of something in a class has come, of which something is `paused` now.
+    pub(crate) fn note_pause(&mut self, port: u32, class: u8, pause: bool, paused: bool) {
+        let p = &mut self.ports[port as usize];
+        let (before, now) = (p.paused, self.time.now);
+        p.paused = if paused { before | 1 << class } else { before & !(1 << class) };
+        match (before != 0, p.paused != 0) {
+            (false, true) => p.pause_start = now,
+            (true, false) => p.pause_total += now - p.pause_start,
+            _ => {}
+        }
+        *(if pause { &mut self.counts.pauses } else { &mut self.counts.resumes }) += 1;
+        if self.setup.measure.pause_log {
+            self.probes.log_pause(now, port, pause);
+        }
+        if !pause {
+            self.kicks.push(port);
+        }
+    }
+}
+
+/// Seed of the hash that spreads flows over the queues of a class; unlike any node's.
+const QUEUE_SEED: u32 = 0x9e37_79b9;
+
+impl<F: FlowControl> Network<F> {
+    /// A packet has come in by `in_port`.
+    #[inline]
+    pub(crate) fn switch_receive(&mut self, in_port: u32, id: PacketId) {
+        let core = &mut self.core;
+        let p = &core.ports[in_port as usize];
+        let (node, base, local) = (p.node, p.base, PortId(p.local));
+        let Some(out) = core.path_out(node, in_port, id) else {
+            return core.lose(in_port, id, false);
+        };
+        let state = &mut self.nodes[node as usize];
+        let out = match core.pool[id].kind {
+            Kind::Data => {
+                let chosen = PortId((out - base) as u16);
+                base + self.scheme.divert(state, &mut NodeView::new(core, node, base), local, id, chosen).0 as u32
+            }
+            _ => out,
+        };
+        prefetch(&core.ports[out as usize].free_at);
+        let (class, kind, size) = (core.pool[id].class, core.pool[id].kind, core.pool[id].size);
+        let apart = matches!(kind, Kind::Signal | Kind::Notice);
+        if kind != Kind::Data && (core.setup.nic.ack_lane == AckLane::Control || apart) {
+            return self.pass_control(in_port, out, id);
+        }
+        let out_port = PortId((out - base) as u16);
+        let visit = Visit { packet: id, in_port: local, out_port, queue: QueueId(0), class: ClassId(class), size };
+        let at = &mut NodeView::new(core, node, base);
+        let queue = self.scheme.queue(state, at, &visit);
+        let visit = Visit { queue, ..visit };
+        let second = self.scheme.second_group(state, at, &visit);
+        let admitted = core.ports[out as usize].up && core.admits(out, &visit, second);
+        if !admitted {
+            if core.ports[out as usize].up && core.switches.headers.is_some() {
+                core.trim(out, &visit);
+                return self.drain_kicks();
+            }
+            return core.lose(out, id, core.ports[out as usize].up);
+        }
+        if !F::LOOKS_AT_QUEUES && core.may_pass(out) && core.switches.markings.is_empty() {
+            self.scheme.enqueued(state, &mut NodeView::new(core, node, base), &visit);
+            self.drain_kicks();
+            // Unless the scheme has something to say by this port.
+            if self.core.may_pass(out) {
+                return self.pass(out, &visit, second);
+            }
+            self.core.join(out, &visit, second);
+        } else {
+            core.join(out, &visit, second);
+            self.scheme.enqueued(state, &mut NodeView::new(core, node, base), &visit);
+            if !self.core.switches.markings.is_empty() {
+                self.core.run_marking(node, base, |marking, at| marking.enqueued(at, &visit));
+            }
+            self.drain_kicks();
+        }
+        self.kick(out);
+    }
+
+    /// A control packet goes on by `out`, ahead of all data.
+    #[inline]
+    fn pass_control(&mut self, in_port: u32, out: u32, id: PacketId) {
+        let core = &mut self.core;
+        if !core.ports[out as usize].up {
+            return core.lose(out, id, false);
+        }
+        match core.pool[id].kind {
+            Kind::Signal => {
+                core.probes.count_at(out, Counted::Signal, 1);
+                let out_local = PortId(core.ports[out as usize].local);
+                let mut signal = Self::read_signal(&core.pool[id]);
+                hook!(self, in_port, |scheme, node, at, local| scheme.passing(node, at, local, out_local, &mut signal));
+                let packet = &mut self.core.pool[id];
+                packet.size = signal.size;
+                packet.seq = crate::message::Packer::of(signal.message).0 as u64;
+            }
+            Kind::Notice => core.probes.count_at(out, Counted::Signal, 1),
+            _ => {}
+        }
+        let core = &mut self.core;
+        if core.switches.headers.is_some() {
+            core.queue_header(out, id);
+            return self.drain_kicks();
+        }
+        if core.is_idle(out) {
+            let lag = self.lag(out);
+            return self.core.start(out, id, lag);
+        }
+        let p = &mut core.ports[out as usize];
+        p.queued += core.pool[id].size as u64;
+        p.control.push(&mut core.pool, id);
+        self.kick(out);
+    }
+
+    /// Sends a packet that was admitted at once, as if it had been in its queue and had left it in the same instant.
+    #[inline]
+    fn pass(&mut self, out: u32, visit: &Visit, second: bool) {
+        let &Visit { packet, in_port, queue, class, size, .. } = visit;
+        let core = &mut self.core;
+        debug_assert!(core.setup.switch.express.is_none());
+        let p = &mut core.ports[out as usize];
+        let (node, base, tx_bytes, table) = (p.node, p.base, p.tx_bytes, p.table);
+        p.last = queue.0 as u16;
+        // As in `switch_transmit`: what the scheme sets free is sent after this packet.
+        p.wake = true;
+        let number = core.account_number(base + in_port.0 as u32, class.0, second);
+        core.switches.buffers[node as usize].release(&mut core.switches.accounts[number], size as u64);
+        if core.hosts.needs.telemetry && core.pool[packet].kind == Kind::Data {
+            let mbps = core.wire.mbps[table as usize];
+            core.pool.push_hop(packet, Hop { time: core.time.now, tx_bytes, queued: 0, mbps });
+        }
+        self.scheme.dequeued(&mut self.nodes[node as usize], &mut NodeView::new(core, node, base), visit);
+        self.drain_kicks();
+        self.core.ports[out as usize].wake = false;
+        let lag = self.lag_at(node, base, visit.out_port);
+        let core = &mut self.core;
+        core.start(out, packet, lag);
+        if core.ports[out as usize].queued > 0 {
+            core.schedule_end(out);
+        }
+    }
+
+    /// Sends the next data packet of a port with queues; false if none may go.
+    #[inline]
+    pub(crate) fn switch_transmit(&mut self, port: u32) -> bool {
+        let core = &mut self.core;
+        let Some(queue) = core.pick_queue(port) else { return false };
+        let number = (core.ports[port as usize].first_queue + queue) as usize;
+        let Some(id) = core.switches.queues[number].pop(&core.pool) else { return false };
+        let left = core.switches.queues[number].bytes;
+        let (in_port, class, size, kind) = {
+            let packet = &core.pool[id];
+            (packet.in_port, packet.class, packet.size as u64, packet.kind)
+        };
+        let each = core.setup.switch.queues;
+        if core.setup.switch.express.is_none_or(|express| queue % each != express) {
+            let q = &mut core.switches.queues[number];
+            match &core.switches.discipline {
+                Discipline::Packets => {}
+                Discipline::Bytes => q.deficit = if left == 0 { 0 } else { q.deficit - size as u32 },
+                Discipline::Own(queueing) => queueing.sent(q, size as u32, left),
+            }
+        }
+        if left == 0 {
+            core.switches.masks.set_filled(port, queue, false);
+        }
+        let p = &mut core.ports[port as usize];
+        p.queued -= size;
+        let (node, base, local, queued, tx_bytes) = (p.node, p.base, PortId(p.local), p.queued, p.tx_bytes);
+        core.release(node, base, id);
+        core.mark(port, left, queued, id);
+        if core.hosts.needs.telemetry && kind == Kind::Data {
+            let mbps = core.wire.mbps[core.ports[port as usize].table as usize];
+            let queued = queued.min(u32::MAX as u64) as u32;
+            core.pool.push_hop(id, Hop { time: core.time.now, tx_bytes, queued, mbps });
+        }
+        let visit = Visit {
+            packet: id,
+            in_port: PortId(in_port),
+            out_port: local,
+            queue: QueueId(queue),
+            class: ClassId(class),
+            size: size as u16,
+        };
+        // The port is taken by this packet already: nothing that the scheme sets free may slip in before it.
+        core.ports[port as usize].wake = true;
+        self.scheme.dequeued(&mut self.nodes[node as usize], &mut NodeView::new(core, node, base), &visit);
+        if !self.core.switches.markings.is_empty() && kind == Kind::Data {
+            self.core.run_marking(node, base, |marking, at| marking.dequeued(at, &visit));
+        }
+        self.drain_kicks();
+        self.core.ports[port as usize].wake = false;
+        let lag = self.lag_at(node, base, local);
+        self.core.start(port, id, lag);
+        true
+    }
+}
+
+impl Core {
+    /// Runs the marking program of a switch.
+    #[inline(never)]
+    fn run_marking(&mut self, node: u32, base: u32, run: impl FnOnce(&mut dyn Marking, &mut NodeView<'_>)) {
+        let Some(mut marking) = self.switches.markings[node as usize].take() else { return };
+        run(&mut *marking, &mut NodeView::new(self, node, base));
+        self.switches.markings[node as usize] = Some(marking);
+    }
+}

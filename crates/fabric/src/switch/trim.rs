@@ -1,0 +1,160 @@
+//! Switches that trim: a data packet that finds its queue full loses its payload, and its header goes ahead of data.
+//!
+//! Headers and all other control packets share a queue of limited length. A header that finds it full goes back to its sender, once.
+
+use crate::axes::Counter;
+use crate::axes::flow_control::Visit;
+use crate::packet::{Kind, PacketId};
+use crate::probe::Counted;
+use crate::run::Core;
+use crate::setup::Trimming;
+
+/// The control packets at one port.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    bytes: u64,
+    peak: u64,
+    /// How many were sent while data waited, since data was sent.
+    turn: u32,
+}
+
+/// The control packets of all trimming switches.
+pub(super) struct Headers {
+    trimming: Trimming,
+    /// By port.
+    lines: Vec<Line>,
+    overflows: u64,
+    returned: u64,
+}
+
+impl Headers {
+    pub(super) fn new(trimming: Trimming, ports: usize) -> Headers {
+        Headers { trimming, lines: vec![Line::default(); ports], overflows: 0, returned: 0 }
+    }
+
+    pub(super) fn absorb_port(&mut self, other: &Headers, port: usize) {
+        self.lines[port] = other.lines[port].clone();
+    }
+
+    pub(super) fn absorb_counts(&mut self, other: &Headers) {
+        self.overflows += other.overflows;
+        self.returned += other.returned;
+    }
+
+    /// The link at `port` is down, and with it what waited there.
+    pub(super) fn forget(&mut self, port: u32) {
+        let line = &mut self.lines[port as usize];
+        (line.bytes, line.turn) = (0, 0);
+    }
+
+    /// Bytes of control packets at a port, and the most there may be.
+    pub(super) fn bytes(&self, port: usize) -> (u64, u64) {
+        (self.lines[port].bytes, self.trimming.headers)
+    }
+
+    pub(super) fn counters(&self) -> Vec<Counter> {
+        vec![
+            Counter::sum("header_overflows", self.overflows),
+            Counter::sum("returned", self.returned),
+            Counter::max("peak_header_queue", self.lines.iter().map(|line| line.peak).max().unwrap_or(0)),
+        ]
+    }
+}
+
+impl Core {
+    /// A data packet finds no room: it loses its payload, or the last packet in its queue does. Which of the two is left to
+    /// chance, so that no flow always loses (NDP §3.1).
+    pub(super) fn trim(&mut self, out: u32, visit: &Visit) {
+        let p = &self.ports[out as usize];
+        let (node, base, number) = (p.node, p.base, (p.first_queue + visit.queue.0) as usize);
+        if self.dice.chance(node, 0.5)
+            && let Some(last) = self.switches.queues[number].pop_last(&mut self.pool)
+        {
+            let size = self.pool[last].size as u64;
+            self.release(node, base, last);
+            self.ports[out as usize].queued -= size;
+            self.cut(out, last);
+            if self.admits(out, visit, false) {
+                return self.join(out, visit, false);
+            }
+            self.switches.masks.set_filled(out, visit.queue.0, self.switches.queues[number].bytes > 0);
+        }
+        self.cut(out, visit.packet);
+    }
+
+    /// Makes a header of a data packet that leaves by `port`.
+    fn cut(&mut self, port: u32, id: PacketId) {
+        let header = self.switches.headers.as_ref().map_or(0, |headers| headers.trimming.header);
+        let packet = &mut self.pool[id];
+        self.counts.trimmed.0 += 1;
+        self.counts.trimmed.1 += (packet.size - self.setup.nic.header) as u64;
+        packet.kind = Kind::Trimmed;
+        packet.size = packet.size.min(header);
+        self.queue_header(port, id);
+    }
+
+    /// A control packet leaves by `port`, if there is room. A header that finds none goes back to its sender, if there is
+    /// room for it on that path; everything else is lost.
+    pub(super) fn queue_header(&mut self, port: u32, id: PacketId) {
+        if self.add_header(port, id) {
+            return;
+        }
+        if let Some(headers) = &mut self.switches.headers {
+            headers.overflows += 1;
+        }
+        if self.pool[id].kind == Kind::Trimmed {
+            let node = self.ports[port as usize].node;
+            let src = self.setup.flows[self.pool[id].flow as usize].src;
+            let packet = &mut self.pool[id];
+            packet.kind = Kind::Returned;
+            packet.dst = src;
+            packet.tuple = packet.tuple.reversed();
+            let (tuple, stamp) = (packet.tuple, packet.stamp);
+            if let Some(back) = self.path(node, src, &tuple, stamp)
+                && self.ports[back as usize].up
+                && self.add_header(back, id)
+            {
+                if let Some(headers) = &mut self.switches.headers {
+                    headers.returned += 1;
+                }
+                return;
+            }
+        }
+        self.counts.dropped_full += 1;
+        self.probes.count_at(port, Counted::Drop, 1);
+        self.discard(id);
+    }
+
+    fn add_header(&mut self, port: u32, id: PacketId) -> bool {
+        let Some(headers) = &mut self.switches.headers else { return false };
+        let size = self.pool[id].size as u64;
+        let line = &mut headers.lines[port as usize];
+        if line.bytes + size > headers.trimming.headers {
+            return false;
+        }
+        line.bytes += size;
+        line.peak = line.peak.max(line.bytes);
+        self.queue_control(port, id);
+        true
+    }
+
+    /// The control packet that a `port` with queues sends next, unless it is the turn of data that waits.
+    #[inline]
+    pub(crate) fn next_control(&mut self, port: u32) -> Option<PacketId> {
+        if let Some(headers) = &mut self.switches.headers {
+            let line = &mut headers.lines[port as usize];
+            if self.switches.masks.any_ready(port) {
+                if line.turn >= headers.trimming.ratio {
+                    line.turn = 0;
+                    return None;
+                }
+                line.turn += 1;
+            }
+            line.bytes -= self.pool[self.ports[port as usize].control.head()].size as u64;
+        }
+        let p = &mut self.ports[port as usize];
+        let id = p.control.pop(&self.pool)?;
+        p.queued -= self.pool[id].size as u64;
+        Some(id)
+    }
+}

@@ -1,0 +1,252 @@
+//! Go-back-N: receivers take packets in order only; a sender that hears of a gap, or of nothing for too long, starts over from there.
+
+use engine::{Parameter, Parameters, Raw, Time};
+use fabric::Setup;
+use fabric::axes::congestion_control::Incident;
+use fabric::axes::transport::Ground;
+use fabric::axes::{Definition, Transport, TransportDef};
+use fabric::id::{FlowId, PortId};
+use fabric::packet::{Kind, Packet, PacketId};
+use fabric::setup::AckPolicy;
+use fabric::view::{HostView, Reply};
+
+/// Go-back-N. Its timeout and how often it asks for a repeat are the NIC's (`nic.timeout`, `nic.nack_interval`); what is here are
+/// habits that the field's reference simulator has, and that no scenario sets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GoBackN {
+    /// Start over at a multiple of this many bytes instead of at the gap; 0 for the gap itself.
+    pub chunk: u64,
+    /// Whether a packet that was received before is acknowledged again. Its first ACK may be what was lost.
+    pub ack_duplicates: bool,
+    /// A receiver that sees the sender start over and still misses the same packet says so at once.
+    pub rounds: bool,
+    /// A sender that starts over again without progress first waits a random time, longer every time.
+    pub backoff: bool,
+    /// The receiver forgets a flow the instant its sender is done, and takes stray packets for a new one. Such a run needs a single thread.
+    pub forget: bool,
+}
+
+impl Default for GoBackN {
+    fn default() -> GoBackN {
+        GoBackN { chunk: 0, ack_duplicates: true, rounds: true, backoff: true, forget: false }
+    }
+}
+
+impl GoBackN {
+    /// The start of the chunk that `byte` is in, or the byte itself without chunks.
+    fn whole_chunks(&self, byte: u64) -> u64 {
+        byte - byte.checked_rem(self.chunk).unwrap_or(0)
+    }
+}
+
+impl Parameters for GoBackN {
+    fn list(&self) -> Vec<Parameter> {
+        Vec::new()
+    }
+    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
+        None
+    }
+}
+
+impl Definition for GoBackN {
+    fn name(&self) -> &'static str {
+        "go-back-n"
+    }
+    fn about(&self) -> &'static str {
+        "Receivers take packets in order only; a sender that hears of a gap, or of nothing for too long, starts over from there."
+    }
+}
+
+impl TransportDef for GoBackN {
+    fn build(&self, ground: &Ground<'_>) -> Box<dyn Transport> {
+        Box::new(Machine { habits: *self, timeout: ground.setup.nic.timeout, acks: ground.setup.nic.acks })
+    }
+    fn sequential(&self) -> bool {
+        self.forget
+    }
+    fn patience(&self, setup: &Setup) -> Time {
+        setup.nic.timeout.unwrap_or_default()
+    }
+}
+
+/// The mechanism. All of its state is in the two halves of a flow.
+struct Machine {
+    habits: GoBackN,
+    timeout: Option<Time>,
+    acks: AckPolicy,
+}
+
+impl Machine {
+    /// Goes back to the last acknowledged byte. Senders that lose the same race again and again could do so for ever;
+    /// from the second time on without progress, each waits a random time, twice as long every time.
+    fn start_over(&self, at: &mut HostView<'_>, flow: FlowId) {
+        let s = at.sender(flow);
+        s.next = s.acked;
+        if self.habits.backoff {
+            let (tries, size) = (s.tries, s.last_size as u64);
+            if tries > 0 {
+                let packets = at.draw(1 << tries.min(12));
+                let wait = Time(at.line(flow).time_for(size).0 * packets);
+                let due = at.due(flow).max(at.now() + wait);
+                at.due_at(flow, due);
+            }
+            let s = at.sender(flow);
+            s.tries = s.tries.saturating_add(1);
+        }
+        at.note(flow);
+        at.report(flow, Incident::Lost);
+    }
+}
+
+impl Transport for Machine {
+    #[inline]
+    fn sent(&mut self, at: &mut HostView<'_>, flow: FlowId, _: PacketId, _: bool) {
+        let now = at.now();
+        let s = at.sender(flow);
+        if let (Some(timeout), Time::MAX) = (self.timeout, s.expires) {
+            s.expires = now + timeout;
+            at.arm(flow);
+        }
+    }
+
+    fn data(&mut self, at: &mut HostView<'_>, port: PortId, id: PacketId) {
+        let (packet, now) = (*at.packet(id), at.now());
+        let flow = FlowId(packet.flow);
+        let payload = (packet.size - at.setup().nic.header) as u64;
+        let nack_interval = at.setup().nic.nack_interval;
+        let forget = self.habits.forget && at.sender_done(flow);
+        let r = at.receiver(flow);
+        if forget && !r.forgotten {
+            (r.expected, r.nack, r.forgotten) = (0, (0, Time::ZERO), true);
+        }
+        let overtaken = packet.stamp < r.latest;
+        r.latest = r.latest.max(packet.stamp);
+        let (mut answer, mut ended, mut early) = (None, false, false);
+        if packet.seq == r.expected {
+            r.expected += payload;
+            r.unacked += 1;
+            let end = HostView::is_last(&packet);
+            ended = end && !r.forgotten;
+            if ended {
+                r.finished = now;
+            }
+            let due = match self.acks {
+                AckPolicy::Every(k) => end || r.unacked >= k,
+                AckPolicy::After { interval, chunk } => {
+                    r.expected >= interval || (chunk > 0 && r.expected.is_multiple_of(chunk))
+                }
+            };
+            if due {
+                r.unacked = 0;
+                answer = Some(Kind::Ack);
+            }
+        } else if packet.seq > r.expected {
+            early = !r.forgotten;
+            // A packet behind the last one is of a new round, whose first packet got lost like that of the last.
+            let again = self.habits.rounds && packet.seq <= r.early;
+            r.early = packet.seq;
+            if now >= r.nack.1 || r.nack.0 != r.expected || again {
+                r.nack = (r.expected, now + nack_interval);
+                r.expected = self.habits.whole_chunks(r.expected);
+                answer = Some(Kind::Nack);
+            }
+        } else if self.habits.ack_duplicates {
+            answer = Some(Kind::Ack);
+        }
+        let seq = r.expected;
+        let counts = at.counts();
+        counts.overtaken += overtaken as u64;
+        counts.out_of_order += early as u64;
+        at.reply(port, id, Reply { answer, seq, ended });
+    }
+
+    fn control(&mut self, at: &mut HostView<'_>, packet: &Packet, _: PacketId) {
+        let now = at.now();
+        let flow = FlowId(packet.flow);
+        let s = at.sender(flow);
+        let seq = self.habits.whole_chunks(packet.seq);
+        // With a chunk, only the end of the message itself acknowledges a last chunk that is not full.
+        let seq = if packet.seq == s.size { packet.seq } else { seq };
+        if seq > s.acked {
+            s.acked = seq;
+            s.tries = 0;
+            s.next = s.next.max(seq);
+            s.expires = match self.timeout {
+                Some(timeout) if s.next > s.acked => now + timeout,
+                _ => Time::MAX,
+            };
+        }
+        if packet.kind == Kind::Nack && !s.done() {
+            self.start_over(at, flow);
+        }
+    }
+
+    fn expired(&mut self, at: &mut HostView<'_>, flow: FlowId) {
+        at.counts().timeouts += 1;
+        self.start_over(at, flow);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::axes::flow_control::NoFlowControl;
+    use fabric::bench::{Bench, Builder};
+
+    const PORT: PortId = PortId(0);
+
+    fn bench(timeout: Option<Time>) -> Bench<NoFlowControl> {
+        let builder = Builder::host(1).setup(|setup| setup.nic.timeout = timeout);
+        builder
+            .transport(&GoBackN { chunk: 0, ack_duplicates: true, rounds: true, backoff: true, forget: false })
+            .build(NoFlowControl)
+    }
+
+    /// The numbers of the packets that were sent within a microsecond, which is enough for eleven.
+    fn sent(bench: &mut Bench<NoFlowControl>) -> Vec<u64> {
+        bench.advance(Time::from_us(1));
+        bench.data().iter().map(|sent| sent.packet.seq / 1000).collect()
+    }
+
+    #[test]
+    fn a_sender_that_hears_of_a_gap_starts_over_from_there() {
+        let mut bench = bench(None);
+        let flow = bench.flow(0, 1, 0);
+        bench.start(flow, 5_000);
+        assert_eq!(sent(&mut bench), [0, 1, 2, 3, 4]);
+        bench.control(PORT, flow, Kind::Nack, 2_000);
+        assert_eq!(sent(&mut bench), [2, 3, 4]);
+        bench.control(PORT, flow, Kind::Ack, 5_000);
+        assert!(bench.view().flow_done(flow));
+    }
+
+    #[test]
+    fn a_sender_that_hears_nothing_for_the_timeout_starts_over_from_the_last_acknowledged_byte() {
+        let mut bench = bench(Some(Time::from_us(100)));
+        let flow = bench.flow(0, 1, 0);
+        bench.start(flow, 4_000);
+        assert_eq!(sent(&mut bench), [0, 1, 2, 3]);
+        bench.control(PORT, flow, Kind::Ack, 1_000);
+        bench.advance_to(Time::from_us(101) - Time(1));
+        assert!(bench.data().is_empty());
+        assert_eq!((sent(&mut bench), bench.counts().timeouts), (vec![1, 2, 3], 1));
+    }
+
+    #[test]
+    fn a_receiver_asks_once_for_a_packet_that_it_misses_and_takes_none_behind_it() {
+        let mut bench = bench(None);
+        let flow = bench.flow(1, 0, 0);
+        let mut answer = |seq: u64| {
+            bench.arrive_as(PORT, flow, |packet| packet.seq = seq);
+            bench.advance(Time::from_us(1));
+            bench.controls().iter().map(|sent| (sent.packet.kind, sent.packet.seq)).collect::<Vec<_>>()
+        };
+        assert_eq!(answer(0), [(Kind::Ack, 1_000)]);
+        assert_eq!(answer(2_000), [(Kind::Nack, 1_000)]);
+        assert_eq!(answer(3_000), []);
+        assert_eq!(answer(2_000), [(Kind::Nack, 1_000)], "the sender has started over and it is still missing");
+        assert_eq!(answer(1_000), [(Kind::Ack, 2_000)]);
+        assert_eq!(answer(2_000), [(Kind::Ack, 3_000)]);
+        assert_eq!(answer(0), [(Kind::Ack, 3_000)], "the first ACK may be what was lost");
+    }
+}

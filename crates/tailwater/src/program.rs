@@ -1,0 +1,234 @@
+//! The command line.
+
+mod commands;
+mod compare;
+mod deadlock;
+mod drawing;
+mod import;
+mod ledger;
+mod listing;
+mod planned;
+mod progress;
+mod slurm;
+mod studio;
+mod sweep;
+mod theory;
+mod traffic;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A laboratory for flow control in lossless data-centre fabrics.
+#[derive(Parser)]
+#[command(version, about, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a scenario and write a folder of results.
+    Run {
+        /// The scenario file.
+        scenario: PathBuf,
+        /// Override a key, such as `switch.buffer=4MB` or `scheme.preset=hpcc`; may be given several times.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        sets: Vec<String>,
+        /// Where the results go [default: results/NAME-OF-THE-FILE].
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+        /// Keep a recording.bin of what every port did, frame by frame.
+        #[arg(long)]
+        record: bool,
+        /// How long a frame of the recording is to begin with, such as 1us [default: what suits the run]. Implies --record.
+        #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+        record_every: Option<String>,
+        /// Write no report.html and no figures.
+        #[arg(long)]
+        no_report: bool,
+        /// How many threads [default: as many as there are cores]. The results are the same.
+        #[arg(long, value_name = "N")]
+        threads: Option<std::num::NonZeroUsize>,
+        /// Show no progress and print nothing but problems.
+        #[arg(long, short)]
+        quiet: bool,
+        #[command(flatten)]
+        telling: progress::Telling,
+    },
+    /// Read a scenario, say what it means, and run nothing.
+    Check {
+        /// The scenario file; `-` for standard input.
+        scenario: PathBuf,
+        /// Override a key, as with `run`.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        sets: Vec<String>,
+        /// Answer in JSON, for programs: the same with the fabric's nodes and ports, or the problems with their places.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a scenario with several schemes, values and seeds, and compare them in a table.
+    Compare(compare::Arguments),
+    /// Do the runs of a sweep's file, here or on a cluster, together with any number of other processes.
+    Sweep(sweep::Arguments),
+    /// Say whether links can come to wait for one another in a circle, and where; nothing is run.
+    Deadlock(deadlock::Arguments),
+    /// Draw folders of results: a page of one, or of several side by side, and its figures as images.
+    Report {
+        /// Folders of results, as `run` writes them, or of a store.
+        #[arg(required = true)]
+        folders: Vec<PathBuf>,
+        /// Where report.html and the figures go [default: the folder itself, or results/report].
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
+    /// Write the flows of a scenario, in order of start, and run nothing.
+    Traffic {
+        /// The scenario file.
+        scenario: PathBuf,
+        /// Override a key, as with `run`.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        sets: Vec<String>,
+        /// Where the flows go [default: standard output].
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// How they are written.
+        #[arg(long, value_enum, default_value_t = traffic::Format::Csv)]
+        format: traffic::Format,
+        /// Print a table of the groups of flows instead: how much was drawn, and how much was asked for.
+        #[arg(long)]
+        describe: bool,
+    },
+    /// Run the HPCC authors' ns-3 simulator's files: the configuration and what it names, with its results.
+    ///
+    /// Paths in the configuration are relative to the working directory, as in that simulator.
+    Ns3 {
+        /// Its configuration file (config.txt).
+        #[arg(required_unless_present = "keys")]
+        config: Option<PathBuf>,
+        /// List the configuration's keys, what each means and whether it is honoured.
+        #[arg(long)]
+        keys: bool,
+        /// Show no progress and print nothing but problems.
+        #[arg(long, short)]
+        quiet: bool,
+    },
+    /// Turn files of another simulator into a scenario.
+    Import {
+        /// Whose.
+        #[command(subcommand)]
+        from: import::From,
+    },
+    /// List the schemes and presets with their parameters and defaults.
+    Schemes,
+    /// Closed forms of the documents, with numbers put in.
+    Theory {
+        /// Which.
+        #[command(subcommand)]
+        theory: theory::Theory,
+    },
+    /// List the topologies with their parameters and defaults.
+    Topologies,
+    /// Print the JSON Schema of scenario files, with which editors complete and check them.
+    Schema,
+    /// List what the documents claim, as experiments, with the state of each.
+    Claims {
+        /// Only those with this in their id or title.
+        filter: Option<String>,
+        /// Where verdicts are looked for.
+        #[arg(long, value_name = "FOLDER", default_value = ledger::OUT)]
+        out: PathBuf,
+    },
+    /// Run experiments by name and say whether what the documents claim holds.
+    Reproduce {
+        /// Ids such as bfc/fig4, documents such as bfc, or experiment files of your own.
+        #[arg(required_unless_present = "all", value_name = "ID")]
+        names: Vec<String>,
+        /// Every experiment.
+        #[arg(long, conflicts_with = "names")]
+        all: bool,
+        #[command(flatten)]
+        how: ledger::How,
+    },
+    /// Run every scheme that can on each fabric against the documents' traffic and collectives, and rank them on one page.
+    League(ledger::How),
+    /// Open a web page on this machine in which experiments are found, run, watched and compared.
+    Studio(studio::Arguments),
+    /// Print flows of a folder of results as JSON: how the studio reads what may be damaged.
+    #[command(hide = true)]
+    Flows {
+        /// The folder.
+        folder: PathBuf,
+        /// Which, in JSON.
+        query: String,
+    },
+    /// Measure packet-hops per second on this machine, with the floor beside it.
+    Bench {
+        /// Numbers of hosts.
+        #[arg(long, value_delimiter = ',', default_values_t = [64, 128, 512, 1024])]
+        hosts: Vec<u32>,
+        /// Presets, as `tailwater schemes` lists them.
+        #[arg(long, value_delimiter = ',', default_values_t = ["dcqcn+win".to_string(), "hpcc".to_string()])]
+        presets: Vec<String>,
+        /// Simulated time during which messages start.
+        #[arg(long, default_value = "1ms", allow_hyphen_values = true)]
+        duration: String,
+        /// Share of the host links that the messages take.
+        #[arg(long, value_name = "SHARE", default_value_t = 0.3, allow_hyphen_values = true)]
+        load: f64,
+        /// How many threads each run may use.
+        #[arg(long, value_name = "N", default_value = "1")]
+        threads: std::num::NonZeroUsize,
+        /// In how many blocks a fabric is done, 1 for the order of time; as many as its size asks for if it is not said.
+        #[arg(long, value_name = "N")]
+        blocks: Option<std::num::NonZeroUsize>,
+        /// Print what the parts of a run tell each other instead: how often, how much, and how far ahead they run alone.
+        #[arg(long)]
+        exchange: bool,
+    },
+}
+
+/// The whole program, with what the registry holds.
+pub(crate) fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Run { scenario, sets, out, record, record_every, no_report, threads, quiet, telling } => {
+            telling.begin();
+            let record = commands::Record { wanted: record, every: record_every };
+            commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet)
+        }
+        Command::Report { folders, out } => drawing::report(&folders, out),
+        Command::Check { scenario, sets, json } => commands::check(&scenario, &sets, json),
+        Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Sweep(arguments) => sweep::sweep(&arguments),
+        Command::Deadlock(arguments) => deadlock::deadlock(&arguments),
+        Command::Traffic { scenario, sets, out, format, describe } => {
+            traffic::traffic(&scenario, &sets, out, format, describe)
+        }
+        Command::Ns3 { keys: true, .. } => listing::ns3_keys(),
+        Command::Ns3 { config, quiet, .. } => commands::ns3(&config.unwrap_or_default(), quiet),
+        Command::Import { from } => import::import(&from),
+        Command::Schemes => listing::schemes(),
+        Command::Theory { theory } => theory::theory(&theory),
+        Command::Topologies => listing::topologies(),
+        Command::Schema => listing::schema(),
+        Command::Claims { filter, out } => ledger::claims(filter.as_deref(), &out),
+        Command::Reproduce { names, all, how } => ledger::reproduce(&names, all, &how),
+        Command::League(how) => ledger::league(&how),
+        Command::Studio(arguments) => studio::studio(arguments),
+        Command::Flows { folder, query } => {
+            commands::printed(commands::say(::studio::flows(&folder, &query).to_string()))
+        }
+        Command::Bench { hosts, presets, duration, load, threads, blocks, exchange } => {
+            let threads = (threads.get(), blocks.map(std::num::NonZeroUsize::get));
+            commands::bench(&hosts, &presets, &duration, load, threads, exchange)
+        }
+    };
+    match result {
+        Ok(code) => code,
+        Err(problem) => {
+            progress::problem(&problem);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The commands: thin hands around the laboratory.
+
+use crate::program::progress::{self, Progress};
+use engine::Time;
+use files::problem::Problem;
+use interop::ns3::output;
+use results::measure::Spread;
+use run::outcome::Summary;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+use store::grid::Work;
+
+/// What printing gives: an error means that nobody reads any more.
+pub type Output = std::io::Result<()>;
+
+/// Prints, without falling over when the reader has gone.
+pub fn say(text: String) -> Output {
+    std::io::stdout().write_all(text.as_bytes())
+}
+
+/// A reader that has gone is no problem; anything else is.
+pub fn printed(result: Output) -> Result<ExitCode, Problem> {
+    match result {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Problem::new("standard output", e.to_string())),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// A run whose promises were broken.
+pub const BROKEN: u8 = 3;
+
+fn default_folder(scenario: &Path) -> PathBuf {
+    let stem = scenario.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
+    Path::new("results").join(stem)
+}
+
+/// As many threads as were asked for, or as there are cores.
+pub fn threads_or_all(threads: Option<NonZeroUsize>) -> usize {
+    threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+}
+
+/// Whether a run is recorded, and how.
+pub struct Record {
+    /// `--record`.
+    pub wanted: bool,
+    /// `--record-every`.
+    pub every: Option<String>,
+}
+
+impl Record {
+    /// The length of its frames, where it was given.
+    fn every(&self) -> Result<Option<Time>, Problem> {
+        let Some(text) = &self.every else { return Ok(None) };
+        let remedy = "write a time above zero, such as 1us";
+        let every: Time = text.parse().map_err(|e| Problem::new("--record-every", e).help(remedy))?;
+        if !(Time(1)..=Time::from_ms(1_000)).contains(&every) {
+            return Err(Problem::new("--record-every", "is nothing, or more than a second").help(remedy));
+        }
+        Ok(Some(every))
+    }
+}
+
+/// `tailwater run`.
+pub fn run(
+    scenario: &Path,
+    sets: &[String],
+    out: Option<PathBuf>,
+    record: &Record,
+    report: bool,
+    threads: Option<NonZeroUsize>,
+    quiet: bool,
+) -> Result<ExitCode, Problem> {
+    let every = record.every()?;
+    let mut resolved = run::load(scenario, sets)?.on_threads(threads_or_all(threads));
+    if record.wanted || every.is_some() {
+        resolved = run::recording::record(resolved, every);
+    }
+    let text = files::problem::read_text(scenario)?;
+    let out = out.unwrap_or_else(|| default_folder(scenario));
+    files::Folder::check(&out)?;
+    if !quiet {
+        resolved.notes.iter().for_each(|note| progress::note(note));
+    }
+    let flows = &resolved.setup.flows;
+    let (begin, until) = (flows.first().map(|f| f.start), flows.last().map(|f| f.start));
+    let progress = Progress::new(begin.unwrap_or_default(), until.unwrap_or_default(), quiet)
+        .of(&resolved.name, Work::of(&resolved));
+    let finished = run::run(resolved, &mut |now, hops| {
+        progress.report(now, hops);
+        true
+    });
+    progress.finish();
+    let record = run::with_overrides(&text, sets);
+    let path = finished.write(&out, &record)?;
+    if report {
+        report::folder::write_run(&path)?;
+    }
+    if !finished.summary.violations.is_empty() {
+        finished.summary.violations.iter().for_each(|violation| progress::broken(violation));
+        let place = path.join(files::SUMMARY).display().to_string();
+        progress::problem(&Problem::new(place, "says more; this run is not a result"));
+        return Ok(ExitCode::from(BROKEN));
+    }
+    if quiet {
+        return Ok(ExitCode::SUCCESS);
+    }
+    printed(say(format!("{}results in {}\n", table(&finished.summary), path.display())))
+}
+
+fn spread(name: &str, s: &Spread) -> String {
+    let cell = |v: Option<f64>| v.map_or("-".into(), |v| format!("{v:.2}"));
+    format!(
+        "{name:<20} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
+        s.count,
+        cell(s.mean),
+        cell(s.p50),
+        cell(s.p95),
+        cell(s.p99),
+        cell(s.p999)
+    )
+}
+
+/// The summary for people.
+fn table(s: &Summary) -> String {
+    let bytes = |n: u64| match n {
+        0..10_000 => format!("{n} B"),
+        10_000..10_000_000 => format!("{:.1} KB", n as f64 / 1e3),
+        _ => format!("{:.1} MB", n as f64 / 1e6),
+    };
+    let mut out = format!("{}: {}, seed {}\n", s.identity.scenario, s.identity.scheme(), s.identity.seed);
+    out += &format!("{} of {} flows finished in {:.3} us: {}\n", s.finished, s.flows, s.end_ps as f64 / 1e6, s.ending);
+    for port in &s.waiting {
+        out += &format!("  waiting: {port}\n");
+    }
+    out += &format!(
+        "\n{:<20} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
+        "slowdown", "flows", "mean", "p50", "p95", "p99", "p99.9"
+    );
+    for bin in s.slowdown_by_size.iter().filter(|b| b.slowdown.count > 0) {
+        let name = bin.up_to.map_or(format!("over {}", bytes(bin.above)), |end| format!("up to {}", bytes(end)));
+        out += &spread(&name, &bin.slowdown);
+    }
+    out += &spread("all", &s.slowdown);
+    out += &format!(
+        "\n{} data packets sent, {} again; {} dropped (buffer {}, link {}, down {}); {} marked\n",
+        s.injected.packets,
+        s.retransmitted.packets,
+        s.dropped.packets,
+        s.dropped.buffer,
+        s.dropped.link_fault,
+        s.dropped.link_down,
+        s.marked
+    );
+    out += &format!(
+        "{} pauses, {} links paused for {:.3} us in all; peak buffer {}\n",
+        s.pause.pauses,
+        s.pause.links.len(),
+        s.pause.paused_ps as f64 / 1e6,
+        bytes(s.buffer.peak)
+    );
+    out += &format!(
+        "{} packet-hops in {:.3} s: {:.2} M/s, {:.2} events each{}\n",
+        s.packet_hops,
+        s.cost.wall_seconds,
+        s.cost.packet_hops_per_second / 1e6,
+        s.events as f64 / s.packet_hops.max(1) as f64,
+        s.cost.peak_memory_bytes.map_or(String::new(), |m| format!(", {} of memory", bytes(m)))
+    );
+    out
+}
+
+/// `tailwater check`.
+pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Problem> {
+    let piped = path == Path::new("-");
+    let name = if piped { "scenario".into() } else { path.display().to_string() };
+    let text = if piped { std::io::read_to_string(std::io::stdin()) } else { Ok(files::problem::read_text(path)?) };
+    let text = text.map_err(|e| Problem::new("standard input", e.to_string()).help("send text in UTF-8"))?;
+    let base = path.parent().unwrap_or(Path::new(""));
+    if json {
+        let answer = ::studio::check::answer(&name, &text, base, sets);
+        let code = if answer["ok"] == true { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        return printed(say(format!("{answer}\n"))).map(|_| code);
+    }
+    let scenario = scenario::Scenario::parse(&name, &text, base, sets)?;
+    let groups = scenario.describe_groups();
+    printed(say(scenario::resolve::resolve(scenario)?.describe() + &groups))
+}
+
+/// `tailwater ns3`.
+pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
+    let inputs = interop::ns3::read(config)?;
+    if !quiet {
+        inputs.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    }
+    inputs.outputs().into_iter().try_for_each(files::check_writable)?;
+    let translated = interop::ns3::translate::translate(&inputs)?;
+    let graph = translated.setup.graph.clone();
+    let flows = &translated.setup.flows;
+    let (begin, until) = (flows.first().map(|f| f.start), flows.last().map(|f| f.start));
+    let progress = Progress::new(begin.unwrap_or_default(), until.unwrap_or_default(), quiet);
+    let start = Instant::now();
+    let outcome = translated.run(&mut |now, hops| {
+        progress.report(now, hops);
+        true
+    });
+    progress.finish();
+    let wall = start.elapsed();
+    if !outcome.violations.is_empty() {
+        outcome.violations.iter().for_each(|v| eprintln!("broken promise: {v}"));
+        eprintln!("error: this run is not a result; nothing is written");
+        return Ok(ExitCode::from(BROKEN));
+    }
+    inputs.write(&graph, &outcome)?;
+    if quiet {
+        return Ok(ExitCode::SUCCESS);
+    }
+    printed(say(format!("{}\n", output::summary(&outcome, wall))))
+}
+
+/// `tailwater bench`.
+pub fn bench(
+    hosts: &[u32],
+    presets: &[String],
+    duration: &str,
+    load: f64,
+    (threads, blocks): (usize, Option<usize>),
+    exchange: bool,
+) -> Result<ExitCode, Problem> {
+    let remedy = "write a time above zero, such as 1ms";
+    let duration: Time = duration.parse().map_err(|e| Problem::new("--duration", e).help(remedy))?;
+    if !(Time(1)..=Time::from_ms(10_000)).contains(&duration) {
+        return Err(Problem::new("--duration", "is nothing, or more than ten seconds").help(remedy));
+    }
+    if !(load > 0.0 && load <= 1.0) {
+        return Err(
+            Problem::new("--load", format!("{load} is not above 0 and at most 1")).help("write a share, such as 0.5")
+        );
+    }
+    if let Some(few) = hosts.iter().find(|&&h| h < 32 || h % 16 != 0) {
+        return Err(Problem::new("--hosts", format!("{few} hosts do not fill two racks or more"))
+            .help("write multiples of 16, from 32 on"));
+    }
+    for preset in presets {
+        if scenario::presets::named(preset).is_none() {
+            return Err(Problem::new("--presets", format!("there is no preset \"{preset}\""))
+                .help("`tailwater schemes` lists them"));
+        }
+    }
+    let run = run::bench::Run { load, duration, threads, blocks };
+    if exchange {
+        return tell_exchange(hosts, presets, run);
+    }
+    let head = format!(
+        "{:<12} {:>6} {:>12} {:>8} {:>10} {:>10} {:>9} {:>9}\n",
+        "run", "hosts", "packet-hops", "seconds", "M hops/s", "of floor", "events", "memory"
+    );
+    if say(head).is_err() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let floor = run::bench::floor(20_000_000);
+    let speed = floor.speed();
+    let print = |line: &run::bench::Line| {
+        let memory = line.memory.map_or("-".into(), |m| format!("{:.0} MB", m as f64 / 1e6));
+        say(format!(
+            "{:<12} {:>6} {:>12} {:>8.2} {:>10.2} {:>10.2} {:>9.2} {memory:>9}\n",
+            line.name,
+            line.hosts,
+            line.hops,
+            line.seconds,
+            line.speed(),
+            line.speed() / speed,
+            line.events as f64 / line.hops.max(1) as f64
+        ))
+    };
+    let mut result = print(&floor);
+    for &count in hosts {
+        for preset in presets {
+            let line = run::bench::whole_run(count, preset, run)?;
+            result = result.and_then(|()| print(&line));
+        }
+    }
+    printed(result)
+}
+
+/// What the shards of runs on several threads exchange, and how often.
+fn tell_exchange(hosts: &[u32], presets: &[String], run: run::bench::Run) -> Result<ExitCode, Problem> {
+    let head = format!(
+        "{:<12} {:>6} {:>5} {:>10} {:>9} {:>9} {:>12} {:>9} {:>11} {:>12} {:>12}\n",
+        "run",
+        "hosts",
+        "shards",
+        "look-ahead",
+        "stretches",
+        "together",
+        "hops/stretch",
+        "crossing",
+        "KB/stretch",
+        "stretches/s",
+        "MB/s crossing"
+    );
+    let mut result = say(head);
+    for &count in hosts {
+        for preset in presets {
+            let line = run::bench::whole_run(count, preset, run)?;
+            let told = line.exchange;
+            let each = |total: f64| total / told.stretches.max(1) as f64;
+            result = result.and_then(|()| {
+                say(format!(
+                    "{:<12} {:>6} {:>5} {:>8.2}us {:>9} {:>8.0}% {:>12.0} {:>8.1}% {:>11.1} {:>12.0} {:>12.1}\n",
+                    line.name,
+                    line.hosts,
+                    told.shards,
+                    told.look_ahead.us_f64(),
+                    told.stretches,
+                    100.0 * each(told.together as f64),
+                    each(line.hops as f64),
+                    100.0 * told.packets as f64 / line.hops.max(1) as f64,
+                    each(told.bytes as f64) / 1e3,
+                    told.stretches as f64 / line.seconds,
+                    told.bytes as f64 / line.seconds / 1e6,
+                ))
+            });
+        }
+    }
+    printed(result)
+}

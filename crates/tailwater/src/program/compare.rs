@@ -1,0 +1,241 @@
+//! `tailwater compare`: a grid of runs, a table, and a folder that says how it came about.
+
+use crate::program::commands::{BROKEN, printed, say};
+use crate::program::progress::{self, GridProgress};
+use clap::Args;
+use files::problem::{Problem, read_text};
+use report::curves;
+use results::comparison::{SCHEME, Table};
+use results::records;
+use serde_json::{Map, Value, json};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use store::Store;
+use store::grid::{self, Axis, Cell, Done, Failed, Grid, Source, Variant};
+
+/// The files of a comparison's folder.
+const COMPARISON: &str = "comparison.json";
+const TABLE: &str = "table.csv";
+const SCENARIO: &str = "scenario.toml";
+/// The most runs that are drawn.
+const MOST_DRAWN: usize = 300;
+
+/// What is to be compared.
+#[derive(Args)]
+pub struct Arguments {
+    /// The scenario file.
+    scenario: PathBuf,
+    /// The schemes to compare, by preset as `tailwater schemes` lists them [default: the scenario's own].
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    schemes: Vec<String>,
+    /// How many seeds to run each with, or which: `3` for 1, 2 and 3; `5,9` for 5 and 9 [default: the scenario's own].
+    #[arg(long, value_name = "N")]
+    seeds: Option<String>,
+    /// Give a key several values, such as `switch.buffer=4MB,8MB`; with several keys, every combination.
+    #[arg(long, value_name = "KEY=VALUE,VALUE")]
+    vary: Vec<String>,
+    /// Override a key in all runs, as with `run`.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Where the comparison goes [default: results/compare-NAME-OF-THE-FILE].
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Where the runs are kept. What is there is not run again.
+    #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
+    store: PathBuf,
+    /// Keep a recording.bin of each run; one that was not recorded is run again.
+    #[arg(long)]
+    record: bool,
+    /// Runs at a time [default: one for each core].
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Show no progress and print nothing but problems.
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    telling: progress::Telling,
+}
+
+/// `tailwater compare`.
+pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
+    arguments.telling.begin();
+    let source = Source::load(&arguments.scenario)?;
+    let seeds = grid::seeds(arguments.seeds.as_deref(), &arguments.sets)?;
+    let axes = arguments.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let variants = Variant::schemes(&source, &arguments.sets, &arguments.schemes)?;
+    let out = arguments.out.clone().unwrap_or_else(|| Path::new("results").join(format!("compare-{}", source.title)));
+    check_out(&out)?;
+    let grid = Grid { source, sets: arguments.sets.clone(), variants, axes, seeds };
+    let plan = match grid.plan() {
+        Ok(plan) => plan,
+        Err(problems) => return Ok(tell(&problems)),
+    };
+    let store = Store::new(&arguments.store).recorded(arguments.record);
+    let threads = crate::program::commands::threads_or_all(arguments.threads);
+    let progress = GridProgress::new(arguments.quiet);
+    let result = grid::ready(&plan, &store, threads, &progress).and_then(|ready| {
+        let failed = |problem| Failed { problems: vec![problem], broken: false, finished: 0, runs: 0 };
+        files::make_folder(&out).map_err(failed)?;
+        files::sweep(&out);
+        ready.run(threads, &progress)
+    });
+    progress.finish();
+    match result {
+        Ok(done) => write(arguments, &grid, &plan, &done, &out),
+        Err(failed) => {
+            let code = tell(&failed.problems);
+            if failed.finished > 0 {
+                let (finished, runs) = (failed.finished, failed.runs);
+                progress::note(&format!("{finished} of {runs} runs are in {}", store.folder().display()));
+            }
+            Ok(if failed.broken { ExitCode::from(BROKEN) } else { code })
+        }
+    }
+}
+
+pub(crate) fn tell(problems: &[Problem]) -> ExitCode {
+    problems.iter().for_each(progress::problem);
+    ExitCode::FAILURE
+}
+
+/// Refuses to write over what is not a comparison.
+fn check_out(out: &Path) -> Result<(), Problem> {
+    let taken = [TABLE, SCENARIO].iter().find(|name| out.join(name).exists() && !out.join(COMPARISON).exists());
+    match taken {
+        Some(name) => Err(Problem::new(out.display().to_string(), format!("has a {name} that is not of a comparison"))
+            .help("choose another folder with --out, or move that one away")),
+        None => Ok(()),
+    }
+}
+
+/// Writes everything that a comparison's folder has, and prints the table.
+fn write(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &Path) -> Result<ExitCode, Problem> {
+    let summaries = done.folders.iter().map(|folder| read_summary(folder)).collect::<Result<Vec<_>, _>>()?;
+    let table = grid.table(plan, &summaries);
+    let comparison = comparison(arguments, grid, plan, done, &summaries, &table, out);
+    let comparison = format!("{comparison:#}\n");
+    // The one that tells a comparison's folder comes first: an interruption leaves nothing that is refused later.
+    let paths = [COMPARISON, TABLE, SCENARIO].map(|name| out.join(name));
+    let texts = [&comparison, &table.csv(), &grid.source.text];
+    let all: Vec<(&Path, &str)> = paths.iter().zip(texts).map(|(path, text)| (path.as_path(), text.as_str())).collect();
+    files::write_all(&all)?;
+    if plan.len() <= MOST_DRAWN {
+        draw(arguments, grid, plan, done, out)?;
+    } else {
+        let remedy = "compare fewer, or draw some of them with `tailwater report`";
+        progress::note(&format!("{} runs are too many for one page of figures; {remedy}", plan.len()));
+    }
+    if arguments.quiet {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let runs = done.ran + done.reused;
+    let runs = if runs == 1 { "1 run".into() } else { format!("{runs} runs") };
+    printed(say(format!("{}\n{runs}, {} new; comparison in {}\n", table.text(), done.ran, out.display())))
+}
+
+/// Draws the comparison: a page, and its figures as images.
+fn draw(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &Path) -> Result<(), Problem> {
+    let records = done.folders.iter().map(|folder| records::open(folder)).collect::<Result<Vec<_>, _>>()?;
+    let curves =
+        curves::of_grid(&grid.source.title, &plan.iter().map(|cell| &cell.labels).collect::<Vec<_>>(), &records);
+    let title = records.first().and_then(|run| run.summary["scenario"].as_str()).unwrap_or(&grid.source.title);
+    let report = report::pages::comparison(title, &curves, &grid.source.text, &command(arguments));
+    report::folder::write(&report, out)
+}
+
+pub(crate) fn read_summary(folder: &Path) -> Result<Value, Problem> {
+    let path = folder.join(files::SUMMARY);
+    serde_json::from_str(&read_text(&path)?).map_err(|e| {
+        Problem::new(path.display().to_string(), format!("is damaged: {e}")).help("run the same command again")
+    })
+}
+
+/// `comparison.json`.
+fn comparison(
+    arguments: &Arguments,
+    grid: &Grid,
+    plan: &[Cell],
+    done: &Done,
+    summaries: &[Value],
+    table: &Table,
+    out: &Path,
+) -> Value {
+    let mut axes: Vec<Value> =
+        grid.axes.iter().map(|axis| json!({ "name": axis.key, "values": axis.values })).collect();
+    if !grid.variants.is_empty() {
+        let names: Vec<&String> = grid.variants.iter().map(|variant| &variant.name).collect();
+        axes.insert(0, json!({ "name": SCHEME, "values": names }));
+    }
+    let mut about = told(plan, &done.folders, table, out);
+    about.extend([
+        ("scenario".into(), json!(summaries.first().map(|summary| summary["scenario"].clone()))),
+        ("command".into(), command(arguments).into()),
+        ("sets".into(), json!(grid.sets)),
+        ("axes".into(), axes.into()),
+    ]);
+    about.into()
+}
+
+/// What `comparison.json` and `sweep.json` say alike: the program, every run, and the table.
+pub(crate) fn told(plan: &[Cell], folders: &[PathBuf], table: &Table, out: &Path) -> Map<String, Value> {
+    let mut seeds: Vec<u64> = plan.iter().map(|cell| cell.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let cells = plan.iter().zip(folders).map(|(cell, folder)| {
+        json!({
+            "labels": labels(&cell.labels),
+            "seed": cell.seed,
+            "digest": cell.digest.to_string(),
+            "folder": relative(folder, out),
+        })
+    });
+    let rows = table.rows.iter().map(|row| {
+        let measures = table.measures.iter().zip(&row.values).map(|(measure, value)| {
+            (measure.key.clone(), json!({ "mean": value.mean, "ci95": value.half, "runs": value.count }))
+        });
+        json!({ "labels": labels(&row.labels), "measures": measures.collect::<Map<_, _>>(), "endings": row.endings })
+    });
+    Map::from_iter([
+        ("tailwater".into(), env!("CARGO_PKG_VERSION").into()),
+        ("code".into(), run::code().into()),
+        ("seeds".into(), seeds.into()),
+        ("cells".into(), cells.collect()),
+        ("rows".into(), rows.collect()),
+    ])
+}
+
+pub(crate) fn labels(labels: &[(String, String)]) -> Map<String, Value> {
+    labels.iter().map(|(axis, value)| (axis.clone(), json!(value))).collect()
+}
+
+/// The way from one folder to another, with slashes.
+fn relative(to: &Path, from: &Path) -> String {
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (to, from) = (whole(to), whole(from));
+    let common = to.components().zip(from.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(common).map(|_| "..".to_string());
+    let down = to.components().skip(common).map(|part| part.as_os_str().to_string_lossy().into_owned());
+    up.chain(down).collect::<Vec<_>>().join("/")
+}
+
+/// The command that gives the same comparison.
+fn command(arguments: &Arguments) -> String {
+    let mut words = vec!["tailwater".into(), "compare".into(), arguments.scenario.display().to_string()];
+    let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+    if !arguments.schemes.is_empty() {
+        option("schemes", arguments.schemes.join(","));
+    }
+    arguments.seeds.iter().for_each(|seeds| option("seeds", seeds.clone()));
+    arguments.vary.iter().for_each(|axis| option("vary", axis.clone()));
+    arguments.sets.iter().for_each(|set| option("set", set.clone()));
+    if arguments.record {
+        words.push("--record".into());
+    }
+    let plain = |c: char| c.is_alphanumeric() || "-_./=,+:%@".contains(c);
+    let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}

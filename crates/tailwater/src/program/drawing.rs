@@ -1,0 +1,45 @@
+//! `tailwater report`: folders of results drawn, alone or side by side.
+
+use crate::program::commands::{printed, say};
+use files::problem::Problem;
+use report::curves::Curve;
+use report::folder::{PAGE, of_run, scenario, write};
+use report::pages::{self, Report};
+use results::records::{self, Records};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// `tailwater report`.
+pub fn report(folders: &[PathBuf], out: Option<PathBuf>) -> Result<ExitCode, Problem> {
+    let records = folders.iter().map(|folder| records::open(folder)).collect::<Result<Vec<_>, _>>()?;
+    let (report, default) = match (folders, records.as_slice()) {
+        ([folder], [run]) => (of_run(folder, run)?, folder.clone()),
+        _ => (side_by_side(folders, &records)?, PathBuf::from("results/report")),
+    };
+    let out = out.unwrap_or(default);
+    files::make_folder(&out)?;
+    write(&report, &out)?;
+    printed(say(format!("{}\n", out.join(PAGE).display())))
+}
+
+/// Several runs, each a curve of its own unless they differ in their seed only.
+fn side_by_side(folders: &[PathBuf], records: &[Records]) -> Result<Report, Problem> {
+    let name = |run: &Records| {
+        let text = |key: &str| run.summary[key].as_str().unwrap_or_default();
+        format!("{}: {} with {}", text("scenario"), text("flow_control"), text("congestion_control"))
+    };
+    let mut curves: Vec<Curve<'_>> = Vec::new();
+    for run in records {
+        let name = name(run);
+        let seed = |run: &Records| run.summary["seed"].as_u64();
+        let known = |curve: &&mut Curve<'_>| curve.name == name && curve.runs.iter().all(|one| seed(one) != seed(run));
+        match curves.iter_mut().find(known) {
+            Some(curve) => curve.runs.push(run),
+            None => curves.push(Curve { name, labels: Vec::new(), runs: vec![run] }),
+        }
+    }
+    let list: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let texts = folders.iter().map(|folder| scenario(folder)).collect::<Result<Vec<_>, _>>()?;
+    let command = format!("tailwater report {}", list.join(" "));
+    Ok(pages::comparison("Runs side by side", &curves, &texts.join("\n"), &command))
+}

@@ -1,0 +1,47 @@
+//! `tailwater import`: files of other simulators as scenarios.
+
+use crate::program::commands::{printed, say};
+use crate::program::progress;
+use clap::Subcommand;
+use files::problem::{Problem, read_text};
+use interop::htsim::{self, Text};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Whose files.
+#[derive(Subcommand)]
+pub enum From {
+    /// A connection matrix (.cm) of htsim, and its topology (.topo).
+    Htsim {
+        /// The connection matrix.
+        #[arg(long, value_name = "FILE")]
+        cm: PathBuf,
+        /// The topology [default: a fat tree of as many hosts with 100Gbps links].
+        #[arg(long, value_name = "FILE")]
+        topo: Option<PathBuf>,
+        /// Where the scenario goes. Its flows go beside it, with the ending .csv, and its graph, if there is one, .graph.toml.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+}
+
+/// Reads files of another simulator and writes a scenario.
+pub fn import(from: &From) -> Result<ExitCode, Problem> {
+    let From::Htsim { cm, topo, out } = from;
+    let beside = |ending: &str| out.with_extension(ending);
+    if out.extension().is_none_or(|ending| ending != "toml") {
+        return Err(Problem::new("--out", "is not the name of a scenario").help("end it with .toml"));
+    }
+    let (cm_name, cm_text) = (cm.display().to_string(), read_text(cm)?);
+    let topo = topo.as_ref().map(|path| Ok((path.display().to_string(), read_text(path)?))).transpose()?;
+    let topo = topo.as_ref().map(|(name, text)| Text { name, text });
+    let stem = out.file_stem().unwrap_or_default().to_string_lossy();
+    let imported = htsim::import(Text { name: &cm_name, text: &cm_text }, topo, &stem)?;
+    let (flows, graph) = (beside("csv"), beside("graph.toml"));
+    let mut all: Vec<(&Path, &str)> = vec![(&flows, &imported.flows)];
+    all.extend(imported.graph.as_ref().map(|text| (graph.as_path(), text.as_str())));
+    all.push((out, &imported.scenario));
+    files::write_all(&all)?;
+    imported.notes.iter().for_each(|note| progress::note(note));
+    printed(say(format!("{}\n", out.display())))
+}

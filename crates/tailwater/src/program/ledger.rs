@@ -1,0 +1,231 @@
+//! The ledger's commands: what is claimed, and whether it holds.
+
+use crate::program::commands::{Output, printed, say};
+use crate::program::progress::{self, GridProgress};
+use files::problem::Problem;
+use ledger::evidence::Evidence;
+use ledger::experiment::{Column, Experiment, Scale};
+use report::Page;
+use report::pages::Report;
+use results::exhibit::{Better, Exhibit};
+use results::verdict::{self, Judged, Verdict, show};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use store::Store;
+
+/// Where verdicts go unless somebody says otherwise.
+pub const OUT: &str = "results/claims";
+
+/// `tailwater claims`: every experiment whose id or title has the filter in it, with its state.
+pub fn claims(filter: Option<&str>, out: &Path) -> Result<ExitCode, Problem> {
+    let filter = filter.unwrap_or_default().to_lowercase();
+    let fits = |e: &&Experiment| format!("{} {}", e.id, e.title).to_lowercase().contains(&filter);
+    let all = ledger::all()?;
+    let shown: Vec<&Experiment> = all.iter().filter(fits).collect();
+    if shown.is_empty() {
+        return Err(Problem::new(filter, "is in no experiment's id or title").help("`tailwater claims` lists them all"));
+    }
+    let width = |cell: fn(&Experiment) -> usize| shown.iter().map(|e| cell(e)).max().unwrap_or(0);
+    let (ids, titles) = (width(|e| e.id.chars().count()), width(|e| e.title.chars().count()));
+    let line = |e: &&Experiment| format!("{:ids$}  {:titles$}  {}\n", e.id, e.title, state(e, out));
+    printed(say(shown.iter().map(line).collect()))
+}
+
+fn state(experiment: &Experiment, out: &Path) -> String {
+    if let Some(state) = verdict::state(&out.join(&experiment.id)) {
+        return state;
+    }
+    let (needs, variants) = (experiment.needs(), &experiment.variants);
+    let runnable = variants.iter().filter(|variant| experiment.missing(&variant.name).is_empty()).count();
+    match needs.as_slice() {
+        [] => "not run".into(),
+        needs if runnable > 0 => {
+            format!("not run; {runnable} of {} curves, needs {}", variants.len(), needs.join(", "))
+        }
+        needs => format!("needs {} (not there yet)", needs.join(", ")),
+    }
+}
+
+/// Reads `--scale`.
+pub fn scale(text: &str) -> Result<Scale, String> {
+    [Scale::Quick, Scale::Paper]
+        .into_iter()
+        .find(|scale| scale.name() == text)
+        .ok_or_else(|| "write quick or paper".into())
+}
+
+/// How experiments are run, and where what comes out goes.
+#[derive(clap::Args)]
+pub struct How {
+    /// How large: `quick` takes under a minute for each experiment on two cores, `paper` is as published.
+    #[arg(long, default_value = "quick", value_parser = scale)]
+    scale: Scale,
+    /// How many seeds, instead of the experiments' own number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: Option<u64>,
+    /// Where verdicts and pages go.
+    #[arg(long, value_name = "FOLDER", default_value = OUT)]
+    out: PathBuf,
+    /// Where runs are kept.
+    #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
+    store: PathBuf,
+    /// How many threads: runs at a time, or threads of a run where there are fewer [default: as many as there are cores].
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Show no progress and print nothing but problems.
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    telling: progress::Telling,
+}
+
+/// The experiments that rank schemes.
+const LEAGUE: &str = "league";
+
+/// `tailwater league`: runs the experiments that rank schemes, and puts them on one page.
+pub fn league(how: &How) -> Result<ExitCode, Problem> {
+    how.telling.begin();
+    let experiments = ledger::named(LEAGUE)?;
+    let (mut result, mut pages): (Output, Vec<(Exhibit, &str, Page)>) = (Ok(()), Vec::new());
+    for experiment in &experiments {
+        match one(experiment, how) {
+            Ok(Told { exhibit, winners, report, .. }) => {
+                if !how.quiet {
+                    result = result.and_then(|()| say(format!("{}  {}\n{winners}\n", experiment.id, experiment.title)));
+                }
+                let folder = experiment.id.rsplit('/').next().unwrap_or_default();
+                pages.push((exhibit, folder, report.page));
+            }
+            Err(problems) => problems.iter().for_each(progress::problem),
+        }
+    }
+    let done = pages.len() == experiments.len();
+    if done {
+        let path = how.out.join(LEAGUE).join(report::folder::PAGE);
+        let pages: Vec<(&Exhibit, &str, &Page)> =
+            pages.iter().map(|(exhibit, folder, page)| (exhibit, *folder, page)).collect();
+        files::write_all(&[(&path, &report::claims::league(&pages).html())])?;
+        if !how.quiet {
+            result = result.and_then(|()| say(format!("{}\n", path.display())));
+        }
+    }
+    printed(result).map(|code| if done { code } else { ExitCode::FAILURE })
+}
+
+/// `tailwater reproduce`: runs experiments, draws their figures and says whether they hold.
+pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Problem> {
+    how.telling.begin();
+    let mut experiments: Vec<Experiment> = Vec::new();
+    for name in names {
+        for experiment in ledger::named(name)? {
+            if !experiments.iter().any(|known| known.id == experiment.id) {
+                experiments.push(experiment);
+            }
+        }
+    }
+    if all {
+        experiments = ledger::all()?;
+    }
+    if experiments.is_empty() {
+        let problem = Problem::new("reproduce", "names no experiment");
+        return Err(problem.help("write an id, such as bfc/fig4, or --all; `tailwater claims` lists them"));
+    }
+    let (mut result, mut verdicts): (Output, Vec<Verdict>) = (Ok(()), Vec::new());
+    for experiment in &experiments {
+        // One that fails does not keep the others from being judged.
+        match one(experiment, how) {
+            Ok(Told { verdict, winners, path, .. }) => {
+                if !how.quiet {
+                    let text = format!("{}{winners}  {}\n\n", table(&verdict), path.display());
+                    result = result.and_then(|()| say(text));
+                }
+                verdicts.push(verdict);
+            }
+            Err(problems) => problems.iter().for_each(progress::problem),
+        }
+    }
+    if experiments.len() > 1 {
+        let index = how.out.join("index.html");
+        files::write_all(&[(&index, report::claims::ledger(&verdicts).html())])?;
+        if !how.quiet {
+            let width = verdicts.iter().map(|verdict| verdict.id.len()).max().unwrap_or(0);
+            let lines: String = verdicts.iter().map(|v| format!("{:width$}  {}\n", v.id, v.line())).collect();
+            result = result.and_then(|()| say(format!("{lines}\n{}\n", index.display())));
+        }
+    }
+    let done = verdicts.len() == experiments.len();
+    printed(result).map(|code| if done { code } else { ExitCode::FAILURE })
+}
+
+/// What came out of an experiment.
+struct Told {
+    verdict: Verdict,
+    exhibit: Exhibit,
+    /// What is won by whom.
+    winners: String,
+    report: Report,
+    /// Its page.
+    path: PathBuf,
+}
+
+/// Runs one experiment, judges it and writes its folder.
+fn one(experiment: &Experiment, how: &How) -> Result<Told, Vec<Problem>> {
+    let seeds = how.seeds.unwrap_or(experiment.seeds(how.scale));
+    let threads = crate::program::commands::threads_or_all(how.threads);
+    let progress = GridProgress::new(how.quiet);
+    let gathered = Evidence::gather(experiment, how.scale, seeds, &Store::new(&how.store), threads, &progress);
+    progress.finish();
+    let evidence = gathered.map_err(|failed| failed.problems)?;
+    let verdict = ledger::judge(experiment, how.scale, &evidence);
+    let exhibit = ledger::exhibit(experiment, &evidence);
+    let folder = how.out.join(&experiment.id);
+    let stop = |problem| vec![problem];
+    let seeds = how.seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
+    let name = experiment.file.as_ref().map_or(experiment.id.clone(), |file| file.display().to_string());
+    let command = format!("tailwater reproduce {name} --scale {}{seeds}", how.scale.name());
+    let report = report::claims::experiment(&exhibit, &verdict, &command);
+    files::make_folder(&folder).map_err(stop)?;
+    report::folder::write(&report, &folder).map_err(stop)?;
+    verdict.write(&folder).map_err(stop)?;
+    let winners = winners(experiment, &evidence);
+    Ok(Told { verdict, exhibit, winners, report, path: folder.join(report::folder::PAGE) })
+}
+
+/// Who is best by each column of an experiment, and who is worst.
+fn winners(experiment: &Experiment, evidence: &Evidence<'_>) -> String {
+    let width = experiment.columns.iter().map(|column| column.title.len()).max().unwrap_or(0);
+    let line = |column: &Column| {
+        let mut known: Vec<(&str, f64)> =
+            evidence.column(column).into_iter().filter_map(|(name, value)| Some((name, value.ok()?.value))).collect();
+        known.sort_by(|a, b| a.1.total_cmp(&b.1));
+        if column.better == Some(Better::High) {
+            known.reverse();
+        }
+        let shown = |(name, value): &(&str, f64)| format!("{name} {}", show(*value, &column.unit));
+        match known.as_slice() {
+            [] => format!("  {:width$}  nothing\n", column.title),
+            [best, .., worst] => format!("  {:width$}  {}, last {}\n", column.title, shown(best), shown(worst)),
+            [only] => format!("  {:width$}  {}\n", column.title, shown(only)),
+        }
+    };
+    experiment.columns.iter().map(line).collect()
+}
+
+/// A verdict for people.
+fn table(verdict: &Verdict) -> String {
+    let cells = |judged: &Judged| [judged.holds.name().to_string(), judged.measured(), judged.expected()];
+    let rows: Vec<[String; 3]> = verdict.expectations.iter().map(cells).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (holds, measured, expected) = (width(0), width(1), width(2));
+    let mut out = format!("{}  {} ({})\n", verdict.id, verdict.title, verdict.document);
+    for (judged, row) in verdict.expectations.iter().zip(&rows) {
+        let why = judged.why.as_ref().map_or(String::new(), |why| format!(" [{why}]"));
+        let unsure = if judged.certain == Some(false) { " [the interval reaches further]" } else { "" };
+        out += &format!(
+            "  {:holds$}  {:>measured$}  {:expected$}  {}{why}{unsure}\n",
+            row[0], row[1], row[2], judged.paper
+        );
+    }
+    out + &format!("  {} scale, {} runs: {}\n", verdict.scale, verdict.runs, verdict.line())
+}

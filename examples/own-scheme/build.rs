@@ -1,0 +1,5 @@
+//! The digest of this crate's sources: after an edit its runs are done again.
+
+fn main() {
+    identity::emit(&[]);
+}
