@@ -749,15 +749,23 @@ fn address(node: u32) -> u32 {
 /// A receiver that waits for more packets than the window lets go would wait for ever.
 fn check_acks(scenario: &Scenario, window: u64) -> Result<(), Problem> {
     let (every, payload) = (scenario.nic.ack_every as u64, scenario.nic.payload.0);
-    if window == 0 || every == 1 {
+    if every == 1 {
         return Ok(());
     }
     let problem =
         |message: String| Err(scenario.problem("nic.ack_every", message).help("write ack_every = 1 in [nic]"));
+    let control = &scenario.choices.congestion_control;
+    if control.build().needs().window {
+        let name = control.name();
+        return problem(format!("{name} sets windows, which may hold fewer than ack_every = {every} packets"));
+    }
+    if window == 0 {
+        return Ok(());
+    }
     if window.div_ceil(payload) < every {
         return problem(format!("the window of {window} B holds fewer than ack_every = {every} packets"));
     }
-    if scenario.window_rule == WindowRule::Scaled && scenario.choices.congestion_control.name() != "none" {
+    if scenario.window_rule == WindowRule::Scaled && control.name() != "none" {
         return problem(format!("a window that shrinks with the rate may hold fewer than ack_every = {every} packets"));
     }
     Ok(())

@@ -288,9 +288,8 @@ fn case(kinds: std::ops::Range<usize>, presets: Vec<&'static str>) -> impl Strat
     let scheme = (prop::sample::select(presets), 1u32..=3);
     (fabric(kinds), scheme, switch(), nic(), any::<bool>(), messages(), extra()).prop_map(
         |(fabric, (preset, classes), switch, (payload, lane, ack_every, pacing), incast, messages, extra)| {
-            // A window that shrinks with the rate is refused with fewer ACKs: see `check_acks`.
-            let scaled = named(preset).and_then(|preset| setting(preset, "scheme.window_rule")) == Some("scaled");
-            let ack_every = if scaled { 1 } else { ack_every };
+            // A window that shrinks is refused with fewer ACKs: see `check_acks`.
+            let ack_every = if shrinks(preset) { 1 } else { ack_every };
             let nic = format!(
                 "payload = \"{payload}B\"\nack_lane = \"{lane}\"\nack_every = {ack_every}\npacing = {pacing}\n"
             );
@@ -298,6 +297,15 @@ fn case(kinds: std::ops::Range<usize>, presets: Vec<&'static str>) -> impl Strat
             Case { fabric, preset, scheme: None, more: "", switch, nic, classes, incast, messages, extra, faults }
         },
     )
+}
+
+/// Whether a preset's windows shrink: with the rate, or as its congestion control has it.
+fn shrinks(name: &str) -> bool {
+    let Some(preset) = named(name) else { return false };
+    let controls = &fabric::axes::Registry::get().congestion_control;
+    let control = setting(preset, "scheme.congestion_control").and_then(|name| controls.named(name));
+    setting(preset, "scheme.window_rule") == Some("scaled")
+        || control.is_some_and(|choice| choice.build().needs().window)
 }
 
 /// What holds of any run that ended by itself.
