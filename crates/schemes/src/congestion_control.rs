@@ -10,6 +10,7 @@ pub mod dcqcn;
 pub mod dctcp;
 pub mod hpcc;
 pub mod ib_cc;
+pub mod swift;
 pub mod timely;
 
 /// Every scheme, the usual one first.
@@ -20,7 +21,8 @@ pub(crate) fn list(axis: &mut Axis<dyn CongestionControlDef>) {
         .add(|| Box::new(timely::Params::default()))
         .add(|| Box::new(dctcp::Params::default()))
         .add(|| Box::new(dasr::Params::default()))
-        .add(|| Box::new(ib_cc::Params::default()));
+        .add(|| Box::new(ib_cc::Params::default()))
+        .add(|| Box::new(swift::Params::default()));
 }
 
 /// Rates that are added must stay far from overflow, and a floor of nothing would stop a flow for ever.

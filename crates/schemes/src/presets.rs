@@ -376,6 +376,21 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "swift",
+        about: "Swift over PFC.",
+        settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "swift"), ("scheme.window", "none")],
+    },
+    Preset {
+        name: "swift+irn",
+        about: "Swift with selective repeat (IRN), in a fabric that drops what does not fit.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "swift"),
+            ("scheme.transport", "irn"),
+            ("scheme.window", "none"),
+        ],
+    },
+    Preset {
         name: "ib-cc",
         about: "InfiniBand's congestion control, with PFC in place of credits for about 100 KB per port.",
         settings: &[

@@ -388,6 +388,14 @@ fn a_receiver_that_would_wait_for_ever_is_refused() {
     refused(STAR, &["nic.ack_every=9", "scheme.window=8KB"], None, "fewer than ack_every = 9", "ack_every = 1");
     let sets = ["nic.ack_every=2", "scheme.preset=dcqcn+win"];
     refused(STAR, &sets, None, "shrinks with the rate", "ack_every = 1");
+    refused(STAR, &["nic.ack_every=2", "scheme.preset=swift"], None, "swift sets windows", "ack_every = 1");
+    refused(
+        STAR,
+        &["scheme.window=8KB", "scheme.preset=swift"],
+        None,
+        "sets the window by itself",
+        "window = \"none\"",
+    );
     for sets in [vec!["nic.ack_every=9"], vec!["nic.ack_every=8", "scheme.window=8KB"]] {
         assert!(run(&star(&sets)).complete());
     }
