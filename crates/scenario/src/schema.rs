@@ -85,7 +85,7 @@ pub(crate) static SCHEME: LazyLock<Section> = LazyLock::new(|| {
     keys.extend([
         Key::new("routing", Kind::Choice(words("load_balancing")), routing).otherwise("`load_balancing`"),
         Key::of::<WindowSize>("window", "How much of a flow may be unacknowledged.")
-            .otherwise("`\"none\"`; `\"bdp\"` with HPCC"),
+            .otherwise("`\"none\"`; `\"bdp\"` with a congestion control that needs one"),
         Key::of::<WindowRule>("window_rule", "Scaled: the window shrinks in proportion to the flow's rate.")
             .or(WindowRule::Scaled),
     ]);

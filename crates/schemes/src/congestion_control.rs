@@ -10,6 +10,7 @@ pub mod dcqcn;
 pub mod dctcp;
 pub mod hpcc;
 pub mod ib_cc;
+pub mod powertcp;
 pub mod swift;
 pub mod timely;
 
@@ -22,7 +23,8 @@ pub(crate) fn list(axis: &mut Axis<dyn CongestionControlDef>) {
         .add(|| Box::new(dctcp::Params::default()))
         .add(|| Box::new(dasr::Params::default()))
         .add(|| Box::new(ib_cc::Params::default()))
-        .add(|| Box::new(swift::Params::default()));
+        .add(|| Box::new(swift::Params::default()))
+        .add(|| Box::new(powertcp::Params::default()));
 }
 
 /// Rates that are added must stay far from overflow, and a floor of nothing would stop a flow for ever.

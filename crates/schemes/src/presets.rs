@@ -363,6 +363,27 @@ pub const PRESETS: &[Preset] = &[
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "timely"), ("scheme.window", "none")],
     },
     Preset {
+        name: "powertcp",
+        about: "PowerTCP over PFC: telemetry of every switch sets the window.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "powertcp"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
+        name: "theta-powertcp",
+        about: "θ-PowerTCP over PFC: the round-trip time and its gradient set the window, without telemetry.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "powertcp"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+            ("scheme.powertcp.feedback", "delay"),
+        ],
+    },
+    Preset {
         name: "dctcp",
         about: "DCTCP over PFC: every packet is marked above one queue length.",
         settings: &[
