@@ -537,7 +537,7 @@ impl<F: FlowControl> Network<F> {
         } else {
             core.join(out, &visit, second);
             self.scheme.enqueued(state, &mut NodeView::new(core, node, base), &visit);
-            if !self.core.switches.markings.is_empty() {
+            if !self.core.switches.markings.is_empty() && kind == Kind::Data {
                 self.core.run_marking(node, base, |marking, at| marking.enqueued(at, &visit));
             }
             self.drain_kicks();
