@@ -58,8 +58,10 @@ pub mod flag {
     pub const WANTS: u16 = 64;
     /// In the second account of its ingress port and class at the switch that holds it.
     pub const SECOND: u16 = 128;
-    /// What a switch program of congestion control writes on packets, a bit each, as it likes; ACKs echo them.
+    /// What congestion control and its switch program write on packets, a bit each, as they like; ACKs echo them.
     pub const OWN: u16 = 0xf000;
+    /// The lowest of these.
+    pub(crate) const OWN_SHIFT: u32 = OWN.trailing_zeros();
 }
 
 /// A packet on a link or in a queue.

@@ -141,6 +141,7 @@ impl Permit {
             timer: self.timer.map_or(Time::MAX, Time),
             repace: self.repace,
             resume: Time(self.resume),
+            own: 0,
         })
     }
 }

@@ -18,12 +18,14 @@ pub struct Permit {
     pub repace: bool,
     /// The flow sends nothing before this instant.
     pub resume: Time,
+    /// Bits of [`flag::OWN`](crate::packet::flag) that the packets sent from now on carry: what the controller says to its switch program.
+    pub own: u16,
 }
 
 impl Permit {
     /// Paced at `rate`, with no timer, no pause, and the scenario's window.
     pub fn at(rate: Rate) -> Permit {
-        Permit { rate, window: u64::MAX, timer: Time::MAX, repace: false, resume: Time::ZERO }
+        Permit { rate, window: u64::MAX, timer: Time::MAX, repace: false, resume: Time::ZERO, own: 0 }
     }
 }
 
@@ -61,7 +63,8 @@ pub struct Ack<'a> {
     pub next: u64,
     /// The acknowledged packet was marked by a switch.
     pub marked: bool,
-    /// What the controller's own switch program wrote on the acknowledged packet; see [`flag::OWN`](crate::packet::flag).
+    /// What is left on the acknowledged packet of [`Permit::own`], after the controller's own switch program has changed it; see
+    /// [`flag::OWN`](crate::packet::flag).
     pub own: u16,
     /// When the acknowledged packet was sent.
     pub stamp: Time,

@@ -62,6 +62,8 @@ pub struct Sender {
     pub(crate) tag: u16,
     /// Times it started over since something new was acknowledged.
     pub tries: u8,
+    /// What its packets carry of [`flag::OWN`], shifted down.
+    pub(crate) own: u8,
     /// When congestion control wants to be called.
     pub(crate) timer: Time,
     /// When the pending timer event comes; [`Time::MAX`] for none.
@@ -107,6 +109,7 @@ impl Default for Sender {
             held: 0,
             tag: 0,
             tries: 0,
+            own: 0,
             high: 0,
             dst: NONE,
             tuple: Tuple::default(),
@@ -121,7 +124,8 @@ impl Sender {
         self.slot != NONE
     }
     pub(crate) fn permit(&self) -> Permit {
-        Permit { rate: self.rate, window: self.window, timer: self.timer, repace: false, resume: Time::ZERO }
+        let own = (self.own as u16) << flag::OWN_SHIFT;
+        Permit { rate: self.rate, window: self.window, timer: self.timer, repace: false, resume: Time::ZERO, own }
     }
     /// Whether all of it is acknowledged.
     pub fn done(&self) -> bool {
@@ -197,7 +201,7 @@ impl Core {
             self.due_at(flow, permit.resume);
         }
         let s = &mut self.hosts.senders[flow as usize];
-        (s.rate, s.timer) = (permit.rate, permit.timer);
+        (s.rate, s.timer, s.own) = (permit.rate, permit.timer, (permit.own >> flag::OWN_SHIFT) as u8);
         if self.hosts.needs.window {
             s.window = permit.window.max(1).min(self.hosts.cap);
             self.note(flow);
@@ -273,7 +277,8 @@ impl Core {
             class: s.class,
             flags: if last { flag::LAST } else { 0 }
                 | if seq == 0 { flag::FIRST } else { 0 }
-                | if fresh { flag::FRESH } else { 0 },
+                | if fresh { flag::FRESH } else { 0 }
+                | (s.own as u16) << flag::OWN_SHIFT,
             ..Packet::BLANK
         };
         if !self.hosts.selectors.is_empty() {

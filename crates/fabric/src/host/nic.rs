@@ -4,7 +4,7 @@ use super::flow::{IN_LINE, Sender};
 use crate::axes::congestion_control::FlowStart;
 use crate::axes::flow_control::FlowControl;
 use crate::id::FlowId;
-use crate::packet::{Fifo, Kind, NONE, PacketId, Pool};
+use crate::packet::{Fifo, Kind, NONE, PacketId, Pool, flag};
 use crate::run::shard::PerFlow;
 use crate::run::{Class, Core, Network, hook};
 use crate::setup::{AckLane, FlowSpec, Lines, NicWake};
@@ -284,6 +284,7 @@ impl Core {
             rate: permit.rate,
             window: permit.window,
             timer: permit.timer,
+            own: (permit.own >> flag::OWN_SHIFT) as u8,
             nic,
             place: n.flows.len() as u32 - 1,
             slot,

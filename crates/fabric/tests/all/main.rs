@@ -4,21 +4,23 @@ mod forwarding;
 mod order;
 mod passing;
 mod physics;
+mod program;
 mod record;
 
 use fabric::axes::registry::Axis;
-use fabric::axes::{Chosen, Definition, FlowControl};
+use fabric::axes::{Chosen, CongestionControlDef, Definition, FlowControl};
 use fabric::{Network, Outcome, Setup};
 
-/// Runs a setup under a flow control, at line rate with go-back-N and ECMP, with a discipline of that name.
-fn run_queued<F: FlowControl>(setup: Setup, scheme: F, queueing: &str) -> Outcome {
-    fn first<T: ?Sized + Definition>(axis: &Axis<T>, name: &str) -> Box<T> {
-        axis.named(name).expect("a variant of that name")
-    }
+fn first<T: ?Sized + Definition>(axis: &Axis<T>, name: &str) -> Box<T> {
+    axis.named(name).expect("a variant of that name")
+}
+
+/// Runs a setup under a flow control and a congestion control with go-back-N and ECMP, with a discipline of that name.
+fn run_chosen<F: FlowControl>(setup: Setup, scheme: F, control: &dyn CongestionControlDef, queueing: &str) -> Outcome {
     let registry = schemes::registry();
     let chosen = Chosen {
         flow_control: &*first(&registry.flow_control, "none"),
-        congestion_control: &*first(&registry.congestion_control, "none"),
+        congestion_control: control,
         edge_control: &*first(&registry.edge_control, "none"),
         transport: &*first(&registry.transport, "go-back-n"),
         load_balancing: &*first(&registry.load_balancing, "ecmp"),
@@ -27,6 +29,11 @@ fn run_queued<F: FlowControl>(setup: Setup, scheme: F, queueing: &str) -> Outcom
         window: false,
     };
     Network::new(setup, scheme, &chosen).run(|_, _| true)
+}
+
+/// The same at line rate.
+fn run_queued<F: FlowControl>(setup: Setup, scheme: F, queueing: &str) -> Outcome {
+    run_chosen(setup, scheme, &*first(&schemes::registry().congestion_control, "none"), queueing)
 }
 
 /// The same with one packet from each queue in turn.

@@ -98,6 +98,7 @@ impl Flow {
             timer: self.other.timer,
             repace: true,
             resume: permit.resume,
+            own: self.other.own,
         };
         self.other.rate < self.share
     }
