@@ -5,6 +5,7 @@ use fabric::axes::congestion_control::Unlimited;
 use fabric::axes::registry::Axis;
 use fabric::axes::{CongestionControl, CongestionControlDef, Definition};
 
+pub mod bolt;
 pub mod dasr;
 pub mod dcqcn;
 pub mod dctcp;
@@ -24,7 +25,8 @@ pub(crate) fn list(axis: &mut Axis<dyn CongestionControlDef>) {
         .add(|| Box::new(dasr::Params::default()))
         .add(|| Box::new(ib_cc::Params::default()))
         .add(|| Box::new(swift::Params::default()))
-        .add(|| Box::new(powertcp::Params::default()));
+        .add(|| Box::new(powertcp::Params::default()))
+        .add(|| Box::new(bolt::Params::default()));
 }
 
 /// Rates that are added must stay far from overflow, and a floor of nothing would stop a flow for ever.

@@ -425,6 +425,16 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "bolt",
+        about: "Bolt over PFC: switches notify senders of congestion directly, and hand out bandwidth that is or will be free.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "bolt"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
         name: "dasr",
         about: "Receivers divide their link among the flows that send to them, over PFC; DCQCN for congestion in the network.",
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "dasr"), ("scheme.window", "none")],

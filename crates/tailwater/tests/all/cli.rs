@@ -388,7 +388,7 @@ fn a_check_says_what_would_run_and_takes_overrides() {
 fn schemes_topologies_and_keys_are_listed() {
     let desk = Desk::new();
     let schemes = desk.works(&["schemes"]);
-    for name in ["pfc", "none", "dcqcn", "hpcc", "timely", "dctcp", "dcqcn+win", "lossy", "window"] {
+    for name in ["pfc", "none", "dcqcn", "hpcc", "timely", "dctcp", "bolt", "dcqcn+win", "lossy", "window"] {
         assert!(schemes.lines().any(|line| line.split_whitespace().next() == Some(name)), "no {name} in {schemes}");
     }
     let topologies = desk.works(&["topologies"]);
