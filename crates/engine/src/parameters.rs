@@ -548,8 +548,8 @@ mod tests {
     use super::*;
 
     choice! {
-        /// A way.
-        pub enum Way {
+        /// A direction.
+        pub enum Direction {
             /// Up.
             Up = "up",
             /// Down.
@@ -562,8 +562,8 @@ mod tests {
             /// How long
             /// it takes.
             wait: Time = Time::from_us(1),
-            /// The way.
-            way: Way = Way::Up,
+            /// The direction.
+            direction: Direction = Direction::Up,
             /// A limit.
             limit: Option<Bytes> = None, in Bytes(10)..=Bytes(2000),
             /// How often.
@@ -575,9 +575,12 @@ mod tests {
     fn one_declaration_gives_struct_reader_and_listing() {
         let mut sample = Sample::default();
         assert_eq!(sample.set("wait", &Raw::Text("2ns".into())), Some(Ok(())));
-        assert_eq!(sample.set("way", &Raw::Text("down".into())), Some(Ok(())));
+        assert_eq!(sample.set("direction", &Raw::Text("down".into())), Some(Ok(())));
         assert_eq!(sample.set("limit", &Raw::Text("1KB".into())), Some(Ok(())));
-        assert_eq!(sample, Sample { wait: Time::from_ns(2), way: Way::Down, limit: Some(Bytes(1000)), times: 1 });
+        assert_eq!(
+            sample,
+            Sample { wait: Time::from_ns(2), direction: Direction::Down, limit: Some(Bytes(1000)), times: 1 }
+        );
         assert_eq!(sample.set("color", &Raw::Bool(true)), None);
         let listed = &Sample::default().list()[0];
         assert_eq!(
@@ -589,7 +592,7 @@ mod tests {
     #[test]
     fn a_wrong_value_is_refused_with_what_was_expected() {
         let mut sample = Sample::default();
-        let error = sample.set("way", &Raw::Text("left".into())).unwrap().unwrap_err();
+        let error = sample.set("direction", &Raw::Text("left".into())).unwrap().unwrap_err();
         assert!(error.contains("one of \"up\" \"down\""), "{error}");
         let error = sample.set("wait", &Raw::Integer(5)).unwrap().unwrap_err();
         assert!(error.contains("a time in quotes") && error.contains("found 5"), "{error}");
@@ -612,7 +615,7 @@ mod tests {
 
     #[test]
     fn a_choice_lists_its_words_with_their_meanings() {
-        let Kind::Choice(words) = Way::kind() else { panic!() };
+        let Kind::Choice(words) = Direction::kind() else { panic!() };
         let words: Vec<_> = words.iter().map(|word| (word.word, word.about.as_str())).collect();
         assert_eq!(words, [("up", "Up."), ("down", "Down.")]);
     }

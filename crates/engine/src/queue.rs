@@ -320,7 +320,7 @@ impl EventQueue {
 }
 
 /// Sorts a bucket. A small one by counting for each event how many come before it: no branch depends on the order,
-/// which nobody can predict.
+/// which is unpredictable.
 #[inline]
 fn sort(events: &mut [Event]) {
     let n = events.len();

@@ -89,7 +89,7 @@ impl<'a> Chosen<'a> {
         ]
     }
 
-    /// Everything that does not go together, by whoever objects.
+    /// Every incompatibility, by the variant that objects.
     pub fn conflicts(&self) -> Vec<Misfit> {
         self.definitions().iter().filter_map(|(_, definition)| definition.conflict(self)).collect()
     }

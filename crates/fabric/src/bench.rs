@@ -16,7 +16,7 @@
 //!     pub struct Stop { class: ClassId }
 //! }
 //!
-//! /// Whoever fills a queue with more than 2000 bytes is asked to stop.
+//! /// A neighbour that fills a queue with more than 2000 bytes is asked to stop.
 //! #[derive(Clone)]
 //! struct Shy;
 //! impl FlowControl for Shy {
@@ -34,7 +34,7 @@
 //!     }
 //! }
 //!
-//! // A switch with three hosts. Port 2 sends only when it is told to.
+//! // A switch with three hosts. Port 2 sends only when the test says so.
 //! let mut bench = Bench::switch(Shy, 3);
 //! bench.close(PortId(2));
 //! let flow = bench.flow(0, 2, 0);
@@ -279,7 +279,7 @@ pub struct Bench<F: FlowControl> {
     closed: Vec<bool>,
     /// By flow: the next byte that arrives of it.
     next: Vec<u64>,
-    /// What has come out and nobody has looked at.
+    /// Output that the test has not looked at yet.
     sent: Vec<Sent>,
 }
 
@@ -453,7 +453,7 @@ impl<F: FlowControl> Bench<F> {
         self.stop(port);
     }
 
-    /// Lets a port stand as if the end of a transmission were planned, which is not: nobody else begins one.
+    /// Lets a port stand as if the end of a transmission were planned, which is not: nothing else begins one.
     fn stop(&mut self, port: PortId) {
         let (number, events) = (self.base + port.0 as u32, &mut self.network.core.time.events);
         let ends = |event: &Event| Class::of(*event) == Class::TxEnd && event.source() == number;

@@ -91,7 +91,7 @@ impl Buffer {
     /// Takes in a packet if it fits.
     #[inline]
     pub fn admit(&mut self, account: &mut Account, size: u64) -> bool {
-        // α above one lets an account have more than what is free, but nobody more than all of it.
+        // α above one lets an account have more than what is free, but none may have more than all of it.
         let free = self.pool.map_or(u64::MAX, |pool| pool - self.shared);
         let threshold = if size > free { 0 } else { self.threshold(account.share) };
         let headroom_full = size + account.headroom as u64 > account.share.headroom as u64;

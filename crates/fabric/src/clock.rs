@@ -31,7 +31,7 @@ impl Clock {
 }
 
 /// Seconds as a double, to whole nanoseconds, through a 64.64 fixed-point number: a value that is an exact number of
-/// nanoseconds usually loses its last one on the way.
+/// nanoseconds usually loses its last one in between.
 pub fn whole_ns(seconds: f64) -> u64 {
     let whole = seconds.floor();
     let fraction = ((seconds - whole) * 18_446_744_073_709_551_616.0) as u64;

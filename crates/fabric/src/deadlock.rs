@@ -2,15 +2,15 @@
 //!
 //! A *channel* is one direction of a link and a lane on it: whatever a flow control can stop without stopping the rest of
 //! the link. Channel a *waits for* channel b if a may be stopped until b moves: packets that came over a fill the buffer at its
-//! end, and all that empties this buffer is b. Where no channel waits for itself by way of others, there is an order in which all
-//! of them empty, and nothing waits for ever (Dally and Seitz 1987). Where one does, traffic exists that closes the circle.
+//! end, and all that empties this buffer is b. Where no channel waits for itself through others, there is an order in which all
+//! of them empty, and nothing waits for ever (Dally and Seitz 1987). Where one does, traffic exists that closes the cycle.
 //!
-//! A scheme says what its channels are and what they wait for ([`Waits`]); the ways that packets take come from the routing
+//! A scheme says what its channels are and what they wait for ([`Waits`]); the paths that packets take come from the routing
 //! tables. For most schemes it is enough to know the *turns* of the routes, from which link into which: these are collected
 //! destination by destination, never pair by pair, so that 8192 hosts take seconds.
 //!
 //! What ends at a host that does not forward waits for nothing, because hosts take in what is for them. What begins at such a
-//! host is waited for by nobody. Neither is part of a circle, and neither is kept.
+//! host has no channel waiting for it. Neither is part of a cycle, and neither is kept.
 
 use crate::host::NIC_SEED;
 use crate::routing::Rule;
@@ -26,10 +26,10 @@ pub enum Waits {
     Never(&'static str),
     /// The end of a link stops its neighbour, class by class, until packets that came over it have left: PFC.
     Classes,
-    /// The same, with lanes that packets change on their way.
+    /// The same, with lanes that packets change along their path.
     Lanes(Box<dyn Lanes>),
-    /// A rule of its own for every way through the fabric.
-    Ways(Box<dyn Ways>),
+    /// A rule of its own for every path through the fabric.
+    Paths(Box<dyn PathRules>),
 }
 
 /// Lanes of a link that are stopped one by one, as [`Waits::Classes`] does it for the classes: a packet that waits at the
@@ -56,17 +56,17 @@ pub struct At<'a> {
     pub from: Option<(u32, u8)>,
     /// The host it is for.
     pub host: u32,
-    /// Ports on shortest ways there, as far as the choice among these may fall on them.
-    pub ways: &'a [u32],
+    /// Ports on shortest paths there, as far as the choice among these may fall on them.
+    pub paths: &'a [u32],
 }
 
-/// What waits for what along a whole way, for a flow control that does not stop link by link.
-pub trait Ways {
+/// What waits for what along a whole path, for a flow control that does not stop link by link.
+pub trait PathRules {
     /// How many channels a link may have in one direction.
     fn lanes(&self) -> u16;
-    /// For a packet that leaves the nodes of its way by these ports, the last one to the host it is for: calls `wait` with
+    /// For a packet that leaves the nodes of its path by these ports, the last one to the host it is for: calls `wait` with
     /// two channels of which the first may be stopped until the second moves.
-    fn waits(&self, graph: &Graph, map: &PortMap, way: &[u32], wait: &mut dyn FnMut(Channel, Channel));
+    fn waits(&self, graph: &Graph, map: &PortMap, path: &[u32], wait: &mut dyn FnMut(Channel, Channel));
     /// What a lane is called.
     fn name(&self, lane: u16) -> String {
         format!("queue {lane}")
@@ -102,14 +102,14 @@ impl State {
 pub enum Traffic<'a> {
     /// Any host may send to any other.
     Any,
-    /// These flows, each on the way its packets take, all in one class. With the flag, their ACKs wait with the data.
+    /// These flows, each on the path its packets take, all in one class. With the flag, their ACKs wait with the data.
     Flows(&'a [FlowSpec], bool),
 }
 
-/// One link of a circle.
+/// One link of a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// It waits for the next one in the circle.
+    /// It waits for the next one in the cycle.
     pub channel: Channel,
     /// Two hosts whose packets make it wait.
     pub pair: (u32, u32),
@@ -122,21 +122,21 @@ pub struct Finding {
     pub channels: usize,
     /// Pairs of channels of which one waits for the other.
     pub waits: usize,
-    /// A shortest circle of channels that wait for one another; empty if there is none.
-    pub circle: Vec<Step>,
-    /// Every way goes up the tiers of the fabric and then down.
+    /// A shortest cycle of channels that wait for one another; empty if there is none.
+    pub cycle: Vec<Step>,
+    /// Every path goes up the tiers of the fabric and then down.
     pub up_down: bool,
-    /// Three nodes of a way that comes down to the middle one and goes up again, if there is any.
+    /// Three nodes of a path that comes down to the middle one and goes up again, if there is any.
     pub valley: Option<[u32; 3]>,
 }
 
-/// More ways than can be followed one by one.
+/// More paths than can be followed one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany;
 
-/// The most hops that are followed, of all ways together.
+/// The most hops that are followed, of all paths together.
 const MAX_HOPS: usize = 100_000_000;
-/// The most steps in search of a shorter circle.
+/// The most steps in search of a shorter cycle.
 const MAX_SEARCH: usize = 200_000_000;
 
 /// The fabric and its rules, ready to be looked at.
@@ -155,7 +155,7 @@ impl Lanes for Straight {
         1
     }
     fn next(&self, at: &At<'_>, go: &mut dyn FnMut(u32, u8)) {
-        at.ways.iter().for_each(|&port| go(port, 0));
+        at.paths.iter().for_each(|&port| go(port, 0));
     }
 }
 
@@ -169,26 +169,26 @@ enum Source<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// A fabric whose nodes choose among equally short ways by `rule`, under a flow control that waits like this.
+    /// A fabric whose nodes choose among equally short paths by `rule`, under a flow control that waits like this.
     pub fn new(graph: &'a Graph, map: &'a PortMap, rule: Rule, waits: &'a Waits) -> Analysis<'a> {
         Analysis { graph, map, rule, waits }
     }
 
-    /// Looks for a circle among what packets may wait for while the links are in any of these states. With more than one, a
+    /// Looks for a cycle among what packets may wait for while the links are in any of these states. With more than one, a
     /// packet may have been sent by the routes of one and go on by those of another.
     pub fn run(&self, states: &[&State], traffic: Traffic<'_>) -> Result<Finding, TooMany> {
         let (edges, lanes) = match self.waits {
             Waits::Never(_) => return Ok(Finding::default()),
             Waits::Classes => self.turns(states, traffic, &Straight, &mut |_, _, _| true),
             Waits::Lanes(rule) => self.turns(states, traffic, rule.as_ref(), &mut |_, _, _| true),
-            Waits::Ways(rule) => (self.along_ways(states, traffic, rule.as_ref())?, rule.lanes() as usize),
+            Waits::Paths(rule) => (self.along_paths(states, traffic, rule.as_ref())?, rule.lanes() as usize),
         };
-        let circle = edges.shortest_circle();
-        let pairs = self.pairs(states, traffic, &circle)?;
+        let cycle = edges.shortest_cycle();
+        let pairs = self.pairs(states, traffic, &cycle)?;
         let channel = |number: u32| Channel { port: number / lanes as u32, lane: (number as usize % lanes) as u16 };
-        let steps = circle.iter().zip(pairs).map(|(&at, pair)| Step { channel: channel(at), pair });
+        let steps = cycle.iter().zip(pairs).map(|(&at, pair)| Step { channel: channel(at), pair });
         let (up_down, valley) = self.shape(&edges, lanes);
-        Ok(Finding { channels: edges.touched(), waits: edges.to.len(), circle: steps.collect(), up_down, valley })
+        Ok(Finding { channels: edges.touched(), waits: edges.to.len(), cycle: steps.collect(), up_down, valley })
     }
 
     fn far(&self, port: u32) -> u32 {
@@ -206,12 +206,12 @@ impl<'a> Analysis<'a> {
     }
 
     /// The ports by which packets for `host` may leave `node`.
-    fn ways<'s>(&self, state: &'s State, source: Source<'_>, node: u32, host: u32) -> &'s [u32] {
-        let ways = state.routing.next_hops(node, host);
+    fn paths<'s>(&self, state: &'s State, source: Source<'_>, node: u32, host: u32) -> &'s [u32] {
+        let paths = state.routing.next_hops(node, host);
         let one = |rule: Rule, seed: u32, flow: &FlowSpec| {
             let chosen = state.routing.choose(node, host, rule, seed, &flow.tuple, Time::ZERO);
-            let place = ways.iter().position(|&way| Some(way) == chosen);
-            place.map_or(&ways[..0], |place| &ways[place..place + 1])
+            let place = paths.iter().position(|&path| Some(path) == chosen);
+            place.map_or(&paths[..0], |place| &paths[place..place + 1])
         };
         // A host with several links sends a flow by one of them, whatever the switches do.
         match (source, self.rule) {
@@ -220,7 +220,7 @@ impl<'a> Analysis<'a> {
             (Source::All, Rule::ByDestination) if self.graph.nodes[node as usize].kind == Kind::Switch => {
                 one(self.rule, node, &FlowSpec::plain(0, host, host, 1, Time::ZERO))
             }
-            _ => ways,
+            _ => paths,
         }
     }
 
@@ -234,8 +234,8 @@ impl<'a> Analysis<'a> {
         self.graph.hosts().filter(|&host| !alike || single(host).is_none_or(|switch| switches.insert(switch))).collect()
     }
 
-    /// The turns of all routes, as waits of channels for one another. `seen` is told of each as often as it is come across,
-    /// with the channels so far from which the way can be traced back, and says whether to go on.
+    /// The turns of all routes, as waits of channels for one another. `seen` is called with each as often as it is met,
+    /// with the channels so far from which the path can be traced back, and says whether to go on.
     fn turns(&self, states: &[&State], traffic: Traffic<'_>, rule: &dyn Lanes, seen: &mut Seen<'_>) -> (Edges, usize) {
         let lanes = rule.count().max(1) as usize;
         let (turns, walk) = (Turns::new(self, lanes), Walk::new(self.map.count() * lanes));
@@ -272,8 +272,8 @@ impl<'a> Analysis<'a> {
             for state in states {
                 let came = from.map(|channel| (channel / lanes, (channel % lanes) as u8));
                 let (graph, map, routing) = (self.graph, self.map, &state.routing);
-                let ways = self.ways(state, source, node, host);
-                rule.next(&At { graph, map, routing, node, from: came, host, ways }, &mut |port, lane| {
+                let paths = self.paths(state, source, node, host);
+                rule.next(&At { graph, map, routing, node, from: came, host, paths }, &mut |port, lane| {
                     if !state.up[map.link[port as usize] as usize] {
                         return;
                     }
@@ -298,45 +298,45 @@ impl<'a> Analysis<'a> {
         on
     }
 
-    /// The waits of a rule that needs whole ways.
-    fn along_ways(&self, states: &[&State], traffic: Traffic<'_>, rule: &dyn Ways) -> Result<Edges, TooMany> {
+    /// The waits of a rule that needs whole paths.
+    fn along_paths(&self, states: &[&State], traffic: Traffic<'_>, rule: &dyn PathRules) -> Result<Edges, TooMany> {
         let mut edges = BTreeSet::new();
-        self.every_way(states, traffic, &mut |way, _| {
-            rule.waits(self.graph, self.map, way, &mut |a, b| _ = edges.insert((number(rule, a), number(rule, b))));
+        self.every_path(states, traffic, &mut |path, _| {
+            rule.waits(self.graph, self.map, path, &mut |a, b| _ = edges.insert((number(rule, a), number(rule, b))));
         })?;
         let count = self.map.count() * rule.lanes() as usize;
         Ok(Edges::new(count, edges.into_iter()))
     }
 
-    /// Calls `each` with every way and the hosts at its ends.
-    fn every_way(&self, states: &[&State], traffic: Traffic<'_>, each: &mut EachWay<'_>) -> Result<(), TooMany> {
+    /// Calls `each` with every path and the hosts at its ends.
+    fn every_path(&self, states: &[&State], traffic: Traffic<'_>, each: &mut EachPath<'_>) -> Result<(), TooMany> {
         let mut left = MAX_HOPS;
         let mut one = |source: Source<'_>, src: u32, dst: u32| -> Result<(), TooMany> {
-            let mut way: Vec<u32> = Vec::new();
-            // Ports still to be tried at each node of the way.
+            let mut path: Vec<u32> = Vec::new();
+            // Ports still to be tried at each node of the path.
             let ports = |node: u32| -> Vec<u32> {
                 let works = |state: &&State, port: u32| state.up[self.map.link[port as usize] as usize];
-                let ways = states.iter().flat_map(|state| {
-                    self.ways(state, source, node, dst).iter().copied().filter(move |&port| works(state, port))
+                let paths = states.iter().flat_map(|state| {
+                    self.paths(state, source, node, dst).iter().copied().filter(move |&port| works(state, port))
                 });
-                let ways: BTreeSet<u32> = ways.collect();
-                ways.into_iter().collect()
+                let paths: BTreeSet<u32> = paths.collect();
+                paths.into_iter().collect()
             };
             let mut open = vec![ports(src)];
             while let Some(here) = open.last_mut() {
                 let Some(port) = here.pop() else {
                     open.pop();
-                    way.pop();
+                    path.pop();
                     continue;
                 };
                 left = left.checked_sub(1).ok_or(TooMany)?;
                 let node = self.far(port);
                 if node == dst {
-                    way.push(port);
-                    each(&way, (src, dst));
-                    way.pop();
-                } else if self.forwards(node) && node != src && !way.iter().any(|&p| self.far(p) == node) {
-                    way.push(port);
+                    path.push(port);
+                    each(&path, (src, dst));
+                    path.pop();
+                } else if self.forwards(node) && node != src && !path.iter().any(|&p| self.far(p) == node) {
+                    path.push(port);
                     open.push(ports(node));
                 }
             }
@@ -363,20 +363,20 @@ impl<'a> Analysis<'a> {
         Ok(())
     }
 
-    /// For every channel of a circle, hosts whose packets make it wait for the next.
-    fn pairs(&self, states: &[&State], traffic: Traffic<'_>, circle: &[u32]) -> Result<Vec<(u32, u32)>, TooMany> {
-        let mut pairs: Vec<Option<(u32, u32)>> = vec![None; circle.len()];
-        if circle.is_empty() {
+    /// For every channel of a cycle, hosts whose packets make it wait for the next.
+    fn pairs(&self, states: &[&State], traffic: Traffic<'_>, cycle: &[u32]) -> Result<Vec<(u32, u32)>, TooMany> {
+        let mut pairs: Vec<Option<(u32, u32)>> = vec![None; cycle.len()];
+        if cycle.is_empty() {
             return Ok(Vec::new());
         }
         let place = |(a, b): (u32, u32)| {
-            let at = circle.iter().position(|&channel| channel == a)?;
-            (circle[(at + 1) % circle.len()] == b).then_some(at)
+            let at = cycle.iter().position(|&channel| channel == a)?;
+            (cycle[(at + 1) % cycle.len()] == b).then_some(at)
         };
         match self.waits {
             Waits::Never(_) => {}
-            Waits::Ways(rule) => self.every_way(states, traffic, &mut |way, pair| {
-                rule.waits(self.graph, self.map, way, &mut |a, b| {
+            Waits::Paths(rule) => self.every_path(states, traffic, &mut |path, pair| {
+                rule.waits(self.graph, self.map, path, &mut |a, b| {
                     if let Some(at) = place((number(rule.as_ref(), a), number(rule.as_ref(), b))) {
                         pairs[at].get_or_insert(pair);
                     }
@@ -401,7 +401,7 @@ impl<'a> Analysis<'a> {
         Ok(pairs.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// Whether ways go up and then down, and a place where one does not.
+    /// Whether paths go up and then down, and a place where one does not.
     fn shape(&self, edges: &Edges, lanes: usize) -> (bool, Option<[u32; 3]>) {
         let tier = |node: u32| self.graph.nodes[node as usize].tier;
         let (mut up_down, mut valley) = (true, None);
@@ -422,14 +422,14 @@ impl<'a> Analysis<'a> {
     }
 }
 
-fn number(rule: &dyn Ways, channel: Channel) -> u32 {
+fn number(rule: &dyn PathRules, channel: Channel) -> u32 {
     channel.port * rule.lanes() as u32 + channel.lane as u32
 }
 
-/// Is told of a turn between two channels, of the channel before each on the way, and of the host it leads to. False ends the search.
+/// Receives a turn between two channels, the channel before each on the path, and the host it leads to. False ends the search.
 type Seen<'s> = dyn FnMut((u32, u32), &[u32], u32) -> bool + 's;
-/// Is told of a way and of the hosts at its ends.
-type EachWay<'e> = dyn FnMut(&[u32], (u32, u32)) + 'e;
+/// Receives a path and the hosts at its ends.
+type EachPath<'e> = dyn FnMut(&[u32], (u32, u32)) + 'e;
 
 /// Turns being collected.
 struct Hunt<'h, 's> {
@@ -445,7 +445,7 @@ const START: u32 = u32::MAX;
 struct Walk {
     /// By channel: the round in which it was last reached.
     round: Vec<u32>,
-    /// By channel: the one before it on a way, [`START`] at its beginning.
+    /// By channel: the one before it on a path, [`START`] at its beginning.
     before: Vec<u32>,
     now: u32,
     open: Vec<u32>,
@@ -505,7 +505,7 @@ impl Turns {
         Turns { lanes, place, row, words, bits: vec![0; total] }
     }
 
-    /// Notes a turn from channel to channel. False if neither can be part of a circle.
+    /// Notes a turn from channel to channel. False if neither can be part of a cycle.
     #[inline]
     fn add(&mut self, from: u32, to: u32) -> bool {
         let split = |channel: u32| (channel as usize / self.lanes, channel as usize % self.lanes);
@@ -541,7 +541,7 @@ impl Turns {
     }
 }
 
-/// Who waits for whom.
+/// Which channel waits for which.
 #[derive(Clone, Debug)]
 pub struct Edges {
     /// Where the successors of each begin.
@@ -581,7 +581,7 @@ impl Edges {
         touched.iter().filter(|&&touched| touched).count()
     }
 
-    /// What is left when all that wait for nothing are taken away, again and again: nothing if there is no circle.
+    /// Removes the channels that wait for nothing, repeatedly, and gives the rest: empty if there is no cycle.
     fn knot(&self) -> Vec<bool> {
         let mut back: Vec<(u32, u32)> = self.iter().map(|(a, b)| (b, a)).collect();
         back.sort_unstable();
@@ -601,9 +601,9 @@ impl Edges {
         stays
     }
 
-    /// A shortest circle, from its lowest number on; empty if there is none. In a graph of many circles the search for a shorter
+    /// A shortest cycle, from its lowest number on; empty if there is none. In a graph of many cycles the search for a shorter
     /// one ends at some point.
-    pub fn shortest_circle(&self) -> Vec<u32> {
+    pub fn shortest_cycle(&self) -> Vec<u32> {
         let stays = self.knot();
         let mut best: Vec<u32> = Vec::new();
         let mut before = vec![START; self.count() as usize];
@@ -618,19 +618,19 @@ impl Edges {
             'search: while at < order.len() {
                 let now = order[at];
                 at += 1;
-                // What is farther cannot close a shorter circle.
+                // What is farther cannot close a shorter cycle.
                 if !best.is_empty() && depth[now as usize] as usize + 1 >= best.len() {
                     break;
                 }
                 for &next in self.of(now).iter().filter(|&&next| stays[next as usize]) {
                     steps += 1;
                     if next == root {
-                        let mut circle = vec![now];
-                        while circle[circle.len() - 1] != root {
-                            circle.push(before[circle[circle.len() - 1] as usize]);
+                        let mut cycle = vec![now];
+                        while cycle[cycle.len() - 1] != root {
+                            cycle.push(before[cycle[cycle.len() - 1] as usize]);
                         }
-                        circle.reverse();
-                        best = circle;
+                        cycle.reverse();
+                        best = cycle;
                         break 'search;
                     }
                     if depth[next as usize] == u32::MAX {

@@ -46,7 +46,7 @@ pub(crate) struct Hosts {
     pub(crate) cap: u64,
     /// By node, what chooses paths there. Empty where flows keep their entropy.
     pub(crate) selectors: Vec<Option<Box<dyn PathSelector>>>,
-    /// Receivers' counts of the flows that send to them, if somebody needs them.
+    /// Receivers' counts of the flows that send to them, if a controller needs them.
     pub(crate) census: Option<Box<Census>>,
     pub(crate) slots: nic::Slots,
     /// Messages that wait for another of their host to be sent, which is the first of their line; by where from, where to

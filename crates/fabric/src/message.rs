@@ -123,7 +123,7 @@ pub struct Sealed {
     pub(crate) payload: Option<Payload>,
 }
 
-/// Read as it is: by whoever tells layers apart.
+/// Read as it is, by the code that distinguishes layers.
 impl Message for Sealed {
     const BITS: u32 = 128;
     fn pack(self, _: &mut Packer) {

@@ -22,7 +22,7 @@ pub const NONE: PacketId = u32::MAX;
 pub enum Kind {
     /// Part of a message.
     Data,
-    /// Tells the sender what has arrived in order.
+    /// Reports to the sender what has arrived in order.
     Ack,
     /// Like an ACK, and says that something is missing.
     Nack,
@@ -32,7 +32,7 @@ pub enum Kind {
     Signal,
     /// What a trimming switch left of a data packet that found its queue full.
     Trimmed,
-    /// A trimmed packet that found no room either, on its way back to the sender.
+    /// A trimmed packet that found no room either, in flight back to the sender.
     Returned,
     /// Lets a sender send more: a control packet of the transport.
     Grant,
@@ -52,7 +52,7 @@ pub mod flag {
     pub const PAYLOAD: u16 = 8;
     /// The first packet of its message, and nothing of the message was sent before it.
     pub const FRESH: u16 = 16;
-    /// A switch wants to hear when this packet has reached the last switch on its way.
+    /// A switch wants to be notified when this packet has reached the last switch on its path.
     pub const ASKS: u16 = 32;
     /// Its sender has more to send than it was allowed to, and asks for a grant; ACKs and NACKs echo it.
     pub const WANTS: u16 = 64;
@@ -166,7 +166,7 @@ pub struct Hop {
 pub struct Answer {
     /// The packet that made the receiver answer: offset of its first byte of message.
     pub sack: u64,
-    /// How long that packet was on its way.
+    /// How long that packet was in flight.
     pub delay: Time,
 }
 

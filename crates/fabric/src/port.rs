@@ -96,7 +96,7 @@ pub struct Port {
     pub host: bool,
     /// Whether it belongs to a host that forwards, and so has queues besides its NIC.
     pub relays: bool,
-    /// Whether packets may be lost on the way here: its link has faults, or has failed before.
+    /// Whether packets may be lost on the link to this port: its link has faults, or has failed before.
     pub faulty: bool,
     /// Since when something is paused here.
     pub pause_start: Time,

@@ -1,4 +1,4 @@
-//! Telling the processor what will be needed soon.
+//! Prefetch hints for the processor.
 
 /// Asks for the cache line of `place` ahead of its use. Changes nothing but time.
 #[inline(always)]

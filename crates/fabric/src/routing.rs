@@ -73,11 +73,11 @@ impl PortMap {
 struct Entry(u32);
 
 /// The most equal next hops that are kept.
-const MAX_WAYS: usize = 255;
+const MAX_PATHS: usize = 255;
 
 impl Entry {
     fn new(start: usize, len: usize) -> Entry {
-        debug_assert!(start < 1 << 24 && len <= MAX_WAYS);
+        debug_assert!(start < 1 << 24 && len <= MAX_PATHS);
         Entry((start as u32) << 8 | len as u32)
     }
     #[inline]
@@ -114,7 +114,7 @@ pub struct Routing {
     ports: Vec<u32>,
     /// The only port of a host with one.
     only: Vec<u32>,
-    /// By tier: how many ways up a packet has had to choose from below it, all choices together.
+    /// By tier: how many paths up a packet has had to choose from below it, all choices together.
     spans: Vec<u32>,
     /// By node.
     tiers: Vec<u8>,
@@ -200,7 +200,7 @@ impl Routing {
                 if list.is_empty() || routing.rows[node].start == NOWHERE {
                     continue;
                 }
-                list.truncate(MAX_WAYS);
+                list.truncate(MAX_PATHS);
                 let entry = *known.entry(list).or_insert_with_key(|list| {
                     let start = routing.ports.len();
                     routing.ports.extend_from_slice(list);
@@ -213,7 +213,7 @@ impl Routing {
         routing
     }
 
-    /// Keeps one entry of a node that sends everything for elsewhere the same ways, as the switches of the first tier do: theirs
+    /// Keeps one entry of a node that sends everything for elsewhere by the same paths, as the switches of the first tier do: theirs
     /// are most of the table, and it is looked up for every packet.
     fn pack(&mut self, roots: &[u32]) {
         let whole = std::mem::take(&mut self.entries);
@@ -245,28 +245,28 @@ impl Routing {
         &self.ports[self.entries[(row.start + (d.group & row.mask)) as usize].range()]
     }
 
-    /// The way of `node` to `host` for a packet with these addresses, sent at `sent`. With [`Rule::ByFlow`] and
+    /// The port of `node` on its path to `host` for a packet with these addresses, sent at `sent`. With [`Rule::ByFlow`] and
     /// [`Rule::ByPacket`] it depends on `seed`.
     ///
-    /// D-mod-K takes the digits of the destination's number one by one: with w ways up from every switch of the first tier, a
-    /// switch of that tier takes way d mod w, one of the second ⌊d / w⌋ mod its own number of ways, and so on. So what goes
-    /// to a host comes down one way, and the hosts of a switch are spread evenly over the ways down to it.
+    /// D-mod-K takes the digits of the destination's number one by one: with w paths up from every switch of the first tier, a
+    /// switch of that tier takes path d mod w, one of the second ⌊d / w⌋ mod its own number of paths, and so on. So what goes
+    /// to a host comes down one path, and the hosts of a switch are spread evenly over the paths down to it.
     #[inline]
     pub fn choose(&self, node: u32, host: u32, rule: Rule, seed: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
-        let ways = self.next_hops(node, host);
-        let count = ways.len() as u32;
-        let place = match (ways, rule) {
-            ([] | [_], _) => return ways.first().copied(),
+        let paths = self.next_hops(node, host);
+        let count = paths.len() as u32;
+        let place = match (paths, rule) {
+            ([] | [_], _) => return paths.first().copied(),
             (_, Rule::ByFlow) => tuple.hash(seed) % count,
             (_, Rule::ByPacket) => sprayed(tuple, seed, sent, count),
-            // Ways are listed from the highest neighbour down.
+            // Paths are listed from the highest neighbour down.
             (_, Rule::ByDestination) => count - 1 - host / self.spans[self.tiers[node as usize] as usize] % count,
         };
-        Some(ways[place as usize])
+        Some(paths[place as usize])
     }
 }
 
-/// The place among `count` ways of a packet that finds its own: packets whose `sent` counts up from one to the next take all ways in
+/// The place among `count` paths of a packet that finds its own: packets whose `sent` counts up from one to the next take all paths in
 /// turn, and begin each round with another.
 #[inline]
 fn sprayed(tuple: &Tuple, seed: u32, sent: Time, count: u32) -> u32 {
@@ -275,7 +275,7 @@ fn sprayed(tuple: &Tuple, seed: u32, sent: Time, count: u32) -> u32 {
     (first + turn) % count
 }
 
-/// By tier of switches: the product of the numbers of ways up of all tiers of switches below.
+/// By tier of switches: the product of the numbers of paths up of all tiers of switches below.
 fn spans(graph: &Graph) -> Vec<u32> {
     let tiers = graph.nodes.iter().map(|node| node.tier as usize + 1).max().unwrap_or(0);
     let mut up = vec![0u32; graph.nodes.len()];
@@ -322,7 +322,7 @@ pub struct Tuple {
 }
 
 impl Tuple {
-    /// The tuple of packets that go the other way.
+    /// The tuple of packets that go in the opposite direction.
     pub fn reversed(self) -> Tuple {
         Tuple {
             source: self.destination,
@@ -383,9 +383,9 @@ mod tests {
     }
 
     #[test]
-    fn d_mod_k_spreads_the_hosts_of_a_switch_over_all_ways_down_and_gives_each_host_one() {
+    fn d_mod_k_spreads_the_hosts_of_a_switch_over_all_paths_down_and_gives_each_host_one() {
         use crate::topology::{Shape, fat_tree};
-        // 128 hosts, 4 on each of 32 edge switches; 4 ways up from these, and 4 from each of the next tier.
+        // 128 hosts, 4 on each of 32 edge switches; 4 paths up from these, and 4 from each of the next tier.
         let g = fat_tree::FatTree { k: 8, ..Default::default() }.build().unwrap();
         let map = PortMap::new(&g);
         let routing = Routing::new(&g, &map, &vec![true; g.links.len()]);
@@ -393,15 +393,15 @@ mod tests {
         for (from, to) in (0..128).flat_map(|from| (0..128).map(move |to| (from, to))).filter(|(a, b)| a / 16 != b / 16)
         {
             let tuple = Tuple { source: from, destination: to, source_port: 1, destination_port: 2 };
-            let (mut node, mut way) = (from, vec![]);
+            let (mut node, mut path) = (from, vec![]);
             while node != to {
                 let port = routing.choose(node, to, Rule::ByDestination, node, &tuple, Time::ZERO).unwrap();
                 node = map.node[map.peer[port as usize] as usize];
-                way.push(node);
+                path.push(node);
             }
             // Up to the second tier, to a core switch, and down.
-            assert_eq!(way.len(), 6);
-            by_core.entry(to).or_default().insert(way[2]);
+            assert_eq!(path.len(), 6);
+            by_core.entry(to).or_default().insert(path[2]);
         }
         assert!(by_core.values().all(|cores| cores.len() == 1));
         // Sixteen cores, and of each pod's sixteen hosts one behind each of them.
@@ -439,23 +439,23 @@ mod tests {
     fn sprayed_packets_take_every_way_once_in_each_round() {
         let tuple = Tuple { source: 1, destination: 2, source_port: 3, destination_port: 4 };
         for count in [2, 3, 8, 31] {
-            let ways: Vec<u32> = (100..100 + count).collect();
-            let way = |sent: u64| ways[sprayed(&tuple, 7, Time(sent), ways.len() as u32) as usize];
+            let paths: Vec<u32> = (100..100 + count).collect();
+            let path = |sent: u64| paths[sprayed(&tuple, 7, Time(sent), paths.len() as u32) as usize];
             let mut beginnings = std::collections::HashSet::new();
             for round in 0..100 {
-                let mut taken: Vec<u32> = (0..count as u64).map(|turn| way(round * count as u64 + turn)).collect();
+                let mut taken: Vec<u32> = (0..count as u64).map(|turn| path(round * count as u64 + turn)).collect();
                 beginnings.insert(taken[0]);
                 taken.sort_unstable();
-                assert_eq!(taken, ways);
+                assert_eq!(taken, paths);
             }
-            assert!(beginnings.len() > ways.len() / 2, "{count} ways, {} beginnings", beginnings.len());
+            assert!(beginnings.len() > paths.len() / 2, "{count} paths, {} beginnings", beginnings.len());
         }
-        // Packets sent at a steady pace are spread, too, whatever the pace has in common with the number of ways.
-        let ways: Vec<u32> = (0..8).collect();
+        // Packets sent at a steady pace are spread, too, whatever the pace has in common with the number of paths.
+        let paths: Vec<u32> = (0..8).collect();
         let mut taken = [0; 8];
         (0..8000).for_each(|packet| {
             let sent = Time(packet * 84_960);
-            taken[ways[sprayed(&tuple, 7, sent, ways.len() as u32) as usize] as usize] += 1;
+            taken[paths[sprayed(&tuple, 7, sent, paths.len() as u32) as usize] as usize] += 1;
         });
         assert!(taken.iter().all(|taken| (850..1150).contains(taken)), "{taken:?}");
     }

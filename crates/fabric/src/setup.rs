@@ -64,7 +64,7 @@ pub struct Ecn {
 /// Settings of one port.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PortSetup {
-    /// Its part in the switch's memory, as an ingress.
+    /// Its share of the switch's memory, as an ingress.
     pub share: Share,
     /// Marking of its egress queues.
     pub ecn: Option<Ecn>,
@@ -75,9 +75,9 @@ pub struct PortSetup {
 pub enum Split {
     /// By thresholds that follow what is free.
     Dynamic,
-    /// The same part for every (ingress port, class).
+    /// The same share for every (ingress port, class).
     Ingress,
-    /// The same part for every egress queue.
+    /// The same share for every egress queue.
     Egress,
 }
 
@@ -90,7 +90,7 @@ pub struct SwitchSetup {
     pub split: Split,
     /// Guaranteed to every (ingress port, class).
     pub reserve: u64,
-    /// Accounts of every (ingress port, class): one, or two for schemes that tell two groups of packets apart.
+    /// Accounts of every (ingress port, class): one, or two for schemes that distinguish two groups of packets.
     pub groups: u32,
     /// Bytes of headroom that all accounts of a switch share, used when their own is full.
     pub global_headroom: u64,
@@ -366,7 +366,7 @@ pub struct Setup {
     pub reroute: Time,
     /// The most threads to run it on. The result does not depend on it.
     pub threads: usize,
-    /// In how many blocks each thread does its part; if it is not said, in as many as its size asks for. The result does not depend on it.
+    /// In how many blocks each thread runs its shard; if not set, as many as its size asks for. The result does not depend on it.
     pub blocks: Option<usize>,
 }
 

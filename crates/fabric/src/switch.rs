@@ -78,7 +78,7 @@ impl Switches {
         let forwards = |node: &usize| graph.forwards(*node as u32, map.of(*node as u32).len());
         let queues = nodes.clone().filter(forwards).map(|node| map.of(node as u32).len()).sum::<usize>();
         let group = || setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
-        // Whoever has one at a node has a place for every node.
+        // A list with a place for every node if any node needs one, else an empty list.
         fn only_if_any<T>(all: Vec<Option<T>>) -> Vec<Option<T>> {
             if all.iter().any(Option::is_some) { all } else { Vec::new() }
         }
@@ -334,7 +334,7 @@ impl Core {
             let node = self.ports[port as usize].node;
             self.dice.chance(node, ecn.probability * (left - ecn.min) as f64 / (ecn.max - ecn.min) as f64)
         };
-        // An ACK that shares the data's queue is marked too, but nobody reads that: its flag echoes the data's mark.
+        // An ACK that shares the data's queue is marked too, but that mark is never read: its flag echoes the data's mark.
         if marked && self.pool[id].kind == Kind::Data {
             self.pool[id].flags |= flag::MARKED;
             self.counts.marked += 1;

@@ -52,7 +52,7 @@ pub struct Link {
     pub rate: Rate,
     /// Propagation delay; above zero.
     pub delay: Time,
-    /// Probability that a packet vanishes on the way.
+    /// Probability that a packet is lost on the link.
     pub loss: f64,
     /// Probability that a packet arrives damaged and is discarded by the receiver.
     pub corruption: f64,
@@ -225,7 +225,7 @@ impl Graph {
         }
     }
 
-    /// An empty graph with room for a fabric of that size, or an error that tells which parameters to lower.
+    /// An empty graph with room for a fabric of that size, or an error that names the parameters to lower.
     fn sized(nodes: u64, links: u64, lower: &str) -> Result<Graph, String> {
         for (count, most, what) in [(nodes, MAX_NODES, "nodes"), (links, MAX_LINKS, "links")] {
             if count > most {

@@ -1,7 +1,7 @@
 //! What a mechanism sees of the one node that it is called for, and does to it.
 //!
 //! A [`Site`] is what a node is, before the run. A [`NodeView`] is a node as flow control and marking see it while the run goes on, a
-//! [`HostView`] is a host as a transport sees it. All of them number ports from the node's first, so that there is no way to name a port
+//! [`HostView`] is a host as a transport sees it. All of them number ports from the node's first, so that a mechanism cannot name a port
 //! of another node.
 
 use crate::axes::congestion_control::Incident;
@@ -67,7 +67,7 @@ impl<'a> Site<'a> {
     pub fn faces_host(&self, port: PortId) -> bool {
         self.kind(self.neighbour(port).0) == topology::Kind::Host
     }
-    /// From the end of a transmission to its being handled at the neighbour, and the same the other way.
+    /// From the end of a transmission to its being handled at the neighbour, and the same in the opposite direction.
     pub fn latency(&self, port: PortId) -> (Time, Time) {
         let to = |node: u32| {
             let switch = self.kind(node) == topology::Kind::Switch;
@@ -194,7 +194,7 @@ impl NodeView<'_> {
         Some(PortId((port - self.base) as u16))
     }
     /// The node to which the neighbour at `port` passes a packet on by the rule of routing. That is in the routing tables, which the
-    /// control plane gives to everybody; of the neighbour itself it tells nothing.
+    /// control plane gives to every node; it says nothing about the neighbour itself.
     pub fn beyond(&self, port: PortId, id: PacketId) -> Option<NodeId> {
         let (packet, map) = (&self.core.pool[id], &self.core.map);
         let neighbour = map.node[self.line(port).peer as usize];
@@ -621,7 +621,7 @@ impl<'a> HostView<'a> {
     pub fn arm(&mut self, flow: FlowId) {
         self.core.arm(flow.0);
     }
-    /// Tells the NIC that what a flow may send has changed: its `next`, its `high` or its size. Not needed after an ACK.
+    /// Notifies the NIC that what a flow may send has changed: its `next`, its `high` or its size. Not needed after an ACK.
     pub fn note(&mut self, flow: FlowId) {
         self.core.note(flow.0);
     }
@@ -639,7 +639,7 @@ impl<'a> HostView<'a> {
         s.held = if hold { s.held | BY_TRANSPORT } else { s.held & !BY_TRANSPORT };
         self.core.note(flow.0);
     }
-    /// Tells a flow's congestion control and its path selector what happened.
+    /// Notifies a flow's congestion control and its path selector of what happened.
     pub fn report(&mut self, flow: FlowId, incident: Incident) {
         self.core.report_incident(flow.0, incident);
     }

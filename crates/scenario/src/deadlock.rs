@@ -135,8 +135,8 @@ pub fn analyse(resolved: &Resolved, scopes: &[Scope]) -> Result<Answer, Problem>
                         all.waits += one.waits;
                         all.up_down &= one.up_down;
                         all.valley = all.valley.or(one.valley);
-                        if !one.circle.is_empty() && (all.circle.is_empty() || one.circle.len() < all.circle.len()) {
-                            all.circle = one.circle;
+                        if !one.cycle.is_empty() && (all.cycle.is_empty() || one.cycle.len() < all.cycle.len()) {
+                            all.cycle = one.cycle;
                             class = (setup.classes > 1).then_some(number);
                         }
                     }
@@ -162,7 +162,7 @@ fn case(
     let name = |node: u32| graph.nodes[node as usize].name.clone();
     let lane = |lane: u16| match waits {
         Waits::Lanes(rule) if rule.count() > 1 => Some(format!("lane {lane}")),
-        Waits::Ways(rule) => Some(rule.name(lane)),
+        Waits::Paths(rule) => Some(rule.name(lane)),
         _ => None,
     };
     let waiting = |step: &Step| {
@@ -180,12 +180,12 @@ fn case(
     Case {
         traffic,
         links: links.into(),
-        free: finding.circle.is_empty(),
+        free: finding.cycle.is_empty(),
         channels: finding.channels,
         waits: finding.waits,
         up_down: finding.up_down,
         valley: finding.valley.map(|nodes| nodes.map(name)),
-        circle: finding.circle.iter().map(waiting).collect(),
+        circle: finding.cycle.iter().map(waiting).collect(),
     }
 }
 

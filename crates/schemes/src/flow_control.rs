@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn without_flow_control_the_packet_that_does_not_fit_is_dropped_and_nobody_is_stopped() {
-        // Room for ten packets of 1062 bytes; the whole pool is anybody's.
+        // Room for ten packets of 1062 bytes; any port may use the whole pool.
         let mut bench = Builder::switch(3, 0).memory(10 * 1062, 16 * ALPHA_ONE, 0).build(NoFlowControl);
         let (sender, receiver, flow) = (PortId(0), PortId(2), bench.flow(0, 2, 0));
         bench.close(receiver);

@@ -140,12 +140,12 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "sfc",
-        about: "Source flow control; senders go at line rate until a switch tells them to wait.",
+        about: "Source flow control; senders go at line rate until a switch signals them to wait.",
         settings: &[("scheme.flow_control", "sfc"), ("scheme.congestion_control", "none"), ("scheme.window", "none")],
     },
     Preset {
         name: "bts-ingress",
-        about: "SFC without the cache: only the congested switch tells senders to wait.",
+        about: "SFC without the cache: only the congested switch signals senders to wait.",
         settings: &[
             ("scheme.flow_control", "sfc"),
             ("scheme.congestion_control", "none"),
@@ -197,7 +197,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "ndp",
-        about: "NDP: packets are sprayed over all ways, trimmed where a queue is full, and pulled by their receivers.",
+        about: "NDP: packets are sprayed over all paths, trimmed where a queue is full, and pulled by their receivers.",
         settings: &[
             ("scheme.flow_control", "none"),
             ("scheme.congestion_control", "none"),
@@ -208,7 +208,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "irn",
-        about: "IRN alone: selective repeat with at most one bandwidth-delay product on the way, in a fabric that drops what does not fit.",
+        about: "IRN alone: selective repeat with at most one bandwidth-delay product in flight, in a fabric that drops what does not fit.",
         settings: &[
             ("scheme.flow_control", "none"),
             ("scheme.congestion_control", "none"),
@@ -446,7 +446,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "blitz",
-        about: "Blitz: DASR at the edge, in-order flow deflection in the network, DCQCN for what is left.",
+        about: "Blitz: DASR at the edge, in-order flow deflection in the network, DCQCN for the remaining congestion.",
         settings: &[("scheme.flow_control", "iofd"), ("scheme.congestion_control", "dasr"), ("scheme.window", "none")],
     },
 ];

@@ -25,25 +25,25 @@ impl Traffic {
                 return fault(flow, message, "wait for flows without `until`, or write a start");
             }
         }
-        match self.circle() {
-            Some(circle) => {
-                let message = match circle.len() {
+        match self.cycle() {
+            Some(cycle) => {
+                let message = match cycle.len() {
                     2 => "two flows wait for each other".into(),
-                    count => format!("{count} flows wait for one another in a circle"),
+                    count => format!("{count} flows wait for one another in a cycle"),
                 };
-                fault(circle[0], message, "let one of them start without waiting")
+                fault(cycle[0], message, "let one of them start without waiting")
             }
             None => Ok(()),
         }
     }
 
     /// Flows that wait for one another, each for the next and the last for the first.
-    fn circle(&self) -> Option<Vec<u32>> {
+    fn cycle(&self) -> Option<Vec<u32>> {
         let mut after = self.after.clone();
         after.sort_unstable_by_key(|wait| (wait.first, wait.flow));
         let mut waits = vec![0u32; if after.is_empty() { 0 } else { self.flows.len() }];
         after.iter().for_each(|wait| waits[wait.flow as usize] += 1);
-        // Lets flows end that wait for nobody, and so on; what is left waits for ever.
+        // Removes flows that wait for no other, repeatedly; the remaining ones wait for ever.
         let mut free: Vec<u32> = (0..waits.len() as u32).filter(|&flow| waits[flow as usize] == 0).collect();
         while let Some(first) = free.pop() {
             let begin = after.partition_point(|wait| wait.first < first);
@@ -55,19 +55,19 @@ impl Traffic {
             }
         }
         let stuck = waits.iter().position(|&waits| waits > 0)? as u32;
-        // Each of them waits for another of them: whoever follows that comes round.
+        // Each of them waits for another of them, so following the waits closes a cycle.
         after.retain(|wait| waits[wait.flow as usize] > 0 && waits[wait.first as usize] > 0);
         after.sort_unstable_by_key(|wait| (wait.flow, wait.first));
-        let mut way = vec![stuck];
+        let mut path = vec![stuck];
         let mut seen = vec![false; waits.len()];
         loop {
-            let flow = *way.last()?;
+            let flow = *path.last()?;
             if std::mem::replace(&mut seen[flow as usize], true) {
-                let begin = way.iter().position(|&earlier| earlier == flow)?;
-                way.pop();
-                return Some(way.split_off(begin));
+                let begin = path.iter().position(|&earlier| earlier == flow)?;
+                path.pop();
+                return Some(path.split_off(begin));
             }
-            way.push(after.get(after.partition_point(|wait| wait.flow < flow))?.first);
+            path.push(after.get(after.partition_point(|wait| wait.flow < flow))?.first);
         }
     }
 }
@@ -78,7 +78,7 @@ mod tests {
     use crate::FlowRequest;
     use crate::tests::star;
 
-    /// Flows between the hosts of a star, and who waits for whom.
+    /// Flows between the hosts of a star, and which waits for which.
     fn check(ends: &[(u32, u32)], after: &[(u32, u32)]) -> Result<(), (u32, String)> {
         let graph = star();
         let flows = ends.iter().map(|&(src, dst)| FlowRequest::new(src, dst, 1, Time::ZERO)).collect();
@@ -97,14 +97,14 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_wherever_it_is() {
+    fn a_cycle_is_found_wherever_it_is() {
         let message = |flows: &[(u32, u32)], after: &[(u32, u32)]| check(flows, after).unwrap_err();
         assert_eq!(message(&[(0, 1)], &[(0, 0)]).1, "the flow waits for itself");
         assert_eq!(message(&[(0, 1), (1, 0)], &[(0, 1), (1, 0)]).1, "two flows wait for each other");
-        // A flow that waits for the circle, and one that the circle waits for, are not of it.
+        // A flow that waits for the cycle, and one that the cycle waits for, are not of it.
         let (flow, text) =
             message(&[(0, 1), (0, 1), (1, 2), (2, 0), (1, 0)], &[(0, 1), (1, 3), (3, 2), (2, 1), (1, 4)]);
-        assert_eq!(text, "3 flows wait for one another in a circle");
+        assert_eq!(text, "3 flows wait for one another in a cycle");
         assert!([1, 2, 3].contains(&flow));
     }
 
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_flow_that_leaves() {
+    fn no_flow_may_wait_for_one_that_leaves() {
         let graph = star();
         let leaving = FlowRequest { until: Time(5), ..FlowRequest::new(0, 1, 1, Time::ZERO) };
         let flows = vec![leaving, FlowRequest::new(1, 0, 1, Time::ZERO)];

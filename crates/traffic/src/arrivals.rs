@@ -35,7 +35,7 @@ impl Arrivals {
 
     /// From any instant to the next arrival, in units of the mean gap.
     ///
-    /// An instant falls into a gap with a probability in proportion to its length, and anywhere within it alike. Whoever begins
+    /// An instant falls into a gap with a probability in proportion to its length, and anywhere within it alike. A sender that begins
     /// with this wait sees a process that has always been going on: the mean number of arrivals in *every* window is its
     /// length over the mean gap. Beginning with a gap instead would give, with σ = 2, 26 arrivals too many.
     pub fn wait(self, random: &mut Stream) -> f64 {

@@ -98,7 +98,7 @@ impl Collective {
         (to, size.max(1))
     }
 
-    /// Everybody sends one message in every step.
+    /// Every host sends one message in every step.
     fn in_steps(&self, origin: Origin, steps: u64) -> (Vec<FlowRequest>, Vec<After>) {
         let count = self.hosts.len() as u64;
         let (mut flows, mut after) = (Vec::new(), Vec::new());
@@ -121,7 +121,7 @@ impl Collective {
         (flows, after)
     }
 
-    /// Everybody sends to everybody else at once, beginning with the next, when all of the round before has come.
+    /// Every host sends to all others at once, beginning with the next, when all of the round before has come.
     fn exchange(&self, origin: Origin) -> (Vec<FlowRequest>, Vec<After>) {
         let count = self.hosts.len();
         let size = (self.size / (count as u64 - 1)).max(1);
@@ -202,7 +202,7 @@ mod tests {
                 // 2 (n − 1)/n of the data, which no all-reduce can undercut.
                 assert_eq!(sent, 2 * size * (hosts as u64 - 1) / hosts as u64, "{operation:?} with {hosts}");
             }
-            // Whoever waits, waits for what it receives.
+            // A flow waits only for messages that its sender receives.
             let at_home = |wait: &After| flows[wait.first as usize].dst == flows[wait.flow as usize].src;
             assert!(after.iter().all(at_home));
         }

@@ -262,7 +262,7 @@ impl Load {
         }
     }
 
-    /// Who may receive from whom. Every sender has somebody.
+    /// Who may receive from whom. Every sender has a receiver.
     fn receivers(&self, origin: Origin, places: &Places<'_>) -> Result<Receivers, Fault> {
         let inter_site = self.inter_site.unwrap_or(0.0);
         let mut hosts = self.to.clone();
@@ -296,18 +296,18 @@ impl Load {
                 _ => Choice { all: reach, without: own },
             };
             if near.count() == 0 && inter_site < 1.0 {
-                return Err(self.nobody(places.name(host), false));
+                return Err(self.no_receiver(places.name(host), false));
             }
             if far.count() == 0 && inter_site > 0.0 {
-                return Err(self.nobody(places.name(host), true));
+                return Err(self.no_receiver(places.name(host), true));
             }
             targets.push(Targets { near, far });
         }
         Ok(Receivers { hosts, targets, inter_site })
     }
 
-    /// The fault that a host has nobody to send to.
-    fn nobody(&self, host: &str, far: bool) -> Fault {
+    /// The fault that a host has no receiver.
+    fn no_receiver(&self, host: &str, far: bool) -> Fault {
         let (field, which) = match (far, self.pattern) {
             (true, _) => ("inter_site", "host of `to` at another site"),
             (_, Pattern::RackLocal) => ("pattern", "other host of `to` in its rack"),
@@ -320,12 +320,12 @@ impl Load {
         };
         Fault {
             field,
-            message: format!("{host} has nobody to send to: there is no {which}"),
+            message: format!("{host} has no receiver: there is no {which}"),
             help: "choose other hosts for `from` or `to`, or another pattern".into(),
         }
     }
 
-    /// One receiver for each sender: drawn uniformly among all ways in which nobody has itself and no two have the same.
+    /// One receiver for each sender: drawn uniformly among all assignments in which no host has itself and no two have the same.
     fn partners(&self, origin: Origin) -> Result<Vec<u32>, Fault> {
         let fault = |field, message: String, help: &str| Err(Fault { field, message, help: help.into() });
         if self.inter_site.is_some() {
@@ -341,7 +341,7 @@ impl Load {
         }
         let mut random = origin.stream(Kind::Load, u32::MAX - 1);
         let mut hosts = self.to.clone();
-        // About one in three shuffles, or more, leaves nobody with itself.
+        // About one in three shuffles, or more, leaves no host with itself.
         'again: loop {
             for (place, &sender) in self.from.iter().enumerate() {
                 let drawn = place + random.below((hosts.len() - place) as u64) as usize;

@@ -35,7 +35,7 @@ impl Long {
             hosts.clear();
             hosts.extend(everybody.iter().copied().filter(|&host| host != dst));
             if hosts.is_empty() {
-                let message = format!("{} has nobody to receive from", places.name(dst));
+                let message = format!("{} has no host to receive from", places.name(dst));
                 return fault("from", message, "choose another host for `from`");
             }
             let count = self.flows.unwrap_or(if self.from.is_some() { hosts.len() as u64 } else { 1 });

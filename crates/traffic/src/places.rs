@@ -5,7 +5,7 @@ use fabric::topology::{Graph, Kind};
 /// The places of a graph's hosts.
 ///
 /// - A host's *rack* is the switch of its first link, with all hosts that share it.
-/// - *Sites* are what is left connected when the links between switches of the highest tier are taken away. Two leaf-spine
+/// - *Sites* are the connected components without the links between switches of the highest tier. Two leaf-spine
 ///   sites with a gateway each are two; a leaf-spine fabric or a fat-tree is one.
 /// - The *core* is all links by which racks reach other switches. Its rate is the sum over racks of what each can send out: a link
 ///   between two racks' switches counts for both.

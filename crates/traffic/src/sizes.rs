@@ -48,7 +48,7 @@ enum Of {
     Bytes,
 }
 
-/// The four traffic classes of the DVL document (Gonzalez-Naharro et al.): sizes from and to, percent.
+/// The four traffic classes of the DVL paper (Gonzalez-Naharro et al.): sizes from and to, percent.
 const DVL: &[(u64, u64, f64)] = &[
     (1_000, 100_000, 69.52),
     (100_001, 1_000_000, 25.3),
@@ -90,12 +90,12 @@ pub const PUBLISHED: [Published; 8] = [
     },
     Published {
         name: "dvl",
-        about: "The four classes of the DVL document, read as shares of messages.",
+        about: "The four classes of the DVL paper, read as shares of messages.",
         table: Table::Classes(DVL, Of::Messages),
     },
     Published {
         name: "dvl-bytes",
-        about: "The four classes of the DVL document, read as shares of bytes.",
+        about: "The four classes of the DVL paper, read as shares of bytes.",
         table: Table::Classes(DVL, Of::Bytes),
     },
 ];

@@ -89,7 +89,7 @@ fn columns() -> impl Iterator<Item = (String, Column)> {
     })
 }
 
-/// The parts of a line, without the blanks around them.
+/// The fields of a line, without the blanks around them.
 fn fields<'a>(line: Line<'a>) -> impl Iterator<Item = &'a str> {
     line.text.split(',').map(str::trim)
 }
@@ -352,7 +352,7 @@ fn decimal(text: &str, power: u32) -> Option<u64> {
 /// Writes flows as a trace file that [`read_trace`] reads back the same.
 ///
 /// Sizes and times are bare numbers, so that other tools read them too. A node whose name would not survive is written as its
-/// number. Only columns that somebody needs are there.
+/// number. Only columns that some flow needs are written.
 pub fn write_trace(out: &mut dyn Write, graph: &Graph, traffic: &Traffic) -> io::Result<()> {
     let Traffic { flows, groups, after } = traffic;
     if let Some(name) = groups.iter().find(|name| !is_group_name(name)) {

@@ -29,7 +29,7 @@ impl Permit {
     }
 }
 
-/// What a controller is told of a flow when it starts.
+/// What a controller knows of a flow when it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowStart {
     /// Now.
@@ -68,7 +68,7 @@ pub struct Ack<'a> {
     pub own: u16,
     /// When the acknowledged packet was sent.
     pub stamp: Time,
-    /// How long that packet was on its way to the receiver, as measured there; only if asked for.
+    /// How long that packet was in flight to the receiver, as measured there; only if asked for.
     pub delay: Time,
     /// What the switches on the path said, first switch first.
     pub telemetry: &'a [Hop],
@@ -76,7 +76,7 @@ pub struct Ack<'a> {
     pub share: Rate,
 }
 
-/// What a switch tells the sender of a packet, sent by a [`Marking`](super::Marking).
+/// What a switch reports to the sender of a packet, sent by a [`Marking`](super::Marking).
 #[derive(Clone, Copy, Debug)]
 pub struct Notice {
     /// Now.
@@ -139,9 +139,9 @@ pub trait CongestionControl: Send {
     fn timer(&mut self, _slot: u32, _now: Time, permit: &mut Permit) {
         permit.timer = Time::MAX;
     }
-    /// A switch has something to tell.
+    /// A switch has sent a report.
     fn notice(&mut self, _slot: u32, _notice: &Notice, _permit: &mut Permit) {}
-    /// The transport has something to tell.
+    /// The transport has something to report.
     fn incident(&mut self, _slot: u32, _now: Time, _incident: Incident, _permit: &mut Permit) {}
     /// What it counted.
     fn counters(&self) -> Vec<Counter> {

@@ -153,7 +153,7 @@ pub trait FlowControl: Clone + Send + 'static {
     /// The occupancy of the switches is being sampled: time to fill histograms.
     fn observe(&self, _node: &mut Self::Node, _at: &NodeView<'_>) {}
     /// The run has ended with a queue of `port` held by [`NodeView::hold_queue`]: the queues that must empty before it may go on.
-    /// `None` where it does not tell: then it is whatever the packets of that link wait for at its other end.
+    /// `None` where the scheme does not say: then it is whatever the packets of that link wait for at its other end.
     fn holder(&self, _node: &Self::Node, _at: NodeId, _port: PortId, _queue: QueueId) -> Option<Vec<Wait>> {
         None
     }
@@ -465,7 +465,7 @@ pub struct Layout {
     pub queues: Option<u32>,
     /// Which of those goes before all others.
     pub express: Option<u32>,
-    /// Groups of packets that it tells apart at every ingress port and class, each with its own share of the memory: 1 or 2.
+    /// Groups of packets that it distinguishes at every ingress port and class, each with its own share of the memory: 1 or 2.
     pub groups: u32,
     /// How many times it lays out every class of the scenario, as virtual channels.
     pub channels: u8,
@@ -565,7 +565,7 @@ pub struct Job<'a> {
     pub promised: bool,
     /// What runs beside flow control.
     pub chosen: Chosen<'a>,
-    /// Who hears of the progress.
+    /// Receives reports of the progress.
     pub report: &'a mut Report<'a>,
 }
 

@@ -73,7 +73,7 @@ pub trait TransportDef: Definition {
     fn selective(&self) -> bool {
         false
     }
-    /// Whether packets may be dropped or trimmed by design, so that nobody promises to lose nothing.
+    /// Whether packets may be dropped or trimmed by design, so that the run does not promise to be lossless.
     fn drops(&self) -> bool {
         false
     }

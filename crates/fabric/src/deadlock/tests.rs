@@ -30,12 +30,12 @@ fn pfc(graph: &Graph) -> Finding {
     found(graph, &Waits::Classes, Rule::ByFlow, Traffic::Any)
 }
 
-/// `from-to` of every link of a circle.
+/// `from-to` of every link of a cycle.
 fn names(graph: &Graph, finding: &Finding) -> Vec<String> {
     let map = PortMap::new(graph);
     let name = |port: u32| graph.nodes[map.node[port as usize] as usize].name.as_str();
     let step = |step: &Step| format!("{}-{}", name(step.channel.port), name(map.peer[step.channel.port as usize]));
-    finding.circle.iter().map(step).collect()
+    finding.cycle.iter().map(step).collect()
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn up_and_down_a_tree_of_switches_nothing_waits_for_itself() {
         let graph = shape.build().unwrap();
         for rule in [Rule::ByFlow, Rule::ByPacket, Rule::ByDestination] {
             let finding = found(&graph, &Waits::Classes, rule, Traffic::Any);
-            assert_eq!(finding.circle, [], "{}", shape.name());
+            assert_eq!(finding.cycle, [], "{}", shape.name());
             assert_eq!(finding.valley, None, "{}", shape.name());
         }
     }
@@ -65,11 +65,11 @@ fn a_ring_waits_for_itself_all_around() {
     let finding = pfc(&graph);
     assert_eq!(names(&graph, &finding).len(), 5);
     assert!(!finding.up_down);
-    // Each link of the circle ends where the next begins, and the packets named take both.
+    // Each link of the cycle ends where the next begins, and the packets named take both.
     let map = PortMap::new(&graph);
     let state = State::new(&graph, &map, vec![true; graph.links.len()]);
-    for (place, step) in finding.circle.iter().enumerate() {
-        let next = &finding.circle[(place + 1) % 5];
+    for (place, step) in finding.cycle.iter().enumerate() {
+        let next = &finding.cycle[(place + 1) % 5];
         let far = map.node[map.peer[step.channel.port as usize] as usize];
         assert_eq!(far, map.node[next.channel.port as usize]);
         let (_, dst) = step.pair;
@@ -81,9 +81,9 @@ fn a_ring_waits_for_itself_all_around() {
 
 #[test]
 fn rings_of_three_and_of_four_differ_by_what_is_shortest() {
-    // Around three switches nobody goes farther than one link; around four, those opposite go either way.
-    assert_eq!(pfc(&ring(3)).circle, []);
-    assert_eq!(pfc(&ring(4)).circle.len(), 4);
+    // Around three switches no packet goes farther than one link; around four, those opposite go in either direction.
+    assert_eq!(pfc(&ring(3)).cycle, []);
+    assert_eq!(pfc(&ring(4)).cycle.len(), 4);
 }
 
 #[test]
@@ -94,17 +94,17 @@ fn flows_that_do_not_close_the_ring_are_free_on_it() {
     let all: Vec<FlowSpec> = (0..5).map(flow).collect();
     let finding = of(&all, false);
     assert_eq!(names(&graph, &finding), ["s0-s1", "s1-s2", "s2-s3", "s3-s4", "s4-s0"]);
-    let pairs: Vec<_> = finding.circle.iter().map(|step| step.pair).collect();
+    let pairs: Vec<_> = finding.cycle.iter().map(|step| step.pair).collect();
     assert_eq!(pairs, [(0, 2), (1, 3), (2, 4), (3, 0), (4, 1)]);
-    assert_eq!(of(&all[..4], false).circle, []);
+    assert_eq!(of(&all[..4], false).cycle, []);
     assert_eq!(of(&all[..4], false).waits, 4);
-    // Four flows one way and the ACKs of all go back the other: still open on both sides.
-    assert_eq!(of(&all[..4], true).circle, []);
+    // Four flows in one direction and the ACKs of all go back the other: still open on both sides.
+    assert_eq!(of(&all[..4], true).cycle, []);
     assert_eq!(of(&all[..4], true).waits, 8);
 }
 
 #[test]
-fn a_circle_can_close_only_while_routes_change() {
+fn a_cycle_can_close_only_while_routes_change() {
     // A square with its two states: one link of it down, or the opposite one. Each leaves a line.
     let graph = ring(4);
     let map = PortMap::new(&graph);
@@ -116,15 +116,15 @@ fn a_circle_can_close_only_while_routes_change() {
     let (one, other) = (state(4), state(6));
     let analysis = Analysis::new(&graph, &map, Rule::ByFlow, &Waits::Classes);
     for single in [&one, &other] {
-        assert_eq!(analysis.run(&[single], Traffic::Any).unwrap().circle, []);
+        assert_eq!(analysis.run(&[single], Traffic::Any).unwrap().cycle, []);
     }
-    // What was sent one way round comes to a switch that now sends it back: two such neighbours wait for each other.
-    assert_eq!(analysis.run(&[&one, &other], Traffic::Any).unwrap().circle.len(), 2);
+    // What was sent in one direction round the ring comes to a switch that now sends it back: two such neighbours wait for each other.
+    assert_eq!(analysis.run(&[&one, &other], Traffic::Any).unwrap().cycle.len(), 2);
 }
 
 #[test]
 fn a_clos_whose_links_fail_may_go_up_again() {
-    // leaf0 has only spine0 left and leaf1 only spine1: between them the way is by leaf2.
+    // leaf0 has only spine0 left and leaf1 only spine1: between them the path is by leaf2.
     let graph =
         leaf_spine::LeafSpine { leaves: 3, hosts_per_leaf: 1, spines: 2, ..Default::default() }.build().unwrap();
     let map = PortMap::new(&graph);
@@ -140,7 +140,7 @@ fn a_clos_whose_links_fail_may_go_up_again() {
     up[link(leaves[1], spines[0])] = false;
     let state = State::new(&graph, &map, up);
     let finding = Analysis::new(&graph, &map, Rule::ByFlow, &Waits::Classes).run(&[&state], Traffic::Any).unwrap();
-    assert_eq!(finding.circle, [], "one valley alone closes nothing");
+    assert_eq!(finding.cycle, [], "one valley alone closes nothing");
     assert!(!finding.up_down);
     let valley = finding.valley.unwrap().map(|n| graph.nodes[n as usize].name.as_str());
     assert_eq!(valley[1], leaves[2]);
@@ -159,12 +159,12 @@ fn bcube(n: u32) -> Graph {
 }
 
 #[test]
-fn servers_that_forward_close_circles() {
+fn servers_that_forward_close_cycles() {
     for n in [2, 4] {
         let graph = bcube(n);
         let finding = pfc(&graph);
-        assert!(finding.circle.len() >= 4, "{:?}", names(&graph, &finding));
-        assert!(finding.valley.is_some(), "a way comes down to a server and goes up again");
+        assert!(finding.cycle.len() >= 4, "{:?}", names(&graph, &finding));
+        assert!(finding.valley.is_some(), "a path comes down to a server and goes up again");
     }
 }
 
@@ -178,30 +178,30 @@ impl Lanes for Rising {
     fn next(&self, at: &At<'_>, go: &mut dyn FnMut(u32, u8)) {
         let server = at.graph.nodes[at.node as usize].tier == 1;
         let lane = at.from.map_or(0, |(_, lane)| if server { (lane + 1).min(self.0 - 1) } else { lane });
-        at.ways.iter().for_each(|&port| go(port, lane));
+        at.paths.iter().for_each(|&port| go(port, lane));
     }
 }
 
 #[test]
-fn lanes_that_rise_open_the_circles_and_too_few_do_not() {
+fn lanes_that_rise_open_the_cycles_and_too_few_do_not() {
     let graph = bcube(4);
     let free =
-        |lanes| found(&graph, &Waits::Lanes(Box::new(Rising(lanes))), Rule::ByPacket, Traffic::Any).circle.is_empty();
+        |lanes| found(&graph, &Waits::Lanes(Box::new(Rising(lanes))), Rule::ByPacket, Traffic::Any).cycle.is_empty();
     assert!(!free(1));
-    // A lane for the way up to the first switch, and one after every server on the way.
+    // A lane for the path up to the first switch, and one after every server on the path.
     assert!(free(3));
 }
 
-/// A rule by whole ways that says what [`Waits::Classes`] says.
+/// A rule by whole paths that says what [`Waits::Classes`] says.
 struct EveryTurn;
 
-impl Ways for EveryTurn {
+impl PathRules for EveryTurn {
     fn lanes(&self) -> u16 {
         1
     }
-    fn waits(&self, _: &Graph, _: &PortMap, way: &[u32], wait: &mut dyn FnMut(Channel, Channel)) {
+    fn waits(&self, _: &Graph, _: &PortMap, path: &[u32], wait: &mut dyn FnMut(Channel, Channel)) {
         let channel = |port: u32| Channel { port, lane: 0 };
-        way.windows(2).for_each(|pair| wait(channel(pair[0]), channel(pair[1])));
+        path.windows(2).for_each(|pair| wait(channel(pair[0]), channel(pair[1])));
     }
 }
 
@@ -209,43 +209,43 @@ impl Ways for EveryTurn {
 /// server's queue and, past it, for the last hop; what is forwarded and what is on its last hop wait for nothing.
 struct PortRules;
 
-impl Ways for PortRules {
+impl PathRules for PortRules {
     fn lanes(&self) -> u16 {
         // The last hop, and transit by the server after next.
         5
     }
-    fn waits(&self, graph: &Graph, map: &PortMap, way: &[u32], wait: &mut dyn FnMut(Channel, Channel)) {
+    fn waits(&self, graph: &Graph, map: &PortMap, path: &[u32], wait: &mut dyn FnMut(Channel, Channel)) {
         // Without the links between a server and its host.
-        let way = &way[1..way.len() - 1];
+        let path = &path[1..path.len() - 1];
         let queue = |port: u32, lane: u16| Channel { port, lane };
-        let end = map.node[map.peer[way[way.len() - 1] as usize] as usize];
+        let end = map.node[map.peer[path[path.len() - 1] as usize] as usize];
         let lane = (end % 4) as u16 + 1;
-        assert!(graph.nodes[end as usize].tier == 1 && way.len().is_multiple_of(2));
-        match *way {
+        assert!(graph.nodes[end as usize].tier == 1 && path.len().is_multiple_of(2));
+        match *path {
             [own, last] => wait(queue(own, 0), queue(last, 0)),
             [own, transit, remote, last] => {
                 wait(queue(own, lane), queue(transit, lane));
                 wait(queue(transit, lane), queue(remote, 0));
                 wait(queue(transit, lane), queue(last, 0));
             }
-            _ => panic!("{way:?}"),
+            _ => panic!("{path:?}"),
         }
     }
 }
 
 #[test]
-fn stops_that_end_at_the_next_server_close_no_circle() {
+fn stops_that_end_at_the_next_server_close_no_cycle() {
     let graph = bcube(4);
-    let free = found(&graph, &Waits::Ways(Box::new(PortRules)), Rule::ByPacket, Traffic::Any);
-    assert_eq!(free.circle, []);
+    let free = found(&graph, &Waits::Paths(Box::new(PortRules)), Rule::ByPacket, Traffic::Any);
+    assert_eq!(free.cycle, []);
     assert!(free.waits > 100);
-    let every = found(&graph, &Waits::Ways(Box::new(EveryTurn)), Rule::ByPacket, Traffic::Any);
-    assert_eq!(every.circle.len(), pfc(&graph).circle.len());
-    assert!(!every.circle.is_empty());
+    let every = found(&graph, &Waits::Paths(Box::new(EveryTurn)), Rule::ByPacket, Traffic::Any);
+    assert_eq!(every.cycle.len(), pfc(&graph).cycle.len());
+    assert!(!every.cycle.is_empty());
 }
 
-/// A circle by trying every way to go on, on a small graph.
-fn has_circle(count: u32, pairs: &BTreeSet<(u32, u32)>) -> Option<usize> {
+/// A cycle by trying every continuation, on a small graph.
+fn has_cycle(count: u32, pairs: &BTreeSet<(u32, u32)>) -> Option<usize> {
     // The length of the shortest: powers of the adjacency matrix.
     let step = |reach: &BTreeSet<(u32, u32)>| -> BTreeSet<(u32, u32)> {
         let on = |&(a, b): &(u32, u32)| pairs.range((b, 0)..(b + 1, 0)).map(move |&(_, c)| (a, c));
@@ -273,25 +273,25 @@ fn graphs() -> impl Strategy<Value = Graph> {
 
 proptest! {
     #[test]
-    fn a_circle_is_found_where_there_is_one_and_it_is_a_shortest(
+    fn a_cycle_is_found_where_there_is_one_and_it_is_a_shortest(
         count in 1u32..12,
         pairs in prop::collection::btree_set((0u32..12, 0u32..12), 0..30),
     ) {
         let pairs: BTreeSet<_> = pairs.into_iter().filter(|&(a, b)| a < count && b < count).collect();
-        let circle = Edges::new(count as usize, pairs.iter().copied()).shortest_circle();
-        prop_assert_eq!((!circle.is_empty()).then_some(circle.len()), has_circle(count, &pairs));
-        for (place, &at) in circle.iter().enumerate() {
-            prop_assert!(pairs.contains(&(at, circle[(place + 1) % circle.len()])));
+        let cycle = Edges::new(count as usize, pairs.iter().copied()).shortest_cycle();
+        prop_assert_eq!((!cycle.is_empty()).then_some(cycle.len()), has_cycle(count, &pairs));
+        for (place, &at) in cycle.iter().enumerate() {
+            prop_assert!(pairs.contains(&(at, cycle[(place + 1) % cycle.len()])));
         }
     }
 
     #[test]
-    fn turns_of_the_tables_and_ways_one_by_one_agree(graph in graphs()) {
+    fn turns_of_the_tables_and_paths_one_by_one_agree(graph in graphs()) {
         let turns = pfc(&graph);
-        let ways = found(&graph, &Waits::Ways(Box::new(EveryTurn)), Rule::ByFlow, Traffic::Any);
-        prop_assert_eq!(turns.circle.len(), ways.circle.len());
+        let paths = found(&graph, &Waits::Paths(Box::new(EveryTurn)), Rule::ByFlow, Traffic::Any);
+        prop_assert_eq!(turns.cycle.len(), paths.cycle.len());
         // The turns from and to hosts are kept by the one and not by the other.
-        prop_assert!(turns.waits <= ways.waits);
+        prop_assert!(turns.waits <= paths.waits);
     }
 
     #[test]
@@ -305,6 +305,6 @@ proptest! {
         let all = pfc(&graph);
         let some = found(&graph, &Waits::Classes, Rule::ByFlow, Traffic::Flows(&flows, true));
         prop_assert!(some.waits <= all.waits);
-        prop_assert!(some.circle.is_empty() || !all.circle.is_empty());
+        prop_assert!(some.cycle.is_empty() || !all.cycle.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! How many flows send to a host now, as the host itself can tell.
+//! How many flows send to a host now, as far as the host itself can see.
 //!
 //! A flow counts from its first packet to its last. One that says nothing for a while leaves the count, and is back with
 //! its next packet. Every port of a host counts for itself: its link is what is shared.
@@ -15,24 +15,24 @@ pub(crate) struct Census {
     stall: Time,
     /// By NIC.
     counts: Vec<Count>,
-    /// By flow: the NIC where it counts, or nobody's, and when it was last heard there.
+    /// By flow: the NIC where it counts, or none, and when it was last heard there.
     flows: PerFlow<(u32, Time)>,
 }
 
 #[derive(Clone, Default)]
 struct Count {
     active: u32,
-    /// Flows by when they were heard, or earlier. Entries of flows that are gone are passed over.
+    /// Flows by when they were heard, or earlier. Entries of flows that are gone are skipped.
     heard: BinaryHeap<Reverse<(Time, u32)>>,
     /// The longest time of a packet on the link.
     packet: Time,
 }
 
-const NOBODY: u32 = u32::MAX;
+const NO_NIC: u32 = u32::MAX;
 
 impl Census {
     pub(crate) fn new(stall: Time, nics: usize, setup: &Setup, shard: &Option<Shard>) -> Census {
-        let flows = PerFlow::new(setup, shard, |flow| flow.dst, |_| (NOBODY, Time::ZERO));
+        let flows = PerFlow::new(setup, shard, |flow| flow.dst, |_| (NO_NIC, Time::ZERO));
         Census { stall, counts: vec![Count::default(); nics], flows }
     }
 
@@ -40,7 +40,7 @@ impl Census {
     pub(crate) fn hear(&mut self, flow: u32, nic: u32, now: Time, packet: Time) -> u32 {
         let (at, _) = self.flows[flow as usize];
         if at != nic {
-            if at != NOBODY {
+            if at != NO_NIC {
                 self.counts[at as usize].active -= 1;
             }
             let count = &mut self.counts[nic as usize];
@@ -56,9 +56,9 @@ impl Census {
     /// A flow is over. Gives how many are left.
     pub(crate) fn leave(&mut self, flow: u32, nic: u32, now: Time) -> u32 {
         let (at, _) = self.flows[flow as usize];
-        if at != NOBODY {
+        if at != NO_NIC {
             self.counts[at as usize].active -= 1;
-            self.flows[flow as usize].0 = NOBODY;
+            self.flows[flow as usize].0 = NO_NIC;
         }
         self.sweep(nic, now)
     }
@@ -76,7 +76,7 @@ impl Census {
             match self.flows[flow as usize] {
                 (at, last) if at == nic && last == heard => {
                     count.active -= 1;
-                    self.flows[flow as usize].0 = NOBODY;
+                    self.flows[flow as usize].0 = NO_NIC;
                 }
                 (at, last) if at == nic => count.heard.push(Reverse((last, flow))),
                 _ => {}

@@ -362,7 +362,7 @@ impl Core {
         self.kicks.push(self.hosts.nics[self.hosts.senders[packet.flow as usize].nic as usize].port);
     }
 
-    /// Tells a flow's congestion control and its path selector what the transport found out.
+    /// Notifies a flow's congestion control and its path selector of what the transport found out.
     pub(crate) fn report_incident(&mut self, flow: u32, incident: Incident) {
         if incident == Incident::Lost && !self.hosts.selectors.is_empty() {
             let src = self.setup.flows[flow as usize].src as usize;

@@ -84,7 +84,7 @@ pub(crate) struct Nic {
     pub(crate) eligible: Places,
     /// Places of those among them that are due, or will be when the transmission under way ends: at line rate that is all.
     pub(crate) ready: Places,
-    /// When flows that are not due will be. Entries that no longer tell the truth are passed over.
+    /// When flows that are not due will be. Stale entries are skipped.
     pub(crate) later: BinaryHeap<Reverse<(Time, u32)>>,
     /// Places of finished flows.
     pub(crate) finished: Places,
@@ -304,7 +304,7 @@ impl Core {
         self.kicks.push(self.hosts.nics[nic as usize].port);
     }
 
-    /// A flow joins the messages from its host that go the same way, and waits if it is not the first.
+    /// A flow joins the messages from its host that have the same destination and class, and waits if it is not the first.
     fn join_line(&mut self, flow: u32) {
         let FlowSpec { src, dst, class, .. } = self.setup.flows[flow as usize];
         let line = self.hosts.lines.entry((src, dst, class)).or_default();

@@ -77,7 +77,7 @@ impl Core {
 }
 
 impl<F: FlowControl> Network<F> {
-    /// A packet for somebody else has come in at a host.
+    /// A packet for another host has come in.
     pub(crate) fn relay_receive(&mut self, port: u32, id: PacketId) {
         let core = &mut self.core;
         if core.hosts.relay.delayed.is_empty() {

@@ -15,7 +15,7 @@ struct Memory {
     line: Rate,
     packets: Fifo,
     bytes: u64,
-    /// The first packet is on its way to the host.
+    /// The first packet is in flight to the host.
     busy: bool,
 }
 
@@ -67,7 +67,7 @@ impl State {
 }
 
 impl Core {
-    /// Sends the first packet of a NIC's memory on its way to the host.
+    /// Sends the first packet of a NIC's memory to the host.
     fn fetch_slowly(&mut self, place: usize) {
         let nic = &mut self.hosts.slow.nics[place];
         nic.busy = !nic.packets.is_empty();

@@ -5,7 +5,7 @@ use crate::run::{Class, Core, Network};
 use crate::setup::{After, Setup};
 use engine::{Event, Time};
 
-/// Who waits for whom.
+/// Which flow waits for which.
 #[derive(Default)]
 pub(crate) struct Waiting {
     /// What is waited for, in order of the flow that must end.
@@ -35,7 +35,7 @@ impl Waiting {
         self.planned > 0
     }
 
-    /// Takes over the flows of another part.
+    /// Takes over the flows of another shard.
     pub(crate) fn absorb(&mut self, other: &Waiting, setup: &Setup, mine: impl Fn(u32) -> bool) {
         for (flow, begun) in self.begun.iter_mut().enumerate().filter(|(flow, _)| mine(setup.flows[*flow].src)) {
             *begun = other.begun[flow];

@@ -23,7 +23,7 @@ pub struct Counts {
     pub dropped_full: u64,
     /// Packets lost or damaged on a link.
     pub dropped_fault: u64,
-    /// Packets lost with a link that went down, or without a way to their destination.
+    /// Packets lost with a link that went down, or without a path to their destination.
     pub dropped_down: u64,
     /// Packets that the scheme dropped from a queue.
     pub dropped_scheme: u64,

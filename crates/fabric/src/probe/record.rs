@@ -106,7 +106,7 @@ impl Column {
         *self = Column::joined(pairs, both);
     }
 
-    /// Takes over the places of another part.
+    /// Takes over the places of another shard.
     fn absorb(&mut self, other: &Column) {
         if !other.items.is_empty() {
             let frames = (0..self.ends.len()).map(|frame| (self.frame(frame), other.frame(frame)));
@@ -437,8 +437,8 @@ mod tests {
         }
 
         #[test]
-        fn parts_put_together_are_the_whole((values, whole) in columns(7), owner in prop::array::uniform5(0..3)) {
-            let part = |number: i32| {
+        fn shards_put_together_are_the_whole((values, whole) in columns(7), owner in prop::array::uniform5(0..3)) {
+            let shard = |number: i32| {
                 let mut column = Column::default();
                 for frame in &values {
                     let own = (0..).zip(frame).filter(|(place, value)| **value > 0 && owner[*place as usize] == number);
@@ -447,9 +447,9 @@ mod tests {
                 }
                 column
             };
-            let mut all = part(1);
-            all.absorb(&part(0));
-            all.absorb(&part(2));
+            let mut all = shard(1);
+            all.absorb(&shard(0));
+            all.absorb(&shard(2));
             prop_assert_eq!(all, whole);
         }
     }

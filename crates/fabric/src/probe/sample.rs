@@ -11,7 +11,7 @@ impl Core {
         let Some(every) = self.probes.sample_every else { return };
         self.probes.samples.times.push(self.time.now);
         for (node, buffer) in self.switches.buffers.iter_mut().enumerate() {
-            let mine = self.shard.as_ref().is_none_or(|part| part.owns(node as u32));
+            let mine = self.shard.as_ref().is_none_or(|shard| shard.owns(node as u32));
             if mine && self.setup.graph.nodes[node].kind == Kind::Switch {
                 self.probes.samples.used[node].push(clip(buffer.used));
                 self.probes.samples.watermarks[node].push(clip(buffer.take_watermark()));
@@ -25,8 +25,8 @@ impl Core {
         let pulse = self.pulse(true);
         self.progress.moved_before = pulse.moved;
         match &mut self.shard {
-            // The parts must be asked together.
-            Some(part) => part.pulse = Some((self.time.now, pulse)),
+            // The shards must be asked together.
+            Some(shard) => shard.pulse = Some((self.time.now, pulse)),
             None => _ = self.plan_sample(self.time.now, pulse),
         }
     }
@@ -54,7 +54,7 @@ impl Core {
             self.progress.last.1 = now;
             now + every
         } else if pulse.active > 0 {
-            // Frames that renew a pause keep a deadlock busy; it is told by its length.
+            // Frames that renew a pause keep a deadlock busy, so it is recognised by how long it lasts.
             let idle = now - self.progress.last.1;
             if idle > Time::ZERO && pulse.at_rest || idle > self.progress.patience && self.later_changes(now) == 0 {
                 // Flows to come may go on where others are stuck.
@@ -97,7 +97,7 @@ impl Core {
         self.probes.series.every = Some(every);
         let pulse = self.pulse(false);
         match &mut self.shard {
-            Some(part) => part.beat = Some((self.time.now, pulse)),
+            Some(shard) => shard.beat = Some((self.time.now, pulse)),
             None => _ = self.plan_series(self.time.now, pulse),
         }
     }
@@ -150,7 +150,7 @@ impl Core {
     }
 }
 
-/// How a fabric, or a part of it, is at a sampling instant.
+/// The state of a fabric, or of a shard of it, at a sampling instant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pulse {
     active: u32,
@@ -163,7 +163,7 @@ pub(crate) struct Pulse {
 }
 
 impl Pulse {
-    /// Of two parts together.
+    /// Of two shards together.
     pub(crate) fn and(self, other: Pulse) -> Pulse {
         Pulse {
             active: self.active + other.active,
@@ -225,7 +225,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Takes over the columns of another part.
+    /// Takes over the columns of another shard.
     pub(crate) fn absorb(
         &mut self,
         other: &Series,

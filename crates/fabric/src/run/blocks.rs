@@ -4,13 +4,13 @@
 //! what a node does reaches another no sooner than a link's delay later. So the nodes are grouped into *blocks* small enough
 //! for a cache, which take turns: all that happens in a block within that time is done before the next block has its turn. What
 //! is sent from one block to another waits for the other's next turn. The order of events is a property of the events
-//! alone, so that no node can tell.
+//! alone, so that no node can see the difference.
 //!
 //! It is the idea of [`super::parallel`] without threads: blocks share one core, so that a packet that changes block stays
 //! where it is in memory.
 //!
 //! Samples and changes of links belong to no block: all blocks come up to them first. Whether the run is over cannot
-//! be told block by block, so that all goes back to the order of time as soon as a turn might be the last.
+//! be known block by block, so that all goes back to the order of time as soon as a turn might be the last.
 
 use super::parallel::{cut, one_by_one};
 use super::{Class, Core, EVENTS_PER_PORT, Network, REPORT_EVERY};
@@ -74,9 +74,9 @@ impl Block {
     }
 }
 
-/// The blocks of a fabric, or of a part of it.
+/// The blocks of a fabric, or of a shard of it.
 pub(super) struct Blocks {
-    /// By node; of another part's, [`ELSEWHERE`].
+    /// By node; [`ELSEWHERE`] for nodes of another shard.
     of_node: Vec<u16>,
     /// By port.
     of_port: Vec<u16>,
@@ -126,7 +126,7 @@ impl Core {
             return;
         }
         let Some(plan) = cut(&setup.graph, count) else { return };
-        // Only those with nodes of this part, numbered anew.
+        // Only those with nodes of this shard, renumbered.
         let mut numbers = vec![ELSEWHERE; plan.shards];
         let mut used = 0;
         let number = |(owner, own): (u16, bool)| {
@@ -148,7 +148,7 @@ impl Core {
         };
         let crossing: Vec<usize> = own.iter().copied().filter(|&port| abroad(port)).collect();
         let look_ahead = crossing.iter().map(|&port| self.ports[port].latency).min().unwrap_or(Time::MAX);
-        // Whoever wants blocks has them, however short the turns.
+        // Blocks that were asked for are used, however short the turns.
         let shortest = if setup.blocks.is_some() { Time(1) } else { SHORTEST };
         if used < 2 || look_ahead < shortest {
             return;

@@ -20,16 +20,16 @@ pub struct Wait {
 /// Why a run ended with flows unfinished although nothing more could happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// Queues wait for each other in a circle: each is stopped because the next cannot empty. The queues of one circle, in
+    /// Queues wait for each other in a cycle: each is stopped because the next cannot empty. The queues of one cycle, in
     /// order.
     Deadlock(Vec<Wait>),
-    /// Ports are paused and nobody is left to resume them, without a circle.
+    /// Ports are paused and no node is left to resume them, without a cycle.
     Blocked(Vec<u32>),
-    /// The network is empty; what is missing was lost and nobody will send it again.
+    /// The network is empty; the missing data was lost and no sender will repeat it.
     Lost,
 }
 
-/// When the parts of a flow happened; [`Time::MAX`] for what did not.
+/// When the stages of a flow happened; [`Time::MAX`] for those that did not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowRecord {
     /// The flow.
@@ -50,20 +50,20 @@ pub struct FlowRecord {
     pub held: Time,
 }
 
-/// What the parts of a run told each other.
+/// What the shards of a run sent each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exchange {
     /// How many shards there were; 0 for a run by one thread.
     pub shards: usize,
-    /// For how long they run side by side without hearing of each other.
+    /// For how long they run side by side without exchanging anything.
     pub look_ahead: Time,
     /// How often they did.
     pub stretches: u64,
     /// Of these, those that were large enough for all threads.
     pub together: u64,
-    /// Pairs of parts with something to tell, summed over the stretches: the messages, if they were sent one for each pair.
+    /// Pairs of shards with something to send, summed over the stretches: the number of messages, if there were one for each pair.
     pub mails: u64,
-    /// Packets that went from one part to another.
+    /// Packets that went from one shard to another.
     pub packets: u64,
     /// What they take in memory, with their telemetry: about what would go over a network between machines.
     pub bytes: u64,
@@ -114,13 +114,13 @@ pub struct Outcome {
     pub captured: Vec<Captured>,
     /// Queues of every egress port.
     pub queues: u32,
-    /// Why flows are unfinished although the network, or a part of it, had come to rest.
+    /// Why flows are unfinished although the network, or a region of it, had come to rest.
     pub stall: Option<Stall>,
     /// Stopped from outside before its time.
     pub interrupted: bool,
-    /// What the parts of a run on several threads told each other. It says nothing about the result.
+    /// What the shards of a run on several threads sent each other. It does not affect the result.
     pub exchange: Exchange,
-    /// How many turns the blocks of all parts had; 0 for a run in the order of time.
+    /// How many turns the blocks of all shards had; 0 for a run in the order of time.
     pub turns: u64,
     /// Broken promises. A run with any is not a result.
     pub violations: Vec<String>,

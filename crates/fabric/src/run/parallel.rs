@@ -1,12 +1,12 @@
 //! One run on several threads, with the result of one.
 //!
-//! The fabric is cut into parts ([`super::shard`]). What a part does before some instant can touch another only a link's delay
-//! later, so that all parts may run side by side from the earliest event of all for as long as the shortest link between
+//! The fabric is cut into shards ([`super::shard`]). What a shard does before some instant can touch another only a link's delay
+//! later, so that all shards may run side by side from the earliest event of all for as long as the shortest link between
 //! two of them (conservative synchronisation). Then they exchange what they sent each other, and go on. The order of events is
-//! a property of the events alone, so that each part sees exactly what it would see in a run by one thread.
+//! a property of the events alone, so that each shard sees exactly what it would see in a run by one thread.
 //!
-//! Two things belong to no part: when to sample next, and when the run is over. A stretch ends with every sample, and the parts
-//! are asked together; and near the end a part that has nothing left to do waits until it is known how far the others got.
+//! Two things belong to no shard: when to sample next, and when the run is over. A stretch ends with every sample, and the shards
+//! are asked together; and near the end a shard that has nothing left to do waits until it is known how far the others got.
 
 use super::shard::{Mail, Shard};
 use super::{Core, Exchange, Network, Outcome, Paths};
@@ -24,9 +24,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// How a fabric is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The part of each node.
+    /// The shard of each node.
     pub owner: Vec<u16>,
-    /// How many parts there are.
+    /// How many shards there are.
     pub shards: usize,
 }
 
@@ -36,11 +36,11 @@ const WORTHWHILE: u64 = 1_500_000;
 /// Whether a run is long enough for more than one thread.
 pub fn worthwhile(setup: &Setup) -> bool {
     let packets = |flow: &FlowSpec| flow.size.div_ceil(setup.nic.payload as u64);
-    // Two links and two switches each way, at the least, for most.
+    // Two links and two switches in each direction, at the least, for most.
     setup.flows.iter().map(packets).fold(0, u64::saturating_add).saturating_mul(6) >= WORTHWHILE
 }
 
-/// Cuts the fabric of a run into at most `threads` parts with about the same work. `None` where one thread must do: there is
+/// Cuts the fabric of a run into at most `threads` shards with about the same work. `None` where one thread must do: there is
 /// nothing to cut, or the run is defined by the order in which one thread does things.
 pub fn partition(setup: &Setup, transport: &dyn TransportDef, threads: usize) -> Option<Plan> {
     if one_by_one(setup) || transport.sequential() { None } else { cut(&setup.graph, threads) }
@@ -52,7 +52,7 @@ pub(super) fn one_by_one(setup: &Setup) -> bool {
     shared || setup.measure.queue_monitor.is_some() || setup.measure.pause_log
 }
 
-/// Cuts a fabric into at most `threads` parts of about the same weight.
+/// Cuts a fabric into at most `threads` shards of about the same weight.
 pub(super) fn cut(graph: &Graph, threads: usize) -> Option<Plan> {
     if threads < 2 {
         return None;
@@ -76,8 +76,8 @@ pub(super) fn cut(graph: &Graph, threads: usize) -> Option<Plan> {
         hosts[anchor(node) as usize] |= graph.nodes[node as usize].kind == Kind::Host;
     }
     let racks: Vec<u32> = (0..nodes as u32).filter(|&node| anchor(node) == node && hosts[node as usize]).collect();
-    let parts = threads.min(racks.len()).min(u16::MAX as usize);
-    if parts < 2 {
+    let shards = threads.min(racks.len()).min(u16::MAX as usize);
+    if shards < 2 {
         return None;
     }
     let mut owner = vec![u16::MAX; nodes];
@@ -86,43 +86,43 @@ pub(super) fn cut(graph: &Graph, threads: usize) -> Option<Plan> {
     let mut before = 0;
     for &rack in &racks {
         let middle = before + weights[rack as usize] / 2;
-        owner[rack as usize] = ((middle * parts as u128 / total.max(1)) as usize).min(parts - 1) as u16;
+        owner[rack as usize] = ((middle * shards as u128 / total.max(1)) as usize).min(shards - 1) as u16;
         before += weights[rack as usize];
     }
-    // Then the switches above, tier by tier, each to the part that most of its links lead to, as long as that part has no more
+    // Then the switches above, tier by tier, each to the shard that most of its links lead to, as long as that shard has no more
     // than its share of the tier; among equals to the one that has least.
     let mut above: Vec<u32> = (0..nodes as u32).filter(|&node| anchor(node) == node && !hosts[node as usize]).collect();
     above.sort_by_key(|&node| (graph.nodes[node as usize].tier, node));
     for tier in above.chunk_by(|&a, &b| graph.nodes[a as usize].tier == graph.nodes[b as usize].tier) {
-        let share = tier.iter().map(|&node| weights[node as usize]).sum::<u128>().div_ceil(parts as u128);
-        let mut taken = vec![0u128; parts];
+        let share = tier.iter().map(|&node| weights[node as usize]).sum::<u128>().div_ceil(shards as u128);
+        let mut taken = vec![0u128; shards];
         for &node in tier {
-            let mut links = vec![0u128; parts];
+            let mut links = vec![0u128; shards];
             for port in map.of(node) {
                 let far = owner[anchor(map.node[map.peer[port as usize] as usize]) as usize];
                 if let Some(links) = links.get_mut(far as usize) {
                     *links += speed(port);
                 }
             }
-            let room = |part: &usize| taken[*part] + weights[node as usize] <= share;
-            let best = |parts: &mut dyn Iterator<Item = usize>| {
-                parts.max_by_key(|&part| (links[part], Reverse(taken[part]), Reverse(part)))
+            let room = |shard: &usize| taken[*shard] + weights[node as usize] <= share;
+            let best = |shards: &mut dyn Iterator<Item = usize>| {
+                shards.max_by_key(|&shard| (links[shard], Reverse(taken[shard]), Reverse(shard)))
             };
-            let part =
-                best(&mut (0..parts).filter(room)).or_else(|| (0..parts).min_by_key(|&part| (taken[part], part)));
-            let part = part.unwrap_or(0);
-            taken[part] += weights[node as usize];
-            owner[node as usize] = part as u16;
+            let shard =
+                best(&mut (0..shards).filter(room)).or_else(|| (0..shards).min_by_key(|&shard| (taken[shard], shard)));
+            let shard = shard.unwrap_or(0);
+            taken[shard] += weights[node as usize];
+            owner[node as usize] = shard as u16;
         }
     }
     let owner = (0..nodes as u32).map(|node| owner[anchor(node) as usize]).collect();
-    Some(Plan { owner, shards: parts })
+    Some(Plan { owner, shards })
 }
 
-/// A part that runs.
+/// A shard that runs.
 struct Worker<F: FlowControl> {
     network: Network<F>,
-    /// What the others have sent, by part.
+    /// What the others have sent, by shard.
     inbox: Vec<Mail>,
     /// The last event that happened here.
     last: Event,
@@ -176,7 +176,7 @@ impl<F: FlowControl> Worker<F> {
     }
 }
 
-/// Whether at some instant before `limit` nothing was left to do anywhere. All parts have stopped because they are idle, each at
+/// Whether at some instant before `limit` nothing was left to do anywhere. All shards have stopped because they are idle, each at
 /// its own instant; timers that go off after that may set it to work again.
 fn settle<F: FlowControl>(shards: &mut [MutexGuard<'_, Worker<F>>], limit: Time) -> bool {
     let mut until = shards.iter().map(|shard| shard.last).max();
@@ -294,18 +294,18 @@ impl<F: FlowControl> Network<F> {
         let paths = Paths::new(&setup);
         let setup = Arc::new(setup);
         let owner: Arc<[u16]> = plan.owner.clone().into();
-        let parts = plan.shards;
-        let shards = (0..parts).map(|number| {
-            let shard = Shard::new(number as u16, parts, owner.clone());
+        let count = plan.shards;
+        let shards = (0..count).map(|number| {
+            let shard = Shard::new(number as u16, count, owner.clone());
             let mut network = Network::shard(setup.clone(), paths.clone(), scheme.clone(), chosen, Some(shard));
             network.core.cut_into_blocks();
-            let inbox = (0..parts).map(|_| Mail::default()).collect();
+            let inbox = (0..count).map(|_| Mail::default()).collect();
             let last = Event::new(Time::ZERO, 0, 0, 0);
             Mutex::new(Worker { network, inbox, last, idle: false })
         });
         let shards: Vec<Mutex<Worker<F>>> = shards.collect();
         let gate = Gate::default();
-        let mut exchange = Exchange { shards: parts, ..Exchange::default() };
+        let mut exchange = Exchange { shards: count, ..Exchange::default() };
         let interrupted = std::thread::scope(|scope| {
             for shard in &shards[1..] {
                 let gate = &gate;
@@ -334,9 +334,9 @@ impl<F: FlowControl> Network<F> {
             }
             shard.network
         });
-        let Some(mut whole) = shards.next() else { unreachable!("a plan has parts") };
+        let Some(mut whole) = shards.next() else { unreachable!("a plan has shards") };
         let others: Vec<Network<F>> = shards.collect();
-        let end = others.iter().map(|part| part.core.time.now).fold(whole.core.time.now, Time::max);
+        let end = others.iter().map(|shard| shard.core.time.now).fold(whole.core.time.now, Time::max);
         whole.core.end_recording(end);
         for mut other in others {
             other.core.end_recording(end);
@@ -366,7 +366,7 @@ fn lead<F: FlowControl>(
         for from in 0..all.len() {
             for to in 0..all.len() {
                 let mut mail = match &mut all[from].network.core.shard {
-                    Some(part) if from != to => std::mem::take(&mut part.outbox[to]),
+                    Some(shard) if from != to => std::mem::take(&mut shard.outbox[to]),
                     _ => continue,
                 };
                 let (packets, bytes) = mail.size();
@@ -375,15 +375,15 @@ fn lead<F: FlowControl>(
                 exchange.bytes += bytes;
                 // The emptied one goes back, to be filled again without growing.
                 std::mem::swap(&mut all[to].inbox[from], &mut mail);
-                if let Some(part) = &mut all[from].network.core.shard {
-                    part.outbox[to] = mail;
+                if let Some(shard) = &mut all[from].network.core.shard {
+                    shard.outbox[to] = mail;
                 }
             }
         }
         sample =
-            plan_together(&mut all, sample, |part| &mut part.pulse, |core, now, pulse| core.plan_sample(now, pulse));
+            plan_together(&mut all, sample, |shard| &mut shard.pulse, |core, now, pulse| core.plan_sample(now, pulse));
         series =
-            plan_together(&mut all, series, |part| &mut part.beat, |core, now, pulse| core.plan_series(now, pulse));
+            plan_together(&mut all, series, |shard| &mut shard.beat, |core, now, pulse| core.plan_series(now, pulse));
         let next = all.iter_mut().map(|shard| shard.next()).min().unwrap_or(Time::MAX);
         if next == Time::MAX {
             return false;
@@ -394,13 +394,13 @@ fn lead<F: FlowControl>(
             core.time.now = core.time.now.max(setup.stop.min(next));
             return false;
         }
-        // The other parts take their frames when they are sent off.
+        // The other shards take their frames when they are sent off.
         all[0].network.core.record_until(next);
         let mut limit = next.saturating_add(ahead).min(all[0].network.core.frame_edge(setup.stop));
         for instant in [sample, series].into_iter().flatten() {
             limit = limit.min(instant.max(next) + Time(1));
         }
-        // The run cannot end in this stretch if flows start later, or have to send across parts or blocks.
+        // The run cannot end in this stretch if flows start later, or have to send across shards or blocks.
         let later = |shard: &MutexGuard<'_, Worker<F>>| {
             let core = &shard.network.core;
             setup.flows.get(core.first_to_start()).is_some_and(|flow| flow.start >= limit)
@@ -439,7 +439,7 @@ fn lead<F: FlowControl>(
     }
 }
 
-/// Plans the next sample in all parts, if they have just taken one. Gives its time, or that of the one that is still to come.
+/// Plans the next sample in all shards, if they have just taken one. Gives its time, or that of the one that is still to come.
 fn plan_together<F: FlowControl>(
     shards: &mut [MutexGuard<'_, Worker<F>>],
     planned: Option<Time>,
@@ -447,7 +447,7 @@ fn plan_together<F: FlowControl>(
     plan: impl Fn(&mut Core, Time, Pulse) -> Option<Time>,
 ) -> Option<Time> {
     let taken =
-        shards.iter_mut().filter_map(|shard| shard.network.core.shard.as_mut().and_then(|part| of(part).take()));
+        shards.iter_mut().filter_map(|shard| shard.network.core.shard.as_mut().and_then(|shard| of(shard).take()));
     let together = taken.reduce(|(now, a), (_, b)| (now, a.and(b)));
     let Some((now, pulse)) = together else { return planned };
     shards.iter_mut().map(|shard| plan(&mut shard.network.core, now, pulse)).last().flatten()

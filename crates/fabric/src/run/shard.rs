@@ -1,7 +1,7 @@
-//! A part of a fabric: the nodes that one thread runs, and what passes between it and the others.
+//! A shard of a fabric: the nodes that one thread runs, and what passes between it and the others.
 //!
 //! Nodes share nothing, and whatever one does to another takes at least the time of a link. So a fabric can be cut along its
-//! links: each part has its own events and packets, and a packet whose link ends in another part is posted there.
+//! links: each shard has its own events and packets, and a packet whose link ends in another shard is posted there.
 
 use super::{Core, Network, Paths};
 use crate::axes::Chosen;
@@ -16,15 +16,15 @@ use engine::{Rate, Time};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
-/// One value for each flow that has an end in this part.
+/// One value for each flow that has an end in this shard.
 pub struct PerFlow<T> {
     items: Vec<T>,
-    /// By flow, its place among the items, if not its own number: 0 for flows of other parts.
+    /// By flow, its place among the items, if not its own number: 0 for flows of other shards.
     places: Option<Arc<[u32]>>,
 }
 
 impl<T: Clone> PerFlow<T> {
-    /// What `make` gives for every flow whose `end` (its source or its destination) is in the part, if there are parts.
+    /// What `make` gives for every flow whose `end` (its source or its destination) is in the shard, if there are shards.
     pub(crate) fn new(
         setup: &Setup,
         shard: &Option<Shard>,
@@ -51,7 +51,7 @@ impl<T: Clone> PerFlow<T> {
         (0..count).map(|flow| &self[flow])
     }
 
-    /// Takes the flows of another part into what were those of one.
+    /// Takes the flows of another shard into what were those of one.
     pub(crate) fn absorb(&mut self, other: &PerFlow<T>) {
         let (Some(mine), Some(theirs)) = (&self.places, &other.places) else { return };
         let mut places = mine.to_vec();
@@ -83,7 +83,7 @@ impl<T> IndexMut<usize> for PerFlow<T> {
     }
 }
 
-/// Packets on their way from one part to another.
+/// Packets in flight from one shard to another.
 #[derive(Default)]
 pub(crate) struct Mail {
     parcels: Vec<Parcel>,
@@ -125,7 +125,7 @@ impl Mail {
     }
 }
 
-/// A packet that was sent to a node which nobody runs.
+/// A packet that was sent to a node that no thread runs.
 pub(crate) struct Posted {
     /// The port that sent it.
     pub(crate) port: u32,
@@ -143,7 +143,7 @@ pub(crate) struct Shard {
     pub(super) number: u16,
     /// By node.
     pub(super) owner: Arc<[u16]>,
-    /// By part.
+    /// By shard.
     pub(super) outbox: Vec<Mail>,
     /// What the last sample saw, until the next is planned.
     pub(crate) pulse: Option<(Time, Pulse)>,
@@ -152,8 +152,8 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    pub(super) fn new(number: u16, parts: usize, owner: Arc<[u16]>) -> Shard {
-        let outbox = (0..parts).map(|_| Mail::default()).collect();
+    pub(super) fn new(number: u16, shards: usize, owner: Arc<[u16]>) -> Shard {
+        let outbox = (0..shards).map(|_| Mail::default()).collect();
         Shard { number, owner, outbox, pulse: None, beat: None }
     }
     pub(crate) fn owns(&self, node: u32) -> bool {
@@ -180,7 +180,7 @@ impl Core {
         later.map_or(self.setup.flows.len(), |later| from + later)
     }
 
-    /// Whether nothing is under way to another part or block.
+    /// Whether nothing is under way to another shard or block.
     pub(super) fn nothing_posted(&self) -> bool {
         self.shard.as_ref().is_none_or(|shard| shard.outbox.iter().all(Mail::is_empty))
             && self.blocks.as_ref().is_none_or(|blocks| blocks.nothing_posted())
@@ -203,7 +203,7 @@ impl Core {
         what & (detour::REMOTE | detour::ABROAD) != 0
     }
 
-    /// Sends a packet to the part where its link ends, at `port`.
+    /// Sends a packet to the shard where its link ends, at `port`.
     fn post(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) {
         let packet = self.pool[id];
         let node = self.ports[port as usize].node;
@@ -220,7 +220,7 @@ impl Core {
         self.pool.remove(id);
     }
 
-    /// Takes what was sent to other parts, in the order of sending.
+    /// Takes what was sent to other shards, in the order of sending.
     pub(crate) fn take_post(&mut self) -> Vec<Posted> {
         let Some(shard) = &mut self.shard else { return Vec::new() };
         let mut all = Vec::new();
@@ -239,7 +239,7 @@ impl Core {
         all
     }
 
-    /// Takes in what other parts have sent, and leaves the mail empty.
+    /// Takes in what other shards have sent, and leaves the mail empty.
     pub(super) fn accept(&mut self, mail: &mut Mail) {
         let (mut telemetry, mut payloads) = (mail.telemetry.as_slice(), mail.payloads.drain(..));
         let (mut answers, mut shares) = (mail.answers.drain(..), mail.shares.drain(..));
@@ -318,7 +318,7 @@ impl Core {
         }
     }
 
-    /// The shortest time in which something can pass from here to another part, or from block to block.
+    /// The shortest time in which something can pass from here to another shard, or from block to block.
     pub(super) fn look_ahead(&self) -> Time {
         let across = self.ports.iter().filter(|port| port.detour & (detour::REMOTE | detour::ABROAD) != 0);
         across.map(|port| port.latency).min().unwrap_or(Time::MAX)
@@ -354,7 +354,7 @@ impl Core {
 }
 
 impl<F: FlowControl> Network<F> {
-    /// One node of a fabric, as a shard of its own. The rest is a shard that nobody runs: what is sent there is posted. No flow starts by
+    /// One node of a fabric, as a shard of its own. The rest is a shard that no thread runs: what is sent there is posted. No flow starts by
     /// itself.
     pub(crate) fn alone(setup: Setup, node: NodeId, scheme: F, chosen: &Chosen<'_>) -> Network<F> {
         let paths = Paths::new(&setup);

@@ -1,4 +1,4 @@
-//! Who waits for whom: telling a network that is stuck from one that is done, or was stopped while it moved.
+//! Which queue waits for which: distinguishes a network that is stuck from one that is done, or was stopped while it moved.
 
 use super::Core;
 use super::outcome::{Stall, Wait};
@@ -8,7 +8,7 @@ use engine::Time;
 
 /// How long nothing may move, besides what links and timeouts take, before a run is ended.
 pub(super) const PATIENCE: Time = Time::from_ms(1000);
-/// The same before queues that wait in a circle at the end of a run are taken for deadlocked although timers are set.
+/// The same before queues that wait in a cycle at the end of a run are taken for deadlocked although timers are set.
 const QUIET: Time = Time::from_ms(1);
 
 impl Core {
@@ -26,8 +26,8 @@ impl Core {
             return None;
         }
         let waits = Waits::new(self, scheme, nodes, rest || quiet);
-        if let Some(circle) = waits.circle() {
-            return Some(Stall::Deadlock(circle));
+        if let Some(cycle) = waits.cycle() {
+            return Some(Stall::Deadlock(cycle));
         }
         if !rest {
             return None;
@@ -95,7 +95,7 @@ impl Waits {
                 });
             }
         }
-        // What waits for nobody, or for one that may go, may go.
+        // A queue that waits for none, or for one that may go, may go.
         let mut may_go: Vec<bool> = waits.iter().map(|wait| wait.is_none()).collect();
         let place = |wait: &Wait| nodes.binary_search(wait).ok();
         loop {
@@ -116,8 +116,8 @@ impl Waits {
         Waits { edges: edges.collect(), nodes }
     }
 
-    /// A circle, if there is one.
-    fn circle(&self) -> Option<Vec<Wait>> {
+    /// A cycle, if there is one.
+    fn cycle(&self) -> Option<Vec<Wait>> {
         // Depth-first search with the path kept, from every queue in turn.
         let mut state = vec![0u8; self.nodes.len()];
         for root in 0..self.nodes.len() {

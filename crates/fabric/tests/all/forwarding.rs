@@ -26,13 +26,13 @@ fn run(setup: Setup) -> Outcome {
     outcome
 }
 
-/// Links of a shortest way.
+/// Links of a shortest path.
 fn links(graph: &Graph, from: u32, to: u32) -> u32 {
     let map = PortMap::new(graph);
     let routing = Routing::new(graph, &map, &vec![true; graph.links.len()]);
     let (mut node, mut count) = (from, 0);
     while node != to {
-        assert!((count as usize) < graph.nodes.len(), "the way from {from} to {to} goes round in a cycle");
+        assert!((count as usize) < graph.nodes.len(), "the path from {from} to {to} has a cycle");
         let port = routing.next_hops(node, to)[0];
         (node, count) = (map.node[map.peer[port as usize] as usize], count + 1);
     }

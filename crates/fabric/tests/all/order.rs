@@ -1,4 +1,4 @@
-//! Flows that wait for others, flows that leave, what is followed closely, and memory in fixed parts.
+//! Flows that wait for others, flows that leave, what is followed closely, and memory in fixed shares.
 
 use engine::{Rate, Time};
 use fabric::axes::flow_control::NoFlowControl;

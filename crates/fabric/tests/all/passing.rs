@@ -1,4 +1,4 @@
-//! A packet that finds its port idle is sent without joining a queue, if the scheme does not look at queues. Nobody can tell.
+//! A packet that finds its port idle is sent without joining a queue, if the scheme does not look at queues. The outcome is the same.
 
 use engine::{Rate, Time};
 use fabric::axes::flow_control::{FlowControl, Visit};

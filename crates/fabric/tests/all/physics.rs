@@ -60,7 +60,7 @@ fn a_long_flow_is_paced_by_its_slowest_link() {
     let full = 1000 + HEADER;
     let expected = on_wire(full, fast) + packets * on_wire(full, slow) + on_wire(7 + HEADER, slow) + 3_000_000;
     assert_eq!(outcome.flows[0].received.0, expected);
-    // The other way round, the small packet arrives while the last full one is still on the fast link.
+    // In the reverse case, the small packet arrives while the last full one is still on the fast link.
     let outcome =
         run(Setup::plain(star(&[(slow, 1000), (fast, 2000)]), vec![flow(0, 1, packets * 1000 + 7, Time::ZERO)]));
     let behind = on_wire(7 + HEADER, slow).max(on_wire(full, fast));

@@ -227,8 +227,8 @@ fn a_wrong_table_is_refused_with_place_and_remedy() {
     load("sizes = \"1KB\"\nflows = 5\nduration = \"1us\"\nof = \"hosts\"\n", 4, "there is no load", "add load");
     load(&format!("{good}inter_site = 0.2\n"), 4, "single site", "two-sites");
     load(&format!("{good}inter_site = 2\n"), 4, "inter_site is 2", "0 to 1");
-    load(&format!("{good}pattern = \"inter-rack\"\n"), 4, "h0 has nobody to send to", "another pattern");
-    load(&format!("{good}from = \"h1\"\nto = \"h1\"\n"), 5, "h1 has nobody", "choose other hosts");
+    load(&format!("{good}pattern = \"inter-rack\"\n"), 4, "h0 has no receiver", "another pattern");
+    load(&format!("{good}from = \"h1\"\nto = \"h1\"\n"), 5, "h1 has no receiver", "choose other hosts");
     load(&format!("{good}from = \"h1\"\nto = \"h1\"\npattern = \"permutation\"\n"), 5, "only sender", "another host");
     load(&format!("{good}to = \"h1..h2\"\npattern = \"permutation\"\n"), 5, "as many partners", "as many hosts");
     load(&format!("{good}from = \"h7\"\n"), 4, "no node \"h7\"", "did you mean");
@@ -282,7 +282,7 @@ fn a_wrong_table_is_refused_with_place_and_remedy() {
     long("to = \"h0\"\nleave = \"0us\"\n", 2, "leaves at 0", "later");
     long("to = \"h0\"\nleave = \"2000000s\"\n", 2, "leave is", "to \"1000000s\"");
     long("to = \"h0\"\nleave = \"1ms\"\nflows = 0\n", 3, "flows is 0", "1 or more");
-    long("to = \"h0\"\nleave = \"1ms\"\nfrom = \"h0\"\n", 3, "nobody to receive from", "another host");
+    long("to = \"h0\"\nleave = \"1ms\"\nfrom = \"h0\"\n", 3, "no host to receive from", "another host");
     long("to = \"h0\"\nleave = \"5us\"\nflows = 3\nstagger = \"3us\"\n", 2, "would start at 6us", "later");
 
     let flow = |lines: &str, line: usize, message: &str, help: &str| {

@@ -1,8 +1,8 @@
 //! Direct apportioning of sending rates (Blitz, §2): a receiver of n flows has each send at its link's rate over n.
 //!
 //! The receiver counts the flows that send to it now, and every ACK carries the count. The sender takes its share at once, up or
-//! down, so that rates are right one round trip after a flow came or went, without iterating. What is left, congestion inside
-//! the network, is DCQCN's: the lower of the two rates counts. Switches therefore do not mark before links to hosts, where
+//! down, so that rates are right one round trip after a flow came or went, without iterating. Congestion inside the
+//! network is left to DCQCN: the lower of the two rates counts. Switches therefore do not mark before links to hosts, where
 //! DASR is at work.
 
 use super::{Slots, check_intervals, dcqcn};
@@ -44,7 +44,7 @@ impl Definition for Params {
         "dasr"
     }
     fn about(&self) -> &'static str {
-        "DASR: a receiver of n flows has each send at its link's rate over n, told in every ACK. DCQCN for congestion inside the network."
+        "DASR: a receiver of n flows has each send at its link's rate over n, reported in every ACK. DCQCN for congestion inside the network."
     }
     fn source(&self) -> &'static str {
         "the Blitz paper (DASR: receivers divide their link among the flows that send to them)"

@@ -1,4 +1,4 @@
-//! HPCC (Li et al., SIGCOMM 2019): every ACK tells how full each link on the way was; the sender aims at η.
+//! HPCC (Li et al., SIGCOMM 2019): every ACK reports how full each link on the path was; the sender aims at η.
 //!
 //! U, the most loaded link's use (its throughput plus its queue, relative to a bandwidth-delay product), is averaged over
 //! a base round trip. Above η, or after `max_stage` additive steps, the rate is divided by U/η; below, it grows by `ai`.
@@ -107,7 +107,7 @@ impl Params {
         if self.header_units == 0 { MAX_HOPS } else { 5 }
     }
 
-    /// What changed at a hop; nothing where the counters run backwards: the way has changed, and they are another's.
+    /// What changed at a hop; nothing where the counters run backwards: the path has changed, and they are another port's.
     fn delta(&self, now: &Hop, before: &Hop) -> Option<Delta> {
         if self.header_units == 0 {
             if now.time <= before.time || now.tx_bytes < before.tx_bytes {

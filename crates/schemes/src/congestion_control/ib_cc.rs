@@ -4,7 +4,7 @@
 //! congestion control table (CCT), whose entry is how long to wait after a packet, in times of that packet; a timer lowers the index
 //! again, one step at a time. Index 0 is line rate.
 //!
-//! Credits between neighbours are PFC's part here: both stop a neighbour before a buffer overflows.
+//! PFC stands in for credits between neighbours here: both stop a neighbour before a buffer overflows.
 
 use super::{Slots, check_intervals};
 use engine::{Misfit, Rate, Time};

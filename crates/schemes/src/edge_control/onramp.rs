@@ -1,6 +1,6 @@
 //! OnRamp (Liu et al., NSDI 2021): a sender pauses a flow whose packets take too long, on top of any congestion control.
 //!
-//! The receiver measures how long a packet was on its way (O) and says so in the ACK. Above a threshold T the sender
+//! The receiver measures how long a packet was in flight (O) and reports it in the ACK. Above a threshold T the sender
 //! pauses the flow for as long as the queue takes to drain to it, O − T. What the sender has paused since that packet left
 //! (P) the packet could not see, so that it is taken off: gain × (O − T − P). The gain keeps senders that pause at the same
 //! time from starting again at the same time: a flow pauses several times for what one ACK said, each time after it has sent
@@ -104,7 +104,7 @@ impl CongestionControlDef for Over {
     }
 }
 
-/// The pauses of a flow that packets now on their way may not have seen.
+/// The pauses of a flow that packets now in flight may not have seen.
 #[derive(Clone, Debug, Default)]
 struct Flow {
     threshold: Time,

@@ -690,7 +690,7 @@ impl FlowControl for Bfc {
         let (vfid, first, data) = (packet.tag, packet.flags & flag::FIRST != 0, packet.kind == Kind::Data);
         let &Visit { in_port, out_port, class, .. } = visit;
         node.plan = Plan::Apart;
-        // ACKs among the data are nobody's flow.
+        // ACKs among the data belong to no flow.
         if !data {
             return QueueId(self.first_queue(class) + self.express);
         }

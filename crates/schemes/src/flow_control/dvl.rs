@@ -18,7 +18,7 @@ use fabric::packet::{Kind, flag};
 use fabric::topology::Graph;
 use fabric::view::{NodeView, Site};
 use fabric::{Outcome, message};
-use lane::{CONGESTED, Lane, NOBODY, PLAIN};
+use lane::{CONGESTED, Lane, NO_LANE, PLAIN};
 use std::collections::VecDeque;
 
 engine::parameters! {
@@ -287,7 +287,7 @@ impl Dvl {
             frame: params.frame.0 as u16,
             cft: params.cft,
             enhanced: params.enhanced,
-            // What says that nobody asks any more can get lost.
+            // The frame that withdraws a request can get lost.
             local: params.enhanced || limit.is_some(),
             lossless,
             pause: limit,
@@ -350,7 +350,7 @@ impl Dvl {
     }
 
     /// Deallocates the queue of congested flows of a lane if it is no longer needed: both queues together are shorter than
-    /// what makes a flow congested, and nobody downstream asks for flows to be kept apart. Enhanced DVL does not wait for
+    /// what makes a flow congested, and no lane downstream asks for flows to be kept apart. Enhanced DVL does not wait for
     /// the latter, only for a time after it was asked. In no case while the queue is paused: its marking would block the
     /// other queue for as long.
     fn relax(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
@@ -430,7 +430,7 @@ impl Dvl {
         let hold = node.side(port).hold;
         let l = node.lane(port, class);
         let before = std::mem::replace(&mut l.entry(place).asked, by);
-        l.asked += (before == NOBODY) as u32;
+        l.asked += (before == NO_LANE) as u32;
         l.until = at.now() + hold;
         if self.local && !l.waiting {
             l.waiting = true;
@@ -438,13 +438,13 @@ impl Dvl {
         }
     }
 
-    /// A lane of the neighbour at `port` asks for nothing any more; with [`NOBODY`], none does.
+    /// A lane of the neighbour at `port` asks for nothing any more; with [`NO_LANE`], none does.
     fn unasked(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, by: u32) {
         let l = node.lane(port, class);
         let mut gone = 0;
         for entry in l.entries() {
-            if entry.asked != NOBODY && (by == NOBODY || entry.asked == by) {
-                entry.asked = NOBODY;
+            if entry.asked != NO_LANE && (by == NO_LANE || entry.asked == by) {
+                entry.asked = NO_LANE;
                 gone += 1;
             }
         }
@@ -470,10 +470,10 @@ impl Dvl {
         node.counts.at_hosts += 1;
     }
 
-    /// A NIC no longer keeps flows apart that a lane of its neighbour asked for; with [`NOBODY`], any flow.
+    /// A NIC no longer keeps flows apart that a lane of its neighbour asked for; with [`NO_LANE`], any flow.
     fn unlist(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, by: u32) {
         node.side(port).listed.retain(|&(flow, asked)| {
-            let gone = by == NOBODY || asked == by;
+            let gone = by == NO_LANE || asked == by;
             if gone {
                 at.set_flow_tag(flow, PLAIN as u16);
                 at.hold_flow(flow, false);
@@ -559,7 +559,7 @@ impl FlowControl for Dvl {
         let packet = at.packet(visit.packet);
         let (flow, data) = (FlowId(packet.flow), packet.kind == Kind::Data);
         node.found = None;
-        // ACKs among the data are nobody's flow.
+        // ACKs among the data belong to no flow.
         if !data {
             return plain;
         }
@@ -692,9 +692,9 @@ impl FlowControl for Dvl {
             }
         }
         if at.is_host() {
-            return self.unlist(node, at, port, NOBODY);
+            return self.unlist(node, at, port, NO_LANE);
         }
-        classes.for_each(|class| self.unasked(node, at, port, class, NOBODY));
+        classes.for_each(|class| self.unasked(node, at, port, class, NO_LANE));
     }
 
     fn counters(&self, nodes: &[&Node]) -> Vec<Counter> {

@@ -161,9 +161,9 @@ impl Lanes for Rising {
     }
 
     fn next(&self, at: &At<'_>, go: &mut dyn FnMut(u32, u8)) {
-        let Some((came, channel)) = at.from else { return at.ways.iter().for_each(|&port| go(port, 0)) };
+        let Some((came, channel)) = at.from else { return at.paths.iter().for_each(|&port| go(port, 0)) };
         let straight = onward(channel);
-        at.ways.iter().for_each(|&port| go(port, straight));
+        at.paths.iter().for_each(|&port| go(port, straight));
         if deflections(channel) >= self.deflections {
             return;
         }
@@ -306,7 +306,7 @@ impl Node {
 
     fn free_pen(&mut self, at: &mut NodeView<'_>, port: PortId, pen: Pen) {
         *self.pen(port, pen) = None;
-        // Whoever has the pen next must not be woken by a timer of this wait.
+        // The next flow in the pen must not be woken by a timer of this wait.
         self.deadlines.set(at, port, pen.0, None);
     }
 
@@ -447,7 +447,7 @@ impl Iofd {
         true
     }
 
-    /// Gives a flow a pen of a port and class that nobody has.
+    /// Gives a flow a free pen of a port and class.
     fn take_pen(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, key: Key) -> Option<Pen> {
         let pens = self.params.pens as u32;
         let mut all = (class.0 as u32 * pens..(class.0 as u32 + 1) * pens).map(Pen);
@@ -561,7 +561,7 @@ impl FlowControl for Iofd {
             && let Some(better) = self.better(node, at, id, Arrival { in_port, channel, chosen }, hop, urgency)
         {
             if !known && packet.flags & flag::FRESH != 0 {
-                // Nothing of the flow is anywhere: it may take any path.
+                // No packet of the flow is in the network: it may take any path.
                 if self.room(node, now) {
                     hop = better;
                     node.count_flow(hop, channel);
@@ -575,7 +575,7 @@ impl FlowControl for Iofd {
                 }
             }
         }
-        // Of a message's last packet the switch wants to hear so that it can forget the flow.
+        // The switch asks to be notified of a message's last packet so that it can forget the flow.
         let ends = packet.flags & flag::LAST != 0 && known;
         let passes = packet.flags & flag::ASKS != 0;
         if own.is_some() || ends || passes {
@@ -1113,7 +1113,7 @@ mod tests {
     fn a_pen_has_one_flow_at_a_time_and_is_not_the_lane_of_its_class() {
         at_leaf(|scheme, node, at| {
             let (uplink, class) = (PortId(2), ClassId(2));
-            let pen = scheme.take_pen(node, at, uplink, class, (FlowId(0), 0)).expect("nobody has one");
+            let pen = scheme.take_pen(node, at, uplink, class, (FlowId(0), 0)).expect("all pens are free");
             assert_eq!((scheme.lane(class), scheme.pen_queue(pen)), (QueueId(4), QueueId(5)));
             assert!(at.is_held(uplink, scheme.pen_queue(pen)) && !at.is_held(uplink, scheme.lane(class)));
             assert_eq!(scheme.take_pen(node, at, uplink, class, (FlowId(1), 0)), None);

@@ -448,7 +448,7 @@ mod tests {
         let counters = counters(&outcome.transport);
         assert!((50_000..100_000).contains(&counters["receiver_buffer_peak"]));
         assert_eq!((counters["receiver_dropped"], outcome.counts.dropped_full), (0, 0));
-        // Without room for what is on the way the promise is broken, and the run says so.
+        // Without room for what is in flight the promise is broken, and the run says so.
         let outcome = run(slow(60_000, 50_000), None);
         assert!(outcome.violations.iter().any(|v| v.contains("want of room")), "{:?}", outcome.violations);
     }
@@ -537,7 +537,7 @@ mod tests {
 
     #[test]
     fn a_nic_that_is_full_pauses_its_switch_and_resumes_it_when_half_of_that_is_left() {
-        // A packet takes 85 us at 100 Mb/s: nobody takes one before that.
+        // A packet takes 85 us at 100 Mb/s: the host takes none before that.
         let builder = Builder::host(1).slow(Rate::from_mbps(100), 20_000, 5_000);
         let mut bench = builder.build(Pfc::new(&Params::default(), None, true));
         let flow = bench.flow(1, 0, 0);

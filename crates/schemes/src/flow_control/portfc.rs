@@ -90,7 +90,7 @@ impl FlowControlDef for Params {
     }
     fn waits(&self, setup: &Setup) -> Waits {
         match Layout::of(&setup.graph) {
-            Ok(layout) => Waits::Ways(Box::new(waits::Rules(layout))),
+            Ok(layout) => Waits::Paths(Box::new(waits::Rules(layout))),
             Err(_) => Waits::Classes,
         }
     }
@@ -251,7 +251,7 @@ impl Portfc {
         at.send_frame(port, self.frame, frame);
     }
 
-    /// A queue has become congested, or no longer is: notifies whoever feeds it.
+    /// A queue has become congested, or no longer is: notifies the nodes that feed it.
     fn change(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit, congested: bool) {
         let (out, class) = (visit.out_port, visit.class);
         let queue = visit.queue.0 - self.first(class);
@@ -265,7 +265,7 @@ impl Portfc {
         let about = if last_hop { About::LastHop { port: out } } else { About::Transit { port: out } };
         *(if last_hop { &mut node.counts.last_hop } else { &mut node.counts.transit }) += congested as u64;
         if !last_hop {
-            // Its hosts have one queue for all transit over that port: they hear of the first and of the last.
+            // Its hosts have one queue for all transit over that port: they are notified of the first and of the last.
             let group = &mut node.group[self.lane(out, class)];
             let before = *group;
             *group = if congested { before + 1 } else { before - 1 };

@@ -327,7 +327,7 @@ impl Sfc {
             cached = (left.0 / MICROSECOND).min(u32::MAX as u64) as u32;
         }
         let mut estimated = 0;
-        // Only traffic of this switch's own hosts, on its way to other switches.
+        // Only traffic of this switch's own hosts, bound for other switches.
         if self.params.estimator && switch.ports[visit.in_port.index()].to_host && !egress.to_host {
             estimated = self.estimate(&mut switch.estimator, packet, at.now());
         }
@@ -356,7 +356,7 @@ impl Sfc {
         self.send(node, at, egress, &packet, us, cause);
     }
 
-    /// Builds a BTS for the sender of a packet that leaves by `egress`, and sends it on its way (Algorithm 1,
+    /// Builds a BTS for the sender of a packet that leaves by `egress`, and sends it (Algorithm 1,
     /// SfcEgress).
     fn send(&self, node: &mut Node, at: &mut NodeView<'_>, egress: Egress, packet: &Packet, us: u32, cause: Cause) {
         let Some(back) = at.path_back(packet) else { return };

@@ -20,12 +20,12 @@ use std::collections::VecDeque;
 engine::parameters! {
     /// Parameters of IRN.
     pub struct Params {
-        /// The most of a message that may be on the way. Auto: the bandwidth-delay product of the longest base round trip and
+        /// The most of a message that may be in flight. Auto: the bandwidth-delay product of the longest base round trip and
         /// the fastest link of a host.
         cap: Option<Bytes> = None,
-        /// How long a sender with few packets on the way waits for news before it sends again.
+        /// How long a sender with few packets in flight waits for news before it sends again.
         rto_low: Time = Time::from_us(100),
-        /// The same with more packets on the way. Auto: nic.timeout if that is written, otherwise 320us.
+        /// The same with more packets in flight. Auto: nic.timeout if that is written, otherwise 320us.
         rto_high: Option<Time> = None,
         /// Fewer packets than this are few.
         few: u32 = 3,
@@ -62,7 +62,7 @@ impl Definition for Params {
     }
     fn about(&self) -> &'static str {
         "Selective repeat (IRN): receivers take packets in any order and name each that came early; senders repeat only what is \
-         missing, with at most one bandwidth-delay product on the way."
+         missing, with at most one bandwidth-delay product in flight."
     }
     fn source(&self) -> &'static str {
         "R. Mittal et al., Revisiting Network Support for RDMA, SIGCOMM 2018"
@@ -113,7 +113,7 @@ impl TransportDef for Params {
     }
     fn describe(&self, setup: &Setup) -> String {
         let Limits { cap, low, high, .. } = self.limits(setup);
-        format!("at most {} on the way, timeouts {low} and {high}", Bytes(cap))
+        format!("at most {} in flight, timeouts {low} and {high}", Bytes(cap))
     }
     fn ignores(&self) -> &'static [&'static str] {
         &["nic.nack_interval"]

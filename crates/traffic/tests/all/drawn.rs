@@ -289,7 +289,7 @@ fn the_senders_of_an_incast_are_different_hosts_that_start_uniformly_within_its_
         since.extend(event.iter().map(|flow| (flow.start - begin).0));
         receivers.insert(event[0].dst);
     }
-    assert_eq!(receivers.len(), 32, "everybody receives some day");
+    assert_eq!(receivers.len(), 32, "every host receives at some time");
     let distance = kolmogorov_smirnov(since, |at| (at as f64 / incast.spread.0 as f64).min(1.0));
     assert!(distance < 1.95, "{distance}");
     let sent = |host| flows.iter().filter(|flow| flow.src == host).count() as f64;

@@ -62,7 +62,7 @@ pub struct Counting {
     shape: Shape,
     counts: Vec<u16>,
     bits: Vec<u64>,
-    /// Who is in it, in ascending order; a flow that is in it twice is listed twice.
+    /// The members, in ascending order; a flow that is in it twice is listed twice.
     members: Vec<u16>,
 }
 
@@ -100,12 +100,12 @@ impl Counting {
         self.members.len()
     }
 
-    /// Whether nobody is in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// What a pause frame carries: the bits. Behind them, for the books only, who is really in it.
+    /// What a pause frame carries: the bits. Behind them, for statistics only, the real members.
     pub fn snapshot(&self) -> Box<[u64]> {
         self.bits.iter().copied().chain(self.members.iter().map(|&member| member as u64)).collect()
     }

@@ -65,13 +65,13 @@ fn switches<R>(network: &Line, senders: u32, look: impl Fn(&Node) -> R) -> [R; 2
     [senders + 1, senders + 2].map(|switch| look(&network.node(NodeId(switch)).0))
 }
 
-/// Nobody has a queue, an entry or a place in a filter any more.
+/// No flow has a queue, an entry or a place in a filter any more.
 fn assert_clean(network: &Line, senders: u32) {
     switches(network, senders, |node| {
         assert!(node.taken.iter().all(|&taken| taken == 0) && node.physical.iter().all(|queue| queue.flows == 0));
         assert_eq!(node.counts.pauses, node.counts.resumes + node.table.len() as u64);
         let paused: usize = node.ingress.iter().map(|ingress| ingress.filter.len()).sum();
-        assert_eq!(paused, node.table.len(), "what is left in the table waits for its turn to be resumed");
+        assert_eq!(paused, node.table.len(), "all remaining entries wait for their turn to be resumed");
     });
 }
 
@@ -255,8 +255,8 @@ fn a_queue_is_held_while_its_first_packet_is_of_a_flow_in_the_filter() {
     assert_eq!(bench.held_queues(RECEIVER), [QueueId(1)]);
     assert_eq!(bench.transmit(RECEIVER).unwrap().packet.flow, flows[0].0);
     assert!(bench.transmit(RECEIVER).is_none());
-    let nobody = pausing(&mut bench, &[]);
-    bench.frame(RECEIVER, nobody);
+    let empty = pausing(&mut bench, &[]);
+    bench.frame(RECEIVER, empty);
     assert_eq!(bench.held_queues(RECEIVER), []);
     assert_eq!(bench.transmit(RECEIVER).unwrap().packet.flow, flows[1].0);
 }
@@ -280,8 +280,8 @@ fn the_first_filter_after_a_queue_crosses_its_threshold_has_the_flow() {
     assert_eq!(bench.frames(), [(SENDER, filter)]);
     bench.transmit(RECEIVER).unwrap();
     bench.advance(HOP);
-    let nobody = pausing(&mut bench, &[]);
-    assert_eq!(bench.frames(), [(SENDER, nobody)]);
+    let empty = pausing(&mut bench, &[]);
+    assert_eq!(bench.frames(), [(SENDER, empty)]);
     bench.advance(Time::from_us(10));
     assert_eq!(bench.frames(), []);
 }

@@ -10,15 +10,15 @@ pub const PLAIN: usize = 0;
 /// The queue of congested flows (CFQ).
 pub const CONGESTED: usize = 1;
 
-/// Nobody downstream asks for a flow to be kept apart.
-pub const NOBODY: u32 = u32::MAX;
+/// No lane downstream asks for a flow to be kept apart.
+pub const NO_LANE: u32 = u32::MAX;
 
 /// A line of the CFT: a flow that is kept apart at this lane.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
     /// The flow; it stands for the addresses and ports that hardware would compare.
     pub flow: FlowId,
-    /// The lane downstream that asks for it, by the downstream neighbour's own number, or [`NOBODY`].
+    /// The lane downstream that asks for it, by the downstream neighbour's own number, or [`NO_LANE`].
     pub asked: u32,
     /// When the upstream neighbour was last notified of it.
     pub notified: Option<Time>,
@@ -104,7 +104,7 @@ impl Lane {
 
     /// Keeps a flow apart that is not yet, from its next packet on.
     pub fn insert(&mut self, place: usize, flow: FlowId) {
-        self.flows.insert(place, Entry { flow, asked: NOBODY, notified: None });
+        self.flows.insert(place, Entry { flow, asked: NO_LANE, notified: None });
         let cause = if self.allocated { Cause::Joined } else { Cause::Allocated };
         self.allocated = true;
         self.mark(cause);
@@ -147,7 +147,7 @@ impl Lane {
         self.joined[queue] += 1;
     }
 
-    /// A packet left a queue. True if a marking was in the way of something, or is now.
+    /// A packet left a queue. True if a marking blocked something, or does now.
     #[inline]
     pub fn leave(&mut self, queue: usize) -> bool {
         self.left[queue] += 1;

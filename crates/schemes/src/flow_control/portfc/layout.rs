@@ -31,7 +31,7 @@ impl Layout {
         match same(1, n) {
             true => Ok(Layout { n }),
             false => Err(format!(
-                "{ONLY}: with more levels a packet is forwarded more than once, and its queues do not tell where to"
+                "{ONLY}: with more levels a packet is forwarded more than once, and its queues do not determine where to"
             )),
         }
     }

@@ -127,7 +127,7 @@ fn a_congested_last_hop_stops_senders_two_switches_away() {
 
 #[test]
 fn a_flow_beside_an_incast_keeps_its_link() {
-    // Host 15 sends to 12, and to 13 with everybody else of switch 19.
+    // Host 15 sends to 12, and to 13 with all other hosts of switch 19.
     let outcome = run(
         setup(&[(15, 13, 2_000_000), (14, 13, 2_000_000), (12, 13, 2_000_000), (15, 12, 2_000_000)]),
         &Params::default(),

@@ -1,7 +1,7 @@
 //! What PortFC makes wait for what, for the analysis of deadlocks.
 
 use super::layout::Layout;
-use fabric::deadlock::{Channel, Ways};
+use fabric::deadlock::{Channel, PathRules};
 use fabric::routing::PortMap;
 use fabric::topology::Graph;
 
@@ -9,7 +9,7 @@ use fabric::topology::Graph;
 /// forwarded packets and, past it, for the last hop. Forwarded packets, and those on their last hop, are never stopped.
 pub struct Rules(pub Layout);
 
-impl Ways for Rules {
+impl PathRules for Rules {
     fn lanes(&self) -> u16 {
         (2 * (self.0.n - 1) + 1) as u16
     }

@@ -4,7 +4,7 @@ use fabric::message::{Message, Packer, Unpacker};
 use fabric::setup::FlowSpec;
 use std::collections::hash_map::Entry;
 
-/// `senders` hosts at one switch, `receivers` at another, and between them a wire that is never in the way: a base round trip of 10 us.
+/// `senders` hosts at one switch, `receivers` at another, and between them a wire that is never a bottleneck: a base round trip of 10 us.
 fn dumbbell(senders: u32, receivers: u32) -> Graph {
     let mut graph = Graph::default();
     let hosts = senders + receivers;

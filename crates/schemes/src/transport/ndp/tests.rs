@@ -76,7 +76,7 @@ fn leaf_spine(leaves: u32, hosts: u32, spines: u32) -> Graph {
     graph
 }
 
-/// Everybody else sends to host 0 at once.
+/// All other hosts send to host 0 at once.
 fn incast(senders: u32, size: u64) -> Vec<FlowSpec> {
     (0..senders).map(|i| FlowSpec::plain(i as u16, i + 1, 0, size, Time::ZERO)).collect()
 }
