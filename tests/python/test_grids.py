@@ -60,7 +60,7 @@ def test_a_verdict_is_the_command_lines(cli):
     verdict = tailwater.reproduce("dvl/reaction", seeds=1, out="python")
     same("cli", "python")
     assert verdict.id == "dvl/reaction" and verdict.json == json.loads(Path("cli/dvl/reaction/verdict.json").read_text())
-    assert verdict.expectations and "the document says" in verdict._repr_html_() and verdict.figures()
+    assert verdict.expectations and "the paper says" in verdict._repr_html_() and verdict.figures()
     assert verdict.holds == (verdict.verdict == "holds")
     with pytest.raises(tailwater.Problem, match="name one: "):
         tailwater.reproduce("dvl")

@@ -138,8 +138,8 @@ export function recording(header, columns, flowColumns = {}) {
   return out;
 }
 
-// The way of a flow: breadth first, the neighbour chosen by the flow's number.
-function way({ nodes, ports }, of, src, dst, flow) {
+// The path of a flow: breadth first, the neighbour chosen by the flow's number.
+function pathOf({ nodes, ports }, of, src, dst, flow) {
   const far = new Map([[dst, 0]]),
     queue = [dst];
   while (queue.length) {
@@ -182,7 +182,7 @@ export function sketch(kind, options = {}, style = "pfc", frames = 400) {
       start_ps: start,
       received_ps: null,
       acknowledged_ps: null,
-      path: way(shape, of, src, dst, flows.length),
+      path: pathOf(shape, of, src, dst, flows.length),
     });
   for (let at = 1; at <= n; at++) add(1, hosts[at], hosts[0], 200_000, 20_000_000);
   for (let at = 0; at < Math.min(64, hosts.length); at++) {

@@ -139,7 +139,7 @@ on("scrubbing, stepping and playing move both runs, and a link restores it all",
 });
 
 on(
-  "pointing says what it is, a click on a port shows its time, a click on a flow its way and its life",
+  "pointing says what it is, a click on a port shows its time, a click on a flow its path and its life",
   {},
   async ({ page, go, shot }) => {
     await go(`#/fabric?job=${pair}&run=0&with=1`);
@@ -160,7 +160,7 @@ on(
     await card.waitFor();
     assert.match(await card.innerText(), /h4 → h1/);
     assert.match(await card.innerText(), /pfc: received after .*bfc: received after/s);
-    assert.match(await card.innerText(), /way: h4 → leaf1 → spine\d → leaf0 → h1/);
+    assert.match(await card.innerText(), /path: h4 → leaf1 → spine\d → leaf0 → h1/);
     await shot("fabric-port-and-flow");
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => !document.querySelector(".card .chart"));
@@ -171,7 +171,7 @@ on(
   },
 );
 
-on("a deadlock is named, and its circle of waits is shown from when it closes", {}, async ({ page, go, shot }) => {
+on("a deadlock is named, and its cycle of waits is shown from when it closes", {}, async ({ page, go, shot }) => {
   const { text } = (await studio.api("/api/examples")).find((one) => one.name === "bcube_deadlock");
   const id = await studio.job({ kind: "compare", name: "deadlock", text, schemes: ["pfc", "portfc"], seeds: 1, record: true });
   await go(`#/fabric?job=${id}&run=0&with=1`);
@@ -456,7 +456,7 @@ on("everything can be done with the keyboard", {}, async ({ page, go }) => {
   await page.locator(".card .chart").first().waitFor();
   await page.locator(".flow-table tbody button").first().focus();
   await page.keyboard.press("Enter");
-  await page.getByText("way:").waitFor();
+  await page.getByText("path:").waitFor();
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => !document.querySelector(".card .chart"));
   await page.locator(".time-area").focus();

@@ -1,7 +1,7 @@
 //! Writing results so that nothing half-written is ever seen.
 //!
 //! Everything is prepared under a name of its own beside its final place, a draft, and then renamed. Drafts of processes that
-//! were killed are told by their names, which say who writes them, and swept away.
+//! were killed are recognised by their names, which say who writes them, and removed.
 
 pub mod problem;
 
@@ -26,13 +26,12 @@ pub fn in_the_way(path: &Path) -> Problem {
         .help("choose another folder, or move the file away")
 }
 
-/// Names the machine since it was started, and the room in it that has process numbers of its own. Empty where the system
-/// does not tell.
+/// Identifies this boot of the machine and its process-id namespace. Empty where the system does not say.
 pub static MACHINE: LazyLock<String> = LazyLock::new(|| {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    let room = fs::read_link("/proc/self/ns/pid");
-    let (Ok(boot), Ok(room)) = (boot, room) else { return String::new() };
-    hex(&Sha256::digest(format!("{boot}{}", room.display())), 4)
+    let namespace = fs::read_link("/proc/self/ns/pid");
+    let (Ok(boot), Ok(namespace)) = (boot, namespace) else { return String::new() };
+    hex(&Sha256::digest(format!("{boot}{}", namespace.display())), 4)
 });
 
 /// The first `count` bytes in hexadecimal digits.
@@ -47,7 +46,7 @@ pub fn draft(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{}-{}-{number}.part", *MACHINE, std::process::id()))
 }
 
-/// A draft that nobody writes any more may be younger than this only if its process is known to be gone.
+/// A draft younger than this is stale only if its process is known to have ended.
 const STALE: Duration = Duration::from_secs(24 * 3600);
 
 /// Whether a file of that name in a folder of results is what a killed process left.
@@ -61,7 +60,7 @@ fn is_stale(name: &str, age: Option<Duration>) -> bool {
     else {
         return false;
     };
-    // Only here and now do process numbers mean anything.
+    // Process numbers mean something only on this machine, since its last boot.
     let gone = !machine.is_empty() && machine == *MACHINE && !Path::new("/proc").join(process.to_string()).exists();
     gone || age.is_some_and(|age| age > STALE)
 }
@@ -72,7 +71,7 @@ pub fn sweep(folder: &Path) {
         let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|time| time.elapsed().ok());
         if is_stale(&entry.file_name().to_string_lossy(), age) {
             let path = entry.path();
-            // Another process may sweep at the same time: whoever is late finds nothing.
+            // Another process may sweep at the same time: the later one finds nothing.
             let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         }
     }

@@ -57,8 +57,8 @@ impl<'a> Line<'a> {
     /// The lines of a file that are neither blank nor comments.
     fn all(file: Text<'a>) -> impl Iterator<Item = Line<'a>> {
         let line = |(at, text)| Line { file: file.name, number: at + 1, text };
-        let told = |line: &Line<'_>| !line.text.trim().is_empty() && !line.text.trim_start().starts_with('#');
-        file.text.lines().enumerate().map(line).filter(told)
+        let has_content = |line: &Line<'_>| !line.text.trim().is_empty() && !line.text.trim_start().starts_with('#');
+        file.text.lines().enumerate().map(line).filter(has_content)
     }
 
     fn words(&self) -> Vec<&'a str> {
@@ -236,10 +236,11 @@ impl<'a> Matrix<'a> {
                     if knows != *src {
                         let word = if at_sender { "send_done_trigger" } else { "recv_done_trigger" };
                         let message = format!(
-                            "{src} is to start when {knows} knows that {}->{} is done ({word}), which nobody tells it",
+                            "{src} is to start when {knows} knows that {}->{} is done ({word}), but nothing notifies {src}",
                             first.src, first.dst
                         );
-                        let help = "here a flow waits only for what its own sender knows; let a flow bring the news";
+                        let help =
+                            "here a flow waits only for what its own sender knows; let a flow carry the notification";
                         return Err(line.problem("trigger", message, help));
                     }
                     after.push(format!("c{cause}"));

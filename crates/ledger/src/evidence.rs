@@ -211,12 +211,12 @@ impl<'a> Evidence<'a> {
             .collect()
     }
 
-    /// What an expectation is about, measured, or why it cannot be told.
+    /// What an expectation is about, measured, or why it has no value.
     pub fn expected(&self, expectation: &Expectation) -> Result<Measured, Missing> {
         self.value(&expectation.value, &Bindings::new(), self.scope_of(expectation))
     }
 
-    /// What every variant that can be run has in a column, or why that cannot be told.
+    /// What every variant that can be run has in a column, or why there is no value.
     pub fn column(&self, column: &Column) -> Vec<(&str, Result<Measured, Missing>)> {
         let value = |variant: &String| {
             let bound = with(&Bindings::new(), "variant", variant);

@@ -1,4 +1,4 @@
-//! Experiments: what a document says, the runs that show it, and what is expected of them, in one TOML file.
+//! Experiments: what a paper says, the runs that show it, and what is expected of them, in one TOML file.
 
 use super::expression::{Expression, Fault, Label, Quantity, Scope, Step, WORKLOADS};
 use engine::Bytes;
@@ -117,7 +117,7 @@ pub enum Kind {
     },
 }
 
-/// A figure of the experiment, as the document has it.
+/// A figure of the experiment, as the paper has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Its caption.
@@ -136,10 +136,10 @@ pub struct Figure {
     pub panel: Option<String>,
 }
 
-/// What a document leads us to expect of a value. Without any range it is a question: the value is told, nothing is claimed.
+/// What a paper leads us to expect of a value. Without any range it is a question: the value is reported, nothing is claimed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expectation {
-    /// What the document says.
+    /// What the paper says.
     pub paper: String,
     /// What is measured, as written.
     pub text: String,
@@ -153,7 +153,7 @@ pub struct Expectation {
     pub band: Option<String>,
     /// How the value is shown: `B`, `us`, `Gbps`, `%`, `x` (a ratio) or nothing.
     pub unit: String,
-    /// The only scale at which it can be told.
+    /// The only scale at which it can be judged.
     pub scale: Option<Scale>,
 }
 
@@ -194,17 +194,17 @@ impl Cell {
 pub struct Experiment {
     /// Its name, and its path below `experiments/`.
     pub id: String,
-    /// The file, if it is somebody's own.
+    /// The file, if it is the user's own.
     pub file: Option<PathBuf>,
-    /// The document it is from.
+    /// The paper it is from.
     pub document: String,
-    /// Where in the document.
+    /// Where in the paper.
     pub place: String,
     /// What it is about.
     pub title: String,
-    /// What the document says, in our words.
+    /// What the paper says, in our words.
     pub says: String,
-    /// Our reading where the document is silent, and what differs at quick scale.
+    /// Our reading where the paper is silent, and what differs at quick scale.
     pub reading: Option<String>,
     /// The scenario, before anything is changed in it; none if nothing is run.
     pub scenario: Option<String>,
@@ -318,7 +318,7 @@ impl Experiment {
         }
     }
 
-    /// How many seeds it is run with unless somebody says otherwise.
+    /// How many seeds it is run with by default.
     pub fn seeds(&self, scale: Scale) -> u64 {
         self.size(scale).seeds
     }
@@ -493,7 +493,7 @@ impl Reader<'_> {
             return Err(problem.help("`tailwater claims` lists them"));
         };
         if self.depth >= LONGEST_LIKENESS {
-            let problem = root.problem_at("like", "experiments that are like one another stand in a circle");
+            let problem = root.problem_at("like", "experiments that are like one another form a cycle");
             return Err(problem.help("let one of them have a scenario of its own"));
         }
         read(&format!("{like} (which {} is like)", self.file), text, self.find, self.depth + 1).map(Some)

@@ -8,7 +8,7 @@
 //! An [`Expression`] is parsed once, checked against the names of its experiment ([`Expression::check`]) and evaluated as often
 //! as needed. Its leaves are measures; with everything decided that an `over` or a figure decides, a measure is a
 //! [`Probe`]: something that one run answers with a number. What an expression asks never depends on the answers,
-//! so that walking it once with any answers at all tells which probes it needs.
+//! so that walking it once with any answers at all shows which probes it needs.
 
 mod parser;
 
@@ -187,7 +187,7 @@ pub enum What {
     Counter(String),
     /// The number at a dotted path of `summary.json`.
     Summary(String),
-    /// 1 if the run ended that way, otherwise 0.
+    /// 1 if the run had that ending, otherwise 0.
     Ending(String),
 }
 
@@ -400,7 +400,7 @@ impl Sizes for NoSizes {
     }
 }
 
-/// Why a value cannot be told.
+/// Why there is no value.
 pub type Missing = String;
 
 /// Where the answers come from.
@@ -471,7 +471,7 @@ impl Expression {
         check(&self.root, scope, &bound)
     }
 
-    /// Its value, or why it cannot be told.
+    /// Its value, or why it has none.
     pub fn evaluate(&self, bound: &Bindings, answers: &mut Answers<'_>) -> Result<f64, Missing> {
         evaluate(&self.root, bound, answers)
     }
@@ -489,7 +489,7 @@ impl Expression {
     }
 }
 
-/// Evaluates every part, also those beside one that cannot be told.
+/// Evaluates every operand, also those beside one without a value.
 fn walk(node: &Node, bound: &Bindings, answers: &mut Answers<'_>) {
     match node {
         Node::Number(_) | Node::Share { .. } => {}

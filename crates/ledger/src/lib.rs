@@ -1,4 +1,4 @@
-//! The claims ledger: every checkable statement of the documents as an experiment that anyone can run by name.
+//! The claims ledger: every checkable statement of the papers as an experiment that anyone can run by name.
 //!
 //! The data's path: an [`experiment`] file says what a paper says, gives the runs, and what is expected of them in the
 //! language of [`expression`]; the runs become [`evidence`]; from it come a verdict ([`judge()`]) and what there is to show
@@ -63,7 +63,7 @@ pub fn all() -> Result<Vec<Experiment>, Problem> {
     EXPERIMENTS.iter().map(|(id, text)| built_in(id, text)).collect()
 }
 
-/// The experiments that a word names: an id, a document's part of the ids (`bfc`), or the path of a file of one's own.
+/// The experiments that a word names: an id, a paper's prefix of the ids (`bfc`), or the path of a file of one's own.
 pub fn named(word: &str) -> Result<Vec<Experiment>, Problem> {
     if let Some(text) = text(word) {
         return Ok(vec![built_in(word, text)?]);
@@ -86,11 +86,11 @@ pub fn named(word: &str) -> Result<Vec<Experiment>, Problem> {
     }))
 }
 
-/// The ids that somebody who wrote `word` may have meant.
+/// The ids that `word` may have meant.
 fn near(word: &str) -> Vec<&'static str> {
     let ids: Vec<&'static str> = ids().collect();
     let last = |id: &'static str| id.split_once('/').map_or(id, |(_, last)| last);
-    // "fig5a" without its document, or several letters off.
+    // "fig5a" without its paper, or several letters off.
     let mut near: Vec<&'static str> = ids.iter().copied().filter(|id| last(id) == word).collect();
     near.extend(suggest(word, &ids).filter(|id| !near.contains(id)));
     if near.is_empty() {

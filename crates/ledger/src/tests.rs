@@ -7,7 +7,7 @@ use results::records::{BufferSeries, FlowRow, FlowSeries, LinkRow, PortSeries, R
 use results::verdict::{Holds, Overall, Range, Verdict, state};
 use serde_json::{Value, json};
 
-/// One experiment per claim of the documents, and what none of them has.
+/// One experiment per claim of the papers, and what none of them has.
 const ROWS: &[&str] = &[
     "bfc/bloom",
     "bfc/fig2",
@@ -116,7 +116,7 @@ fn every_scheme_and_every_value_that_can_be_run_resolves() {
         // Every scheme with one value, and every value with one scheme.
         cells.retain(|cell| cell.variant == first.variant || cell.values == first.values);
         for cell in cells.into_iter().filter(|cell| seen.insert((scenario.clone(), cell.sets.clone()))) {
-            // A trickle of the flows tells as much; evenly, so that there are some.
+            // A few of the flows show as much; evenly, so that there are some.
             let document = scenario::document::Document::parse("", scenario.as_str()).unwrap();
             let fewer = [
                 "load.0.flows=200",
@@ -146,7 +146,7 @@ fn experiments_that_are_alike_share_their_runs() {
 }
 
 #[test]
-fn a_document_names_all_of_its_experiments_and_a_near_miss_is_told() {
+fn a_paper_names_all_of_its_experiments_and_a_near_miss_is_suggested() {
     assert_eq!(named("blitz").unwrap().len(), 8);
     assert_eq!(named("blitz/").unwrap().len(), 8);
     let help = |word: &str| named(word).unwrap_err().help.clone().unwrap();
@@ -718,7 +718,7 @@ fn every_measure_is_what_its_records_say() {
 }
 
 #[test]
-fn what_cannot_be_told_says_why() {
+fn what_has_no_value_says_why() {
     for (expression, why) in [
         ("p99(slowdown, size='1GB..')", "no such flow finished"),
         ("p99(queue, port='nowhere')", "no such port was watched"),

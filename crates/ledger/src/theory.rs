@@ -1,4 +1,4 @@
-//! Closed forms that documents derive, to hold simulations against.
+//! Closed forms that papers derive, to compare simulations with.
 
 /// SFC's appendix C: the buffer that a congested switch needs before its senders have heard of it.
 pub mod sfc {
@@ -77,7 +77,7 @@ pub mod sfc {
         pub fn cache_miss_before(&self) -> Time {
             Time(2 * self.to_switch.saturating_sub(self.to_tor).0)
         }
-        /// B_cache hit (8): what a sender puts in the buffer that its own ToR tells to wait, R(2T_ToR + T_S).
+        /// B_cache hit (8): what a sender puts in the buffer that its own ToR notifies to wait, R(2T_ToR + T_S).
         pub fn buffer_with_cache(&self) -> u64 {
             self.rate.bytes_in(Time(2 * self.to_tor.0 + self.packet_time().0))
         }

@@ -13,7 +13,7 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a controller is told of a flow when it starts.
+/// What a controller learns of a flow when it starts.
 #[pyclass(frozen, get_all, module = "tailwater")]
 pub struct Flow {
     /// Bits per second of the sender's link.
@@ -30,7 +30,7 @@ pub struct Flow {
     payload: u32,
 }
 
-/// What a switch on the way said.
+/// What a switch on the path reported.
 #[pyclass(frozen, get_all, module = "tailwater")]
 pub struct Hop {
     /// When the packet left its queue, in picoseconds.
@@ -56,9 +56,9 @@ pub struct Ack {
     marked: bool,
     /// When the acknowledged packet was sent.
     stamp: u64,
-    /// How long that packet was on its way, if the controller has `delay = True`.
+    /// How long that packet was in flight, if the controller has `delay = True`.
     delay: u64,
-    /// What the switches on the way said, if the controller has `telemetry = True`.
+    /// What the switches on the path reported, if the controller has `telemetry = True`.
     telemetry: Vec<Py<Hop>>,
 }
 
@@ -336,7 +336,7 @@ impl CongestionControl for Flows {
             }
         }
         self.call(slot, Time::ZERO, &mut permit, |py, controller, permit| {
-            let told = Flow {
+            let flow_start = Flow {
                 line: flow.line.0,
                 base_rtt: flow.base_rtt.0,
                 window: flow.window,
@@ -344,7 +344,7 @@ impl CongestionControl for Flows {
                 hops: flow.hops,
                 payload: flow.payload,
             };
-            controller.call_method1(intern!(py, "start"), (Bound::new(py, told)?, permit)).map(drop)
+            controller.call_method1(intern!(py, "start"), (Bound::new(py, flow_start)?, permit)).map(drop)
         });
         permit
     }
@@ -355,7 +355,7 @@ impl CongestionControl for Flows {
                 let rate = hop.mbps as u64 * 1_000_000;
                 Py::new(py, Hop { time: hop.time.0, sent: hop.tx_bytes, queued: hop.queued as u64, rate })
             };
-            let told = Ack {
+            let ack = Ack {
                 now: ack.now.0,
                 seq: ack.seq,
                 next: ack.next,
@@ -364,7 +364,7 @@ impl CongestionControl for Flows {
                 delay: ack.delay.0,
                 telemetry: ack.telemetry.iter().map(hop).collect::<PyResult<_>>()?,
             };
-            controller.call_method1(intern!(py, "ack"), (Bound::new(py, told)?, permit)).map(drop)
+            controller.call_method1(intern!(py, "ack"), (Bound::new(py, ack)?, permit)).map(drop)
         });
     }
 

@@ -1,4 +1,4 @@
-//! What exists: schemes, and what the documents claim of them.
+//! What exists: schemes, and what the papers claim of them.
 
 use crate::problem::{failed, raised, several};
 use crate::single::{Figures, figures};
@@ -96,8 +96,8 @@ pub fn reproduce(
         let command = format!("tailwater reproduce {name} --scale {}{seeds}", scale.name());
         Ok((report::claims::experiment(&ledger::exhibit(&experiment, &evidence), &verdict, &command), verdict))
     };
-    let tell = |told| of_grid(progress.as_ref(), told);
-    let (report, verdict) = watched(py, &watch, &tell, go)?.map_err(|f| failed(py, &f))?;
+    let notify = |state| of_grid(progress.as_ref(), state);
+    let (report, verdict) = watched(py, &watch, &notify, go)?.map_err(|f| failed(py, &f))?;
     if let Some(out) = out {
         let folder = out.join(&experiment.id);
         let write = || {
@@ -107,7 +107,7 @@ pub fn reproduce(
         };
         py.detach(write).map_err(|problem| several(py, &[problem]))?;
     }
-    let told = |judged: &Judged| (judged.measured(), judged.expected());
+    let values = |judged: &Judged| (judged.measured(), judged.expected());
     let json = serde_json::to_string(&verdict).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
-    Ok((json, verdict.line(), verdict.expectations.iter().map(told).collect(), figures(&report)))
+    Ok((json, verdict.line(), verdict.expectations.iter().map(values).collect(), figures(&report)))
 }

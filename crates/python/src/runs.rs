@@ -1,4 +1,4 @@
-//! Many runs: planned here, done here or by whoever has the text of one and the name that it must have.
+//! Many runs: planned here, done here or by a worker that has a run's text and expected name.
 
 use crate::problem::{failed, raised, several};
 use crate::single::{Figures, figures};
@@ -187,8 +187,8 @@ fn run_all(
         let done = grid::run(cells, store, threads_or_all(threads), &observer)?;
         Ok((done, observer.notes()))
     };
-    let tell = |told| of_grid(progress.as_ref(), told);
-    watched(py, &watch, &tell, go)?.map_err(|mut f| {
+    let notify = |state| of_grid(progress.as_ref(), state);
+    watched(py, &watch, &notify, go)?.map_err(|mut f| {
         f.problems = f.problems.into_iter().map(explain).collect();
         failed(py, &f)
     })

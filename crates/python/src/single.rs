@@ -139,16 +139,16 @@ pub fn run(
         let mut resolved = load()?;
         let (notes, work) = (std::mem::take(&mut resolved.notes), Work::of(&resolved));
         let finished = ::run::run(resolved, &mut |now, hops| {
-            watch.tell(now.0, work.share(now, hops, HOPS), hops);
+            watch.report(now.0, work.share(now, hops, HOPS), hops);
             !watch.stopped()
         });
         if !finished.outcome.interrupted {
-            watch.tell(finished.summary.end_ps, 1.0, finished.summary.packet_hops);
+            watch.report(finished.summary.end_ps, 1.0, finished.summary.packet_hops);
         }
         Ok((finished, notes))
     };
-    let tell = |told| of_run(progress.as_ref(), told);
-    let result = watched(py, &watch, &tell, go);
+    let notify = |state| of_run(progress.as_ref(), state);
+    let result = watched(py, &watch, &notify, go);
     if let Some(error) = fault.and_then(|fault| fault.take()) {
         return Err(error);
     }
@@ -206,23 +206,23 @@ pub fn ns3(
         let until = translated.setup.flows.last().map_or(0, |flow| flow.start.0);
         let start = Instant::now();
         let outcome = translated.run(&mut |now, hops| {
-            watch.tell(now.0, (now.0 as f64 / until.max(1) as f64).min(0.99), hops);
+            watch.report(now.0, (now.0 as f64 / until.max(1) as f64).min(0.99), hops);
             !watch.stopped()
         });
         let wall = start.elapsed();
         let written = if outcome.interrupted || !outcome.violations.is_empty() {
             Vec::new()
         } else {
-            watch.tell(outcome.end.0, 1.0, outcome.counts.hops);
+            watch.report(outcome.end.0, 1.0, outcome.counts.hops);
             inputs.write(&graph, &outcome)?;
             inputs.outputs().into_iter().map(Path::to_owned).collect()
         };
         let notes: Vec<String> = inputs.notes.iter().map(Problem::to_string).collect();
         Ok((output::summary(&outcome, wall), notes, written, outcome.violations))
     };
-    let tell = |told| of_run(progress.as_ref(), told);
+    let notify = |state| of_run(progress.as_ref(), state);
     let (summary, notes, written, violations) =
-        watched(py, &watch, &tell, go)?.map_err(|problem| several(py, &[problem]))?;
+        watched(py, &watch, &notify, go)?.map_err(|problem| several(py, &[problem]))?;
     match violations.is_empty() {
         true => Ok((summary, notes, written)),
         false => Err(broken(py, &violations, None)),

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// A table. Its memory is freed with the last of those who look at it.
+/// A table. Its memory is freed with its last reader.
 #[pyclass(frozen, module = "tailwater", name = "Table")]
 pub struct Table(pub RecordBatch);
 

@@ -1,4 +1,4 @@
-//! Work in a thread of its own, while the thread that Python called from listens for Ctrl-C and tells how far it is.
+//! Work in a thread of its own, while the thread that Python called from listens for Ctrl-C and reports progress.
 
 use engine::Time;
 use pyo3::exceptions::PyRuntimeError;
@@ -10,19 +10,19 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use store::grid::{Cell, HOPS, Observer, Step, Work};
 
-/// How often signals are looked for and progress is told.
+/// How often signals are looked for and progress is reported.
 const EVERY: Duration = Duration::from_millis(50);
 /// What a main thread has, mostly.
 const STACK: usize = 8 << 20;
 
 /// How far a thing is: [`of_run`] and [`of_grid`] say what the numbers are.
-type Told = (u64, f64, u64);
+type Progress = (u64, f64, u64);
 
 /// How far a thing is, and whether it is to stop.
 #[derive(Default)]
 pub struct Watch {
     stop: AtomicBool,
-    /// What is told first and last: simulated picoseconds and packet-hops, or runs done and runs in all.
+    /// The first and the last number reported: simulated picoseconds and packet-hops, or runs done and runs in all.
     first: AtomicU64,
     last: AtomicU64,
     /// A share, in its bits.
@@ -41,13 +41,13 @@ impl Watch {
     }
 
     /// It has come so far.
-    pub fn tell(&self, first: u64, share: f64, last: u64) {
+    pub fn report(&self, first: u64, share: f64, last: u64) {
         self.first.store(first, Ordering::Relaxed);
         self.share.store(share.to_bits(), Ordering::Relaxed);
         self.last.store(last, Ordering::Relaxed);
     }
 
-    fn told(&self) -> Told {
+    fn progress(&self) -> Progress {
         let share = f64::from_bits(self.share.load(Ordering::Relaxed));
         (self.first.load(Ordering::Relaxed), share, self.last.load(Ordering::Relaxed))
     }
@@ -57,12 +57,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does the work, and calls `tell` with what [`Watch::tell`] said now and then. An exception there, or of a signal, stops the work
+/// Does the work, and calls `notify` with what [`Watch::report`] said now and then. An exception there, or of a signal, stops the work
 /// and is raised when it has stopped. A panic of the work goes on in the caller's thread, where it becomes an exception.
 pub fn watched<T: Send>(
     py: Python<'_>,
     watch: &Watch,
-    tell: &dyn Fn(Told) -> PyResult<()>,
+    notify: &dyn Fn(Progress) -> PyResult<()>,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
     let (over, bell) = (Mutex::new(false), Condvar::new());
@@ -92,7 +92,7 @@ pub fn watched<T: Send>(
                 break;
             }
             if result.is_ok() {
-                result = py.check_signals().and_then(|()| tell(watch.told()));
+                result = py.check_signals().and_then(|()| notify(watch.progress()));
                 if result.is_err() {
                     watch.stop();
                 }
@@ -100,7 +100,7 @@ pub fn watched<T: Send>(
         }
         let value = py.detach(|| thread.join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         result?;
-        tell(watch.told())?;
+        notify(watch.progress())?;
         Ok(value)
     })
 }
@@ -123,7 +123,7 @@ struct State {
 }
 
 impl<'a> GridWatch<'a> {
-    /// Tells `watch` what becomes of it.
+    /// Reports to `watch` how it goes on.
     pub fn new(watch: &'a Watch) -> GridWatch<'a> {
         GridWatch { watch, state: Mutex::default() }
     }
@@ -137,7 +137,7 @@ impl<'a> GridWatch<'a> {
         let packets = |place: &usize| state.works.get(place).map_or(0, |work| work.packets) as f64;
         let running: f64 = state.running.iter().map(|(place, share)| share * packets(place)).sum();
         let share = ((state.over.1 + running) / state.packets.max(1.0)).min(1.0);
-        self.watch.tell(state.over.0, share, state.works.len() as u64);
+        self.watch.report(state.over.0, share, state.works.len() as u64);
     }
 
     fn over(&self, place: usize) {
@@ -176,12 +176,12 @@ impl Observer for GridWatch<'_> {
     }
 }
 
-/// Tells a callable, if there is one, of a run: simulated seconds, share, packet-hops.
-pub fn of_run(progress: Option<&Bound<'_, PyAny>>, (now, share, hops): Told) -> PyResult<()> {
+/// Reports a run to a callable, if there is one: simulated seconds, share, packet-hops.
+pub fn of_run(progress: Option<&Bound<'_, PyAny>>, (now, share, hops): Progress) -> PyResult<()> {
     progress.map_or(Ok(()), |progress| progress.call1((Time(now).us_f64() / 1e6, share, hops)).map(drop))
 }
 
-/// Tells a callable, if there is one, of a grid: runs done, share, runs in all.
-pub fn of_grid(progress: Option<&Bound<'_, PyAny>>, (done, share, runs): Told) -> PyResult<()> {
+/// Reports a grid to a callable, if there is one: runs done, share, runs in all.
+pub fn of_grid(progress: Option<&Bound<'_, PyAny>>, (done, share, runs): Progress) -> PyResult<()> {
     progress.map_or(Ok(()), |progress| progress.call1((done, share, runs)).map(drop))
 }

@@ -278,7 +278,7 @@ fn awkward(palette: &mut Palette) -> Figure {
         names,
     );
     let y = Axis::log("Something measured over a very long time with a very long name").unit("packets per second");
-    let title = "A title that goes on and on, past the end of the line, because somebody put the whole setting of the experiment into it";
+    let title = "A title that goes on and on, past the end of the line, because it has the whole setting of the experiment in it";
     let mut figure = Figure::new("awkward", title, x, y);
     for slot in 0..11 {
         let name = format!("scheme number {slot} with options <{}>", "x".repeat(slot));

@@ -108,9 +108,9 @@ fn judgements(verdict: &Verdict) -> Table {
     };
     let number = Column::number;
     Table {
-        caption: "What the document says beside what was measured, with 95 % confidence intervals over seeds.".into(),
+        caption: "What the paper says beside what was measured, with 95 % confidence intervals over seeds.".into(),
         columns: vec![
-            Column::text("the document says"),
+            Column::text("the paper says"),
             Column::text("verdict"),
             number("measured"),
             number("expected"),
@@ -173,7 +173,7 @@ fn measures(verdict: &Verdict) -> Section {
     let mut section = Section::new("Measures");
     section.push(Table {
         caption: "The expressions whose values are judged; `docs/ledger.md` explains the language.".into(),
-        columns: vec![Column::text("the document says"), Column::text("measured as")],
+        columns: vec![Column::text("the paper says"), Column::text("measured as")],
         rows: verdict.expectations.iter().map(row).collect(),
     });
     section
@@ -205,7 +205,7 @@ pub fn experiment(exhibit: &Exhibit, verdict: &Verdict, command: &str) -> Report
         facts.push(fact("Not there yet", verdict.needs.join(", ").into()));
     }
     summary.push(Block::Facts(facts));
-    let mut judged = Section::new("What the document says, and what was measured");
+    let mut judged = Section::new("What the paper says, and what was measured");
     judged.push(judgements(verdict));
     if let Some(reading) = &exhibit.reading {
         judged.push(format!("Our reading: {reading}"));
@@ -295,7 +295,7 @@ pub fn ledger(verdicts: &[Verdict]) -> Page {
     let all = [Overall::Holds, Overall::InPart, Overall::Fails, Overall::Needs, Overall::NotRun, Overall::Measured];
     let counts = all.iter().filter(|overall| count(**overall) > 0);
     let lead = counts.map(|overall| format!("{} {}", count(*overall), overall.name())).collect::<Vec<_>>().join(", ");
-    let mut page = Page::new("What the documents claim, and what holds", lead + ".");
+    let mut page = Page::new("What the papers claim, and what holds", lead + ".");
     page.footer = footer();
     let row = |verdict: &Verdict| -> Vec<Cell> {
         let (held, all) = verdict.tally();

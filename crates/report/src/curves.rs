@@ -35,7 +35,7 @@ pub fn of_grid<'a>(title: &str, labels: &[&Labels], records: &'a [Records]) -> V
 /// Upper ends of the size bins that figures have, in bytes.
 const ENDS: [u64; 12] =
     [100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000];
-/// The fewest flows of a run that a bin's percentile is told of.
+/// The fewest flows of a run that a bin's percentile is computed from.
 const FEWEST: usize = 5;
 /// The most points of a distribution that are drawn.
 const MOST_POINTS: usize = 1000;
@@ -374,6 +374,6 @@ mod tests {
         let (value, interval) = tail(vec![run.clone(), moved(1.0), moved(2.0)], 0.5).unwrap();
         assert_eq!(value, 501.5);
         assert!((interval.unwrap().1 - 501.5 - 4.303 / 3f64.sqrt()).abs() < 1e-9);
-        assert_eq!(tail(vec![vec![1.0; 4]], 0.5), None, "too few to tell");
+        assert_eq!(tail(vec![vec![1.0; 4]], 0.5), None, "too few values");
     }
 }

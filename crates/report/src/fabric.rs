@@ -1,7 +1,7 @@
 //! Pictures of a fabric: its nodes and links in their places, with what happened there on top.
 //!
 //! The wiring alone decides where things are. Where links join neighbouring tiers only (a Clos, a BCube), tiers are rows with the
-//! hosts below; any other graph stands in a circle with the hosts outside. What would be too small to read is drawn
+//! hosts below; any other graph is drawn as a circle with the hosts outside. What would be too small to read is drawn
 //! together: hosts by their switch, switches with their neighbours in the row.
 
 use results::records::Records;
@@ -31,7 +31,7 @@ pub struct Load {
     pub used: f64,
 }
 
-/// One link of a circle of waits.
+/// One link of a cycle of waits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wait {
     /// The node that waits.
@@ -60,7 +60,7 @@ pub struct Picture {
     /// How busy and how held up the links were: the congestion tree.
     pub loads: Vec<Load>,
     /// Links that wait for one another, in order.
-    pub circle: Vec<Wait>,
+    pub cycle: Vec<Wait>,
 }
 
 /// The most hosts that are drawn one by one.
@@ -149,13 +149,13 @@ impl Picture {
                 if let Some(link) = run.links.iter().find(link) {
                     let (from, to) = (number[link.from.as_str()], number[link.to.as_str()]);
                     let label = text[link.from.len() + 4 + link.to.len()..].trim().to_string();
-                    picture.circle.push(Wait { from, to, label });
+                    picture.cycle.push(Wait { from, to, label });
                 }
             }
         }
-        picture.subtitle = match picture.circle.as_slice() {
+        picture.subtitle = match picture.cycle.as_slice() {
             [] => "links by share of the time paused, switches by the most they held".into(),
-            circle => format!("the run ended in a deadlock of {} links that wait for one another", circle.len()),
+            cycle => format!("the run ended in a deadlock of {} links that wait for one another", cycle.len()),
         };
         picture.caption =
             "Colour is the share of the run for which the receiving end held a direction of a link up, width the \
@@ -173,7 +173,7 @@ impl Picture {
         neighbours
     }
 
-    /// By node: hosts 0, switches by their distance from the hosts. Switches that all stand on hosts, as in a BCube, are told
+    /// By node: hosts 0, switches by their distance from the hosts. Switches that all connect to hosts, as in a BCube, are told
     /// apart by level: no host has two links to the same.
     fn tiers(&self, neighbours: &[Vec<u32>]) -> Vec<u32> {
         let mut tier: Vec<u32> = self.nodes.iter().map(|node| if node.host { 0 } else { u32::MAX }).collect();

@@ -3,10 +3,10 @@
 //! Nothing here knows what a simulation is. Results come in as tables of numbers, text and bytes go out, and the same numbers
 //! give the same bytes on every machine. [`curves`] turns results into figures, [`pages`] puts these on pages.
 //!
-//! The data's way through it: a [`Figure`] says *what* is to be seen (axes with units, series with confidence
+//! The data's path through it: a [`Figure`] says *what* is to be seen (axes with units, series with confidence
 //! intervals, reference marks) and never how. [`Axis`] knows how a person writes its numbers (`100 KB`, `20 µs`, `5%`); the
 //! ticks are chosen by measuring the labels in the very font they are drawn in, so nothing overlaps or is cut off. From there it
-//! goes two ways:
+//! goes to two outputs:
 //!
 //! * **To paper**: [`Figure::svg`] draws it for a column of a paper, [`png`] makes an image of that with a font
 //!   that is part of the program. A [`Sheet`] sets several figures side by side as (a), (b), (c) with one legend.
@@ -14,7 +14,7 @@
 //!   nothing from anywhere. Its figures can be hovered, zoomed, and a scheme switched off in one is switched off in
 //!   all; printed, or without scripts, the page shows the paper's drawings instead.
 //!
-//! A [`fabric::Picture`] shows nodes and links in their places instead, with a circle of waits or the congestion tree on them.
+//! A [`fabric::Picture`] shows nodes and links in their places instead, with a cycle of waits or the congestion tree on them.
 //!
 //! Of a sweep over two keys a [`heat::Heat`] map has a cell for each pair; [`sweeps`] makes these and the lines over one key.
 //!

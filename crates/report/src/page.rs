@@ -109,7 +109,7 @@ pub enum Tone {
     Quiet,
 }
 
-/// A way to somewhere else.
+/// A link to another page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Link {
     /// What is written.

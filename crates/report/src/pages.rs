@@ -179,9 +179,9 @@ fn compared(curves: &[Curve<'_>]) -> Vec<Compared> {
     let mut all = vec![one("flows finished", "/finished", Format::Plain, false)];
     let first = curves.first().and_then(|curve| curve.runs.first());
     let groups = first.and_then(|run| run.summary["groups"].as_array()).cloned().unwrap_or_default();
-    let told = |group: &Value| group["slowdown"]["count"].as_u64().is_some_and(|count| count > 0);
-    let several = groups.iter().filter(|group| told(group)).count() > 1;
-    for (place, group) in groups.iter().enumerate().filter(|(_, group)| several && told(group)) {
+    let has_flows = |group: &Value| group["slowdown"]["count"].as_u64().is_some_and(|count| count > 0);
+    let several = groups.iter().filter(|group| has_flows(group)).count() > 1;
+    for (place, group) in groups.iter().enumerate().filter(|(_, group)| several && has_flows(group)) {
         let name = group["name"].as_str().unwrap_or_default();
         for q in ["p50", "p99"] {
             all.push(one(&format!("{name} {q}"), &format!("/groups/{place}/slowdown/{q}"), Format::Plain, true));

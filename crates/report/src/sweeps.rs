@@ -196,13 +196,14 @@ fn maps(table: &comparison::Table, axes: &[Values], place: usize, measure: &Meas
 pub fn page(title: &str, table: &comparison::Table, spec: &str, command: &str) -> Report {
     let axes: Vec<Values> =
         table.axes.iter().filter(|axis| *axis != SCHEME).map(|axis| Values::new(table, axis)).collect();
-    let told = |measure: &Measure| !["flows", "finished"].contains(&measure.key.as_str());
+    let worth_drawing = |measure: &Measure| !["flows", "finished"].contains(&measure.key.as_str());
     let all = table.measures.iter().enumerate();
-    let drawn: Vec<(usize, &Measure)> = all.filter(|(place, one)| told(one) && differs(table, *place)).collect();
+    let drawn: Vec<(usize, &Measure)> =
+        all.filter(|(place, one)| worth_drawing(one) && differs(table, *place)).collect();
     let figures: Vec<Figure> =
         drawn.iter().filter_map(|(place, measure)| lines(table, &axes, *place, measure)).collect();
-    let told = |measure: &Measure| ["p99", "peak"].iter().any(|word| measure.key.contains(word));
-    let mapped = drawn.iter().filter(|(_, measure)| told(measure));
+    let worth_mapping = |measure: &Measure| ["p99", "peak"].iter().any(|word| measure.key.contains(word));
+    let mapped = drawn.iter().filter(|(_, measure)| worth_mapping(measure));
     let mut heats: Vec<Heat> = mapped.flat_map(|(place, measure)| maps(table, &axes, *place, measure)).collect();
     heats.truncate(MOST_MAPS);
     let runs: usize = table.rows.iter().flat_map(|row| row.endings.values()).sum();

@@ -62,7 +62,7 @@ pub struct Column {
     pub unit: String,
     /// Which values are better; none where that is a matter of taste.
     pub better: Option<Better>,
-    /// The variants that can be run, with their values; none where that cannot be told.
+    /// The variants that can be run, with their values; none where they cannot be determined.
     pub values: Vec<(String, Option<f64>)>,
 }
 

@@ -17,7 +17,7 @@ const Z: f64 = 1.959_963_984_540_054;
 
 /// A 95 % confidence interval of the quantile `q` of sorted `values`, free of assumptions on their distribution: the order
 /// statistics between which it lies with that probability, by the normal approximation of the binomial. `None` where there
-/// are too few values to tell.
+/// are too few values.
 pub fn quantile_interval(values: &[f64], q: f64) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let spread = Z * (n * q * (1.0 - q)).sqrt();

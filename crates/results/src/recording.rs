@@ -70,7 +70,7 @@ pub struct Flow {
     pub received_ps: Option<u64>,
     /// Its last byte was acknowledged.
     pub acknowledged_ps: Option<u64>,
-    /// The ports by which it leaves the nodes on its way, while all links work; empty where every packet finds its own.
+    /// The ports by which it leaves the nodes on its path, while all links work; empty where every packet finds its own.
     pub path: Vec<u32>,
 }
 
@@ -122,7 +122,7 @@ pub struct Header {
     pub flow_columns: Vec<ColumnHeader>,
 }
 
-/// The file with that header, and the columns of which it tells.
+/// The file with that header, and the columns that it lists.
 pub fn write_file(header: &Header, columns: &[u8]) -> Vec<u8> {
     // Strings and numbers do not refuse.
     let header = serde_json::to_vec(header).unwrap_or_default();

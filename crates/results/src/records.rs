@@ -19,7 +19,7 @@ pub const PORTS: &str = "ports.parquet";
 /// The table of the chosen flows over time.
 pub const RATES: &str = "rates.parquet";
 
-/// How the scenario in a folder of results tells of a change by `--set`.
+/// How the scenario in a folder of results records a change by `--set`.
 pub const OVERRIDE: &str = "#   --set ";
 
 /// One flow. Times are since its start; `None` for what did not happen.

@@ -1,4 +1,4 @@
-//! Verdicts: what a document says beside what was measured, and whether it holds.
+//! Verdicts: what a paper says beside what was measured, and whether it holds.
 
 use files::problem::Problem;
 use serde::Serialize;
@@ -35,7 +35,7 @@ pub enum Holds {
     /// It does.
     #[serde(rename = "holds")]
     Yes,
-    /// Not in the range that the document leads to expect, but near it.
+    /// Not in the range that the paper leads to expect, but near it.
     #[serde(rename = "partly")]
     Partly,
     /// It does not.
@@ -62,13 +62,13 @@ impl Holds {
     }
 }
 
-/// Whether an experiment shows what its document says.
+/// Whether an experiment shows what its paper says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Overall {
     /// Every expectation holds.
     #[serde(rename = "holds")]
     Holds,
-    /// Some do, or some do partly, or some cannot be told.
+    /// Some do, or some do partly, or some cannot be judged.
     #[serde(rename = "holds in part")]
     InPart,
     /// None does.
@@ -102,7 +102,7 @@ impl Overall {
 /// An expectation beside what was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// What the document says.
+    /// What the paper says.
     pub paper: String,
     /// What was measured, as an expression.
     pub expression: String,
@@ -124,7 +124,7 @@ pub struct Judged {
     pub holds: Holds,
     /// Whether it would be the same anywhere in the interval.
     pub certain: Option<bool>,
-    /// Why it cannot be told.
+    /// Why it cannot be judged.
     pub why: Option<String>,
     /// What it needs that is not there yet.
     pub needs: Vec<String>,
@@ -137,11 +137,11 @@ pub struct Verdict {
     pub tailwater: &'static str,
     /// The experiment.
     pub id: String,
-    /// The document it is from, and where in it.
+    /// The paper it is from, and where in it.
     pub document: String,
     /// What it is about.
     pub title: String,
-    /// What the document says, in our words.
+    /// What the paper says, in our words.
     pub says: String,
     /// Our reading where it is silent.
     pub reading: Option<String>,
@@ -240,7 +240,7 @@ impl Judged {
     }
 }
 
-/// The state of an experiment as its folder of results tells it: scale and verdict in a line. `None` without one.
+/// The state of an experiment as its folder of results has it: scale and verdict in a line. `None` without one.
 pub fn state(folder: &Path) -> Option<String> {
     let text = std::fs::read_to_string(folder.join(VERDICT)).ok()?;
     let value: Value = serde_json::from_str(&text).ok()?;

@@ -85,7 +85,7 @@ pub struct Run {
     pub duration: Time,
     /// The most threads.
     pub threads: usize,
-    /// In how many blocks the fabric is done; if it is not said, in as many as its size asks for.
+    /// How many blocks the fabric is run in; by default as many as its size needs.
     pub blocks: Option<usize>,
 }
 
@@ -109,7 +109,7 @@ pub fn whole_run(hosts: u32, preset: &str, run: Run) -> Result<Line, Problem> {
     Ok(Line { name: preset.into(), hosts, hops, events, seconds, memory: peak_memory(), exchange, simulated })
 }
 
-/// The floor: 128 hosts in a leaf–spine fabric keep sixty packets each under way, every one acknowledged; ports
+/// The floor: 128 hosts in a leaf–spine fabric keep sixty packets each in flight, every one acknowledged; ports
 /// are queues and a wire, and nothing else.
 pub fn floor(limit: u64) -> Line {
     const HOSTS: usize = 128;

@@ -31,7 +31,7 @@ pub struct Identity {
     pub edge_control: String,
     /// Transport by name.
     pub transport: String,
-    /// The choice among equally short ways, by name.
+    /// The choice among equally short paths, by name.
     pub routing: String,
     /// Bytes of state that flow control keeps in the switch with the most ports.
     pub switch_state_bytes: u64,
@@ -81,7 +81,7 @@ pub struct Dropped {
     pub buffer: u64,
     /// Lost or damaged on a link.
     pub link_fault: u64,
-    /// Lost with a link that went down, or without a way.
+    /// Lost with a link that went down, or without a path.
     pub link_down: u64,
     /// Dropped from a queue by the scheme; left out if none was.
     #[serde(skip_serializing_if = "is_zero")]
@@ -189,7 +189,7 @@ pub struct Cost {
     pub wall_seconds: f64,
     /// Packet-hops per second of it.
     pub packet_hops_per_second: f64,
-    /// Peak resident memory of the process, where the system tells.
+    /// Peak resident memory of the process, where the system reports it.
     pub peak_memory_bytes: Option<u64>,
 }
 
@@ -211,7 +211,7 @@ pub struct Summary {
     pub end_ps: u64,
     /// How the run ended: `complete`, `stopped`, `interrupted`, `deadlock`, `blocked` or `lost`.
     pub ending: &'static str,
-    /// The queues of a deadlock's circle, or all ports that are blocked, as `from -> to`. A queue other than a port's only one is
+    /// The queues of a deadlock's cycle, or all ports that are blocked, as `from -> to`. A queue other than a port's only one is
     /// named with its number, counted from 0.
     pub waiting: Vec<String>,
     /// Handed to links by senders, retransmissions included.
@@ -287,7 +287,7 @@ impl Summary {
         };
         let (ending, waiting) = match &outcome.stall {
             _ if outcome.interrupted => ("interrupted", Vec::new()),
-            Some(Stall::Deadlock(circle)) => ("deadlock", circle.iter().map(queue).collect()),
+            Some(Stall::Deadlock(cycle)) => ("deadlock", cycle.iter().map(queue).collect()),
             Some(Stall::Blocked(ports)) => ("blocked", ports.iter().map(|&p| name(port(p))).collect()),
             Some(Stall::Lost) => ("lost", Vec::new()),
             None if outcome.complete() => ("complete", Vec::new()),
@@ -378,7 +378,7 @@ impl Summary {
     }
 }
 
-/// Peak resident memory of this process, where the system tells.
+/// Peak resident memory of this process, where the system reports it.
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;

@@ -26,7 +26,7 @@ const HEADERS: u16 = 62;
 /// Bytes of Ethernet, IPv4 and UDP headers.
 const UDP_END: usize = 14 + 20 + 8;
 
-/// What an analyser must be told about the frames besides themselves.
+/// What an analyser must know about the frames besides their bytes.
 pub struct Scene<'a> {
     /// The fabric.
     pub graph: &'a Graph,
@@ -234,7 +234,7 @@ fn internet(bytes: &mut [u8], packet: &Packet) {
     let sum = (sum & 0xffff) + (sum >> 16);
     let check = !((sum & 0xffff) + (sum >> 16)) as u16;
     ip[10..12].copy_from_slice(&check.to_be_bytes());
-    // A port of RoCEv2 is the destination's in both directions; the other tells flows apart.
+    // A port of RoCEv2 is the destination's in both directions; the other one identifies the flow.
     let ports = [packet.tuple.source_port, packet.tuple.destination_port];
     let own = ports.into_iter().find(|&port| port != ROCE).unwrap_or(ROCE);
     let to = if roce { ROCE } else { OWN_PACKETS };
@@ -250,7 +250,7 @@ fn internet(bytes: &mut [u8], packet: &Packet) {
 }
 
 /// The invariant CRC of a RoCEv2 packet whose last four bytes are its place: over a header of ones and the packet from IP on, with
-/// what changes on the way set to ones (InfiniBand annex A17).
+/// what changes in flight set to ones (InfiniBand annex A17).
 fn icrc(bytes: &[u8]) -> u32 {
     let mut masked = bytes[14..bytes.len() - 4].to_vec();
     for place in [1, 8, 10, 11, 26, 27, 32] {

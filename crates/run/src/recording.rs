@@ -14,8 +14,8 @@ use scenario::resolve::{Paths, Resolved};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A run is first cut into about so many frames, as long as it looks beforehand: as many as there is work for, so that recording is
-/// little beside it.
+/// A run is first cut into about so many frames of its estimated length: no more than there is work for, so that recording costs
+/// little.
 const FRAMES: std::ops::RangeInclusive<u64> = 400..=4000;
 /// Links that a packet and its answer cross, at the least.
 const LINKS: u64 = 4;
@@ -45,8 +45,8 @@ fn suitable(setup: &Setup, recorded: usize) -> Time {
     let mut bytes = vec![[0u64; 2]; setup.graph.nodes.len()];
     let mut packets = 0u64;
     for flow in &setup.flows {
-        for (host, way) in [(flow.src, 0), (flow.dst, 1)] {
-            let sum = &mut bytes[host as usize][way];
+        for (host, direction) in [(flow.src, 0), (flow.dst, 1)] {
+            let sum = &mut bytes[host as usize][direction];
             *sum = sum.saturating_add(flow.size);
         }
         packets = packets.saturating_add(flow.size.div_ceil(setup.nic.payload.max(1) as u64));
@@ -94,7 +94,7 @@ pub struct Scene {
     pub groups: Vec<String>,
     #[serde(skip)]
     preset: Option<String>,
-    /// The ways of the flows that are recorded.
+    /// The paths of the flows that are recorded.
     #[serde(skip)]
     paths: Vec<Vec<u32>>,
 }

@@ -29,21 +29,21 @@ pub struct Case {
     pub traffic: &'static str,
     /// The state of the links.
     pub links: String,
-    /// No circle can close.
+    /// No cycle can close.
     pub free: bool,
     /// Channels (one direction of a link, and a lane on it) that wait or are waited for.
     pub channels: usize,
     /// Pairs of channels of which one waits for the other.
     pub waits: usize,
-    /// Every way goes up the tiers of the fabric and then down.
+    /// Every path goes up the tiers of the fabric and then down.
     pub up_down: bool,
-    /// Nodes of a way that comes down to the middle one and goes up again.
+    /// Nodes of a path that comes down to the middle one and goes up again.
     pub valley: Option<[String; 3]>,
-    /// A shortest circle, link by link; empty if none can close.
-    pub circle: Vec<Waiting>,
+    /// A shortest cycle, link by link; empty if none can close.
+    pub cycle: Vec<Waiting>,
 }
 
-/// One link of a circle, which waits for the next one in it.
+/// One link of a cycle, which waits for the next one in it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Waiting {
     /// The node that waits.
@@ -116,7 +116,7 @@ pub fn analyse(resolved: &Resolved, scopes: &[Scope]) -> Result<Answer, Problem>
         sets.push(("while routes change".into(), states.iter().map(|(_, state)| state).collect()));
     }
     let too_many = |_| {
-        Problem::new("topology", "there are too many ways through this fabric to follow each of them")
+        Problem::new("topology", "there are too many paths through this fabric to follow each of them")
             .help("make the fabric smaller, or look at the flows alone with --flows")
     };
     // Classes do not wait for one another, so that each is looked at by itself; for any traffic, all are alike.
@@ -185,12 +185,12 @@ fn case(
         waits: finding.waits,
         up_down: finding.up_down,
         valley: finding.valley.map(|nodes| nodes.map(name)),
-        circle: finding.cycle.iter().map(waiting).collect(),
+        cycle: finding.cycle.iter().map(waiting).collect(),
     }
 }
 
 impl Answer {
-    /// Whether no circle can close in any of the cases.
+    /// Whether no cycle can close in any of the cases.
     pub fn free(&self) -> bool {
         self.cases.iter().all(|case| case.free)
     }
@@ -224,27 +224,27 @@ impl Case {
             let why = match (self.waits, self.up_down) {
                 (0, _) => "no link ever waits for another".into(),
                 (_, true) => {
-                    format!("every way goes up and then down, and none of {} channels waits for itself", self.channels)
+                    format!("every path goes up and then down, and none of {} channels waits for itself", self.channels)
                 }
                 _ => format!("none of {} channels waits for itself", self.channels),
             };
             let _ = writeln!(out, "free of deadlock: {why}");
         } else {
-            let _ = writeln!(out, "can deadlock: {} links wait for one another in a circle", self.circle.len());
+            let _ = writeln!(out, "can deadlock: {} links wait for one another in a cycle", self.cycle.len());
             let link = |step: &Waiting| {
                 let lane = step.lane.as_ref().map_or(String::new(), |lane| format!(" ({lane})"));
                 format!("{} -> {}{lane}", step.from, step.to)
             };
-            let wide = self.circle.iter().map(|step| link(step).chars().count()).max().unwrap_or(0);
-            for (place, step) in self.circle.iter().enumerate() {
-                let next = &self.circle[(place + 1) % self.circle.len()];
+            let wide = self.cycle.iter().map(|step| link(step).chars().count()).max().unwrap_or(0);
+            for (place, step) in self.cycle.iter().enumerate() {
+                let next = &self.cycle[(place + 1) % self.cycle.len()];
                 let (this, next) = (link(step), link(next));
                 let _ =
                     writeln!(out, "  {this:<wide$}  waits for  {next:<wide$}  as from {} to {}", step.src, step.dst);
             }
         }
         if let Some([a, b, c]) = &self.valley {
-            let _ = writeln!(out, "  not up and then down: a way goes {a} -> {b} -> {c}, down and up again");
+            let _ = writeln!(out, "  not up and then down: a path goes {a} -> {b} -> {c}, down and up again");
         }
         out
     }

@@ -1,4 +1,4 @@
-//! The keys of a table, declared beside whoever reads them.
+//! The keys of a table, declared beside their readers.
 //!
 //! What is declared is what the reader keeps to ([`crate::document::Table::takes`]), and what the manual, the studio's form
 //! and the JSON Schema ([`crate::schema`]) show.

@@ -320,8 +320,8 @@ fn percent(share: Option<f64>) -> String {
 }
 
 impl Scenario {
-    /// The groups of flows in aligned lines, as they continue [`Resolved::describe`]; nothing if there is only one and nobody
-    /// drew it.
+    /// The groups of flows in aligned lines, as they continue [`Resolved::describe`]; nothing if there is only one and it was not
+    /// drawn.
     pub fn describe_groups(&self) -> String {
         let mut sheet = Sheet::default();
         let groups = self.groups();

@@ -219,7 +219,7 @@ impl Document {
     /// Gives a value to a key that has none. `label` says where the value comes from, in case it is wrong.
     ///
     /// The value is written as for [`Document::set`]. Where the path leads through something that is not a table nothing
-    /// happens: whoever reads that part finds it out.
+    /// happens: the reader of that key reports it.
     pub fn set_default(&mut self, label: impl Into<String>, path: &str, value: &str) {
         if self.find(path).1 {
             return;
@@ -264,7 +264,7 @@ impl Document {
     }
 
     /// The document as a TOML text that depends only on what it means: no comments, keys in order, each value in
-    /// one way. Documents with the same keys and values have the same canonical text, wherever the values come from.
+    /// one form. Documents with the same keys and values have the same canonical text, wherever the values come from.
     pub fn canonical(&self) -> String {
         let mut out = String::new();
         write_table(&self.root.content, "", &mut out);
@@ -464,7 +464,7 @@ fn put(node: &mut Node, path: &[&str], seen: &str, mut value: Node) -> Result<()
         return Ok(());
     };
     let seen = if seen.is_empty() { key.to_string() } else { format!("{seen}.{key}") };
-    // A new part is whatever the rest of the path needs it to be.
+    // The rest of the path decides whether a new element is a table or an array.
     let blank = || {
         let array = rest.first().is_some_and(|key| key.parse::<usize>().is_ok());
         Node { at, content: if array { Content::Array(Vec::new()) } else { Content::Table(Vec::new()) } }
@@ -510,7 +510,7 @@ pub struct Table<'a> {
     path: String,
     at: At,
     members: &'a [Member],
-    /// By member: whether somebody asked for it.
+    /// By member: whether it was asked for.
     used: Vec<bool>,
     /// Every key that was asked for, whether it is there or not.
     known: Vec<String>,
@@ -524,7 +524,7 @@ impl<'a> Table<'a> {
     }
 
     /// Says what it may hold: values are then kept within their limits, and [`Table::finish`] sees to it, in builds with
-    /// debug assertions, that whoever reads the table asks for all that is declared and for nothing else.
+    /// debug assertions, that its reader asks for all that is declared and for nothing else.
     pub fn takes(&mut self, section: &'static Section) {
         self.declared = Some(section);
     }
@@ -578,7 +578,7 @@ impl<'a> Table<'a> {
 
     /// The problem that a key is missing, which would hold `kind`.
     pub fn missing(&self, key: &str, kind: &str) -> Problem {
-        // A key that nobody knows and that looks like it is probably meant.
+        // An unknown key that resembles it is probably what was meant.
         let unused: Vec<String> = self.rest();
         let unused: Vec<&str> = unused.iter().map(String::as_str).collect();
         let help = match suggest(key, &unused) {
@@ -641,7 +641,7 @@ impl<'a> Table<'a> {
         leaves
     }
 
-    /// The keys that nobody has asked for yet.
+    /// The keys that were not asked for yet.
     pub fn rest(&self) -> Vec<String> {
         let unused = self.members.iter().zip(&self.used).filter(|(_, used)| !**used);
         unused.map(|(member, _)| member.key.clone()).collect()
@@ -678,7 +678,7 @@ impl<'a> Table<'a> {
         Ok(set)
     }
 
-    /// Refuses keys that nobody asked for.
+    /// Refuses keys that were not asked for.
     pub fn finish(self) -> Result<(), Problem> {
         #[cfg(debug_assertions)]
         self.declared.iter().for_each(|section| section.compare(&self.known));
@@ -792,7 +792,7 @@ fn clip(text: &str) -> String {
     if characters.next().is_some() { format!("{shown}…") } else { shown }
 }
 
-/// The candidate that somebody who wrote `word` probably meant.
+/// The candidate that `word` probably meant.
 pub fn suggest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let word: String = word.to_lowercase().chars().take(64).collect();
     let near = (word.chars().count() / 3).max(1);
@@ -922,7 +922,7 @@ a.toml:2:1: unknown key \"bufer\" in [switch]
     }
 
     #[test]
-    fn a_table_is_told_from_an_array_of_tables() {
+    fn a_table_is_distinguished_from_an_array_of_tables() {
         let document = Document::parse("a.toml", "[flow]\nx = 1\n[[switch]]\n[n]\na = 1979-05-27\n").unwrap();
         let problem = document.root().tables("flow").unwrap_err();
         assert!(problem.help.as_deref().unwrap().contains("[[flow]]"), "{problem}");
@@ -1037,7 +1037,7 @@ a.toml:2:1: unknown key \"bufer\" in [switch]
     }
 
     #[test]
-    fn the_canonical_text_says_the_same_in_one_way() {
+    fn the_canonical_text_has_one_form_for_one_meaning() {
         let text = "\
 z = 0x10 # sixteen
 a.'odd key' = 'C:\\dir'

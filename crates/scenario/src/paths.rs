@@ -1,4 +1,4 @@
-//! The way a flow takes, and how long an idle network needs for it.
+//! The path a flow takes, and how long an idle network needs for it.
 
 use engine::{Rate, Time};
 use fabric::clock::Clock;
@@ -6,7 +6,7 @@ use fabric::host::NIC_SEED;
 use fabric::routing::{PortMap, Routing, Rule, Tuple};
 use fabric::topology::{Graph, Kind};
 
-/// One link on a flow's way, in the direction it is taken.
+/// One link on a flow's path, in the direction it is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
     /// Bits per second.
@@ -44,7 +44,7 @@ impl<'a> Paths<'a> {
         Leg { rate: link.rate, latency: link.delay + pipeline }
     }
 
-    /// The ports by which packets with this tuple leave the nodes on their way from one host to another; cut short where there is no way.
+    /// The ports by which packets with this tuple leave the nodes on their path from one host to another; cut short where there is no path.
     pub fn steps(&self, from: u32, to: u32, tuple: Tuple) -> impl Iterator<Item = u32> {
         // Shortest paths never come back to a node.
         let (mut node, mut left) = (from, self.graph.nodes.len() + 1);
@@ -63,7 +63,7 @@ impl<'a> Paths<'a> {
         self.map.node[self.map.peer[port as usize] as usize]
     }
 
-    /// Walks from one host to another as packets with this tuple do, and writes the legs down. False where there is no way.
+    /// Walks from one host to another as packets with this tuple do, and writes the legs down. False where there is no path.
     pub fn walk(&self, from: u32, to: u32, tuple: Tuple, legs: &mut Vec<Leg>) -> bool {
         legs.clear();
         let mut node = from;
@@ -90,7 +90,7 @@ pub struct Framing {
 
 /// When the last byte of a message alone in the network is received, counted from its start.
 ///
-/// All packets but the last are alike. On its way through a row of store-and-forward hops a packet waits for the one before
+/// All packets but the last are alike. On its path through a row of store-and-forward hops a packet waits for the one before
 /// it only, so the last packet arrives after the longest chain of "then": some number of hops with the first packet,
 /// all others but the last at the slowest of these, and the last packet from there on. With n packets, S the
 /// transmission time of a full packet on a hop and L that of the last one, it is

@@ -649,7 +649,7 @@ fn series(scenario: &Scenario, flows: &[FlowSpec]) -> Option<SeriesSetup> {
     Some(SeriesSetup { every: scenario.measure.series.unwrap_or(SERIES), ports: watch.ports.clone(), flows })
 }
 
-/// The flows in order of start, with their ways through the idle network timed, and which of them wait for which.
+/// The flows in order of start, with their paths through the idle network timed, and which of them wait for which.
 fn flows(
     scenario: &Scenario,
     map: &PortMap,
@@ -690,7 +690,7 @@ fn flows(
         if !found {
             let name = |node: u32| &graph.nodes[node as usize].name;
             let message =
-                format!("there is no way from {} to {} through switches", name(request.src), name(request.dst));
+                format!("there is no path from {} to {} through switches", name(request.src), name(request.dst));
             return Err(scenario
                 .flow_problem(number as usize, message)
                 .help("hosts do not forward here; name two hosts that switches connect"));
@@ -719,7 +719,7 @@ fn flows(
         });
     }
     if most_switches > MAX_HOPS && scenario.choices.congestion_control.build().needs().telemetry {
-        notes.push(format!("a way has {most_switches} switches; telemetry covers the first {MAX_HOPS}"));
+        notes.push(format!("a path has {most_switches} switches; telemetry covers the first {MAX_HOPS}"));
     }
     let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
     for (flow, line) in flows.iter_mut().zip(lines) {
@@ -804,7 +804,7 @@ fn check_end(scenario: &Scenario, map: &PortMap) -> Result<(), Problem> {
     let cut = |flow: &FlowRequest| !connected(flow.src, flow.dst) || !connected(flow.dst, flow.src);
     match scenario.traffic.flows.iter().position(cut) {
         Some(number) => {
-            let message = "links that fail for good cut the way of this flow: the run might never end";
+            let message = "links that fail for good cut the path of this flow: the run might never end";
             Err(scenario.flow_problem(number, message).help(HELP))
         }
         None => Ok(()),

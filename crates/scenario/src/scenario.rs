@@ -185,7 +185,7 @@ impl Scenario {
         })
     }
 
-    /// The same with another congestion control, of somebody's own, under what is on top of it.
+    /// The same with another congestion control, of the user's own, under what is on top of it.
     pub fn controlled_by(mut self, choice: Box<dyn CongestionControlDef>) -> Result<Scenario, Problem> {
         let name = choice.name();
         if self.window == WindowSize::None && choice.needs_window() {

@@ -32,16 +32,16 @@ pub(super) struct Requests {
     pub plans: Vec<Plan>,
 }
 
-/// Where a run of flows comes from.
+/// Consecutive flows of one source.
 pub(super) struct Part {
-    /// The first flow that is not of it.
+    /// The number of the first flow after it.
     pub end: usize,
     /// The table.
     pub path: String,
     pub source: Source,
 }
 
-/// What a [`Part`] is.
+/// Where the flows of a [`Part`] come from.
 pub(super) enum Source {
     /// The flows are written down.
     Listed,
@@ -145,7 +145,7 @@ pub(crate) static FLOW: LazyLock<Section> = LazyLock::new(|| {
         Key::of::<String>("name", ITS_GROUP).or("flows".to_string()),
         Key::of::<Time>(
             "until",
-            "When its sender leaves, however much is sent by then; one last packet tells the receiver.",
+            "When its sender leaves, however much is sent by then; one last packet notifies the receiver.",
         )
         .otherwise("never"),
         Key::of::<String>("id", "A word by which others wait for it; it stands for all of `count`."),
@@ -382,7 +382,7 @@ pub struct GroupReport {
     pub flows: usize,
     /// Bytes of message. Of flows that leave, what they could send at most.
     pub bytes: u128,
-    /// Whether flows of it leave early, so that nobody knows how much they send.
+    /// Whether flows of it leave early, so that the bytes they send are not known beforehand.
     pub leaves: bool,
     /// The mean size that its distribution has, in bytes.
     pub expected_size: Option<f64>,
@@ -476,7 +476,7 @@ impl Reader<'_> {
         MAX_FLOWS.saturating_sub(self.requests.all.flows.len() as u64)
     }
 
-    /// Closes a part: all flows so far that are of no earlier one are of this.
+    /// Closes a part: it has all flows so far that belong to no earlier one.
     fn part(&mut self, path: &str, source: Source) {
         self.requests.parts.push(Part { end: self.requests.all.flows.len(), path: path.into(), source });
     }

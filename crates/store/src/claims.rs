@@ -3,14 +3,14 @@
 //!
 //! - `claims/DIGEST.1` is made with "only if it is not there", which exactly one process can do, also over NFS. Its text
 //!   says who. While the run goes on its owner writes it again and again: a *beat*.
-//! - A claim without a beat for longer than its *lease* is void. Whoever wants the run then makes the file with the next
-//!   number, `claims/DIGEST.2`, again only if it is not there. Nothing is taken away from anybody, so two who find a
+//! - A claim without a beat for longer than its *lease* is void. A process that wants the run then makes the file with the next
+//!   number, `claims/DIGEST.2`, again only if it is not there. No file is taken from its owner, so two processes that find a
 //!   claim void at the same time, however late one of them acts, cannot both get the next: renaming or removing the old
 //!   file could not promise that, since the slower one would hit the claim of the quicker one.
 //! - Time is that of the file system: a beat's time is compared with that of a file written just now in the same folder.
 //!   The clocks of the machines do not matter. A file is opened before its time is read, which is when NFS asks the server.
 //! - A process of this machine that is gone has no claims, whenever its last beat was.
-//! - Whoever gets a claim looks into the store again before it begins. A process that was suspended and has lost its
+//! - A process that gets a claim looks into the store again before it begins. A process that was suspended and has lost its
 //!   claim ends its run all the same: the results are the same bytes and appear whole, so it does no harm.
 
 use crate::digest::Digest;
@@ -37,7 +37,7 @@ const BEATS: u32 = 6;
 /// What the file system's clock said is good for so long.
 const GLANCE: Duration = Duration::from_secs(5);
 
-/// How often somebody else may be quicker before the run is left to them for now.
+/// How often another process may be quicker before the run is left to them for now.
 const ATTEMPTS: usize = 100;
 
 /// Who has claimed a run.
@@ -87,9 +87,9 @@ fn began(process: u32) -> Option<u64> {
 pub enum State {
     /// None that counts.
     Free,
-    /// Somebody is at work.
+    /// A process is at work.
     Held(Owner),
-    /// Somebody was, and is gone or gives no sign of life.
+    /// A process was, and has ended or renews its claim no more.
     Void(Owner),
 }
 
@@ -152,7 +152,7 @@ impl Claims {
             let mine = numbered(&path, number);
             match OpenOptions::new().write(true).create_new(true).open(&mine) {
                 Ok(mut file) => {
-                    // Without its text it holds all the same, for the lease of whoever looks.
+                    // Without its text it holds all the same, for the lease of the process that looks.
                     _ = file.write_all(text.as_bytes());
                     self.beat(&mine, &text);
                     return Ok(Ok(Claim { path, number, mine: self.mine.clone() }));
@@ -183,7 +183,7 @@ impl Claims {
                 Err(error) if is_absent(error.kind()) => break,
                 Err(error) => {
                     return Err(Problem::new(path.display().to_string(), format!("cannot be read: {error}"))
-                        .help("give everybody who works on the store permission to read and write it"));
+                        .help("give everyone who works on the store permission to read and write it"));
                 }
             }
         }
@@ -212,7 +212,7 @@ impl Claims {
         let written = || {
             let mut file = File::create_new(&path)?;
             file.write_all(b"?")?;
-            // Until then an NFS client may tell its own time.
+            // Until then an NFS client may report its own time.
             file.sync_all()?;
             file.metadata()?.modified()
         };
@@ -243,7 +243,7 @@ impl Claims {
         });
     }
 
-    /// Removes what is left of claims on runs that are done, and the folder where nothing is left in it.
+    /// Removes claims on runs that are done, and the folder if it is then empty.
     pub fn tidy(&self, is_done: impl Fn(&str) -> bool) {
         files::sweep(&self.folder);
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
@@ -260,7 +260,7 @@ impl Drop for Claim {
     fn drop(&mut self) {
         let path = |number| numbered(&self.path, number);
         locked(&self.mine).remove(&path(self.number));
-        // Whoever has taken over clears up. From the highest number down, so that none is missing below one that holds.
+        // The process that has taken over clears up. From the highest number down, so that none is missing below one that holds.
         if !path(self.number + 1).exists() {
             (1..=self.number).rev().for_each(|number| _ = fs::remove_file(path(number)));
         }

@@ -2,7 +2,7 @@
 //!
 //! A [`Grid`] says what to compare, its [`plan`](Grid::plan) lists the runs, and [`run()`] sees to it that the store has them all.
 //! Runs that are there already are not repeated, so that an interrupted grid goes on where it was; nor are those that
-//! another process is at ([`crate::claims`]).
+//! another process works on ([`crate::claims`]).
 
 use crate::claims::Owner;
 use crate::digest::Digest;
@@ -353,7 +353,7 @@ pub struct Work {
     pub stop: Option<Time>,
 }
 
-/// Packet-hops for each data packet, ACKs included, until a finished run tells: three links there and back.
+/// Packet-hops for each data packet, ACKs included, until a finished run shows it: three links there and back.
 pub const HOPS: f64 = 6.0;
 
 impl Work {
@@ -390,13 +390,13 @@ pub struct Step {
     pub elapsed: Duration,
 }
 
-/// Somebody who watches a grid being run. Cells are told by their place in the plan.
+/// An observer of a grid's runs. Cells are identified by their place in the plan.
 pub trait Observer: Sync {
     /// Something worth knowing, such as a damaged folder that is run again.
     fn note(&self, _note: &str) {}
     /// The runs that are to be done, with their work; called once, before the first.
     fn planned(&self, _runs: &[(usize, Work)]) {}
-    /// A run whose results are there already, of which another process may have been the author just now.
+    /// A run whose results are there already, perhaps written by another process just now.
     fn reused(&self, _place: usize, _cell: &Cell) {}
     /// A run begins.
     fn started(&self, _place: usize, _cell: &Cell) {}
@@ -404,7 +404,7 @@ pub trait Observer: Sync {
     fn progress(&self, _place: usize, _cell: &Cell, _step: &Step) {}
     /// It is in the store, or has failed.
     fn finished(&self, _place: usize, _cell: &Cell, _cost: Option<&Cost>) {}
-    /// Another process is at it.
+    /// Another process works on it.
     fn elsewhere(&self, _place: usize, _cell: &Cell, _owner: &Owner) {}
     /// Whether to stop: no run is begun, and those under way are dropped. Asked again and again.
     fn stop(&self) -> bool {
@@ -423,7 +423,7 @@ pub struct Done {
     pub ran: usize,
     /// Runs that were there before, or that other processes did meanwhile.
     pub reused: usize,
-    /// Runs that other processes are still at; none, where they were waited for.
+    /// Runs that other processes still work on; none, where they were waited for.
     pub left: usize,
 }
 
@@ -454,7 +454,7 @@ enum Fault {
     Run(Problem, bool),
     /// The store takes nothing more.
     Store(Problem),
-    /// Somebody said so.
+    /// The observer asked to stop.
     Stopped,
 }
 
@@ -463,11 +463,11 @@ enum Fault {
 pub struct Options {
     /// How many at a time; where there are fewer runs, each has several.
     pub threads: usize,
-    /// The part with that number, counted from 1, of so many: every so manieth run is done first.
+    /// A shard's number, counted from 1, and how many there are (N): this shard's runs, every N-th, are done first.
     pub shard: Option<(usize, usize)>,
-    /// Go on with the other parts, or do only that one.
+    /// Go on with the other shards, or do only that one.
     pub help: bool,
-    /// Wait for runs that other processes are at, or leave them to these.
+    /// Wait for runs that other processes work on, or leave those runs to them.
     pub wait: bool,
     /// Read and resolve all runs before the first begins: what is wrong is known at once, and the longest come first.
     pub check: bool,
@@ -484,9 +484,9 @@ impl Options {
     fn places(&self, plan: &[Cell]) -> Vec<usize> {
         let mut seen = BTreeSet::new();
         let places = (0..plan.len()).filter(|&place| seen.insert(plan[place].digest));
-        let Some((part, parts)) = self.shard else { return places.collect() };
-        // How many parts after its own.
-        let turn = |rank: usize| (rank + parts.saturating_sub(part - 1)) % parts;
+        let Some((shard, shards)) = self.shard else { return places.collect() };
+        // How many shards after its own.
+        let turn = |rank: usize| (rank + shards.saturating_sub(shard - 1)) % shards;
         let mut places: Vec<(usize, usize)> = places.enumerate().map(|(rank, place)| (turn(rank), place)).collect();
         places.retain(|(turn, _)| *turn == 0 || self.help);
         places.sort_unstable();
@@ -516,7 +516,7 @@ pub fn ready<'a>(
     prepare(plan, store, &Options { threads, ..Options::default() }, observer)
 }
 
-/// The same, as far and in the way that the options say.
+/// The same, as the options say.
 pub fn prepare<'a>(
     plan: &'a [Cell],
     store: &'a Store,
@@ -578,15 +578,15 @@ pub fn prepare<'a>(
     Ok(Ready { plan, store, missing, runs, wait })
 }
 
-/// The problem that somebody said so.
+/// The problem that the observer asked to stop.
 fn stopped() -> Problem {
     Problem::new("the runs", "were stopped").help("what is finished stays; the same command goes on from there")
 }
 
-/// Runs that are to be done: first those that nobody is known to be at.
+/// Runs that are to be done: first those that no other process is known to work on.
 struct Queue {
     open: VecDeque<usize>,
-    /// Others were at these.
+    /// Runs that other processes worked on.
     elsewhere: VecDeque<usize>,
 }
 
@@ -596,8 +596,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 impl Ready<'_> {
     /// Does the runs, several at a time, and writes each as soon as it is over.
     ///
-    /// One that fails does not stop the others, but no more are begun once the store cannot be written. What another
-    /// process is at is waited for; if that one comes to grief, it is done here.
+    /// One that fails does not stop the others, but no more are begun once the store cannot be written. A run that
+    /// another process works on is waited for; if that process fails, the run is done here.
     pub fn run(self, threads: usize, observer: &dyn Observer) -> Result<Done, Failed> {
         let Ready { plan, store, missing, runs, wait } = self;
         if !missing.is_empty() {
@@ -639,7 +639,7 @@ impl Ready<'_> {
                     return true;
                 }
             };
-            // Whoever had it may have finished just before.
+            // The process that had it may have finished just before.
             if let Ok(Found::Whole(_)) = store.lookup(cell.digest) {
                 observer.reused(place, cell);
                 return true;

@@ -33,8 +33,8 @@ pub type Known = BTreeMap<PathBuf, Option<String>>;
 pub struct Input(String);
 
 impl Input {
-    /// Of a scenario whose files are looked for in `base`. A file that cannot be read is left out: whoever runs the
-    /// scenario finds that out.
+    /// Of a scenario whose files are looked for in `base`. A file that cannot be read is left out: running the
+    /// scenario reports that.
     pub fn new(document: &Document, base: &Path, known: &mut Known) -> Input {
         Input::by(run::code(), document, base, known)
     }
@@ -134,7 +134,7 @@ impl Store {
     /// What is there of a run. Refuses a file where its folder would be.
     pub fn lookup(&self, digest: Digest) -> Result<Found, Problem> {
         let path = self.path(digest);
-        // Opening a folder is what makes an NFS client forget what it remembers not to be there.
+        // Opening a folder clears an NFS client's cache of missing entries.
         if !path.exists() && (fs::read_dir(&self.folder).is_err() || !path.exists()) {
             return Ok(Found::Nothing);
         }

@@ -69,7 +69,7 @@ impl Sweep {
             Some(Given::Set(_)) => rephrase(root.problem_at("set", ""), &problem),
             _ => problem,
         };
-        // A wrong change is told here, at its place.
+        // A wrong change is reported here, at its place.
         let mut trial = Document::parse(source.name.as_str(), source.text.as_str())?;
         sets.iter().try_for_each(|set| trial.set(set)).map_err(at_set)?;
         let at_schemes = |problem: Problem| match problem.given {
@@ -117,9 +117,9 @@ impl Sweep {
                 grid.variants.push(Variant { name, sets: [scheme.sets.clone(), sets].concat() });
             }
         }
-        let told =
+        let located =
             |problems: Vec<Problem>| problems.into_iter().map(|problem| self.explain(problem)).collect::<Vec<_>>();
-        let mut plan = grid.plan().map_err(told)?;
+        let mut plan = grid.plan().map_err(located)?;
         let each = plan.len() / labels.len().max(1);
         for (cells, labels) in plan.chunks_mut(each.max(1)).zip(labels) {
             cells.iter_mut().for_each(|cell| _ = cell.labels.splice(..1, labels.iter().cloned()));
@@ -285,7 +285,7 @@ fn read_list(
     Ok(rows)
 }
 
-/// Sees to it that the store has the runs of a plan, or a part of them, together with whoever else is at it.
+/// Sees to it that the store has the runs of a plan, or a shard of them, together with any other processes that work on it.
 pub fn work(plan: &[Cell], store: &Store, options: &Options, observer: &dyn Observer) -> Result<Done, Failed> {
     grid::prepare(plan, store, options, observer)?.run(options.threads, observer)
 }
@@ -297,17 +297,17 @@ pub struct Status {
     pub runs: usize,
     /// Runs in the store.
     pub finished: usize,
-    /// Runs that somebody is at, by their place in the plan.
+    /// Runs that a process works on, by their place in the plan.
     pub running: Vec<(usize, Owner)>,
-    /// Runs that nobody is at.
+    /// Runs that no process works on.
     pub missing: Vec<usize>,
-    /// Of these, how many were begun by somebody who is gone.
+    /// Of these, how many were begun by a process that has ended.
     pub lost: usize,
     /// Of these, those that broke a promise; the folder says which.
     pub broken: Vec<PathBuf>,
 }
 
-/// Looks what a store has of a plan. The store is the truth, whoever fills it.
+/// Looks what a store has of a plan. Only the store counts, not which process filled it.
 pub fn status(plan: &[Cell], store: &Store) -> Result<Status, Problem> {
     let (mut status, mut seen, claims) = (Status::default(), BTreeSet::new(), store.claims());
     for (place, cell) in plan.iter().enumerate().filter(|(_, cell)| seen.insert(cell.digest)) {

@@ -113,7 +113,7 @@ export const jobs = {
     try {
       job = await get(`/api/jobs/${id}`);
     } catch {
-      /* the event will tell */
+      /* the event will report it */
     }
     // A short job may be over, and known to be, before the answer is here.
     if (!heardSince(id, before)) changed(job, false);
@@ -132,7 +132,7 @@ function changed(job, gone) {
   for (const f of [...listeners]) f(gone ? job : known.get(job.id), gone);
 }
 
-/** Whether an event told of a job after there had been so many: an answer that was asked for before it is older. */
+/** Whether an event reported a job after there had been so many: an answer that was asked for before it is older. */
 const heardSince = (id, before) => (heard.get(id) ?? 0) > before;
 
 async function refresh() {
@@ -187,7 +187,7 @@ export function connect() {
   stream.addEventListener("open", () => {
     const back = state === "lost";
     become("open");
-    // What happened while nobody listened.
+    // What happened while the connection was lost.
     if (list || back)
       list = refresh().catch(() => {
         list = null;

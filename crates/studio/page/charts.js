@@ -51,7 +51,7 @@ export function chart(spec, span, seek) {
       cursor.style.transform = `translateX(${Math.max(0, Math.min(1, part)) * width}px)`;
       value.textContent = spec.lines
         .map((line) => {
-          const shown = line.tell === undefined ? spec.format(valueAt(line, ps)) : line.tell(ps);
+          const shown = line.readout === undefined ? spec.format(valueAt(line, ps)) : line.readout(ps);
           return line.name && spec.lines.length > 1 ? `${line.name} ${shown}` : shown;
         })
         .filter(Boolean)

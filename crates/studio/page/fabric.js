@@ -44,7 +44,7 @@ class View {
       () => document.removeEventListener("look", look),
       () => this.sizes.disconnect(),
     );
-    this.speak = debounce(() => this.tell(), 500);
+    this.speak = debounce(() => this.announce(), 500);
     this.remember = debounce(() => this.write(), 250);
   }
 
@@ -108,7 +108,7 @@ class View {
         h(
           "p",
           {},
-          "A run that is recorded can be watched here: queues as they fill, links as they are paused, flows on their way.",
+          "A run that is recorded can be watched here: queues as they fill, links as they are paused, flows in flight.",
         ),
         h("p", {}, action("Start here: an incast under two schemes", startHere, { class: "button main" })),
         h("p", {}, "Or write a scenario of your own on the ", h("a", { href: "#/bench" }, "bench"), "."),
@@ -509,7 +509,7 @@ class View {
         pace: (this.base * state.speed) / side.recording.every,
         wall: now / 1000,
         calm: calm.matches,
-        circle: side.circle && state.t >= side.circle.since ? side.circle.ports : null,
+        cycle: side.cycle && state.t >= side.cycle.since ? side.cycle.ports : null,
         port: first ? state.port : null,
         flow: first ? this.flowIn(side) : null,
         hover: side.hover ?? (this.same ? this.hovered : null),
@@ -537,7 +537,7 @@ class View {
     return at < 0 ? null : at;
   }
 
-  tell() {
+  announce() {
     if (!this.sides.length || this.playing) return;
     say(`${time(this.state.t)}. ${this.sides.map((side) => `${side.name}: ${side.text}`).join(". ")}`, "instant");
   }
@@ -731,7 +731,7 @@ class View {
         "p",
         { class: "facts" },
         `port ${port}, ${rate(rate_bps)}, ${time(delay_ps)} long `,
-        h("button", { type: "button", class: "textual", onclick: () => this.pick(peer) }, "the other way"),
+        h("button", { type: "button", class: "textual", onclick: () => this.pick(peer) }, "the other direction"),
       ),
       this.sides.length > 1 &&
         this.same &&
@@ -741,7 +741,7 @@ class View {
         h(
           "details",
           { class: "through", open: through.length < 7 },
-          h("summary", {}, `${plural(through.length, "recorded flow")} ${through.length === 1 ? "goes" : "go"} this way`),
+          h("summary", {}, `${plural(through.length, "recorded flow")} ${through.length === 1 ? "takes" : "take"} this link`),
           h(
             "div",
             { class: "flow-buttons" },
@@ -829,9 +829,9 @@ class View {
           top: flow.size,
           format: bytes,
           lines: [
-            { ...line("sent", "--use-1"), tell: () => "" },
-            { ...line("received", "--use-3"), tell: (ps) => bytes(recording.value("flow.received", at, recording.frameAt(ps))) },
-            { ...line("acknowledged", "--control", [3, 3]), tell: () => "" },
+            { ...line("sent", "--use-1"), readout: () => "" },
+            { ...line("received", "--use-3"), readout: (ps) => bytes(recording.value("flow.received", at, recording.frameAt(ps))) },
+            { ...line("acknowledged", "--control", [3, 3]), readout: () => "" },
           ],
         }),
         perFrame &&
@@ -863,11 +863,11 @@ class View {
       held,
       life.filter(Boolean),
       flow.path.length === 0
-        ? h("p", { class: "facts" }, "Its packets take many ways.")
+        ? h("p", { class: "facts" }, "Its packets take many paths.")
         : h(
             "p",
             { class: "path" },
-            "way: ",
+            "path: ",
             flow.path.map((port, at) => [
               at > 0 && " → ",
               h(

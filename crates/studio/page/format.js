@@ -90,7 +90,7 @@ export function wall(seconds) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** An instant that the server tells, in seconds, milliseconds or as text. */
+/** An instant that the server sends, in seconds, milliseconds or as text. */
 export function instant(value) {
   if (value === null || value === undefined) return null;
   const date = typeof value === "number" ? new Date(value < 1e11 ? value * 1000 : value) : new Date(value);

@@ -1,4 +1,4 @@
-// What a job has to show, whichever way the server puts it.
+// What a job has to show, in any form that the server sends it.
 
 import { get, getBytes } from "./api.js";
 import { readRecording } from "./recording.js";

@@ -1,4 +1,4 @@
-// The ledger: every claim of the documents with its verdict.
+// The ledger: every claim of the papers with its verdict.
 
 import { get, jobs, link } from "./api.js";
 import { debounce, h, keep, put, s } from "./dom.js";
@@ -237,7 +237,7 @@ class Ledger {
       h(
         "p",
         {},
-        `Each of these ${this.all.length} rows is something a document claims about flow control in lossless fabrics, written as an experiment that can be run here. It draws the document's figure and says whether the claim holds, with the measured number beside the document's.`,
+        `Each of these ${this.all.length} rows is something a paper claims about flow control in lossless fabrics, written as an experiment that can be run here. It draws the paper's figure and says whether the claim holds, with the measured number beside the paper's.`,
       ),
       h(
         "div",
@@ -279,7 +279,7 @@ class Ledger {
       ),
       h(
         "ul",
-        { class: "ways" },
+        { class: "links" },
         h("li", {}, h("strong", {}, "Ledger"), "Find a claim, run it, read the verdict. Quick scale takes under a minute."),
         h(
           "li",
@@ -463,7 +463,7 @@ function table(list, measured) {
         h(
           "tr",
           {},
-          h("th", {}, "the document"),
+          h("th", {}, "the paper"),
           h("th", { class: "number" }, "expected"),
           measured && [h("th", { class: "number" }, "measured"), h("th", {}, ""), h("th", {}, "verdict")],
         ),

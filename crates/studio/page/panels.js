@@ -148,7 +148,7 @@ export class Timeline {
   }
 }
 
-// The deepest queues of the instant, as buttons: the way to a port without a pointer.
+// The deepest queues of the instant, as buttons: so that a port can be reached without a pointer.
 export class Now {
   constructor(view) {
     this.view = view;

@@ -97,15 +97,15 @@ export function progress(id, done) {
     cancel,
     h("a", { class: "quiet", href: "#/jobs" }, `job ${id}`),
   );
-  let told = false;
+  let notified = false;
   const show = (job) => {
     if (!job || job.id !== id) return;
     put(state, stateBadge(job));
     bar.value = farther(job);
     text.textContent = progressText(job);
     cancel.hidden = bar.hidden = over(job);
-    if (over(job) && !told) {
-      told = true;
+    if (over(job) && !notified) {
+      notified = true;
       done?.(job);
     }
   };

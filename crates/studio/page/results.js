@@ -326,7 +326,7 @@ class Results {
                           "a",
                           {
                             href: `#/fabric?job=${this.whole.job.id}&run=${run.index}&flow=${row[at.flow]}&t=${Math.round(row[at.start_ps] ?? 0)}ps`,
-                            title: "See it on its way, if it was recorded",
+                            title: "See its path, if it was recorded",
                           },
                           row[at.flow],
                         )
@@ -403,7 +403,7 @@ export function cards(summary) {
     ),
     summary.marked > 0 && big("packets marked", count(summary.marked)),
     summary.waiting?.length > 0 &&
-      big("waiting in a circle", count(summary.waiting.length), summary.waiting.slice(0, 3).join("; ")),
+      big("waiting in a cycle", count(summary.waiting.length), summary.waiting.slice(0, 3).join("; ")),
   );
 }
 
@@ -461,7 +461,7 @@ const MEASURES = {
 export function comparisonTable(whole, chosen, choose) {
   const { comparison, runs, job } = whole;
   const names = [...new Set(comparison.rows.flatMap((row) => Object.keys(row.measures)))];
-  // What is the same everywhere tells nothing.
+  // A column that is the same everywhere shows nothing.
   const shown = names.filter((name) => {
     const values = comparison.rows.map((row) => row.measures[name]?.mean);
     return !(

@@ -15,7 +15,7 @@ export class Side {
       text: "",
       name: recording.header.preset ?? run.scheme ?? run.label,
     });
-    // The seed is told only where there are several.
+    // The seed is shown only where there are several.
     const seeds = new Set(view.runs.map((one) => one.seed)).size;
     const more =
       run.label === view.job.name
@@ -33,7 +33,7 @@ export class Side {
     );
     this.tip = h("div", { class: "tip", hidden: true });
     this.numbers = h("span", { class: "numbers" });
-    this.circle = circleOf(recording, run.summary);
+    this.cycle = cycleOf(recording, run.summary);
     this.element = h(
       "figure",
       { class: "run" },
@@ -43,7 +43,7 @@ export class Side {
         h("strong", { class: `scheme s${at}` }, this.name),
         more && h("span", { class: "sub" }, more),
         this.numbers,
-        this.circle &&
+        this.cycle &&
           h(
             "button",
             {
@@ -52,10 +52,10 @@ export class Side {
               title: "To where it closes",
               onclick: () => {
                 view.toggle(false);
-                view.seek(this.circle.since);
+                view.seek(this.cycle.since);
               },
             },
-            `✕ deadlock at ${time(this.circle.since, 3)}`,
+            `✕ deadlock at ${time(this.cycle.since, 3)}`,
           ),
       ),
       h("div", { class: "canvas-box" }, this.canvas, this.tip),
@@ -243,8 +243,8 @@ function nodeWords(recording, node, frame) {
   return lines;
 }
 
-// The circle of waits that a deadlocked run ended with, and since when none of it could move.
-function circleOf(recording, summary) {
+// The cycle of waits that a deadlocked run ended with, and since when none of it could move.
+function cycleOf(recording, summary) {
   if (summary?.ending !== "deadlock" || !summary.waiting?.length) return null;
   const names = new Map(recording.ports.map((_, port) => [recording.portName(port), port]));
   const ports = [

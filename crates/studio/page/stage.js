@@ -202,7 +202,7 @@ export class Stage {
     return lane;
   }
 
-  /** A point of a lane, `part` of the way along. */
+  /** A point of a lane, `part` of the length along. */
   point(port, part) {
     const lane = this.lane(port);
     if (!lane.bent) return [lane.x1 + (lane.x2 - lane.x1) * part, lane.y1 + (lane.y2 - lane.y1) * part];
@@ -393,13 +393,13 @@ export class Stage {
     if (!recording) return;
     const frame = recording.frameAt(now.t);
     const part = Math.min(1, Math.max(0, (now.t - recording.frameStart(frame)) / recording.every));
-    if (now.flow !== null && now.flow !== undefined) this.drawWay(recording.flows[now.flow], frame, now);
+    if (now.flow !== null && now.flow !== undefined) this.drawPath(recording.flows[now.flow], frame, now);
     this.drawUse(frame);
     this.drawPauses(frame);
     this.drawQueues(frame, now.playing ? part : 1);
     this.drawHolds(frame);
     this.drawPulses(frame, part, now);
-    if (now.circle) this.drawCircle(now.circle);
+    if (now.cycle) this.drawCycle(now.cycle);
     if (now.hover?.port !== undefined) this.ring(now.hover.port, colours.ink, 1.5, 0.55);
     if (now.port !== null && now.port !== undefined) this.ring(now.port, colours.pick, 2.5, 1);
   }
@@ -636,8 +636,8 @@ export class Stage {
     paint.stroke();
   }
 
-  // Links that wait for one another, in a circle that never opens again.
-  drawCircle(ports) {
+  // Links that wait for one another, in a cycle that never opens again.
+  drawCycle(ports) {
     const { paint, colours } = this;
     paint.strokeStyle = colours.bad;
     for (const [wide, alpha] of [
@@ -654,7 +654,7 @@ export class Stage {
     for (const port of ports) this.arrow(port, colours.bad);
   }
 
-  // An arrow head on a lane: which way.
+  // An arrow head on a lane: its direction.
   arrow(port, colour) {
     const { paint } = this;
     const [hx, hy] = this.point(port, 0.62),
@@ -670,8 +670,8 @@ export class Stage {
     paint.fill();
   }
 
-  // A flow's way beneath everything, its ends marked, and whoever holds it.
-  drawWay(flow, frame, now) {
+  // A flow's path beneath everything, its ends marked, and the port that holds it.
+  drawPath(flow, frame, now) {
     if (!flow) return;
     const {
       paint,
@@ -799,7 +799,7 @@ function bentDistance(lane, px, py) {
   return best;
 }
 
-// A colour between several, `part` of the way.
+// A colour between several, `part` of the length.
 function ramp(stops, part) {
   const at = Math.min(stops.length - 2, Math.floor(part * (stops.length - 1)));
   const mix = part * (stops.length - 1) - at;

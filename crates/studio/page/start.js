@@ -5,7 +5,7 @@ import { jobs } from "./api.js";
 export const START = {
   name: "An incast, and those who only pass by",
   schemes: ["pfc", "bfc"],
-  text: `# Twenty-four hosts answer one at the same time. Others only share its leaf switch, or the links on the way.
+  text: `# Twenty-four hosts answer one at the same time. Others only share its leaf switch, or the links on the path.
 name = "An incast, and those who only pass by"
 
 [topology]
@@ -17,7 +17,7 @@ spines = 4
 [switch]
 buffer = "3MB"
 
-# The incast: everybody outside the first rack sends to h0.
+# The incast: every host outside the first rack sends to h0.
 [[incast]]
 name = "incast"
 degree = 24
@@ -27,7 +27,7 @@ to = "h0"
 start = "30us"
 count = 1
 
-# Flows that have nothing to do with h0, but meet the incast on their way.
+# Flows that have nothing to do with h0, but meet the incast on their path.
 [[load]]
 name = "passers-by"
 sizes = "uniform 20KB..200KB"

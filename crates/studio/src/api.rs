@@ -83,7 +83,7 @@ fn json_response(value: &Value) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }
 
-/// Work that waits for the disk or the processor, done where it keeps nobody else waiting.
+/// Work that waits for the disk or the processor, done where it keeps no other request waiting.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refuse> {
     let failed = |_| refuse(StatusCode::INTERNAL_SERVER_ERROR, "the studio has failed here", "please report it");
     tokio::task::spawn_blocking(work).await.map_err(failed)
@@ -117,7 +117,7 @@ pub fn router(studio: Arc<Studio>) -> Router {
 /// What pages may load: themselves and nothing else.
 const OWN: &str = "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none'; \
                    frame-ancestors 'none'";
-/// What is made of results may run its own scripts, as nobody in particular: it cannot ask for anything here.
+/// What is made of results may run its own scripts, with an opaque origin: it cannot ask for anything here.
 const MADE: &str = "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; \
                     style-src 'unsafe-inline'; img-src data: blob:; font-src data:; frame-ancestors 'self'";
 
@@ -407,10 +407,10 @@ async fn events(State(studio): Shared) -> Result<Sse<impl Stream<Item = Result<s
     Ok(Sse::new(stream::StreamExt::chain(hello, events)).keep_alive(keep))
 }
 
-/// Somebody who listens to events.
+/// A page that listens to events.
 struct Listener {
     heard: tokio::sync::broadcast::Receiver<Arc<Event>>,
-    /// What is told to one who has missed something: all jobs as they are.
+    /// What is sent to a page that has missed events: all jobs as they are.
     late: VecDeque<Arc<Event>>,
     closing: watch::Receiver<bool>,
     jobs: Arc<Jobs>,
@@ -429,8 +429,8 @@ impl Listener {
                     Ok(event) => return Some(event),
                     Err(RecvError::Closed) => return None,
                     Err(RecvError::Lagged(_)) => {
-                        let told = |job: &crate::job::Job| Arc::new(Event { name: "job", data: job.json().to_string() });
-                        self.late = self.jobs.list().iter().map(told).collect();
+                        let event = |job: &crate::job::Job| Arc::new(Event { name: "job", data: job.json().to_string() });
+                        self.late = self.jobs.list().iter().map(event).collect();
                     }
                 },
             }

@@ -1,4 +1,4 @@
-//! Who may ask: requests from elsewhere are refused before anybody looks at what they want.
+//! Who may ask: requests from elsewhere are refused before their content is looked at.
 //!
 //! A page of another site can make a browser send requests here. It cannot choose the `Host` (so a name that points to this
 //! machine is found out), it cannot hide its `Origin`, and without one it cannot say that it sends JSON.
@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 pub struct Guard {
     /// Where the server listens.
     address: SocketAddr,
-    /// What every request for data must bring, unless nobody but this machine can ask.
+    /// What every request for data must bring, unless only this machine can ask.
     token: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl Guard {
         let own = self.address.ip();
         match ip {
             None => name.eq_ignore_ascii_case("localhost") && (own.is_loopback() || own.is_unspecified()),
-            // Whoever is told a number goes to that machine and no other.
+            // A numeric address leads to that machine and no other.
             Some(ip) => ip == own || own.is_unspecified() || own.is_loopback() && ip.is_loopback(),
         }
     }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_drawn_for_whoever_listens_to_others_and_is_another_each_time() {
+    fn a_token_is_drawn_for_a_server_that_others_can_reach_and_is_another_each_time() {
         assert!(guard("127.0.0.1:1").token.is_none() && guard("[::1]:1").token.is_none());
         let (a, b) = (guard("0.0.0.0:1"), guard("0.0.0.0:1"));
         assert!(a.token.as_ref().is_some_and(|token| token.len() == 48));

@@ -92,7 +92,7 @@ pub enum State {
     Done,
     /// Is over without; the problem says why.
     Failed,
-    /// Somebody did not want it any more.
+    /// The user cancelled it.
     Cancelled,
     /// Broke a promise, or its process died.
     Broken,
@@ -419,7 +419,7 @@ impl Job {
                 progress.runs = progress.runs.max(progress.done);
             }
             "note" if self.notes.len() < 100 => self.notes.extend(line["text"].as_str().map(String::from)),
-            // The first tells most; the later ones often follow from it.
+            // The first says most; the later ones often follow from it.
             "problem" if self.problem.is_none() => self.problem = Some(line.clone()),
             _ => {}
         }

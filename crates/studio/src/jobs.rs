@@ -19,7 +19,7 @@ use tokio::sync::{Notify, broadcast, oneshot};
 /// The exit status of a run that broke a promise.
 const BROKEN: i32 = 3;
 
-/// Something that pages are told.
+/// A notification to pages.
 #[derive(Debug)]
 pub struct Event {
     /// `job` or `gone`.
@@ -31,7 +31,7 @@ pub struct Event {
 /// Why a process is stopped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stop {
-    /// Somebody asked for it.
+    /// The user asked for it.
     Cancel,
     /// The server ends; the job goes on with the next one.
     Close,
@@ -52,8 +52,8 @@ struct Inner {
     jobs: BTreeMap<u64, Job>,
     /// How to stop each process.
     running: BTreeMap<u64, oneshot::Sender<Stop>>,
-    /// When pages were last told of each job that runs.
-    told: BTreeMap<u64, Instant>,
+    /// When pages were last notified of each job that runs.
+    notified: BTreeMap<u64, Instant>,
     next: u64,
     /// Jobs whose folders are being written.
     coming: usize,
@@ -119,8 +119,8 @@ impl Jobs {
         self.events.subscribe()
     }
 
-    fn tell(&self, job: &Job) {
-        // An error means that nobody listens.
+    fn notify(&self, job: &Job) {
+        // An error means that no page listens.
         _ = self.events.send(Arc::new(Event { name: "job", data: job.json().to_string() }));
     }
 
@@ -157,7 +157,7 @@ impl Jobs {
         let mut inner = self.inner();
         inner.coming -= 1;
         let job = job.map_err(Refusal::Not)?;
-        self.tell(&job);
+        self.notify(&job);
         inner.jobs.insert(id, job);
         drop(inner);
         self.wake.notify_one();
@@ -183,11 +183,11 @@ impl Jobs {
                 job.end(State::Cancelled);
                 let job = job.clone();
                 drop(inner);
-                self.tell(&job);
+                self.notify(&job);
                 job.write(&self.workspace).map_err(Refusal::Not)
             }
             State::Running => {
-                // Whoever waits for the process does the rest.
+                // The task that waits for the process does the rest.
                 if let Some(stop) = inner.running.remove(&id) {
                     _ = stop.send(Stop::Cancel);
                 }
@@ -241,7 +241,7 @@ impl Jobs {
         let (sender, receiver) = oneshot::channel();
         inner.running.insert(job.id, sender);
         drop(inner);
-        self.tell(&job);
+        self.notify(&job);
         Some((job, receiver))
     }
 
@@ -308,7 +308,7 @@ impl Jobs {
         }
         let status = tokio::select! {
             status = child.wait() => status,
-            // It has closed its standard error and goes on: nobody knows it like that.
+            // It has closed its standard error and goes on: no process of ours does that.
             () = tokio::time::sleep(limits::STALLED) => {
                 _ = child.start_kill();
                 child.wait().await
@@ -343,13 +343,13 @@ impl Jobs {
         let Some(job) = inner.jobs.get_mut(&id) else { return };
         let keep = job.hear(&said);
         let job = job.clone();
-        let due = inner.told.get(&id).is_none_or(|last| last.elapsed() >= limits::PULSE);
+        let due = inner.notified.get(&id).is_none_or(|last| last.elapsed() >= limits::PULSE);
         if due {
-            inner.told.insert(id, Instant::now());
+            inner.notified.insert(id, Instant::now());
         }
         drop(inner);
         if due {
-            self.tell(&job);
+            self.notify(&job);
         }
         if let Some((file, written)) = log.as_mut().filter(|(_, written)| keep && *written < limits::LOG) {
             let text = format!("{said}\n");
@@ -380,7 +380,7 @@ impl Jobs {
     fn over(&self, id: u64, (state, problem): (State, Option<Value>)) {
         let mut inner = self.inner();
         inner.running.remove(&id);
-        inner.told.remove(&id);
+        inner.notified.remove(&id);
         let Some(job) = inner.jobs.get_mut(&id) else { return };
         match state {
             State::Queued => job.wait_again(),
@@ -393,7 +393,7 @@ impl Jobs {
             // It is done all the same; after a restart it is done again.
             job.notes.push(problem.to_string());
         }
-        self.tell(&job);
+        self.notify(&job);
     }
 
     /// Stops every process. Its job waits for the next server.

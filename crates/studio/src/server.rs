@@ -39,7 +39,7 @@ pub struct Options {
     pub program: PathBuf,
 }
 
-/// Serves until the process is told to end. `ready` is called with the address to open and what is wrong with the workspace.
+/// Serves until the process is asked to end. `ready` is called with the address to open and what is wrong with the workspace.
 pub fn serve(options: Options, ready: impl FnOnce(&str, &[String])) -> Result<(), Problem> {
     let workspace = Workspace::open(&options.folder)?;
     if let Some(folder) = options.page.as_ref().filter(|folder| !folder.join("index.html").is_file()) {
@@ -93,7 +93,7 @@ pub fn serve(options: Options, ready: impl FnOnce(&str, &[String])) -> Result<()
     result
 }
 
-/// Is over when the process is told to end.
+/// Is over when the process is asked to end.
 fn ending() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -109,7 +109,7 @@ fn ending() -> io::Result<impl Future<Output = ()>> {
 async fn accept(listener: &TcpListener, app: Router) {
     let places = Arc::new(Semaphore::new(limits::CONNECTIONS));
     loop {
-        // Whoever finds no place waits in the system's queue.
+        // A connection without a place waits in the system's queue.
         let Ok(place) = places.clone().acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             // No more files may be opened, most likely: others end in the meantime.

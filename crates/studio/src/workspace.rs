@@ -5,7 +5,7 @@ use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
 
-/// The file by which a workspace is told, and which its studio holds.
+/// The file that marks a workspace, and that its studio locks.
 const LOCK: &str = "studio.lock";
 
 /// A folder that belongs to this process.
@@ -68,7 +68,7 @@ impl Workspace {
     }
 }
 
-/// Whether a path names something below a folder: nothing absolute, no way up, nothing hidden, no tricks.
+/// Whether a path names something below a folder: nothing absolute, no `..`, nothing hidden, no tricks.
 pub fn is_below(path: &str) -> bool {
     let plain = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', '\0', ':']);
     path.split('/').all(plain) && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))

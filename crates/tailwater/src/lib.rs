@@ -1,7 +1,7 @@
 //! Tailwater, a laboratory for flow control in lossless data-centre fabrics, as a library: what a crate needs that brings a scheme of its own.
 //!
 //! A scheme is a file: parameters that implement a definition of its axis ([`axes`]), and a mechanism that acts through a view of one node
-//! ([`view`]). Whoever adds it to the registry gets the whole program with it: command line, comparisons, sweeps, ledger and studio.
+//! ([`view`]). A crate that adds it to the registry gets the whole program with it: command line, comparisons, sweeps, ledger and studio.
 //! `examples/own-scheme` is such a crate, with a flow control, a congestion control, a preset and tests.
 //!
 //! ```no_run
@@ -9,7 +9,7 @@
 //! use tailwater::axes::{CongestionControl, CongestionControlDef, Definition};
 //!
 //! tailwater::parameters! {
-//!     /// Half of the line, whatever happens.
+//!     /// Half of the line rate, always.
 //!     pub struct Half {}
 //! }
 //!
@@ -50,8 +50,8 @@ mod program;
 pub use engine::{Bytes, Misfit, Parameter, Parameters, Rate, Raw, Stream, Time, Value, choice, parameters};
 pub use fabric::axes::registry::Preset;
 pub use fabric::{
-    Network, Outcome, Registry, Setup, axes, bench, buffer, deadlock, host, id, message, packet, port, probe, routing, setup,
-    topology, view,
+    Network, Outcome, Registry, Setup, axes, bench, buffer, deadlock, host, id, message, packet, port, probe, routing,
+    setup, topology, view,
 };
 pub use files::problem::Problem;
 pub use identity::digest;
@@ -129,8 +129,8 @@ macro_rules! identity {
     };
 }
 
-/// A registry that says whose its schemes are: if it has more than those that come with the program and nobody says which code they
-/// are, it is the program's executable.
+/// A registry that says whose its schemes are: if it has more than those that come with the program and no identity is given for
+/// them, the program's executable identifies them.
 fn identified(mut registry: Registry) -> Registry {
     let usual = schemes::registry();
     let size = |registry: &Registry| {

@@ -55,7 +55,7 @@ enum Command {
         #[arg(long, short)]
         quiet: bool,
         #[command(flatten)]
-        telling: progress::Telling,
+        reporting: progress::Reporting,
     },
     /// Read a scenario, say what it means, and run nothing.
     Check {
@@ -72,7 +72,7 @@ enum Command {
     Compare(compare::Arguments),
     /// Do the runs of a sweep's file, here or on a cluster, together with any number of other processes.
     Sweep(sweep::Arguments),
-    /// Say whether links can come to wait for one another in a circle, and where; nothing is run.
+    /// Say whether links can come to wait for one another in a cycle, and where; nothing is run.
     Deadlock(deadlock::Arguments),
     /// Draw folders of results: a page of one, or of several side by side, and its figures as images.
     Report {
@@ -122,7 +122,7 @@ enum Command {
     },
     /// List the schemes and presets with their parameters and defaults.
     Schemes,
-    /// Closed forms of the documents, with numbers put in.
+    /// Closed forms of the papers, with numbers put in.
     Theory {
         /// Which.
         #[command(subcommand)]
@@ -132,7 +132,7 @@ enum Command {
     Topologies,
     /// Print the JSON Schema of scenario files, with which editors complete and check them.
     Schema,
-    /// List what the documents claim, as experiments, with the state of each.
+    /// List what the papers claim, as experiments, with the state of each.
     Claims {
         /// Only those with this in their id or title.
         filter: Option<String>,
@@ -140,9 +140,9 @@ enum Command {
         #[arg(long, value_name = "FOLDER", default_value = ledger::OUT)]
         out: PathBuf,
     },
-    /// Run experiments by name and say whether what the documents claim holds.
+    /// Run experiments by name and say whether what the papers claim holds.
     Reproduce {
-        /// Ids such as bfc/fig4, documents such as bfc, or experiment files of your own.
+        /// Ids such as bfc/fig4, papers such as bfc, or experiment files of your own.
         #[arg(required_unless_present = "all", value_name = "ID")]
         names: Vec<String>,
         /// Every experiment.
@@ -151,7 +151,7 @@ enum Command {
         #[command(flatten)]
         how: ledger::How,
     },
-    /// Run every scheme that can on each fabric against the documents' traffic and collectives, and rank them on one page.
+    /// Run every scheme that can on each fabric against the papers' traffic and collectives, and rank them on one page.
     League(ledger::How),
     /// Open a web page on this machine in which experiments are found, run, watched and compared.
     Studio(studio::Arguments),
@@ -180,10 +180,10 @@ enum Command {
         /// How many threads each run may use.
         #[arg(long, value_name = "N", default_value = "1")]
         threads: std::num::NonZeroUsize,
-        /// In how many blocks a fabric is done, 1 for the order of time; as many as its size asks for if it is not said.
+        /// How many blocks a fabric is run in, 1 for the order of time [default: as many as its size needs].
         #[arg(long, value_name = "N")]
         blocks: Option<std::num::NonZeroUsize>,
-        /// Print what the parts of a run tell each other instead: how often, how much, and how far ahead they run alone.
+        /// Print what the shards of a run exchange instead: how often, how much, and how far ahead each runs alone.
         #[arg(long)]
         exchange: bool,
     },
@@ -192,8 +192,8 @@ enum Command {
 /// The whole program, with what the registry holds.
 pub(crate) fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Run { scenario, sets, out, record, record_every, no_report, threads, quiet, telling } => {
-            telling.begin();
+        Command::Run { scenario, sets, out, record, record_every, no_report, threads, quiet, reporting } => {
+            reporting.begin();
             let record = commands::Record { wanted: record, every: record_every };
             commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet)
         }

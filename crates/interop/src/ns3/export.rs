@@ -15,8 +15,8 @@ use scenario::Scenario;
 const FIRST_PRIORITY: u8 = 3;
 /// The highest priority of the plain reference.
 const LAST_PRIORITY: u8 = 7;
-/// The destination port, which is part of the hash that chooses a way: the one that a scenario's run uses, so that the flows
-/// take the same way in both.
+/// The destination port, which is part of the hash that chooses a path: the one that a scenario's run uses, so that the flows
+/// take the same path in both.
 const DPORT: u16 = 4791;
 
 /// Writes the flows of a scenario in order of start: a count, then a line per flow with source, destination, priority,

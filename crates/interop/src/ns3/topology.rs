@@ -114,7 +114,7 @@ impl Topology {
     }
 }
 
-/// The switch that stands for `node`'s group; shortens the way there.
+/// The switch that stands for `node`'s group; shortens the path there.
 fn find(leader: &mut [u32], mut node: u32) -> u32 {
     loop {
         let next = leader.get(node as usize).copied().unwrap_or(node);

@@ -274,10 +274,10 @@ fn link_of<'a>(graph: &'a Graph, map: &PortMap, port: u32) -> &'a Link {
 }
 
 /// What the reference knows of a pair of hosts, from a breadth-first search that takes neighbours from the highest
-/// number down and keeps the first way found.
+/// number down and keeps the first path found.
 #[derive(Clone, Copy)]
 struct Pair {
-    /// Nanoseconds: propagation both ways, and a payload's time on every link.
+    /// Nanoseconds: propagation in both directions, and a payload's time on every link.
     rtt: u64,
     /// The slowest link.
     rate: u64,

@@ -1,4 +1,4 @@
-//! Inputs damaged in every way: each is read, or refused with a place; nothing panics and nothing takes long.
+//! Inputs with every kind of damage: each is read, or refused with a place; nothing panics and nothing takes long.
 
 use fabric::Outcome;
 use files::problem::Problem;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// A whole case, with whatever is run of it.
 const LONG: Duration = Duration::from_secs(10);
 
-/// One way to damage a text.
+/// One kind of damage to a text.
 #[derive(Clone, Debug)]
 enum Damage {
     /// Some bits of the byte at that place are flipped.
@@ -31,7 +31,7 @@ enum Damage {
     Insert(prop::sample::Index, String),
 }
 
-/// Numbers at and beyond the ends of what anybody would write. None of them makes a fabric that is allowed and large.
+/// Numbers at and beyond the limits of sensible input. None of them makes a fabric that is allowed and large.
 const NUMBERS: [&str; 20] = [
     "0",
     "-0",
@@ -301,7 +301,7 @@ fn scenarios() -> Vec<String> {
 }
 
 /// A refusal says something, and points at a line that is there.
-fn told(problem: &Problem, text: &str) -> Result<(), TestCaseError> {
+fn has_a_place(problem: &Problem, text: &str) -> Result<(), TestCaseError> {
     prop_assert!(!problem.message.is_empty());
     let shown = problem.to_string();
     prop_assert!(shown.starts_with(&problem.file), "{}", shown);
@@ -326,7 +326,7 @@ fn read_scenario(text: &str, go: bool) -> Result<bool, TestCaseError> {
     let read = Scenario::parse("a.toml", text, Path::new("/nowhere"), &[]).and_then(resolve);
     let accepted = read.is_ok();
     match read {
-        Err(problem) => told(&problem, text)?,
+        Err(problem) => has_a_place(&problem, text)?,
         Ok(resolved) => {
             prop_assert!(!resolved.describe().is_empty());
             if go {
@@ -421,14 +421,14 @@ fn read_ns3(texts: &[String; 4], go: bool) -> Result<bool, TestCaseError> {
     };
     let accepted = match read() {
         Err((problem, text)) => {
-            told(&problem, text)?;
+            has_a_place(&problem, text)?;
             false
         }
         Ok(inputs) => match ns3::translate::translate(&inputs) {
             Err(problem) => {
                 // What is wrong shows only when the files are seen together; it is put down to one of them.
                 let text = if problem.file == "config.txt" { config } else { topology };
-                told(&problem, text)?;
+                has_a_place(&problem, text)?;
                 false
             }
             Ok(translated) => {
@@ -484,14 +484,14 @@ proptest! {
     #![proptest_config(config(128))]
 
     #[test]
-    fn what_is_left_of_a_scenario_runs(which in any::<prop::sample::Index>(), damage in damage()) {
-        // One damage is often no damage to the sense: these run, with values nobody thought of.
+    fn a_damaged_scenario_that_is_accepted_runs(which in any::<prop::sample::Index>(), damage in damage()) {
+        // A damaged text often still has a meaning: it runs, with unusual values.
         let texts = everything();
         read_scenario(&damage.apply(&texts[which.index(texts.len())]), true)?;
     }
 
     #[test]
-    fn what_is_left_of_the_other_simulators_files_runs(which in 0usize..3, damage in damage()) {
+    fn damaged_files_of_the_other_simulator_that_are_accepted_run(which in 0usize..3, damage in damage()) {
         let mut files = ns3_files();
         files[which] = damage.apply(&files[which]);
         read_ns3(&files, true)?;

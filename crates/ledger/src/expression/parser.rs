@@ -267,7 +267,7 @@ impl Parser {
             };
         }
         self.next += 1;
-        // "max(slowdown, …)" is a statistic and "max(a, b)" is arithmetic: what tells them apart is a lone word in front.
+        // "max(slowdown, …)" is a statistic and "max(a, b)" is arithmetic: a lone word in front distinguishes them.
         let lone = matches!(self.ahead(0).1, Token::Word(_)) && matches!(self.ahead(1).1, Token::Sign(',' | ')'));
         let function = FUNCTIONS.iter().find(|(known, _)| *known == name);
         if let Some(statistic) = statistic(name).filter(|_| lone || function.is_none()) {

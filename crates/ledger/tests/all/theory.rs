@@ -1,4 +1,4 @@
-//! Closed forms of documents against simulation.
+//! Closed forms of papers against simulation.
 
 use engine::Time;
 use ledger::theory::sfc::EXAMPLE;
@@ -44,7 +44,7 @@ fn a_second_sender_fills_as_much_as_the_form_says_before_it_hears() {
 }
 
 /// The form has control packets take no time on the wire, and the first packets of all senders meet the queue at one instant. Here
-/// they come one after the other by the wire between the switches: 32 × 3.2 ns, and 78 B at 100 Gb/s, which this takes off the way.
+/// they come one after the other by the wire between the switches: 32 × 3.2 ns, and 78 B at 100 Gb/s, which this takes off the path.
 const LESS: Time = Time::from_ns(940);
 
 /// Senders that say at every packet what they meet, for as good as no queue, and often.

@@ -70,10 +70,10 @@ def run(
     The results are the same with any number of ``threads``.
     """
     name, _, text, base = source(scenario)
-    with _progress.telling(progress, _progress.of_run) as tell:
+    with _progress.reporting(progress, _progress.of_run) as report:
         every = record if isinstance(record, str) else None
         run = _tailwater.run(
-            name, text, base, changes(sets), threads, bool(record), every, congestion_control, tell
+            name, text, base, changes(sets), threads, bool(record), every, congestion_control, report
         )
     result = Result(run.summary, run.scenario, run.tables(), run.notes, run=run)
     if run.violations:
@@ -108,8 +108,8 @@ def compare(
     """
     names = schemes.split(",") if isinstance(schemes, str) else list(schemes)
     plan = _tailwater.Plan(source(scenario), *seeded(changes(sets), names, axes(vary), seeds))
-    with _progress.telling(progress, _progress.of_grid) as tell:
-        folders, ran, notes = plan.run(os.fspath(store), record, threads, tell)
+    with _progress.reporting(progress, _progress.of_grid) as report:
+        folders, ran, notes = plan.run(os.fspath(store), record, threads, report)
     return Comparison(plan, folders, ran, notes)
 
 
@@ -123,19 +123,19 @@ def reproduce(
     threads: Optional[int] = None,
     progress: Progress = None,
 ) -> Verdict:
-    """Runs an experiment of the ledger, such as ``"bfc/fig5a"``, and says whether what its document claims holds.
+    """Runs an experiment of the ledger, such as ``"bfc/fig5a"``, and says whether what its paper claims holds.
 
     With ``out`` its page and its verdict are written below that folder, as ``tailwater reproduce`` does.
     """
     place = None if out is None else os.fspath(out)
-    with _progress.telling(progress, _progress.of_grid) as tell:
-        return Verdict(*_tailwater.reproduce(id, scale, seeds, os.fspath(store), place, threads, tell))
+    with _progress.reporting(progress, _progress.of_grid) as report:
+        return Verdict(*_tailwater.reproduce(id, scale, seeds, os.fspath(store), place, threads, report))
 
 
 def ns3(config: _Path, *, progress: Progress = None) -> Ns3:
     """Runs the HPCC authors' ns-3 simulator's files, and writes its files. Paths are relative to the working directory."""
-    with _progress.telling(progress, _progress.of_run) as tell:
-        summary, notes, files = _tailwater.ns3(os.fspath(config), tell)
+    with _progress.reporting(progress, _progress.of_run) as report:
+        summary, notes, files = _tailwater.ns3(os.fspath(config), report)
     return Ns3(summary, notes, [Path(file) for file in files])
 
 

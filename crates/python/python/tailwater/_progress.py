@@ -13,7 +13,7 @@ Progress = Union[bool, Callable[[float, float, int], Any], None]
 
 
 class _Plain:
-    """A line that is written over; nothing where nobody watches."""
+    """A line that is written over; nothing without a terminal."""
 
     def __init__(self) -> None:
         self.shown = 0
@@ -54,7 +54,7 @@ def _bar() -> Union[_Plain, _Tqdm]:
 
 
 @contextmanager
-def telling(progress: Progress, words: Callable[[float, int, float], str]) -> Iterator[Optional[Callable[..., Any]]]:
+def reporting(progress: Progress, words: Callable[[float, int, float], str]) -> Iterator[Optional[Callable[..., Any]]]:
     """What is to be called. ``words`` makes a text of the first and the last number, and of the seconds so far."""
     if not progress:
         yield None

@@ -202,7 +202,7 @@ class Comparison:
 
 
 class Verdict:
-    """Whether what a document claims holds."""
+    """Whether what a paper claims holds."""
 
     def __init__(self, text: str, line: str, values: List[Tuple[str, str]], figures: List[Tuple[str, str]]) -> None:
         #: ``verdict.json`` as a dictionary.
@@ -232,7 +232,7 @@ class Verdict:
         return list(self.json["expectations"])
 
     def figures(self) -> Figures:
-        """The document's figures, rebuilt."""
+        """The paper's figures, rebuilt."""
         return self._figures
 
     def __repr__(self) -> str:
@@ -241,7 +241,7 @@ class Verdict:
     def _repr_html_(self) -> str:
         rows = [(j["holds"], *values, j["paper"]) for j, values in zip(self.expectations, self._values)]
         head = f"<b>{escape(self.id)}</b>: {escape(self.json['title'])} ({escape(self.json['document'])})"
-        table = _rows(rows, ("", "measured", "expected", "the document says"))
+        table = _rows(rows, ("", "measured", "expected", "the paper says"))
         return f"{head}<br>{escape(self.line)}{table}{self._figures._repr_html_()}"
 
 

@@ -30,7 +30,7 @@ class Job:
     sets: List[str]
     digest: str
     store: str
-    #: A file in the store that tells a worker that it has the same one before it.
+    #: A file in the store by which a worker checks that it sees the same store.
     token: str
     record: bool
     threads: int
@@ -72,11 +72,11 @@ def sweep(
     """
     name, _, text, base = source(spec)
     plan = _tailwater.Plan.sweep(name, text, base)
-    with _progress.telling(progress, _progress.of_grid) as tell:
+    with _progress.reporting(progress, _progress.of_grid) as report:
         if executor is None:
-            folders, ran, notes = plan.run(os.fspath(store), record, threads, tell)
+            folders, ran, notes = plan.run(os.fspath(store), record, threads, report)
             return Comparison(plan, folders, ran, notes)
-        ran = _hand_out(plan, executor, folder(store), record, shared, threads or 1, tell)
+        ran = _hand_out(plan, executor, folder(store), record, shared, threads or 1, report)
     folders, more, notes = plan.run(os.fspath(store), record, 1)
     return Comparison(plan, folders, ran + more, notes)
 
@@ -88,7 +88,7 @@ def _hand_out(
     record: bool,
     shared: bool,
     threads: int,
-    tell: Optional[Callable[..., Any]],
+    report: Optional[Callable[..., Any]],
 ) -> int:
     """Has the runs done that the store lacks, and gives how many were done."""
     seen: Set[str] = set()
@@ -124,8 +124,8 @@ def _hand_out(
                 if files is not None:
                     _tailwater.keep(files, job.digest, store, record)
                 ran, done = ran + now, done + 1
-                if tell is not None:
-                    tell(done, done / len(jobs), len(jobs))
+                if report is not None:
+                    report(done, done / len(jobs), len(jobs))
     finally:
         for future in waiting:
             future.cancel()

@@ -3,7 +3,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 VERSION: str
 
 _Source = Tuple[str, str, str, str]
-_Tell = Optional[Callable[..., Any]]
+_Report = Optional[Callable[..., Any]]
 _Figures = List[Tuple[str, str]]
 
 class Table:
@@ -23,7 +23,7 @@ class Table:
     def to_pandas(self) -> Any: ...
 
 class Flow:
-    """What a controller is told of a flow when it starts."""
+    """What a controller learns of a flow when it starts."""
 
     @property
     def line(self) -> int: ...
@@ -33,7 +33,7 @@ class Flow:
     def window(self) -> int: ...
 
 class Hop:
-    """What a switch on the path said."""
+    """What a switch on the path reported."""
 
     @property
     def time(self) -> int: ...
@@ -100,7 +100,7 @@ class Plan:
     def source(self) -> _Source: ...
     def found(self, store: str, record: bool) -> List[bool]: ...
     def run(
-        self, store: str, record: bool = ..., threads: Optional[int] = ..., progress: _Tell = ...
+        self, store: str, record: bool = ..., threads: Optional[int] = ..., progress: _Report = ...
     ) -> Tuple[List[str], int, List[str]]: ...
     def table(self, folders: List[str]) -> Tuple[Table, str]: ...
     def draw(self, folders: List[str]) -> _Figures: ...
@@ -115,11 +115,11 @@ def run(
     record: bool = ...,
     every: Optional[str] = ...,
     controller: Any = ...,
-    progress: _Tell = ...,
+    progress: _Report = ...,
 ) -> Run: ...
 def open(folder: str) -> Tuple[str, str, Dict[str, Table]]: ...
 def draw(folder: str) -> _Figures: ...
-def ns3(config: str, progress: _Tell = ...) -> Tuple[str, List[str], List[str]]: ...
+def ns3(config: str, progress: _Report = ...) -> Tuple[str, List[str], List[str]]: ...
 def work(
     text: _Source,
     labels: List[Tuple[str, str]],
@@ -140,5 +140,5 @@ def reproduce(
     store: str,
     out: Optional[str] = ...,
     threads: Optional[int] = ...,
-    progress: _Tell = ...,
+    progress: _Report = ...,
 ) -> Tuple[str, str, List[Tuple[str, str]], _Figures]: ...

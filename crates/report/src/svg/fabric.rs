@@ -16,8 +16,8 @@ const ROOM: f64 = 11.0;
 const NAME: f64 = 11.0;
 /// A link on which nothing happened.
 const QUIET: &str = "#bcc3cb";
-/// A circle of waits.
-const CIRCLE: &str = "#b4005a";
+/// A cycle of waits.
+const CYCLE: &str = "#b4005a";
 /// Colours of a direction by share of the time paused: lighter is less, for any colour vision and without colours.
 const PAUSED: [(f64, &str, &str); 4] = [
     (0.01, "#f0bf5f", "up to 1 %"),
@@ -69,7 +69,7 @@ impl Curve {
         format!("M{} {}Q{} {} {} {}", n(a), n(b), n(c), n(d), n(e), n(f))
     }
 
-    /// An arrowhead at a part of the way.
+    /// An arrowhead at a share of the curve's length.
     fn head(&self, t: f64, size: f64) -> String {
         let ((x, y), (bx, by)) = (self.at(t), self.at(t - 0.02));
         let long = libm::hypot(x - bx, y - by).max(1e-9);
@@ -116,12 +116,12 @@ impl Picture {
         let canvas = Canvas::new(self, layout, width, y + 12.0);
         canvas.links(&mut pen);
         canvas.boxes(&mut pen);
-        canvas.circle(&mut pen);
+        canvas.cycle(&mut pen);
         y = canvas.legend(&mut pen);
-        for (place, wait) in self.circle.iter().enumerate() {
+        for (place, wait) in self.cycle.iter().enumerate() {
             let name = |at: u32| self.nodes.get(at as usize).map_or("?", |node| node.name.as_str());
             let label = if wait.label.is_empty() { String::new() } else { format!(" ({})", wait.label) };
-            let next = if place + 1 == self.circle.len() { 1 } else { place + 2 };
+            let next = if place + 1 == self.cycle.len() { 1 } else { place + 2 };
             let line = format!("{}. {} → {}{label} waits for {next}", place + 1, name(wait.from), name(wait.to));
             y = pen.lines(MARGIN, y, Hold::Start, font(SMALL, INK), &wrap(&line, SMALL, false, room));
         }
@@ -298,7 +298,7 @@ impl<'a> Canvas<'a> {
     fn boxes(&self, pen: &mut Pen) {
         let fullest = self.fullest();
         let mut waits = vec![false; self.layout.items.len()];
-        for wait in &self.picture.circle {
+        for wait in &self.picture.cycle {
             for end in [wait.from, wait.to] {
                 waits[self.layout.item_of[end as usize]] = true;
             }
@@ -314,7 +314,7 @@ impl<'a> Canvas<'a> {
                 "#ffffff"
             };
             let (edge, thick) = if waits[at] {
-                (CIRCLE, 1.8)
+                (CYCLE, 1.8)
             } else if item.host {
                 ("#98a1ab", 0.7)
             } else {
@@ -360,18 +360,18 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    fn circle(&self, pen: &mut Pen) {
+    fn cycle(&self, pen: &mut Pen) {
         let mut taken: Vec<Point> = Vec::new();
         let mut badges = Vec::new();
-        for (place, wait) in self.picture.circle.iter().enumerate() {
+        for (place, wait) in self.picture.cycle.iter().enumerate() {
             let item = |node: u32| self.layout.item_of[node as usize];
             let (from, to) = (item(wait.from), item(wait.to));
             if from == to {
                 continue;
             }
             let curve = self.curve(from, to, 4.0);
-            pen.put(format_args!("<path d=\"{}\" stroke=\"{CIRCLE}\" stroke-width=\"3.2\"/>", curve.path()));
-            pen.put(format_args!("<path d=\"{}\" fill=\"{CIRCLE}\"/>", curve.head(0.86, 6.5)));
+            pen.put(format_args!("<path d=\"{}\" stroke=\"{CYCLE}\" stroke-width=\"3.2\"/>", curve.path()));
+            pen.put(format_args!("<path d=\"{}\" fill=\"{CYCLE}\"/>", curve.head(0.86, 6.5)));
             let apart = |&(x, y): &Point| taken.iter().all(|&(a, b)| libm::hypot(x - a, y - b) > 19.0);
             let spots = [0.5, 0.35, 0.65, 0.25, 0.72, 0.42, 0.58].map(|t| curve.at(t));
             let spot = spots.into_iter().find(apart).unwrap_or(spots[0]);
@@ -380,12 +380,12 @@ impl<'a> Canvas<'a> {
         }
         for (number, (x, y)) in badges {
             pen.put(format_args!(
-                "<circle cx=\"{}\" cy=\"{}\" r=\"8.5\" fill=\"#ffffff\" stroke=\"{CIRCLE}\" stroke-width=\"1.4\"/>",
+                "<circle cx=\"{}\" cy=\"{}\" r=\"8.5\" fill=\"#ffffff\" stroke=\"{CYCLE}\" stroke-width=\"1.4\"/>",
                 n(x),
                 n(y)
             ));
             let size = if number < 100 { 10.0 } else { 8.0 };
-            let bold = Font { bold: true, ..font(size, CIRCLE) };
+            let bold = Font { bold: true, ..font(size, CYCLE) };
             pen.text((x, y + MIDDLE * size), Hold::Middle, bold, 0.0, &number.to_string());
         }
     }
@@ -414,8 +414,8 @@ impl<'a> Canvas<'a> {
             entries.push((square(HELD[0].1), "held little".into()));
             entries.push((square(HELD[3].1), format!("at most {}", Format::Bytes.show(fullest))));
         }
-        if !self.picture.circle.is_empty() {
-            entries.push((line(CIRCLE, 3.2), "waits for the next in the circle".into()));
+        if !self.picture.cycle.is_empty() {
+            entries.push((line(CYCLE, 3.2), "waits for the next in the cycle".into()));
         }
         if self.layout.items.iter().any(|item| item.members.len() > 1) {
             let stack =

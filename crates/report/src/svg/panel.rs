@@ -278,7 +278,7 @@ impl<'a> Panel<'a> {
         for point in runs.iter().flatten() {
             let left = self.across(point.x) + beside;
             let (centre, y) = (left + thick / 2.0, self.down(point.y));
-            // Nothing at all and nothing to speak of are told apart by a hairline.
+            // A hairline distinguishes a small value from zero.
             let tall = (y - ground).abs().max(1.0);
             let top = if y > ground { ground } else { ground - tall };
             let (x, y, wide, high) = (n(left + gap / 2.0), n(top), n(thick - gap), n(tall));

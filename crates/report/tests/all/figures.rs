@@ -311,7 +311,7 @@ fn ring(switches: u32, hosts: u32) -> Picture {
     (0..first).for_each(|h| picture.links.push((h, first + h / hosts)));
     (0..switches).for_each(|i| picture.links.push((first + i, first + (i + 1) % switches)));
     let wait = |i: u32| Wait { from: first + i, to: first + (i + 1) % switches, label: format!("h{i} to h0") };
-    picture.circle = (0..switches).map(wait).collect();
+    picture.cycle = (0..switches).map(wait).collect();
     picture
 }
 
@@ -351,7 +351,7 @@ fn the_levels_of_a_bcube_are_rows() {
 }
 
 #[test]
-fn a_circle_of_waits_is_numbered_on_the_picture_and_told_below_it() {
+fn a_cycle_of_waits_is_numbered_on_the_picture_and_listed_below_it() {
     for switches in [3, 5, 12, 24] {
         let picture = ring(switches, 2);
         let svg = picture.svg();
@@ -415,7 +415,7 @@ proptest! {
         picture.links = links.into_iter().filter(|(a, b)| a != b && *a < count && *b < count).collect();
         let load = |((a, b), share): (&(u32, u32), &f64)| Load { from: *a, to: *b, paused: *share, used: 1.0 - share };
         picture.loads = picture.links.iter().zip(&shares).map(load).collect();
-        picture.circle = picture.links.iter().take(5).map(|&(from, to)| Wait { from, to, label: String::new() }).collect();
+        picture.cycle = picture.links.iter().take(5).map(|&(from, to)| Wait { from, to, label: String::new() }).collect();
         let svg = picture.svg();
         prop_assert!(Document::parse(&svg).is_ok());
         prop_assert!(!svg.contains("NaN") && !svg.contains("inf"));

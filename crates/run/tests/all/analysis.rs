@@ -33,7 +33,7 @@ fn answer(resolved: &Resolved) -> Answer {
 }
 
 #[test]
-fn a_clos_is_free_under_every_scheme_that_waits_and_says_that_ways_go_up_and_down() {
+fn a_clos_is_free_under_every_scheme_that_waits_and_says_that_paths_go_up_and_down() {
     for topology in ["star", "dumbbell", "leaf-spine", "fat-tree"] {
         for preset in ["pfc", "dcqcn", "hpcc", "bfc", "bfc-vfid", "sfc"] {
             let text = format!("[topology]\nkind = \"{topology}\"\n{}", flow(0, 3, "1MB") + &flow(3, 1, "1MB"));
@@ -42,7 +42,7 @@ fn a_clos_is_free_under_every_scheme_that_waits_and_says_that_ways_go_up_and_dow
             assert_eq!(found.cases.len(), 2);
             if topology == "fat-tree" {
                 assert!(found.cases[0].up_down && found.cases[0].waits > 0);
-                assert!(found.text().contains("any traffic: free of deadlock: every way goes up and then down"));
+                assert!(found.text().contains("any traffic: free of deadlock: every path goes up and then down"));
             }
         }
     }
@@ -56,7 +56,7 @@ fn a_ring_can_deadlock_and_the_answer_names_links_and_hosts() {
         assert!(!found.free(), "{preset}");
         let [any, flows] = found.cases.as_slice() else { panic!("{found:?}") };
         for case in [any, flows] {
-            let links: BTreeSet<String> = case.circle.iter().map(|w| format!("{} {}", w.from, w.to)).collect();
+            let links: BTreeSet<String> = case.cycle.iter().map(|w| format!("{} {}", w.from, w.to)).collect();
             let expected = ["s0 s1", "s1 s2", "s2 s3", "s3 s4", "s4 s0"].map(String::from);
             assert_eq!(links.into_iter().collect::<Vec<_>>(), expected);
         }
@@ -76,7 +76,7 @@ fn deflections_in_rising_channels_are_free_on_a_clos() {
             assert_eq!(found.cases[0].up_down, deflections == 0, "detours come down and go up again");
         }
     }
-    // In a ring the shortest ways alone close the circle.
+    // In a ring the shortest paths alone close the cycle.
     let ring = on_graph(5, &ring(5), &around(5, "1MB"), &["scheme.flow_control=iofd"]);
     assert!(!answer(&ring).free());
 }
@@ -88,7 +88,7 @@ fn pfc_can_deadlock_where_hosts_forward_and_portfc_cannot() {
             format!("[topology]\nkind = \"bcube\"\nn = {n}\nk = 1\n{}", flow(0, n + 1, "1MB") + &flow(n, 1, "1MB"));
         let of = |preset: &str| answer(&load(&text, Path::new("/nowhere"), &[&format!("scheme.preset={preset}")]));
         let pfc = of("pfc");
-        assert_eq!(pfc.cases[0].circle.len(), 8, "a square of hosts and the switches between them");
+        assert_eq!(pfc.cases[0].cycle.len(), 8, "a square of hosts and the switches between them");
         assert!(pfc.cases[0].valley.is_some());
         assert!(!of("bfc").free());
         let portfc = of("portfc");
@@ -128,13 +128,13 @@ fn classes_do_not_wait_for_one_another() {
     let apart = on_graph(5, &ring(5), &flows(0), &sets);
     assert!(analyse(&apart, &[Scope::Flows]).unwrap().free());
     let together = analyse(&on_graph(5, &ring(5), &flows(1), &sets), &[Scope::Flows]).unwrap();
-    assert_eq!(together.cases[0].circle[0].lane.as_deref(), Some("class 1"));
+    assert_eq!(together.cases[0].cycle[0].lane.as_deref(), Some("class 1"));
 }
 
 #[test]
 fn every_state_of_the_links_is_looked_at_and_the_change_between_them() {
-    // leaf0 loses spine1, leaf1 loses spine0: what goes between them comes down to another leaf and up again. By way of two leaves,
-    // one for each direction, that closes a circle: a Clos with failures is no longer safe.
+    // leaf0 loses spine1, leaf1 loses spine0: what goes between them comes down to another leaf and up again. Over two leaves,
+    // one for each direction, that closes a cycle: a Clos with failures is no longer safe.
     let text = format!(
         "stop = \"1ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 1\n[scheme]\npreset = \"pfc\"\n\
          [[link]]\nbetween = [\"leaf0\", \"spine1\"]\ndown = [[\"10us\"]]\n\
@@ -148,8 +148,8 @@ fn every_state_of_the_links_is_looked_at_and_the_change_between_them() {
     assert_eq!(names, ["all links up", "leaf0–spine1 down", last, "while routes change"]);
     assert!(found.cases[0].up_down && found.cases[1].up_down);
     assert!(!found.cases[2].up_down && found.cases[2].valley.is_some());
-    let circle: Vec<String> = found.cases[2].circle.iter().map(|w| format!("{} {}", w.from, w.to)).collect();
-    assert_eq!(circle, ["leaf2 spine0", "spine0 leaf3", "leaf3 spine1", "spine1 leaf2"]);
+    let cycle: Vec<String> = found.cases[2].cycle.iter().map(|w| format!("{} {}", w.from, w.to)).collect();
+    assert_eq!(cycle, ["leaf2 spine0", "spine0 leaf3", "leaf3 spine1", "spine1 leaf2"]);
     assert!(!found.cases[3].free, "what can happen in one state can happen while they change");
     assert!(found.text().contains("down and up again"));
 }

@@ -1,4 +1,4 @@
-//! A circle of switches that wait for one another: found and named where there is one, and never where there is none.
+//! A cycle of switches that wait for one another: found and named where there is one, and never where there is none.
 
 use crate::graphs::{around, graph, ring};
 use engine::Time;
@@ -45,16 +45,16 @@ fn on_a_ring(switches: u32, size: &str, sets: &[&str]) -> (Outcome, Graph) {
 
 /// Each port leads to the node of the next one, and none comes twice.
 #[track_caller]
-fn is_a_circle(circle: &[Wait], graph: &Graph) {
+fn is_a_cycle(cycle: &[Wait], graph: &Graph) {
     let map = PortMap::new(graph);
-    let circle: Vec<u32> = circle.iter().map(|wait| wait.port).collect();
-    assert!(circle.len() >= 2, "{circle:?}");
-    for (place, &port) in circle.iter().enumerate() {
-        let next = circle[(place + 1) % circle.len()];
+    let cycle: Vec<u32> = cycle.iter().map(|wait| wait.port).collect();
+    assert!(cycle.len() >= 2, "{cycle:?}");
+    for (place, &port) in cycle.iter().enumerate() {
+        let next = cycle[(place + 1) % cycle.len()];
         let far = map.node[map.peer[port as usize] as usize];
-        assert_eq!(far, map.node[next as usize], "port {port} leads to node {far}, not to port {next}: {circle:?}");
+        assert_eq!(far, map.node[next as usize], "port {port} leads to node {far}, not to port {next}: {cycle:?}");
         assert!(graph.forwards(far, map.of(far).len()), "{far}");
-        assert!(!circle[..place].contains(&port), "{circle:?}");
+        assert!(!cycle[..place].contains(&port), "{cycle:?}");
     }
 }
 
@@ -62,10 +62,10 @@ fn is_a_circle(circle: &[Wait], graph: &Graph) {
 fn a_loaded_ring_of_five_switches_deadlocks_and_the_run_ends_by_itself() {
     let (outcome, graph) = on_a_ring(5, "10MB", &[]);
     assert!(!outcome.complete() && !outcome.interrupted);
-    let Some(Stall::Deadlock(circle)) = &outcome.stall else { panic!("{:?}", outcome.stall) };
-    is_a_circle(circle, &graph);
-    // The only circle there is goes around the whole ring, clockwise.
-    assert_eq!(circle.len(), 5);
+    let Some(Stall::Deadlock(cycle)) = &outcome.stall else { panic!("{:?}", outcome.stall) };
+    is_a_cycle(cycle, &graph);
+    // The only cycle there is goes around the whole ring, clockwise.
+    assert_eq!(cycle.len(), 5);
     assert!(outcome.left > 0, "the packets that wait are still there");
     assert_eq!(outcome.counts.dropped_full, 0);
     assert!(outcome.end < Time::from_ms(200), "{}", outcome.end);
@@ -75,9 +75,9 @@ fn a_loaded_ring_of_five_switches_deadlocks_and_the_run_ends_by_itself() {
 fn larger_rings_deadlock_too() {
     for switches in [6, 7, 9] {
         let (outcome, graph) = on_a_ring(switches, "10MB", &[]);
-        let Some(Stall::Deadlock(circle)) = &outcome.stall else { panic!("{switches}: {:?}", outcome.stall) };
-        is_a_circle(circle, &graph);
-        assert_eq!(circle.len() as u32, switches);
+        let Some(Stall::Deadlock(cycle)) = &outcome.stall else { panic!("{switches}: {:?}", outcome.stall) };
+        is_a_cycle(cycle, &graph);
+        assert_eq!(cycle.len() as u32, switches);
     }
 }
 
@@ -85,12 +85,12 @@ fn larger_rings_deadlock_too() {
 fn timeouts_do_not_hide_a_deadlock() {
     // Senders that could start over are paused themselves: nothing will ever move again.
     let (outcome, graph) = on_a_ring(5, "10MB", &["nic.timeout=500us"]);
-    let Some(Stall::Deadlock(circle)) = &outcome.stall else { panic!("{:?}", outcome.stall) };
-    is_a_circle(circle, &graph);
+    let Some(Stall::Deadlock(cycle)) = &outcome.stall else { panic!("{:?}", outcome.stall) };
+    is_a_cycle(cycle, &graph);
 }
 
 #[test]
-fn a_summary_names_the_ports_of_the_circle() {
+fn a_summary_names_the_ports_of_the_cycle() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("ring.toml"), graph(5, &ring(5))).unwrap();
     let text = format!("[topology]\nkind = \"file\"\npath = \"ring.toml\"\n{}", around(5, "10MB"));
@@ -112,8 +112,8 @@ fn a_ring_with_room_for_everything_does_not_deadlock() {
 fn a_deadlock_that_is_stopped_is_still_called_one() {
     // The stop comes long after the last packet moved, and long before the run would end by itself.
     let (outcome, graph) = on_a_ring(5, "10MB", &["stop=50ms"]);
-    let Some(Stall::Deadlock(circle)) = &outcome.stall else { panic!("{:?}", outcome.stall) };
-    is_a_circle(circle, &graph);
+    let Some(Stall::Deadlock(cycle)) = &outcome.stall else { panic!("{:?}", outcome.stall) };
+    is_a_cycle(cycle, &graph);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_run_that_is_stopped_while_it_moves_is_not_stalled() {
 
 #[test]
 fn the_same_load_never_deadlocks_on_a_leaf_spine() {
-    // Up and then down: no way leads from a spine's output back to its input.
+    // Up and then down: no path leads from a spine's output back to its input.
     for hosts in [5, 6, 9] {
         for spines in 1..=4 {
             let text = format!(
@@ -166,9 +166,9 @@ fn pfc_deadlocks_on_a_square_of_forwarding_hosts_every_time_and_portfc_never() {
     for sets in SQUARES {
         let resolved = square(&sets);
         let outcome = run(&resolved);
-        let Some(Stall::Deadlock(circle)) = &outcome.stall else { panic!("{sets:?}: {:?}", outcome.stall) };
-        is_a_circle(circle, &resolved.setup.graph);
-        assert_eq!((circle.len(), outcome.counts.dropped()), (8, 0), "once round the square");
+        let Some(Stall::Deadlock(cycle)) = &outcome.stall else { panic!("{sets:?}: {:?}", outcome.stall) };
+        is_a_cycle(cycle, &resolved.setup.graph);
+        assert_eq!((cycle.len(), outcome.counts.dropped()), (8, 0), "once round the square");
 
         let resolved = square(&[&sets[..], &["scheme.preset=portfc"]].concat());
         assert!(resolved.promised, "{:?}", resolved.notes);

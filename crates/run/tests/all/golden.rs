@@ -1,4 +1,4 @@
-//! The examples give the same results, to the picosecond, until somebody means to change them.
+//! The examples give the same results, to the picosecond, unless a change is intended.
 //!
 //! A digest that differs is either a fault or a change of behaviour. The digest covers the whole run; `tests/golden` of the
 //! repository has what it was made of, a line per flow, so that the message can say which flow differs first and how. Where it is

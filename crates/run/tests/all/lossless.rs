@@ -28,7 +28,7 @@ struct Fabric {
     hosts: u32,
     /// Of a BCube, the base of its hosts' addresses: only hosts that differ in one digit talk, so that none forwards.
     base: Option<u32>,
-    /// Links that can fail while every pair of hosts keeps a way.
+    /// Links that can fail while every pair of hosts keeps a path.
     spare: Vec<(String, String)>,
     /// Any other links.
     links: Vec<(String, String)>,
@@ -191,7 +191,7 @@ fn build(kind: usize, (a, b, c): (u32, u32, u32), rates: [u64; 4], delays: [u64;
             let host = |h: u32| {
                 [pair(format!("h{h}"), format!("l0s{}", h / a)), pair(format!("h{h}"), format!("l1s{}", h % a))]
             };
-            // Hosts forward, so that there is a way around any link.
+            // Hosts forward, so that there is a path around any link.
             spare = (0..a * a).flat_map(host).collect();
             (size + &wire(0, ""), a * a, Vec::new())
         }
@@ -324,11 +324,11 @@ fn ended(outcome: &Outcome) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What holds besides where a flow has one way at a time.
+/// What holds besides where a flow has one path at a time.
 fn sound(resolved: &Resolved, outcome: &Outcome, buffer: u64) -> Result<(), TestCaseError> {
     ended(outcome)?;
-    // A flow that changes ways may have packets on two at once, and be faster than alone on one.
-    // So may one whose packets each go their own way.
+    // A flow that changes paths may have packets on two at once, and be faster than alone on one.
+    // So may one whose packets each take their own path.
     let sprayed = resolved.choices.load_balancing.may_reorder();
     let steady = !sprayed && resolved.setup.graph.links.iter().all(|link| link.outages.is_empty());
     for (number, flow) in outcome.flows.iter().enumerate() {
@@ -360,7 +360,7 @@ fn undisturbed(resolved: &Resolved, outcome: &Outcome) -> Result<(), TestCaseErr
     let packets: u64 = outcome.flows.iter().map(|flow| flow.spec.size.div_ceil(payload)).sum();
     prop_assert_eq!((c.injected.0, c.retransmitted, c.timeouts), (packets, (0, 0), 0));
     prop_assert_eq!(c.delivered, c.injected);
-    // Empty buffers hold nobody back.
+    // Empty buffers hold no flow back.
     prop_assert_eq!(c.pauses, c.resumes);
     Ok(())
 }
@@ -409,7 +409,7 @@ fn under_pfc_nothing_is_lost_and_everything_arrives_in_order() {
 }
 
 #[test]
-fn senders_told_to_wait_again_and_again_still_deliver_everything() {
+fn senders_notified_to_wait_again_and_again_still_deliver_everything() {
     let sfc = |name: &&str| named(name).and_then(|preset| setting(preset, "scheme.flow_control")) == Some("sfc");
     let presets: Vec<_> = lossless().into_iter().filter(sfc).collect();
     // Triggers so low that the least congestion is felt, everywhere and with every mechanism.
@@ -461,7 +461,7 @@ fn selective_repeat_delivers_everything_whatever_is_lost_fails_or_overtakes() {
     holds(strategy, 0.3, |(spray, case)| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         let outcome = run(&resolved);
-        // Over several ways at once a message may be faster than over one.
+        // Over several paths at once a message may be faster than over one.
         if *spray {
             ended(&outcome)?;
         } else {
@@ -560,11 +560,11 @@ fn every_port_paused_again_and_again_still_delivers_everything() {
 
 #[test]
 fn links_unlike_all_others_keep_ideal_times_a_lower_bound() {
-    // Single links with their own rate and delay: equal ways differ in time, and a flow's own way counts.
-    // What is deflected takes another way, which may be the faster one.
-    let keeps_its_way =
+    // Single links with their own rate and delay: equal paths differ in time, and a flow's own path counts.
+    // What is deflected takes another path, which may be the faster one.
+    let keeps_its_path =
         |name: &&str| named(name).and_then(|preset| setting(preset, "scheme.flow_control")) != Some("iofd");
-    let presets = lossless().into_iter().filter(keeps_its_way).collect();
+    let presets = lossless().into_iter().filter(keeps_its_path).collect();
     let own = prop::collection::vec((any::<prop::sample::Index>(), rate(), 100u64..20_000), 1..5);
     let strategy = (case(0..7, presets), own).prop_map(|(case, own)| {
         let links = &case.fabric.links;
@@ -586,8 +586,8 @@ fn links_unlike_all_others_keep_ideal_times_a_lower_bound() {
 }
 
 #[test]
-fn hosts_that_forward_lose_nothing_and_what_stops_for_good_is_a_circle() {
-    // Any two hosts of a BCube may talk, up to six links apart. PFC's pauses may close a circle there; nothing else may stop.
+fn hosts_that_forward_lose_nothing_and_what_stops_for_good_is_a_cycle() {
+    // Any two hosts of a BCube may talk, up to six links apart. PFC's pauses may close a cycle there; nothing else may stop.
     let strategy = (case(5..6, vec!["pfc", "window", "dcqcn", "hpcc"]), 0u64..2_000, 20u64..200, any::<bool>());
     let strategy = strategy.prop_map(|(case, delay, share, deep)| {
         let (mut fabric, mut nic) = (case.fabric.clone(), case.nic.replace("data", "control"));
@@ -646,7 +646,7 @@ fn what_faulty_links_lose_is_sent_again_until_all_has_arrived() {
         let outcome = run(&resolved);
         sound(&resolved, &outcome, buffer)?;
         let c = &outcome.counts;
-        // Bytes of message are lost on the way or delivered; ACKs are among the packets that are lost.
+        // Bytes of message are lost in flight or delivered; ACKs are among the packets that are lost.
         prop_assert!(c.delivered.1 <= c.injected.1);
         prop_assert!(c.injected.0 - c.delivered.0 <= c.dropped_full + c.dropped_fault);
         Ok(Some(c.dropped_fault > 0))
@@ -654,7 +654,7 @@ fn what_faulty_links_lose_is_sent_again_until_all_has_arrived() {
 }
 
 #[test]
-fn faulty_links_under_pfc_hold_nobody_back_for_ever() {
+fn faulty_links_under_pfc_hold_no_flow_back_for_ever() {
     // Pause and resume frames are lost like anything else.
     holds(faulty(lossless()), 0.1, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
@@ -722,7 +722,7 @@ fn a_link_that_fails_and_comes_back_loses_nothing_for_good() {
     holds(strategy, 0.1, |case| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         let outcome = run(&resolved);
-        // A way around by hosts that forward can close a circle.
+        // A detour by hosts that forward can close a cycle.
         if case.fabric.base.is_some() && matches!(outcome.stall, Some(Stall::Deadlock(_))) {
             return Ok(Some(true));
         }
@@ -733,8 +733,8 @@ fn a_link_that_fails_and_comes_back_loses_nothing_for_good() {
 
 #[test]
 fn links_that_fail_again_and_again_lose_nothing_for_good() {
-    // Up to three links, each up to three times. Where ways around exist, only links without one fail: a way around that
-    // goes down and up again can close a circle, and that is no fault of the simulator.
+    // Up to three links, each up to three times. Where detours exist, only links without one fail: a detour that
+    // goes down and up again can close a cycle, and that is no fault of the simulator.
     let times = prop::collection::vec((1u64..60_000, 1u64..200_000), 1..4);
     let outages = prop::collection::vec((any::<prop::sample::Index>(), times), 1..4);
     let strategy = (case(0..7, every()), outages).prop_map(|(case, outages)| {
@@ -786,7 +786,7 @@ fn the_same_scenario_gives_the_same_outcome() {
 
 #[test]
 fn flows_spread_over_many_queues_stay_in_order() {
-    // Several queues, several ways, and turns shorter and longer than a packet.
+    // Several queues, several paths, and turns shorter and longer than a packet.
     let strategy = (case(2..7, lossless()), 2u32..=64, 64u32..10_000).prop_map(|(case, queues, quantum)| {
         let mut switch: String =
             case.switch.lines().filter(|l| !l.starts_with("queues")).map(|l| format!("{l}\n")).collect();
@@ -916,13 +916,13 @@ fn what_is_promised_has_its_headroom_however_long_the_links() {
         let Ok(resolved) = read(&text) else { continue };
         let there_and_back = rate * 2 * delay_ms * 1_000_000 / 8;
         let headroom = resolved.setup.ports[3].share.headroom as u64;
-        assert!(!resolved.promised || headroom >= there_and_back, "{headroom} B for {there_and_back} B on the way");
+        assert!(!resolved.promised || headroom >= there_and_back, "{headroom} B for {there_and_back} B in flight");
     }
 }
 
 #[test]
-fn telemetry_of_a_new_way_is_not_compared_with_that_of_the_old_one() {
-    // The way of both flows changes for a moment: a hop's counters are suddenly those of another switch.
+fn telemetry_of_a_new_path_is_not_compared_with_that_of_the_old_one() {
+    // The path of both flows changes for a moment: a hop's counters are suddenly those of another switch.
     let text = "[topology]\nkind = \"leaf-spine\"\nleaves = 4\nhosts_per_leaf = 3\nspines = 2\n\
                 host_rate = \"10Gbps\"\nhost_delay = \"100ns\"\nuplink_rate = \"10Gbps\"\nuplink_delay = \"100ns\"\n\
                 [scheme]\npreset = \"hpcc\"\n[nic]\npayload = \"256B\"\n\

@@ -56,7 +56,7 @@ fn a_slow_receiver_holds_up_the_whole_fabric_under_pfc_and_only_its_senders_unde
         assert!(pfc.paused(from, to) > Time::from_us(100), "{from} to {to}: {}", pfc.paused(from, to));
         assert_eq!(sfc.paused(from, to), Time::ZERO, "{from} to {to}");
     }
-    // SFC: the queue that grows there makes the ToR tell the senders.
+    // SFC: the queue that grows there makes the ToR notify the senders.
     assert!(sfc.counter("bts_from_queue") > 10 && sfc.counter("sender_pauses") > 10);
     // The bystander has its link to itself, 11.7 MB of messages in a millisecond, and gets it.
     assert!(sfc.bystander() > 11_400_000, "{}", sfc.bystander());

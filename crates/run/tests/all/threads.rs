@@ -108,7 +108,7 @@ fn what_waits_for_others_starts_as_it_would_in_any_number_of_blocks_and_threads(
     assert!(lost > 0, "the link that fails carries nothing");
 }
 
-/// A fabric of that size is done in blocks without being told to, by one thread and by each of two.
+/// A fabric of that size is done in blocks by default, by one thread and by each of two.
 #[test]
 fn a_large_fabric_gives_the_same_in_the_blocks_that_it_asks_for() {
     for preset in scenario::presets::all() {

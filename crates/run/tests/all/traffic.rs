@@ -340,7 +340,7 @@ fn a_problem_with_a_flow_names_the_table_that_made_it() {
     let text = "topology = { kind = \"file\", path = \"row.toml\" }\n\n[[load]]\nsizes = \"1KB\"\nload = 0.5\nduration = \"100us\"\n";
     let problem = Scenario::parse("a.toml", text, folder.path(), &[]).and_then(resolve).unwrap_err();
     assert_eq!(problem.line, Some(3), "{problem}");
-    assert!(problem.message.contains("of it, from h") && problem.message.contains("no way"), "{problem}");
+    assert!(problem.message.contains("of it, from h") && problem.message.contains("no path"), "{problem}");
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn a_scenario_with_its_traffic_written_out_is_the_same_run() {
 }
 
 #[test]
-fn a_check_tells_what_the_groups_came_to() {
+fn a_check_reports_what_the_groups_came_to() {
     let scenario = scenario(&mix(), &[]);
     let text = scenario.describe_groups();
     assert!(text.lines().all(|line| line.starts_with("group           ")), "{text}");

@@ -208,7 +208,7 @@ fn a_controller_that_needs_a_window_has_one() {
 }
 
 #[test]
-fn a_packet_counting_controller_follows_the_payload_unless_told() {
+fn a_packet_counting_controller_follows_the_payload_unless_it_is_set() {
     let packet = |sets: &[&str]| {
         let list = star(sets).choices.congestion_control.list();
         list.into_iter().find(|parameter| parameter.name == "packet").map(|parameter| parameter.value)
@@ -216,7 +216,7 @@ fn a_packet_counting_controller_follows_the_payload_unless_told() {
     assert_eq!(packet(&["scheme.preset=dctcp", "nic.payload=4096B"]).as_deref(), Some("\"auto\""));
     let sets = ["scheme.preset=dctcp", "nic.payload=4096B", "scheme.dctcp.packet=7"];
     assert_eq!(packet(&sets).as_deref(), Some("7"));
-    // Told the same by hand, it does the same.
+    // Set to the same by hand, it does the same.
     let ends = |sets: &[&str]| run(&star(sets)).flows.iter().map(|flow| flow.received).collect::<Vec<_>>();
     let sets = ["scheme.preset=dctcp", "nic.payload=4096B", "scheme.dctcp.packet=4096"];
     assert_eq!(ends(&sets), ends(&sets[..2]));
@@ -418,7 +418,7 @@ fn hosts_that_no_switch_connects_cannot_talk() {
         Scenario::parse("a.toml", text, folder.path(), &[]).and_then(resolve)
     };
     let problem = load("").unwrap_err();
-    assert!(problem.message.contains("no way from a to c"), "{problem}");
+    assert!(problem.message.contains("no path from a to c"), "{problem}");
     assert!(problem.help.as_deref().unwrap().contains("hosts do not forward"), "{problem}");
     assert!(run(&load("hosts_forward = true\n").unwrap()).complete());
 }
@@ -464,9 +464,9 @@ fn the_sheet_says_what_will_run() {
     }
 }
 
-/// Twenty flows between two hosts, one after the other: each takes the way that was foretold for it.
+/// Twenty flows between two hosts, one after the other: each takes the path that was predicted for it.
 #[track_caller]
-fn ways_are_foretold(topology: &str, base: &Path) {
+fn paths_are_predicted(topology: &str, base: &Path) {
     let mut text = topology.to_string();
     for number in 0..20 {
         text += &format!("[[flow]]\nsrc = 0\ndst = 1\nsize = \"7KB\"\nstart = \"{number}ms\"\n");
@@ -480,15 +480,15 @@ fn ways_are_foretold(topology: &str, base: &Path) {
     }
     ideals.sort();
     ideals.dedup();
-    assert_eq!(ideals.len(), 2, "both ways are taken");
+    assert_eq!(ideals.len(), 2, "both paths are taken");
 }
 
 #[test]
-fn the_way_of_a_flow_is_the_one_the_fabric_takes() {
+fn the_path_of_a_flow_is_the_one_the_fabric_takes() {
     let slow =
         |a: &str, b: &str| format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\ndelay = \"5us\"\nrate = \"10Gbps\"\n");
     let leaf_spine = "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 1\nspines = 2\n";
-    ways_are_foretold(&format!("{leaf_spine}{}", slow("leaf0", "spine1")), Path::new("/nowhere"));
+    paths_are_predicted(&format!("{leaf_spine}{}", slow("leaf0", "spine1")), Path::new("/nowhere"));
 
     // Two hosts with a link to each of two switches: the host chooses.
     let folder = tempfile::tempdir().unwrap();
@@ -497,7 +497,7 @@ fn the_way_of_a_flow_is_the_one_the_fabric_takes() {
     let nodes = [node("a", "host"), node("b", "host"), node("s", "switch"), node("t", "switch")].concat();
     let links = [fast("a", "s"), fast("b", "s"), slow("a", "t"), slow("b", "t")].concat();
     std::fs::write(folder.path().join("net.toml"), nodes + &links).unwrap();
-    ways_are_foretold("[topology]\nkind = \"file\"\npath = \"net.toml\"\n", folder.path());
+    paths_are_predicted("[topology]\nkind = \"file\"\npath = \"net.toml\"\n", folder.path());
 }
 
 /// A fabric of its own with one flow, or several to the same host.
@@ -545,7 +545,7 @@ proptest! {
         let sets = ["switch.unlimited=true", &format!("scheme.preset={preset}"), "scheme.window=1GB"];
         let one = read(&format!("{text}{}", flow(0, 5, size, 0)), &sets[..]).unwrap();
         let outcome = run(&one);
-        // A controller may slow a flow down that meets nobody, if its first link is the faster one.
+        // A controller may slow a flow down that meets no other, if its first link is the faster one.
         if preset == "pfc" || packets == 1 {
             prop_assert_eq!(outcome.flows[0].received, one.setup.flows[0].ideal);
         }
@@ -570,7 +570,7 @@ proptest! {
     ) {
         let mut text = fabric(kind, rates, delay, pipeline, payload);
         text += &format!("[traffic]\nclasses = {classes}\n");
-        // A slow receiver, and traffic the other way that the pauses have to wait for.
+        // A slow receiver, and traffic in the other direction that the pauses have to wait for.
         let last = if kind == "star" { "sw0" } else if kind == "dumbbell" { "sw1" } else { "leaf2" };
         text += &format!("[[link]]\nbetween = [5, \"{last}\"]\nrate = \"{slow}Gbps\"\n");
         for (number, size) in (0u32..).zip(&sizes) {

@@ -244,7 +244,7 @@ fn a_folder_with_a_recording_is_otherwise_the_same_and_the_file_says_what_the_ta
     }
     assert!(!header.flows.is_empty() && header.flows.len() <= 256);
     for (place, flow) in header.flows.iter().enumerate() {
-        // The way begins at the sender, goes from port to port, and ends at the receiver.
+        // The path begins at the sender, goes from port to port, and ends at the receiver.
         let mut node = flow.src;
         for &port in &flow.path {
             assert_eq!(header.ports[port as usize].node, node);

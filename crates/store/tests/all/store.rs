@@ -170,7 +170,7 @@ fn two_grids_on_one_store_at_once_end_well() {
 }
 
 #[test]
-fn a_damaged_folder_is_told_of_and_run_again() {
+fn a_damaged_folder_is_reported_and_run_again() {
     let dir = tempfile::tempdir().unwrap();
     let plan = grid(STAR, dir.path()).plan().unwrap();
     let (plan, store) = (&plan[..2], Store::new(dir.path()));
@@ -266,7 +266,7 @@ fn a_store_that_fails_midway_keeps_what_is_finished_and_goes_on_later() {
 fn problems_of_all_cells_are_found_before_anything_runs() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::new(dir.path().join("runs"));
-    let told = |axes: &[&str], schemes: &[&str]| -> Vec<String> {
+    let refusals = |axes: &[&str], schemes: &[&str]| -> Vec<String> {
         let mut grid = grid(STAR, dir.path());
         grid.variants = Variant::schemes(&grid.source, &[], &strings(schemes)).unwrap();
         grid.axes = axes.iter().map(|axis| Axis::parse(axis).unwrap()).collect();
@@ -281,25 +281,25 @@ fn problems_of_all_cells_are_found_before_anything_runs() {
         let lines = problems.iter().map(|problem| problem.to_string().lines().next().unwrap_or_default().to_string());
         lines.collect()
     };
-    let problems = told(&["switch.buffer=4MB,4XB,1B"], &["dcqcn", "pfc"]);
-    assert_eq!(problems.len(), 2, "each is told once, not for every scheme and seed: {problems:?}");
+    let problems = refusals(&["switch.buffer=4MB,4XB,1B"], &["dcqcn", "pfc"]);
+    assert_eq!(problems.len(), 2, "each is reported once, not for every scheme and seed: {problems:?}");
     assert!(problems[0].starts_with("--vary switch.buffer=4XB: unknown unit \"XB\""), "{problems:?}");
     assert!(problems[0].ends_with("(in the run dcqcn, switch.buffer=4XB, seed 1)"), "{problems:?}");
     assert!(problems[1].starts_with("--vary switch.buffer=1B: the buffer of sw0"), "{problems:?}");
-    let problems = told(&["switch.bufer=4MB"], &["hpcc"]);
+    let problems = refusals(&["switch.bufer=4MB"], &["hpcc"]);
     assert!(
         problems[0].contains("unknown key \"bufer\"") && problems[0].contains("(in the run hpcc, "),
         "{problems:?}"
     );
-    let problems = told(&["flow.7.size=1KB,2KB", "nic.payload=1KB"], &["pfc"]);
+    let problems = refusals(&["flow.7.size=1KB,2KB", "nic.payload=1KB"], &["pfc"]);
     assert!(
         problems[0].contains("flow.7 is not there") && problems[0].contains("flow.7.size=1KB, nic"),
         "{problems:?}"
     );
-    let problems = told(&["switch.buffer=4MB", "switch.buffer=8MB"], &["pfc"]);
+    let problems = refusals(&["switch.buffer=4MB", "switch.buffer=8MB"], &["pfc"]);
     assert_eq!(problems, ["--vary switch.buffer: is there twice"]);
     let many = format!("switch.buffer={}", (1..2000).map(|i| format!("{i}MB")).collect::<Vec<_>>().join(","));
-    let problems = told(&[&many, &many.replace("buffer", "reserve")], &["pfc"]);
+    let problems = refusals(&[&many, &many.replace("buffer", "reserve")], &["pfc"]);
     assert!(problems[0].contains("has 7992002 runs"), "{problems:?}");
 }
 
@@ -392,7 +392,7 @@ fn parameters_of_a_mechanism_go_to_the_schemes_that_use_it() {
     assert_eq!(digests(tuned, &[], &["hpcc"]), with[1..]);
     assert_eq!(digests("", &["scheme.hpcc.eta=0.9"], &["pfc", "hpcc"])[1], with[1]);
     assert_eq!(digests(tuned, &[], &["pfc"]), with[..1]);
-    // What the command line sets must be of use to somebody.
+    // What the command line sets must be of use to some scheme.
     let source = source(STAR, Path::new(""));
     let sets = strings(&["scheme.hpcc.eta=0.9"]);
     let variants = Variant::schemes(&source, &sets, &strings(&["pfc"])).unwrap();
@@ -445,7 +445,7 @@ fn table() -> impl Strategy<Value = BTreeMap<String, Tree>> {
     prop::collection::btree_map("[a-z]{1,3}", tree, 0..5)
 }
 
-/// A writer who says the same in ever different ways.
+/// A writer that formats the same content differently each time.
 struct Scribe(u64);
 
 impl Scribe {

@@ -101,7 +101,7 @@ fn every_example_of_a_sweep_can_be_run() {
 }
 
 #[test]
-fn what_is_wrong_with_a_sweep_is_told_with_its_line_and_a_remedy() {
+fn what_is_wrong_with_a_sweep_is_reported_with_its_line_and_a_remedy() {
     let desk = desk();
     for (text, line, message) in [
         ("seeds = 3", None, "the file has no scenario"),
@@ -135,7 +135,7 @@ fn what_is_wrong_with_a_sweep_is_told_with_its_line_and_a_remedy() {
 }
 
 #[test]
-fn a_value_that_a_run_refuses_is_told_at_its_line_of_the_sweep() {
+fn a_value_that_a_run_refuses_is_reported_at_its_line_of_the_sweep() {
     let desk = desk();
     let store = Store::new(desk.path().join("runs"));
     for (text, line, message) in [
@@ -194,19 +194,19 @@ impl Observer for Watch {
 }
 
 #[test]
-fn parts_are_all_of_it_and_none_twice_and_one_part_may_help_the_others() {
+fn shards_cover_every_run_once_and_one_shard_may_help_the_others() {
     let desk = desk();
     let plan = parse(TWELVE, desk.path()).plan().unwrap();
     let store = Store::new(desk.path().join("runs"));
     let mut all = Vec::new();
-    for part in 1..=5 {
+    for shard in 1..=5 {
         let watch = Watch::default();
-        let options = Options { shard: Some((part, 5)), ..Options::default() };
+        let options = Options { shard: Some((shard, 5)), ..Options::default() };
         let done = sweep::work(&plan, &store, &options, &watch).unwrap();
         let mut started = watch.started.into_inner().unwrap();
         assert_eq!((done.ran, done.reused, done.left), (started.len(), 0, 0));
         started.sort_unstable();
-        assert_eq!(started, (0..12).filter(|place| place % 5 == part - 1).collect::<Vec<_>>());
+        assert_eq!(started, (0..12).filter(|place| place % 5 == shard - 1).collect::<Vec<_>>());
         all.extend(started);
     }
     all.sort_unstable();
@@ -216,11 +216,11 @@ fn parts_are_all_of_it_and_none_twice_and_one_part_may_help_the_others() {
     let watch = Watch::default();
     let options = Options { shard: Some((3, 5)), help: true, check: false, ..Options::default() };
     assert_eq!(sweep::work(&plan, &store, &options, &watch).unwrap().ran, 12);
-    assert_eq!(watch.started.into_inner().unwrap(), [2, 7, 3, 8, 4, 9, 0, 5, 10, 1, 6, 11], "its own part first");
+    assert_eq!(watch.started.into_inner().unwrap(), [2, 7, 3, 8, 4, 9, 0, 5, 10, 1, 6, 11], "its own shard first");
 }
 
 #[test]
-fn a_sweep_that_is_told_to_stop_goes_on_later() {
+fn a_sweep_that_is_stopped_goes_on_later() {
     let desk = desk();
     let plan = parse(TWELVE, desk.path()).plan().unwrap();
     let store = Store::new(desk.path().join("runs"));
@@ -245,12 +245,12 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[test]
-fn what_somebody_is_at_is_waited_for_or_left_to_them() {
+fn a_run_of_another_process_is_waited_for_or_left_to_it() {
     let desk = desk();
     let plan = parse(TWELVE, desk.path()).plan().unwrap();
     let store = Store::new(desk.path().join("runs"));
     let theirs = store.claims();
-    let claim = theirs.claim(plan[4].digest).unwrap().expect("nobody has it");
+    let claim = theirs.claim(plan[4].digest).unwrap().expect("it is free");
     let status = sweep::status(&plan, &store).unwrap();
     assert_eq!((status.running[0].0, status.running[0].1.process), (4, std::process::id()));
 
@@ -261,8 +261,8 @@ fn what_somebody_is_at_is_waited_for_or_left_to_them() {
 
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| sweep::work(&plan, &store, &Options::default(), &watch).unwrap());
-        until("somebody waits for the run of another", || watch.elsewhere.lock().unwrap().len() >= 2);
-        // They give up: it is done by whoever waits.
+        until("a process waits for the run of another", || watch.elsewhere.lock().unwrap().len() >= 2);
+        // They give up: the process that waits does it.
         drop(claim);
         assert_eq!(waiting.join().unwrap().ran, 1);
     });
@@ -303,7 +303,7 @@ fn a_claim_without_a_sign_of_life_is_void_after_its_own_lease_and_exactly_one_ta
     let digest = Digest::of("a run");
     foreign(dir.path(), digest, Duration::from_millis(1500));
     let begin = Instant::now();
-    // The lease of whoever looks does not count.
+    // The lease of the process that looks does not count.
     let impatient = Claims::new(dir.path(), Duration::from_millis(100));
     let State::Held(owner) = impatient.state(digest).unwrap() else { panic!("it is not void yet") };
     assert_eq!(owner.host, "n17");
@@ -321,7 +321,7 @@ fn a_claim_without_a_sign_of_life_is_void_after_its_own_lease_and_exactly_one_ta
 }
 
 #[test]
-fn whoever_comes_back_after_its_claim_was_taken_over_leaves_the_other_alone() {
+fn a_process_whose_claim_was_taken_over_leaves_the_new_owner_alone() {
     let dir = tempfile::tempdir().unwrap();
     let digest = Digest::of("a run");
     let first = Claims::new(dir.path(), Duration::from_secs(60));
@@ -364,7 +364,7 @@ fn a_process_of_this_machine_that_is_gone_holds_nothing() {
     child.wait().unwrap();
     let mut owner: serde_json::Value = serde_json::from_str(&text).unwrap();
     if owner["machine"] == "" {
-        return; // The system does not tell who is there.
+        return; // The system does not list its processes.
     }
     let began = owner["began"].clone();
     for (process, began) in [(child.id(), began.clone()), (std::process::id(), 1.into())] {

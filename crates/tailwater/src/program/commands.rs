@@ -1,4 +1,4 @@
-//! The commands: thin hands around the laboratory.
+//! The commands: thin wrappers around the library.
 
 use crate::program::progress::{self, Progress};
 use engine::Time;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use store::grid::Work;
 
-/// What printing gives: an error means that nobody reads any more.
+/// What printing gives: an error means that the reader has gone.
 pub type Output = std::io::Result<()>;
 
 /// Prints, without falling over when the reader has gone.
@@ -251,7 +251,7 @@ pub fn bench(
     }
     let run = run::bench::Run { load, duration, threads, blocks };
     if exchange {
-        return tell_exchange(hosts, presets, run);
+        return print_exchange(hosts, presets, run);
     }
     let head = format!(
         "{:<12} {:>6} {:>12} {:>8} {:>10} {:>10} {:>9} {:>9}\n",
@@ -286,7 +286,7 @@ pub fn bench(
 }
 
 /// What the shards of runs on several threads exchange, and how often.
-fn tell_exchange(hosts: &[u32], presets: &[String], run: run::bench::Run) -> Result<ExitCode, Problem> {
+fn print_exchange(hosts: &[u32], presets: &[String], run: run::bench::Run) -> Result<ExitCode, Problem> {
     let head = format!(
         "{:<12} {:>6} {:>5} {:>10} {:>9} {:>9} {:>12} {:>9} {:>11} {:>12} {:>12}\n",
         "run",
@@ -305,22 +305,22 @@ fn tell_exchange(hosts: &[u32], presets: &[String], run: run::bench::Run) -> Res
     for &count in hosts {
         for preset in presets {
             let line = run::bench::whole_run(count, preset, run)?;
-            let told = line.exchange;
-            let each = |total: f64| total / told.stretches.max(1) as f64;
+            let exchange = line.exchange;
+            let each = |total: f64| total / exchange.stretches.max(1) as f64;
             result = result.and_then(|()| {
                 say(format!(
                     "{:<12} {:>6} {:>5} {:>8.2}us {:>9} {:>8.0}% {:>12.0} {:>8.1}% {:>11.1} {:>12.0} {:>12.1}\n",
                     line.name,
                     line.hosts,
-                    told.shards,
-                    told.look_ahead.us_f64(),
-                    told.stretches,
-                    100.0 * each(told.together as f64),
+                    exchange.shards,
+                    exchange.look_ahead.us_f64(),
+                    exchange.stretches,
+                    100.0 * each(exchange.together as f64),
                     each(line.hops as f64),
-                    100.0 * told.packets as f64 / line.hops.max(1) as f64,
-                    each(told.bytes as f64) / 1e3,
-                    told.stretches as f64 / line.seconds,
-                    told.bytes as f64 / line.seconds / 1e6,
+                    100.0 * exchange.packets as f64 / line.hops.max(1) as f64,
+                    each(exchange.bytes as f64) / 1e3,
+                    exchange.stretches as f64 / line.seconds,
+                    exchange.bytes as f64 / line.seconds / 1e6,
                 ))
             });
         }

@@ -54,12 +54,12 @@ pub struct Arguments {
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
-    telling: progress::Telling,
+    reporting: progress::Reporting,
 }
 
 /// `tailwater compare`.
 pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
-    arguments.telling.begin();
+    arguments.reporting.begin();
     let source = Source::load(&arguments.scenario)?;
     let seeds = grid::seeds(arguments.seeds.as_deref(), &arguments.sets)?;
     let axes = arguments.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<_>, _>>()?;
@@ -69,7 +69,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     let grid = Grid { source, sets: arguments.sets.clone(), variants, axes, seeds };
     let plan = match grid.plan() {
         Ok(plan) => plan,
-        Err(problems) => return Ok(tell(&problems)),
+        Err(problems) => return Ok(report_problems(&problems)),
     };
     let store = Store::new(&arguments.store).recorded(arguments.record);
     let threads = crate::program::commands::threads_or_all(arguments.threads);
@@ -84,7 +84,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     match result {
         Ok(done) => write(arguments, &grid, &plan, &done, &out),
         Err(failed) => {
-            let code = tell(&failed.problems);
+            let code = report_problems(&failed.problems);
             if failed.finished > 0 {
                 let (finished, runs) = (failed.finished, failed.runs);
                 progress::note(&format!("{finished} of {runs} runs are in {}", store.folder().display()));
@@ -94,7 +94,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     }
 }
 
-pub(crate) fn tell(problems: &[Problem]) -> ExitCode {
+pub(crate) fn report_problems(problems: &[Problem]) -> ExitCode {
     problems.iter().for_each(progress::problem);
     ExitCode::FAILURE
 }
@@ -115,7 +115,7 @@ fn write(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &P
     let table = grid.table(plan, &summaries);
     let comparison = comparison(arguments, grid, plan, done, &summaries, &table, out);
     let comparison = format!("{comparison:#}\n");
-    // The one that tells a comparison's folder comes first: an interruption leaves nothing that is refused later.
+    // The file that marks a comparison's folder comes first: an interruption leaves nothing that is refused later.
     let paths = [COMPARISON, TABLE, SCENARIO].map(|name| out.join(name));
     let texts = [&comparison, &table.csv(), &grid.source.text];
     let all: Vec<(&Path, &str)> = paths.iter().zip(texts).map(|(path, text)| (path.as_path(), text.as_str())).collect();
@@ -167,7 +167,7 @@ fn comparison(
         let names: Vec<&String> = grid.variants.iter().map(|variant| &variant.name).collect();
         axes.insert(0, json!({ "name": SCHEME, "values": names }));
     }
-    let mut about = told(plan, &done.folders, table, out);
+    let mut about = about_runs(plan, &done.folders, table, out);
     about.extend([
         ("scenario".into(), json!(summaries.first().map(|summary| summary["scenario"].clone()))),
         ("command".into(), command(arguments).into()),
@@ -178,7 +178,7 @@ fn comparison(
 }
 
 /// What `comparison.json` and `sweep.json` say alike: the program, every run, and the table.
-pub(crate) fn told(plan: &[Cell], folders: &[PathBuf], table: &Table, out: &Path) -> Map<String, Value> {
+pub(crate) fn about_runs(plan: &[Cell], folders: &[PathBuf], table: &Table, out: &Path) -> Map<String, Value> {
     let mut seeds: Vec<u64> = plan.iter().map(|cell| cell.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
@@ -209,7 +209,7 @@ pub(crate) fn labels(labels: &[(String, String)]) -> Map<String, Value> {
     labels.iter().map(|(axis, value)| (axis.clone(), json!(value))).collect()
 }
 
-/// The way from one folder to another, with slashes.
+/// The relative path from one folder to another, with slashes.
 fn relative(to: &Path, from: &Path) -> String {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (to, from) = (whole(to), whole(from));

@@ -1,4 +1,4 @@
-//! `tailwater deadlock`: whether links can come to wait for one another in a circle, and where.
+//! `tailwater deadlock`: whether links can come to wait for one another in a cycle, and where.
 
 use crate::program::commands::{Output, printed, say};
 use fabric::topology::{Graph, Kind};
@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Print the answer as JSON.
     #[arg(long)]
     json: bool,
-    /// Draw the fabric with a circle on it, if there is one; an image if the name ends in `.png`.
+    /// Draw the fabric with a cycle on it, if there is one; an image if the name ends in `.png`.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Exit with status 4 if it can deadlock, for scripts; otherwise either answer is a success.
@@ -71,7 +71,7 @@ fn draw(picture: &Picture, path: &Path) -> Result<(), Problem> {
     files::write_all(&[(path, bytes)])
 }
 
-/// The fabric, with the first circle of the answer.
+/// The fabric, with the first cycle of the answer.
 fn picture(graph: &Graph, answer: &Answer) -> Picture {
     let mut picture = Picture::new("deadlock", format!("{} under {}", answer.scenario, answer.flow_control));
     let node =
@@ -91,11 +91,10 @@ fn picture(graph: &Graph, answer: &Answer) -> Picture {
                     .collect::<Vec<_>>()
                     .join(", "),
             };
-            picture.circle = case.circle.iter().map(wait).collect();
+            picture.cycle = case.cycle.iter().map(wait).collect();
             format!("can deadlock with {}, {}", case.whose(), case.links)
         }
     };
-    picture.caption =
-        "Links that can come to wait for one another in a circle, in the order in which they wait.".into();
+    picture.caption = "Links that can come to wait for one another in a cycle, in the order in which they wait.".into();
     picture
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use store::Store;
 
-/// Where verdicts go unless somebody says otherwise.
+/// Where verdicts go by default.
 pub const OUT: &str = "results/claims";
 
 /// `tailwater claims`: every experiment whose id or title has the filter in it, with its state.
@@ -77,7 +77,7 @@ pub struct How {
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
-    telling: progress::Telling,
+    reporting: progress::Reporting,
 }
 
 /// The experiments that rank schemes.
@@ -85,12 +85,12 @@ const LEAGUE: &str = "league";
 
 /// `tailwater league`: runs the experiments that rank schemes, and puts them on one page.
 pub fn league(how: &How) -> Result<ExitCode, Problem> {
-    how.telling.begin();
+    how.reporting.begin();
     let experiments = ledger::named(LEAGUE)?;
     let (mut result, mut pages): (Output, Vec<(Exhibit, &str, Page)>) = (Ok(()), Vec::new());
     for experiment in &experiments {
         match one(experiment, how) {
-            Ok(Told { exhibit, winners, report, .. }) => {
+            Ok(Reproduced { exhibit, winners, report, .. }) => {
                 if !how.quiet {
                     result = result.and_then(|()| say(format!("{}  {}\n{winners}\n", experiment.id, experiment.title)));
                 }
@@ -115,7 +115,7 @@ pub fn league(how: &How) -> Result<ExitCode, Problem> {
 
 /// `tailwater reproduce`: runs experiments, draws their figures and says whether they hold.
 pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Problem> {
-    how.telling.begin();
+    how.reporting.begin();
     let mut experiments: Vec<Experiment> = Vec::new();
     for name in names {
         for experiment in ledger::named(name)? {
@@ -135,7 +135,7 @@ pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Pro
     for experiment in &experiments {
         // One that fails does not keep the others from being judged.
         match one(experiment, how) {
-            Ok(Told { verdict, winners, path, .. }) => {
+            Ok(Reproduced { verdict, winners, path, .. }) => {
                 if !how.quiet {
                     let text = format!("{}{winners}  {}\n\n", table(&verdict), path.display());
                     result = result.and_then(|()| say(text));
@@ -159,7 +159,7 @@ pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Pro
 }
 
 /// What came out of an experiment.
-struct Told {
+struct Reproduced {
     verdict: Verdict,
     exhibit: Exhibit,
     /// What is won by whom.
@@ -170,7 +170,7 @@ struct Told {
 }
 
 /// Runs one experiment, judges it and writes its folder.
-fn one(experiment: &Experiment, how: &How) -> Result<Told, Vec<Problem>> {
+fn one(experiment: &Experiment, how: &How) -> Result<Reproduced, Vec<Problem>> {
     let seeds = how.seeds.unwrap_or(experiment.seeds(how.scale));
     let threads = crate::program::commands::threads_or_all(how.threads);
     let progress = GridProgress::new(how.quiet);
@@ -189,7 +189,7 @@ fn one(experiment: &Experiment, how: &How) -> Result<Told, Vec<Problem>> {
     report::folder::write(&report, &folder).map_err(stop)?;
     verdict.write(&folder).map_err(stop)?;
     let winners = winners(experiment, &evidence);
-    Ok(Told { verdict, exhibit, winners, report, path: folder.join(report::folder::PAGE) })
+    Ok(Reproduced { verdict, exhibit, winners, report, path: folder.join(report::folder::PAGE) })
 }
 
 /// Who is best by each column of an experiment, and who is worst.

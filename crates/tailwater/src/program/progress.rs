@@ -15,37 +15,37 @@ use std::time::{Duration, Instant};
 use store::claims::Owner;
 use store::grid::{Cell, HOPS, Observer, Step, Work};
 
-/// How progress is told.
+/// How progress is reported.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub enum Style {
-    /// Bars where somebody watches, lines elsewhere.
+    /// Bars on a terminal, lines elsewhere.
     Text,
     /// One JSON object in each line of standard error, for programs.
     Json,
 }
 
-/// For whom progress is told.
+/// How and for how long the program reports.
 #[derive(clap::Args)]
-pub struct Telling {
-    /// How progress, notes and problems are told on standard error.
+pub struct Reporting {
+    /// How progress, notes and problems are reported on standard error.
     #[arg(long, value_enum, default_value_t = Style::Text)]
     progress: Style,
-    /// End when standard input ends: with the program that started this one, however that comes to its end.
+    /// End when standard input ends, and so with the program that started this one.
     #[arg(long)]
     leash: bool,
 }
 
-/// Whether programs listen.
+/// Whether reports are JSON, for programs.
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// A run that goes on is told of no more often than this.
+/// The shortest time between two reports of a run.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// The exit status of a process whose leash was let go, as after an interrupt.
+/// The exit status of a process whose standard input has ended, as after an interrupt.
 const LET_GO: i32 = 130;
 
-impl Telling {
-    /// From now on this is how things are told.
+impl Reporting {
+    /// Reports like this from now on.
     pub fn begin(&self) {
         JSON.store(self.progress == Style::Json, Ordering::Relaxed);
         if self.leash {
@@ -63,14 +63,14 @@ fn for_programs() -> bool {
 }
 
 /// A line for programs. A reader that has gone is no problem.
-fn tell(line: &Value) {
+fn report(line: &Value) {
     _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Something worth knowing.
 pub fn note(text: &str) {
     match for_programs() {
-        true => tell(&json!({ "step": "note", "text": text })),
+        true => report(&json!({ "step": "note", "text": text })),
         false => eprintln!("note: {text}"),
     }
 }
@@ -82,7 +82,7 @@ pub fn problem(problem: &Problem) {
     }
     let mut line = problem.json();
     line["step"] = json!("problem");
-    tell(&line);
+    report(&line);
 }
 
 /// A promise that a run did not keep.
@@ -102,7 +102,7 @@ fn bar(template: &str) -> ProgressBar {
     ProgressBar::new(1000).with_style(style)
 }
 
-/// Whether nobody watches.
+/// Whether no bars are drawn: asked to be quiet, for programs, or without a terminal.
 fn unseen(quiet: bool) -> bool {
     quiet || for_programs() || !std::io::stderr().is_terminal()
 }
@@ -116,7 +116,7 @@ fn pace(now: Time, hops: u64, seconds: f64) -> String {
 /// Lines for programs about runs under way.
 #[derive(Default)]
 struct Pulse {
-    told: Mutex<BTreeMap<usize, Instant>>,
+    reported: Mutex<BTreeMap<usize, Instant>>,
 }
 
 impl Pulse {
@@ -124,16 +124,16 @@ impl Pulse {
         if !for_programs() {
             return;
         }
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.get(&run).is_none_or(|last| last.elapsed() >= EVERY) {
-            told.insert(run, Instant::now());
-            tell(&json!({ "step": "running", "run": run, "label": label, "simulated_ps": now.0, "share": share }));
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.get(&run).is_none_or(|last| last.elapsed() >= EVERY) {
+            reported.insert(run, Instant::now());
+            report(&json!({ "step": "running", "run": run, "label": label, "simulated_ps": now.0, "share": share }));
         }
     }
 
     fn step(&self, step: &str, run: usize, label: &str) {
         if for_programs() {
-            tell(&json!({ "step": step, "run": run, "label": label }));
+            report(&json!({ "step": step, "run": run, "label": label }));
         }
     }
 
@@ -142,13 +142,15 @@ impl Pulse {
         if for_programs() {
             let scheme = cell.labels.iter().find(|(axis, _)| axis == SCHEME).map(|(_, value)| value);
             let (label, key) = (cell.label(), cell.digest.to_string());
-            tell(&json!({ "step": step, "run": run, "label": label, "key": key, "scheme": scheme, "seed": cell.seed }));
+            report(
+                &json!({ "step": step, "run": run, "label": label, "key": key, "scheme": scheme, "seed": cell.seed }),
+            );
         }
     }
 
     fn planned(&self, runs: usize) {
         if for_programs() {
-            tell(&json!({ "step": "planned", "runs": runs }));
+            report(&json!({ "step": "planned", "runs": runs }));
         }
     }
 }
@@ -165,7 +167,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of a run whose flows start between `begin` and `until`; silent if told so, or where nobody watches.
+    /// Of a run whose flows start between `begin` and `until`; silent if asked to be, or without a terminal.
     pub fn new(begin: Time, until: Time, quiet: bool) -> Progress {
         let bar = if unseen(quiet) { ProgressBar::hidden() } else { bar("{spinner} {wide_msg}") };
         Progress { bar, start: Instant::now(), begin, until, run: Default::default(), pulse: Pulse::default() }
@@ -235,7 +237,7 @@ fn left(share: f64, seconds: f64) -> String {
 }
 
 impl GridProgress {
-    /// Says nothing if told so.
+    /// Says nothing if asked to be quiet.
     pub fn new(quiet: bool) -> GridProgress {
         let target = if unseen(quiet) { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let lines = MultiProgress::with_draw_target(target);

@@ -1,6 +1,6 @@
 //! A sweep on Slurm: an array job whose tasks fill the store together.
 //!
-//! The store is the truth: Slurm is asked only whether it still has something of a job. So it does not matter how a task ended.
+//! Only the store counts: Slurm is asked only whether it still has something of a job. So it does not matter how a task ended.
 
 use crate::program::planned::{Planned, in_a_line};
 use crate::program::progress;
@@ -127,8 +127,8 @@ fn queue(job: &str) -> Result<BTreeMap<String, usize>, Problem> {
     Ok(states)
 }
 
-/// Has the missing runs of a sweep done by Slurm, and waits until all are there. Says whether they are: not, if it was told to
-/// leave.
+/// Has the missing runs of a sweep done by Slurm, and waits until all are there. Says whether they are: not, if it was asked to
+/// detach.
 ///
 /// May be interrupted and called again at any time: what is in the queue is followed, and only what is missing is
 /// submitted.
@@ -139,7 +139,7 @@ pub fn follow(
     lease: &str,
     quiet: bool,
 ) -> Result<bool, Problem> {
-    let told = |text: String| {
+    let note = |text: String| {
         if !quiet {
             progress::note(&text);
         }
@@ -170,10 +170,10 @@ pub fn follow(
             line = now;
             let queued: Vec<String> = queued.iter().map(|(state, count)| format!("{count} {state}")).collect();
             let queued = if queued.is_empty() { "no tasks".into() } else { queued.join(", ") };
-            told(format!("{line}; Slurm: {queued}"));
+            note(format!("{line}; Slurm: {queued}"));
         }
         absent = if queued.is_empty() { absent + 1 } else { 0 };
-        // Whoever is at a run of a job that is over has no claim for long.
+        // A task of a job that is over keeps no claim for long.
         let idle = status.running.is_empty() && (absent > PATIENCE || before.is_none() && absent > 0);
         if idle && before == Some(status.finished) {
             let logs = planned.out.join(FOLDER);
@@ -184,7 +184,7 @@ pub fn follow(
             before = Some(status.finished);
             absent = 0;
             let job = submit(planned, how, threads.map_or(1, NonZeroUsize::get), lease, status.missing.len())?;
-            told(format!("submitted as job {job}"));
+            note(format!("submitted as job {job}"));
         }
         if how.detach {
             return Ok(false);

@@ -38,7 +38,7 @@ pub fn studio(arguments: Arguments) -> Result<ExitCode, Problem> {
     })?;
     ::studio::serve(::studio::Options { folder, listen, port, jobs, page, program }, |url, notes| {
         notes.iter().for_each(|note| crate::program::progress::note(note));
-        // Nobody has to read it.
+        // It need not be read.
         _ = say(format!("studio at {url}\n"));
         if open {
             browse(url);

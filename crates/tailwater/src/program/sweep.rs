@@ -1,7 +1,7 @@
 //! `tailwater sweep`: many runs as a file, done here, by many processes, or by a cluster.
 
 use crate::program::commands::{BROKEN, printed, say, threads_or_all};
-use crate::program::compare::{labels, read_summary, told};
+use crate::program::compare::{about_runs, labels, read_summary};
 use crate::program::planned::{Named, Planned, RUNS, SPEC, SWEEP, TABLE, in_a_line};
 use crate::program::progress::{self, GridProgress};
 use crate::program::slurm;
@@ -27,10 +27,10 @@ pub struct Arguments {
     ask: Option<Ask>,
     #[command(flatten)]
     sweep: Option<Named>,
-    /// Do only part I of N, counted from 1, and write no folder: the same part is always the same runs.
+    /// Do only shard I of N, counted from 1, and write no folder: the same shard is always the same runs.
     #[arg(long, value_name = "I/N", conflicts_with = "on")]
     shard: Option<String>,
-    /// With --shard: when its part is done, go on with what nobody is at.
+    /// With --shard: when its shard is done, go on with runs that no other process works on.
     #[arg(long, requires = "shard")]
     help_others: bool,
     /// Runs at a time [default: one for each core; with --on, 1, which is also how many cores a task asks for].
@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
-    telling: progress::Telling,
+    reporting: progress::Reporting,
 }
 
 /// Who does the runs.
@@ -60,7 +60,7 @@ enum Engine {
 
 #[derive(Subcommand)]
 enum Ask {
-    /// Say how far a sweep is: what the store has, who is at what, and what the cluster says.
+    /// Say how far a sweep is: what the store has, which process works on what, and what the cluster says.
     Status {
         #[command(flatten)]
         sweep: Named,
@@ -80,17 +80,17 @@ enum Ask {
 
 /// `tailwater sweep`.
 pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
-    arguments.telling.begin();
+    arguments.reporting.begin();
     let named = match (&arguments.ask, &arguments.sweep) {
         (Some(Ask::Status { sweep, .. } | Ask::Collect { sweep, .. }), _) | (None, Some(sweep)) => sweep,
         (None, None) => return Err(Problem::new("tailwater sweep", "no file is named").help("name a sweep's file")),
     };
     let mut planned = match Planned::new(named) {
         Ok(planned) => planned,
-        Err(problems) => return Ok(crate::program::compare::tell(&problems)),
+        Err(problems) => return Ok(crate::program::compare::report_problems(&problems)),
     };
     match &arguments.ask {
-        Some(Ask::Status { json, .. }) => return tell_status(&planned, *json),
+        Some(Ask::Status { json, .. }) => return print_status(&planned, *json),
         Some(Ask::Collect { quiet, .. }) => return collect(&planned, *quiet, 0),
         None => {}
     }
@@ -101,7 +101,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
         let follow = slurm::follow(&planned, &arguments.slurm, arguments.threads, &arguments.lease, arguments.quiet)?;
         return if follow { collect(&planned, arguments.quiet, 0) } else { Ok(ExitCode::SUCCESS) };
     }
-    // Somebody has looked through all runs before they were given out in parts, and to do so in each part takes long.
+    // All runs were checked before they were divided into shards, and to do so in each shard takes long.
     let options = Options {
         threads: threads_or_all(arguments.threads),
         shard,
@@ -123,14 +123,14 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
             return Ok(if failed.broken { ExitCode::from(BROKEN) } else { ExitCode::FAILURE });
         }
     };
-    let Some((part, parts)) = shard else { return collect(&planned, arguments.quiet, done.ran) };
+    let Some((index, count)) = shard else { return collect(&planned, arguments.quiet, done.ran) };
     if arguments.quiet {
         return Ok(ExitCode::SUCCESS);
     }
     let left = if done.left > 0 { format!(", {} left to others", done.left) } else { String::new() };
     let folder = planned.store.folder().display();
     let runs = done.ran + done.reused + done.left;
-    printed(say(format!("part {part} of {parts}: {runs} runs, {} new{left}; in {folder}\n", done.ran)))
+    printed(say(format!("shard {index} of {count}: {runs} runs, {} new{left}; in {folder}\n", done.ran)))
 }
 
 /// What `--lease` says.
@@ -145,16 +145,16 @@ fn read_lease(text: &str) -> Result<Duration, Problem> {
 
 /// What `--shard` says.
 fn read_shard(text: &str) -> Result<(usize, usize), Problem> {
-    let numbers = text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
+    let numbers = text.split_once('/').and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
     match numbers {
-        Some((part, parts)) if (1..=parts).contains(&part) => Ok((part, parts)),
-        _ => Err(Problem::new("--shard", format!("\"{}\" is not a part of so many", text.escape_debug()))
+        Some((index, count)) if (1..=count).contains(&index) => Ok((index, count)),
+        _ => Err(Problem::new("--shard", format!("\"{}\" names no shard", text.escape_debug()))
             .help("write I/N with I from 1 to N, such as 2/8")),
     }
 }
 
 /// `tailwater sweep status`.
-fn tell_status(planned: &Planned, json: bool) -> Result<ExitCode, Problem> {
+fn print_status(planned: &Planned, json: bool) -> Result<ExitCode, Problem> {
     let status = planned.status()?;
     let jobs = slurm::states(&planned.out);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -206,7 +206,7 @@ fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Probl
     files::make_folder(out)?;
     files::sweep(out);
     let about = format!("{:#}\n", about(planned, &folders, &table));
-    // The one that tells a sweep's folder comes first: an interruption leaves nothing that is refused later.
+    // The file that marks a sweep's folder comes first: an interruption leaves nothing that is refused later.
     let paths = [SWEEP, TABLE, SPEC, SCENARIO].map(|name| out.join(name));
     let texts = [about.as_str(), &table.csv(), &sweep.text, &sweep.grid.source.text];
     let all: Vec<(&Path, &str)> = paths.iter().zip(texts).map(|(path, text)| (path.as_path(), text)).collect();
@@ -239,7 +239,7 @@ fn about(planned: &Planned, folders: &[PathBuf], table: &Table) -> Value {
         }
         json!({ "name": axis, "values": values })
     };
-    let mut about = told(plan, folders, table, out);
+    let mut about = about_runs(plan, folders, table, out);
     about.extend([
         ("scenario".into(), table.title.as_str().into()),
         ("command".into(), command(planned).into()),

@@ -1,4 +1,4 @@
-//! `tailwater theory`: the closed forms of the documents, with numbers put in.
+//! `tailwater theory`: the closed forms of the papers, with numbers put in.
 
 use crate::program::commands::{printed, say};
 use clap::{Args, Subcommand};
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 /// What is computed.
 #[derive(Subcommand)]
 pub enum Theory {
-    /// SFC's appendix C: the buffer that each way of telling senders of congestion needs.
+    /// SFC's appendix C: the buffer that each kind of congestion signal needs.
     Sfc(Sfc),
 }
 
@@ -75,7 +75,7 @@ pub fn theory(theory: &Theory) -> Result<ExitCode, Problem> {
         ("the least without".into(), Bytes(path.buffer_of_incast_with_acks(s.senders)).to_string()),
         ("T_cache, the senders' ToR knows (7)".into(), path.cached_at().to_string()),
         ("a later sender misses the cache before".into(), path.cache_miss_before().to_string()),
-        ("B_cache hit, told by its own ToR (8)".into(), Bytes(path.buffer_with_cache()).to_string()),
+        ("B_cache hit, notified by its own ToR (8)".into(), Bytes(path.buffer_with_cache()).to_string()),
     ];
     printed(say(lines.iter().map(|(name, value)| format!("{name:<46} {value}\n")).collect()))
 }

@@ -255,7 +255,7 @@ fn a_run_writes_a_folder_with_everything_promised() {
 }
 
 #[test]
-fn pauses_and_losses_are_told_link_by_link() {
+fn pauses_and_losses_are_reported_link_by_link() {
     let desk = Desk::new();
     desk.write("star.toml", STAR);
     let sets = ["--set", "scheme.preset=pfc", "--set", "switch.buffer=200KB", "--set", "switch.alpha=0.02"];
@@ -673,7 +673,7 @@ fn a_folder_that_cannot_be_written_is_refused_before_the_run() {
     desk.refuses(&["run", "star.toml", "--out", "mine"], "mine: exists and does not hold results");
     assert_eq!(desk.read("mine/thesis.txt"), "…");
     assert_eq!(desk.read("thesis.txt"), "…");
-    // An empty folder is nobody's.
+    // An empty folder may be used.
     fs::create_dir(desk.path("empty")).unwrap();
     desk.works(&["run", "star.toml", "--out", "empty", "-q"]);
 }
@@ -834,7 +834,7 @@ fn a_reader_that_goes_away_is_no_reason_to_fall_over() {
 }
 
 #[test]
-fn a_deadlock_is_told_and_is_no_failure_of_the_program() {
+fn a_deadlock_is_reported_and_is_no_failure_of_the_program() {
     let desk = Desk::new();
     let mut graph = String::new();
     for (kind, letter) in [("host", 'h'), ("switch", 's')] {
@@ -887,7 +887,7 @@ fn ring(desk: &Desk, switches: u32) {
 }
 
 #[test]
-fn deadlock_tells_free_from_not_and_fails_only_when_asked_to() {
+fn deadlock_distinguishes_free_from_not_and_fails_only_when_asked_to() {
     let desk = Desk::new();
     ring(&desk, 5);
     let said = desk.works(&["deadlock", "ring.toml"]);
@@ -903,21 +903,21 @@ fn deadlock_tells_free_from_not_and_fails_only_when_asked_to() {
     assert!(desk.works(&["deadlock", "star.toml", "--fail"]).contains("free of deadlock"));
     let json: Value = serde_json::from_str(&desk.works(&["deadlock", "ring.toml", "--json", "--flows"])).unwrap();
     assert_eq!(json["cases"].as_array().map(Vec::len), Some(1));
-    assert_eq!(json["cases"][0]["circle"][0]["from"], "s0");
+    assert_eq!(json["cases"][0]["cycle"][0]["from"], "s0");
     desk.refuses(&["deadlock", "nothing.toml"], "nothing.toml");
     desk.refuses(&["deadlock", "ring.toml", "--set", "scheme.preset=pcf"], "scheme.preset");
     desk.refuses(&["deadlock", "ring.toml", "--svg", "no/such/folder.svg"], "no/such");
 }
 
 #[test]
-fn a_circle_is_drawn_by_the_analysis_and_by_the_report_of_the_run_that_met_it() {
+fn a_cycle_is_drawn_by_the_analysis_and_by_the_report_of_the_run_that_met_it() {
     let desk = Desk::new();
     ring(&desk, 5);
-    desk.works(&["deadlock", "ring.toml", "--svg", "circle.svg"]);
-    let svg = desk.read("circle.svg");
+    desk.works(&["deadlock", "ring.toml", "--svg", "cycle.svg"]);
+    let svg = desk.read("cycle.svg");
     assert!(svg.starts_with("<svg") && svg.contains("5. s4 → s0 (h4 to h1) waits for 1"), "{svg}");
-    desk.works(&["deadlock", "ring.toml", "--svg", "circle.png"]);
-    assert!(fs::read(desk.path("circle.png")).unwrap().starts_with(b"\x89PNG"));
+    desk.works(&["deadlock", "ring.toml", "--svg", "cycle.png"]);
+    assert!(fs::read(desk.path("cycle.png")).unwrap().starts_with(b"\x89PNG"));
     desk.works(&["run", "ring.toml", "--set", "switch.buffer=1600KB", "--out", "out"]);
     let page = desk.read("out/report.html");
     assert!(page.contains("ended in a deadlock of 5 links") && page.contains("<figure class=\"picture\""));

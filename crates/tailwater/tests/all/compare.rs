@@ -1,6 +1,6 @@
 //! `tailwater compare` as people use it: interrupted, side by side, on full disks, and again.
 
-use crate::desk::{Desk, contents, told};
+use crate::desk::{Desk, answer, contents};
 use crate::patience;
 use serde_json::Value;
 use std::fs;
@@ -69,7 +69,7 @@ fn recorded_runs_are_kept_in_the_store_under_the_same_names() {
 fn a_comparison_gives_a_table_and_says_how_it_came_about() {
     let desk = desk();
     let (printed, said) = desk.works(GRID);
-    assert_eq!(said.lines().count(), 18, "a line for each run where nobody watches: {said}");
+    assert_eq!(said.lines().count(), 18, "a line for each run without a terminal: {said}");
     assert!(said.contains("18 of 18: ") && said.contains("hpcc, switch.buffer=4MB, seed 2: "), "{said}");
     let lines: Vec<&str> = printed.lines().collect();
     assert_eq!(lines[0], "four into one");
@@ -139,7 +139,7 @@ fn the_second_time_nothing_is_run_and_the_same_is_said() {
     assert_eq!(second, first.replace("18 new", "0 new"));
     assert_eq!(contents(&desk.path("results/runs")), runs, "not a file was touched");
     assert_eq!(desk.bytes("results/compare-incast"), comparison);
-    // A part of the grid, asked for in another way, is there too.
+    // A subset of the grid, asked for with --set, is there too.
     let (part, _) = desk.works("compare incast.toml --set switch.buffer=4MB --set scheme.preset=hpcc --set seed=2");
     assert!(part.contains("1 run, 0 new"), "{part}");
     let quiet = desk.works(&format!("{GRID} --quiet --store other --out out"));
@@ -183,7 +183,7 @@ fn two_processes_on_one_store_end_well() {
     desk.works(&format!("{GRID} --store alone --out one"));
     let both = [(); 2].map(|()| desk.command(&format!("{GRID} --store shared --out both")).spawn().unwrap());
     for child in both {
-        let (status, printed, said) = told(patience::output("a comparison beside another", child));
+        let (status, printed, said) = answer(patience::output("a comparison beside another", child));
         assert_eq!(status, Some(0), "{said}");
         assert!(printed.contains("18 runs, "), "{printed}");
     }
@@ -201,7 +201,7 @@ fn a_full_disk_loses_no_finished_run() {
     let program = env!("CARGO_BIN_EXE_tailwater");
     let limited = format!("trap '' XFSZ; ulimit -f 64; exec {program} {grid} --set flow.0.count=100");
     let output = Command::new("sh").args(["-c", &limited]).current_dir(desk.path("")).output().unwrap();
-    let (status, printed, said) = told(output);
+    let (status, printed, said) = answer(output);
     assert_eq!((status, printed.as_str()), (Some(1), ""), "{said}");
     assert!(said.contains("error: results/runs/") && said.contains("cannot be written"), "{said}");
     assert!(said.contains("help: make room on the disk"), "{said}");
@@ -209,7 +209,7 @@ fn a_full_disk_loses_no_finished_run() {
 
     let limited = limited.replace("count=1,8000", "count=8000,1,2,3,4").replace("--threads 1", "--threads 5");
     let output = Command::new("sh").args(["-c", &limited]).current_dir(desk.path("")).output().unwrap();
-    let (status, _, said) = told(output);
+    let (status, _, said) = answer(output);
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("4 of 5 runs are in results/runs"), "{said}");
     let kept = contents(&desk.path("results/runs"));

@@ -35,7 +35,7 @@ impl Desk {
     }
 
     fn tailwater(&self, arguments: &str) -> (Option<i32>, String, String) {
-        told(self.command(arguments).output().unwrap())
+        answer(self.command(arguments).output().unwrap())
     }
 
     /// Runs it, and it must work. Gives what it printed, and said besides.
@@ -63,7 +63,7 @@ impl Desk {
 }
 
 /// What a process answered, printed, and said besides.
-pub fn told(output: Output) -> (Option<i32>, String, String) {
+pub fn answer(output: Output) -> (Option<i32>, String, String) {
     let text = |bytes| String::from_utf8(bytes).expect("what is printed is UTF-8");
     let said = text(output.stderr);
     assert!(!said.contains("panicked"), "{said}");

@@ -12,7 +12,7 @@ fn escaped(text: &str) -> String {
 }
 
 #[test]
-fn an_experiments_page_has_its_verdict_its_figure_and_the_way_back() {
+fn an_experiments_page_has_its_verdict_its_figure_and_the_link_back() {
     let experiment = ledger::named("bfc/fig4").unwrap().remove(0);
     let evidence = Evidence::new(&experiment, Scale::Quick, ledger::sizes());
     let verdict = ledger::judge(&experiment, Scale::Quick, &evidence);

@@ -83,7 +83,7 @@ pub fn output(what: &str, child: Child) -> Output {
 /// The lines of a process, as they come; the channel closes with the pipe.
 pub fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
     let (send, lines) = channel();
-    // Reads on if nobody listens any more: whoever writes into a closed pipe falls over.
+    // Reads on even without a listener: a process that writes into a closed pipe fails.
     thread::spawn(move || BufReader::new(pipe).lines().map_while(Result::ok).for_each(|line| _ = send.send(line)));
     lines
 }

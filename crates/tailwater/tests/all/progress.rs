@@ -1,4 +1,4 @@
-//! What programs are told of runs under way: lines of JSON on standard error.
+//! What is reported to programs of runs under way: lines of JSON on standard error.
 
 use crate::patience::{self, Deadline, PATIENCE};
 use serde_json::Value;
@@ -42,7 +42,7 @@ fn a_run_is_planned_and_done() {
 }
 
 #[test]
-fn a_comparison_tells_of_every_run_and_of_those_that_are_there_already() {
+fn a_comparison_reports_every_run_and_of_those_that_are_there_already() {
     let dir = desk(TINY);
     let (code, first) = lines(&dir, &["compare", "a.toml", "--schemes", "pfc,bfc", "--seeds", "2"]);
     assert_eq!((code, steps(&first)), (Some(0), vec!["planned", "done", "done", "done", "done"]));
@@ -54,7 +54,7 @@ fn a_comparison_tells_of_every_run_and_of_those_that_are_there_already() {
 }
 
 #[test]
-fn problems_and_notes_are_told_with_their_places() {
+fn problems_and_notes_are_reported_with_their_places() {
     let bad = desk(&TINY.replace("10KB", "ten"));
     for command in ["run", "compare"] {
         let (code, lines) = lines(&bad, &[command, "a.toml"]);
@@ -71,7 +71,7 @@ fn problems_and_notes_are_told_with_their_places() {
 }
 
 #[test]
-fn a_long_run_says_how_far_it_is_and_ends_with_the_one_who_holds_its_leash() {
+fn a_long_run_says_how_far_it_is_and_ends_when_its_standard_input_ends() {
     let dir = desk(ENDLESS);
     let mut child = tailwater(&dir, &["run", "a.toml", "--leash"])
         .stdin(Stdio::piped())
@@ -79,11 +79,11 @@ fn a_long_run_says_how_far_it_is_and_ends_with_the_one_who_holds_its_leash() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let told = patience::lines(child.stderr.take().unwrap());
+    let lines = patience::lines(child.stderr.take().unwrap());
     let deadline = Deadline::of("a line of a run under way");
     let running = loop {
         deadline.check();
-        let line = told.recv_timeout(PATIENCE).expect("it says something");
+        let line = lines.recv_timeout(PATIENCE).expect("it says something");
         if line.contains("\"running\"") {
             break line;
         }

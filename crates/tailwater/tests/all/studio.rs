@@ -181,7 +181,7 @@ impl Server {
         job
     }
 
-    /// The processes that it has started, but for those that wait to be buried.
+    /// The processes that it has started, without zombies.
     fn children(&self) -> Vec<u32> {
         let stat = |id: u32| {
             let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
@@ -222,7 +222,7 @@ fn send(signal: &str, process: u32) {
     assert!(Command::new("kill").args([format!("-{signal}"), process.to_string()]).status().unwrap().success());
 }
 
-/// Whether a process is there, and not only to be buried.
+/// Whether a process is there and no zombie.
 fn lives(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
@@ -378,7 +378,7 @@ fn a_scenario_is_checked_as_on_the_command_line_with_line_and_column() {
     let answer = check(json!({ "text": text }));
     assert!(answer["problems"][0]["message"].as_str().unwrap().contains("leads out of the workspace"), "{answer}");
     assert!(server.post("/api/jobs", &run(text)).refused(422).contains("leads out of the workspace"));
-    // One that is not there is missed by whoever reads the scenario.
+    // A missing one is reported by the reader of the scenario.
     let job = server.wait(server.add(run(&text.replace("graph", "missing"))), &["queued", "running"]);
     assert_eq!((&job["state"], &job["problem"]["line"]), (&json!("failed"), &json!(3)), "{job}");
     // What would need more than there is does not take the server with it.
@@ -511,7 +511,7 @@ fn comparisons_and_experiments_are_done_and_done_again_from_the_store() {
 }
 
 #[test]
-fn a_problem_and_a_dead_process_are_told_in_words_and_harm_nobody_else() {
+fn a_problem_and_a_dead_process_are_reported_in_words_and_harm_no_other_job() {
     let (_dir, path) = workspace();
     let server = Server::start(&path, &[]);
     let bad = server.add(run(&TINY.replace("10KB", "ten")));
@@ -895,7 +895,7 @@ fn a_full_house_is_said_to_be_full() {
 }
 
 #[test]
-fn a_studio_that_is_told_to_end_stops_its_processes_and_keeps_its_queue() {
+fn a_studio_that_is_asked_to_end_stops_its_processes_and_keeps_its_queue() {
     for signal in ["TERM", "INT"] {
         let (_dir, path) = workspace();
         let mut server = Server::start(&path, &[]);
@@ -905,7 +905,7 @@ fn a_studio_that_is_told_to_end_stops_its_processes_and_keeps_its_queue() {
         let mut events = server.listen();
         let mut line = String::new();
         events.read_line(&mut line).unwrap();
-        // As from the keyboard: to everybody in the group.
+        // As from the keyboard: to every process in the group.
         let group = format!("-{}", server.child.id());
         assert!(Command::new("kill").args([&format!("-{signal}"), "--", &group]).status().unwrap().success());
         assert!(status("the studio", &mut server.child).success(), "it ends in good order");
@@ -921,7 +921,7 @@ fn a_studio_that_is_told_to_end_stops_its_processes_and_keeps_its_queue() {
 }
 
 #[test]
-fn a_workspace_has_one_studio_and_foreign_or_damaged_files_are_told_of() {
+fn a_workspace_has_one_studio_and_foreign_or_damaged_files_are_reported() {
     let (dir, path) = workspace();
     let server = Server::start(&path, &[]);
     let id = server.add(run(TINY));
@@ -957,7 +957,7 @@ fn a_workspace_has_one_studio_and_foreign_or_damaged_files_are_told_of() {
     server.done(13);
     assert!(jobs.join("7/job.json").exists() && jobs.join("notes").exists());
 
-    // Results that somebody has damaged.
+    // Damaged results.
     fs::write(jobs.join(format!("{id}/out/summary.json")), "{").unwrap();
     fs::write(jobs.join(format!("{id}/out/flows.parquet")), "nonsense").unwrap();
     assert_eq!(server.job(id)["results"]["runs"][0]["summary"], Value::Null);
@@ -1023,10 +1023,10 @@ fn a_long_queue_with_many_pages_survives_a_kill_within_bounded_memory() {
     long("a third of the jobs is done").until(|| count(&server, "done") >= runs / 3);
     let children = server.children();
     let first = server.memory();
-    // Everybody was told of everything up to here, in order.
+    // Every page was notified of everything up to here, in order.
     for listener in &mut listeners {
         let mut done = 0;
-        let deadline = long("a page is told of a third of the jobs");
+        let deadline = long("a page is notified of a third of the jobs");
         while done < runs / 3 {
             deadline.check();
             let (_, job) = event(listener);

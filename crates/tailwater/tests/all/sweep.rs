@@ -1,4 +1,4 @@
-//! `tailwater sweep` as people use it: on many processes that are killed, in parts, and collected.
+//! `tailwater sweep` as people use it: on many processes that are killed, in shards, and collected.
 
 use crate::desk::Desk;
 use crate::patience::{self, Deadline};
@@ -56,7 +56,7 @@ fn three_workers_killed_twenty_times_lose_nothing_and_repeat_only_what_was_runni
     desk.works("sweep sweep.toml --store alone --out alone-out --quiet");
     let mut workers: Vec<Child> = (0..3).map(|number| worker(&desk, number)).collect();
     let (mut begun, mut killed) = (3, 0);
-    // Whoever's turn it is, when two more runs are there.
+    // The next worker in turn, when two more runs are there.
     let mut seen = 0;
     let deadline = Deadline::of("two more runs are there, or all workers have ended");
     while killed < 20 {
@@ -86,26 +86,26 @@ fn three_workers_killed_twenty_times_lose_nothing_and_repeat_only_what_was_runni
         let read = |folder: &str| fs::read(desk.path(folder).join(file)).unwrap();
         assert!(read("shared-out") == read("alone-out"), "{file}");
     }
-    // A worker tells of each run that it has finished, and may be killed between that and telling: none comes twice.
+    // A worker reports each run that it has finished, and may be killed between that and the report: none comes twice.
     let logs: String = (0..begun).map(|n| fs::read_to_string(desk.path(&format!("{n}.log"))).unwrap()).collect();
-    let told = logs.lines().filter(|line| line.contains("packet-hops/s")).count();
-    assert!(told <= 48, "{told} runs were finished for 48 results");
+    let reported = logs.lines().filter(|line| line.contains("packet-hops/s")).count();
+    assert!(reported <= 48, "{reported} runs were finished for 48 results");
 }
 
 #[test]
-fn parts_in_stores_of_their_own_make_the_whole_and_are_collected() {
+fn shards_in_stores_of_their_own_make_the_whole_and_are_collected() {
     let desk = desk();
     desk.works("sweep sweep.toml --store alone --out alone-out --quiet");
-    desk.refuses("sweep collect sweep.toml --store parts", "parts: 0 of 48 runs are there");
-    for part in 1..=4 {
-        let (printed, _) = desk.works(&format!("sweep sweep.toml --store parts --shard {part}/4"));
-        assert!(printed.starts_with(&format!("part {part} of 4: 12 runs, 12 new;")), "{printed}");
+    desk.refuses("sweep collect sweep.toml --store shards", "shards: 0 of 48 runs are there");
+    for shard in 1..=4 {
+        let (printed, _) = desk.works(&format!("sweep sweep.toml --store shards --shard {shard}/4"));
+        assert!(printed.starts_with(&format!("shard {shard} of 4: 12 runs, 12 new;")), "{printed}");
     }
-    assert!(desk.bytes("parts") == desk.bytes("alone"));
-    assert!(!desk.path("results").exists(), "a part writes no folder");
-    let (printed, _) = desk.works("sweep status sweep.toml --store parts");
+    assert!(desk.bytes("shards") == desk.bytes("alone"));
+    assert!(!desk.path("results").exists(), "a shard writes no folder");
+    let (printed, _) = desk.works("sweep status sweep.toml --store shards");
     assert!(printed.starts_with("48 of 48 runs are there, 0 under way, 0 missing;"), "{printed}");
-    let (printed, _) = desk.works("sweep collect sweep.toml --store parts");
+    let (printed, _) = desk.works("sweep collect sweep.toml --store shards");
     assert!(printed.ends_with("48 runs; sweep in results/sweep-sweep\n"), "{printed}");
     for file in ["table.csv", "runs.parquet", "sweep.toml", "scenario.toml", "report.html"] {
         assert!(desk.path("results/sweep-sweep").join(file).is_file(), "{file}");
@@ -123,7 +123,7 @@ fn parts_in_stores_of_their_own_make_the_whole_and_are_collected() {
     for figure in ["lines-slowdown-p99.svg", "map-slowdown-p99-1.svg", "map-slowdown-p99-2.png"] {
         assert!(figures.iter().any(|name| name == figure), "{figure}: {figures:?}");
     }
-    let (json, _) = desk.works("sweep status sweep.toml --store parts --json");
+    let (json, _) = desk.works("sweep status sweep.toml --store shards --json");
     let status: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((status["runs"].as_u64(), status["finished"].as_u64()), (Some(48), Some(48)));
 }
