@@ -12,6 +12,7 @@ use fabric::{Outcome, Setup};
 
 pub mod bfc;
 pub mod dvl;
+pub mod floodgate;
 pub mod iofd;
 pub mod pfc;
 pub mod portfc;
@@ -25,7 +26,8 @@ pub(crate) fn list(axis: &mut Axis<dyn FlowControlDef>) {
         .add(|| Box::new(sfc::Params::default()))
         .add(|| Box::new(iofd::Params::default()))
         .add(|| Box::new(portfc::Params::default()))
-        .add(|| Box::new(dvl::Params::default()));
+        .add(|| Box::new(dvl::Params::default()))
+        .add(|| Box::new(floodgate::Params::default()));
 }
 
 /// A packet that a scheme makes must be one that a port can send.

@@ -358,6 +358,37 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "floodgate",
+        about: "Floodgate alone: switches send no more for a host than its window; senders go at line rate.",
+        settings: &[
+            ("scheme.flow_control", "floodgate"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+        ],
+    },
+    Preset {
+        name: "dcqcn+win+floodgate",
+        about: "DCQCN+Win, with Floodgate over PFC.",
+        settings: &[
+            ("scheme.flow_control", "floodgate"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
+        name: "dcqcn+win+floodgate-ideal",
+        about: "DCQCN+Win, with Floodgate's ideal design: a credit for every packet, and hosts stopped for single destinations.",
+        settings: &[
+            ("scheme.flow_control", "floodgate"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+            ("scheme.floodgate.interval", "0us"),
+            ("scheme.floodgate.dst_pause", "true"),
+        ],
+    },
+    Preset {
         name: "timely",
         about: "TIMELY over PFC.",
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "timely"), ("scheme.window", "none")],

@@ -1,0 +1,1217 @@
+//! Floodgate: a switch sends its next hops no more for a host than one window, and keeps what is beyond it in virtual output queues.
+//!
+//! A switch has a window for every destination host. A packet that leaves for another switch takes its size out of the window; the
+//! downstream switch gives it back with a *credit* when the packet has left it in turn. The last switch sends to its host without a
+//! window, so credits come back at the rate of that host's link: an incast fills the switches where it begins, not the one where it ends.
+//! A packet that finds its destination's window used up, or others of its destination waiting, waits in a virtual output queue (VOQ),
+//! where it is in nobody else's way.
+//!
+//! This is the practical design: credits for several destinations go together in one frame, once there are `batch` bytes of
+//! them or after `interval`, the window has `interval` of the link's rate on top, and a switch has a limited number of VOQs. With an
+//! `interval` of zero and `dst_pause` it is the ideal design, but for PFC, which the authors switch off between switches there.
+//!
+//! Mechanisms and numbers are those of the authors' simulator (Floodgate-NS3: its code, configurations and appendix on queueing), not of the
+//! paper's text; no sections are cited for that reason.
+//!
+//! Credits are sequence numbers, not amounts: a credit that is lost is made good by the next one. A switch that has waited for a credit for
+//! `syn_timeout` sends a SYN with the last number that it has put on the link. The link keeps order, so whatever the downstream switch has not
+//! received by then is lost, and is given back as well.
+
+use super::{Deadlines, check_frame, max, pfc, sum};
+use engine::{Bytes, Misfit, Time};
+use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
+use fabric::axes::{Counter, Definition};
+use fabric::deadlock::Waits;
+use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
+use fabric::message::Payload;
+use fabric::packet::{Kind, Packet};
+use fabric::topology::{self, Graph};
+use fabric::view::{NodeView, Site};
+use fabric::{Outcome, Setup, message};
+use pfc::Pfc;
+use std::collections::{BTreeMap, BTreeSet};
+
+engine::choice! {
+    /// Whose a destination's window is.
+    pub enum Windows {
+        /// One of the switch, for all its next hops together.
+        Switch = "switch",
+        /// One of every next hop.
+        NextHop = "next-hop",
+    }
+}
+
+engine::parameters! {
+    /// Parameters of Floodgate. The defaults are those that its authors' simulator ships for the practical design.
+    pub struct Params {
+        /// A destination's window, in bandwidth-delay products of the next hop; what the link carries in `interval` comes on top.
+        window: f64 = 1.5, in 1.0..=100.0,
+        /// Whose the window is. Auto: the switch's, or the next hop's where links fail. While routes change a packet can come back to a switch
+        /// that it has passed, and would wait there for its own window.
+        windows: Option<Windows> = None,
+        /// How long a credit may wait for others; zero returns every credit at once, in a frame of its own.
+        interval: Time = Time::from_us(10), in Time::ZERO..=Time::from_ms(10),
+        /// Credits for so many bytes, of all destinations together, are returned without waiting for the interval to end.
+        batch: Bytes = Bytes(10_240), in Bytes(1)..=Bytes(100_000_000),
+        /// Credits for a destination are withheld while more than this waits for it in VOQs, in bandwidth-delay products of the switch's
+        /// fastest and longest link; zero never withholds any.
+        withhold: f64 = 1.5, in 0.0..=1000.0,
+        /// Virtual output queues of every port and class. Destinations share them by hash when there are more that wait.
+        voqs: u32 = 100, in 1..=4000,
+        /// First-hop switches stop hosts from sending to a destination of which they hold too much (per-destination PAUSE).
+        dst_pause: bool = false,
+        /// What a first-hop switch holds of a host's packets for a destination before it stops the host, in bandwidth-delay products of the
+        /// host's link.
+        pause_at: f64 = 1.5, in 0.0..=1000.0,
+        /// How much less it must hold before it lets the host go on.
+        resume_gap: Bytes = Bytes(3072),
+        /// How long a switch waits for a credit before it asks with a SYN.
+        syn_timeout: Time = Time::from_ms(1), in Time::from_us(1)..=Time::from_ms(10_000),
+        /// Size of a frame that names one destination; each further one takes 8 bytes.
+        frame: Bytes = Bytes(64),
+    }
+}
+
+impl Definition for Params {
+    fn name(&self) -> &'static str {
+        "floodgate"
+    }
+    fn about(&self) -> &'static str {
+        "Floodgate: switches have a window for every destination host, refilled by credits of the next switch; what is beyond it waits \
+         in virtual output queues. PFC stays underneath. Lossless."
+    }
+    fn source(&self) -> &'static str {
+        "K. Liu, C. Tian, Q. Wang, H. Zheng, P. Yu, W. Sun, Y. Xu, K. Meng, L. Han, J. Fu, W. Dou and G. Chen, \
+         Floodgate: Taming Incast in Datacenter Networks, CoNEXT 2021"
+    }
+    fn check(&self) -> Result<(), Misfit> {
+        check_frame("frame", self.frame)?;
+        if self.longest_frame() > 2048 {
+            return Err(Misfit::new("frame", self.frame, "write a size up to \"1928B\""));
+        }
+        Ok(())
+    }
+}
+
+impl Params {
+    /// Bytes of a frame that names so many destinations.
+    fn frame_size(&self, destinations: usize) -> u64 {
+        self.frame.0 + (destinations as u64 - 1) * ENTRY
+    }
+    fn longest_frame(&self) -> u64 {
+        self.frame_size(MOST)
+    }
+}
+
+impl FlowControlDef for Params {
+    fn layout(&self, graph: &Graph) -> Result<Layout, Misfit> {
+        if graph.forwarding {
+            return Err(Misfit {
+                parameter: "topology",
+                message: "Floodgate's windows are those of switches, and hosts of this fabric forward".into(),
+                help: "write another topology, or another flow control".into(),
+            });
+        }
+        if self.windows == Some(Windows::Switch) && fails(graph) {
+            return Err(Misfit {
+                parameter: "scheme.floodgate.windows",
+                message: "links of this fabric fail, and packets that come back to a switch by new routes would wait for their own window for ever"
+                    .into(),
+                help: "write \"next-hop\" or \"auto\"".into(),
+            });
+        }
+        let host = |node: u32| graph.nodes[node as usize].kind == topology::Kind::Host;
+        let lossy = graph.links.iter().any(|link| link.lossy() && (host(link.a) || host(link.b)));
+        if self.dst_pause && lossy {
+            return Err(Misfit {
+                parameter: "scheme.floodgate.dst_pause",
+                message:
+                    "a host that does not hear that it may go on is stopped for ever, and links of hosts lose frames"
+                        .into(),
+                help: "write false, or leave loss and corruption to links between switches".into(),
+            });
+        }
+        Ok(Layout {
+            queues: Some(self.voqs + 1),
+            // Floodgate's frames are control packets: a pause of PFC overtakes all but the one that is being sent.
+            headroom: Some(Headroom::default()),
+            frame: self.longest_frame().max(pfc::Params::default().frame.0),
+            stops_for_hosts: true,
+            ..Layout::default()
+        })
+    }
+    fn waits(&self, _: &Setup) -> Waits {
+        // A VOQ waits until packets for its first destination have left the next switch; it may have packets for any destination behind
+        // that one. So a link waits for the links that its packets go on by, as it does with PFC underneath. That next hops which share
+        // a window wait for what each other's packets go on by is not followed: both are nearer to the destination.
+        Waits::Classes
+    }
+    fn switch_state(&self, ports: u64, classes: u64) -> u64 {
+        // By VOQ: the destination and what waits for it. The window of a destination takes a word in a table that is as long as there are hosts;
+        // that is not counted here.
+        self.voqs as u64 * classes * 8 + pfc::Params::default().switch_state(ports, classes)
+    }
+    fn pause_in(&self, frame: &Packet) -> Option<(u8, bool)> {
+        pfc::pause_beneath(frame)
+    }
+    fn run(&self, job: Job<'_>) -> Outcome {
+        let scheme = over_pfc(self, &job.setup, job.promised);
+        job.run(scheme)
+    }
+}
+
+/// Floodgate as it is meant to be run: over PFC.
+fn over_pfc(params: &Params, setup: &Setup, promised: bool) -> Over<Floodgate, Pfc> {
+    let by_hop = match params.windows {
+        None => fails(&setup.graph),
+        Some(windows) => windows == Windows::NextHop,
+    };
+    Over { upper: Floodgate { params: params.clone(), by_hop }, lower: Pfc::beneath(&setup.graph, promised) }
+}
+
+/// Whether any link is ever down, so that routes change.
+fn fails(graph: &Graph) -> bool {
+    graph.links.iter().any(|link| !link.outages.is_empty())
+}
+
+/// The most destinations that a frame names.
+const MOST: usize = 16;
+/// Bytes of a destination and a sequence number in a frame.
+const ENTRY: u64 = 8;
+
+message! {
+    /// What a frame says.
+    pub enum Frame {
+        /// From the downstream switch: what has left it.
+        Credit {
+            /// By destination, see [`entry`].
+            entries: Payload,
+        },
+        /// From the upstream switch, which misses credits: what it has sent.
+        Syn {
+            /// By destination, see [`entry`].
+            entries: Payload,
+        },
+        /// From the first switch to a host: stop sending to a destination, or go on.
+        Pause {
+            /// The destination.
+            host: NodeId,
+            /// The class.
+            class: ClassId,
+            /// Stop.
+            on: bool,
+        },
+    }
+}
+
+/// A destination and a class: each class has windows of its own, as it has pauses of its own under PFC.
+type Key = u32;
+
+fn key(host: u32, class: ClassId) -> Key {
+    host << 8 | class.0 as u32
+}
+fn class_of(key: Key) -> ClassId {
+    ClassId(key as u8)
+}
+
+/// A destination and a sequence number as they are in a frame.
+fn entry(key: Key, number: u32) -> u64 {
+    (key as u64) << 32 | number as u64
+}
+fn read_entry(entry: u64) -> (Key, u32) {
+    ((entry >> 32) as u32, entry as u32)
+}
+
+/// What is on the way to one destination by one port. Sequence numbers count bytes since the link came up, and wrap.
+struct Out {
+    port: PortId,
+    /// Given to the port, from the window.
+    passed: u32,
+    /// Put on the link.
+    sent: u32,
+    /// Given back.
+    credited: u32,
+    /// Bytes in the port's ordinary queue: what waits in a VOQ there comes after them.
+    ahead: u32,
+    /// Bytes in a VOQ of the port.
+    waiting: u64,
+    /// When something was given back last, or taken while nothing was missing.
+    heard: Time,
+}
+
+impl Out {
+    fn missing(&self) -> u32 {
+        self.passed.wrapping_sub(self.credited)
+    }
+}
+
+/// What came for one destination by one port.
+struct In {
+    port: PortId,
+    /// Received, or known to be lost.
+    received: u32,
+    /// Has left again, or is known to be lost.
+    left: u32,
+    /// What was said of that.
+    said: u32,
+    /// The neighbour wants to hear it again.
+    asked: bool,
+    /// Bytes that are here.
+    here: u64,
+    /// The host at the port is stopped.
+    paused: bool,
+}
+
+impl In {
+    fn owed(&self) -> u64 {
+        self.left.wrapping_sub(self.said) as u64
+    }
+}
+
+/// What a switch keeps of one destination.
+#[derive(Default)]
+struct Toward {
+    window: u64,
+    /// Bytes taken out of the window.
+    used: u64,
+    /// Bytes in VOQs.
+    waiting: u64,
+    /// The VOQ, while something waits.
+    voq: u32,
+    outs: Vec<Out>,
+    ins: Vec<In>,
+}
+
+impl Toward {
+    fn outgoing(&mut self, port: PortId, now: Time) -> &mut Out {
+        let at = self.outs.iter().position(|out| out.port == port).unwrap_or_else(|| {
+            self.outs.push(Out { port, passed: 0, sent: 0, credited: 0, ahead: 0, waiting: 0, heard: now });
+            self.outs.len() - 1
+        });
+        &mut self.outs[at]
+    }
+    fn incoming(&mut self, port: PortId) -> &mut In {
+        let at = self.ins.iter().position(|from| from.port == port).unwrap_or_else(|| {
+            self.ins.push(In { port, received: 0, left: 0, said: 0, asked: false, here: 0, paused: false });
+            self.ins.len() - 1
+        });
+        &mut self.ins[at]
+    }
+    /// The VOQs where something waits.
+    fn places(&self) -> impl Iterator<Item = (PortId, u32)> + '_ {
+        self.outs.iter().filter(|out| out.waiting > 0).map(|out| (out.port, self.voq))
+    }
+}
+
+/// A port.
+struct Line {
+    neighbour: NodeId,
+    to_host: bool,
+    /// The window of destinations whose next hop is there.
+    window: u64,
+    /// What it holds for a destination before a host there is stopped.
+    pause_at: u64,
+    /// How often the link was lost.
+    losses: u32,
+    /// Destinations of which the neighbour is to hear.
+    owed: BTreeSet<Key>,
+    /// Bytes of credit for those of them that are not withheld.
+    ready: u64,
+    /// The interval runs.
+    collecting: bool,
+    /// The timeout of a SYN runs.
+    expecting: bool,
+    /// At a host: destinations that it must not send to.
+    stopped: BTreeSet<Key>,
+}
+
+#[derive(Default)]
+struct Counts {
+    used_peak: u64,
+    voq_packets: u64,
+    voq_bytes: u64,
+    voq_peak: u64,
+    voqs_peak: u64,
+    voq_collisions: u64,
+    frames: u64,
+    frames_by_timer: u64,
+    credits: u64,
+    withheld: u64,
+    syns: u64,
+    recovered: u64,
+    pauses: u64,
+    resumes: u64,
+}
+
+/// What a node keeps; a host has lines alone.
+pub struct Node {
+    towards: BTreeMap<Key, Toward>,
+    lines: Vec<Line>,
+    /// Credits for a destination are withheld while more than this waits for it.
+    withhold: u64,
+    /// By class and VOQ: destinations that have it.
+    takers: Vec<u32>,
+    deadlines: Deadlines,
+    counts: Counts,
+}
+
+/// Timers of a port.
+const COLLECT: u32 = 0;
+const EXPECT: u32 = 1;
+const TIMERS: u32 = 2;
+
+/// The mechanism: what all nodes share.
+#[derive(Clone)]
+pub struct Floodgate {
+    params: Params,
+    /// Every next hop has a window of its own.
+    by_hop: bool,
+}
+
+/// Bandwidth-delay products as bytes.
+fn times(factor: f64, bytes: u64) -> u64 {
+    (factor * bytes as f64) as u64
+}
+
+impl Floodgate {
+    /// The queue of what has passed its window, counted within its class.
+    fn ordinary(&self) -> u32 {
+        self.params.voqs
+    }
+    fn number(&self, class: ClassId, queue: u32) -> QueueId {
+        QueueId(class.0 as u32 * (self.params.voqs + 1) + queue)
+    }
+
+    /// What a switch keeps of a destination, from its first packet on.
+    fn meet(&self, node: &mut Node, at: &NodeView<'_>, key: Key) {
+        let lines = &node.lines;
+        node.towards.entry(key).or_insert_with(|| {
+            // The window is that of the largest next hop; without a path, of the largest port.
+            let largest = at.paths(key >> 8).map(|port| lines[port.index()].window).max();
+            let window = largest.or(lines.iter().map(|line| line.window).max()).unwrap_or(0);
+            Toward { window, ..Toward::default() }
+        });
+    }
+
+    /// Whether the window of a destination has room for a packet that leaves by `port`. One packet may always go: a window smaller
+    /// than it would hold it for ever.
+    fn admits(&self, node: &Node, toward: &Toward, port: PortId, size: u16) -> bool {
+        let (used, window) = match self.by_hop {
+            false => (toward.used, toward.window),
+            true => {
+                let used = toward.outs.iter().find(|out| out.port == port).map_or(0, Out::missing);
+                (used as u64, node.lines[port.index()].window)
+            }
+        };
+        used == 0 || used + size as u64 <= window
+    }
+
+    /// A VOQ for a destination that has none: one that nobody has, or else by hash.
+    fn assign(&self, node: &Node, key: Key) -> u32 {
+        let first = class_of(key).index() * self.params.voqs as usize;
+        let takers = &node.takers[first..first + self.params.voqs as usize];
+        let hashed = (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        takers.iter().position(|&count| count == 0).map_or(hashed as u32 % self.params.voqs, |free| free as u32)
+    }
+
+    /// Whether a packet takes room in a window: data for another switch.
+    fn is_gated(&self, node: &Node, at: &NodeView<'_>, visit: &Visit) -> bool {
+        let packet = at.packet(visit.packet);
+        packet.kind == Kind::Data && node.lines[visit.out_port.index()].neighbour.0 != packet.dst
+    }
+
+    /// Holds a VOQ whose first packet has no window, or comes after others for its destination in the ordinary queue.
+    fn look(&self, node: &Node, at: &mut NodeView<'_>, port: PortId, queue: QueueId) {
+        let hold = at.head(port, queue).is_some_and(|head| {
+            let &Packet { dst, class, size, .. } = at.packet(head);
+            let toward = &node.towards[&key(dst, ClassId(class))];
+            let ahead = toward.outs.iter().any(|out| out.port == port && out.ahead > 0);
+            ahead || !self.admits(node, toward, port, size)
+        });
+        at.hold_queue(port, queue, hold);
+    }
+
+    /// Looks at every VOQ where packets for a destination wait.
+    fn look_at_all(&self, node: &Node, at: &mut NodeView<'_>, key: Key) {
+        for (port, voq) in node.towards[&key].places() {
+            self.look(node, at, port, self.number(class_of(key), voq));
+        }
+    }
+
+    /// Something was taken from a window by `port`: a credit is expected.
+    fn expect(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        let line = &mut node.lines[port.index()];
+        if !line.expecting {
+            line.expecting = true;
+            node.deadlines.set(at, port, EXPECT, Some(self.params.syn_timeout));
+        }
+    }
+
+    /// Returns the credits of a port if there are enough, and otherwise makes sure that the interval runs.
+    fn collect(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        let line = &mut node.lines[port.index()];
+        if line.ready >= self.params.batch.0 || line.ready > 0 && self.params.interval == Time::ZERO {
+            self.return_credits(node, at, port);
+        } else if line.ready > 0 && !line.collecting {
+            line.collecting = true;
+            node.deadlines.set(at, port, COLLECT, Some(self.params.interval));
+        }
+    }
+
+    /// Sends the neighbour at a port all credits that are not withheld.
+    fn return_credits(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        let line = &mut node.lines[port.index()];
+        (line.ready, line.collecting) = (0, false);
+        node.deadlines.set(at, port, COLLECT, None);
+        let (towards, withhold) = (&mut node.towards, node.withhold);
+        let mut entries: Vec<u64> = Vec::new();
+        line.owed.retain(|&key| {
+            let Some(toward) = towards.get_mut(&key).filter(|toward| toward.waiting <= withhold) else { return true };
+            let from = toward.incoming(port);
+            node.counts.credits += from.owed();
+            (from.said, from.asked) = (from.left, false);
+            entries.push(entry(key, from.left));
+            false
+        });
+        for some in entries.chunks(MOST) {
+            node.counts.frames += 1;
+            at.send_note(port, self.params.frame_size(some.len()) as u16, Frame::Credit { entries: some.into() });
+        }
+    }
+
+    /// More waits for a destination than credits are returned for: those that have not been sent are withheld.
+    fn withhold(&self, node: &mut Node, key: Key) {
+        node.counts.withheld += 1;
+        for from in &node.towards[&key].ins {
+            node.lines[from.port.index()].ready -= from.owed();
+        }
+    }
+
+    /// Little enough waits for a destination again.
+    fn relent(&self, node: &mut Node, at: &mut NodeView<'_>, key: Key) {
+        let owed = |from: &In| (from.port, from.owed(), from.asked);
+        let all: Vec<(PortId, u64, bool)> = node.towards[&key].ins.iter().map(owed).collect();
+        for (port, owed, asked) in all {
+            node.lines[port.index()].ready += owed;
+            match asked {
+                true => self.return_credits(node, at, port),
+                false => self.collect(node, at, port),
+            }
+        }
+    }
+
+    /// Packets that came in by `port` have left, or are lost: the neighbour gets that much of its window back.
+    fn owe(&self, node: &mut Node, port: PortId, key: Key, bytes: u32) {
+        let withhold = node.withhold;
+        let Some(toward) = node.towards.get_mut(&key) else { return };
+        let from = toward.incoming(port);
+        from.left = from.left.wrapping_add(bytes);
+        let line = &mut node.lines[port.index()];
+        line.owed.insert(key);
+        if toward.waiting <= withhold {
+            line.ready += bytes as u64;
+        }
+    }
+
+    /// A credit of the neighbour at `port`.
+    fn credit(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, key: Key, number: u32) {
+        let Some(toward) = node.towards.get_mut(&key) else { return };
+        let out = toward.outgoing(port, at.now());
+        let bytes = number.wrapping_sub(out.credited);
+        // An older number than the last one; or one from before the link was lost, which no neighbour sends.
+        if bytes > out.sent.wrapping_sub(out.credited) {
+            return;
+        }
+        out.heard = at.now();
+        out.credited = number;
+        toward.used -= bytes as u64;
+        self.look_at_all(node, at, key);
+    }
+
+    /// The neighbour at `port` misses credits, and has sent so much.
+    fn answer(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, key: Key, number: u32) {
+        self.meet(node, at, key);
+        let Some(toward) = node.towards.get_mut(&key) else { return };
+        let from = toward.incoming(port);
+        from.asked = true;
+        let lost = number.wrapping_sub(from.received);
+        if lost != 0 && lost < 1 << 31 {
+            from.received = number;
+            node.counts.recovered += lost as u64;
+            self.owe(node, port, key, lost);
+        }
+        node.lines[port.index()].owed.insert(key);
+    }
+
+    /// Asks for the credits of a port that have not come for long.
+    fn ask(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        let (now, timeout) = (at.now(), self.params.syn_timeout);
+        let mut missing = false;
+        let mut entries: Vec<u64> = Vec::new();
+        for (&key, toward) in &node.towards {
+            for out in toward.outs.iter().filter(|out| out.port == port && out.missing() > 0) {
+                missing = true;
+                if out.sent != out.credited && out.heard + timeout <= now {
+                    entries.push(entry(key, out.sent));
+                }
+            }
+        }
+        for some in entries.chunks(MOST) {
+            node.counts.syns += 1;
+            at.send_note(port, self.params.frame_size(some.len()) as u16, Frame::Syn { entries: some.into() });
+        }
+        if missing {
+            self.expect(node, at, port);
+        }
+    }
+
+    /// Stops the host at a port from sending to a destination, or lets it go on.
+    fn stop_host(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, key: Key) {
+        let line = &node.lines[port.index()];
+        let Some(toward) = node.towards.get_mut(&key).filter(|_| self.params.dst_pause && line.to_host) else { return };
+        let from = toward.incoming(port);
+        let limit = if from.paused { line.pause_at.saturating_sub(self.params.resume_gap.0) } else { line.pause_at };
+        let on = from.here > limit;
+        if on != from.paused {
+            from.paused = on;
+            *(if on { &mut node.counts.pauses } else { &mut node.counts.resumes }) += 1;
+            let frame = Frame::Pause { host: NodeId(key >> 8), class: class_of(key), on };
+            at.send_note(port, self.params.frame_size(1) as u16, frame);
+        }
+    }
+
+    /// What a host has been told of a flow that sends by `port`.
+    fn obey(&self, node: &Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
+        let key = key(at.flow(flow).dst, at.flow_class(flow));
+        at.hold_flow(flow, node.lines[port.index()].stopped.contains(&key));
+    }
+}
+
+impl FlowControl for Floodgate {
+    type Node = Node;
+    type Frame = Frame;
+    type Signal = ();
+
+    fn node(&self, site: &Site<'_>) -> Node {
+        let bdp = |port: PortId| {
+            let (to, back) = site.latency(port);
+            site.link(port).rate.bytes_in(to + back)
+        };
+        let line = |port: PortId| Line {
+            neighbour: site.neighbour(port),
+            to_host: site.faces_host(port),
+            window: times(self.params.window, bdp(port)) + site.link(port).rate.bytes_in(self.params.interval),
+            pause_at: times(self.params.pause_at, bdp(port)),
+            losses: 0,
+            owed: BTreeSet::new(),
+            ready: 0,
+            collecting: false,
+            expecting: false,
+            stopped: BTreeSet::new(),
+        };
+        let rate = site.ports().map(|port| site.link(port).rate).max().unwrap_or_default();
+        let longest = site.ports().map(|port| site.latency(port)).map(|(to, back)| to + back).max().unwrap_or_default();
+        let withhold = match self.params.withhold {
+            0.0 => u64::MAX,
+            factor => times(factor, rate.bytes_in(longest)),
+        };
+        let takers = if site.is_host() { 0 } else { site.setup.classes as usize * self.params.voqs as usize };
+        Node {
+            towards: BTreeMap::new(),
+            lines: site.ports().map(line).collect(),
+            withhold,
+            takers: vec![0; takers],
+            deadlines: Deadlines::new(site.ports().len(), TIMERS),
+            counts: Counts::default(),
+        }
+    }
+
+    fn timers(&self, _: u8) -> u32 {
+        TIMERS
+    }
+
+    fn flow_started(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
+        if !node.lines[port.index()].stopped.is_empty() {
+            self.obey(node, at, port, flow);
+        }
+    }
+
+    fn flow_moved(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
+        self.obey(node, at, port, flow);
+    }
+
+    fn queue(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) -> QueueId {
+        let mut queue = self.ordinary();
+        if self.is_gated(node, at, visit) {
+            let key = key(at.packet(visit.packet).dst, visit.class);
+            match node.towards.get(&key) {
+                Some(toward) if toward.waiting > 0 => queue = toward.voq,
+                Some(toward) if !self.admits(node, toward, visit.out_port, visit.size) => {
+                    queue = self.assign(node, key)
+                }
+                _ => {}
+            }
+        }
+        self.number(visit.class, queue)
+    }
+
+    fn enqueued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
+        let &Visit { packet, in_port, out_port, queue, class, size } = visit;
+        if at.packet(packet).kind != Kind::Data {
+            return;
+        }
+        let (key, now, withhold) = (key(at.packet(packet).dst, class), at.now(), node.withhold);
+        self.meet(node, at, key);
+        let Some(toward) = node.towards.get_mut(&key) else { return };
+        let from = toward.incoming(in_port);
+        from.received = from.received.wrapping_add(size as u32);
+        from.here += size as u64;
+        // What came before its link was lost is nothing that the neighbour waits for.
+        *at.word(packet) = node.lines[in_port.index()].losses;
+        self.stop_host(node, at, in_port, key);
+        if !self.is_gated(node, at, visit) {
+            return;
+        }
+        let voq = queue.0 - self.number(class, 0).0;
+        let Some(toward) = node.towards.get_mut(&key) else { return };
+        if voq == self.ordinary() {
+            toward.used += size as u64;
+            node.counts.used_peak = node.counts.used_peak.max(toward.used);
+            let out = toward.outgoing(out_port, now);
+            if out.missing() == 0 {
+                out.heard = now;
+            }
+            out.passed = out.passed.wrapping_add(size as u32);
+            out.ahead += size as u32;
+            return self.expect(node, at, out_port);
+        }
+        if toward.waiting == 0 {
+            toward.voq = voq;
+            let takers = &mut node.takers[class.index() * self.params.voqs as usize + voq as usize];
+            *takers += 1;
+            node.counts.voq_collisions += (*takers > 1) as u64;
+            let taken = node.takers.iter().filter(|&&count| count > 0).count();
+            node.counts.voqs_peak = node.counts.voqs_peak.max(taken as u64);
+        }
+        let before = toward.waiting <= withhold;
+        toward.waiting += size as u64;
+        toward.outgoing(out_port, now).waiting += size as u64;
+        node.counts.voq_packets += 1;
+        node.counts.voq_bytes += size as u64;
+        node.counts.voq_peak = node.counts.voq_peak.max(node.counts.voq_bytes);
+        if before && toward.waiting > withhold {
+            self.withhold(node, key);
+        }
+        if at.head(out_port, queue) == Some(packet) {
+            self.look(node, at, out_port, queue);
+        }
+    }
+
+    fn dequeued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
+        let &Visit { packet, in_port, class, size, .. } = visit;
+        if at.packet(packet).kind != Kind::Data {
+            return;
+        }
+        let key = key(at.packet(packet).dst, class);
+        if self.is_gated(node, at, visit) {
+            self.gone(node, at, visit, key);
+        }
+        let Some(toward) = node.towards.get_mut(&key) else { return };
+        toward.incoming(in_port).here -= size as u64;
+        self.stop_host(node, at, in_port, key);
+        let line = &node.lines[in_port.index()];
+        if !line.to_host && *at.word(packet) == line.losses {
+            self.owe(node, in_port, key, size as u32);
+            self.collect(node, at, in_port);
+        }
+    }
+
+    fn frame(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, frame: Frame) {
+        match frame {
+            Frame::Credit { entries } => entries.iter().for_each(|&entry| {
+                let (key, number) = read_entry(entry);
+                self.credit(node, at, port, key, number);
+            }),
+            Frame::Syn { entries } => {
+                for &entry in &entries {
+                    let (key, number) = read_entry(entry);
+                    self.answer(node, at, port, key, number);
+                }
+                self.return_credits(node, at, port);
+            }
+            Frame::Pause { host, class, on } => {
+                let key = key(host.0, class);
+                let stopped = &mut node.lines[port.index()].stopped;
+                if on {
+                    stopped.insert(key)
+                } else {
+                    stopped.remove(&key)
+                };
+                for flow in at.flows_at(port).collect::<Vec<FlowId>>() {
+                    self.obey(node, at, port, flow);
+                }
+            }
+        }
+    }
+
+    fn timer(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, timer: u32) {
+        if !node.deadlines.due(at, port, timer) {
+            return;
+        }
+        if timer == COLLECT {
+            let before = node.counts.frames;
+            self.return_credits(node, at, port);
+            node.counts.frames_by_timer += node.counts.frames - before;
+        } else {
+            node.lines[port.index()].expecting = false;
+            self.ask(node, at, port);
+        }
+    }
+
+    fn link_lost(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        let line = &mut node.lines[port.index()];
+        line.losses += 1;
+        line.owed.clear();
+        line.ready = 0;
+        if at.is_host() {
+            line.stopped.clear();
+            for flow in at.flows_at(port).collect::<Vec<FlowId>>() {
+                self.obey(node, at, port, flow);
+            }
+            return;
+        }
+        for toward in node.towards.values_mut() {
+            for out in toward.outs.iter_mut().filter(|out| out.port == port) {
+                toward.used -= out.missing() as u64;
+                *out = Out { port, passed: 0, sent: 0, credited: 0, ahead: 0, ..*out };
+            }
+            for from in toward.ins.iter_mut().filter(|from| from.port == port) {
+                *from = In { port, received: 0, left: 0, said: 0, asked: false, here: from.here, paused: false };
+            }
+        }
+        let keys: Vec<Key> = node.towards.keys().copied().collect();
+        keys.into_iter().for_each(|key| self.look_at_all(node, at, key));
+    }
+
+    fn counters(&self, nodes: &[&Node]) -> Vec<Counter> {
+        let counted = |name: &'static str, of: fn(&Counts) -> u64| sum(name, nodes, |node| of(&node.counts));
+        vec![
+            counted("credit_frames", |c| c.frames),
+            counted("credit_frames_by_timer", |c| c.frames_by_timer),
+            counted("credited_bytes", |c| c.credits),
+            counted("credits_withheld", |c| c.withheld),
+            max("window_peak_bytes", nodes, |node| node.counts.used_peak),
+            counted("voq_packets", |c| c.voq_packets),
+            max("voq_peak_bytes", nodes, |node| node.counts.voq_peak),
+            max("voqs_peak", nodes, |node| node.counts.voqs_peak),
+            counted("voq_collisions", |c| c.voq_collisions),
+            counted("syn_frames", |c| c.syns),
+            counted("recovered_bytes", |c| c.recovered),
+            counted("dst_pauses", |c| c.pauses),
+            counted("dst_resumes", |c| c.resumes),
+        ]
+    }
+}
+
+impl Floodgate {
+    /// A packet for another switch has left its queue, to be sent or because its link failed.
+    fn gone(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit, key: Key) {
+        let &Visit { out_port, queue, class, size, .. } = visit;
+        let (now, up, withhold) = (at.now(), at.is_up(out_port), node.withhold);
+        let Some(toward) = node.towards.get_mut(&key) else { return };
+        if queue == self.number(class, self.ordinary()) {
+            // The counts of a link that was lost are void already.
+            if up {
+                let out = toward.outgoing(out_port, now);
+                out.sent = out.sent.wrapping_add(size as u32);
+                out.ahead -= size as u32;
+                if out.ahead == 0 && out.waiting > 0 {
+                    let queue = self.number(class, toward.voq);
+                    self.look(node, at, out_port, queue);
+                }
+            }
+            return;
+        }
+        let out = toward.outgoing(out_port, now);
+        out.waiting -= size as u64;
+        if up {
+            if out.missing() == 0 {
+                out.heard = now;
+            }
+            out.passed = out.passed.wrapping_add(size as u32);
+            out.sent = out.sent.wrapping_add(size as u32);
+            toward.used += size as u64;
+            node.counts.used_peak = node.counts.used_peak.max(toward.used);
+        }
+        let before = toward.waiting > withhold;
+        toward.waiting -= size as u64;
+        node.counts.voq_bytes -= size as u64;
+        if toward.waiting == 0 {
+            node.takers[class.index() * self.params.voqs as usize + toward.voq as usize] -= 1;
+        }
+        let relents = before && toward.waiting <= withhold;
+        // The next packet may be for another destination, and the same window has less room for other ports.
+        self.look(node, at, out_port, queue);
+        self.look_at_all(node, at, key);
+        if up {
+            self.expect(node, at, out_port);
+        }
+        if relents {
+            self.relent(node, at, key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::Rate;
+    use fabric::Network;
+    use fabric::buffer::{ALPHA_ONE, Share};
+    use fabric::setup::FlowSpec;
+
+    const HOP: Time = Time::from_us(1);
+    const FAST: Rate = Rate::from_gbps(100);
+
+    /// Leaves with so many hosts each below so many spines; all links alike. Hosts first, leaf by leaf, then leaves, then spines.
+    fn clos(leaves: u32, each: u32, spines: u32) -> Graph {
+        let mut graph = Graph::default();
+        (0..leaves * each).for_each(|host| _ = graph.add(topology::Kind::Host, 0, format!("h{host}")));
+        (0..leaves).for_each(|leaf| _ = graph.add(topology::Kind::Switch, 1, format!("leaf{leaf}")));
+        (0..spines).for_each(|spine| _ = graph.add(topology::Kind::Switch, 2, format!("spine{spine}")));
+        let leaf = |number: u32| leaves * each + number;
+        (0..leaves * each).for_each(|host| graph.connect(host, leaf(host / each), FAST, HOP));
+        for spine in 0..spines {
+            (0..leaves).for_each(|number| graph.connect(leaf(number), leaf(leaves) + spine, FAST, HOP));
+        }
+        graph
+    }
+
+    /// Two leaves with a link between them.
+    fn pair(each: u32) -> Graph {
+        let mut graph = clos(2, each, 0);
+        graph.connect(2 * each, 2 * each + 1, FAST, HOP);
+        graph
+    }
+
+    fn setup(graph: Graph, flows: Vec<FlowSpec>) -> Setup {
+        let mut setup = Setup::plain(graph, flows);
+        setup.switch.resume_gap = 3000;
+        setup.ports.iter_mut().for_each(|p| p.share = Share { alpha: ALPHA_ONE / 8, headroom: 60_000 });
+        setup
+    }
+
+    /// One flow from each of these hosts to each of those, all at once.
+    fn flows(from: impl Iterator<Item = u32>, to: &[u32], size: u64) -> Vec<FlowSpec> {
+        let pairs = from.flat_map(|src| to.iter().map(move |&dst| (src, dst)));
+        (0..).zip(pairs).map(|(number, (src, dst))| FlowSpec::plain(number, src, dst, size, Time::ZERO)).collect()
+    }
+
+    type Net = Network<Over<Floodgate, Pfc>>;
+
+    fn network(params: &Params, mut setup: Setup) -> Net {
+        let layout = params.layout(&setup.graph).unwrap();
+        setup.switch.queues = layout.queues.unwrap();
+        let promised = !setup.graph.fallible();
+        let scheme = over_pfc(params, &setup, promised);
+        crate::testing::network(setup, scheme)
+    }
+
+    fn run(params: &Params, setup: Setup) -> (Outcome, Net) {
+        let mut network = network(params, setup);
+        let outcome = network.run(|_, _| true);
+        assert_eq!(outcome.violations, Vec::<String>::new());
+        assert!(outcome.complete(), "{:?}", outcome.stall);
+        (outcome, network)
+    }
+
+    fn look<R>(network: &mut Net, node: u32, look: impl FnOnce(&mut Node) -> R) -> R {
+        let mut seen = None;
+        network.act(NodeId(node), |_, (node, _), _| seen = Some(look(node)));
+        seen.unwrap()
+    }
+
+    fn counter(outcome: &Outcome, name: &str) -> u64 {
+        outcome.flow_control.iter().find(|counter| counter.name == name).unwrap().value
+    }
+
+    fn ideal() -> Params {
+        Params { interval: Time::ZERO, dst_pause: true, ..Params::default() }
+    }
+
+    #[test]
+    fn a_window_is_one_and_a_half_hop_bdps_and_what_the_link_carries_in_an_interval() {
+        // A hop and back are 2 us: 25 KB at 100 Gb/s, 37.5 KB times 1.5. In 10 us the link carries 125 KB.
+        let window = |params: &Params| {
+            let (_, mut network) = run(params, setup(pair(1), flows(0..1, &[1], 10_000)));
+            look(&mut network, 2, |node| (node.towards[&key(1, ClassId(0))].window, node.withhold))
+        };
+        assert_eq!(window(&Params::default()), (162_500, 37_500));
+        assert_eq!(window(&ideal()), (37_500, 37_500));
+        assert_eq!(window(&Params { window: 2.0, withhold: 0.0, ..ideal() }), (50_000, u64::MAX));
+    }
+
+    #[test]
+    fn a_flow_alone_never_waits_and_its_credits_come_back_ten_packets_at_a_time() {
+        let (outcome, mut network) = run(&Params::default(), setup(pair(1), flows(0..1, &[1], 1_000_000)));
+        // 1000 packets of 1062 B: ten of them are the first 10 240 B or more.
+        assert_eq!((counter(&outcome, "credit_frames"), counter(&outcome, "credit_frames_by_timer")), (100, 0));
+        assert_eq!((counter(&outcome, "voq_packets"), counter(&outcome, "syn_frames")), (0, 0));
+        assert_eq!(counter(&outcome, "credited_bytes"), 1_062_000);
+        // The last ACK is at the sender before the last credit is at the first switch, or not; nothing else may be missing.
+        assert!(look(&mut network, 2, |node| node.towards[&key(1, ClassId(0))].used) <= 10_620);
+        let alone = crate::testing::run(setup(pair(1), flows(0..1, &[1], 1_000_000)), Pfc::beneath(&pair(1), true));
+        assert_eq!(outcome.flows[0].received, alone.flows[0].received);
+        // With an interval of zero they come back packet by packet.
+        let (outcome, _) = run(&ideal(), setup(pair(1), flows(0..1, &[1], 1_000_000)));
+        assert_eq!(counter(&outcome, "credit_frames"), 1000);
+    }
+
+    #[test]
+    fn credits_that_fill_no_batch_wait_for_the_interval() {
+        let mut flows = flows(0..1, &[1], 5_000);
+        flows.push(FlowSpec::plain(1, 0, 1, 5_000, Time::from_us(30)));
+        flows.push(FlowSpec::plain(2, 0, 1, 1_000, Time::from_us(60)));
+        let (outcome, _) = run(&Params::default(), setup(pair(1), flows));
+        assert_eq!((counter(&outcome, "credit_frames"), counter(&outcome, "credit_frames_by_timer")), (2, 2));
+    }
+
+    #[test]
+    fn no_more_than_a_window_is_on_the_way_to_a_destination() {
+        for params in [Params::default(), ideal()] {
+            // Four senders on one leaf, their receiver on the other: the hop between them is as fast as the last.
+            let traffic = || flows(0..4, &[4], 1_000_000);
+            let mut slow = pair(4);
+            slow.links[4].rate = Rate::from_gbps(25);
+            let (outcome, _) = run(&params, setup(slow, traffic()));
+            let window = 37_500 + FAST.bytes_in(params.interval);
+            let peak = counter(&outcome, "window_peak_bytes");
+            assert!(peak <= window && peak > window - 1062, "{peak} of {window}");
+            assert!(counter(&outcome, "voq_packets") > 1000);
+            // The last switch never holds more than what is on the way to it.
+            assert!(outcome.peak[9] <= window, "{}", outcome.peak[9]);
+        }
+    }
+
+    #[test]
+    fn next_hops_share_a_window_or_have_one_each() {
+        // Sixteen flows from one leaf over two spines to one slow host.
+        let make = || {
+            let mut graph = clos(2, 16, 2);
+            graph.links[16].rate = Rate::from_gbps(10);
+            setup(graph, flows(0..16, &[16], 200_000))
+        };
+        let peak = |windows: Windows| {
+            let (outcome, _) = run(&Params { windows: Some(windows), ..ideal() }, make());
+            counter(&outcome, "window_peak_bytes")
+        };
+        assert!((36_000..=37_500).contains(&peak(Windows::Switch)));
+        assert!((72_000..=75_000).contains(&peak(Windows::NextHop)));
+    }
+
+    #[test]
+    fn an_incast_fills_the_switches_where_it_begins() {
+        // The appendix of the authors' simulator: with Floodgate the last switch holds at most a window for every spine, without
+        // it about half of what all senders send at once, which comes in twice as fast as it leaves: here 24 times 250 KB.
+        let make = || {
+            let mut setup = setup(clos(4, 8, 2), flows(8..32, &[0], 250_000));
+            setup.ports.iter_mut().for_each(|port| port.share.alpha = ALPHA_ONE);
+            setup
+        };
+        let plain = crate::testing::run(make(), Pfc::beneath(&clos(4, 8, 2), true));
+        let (practical, _) = run(&Params::default(), make());
+        let (ideal, _) = run(&ideal(), make());
+        let (last, window) = (32, 162_500);
+        assert!(plain.peak[last] > 2_000_000, "{}", plain.peak[last]);
+        assert!(practical.peak[last] <= 2 * window, "{}", practical.peak[last]);
+        assert!(ideal.peak[last] <= 2 * 37_500, "{}", ideal.peak[last]);
+        assert!((33..36).all(|first| practical.peak[first] > plain.peak[first]), "the first switches hold it instead");
+        // Nothing is lost of the receiver's link: all end within a few microseconds of one another.
+        let end = |outcome: &Outcome| outcome.flows.iter().map(|flow| flow.received).max().unwrap();
+        assert!(end(&practical) < end(&plain) + Time::from_us(20), "{} {}", end(&practical), end(&plain));
+        assert!(end(&ideal) < end(&plain) + Time::from_us(60), "{} {}", end(&ideal), end(&plain));
+    }
+
+    #[test]
+    fn a_flow_to_another_host_does_not_wait_behind_an_incast() {
+        // Hosts 1 to 3 send to host 4, whose link is slow; host 0 sends to host 5 over the same link between the switches.
+        let make = || {
+            let mut graph = pair(4);
+            graph.links[4].rate = Rate::from_gbps(10);
+            let mut flows = flows(1..4, &[4], 1_000_000);
+            flows.push(FlowSpec::plain(9, 0, 5, 200_000, Time::from_us(50)));
+            let mut setup = setup(graph, flows);
+            // An eighth of it is more than the window, so that PFC has no reason to stop the link between the switches.
+            setup.switch.pool = vec![Some(3_000_000); 10];
+            setup
+        };
+        let took = |outcome: &Outcome| outcome.flows[3].received - outcome.flows[3].spec.start;
+        let plain = crate::testing::run(make(), Pfc::beneath(&make().graph, true));
+        let (with, _) = run(&Params { dst_pause: true, ..Params::default() }, make());
+        assert!(plain.counts.pauses > 0 && with.counts.pauses == 0);
+        assert!(took(&plain) > Time::from_us(150), "{}", took(&plain));
+        // Alone it takes 201 packets of 85 ns and 3 us.
+        assert!(took(&with) < Time::from_us(45), "{}", took(&with));
+    }
+
+    #[test]
+    fn credits_are_withheld_while_much_waits_for_their_destination() {
+        // Three leaves in a row: the middle one fills up to its threshold, then the first one has to wait.
+        let make = || {
+            let mut graph = clos(3, 8, 0);
+            graph.connect(24, 25, FAST, HOP);
+            graph.connect(25, 26, FAST, HOP);
+            graph.links[16].rate = Rate::from_gbps(5);
+            setup(graph, flows(0..8, &[16], 500_000))
+        };
+        let (with, _) = run(&Params { window: 4.0, interval: Time::ZERO, ..Params::default() }, make());
+        let (without, _) =
+            run(&Params { window: 4.0, interval: Time::ZERO, withhold: 0.0, ..Params::default() }, make());
+        assert!(counter(&with, "credits_withheld") > 0 && counter(&without, "credits_withheld") == 0);
+        // A window of 100 KB may come in; of it, more than the threshold of 37.5 KB waits only until the credits are stopped.
+        assert!(with.peak[25] <= 2 * 100_000 + 37_500, "{}", with.peak[25]);
+        assert_eq!(with.counts.dropped() + with.counts.out_of_order, 0);
+    }
+
+    #[test]
+    fn destinations_have_queues_of_their_own_until_there_are_none_left() {
+        let make = || {
+            let mut graph = pair(4);
+            (4..8).for_each(|link| graph.links[link].rate = Rate::from_gbps(10));
+            setup(graph, flows(0..4, &[4, 5, 6, 7], 200_000))
+        };
+        let (outcome, mut network) = run(&ideal(), make());
+        assert_eq!((counter(&outcome, "voqs_peak"), counter(&outcome, "voq_collisions")), (4, 0));
+        assert!(look(&mut network, 8, |node| node.takers.iter().all(|&count| count == 0)));
+        for voqs in [1, 3] {
+            let (outcome, mut network) = run(&Params { voqs, ..ideal() }, make());
+            assert_eq!(counter(&outcome, "voqs_peak"), voqs as u64);
+            assert!(counter(&outcome, "voq_collisions") > 0);
+            assert_eq!(outcome.counts.out_of_order, 0);
+            assert!(look(&mut network, 8, |node| node.takers.iter().all(|&count| count == 0)));
+        }
+    }
+
+    #[test]
+    fn a_host_is_stopped_for_one_destination_alone() {
+        let make = || {
+            let mut graph = pair(2);
+            graph.links[2].rate = Rate::from_gbps(5);
+            setup(graph, flows(0..1, &[2, 3], 1_000_000))
+        };
+        let (outcome, mut network) = run(&ideal(), make());
+        assert!(counter(&outcome, "dst_pauses") > 0 && outcome.counts.pauses == 0);
+        assert_eq!(counter(&outcome, "dst_pauses"), counter(&outcome, "dst_resumes"));
+        // The other flow has the sender's link for itself: 85 us, and what the first one took of it.
+        assert!(outcome.flows[1].received < Time::from_us(120), "{}", outcome.flows[1].received);
+        assert!(look(&mut network, 0, |node| node.lines[0].stopped.is_empty()));
+        // 37.5 KB and what comes in before the host hears of it.
+        assert!(outcome.peak[4] < 37_500 + 37_500, "{}", outcome.peak[4]);
+    }
+
+    #[test]
+    fn a_flow_that_starts_while_its_destination_is_stopped_waits() {
+        let mut flows = flows(0..1, &[2], 500_000);
+        flows.push(FlowSpec::plain(1, 0, 2, 1_000, Time::from_us(100)));
+        let mut graph = pair(2);
+        graph.links[2].rate = Rate::from_gbps(5);
+        let (outcome, _) = run(&ideal(), setup(graph, flows));
+        assert!(outcome.flows[1].received > Time::from_us(110));
+    }
+
+    #[test]
+    fn a_lost_credit_is_made_good_by_the_next_one() {
+        let (_, mut network) = run(&ideal(), setup(pair(1), flows(0..1, &[1], 100_000)));
+        let (key, port) = (key(1, ClassId(0)), PortId(1));
+        network.act(NodeId(2), |scheme, (node, _), at| {
+            let floodgate = &scheme.upper;
+            let toward = node.towards.get_mut(&key).unwrap();
+            (toward.used, toward.outs[0].passed, toward.outs[0].sent, toward.outs[0].credited) = (5000, 5000, 5000, 0);
+            // Numbers, not amounts: 3000 alone says what 1000 and 3000 say.
+            floodgate.credit(node, at, port, key, 3000);
+            assert_eq!(node.towards[&key].used, 2000);
+            // An old one changes nothing, nor does one of what was never sent.
+            floodgate.credit(node, at, port, key, 1000);
+            floodgate.credit(node, at, port, key, 6000);
+            assert_eq!(node.towards[&key].used, 2000);
+        });
+    }
+
+    #[test]
+    fn a_syn_makes_good_what_was_lost_on_the_link() {
+        let (_, mut network) = run(&ideal(), setup(pair(1), flows(0..1, &[1], 100_000)));
+        let (key, port) = (key(1, ClassId(0)), PortId(1));
+        network.act(NodeId(3), |scheme, (node, _), at| {
+            let before = node.towards[&key].ins[0].left;
+            assert_eq!((before, node.towards[&key].ins[0].received), (106_200, 106_200));
+            let frames = node.counts.frames;
+            // The upstream switch has sent 2124 B that never came.
+            scheme.upper.frame(node, at, port, Frame::Syn { entries: [entry(key, 108_324)].into() });
+            let from = &node.towards[&key].ins[0];
+            assert_eq!((from.received, from.left, from.said), (108_324, 108_324, 108_324));
+            assert_eq!((node.counts.recovered, node.counts.frames), (2124, frames + 1));
+            // Asked again, it says the same again: that answer may have been lost.
+            scheme.upper.frame(node, at, port, Frame::Syn { entries: [entry(key, 108_324)].into() });
+            assert_eq!((node.counts.recovered, node.counts.frames), (2124, frames + 2));
+        });
+    }
+
+    #[test]
+    fn links_that_lose_packets_and_credits_stop_no_flow_for_ever() {
+        for params in [Params::default(), ideal()] {
+            let params = Params { syn_timeout: Time::from_us(50), ..params };
+            let mut graph = pair(4);
+            graph.links[8].loss = 0.05;
+            let mut setup = setup(graph, flows(0..4, &[4, 5], 500_000));
+            setup.nic.timeout = Some(Time::from_us(200));
+            let (outcome, mut network) = run(&params, setup);
+            assert!(outcome.counts.dropped_fault > 100);
+            assert!(counter(&outcome, "syn_frames") > 0 && counter(&outcome, "recovered_bytes") > 0);
+            look(&mut network, 8, |node| {
+                assert!(node.towards.values().all(|toward| toward.waiting == 0));
+            });
+        }
+    }
+
+    #[test]
+    fn a_link_that_fails_and_comes_back_leaves_no_window_short() {
+        for params in [Params::default(), ideal()] {
+            let mut graph = clos(2, 4, 2);
+            // Once in the middle of it all, once right after.
+            graph.links[8].outages =
+                vec![(Time::from_us(40), Some(Time::from_us(90))), (Time::from_us(95), Some(Time::from_us(99)))];
+            let mut setup = setup(graph, flows(0..4, &[4, 5], 500_000));
+            setup.nic.timeout = Some(Time::from_us(200));
+            let (outcome, mut network) = run(&params, setup);
+            assert!(outcome.counts.dropped_down > 0 && counter(&outcome, "voq_packets") > 0);
+            for switch in 8..12 {
+                look(&mut network, switch, |node| {
+                    for toward in node.towards.values() {
+                        let missing: u64 = toward.outs.iter().map(|out| out.missing() as u64).sum();
+                        assert_eq!((toward.used, toward.waiting), (missing, 0));
+                        assert!(toward.ins.iter().all(|from| from.here == 0));
+                    }
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn fabrics_and_settings_that_could_stop_for_ever_are_refused() {
+        let graph = Graph { forwarding: true, ..pair(1) };
+        assert_eq!(Params::default().layout(&graph).unwrap_err().parameter, "topology");
+        let mut graph = pair(1);
+        graph.links[2].loss = 0.1;
+        assert!(ideal().layout(&graph).is_ok());
+        graph.links[0].loss = 0.1;
+        assert!(Params::default().layout(&graph).is_ok());
+        assert_eq!(ideal().layout(&graph).unwrap_err().parameter, "scheme.floodgate.dst_pause");
+        let mut graph = pair(1);
+        graph.links[2].outages = vec![(Time::from_us(1), None)];
+        assert!(Params::default().layout(&graph).is_ok());
+        let shared = Params { windows: Some(Windows::Switch), ..Params::default() };
+        assert_eq!(shared.layout(&graph).unwrap_err().parameter, "scheme.floodgate.windows");
+        assert!(Params { frame: Bytes(1929), ..Params::default() }.check().is_err());
+        assert!(Params::default().check().is_ok());
+    }
+}
