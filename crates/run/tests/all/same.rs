@@ -13,6 +13,7 @@ pub fn assert_same(one: &Outcome, several: &Outcome, what: &str) {
     assert_eq!(one.histograms, several.histograms, "{what}");
     assert_eq!(one.congestion_control, several.congestion_control, "{what}");
     assert_eq!(one.transport, several.transport, "{what}");
+    assert_eq!(one.switches, several.switches, "{what}");
     assert_eq!(one.samples, several.samples, "{what}");
     assert_eq!(one.series, several.series, "{what}");
     assert!(one.recording == several.recording, "{what}");
@@ -26,8 +27,8 @@ pub fn assert_same(one: &Outcome, several: &Outcome, what: &str) {
 /// What a capture shows of a packet.
 fn visible(captured: &Captured) -> impl PartialEq {
     let Captured { time, port, packet: p, payload } = captured;
-    // A frame that carries something says in its place where that lies in memory.
-    let seq = if p.flags & flag::PAYLOAD == 0 { p.seq } else { 0 };
-    let header = (p.kind, p.flow, seq, p.stamp, p.size, p.flags, p.class, p.tag, p.dst, p.tuple);
+    // In a frame with a payload the flow says where that lies in memory.
+    let flow = if p.flags & flag::PAYLOAD == 0 { p.flow } else { 0 };
+    let header = (p.kind, flow, p.seq, p.stamp, p.size, p.flags, p.class, p.tag, p.dst, p.tuple);
     (*time, *port, header, payload.clone())
 }
