@@ -649,6 +649,13 @@ impl<F: FlowControl> Network<F> {
         &self.nodes[node.index()]
     }
 
+    /// Lets something happen at a node before or after the run, for tests that need the state of a run.
+    pub fn at(&mut self, node: NodeId, act: impl FnOnce(&F, &mut F::Node, &mut NodeView<'_>)) {
+        let base = self.core.map.base[node.index()];
+        act(&self.scheme, &mut self.nodes[node.index()], &mut NodeView::new(&mut self.core, node.0, base));
+        self.drain_kicks();
+    }
+
     /// Lets the transport act at the host of a port.
     #[inline]
     pub(crate) fn at_host<R>(

@@ -927,7 +927,7 @@ mod tests {
 
     fn look<R>(network: &mut Net, node: u32, look: impl FnOnce(&mut Node) -> R) -> R {
         let mut seen = None;
-        network.act(NodeId(node), |_, (node, _), _| seen = Some(look(node)));
+        network.at(NodeId(node), |_, (node, _), _| seen = Some(look(node)));
         seen.unwrap()
     }
 
@@ -1123,7 +1123,7 @@ mod tests {
     fn a_lost_credit_is_made_good_by_the_next_one() {
         let (_, mut network) = run(&ideal(), setup(pair(1), flows(0..1, &[1], 100_000)));
         let (key, port) = (key(1, ClassId(0)), PortId(1));
-        network.act(NodeId(2), |scheme, (node, _), at| {
+        network.at(NodeId(2), |scheme, (node, _), at| {
             let floodgate = &scheme.upper;
             let toward = node.towards.get_mut(&key).unwrap();
             (toward.used, toward.outs[0].passed, toward.outs[0].sent, toward.outs[0].credited) = (5000, 5000, 5000, 0);
@@ -1141,7 +1141,7 @@ mod tests {
     fn a_syn_makes_good_what_was_lost_on_the_link() {
         let (_, mut network) = run(&ideal(), setup(pair(1), flows(0..1, &[1], 100_000)));
         let (key, port) = (key(1, ClassId(0)), PortId(1));
-        network.act(NodeId(3), |scheme, (node, _), at| {
+        network.at(NodeId(3), |scheme, (node, _), at| {
             let before = node.towards[&key].ins[0].left;
             assert_eq!((before, node.towards[&key].ins[0].received), (106_200, 106_200));
             let frames = node.counts.frames;
