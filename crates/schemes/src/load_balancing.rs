@@ -5,13 +5,15 @@ use fabric::axes::registry::Axis;
 
 pub mod d_mod_k;
 pub mod ecmp;
+pub mod letflow;
 pub mod spray;
 
 /// Every load balancer, the usual one first.
 pub(crate) fn list(axis: &mut Axis<dyn LoadBalancingDef>) {
     axis.add(|| Box::new(ecmp::Params::default()))
         .add(|| Box::new(spray::Params::default()))
-        .add(|| Box::new(d_mod_k::Params::default()));
+        .add(|| Box::new(d_mod_k::Params::default()))
+        .add(|| Box::new(letflow::Params::default()));
 }
 
 #[cfg(test)]

@@ -389,6 +389,30 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "letflow",
+        about: "PFC alone, with flowlets balanced by LetFlow.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+            ("scheme.load_balancing", "letflow"),
+            // Go-back-N discards what arrives early.
+            ("nic.timeout", "1ms"),
+        ],
+    },
+    Preset {
+        name: "dcqcn+win+letflow",
+        about: "DCQCN+Win, with flowlets balanced by LetFlow.",
+        settings: &[
+            ("scheme.flow_control", "pfc"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+            ("scheme.load_balancing", "letflow"),
+            ("nic.timeout", "1ms"),
+        ],
+    },
+    Preset {
         name: "timely",
         about: "TIMELY over PFC.",
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "timely"), ("scheme.window", "none")],
