@@ -56,7 +56,8 @@ fn the_tasks_of_a_slurm_array_are_this_program_and_know_its_schemes() {
     command.args(["sweep", "sweep.toml", "--store", "runs", "--out", "out", "--on", "slurm", "--tasks", "1"]);
     let said = said(command.env("PATH", path).current_dir(dir.path()).output().unwrap());
     let script = std::fs::read_to_string(dir.path().join("out/slurm/job.sh")).unwrap();
-    assert!(script.contains(&format!("exec {PROGRAM} sweep")), "{script}");
+    let program = Path::new(PROGRAM).canonicalize().unwrap();
+    assert!(script.contains(&format!("exec {} sweep", program.display())), "{script}");
     let table = std::fs::read_to_string(dir.path().join("out/sweep.json")).unwrap();
     assert!(table.contains("\"own\""), "{said}{table}");
 }
