@@ -101,9 +101,7 @@ pub fn run_scenario(text: &str) -> Result<Finished, Problem> {
 /// crate of more files has a build script, `build.rs`, and `tailwater-identity` among its `[build-dependencies]`:
 ///
 /// ```no_run
-/// fn main() {
-///     identity::emit(&[]);
-/// }
+/// identity::emit(&[]); // all that its main does
 /// ```
 ///
 /// Then `tailwater::identity!()` is all of its `src`.
