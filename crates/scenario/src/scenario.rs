@@ -451,10 +451,10 @@ fn read_scheme(root: &mut Table<'_>, switch: &SwitchSettings) -> Result<Scheme, 
     }
     let used: Vec<&str> = chosen.definitions().iter().map(|(_, definition)| definition.name()).collect();
     for (axis, variants) in registry.definitions() {
-        let other = |variant: &&Box<dyn Definition>| {
+        let other = |variant: &&dyn Definition| {
             !variant.list().is_empty() && !used.contains(&variant.name()) && table.has(variant.name())
         };
-        if let Some(variant) = variants.iter().find(other) {
+        if let Some(variant) = variants.iter().map(|variant| &**variant).find(other) {
             let name = variant.name();
             let message = format!("[scheme.{name}] sets parameters of {name}, which the scenario does not use");
             let help =

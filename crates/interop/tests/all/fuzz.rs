@@ -284,6 +284,9 @@ fn everything() -> Vec<String> {
     let with = |choice: Box<dyn fabric::axes::CongestionControlDef>| {
         let name = choice.name();
         let chosen = EVERYTHING.replace("congestion_control = \"none\"", &format!("congestion_control = \"{name}\""));
+        // One that sets windows by itself takes none from the scenario.
+        let own = choice.build().needs().window && !choice.needs_window();
+        let chosen = if own { chosen.replace("window = \"100KB\"", "window = \"none\"") } else { chosen };
         let parameters: String = choice.list().iter().map(|p| format!("{} = {}\n", p.name, p.value)).collect();
         if parameters.is_empty() { chosen } else { chosen + &format!("[scheme.{name}]\n{parameters}") }
     };

@@ -525,7 +525,7 @@ fn a_wrong_scenario_is_refused_at_its_line() {
         ("hosts = 4", "hosts = 99999999999999999999", 4, ""),
         ("hosts = 4", "hosts = nan", 4, "a whole number"),
         ("\"star\"", "\"ring\"", 3, "no topology \"ring\""),
-        ("\"dcqcn+win\"", "\"swift\"", 8, "no preset \"swift\""),
+        ("\"dcqcn+win\"", "\"no-such\"", 8, "no preset \"no-such\""),
         ("src = \"h1\"", "src = \"h0\"", 11, "h0 sends to itself"),
         ("src = \"h1\"", "src = \"h4\"", 10, "no node \"h4\""),
         ("src = \"h1\"", "src = 99", 10, "no node 99"),
