@@ -127,11 +127,12 @@ impl Counter {
     /// What several members of one mechanism have counted, as one list.
     pub fn merged(lists: impl IntoIterator<Item = Vec<Counter>>) -> Vec<Counter> {
         let add = |mut all: Vec<Counter>, list: Vec<Counter>| {
-            for (mine, other) in all.iter_mut().zip(list) {
-                mine.value = match mine.merge {
-                    Merge::Sum => mine.value + other.value,
-                    Merge::Max => mine.value.max(other.value),
-                };
+            for other in list {
+                match all.iter_mut().find(|mine| mine.name == other.name) {
+                    Some(mine) if mine.merge == Merge::Sum => mine.value += other.value,
+                    Some(mine) => mine.value = mine.value.max(other.value),
+                    None => all.push(other),
+                }
             }
             all
         };

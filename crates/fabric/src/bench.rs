@@ -693,6 +693,24 @@ mod tests {
     use crate::buffer::ALPHA_ONE;
     use crate::view::Site;
 
+    #[test]
+    #[should_panic(expected = "a port of another node")]
+    fn a_port_that_the_node_does_not_have_cannot_be_looked_at() {
+        Bench::switch(NoFlowControl, 3).view().queued(PortId(3));
+    }
+
+    #[test]
+    #[should_panic(expected = "flows begin at hosts")]
+    fn a_switch_has_no_flows() {
+        _ = Bench::switch(NoFlowControl, 3).view().flows_at(PortId(0)).len();
+    }
+
+    #[test]
+    #[should_panic(expected = "more than the scheme declares")]
+    fn a_timer_that_was_not_declared_is_an_error() {
+        Bench::switch(NoFlowControl, 3).view().set_timer(PortId(0), 0, Time::from_us(1));
+    }
+
     /// Keeps what happens to it, with the time.
     #[derive(Clone)]
     struct Diary;

@@ -4,7 +4,7 @@
 //! [`setup`] holds everything a run needs as numbers. A packet is made by a [`host`], crosses links
 //! and the queues of switches (`switch`, [`buffer`], [`port`]) and is acknowledged. [`run`] is the
 //! event loop around that, with the checks every run makes of itself; [`probe`] is what is measured during the run. Mechanisms plug in
-//! through [`axes`] and act through a [`view`] of one node; nothing here knows which exist. A [`bench`] has one node and no network, for
+//! through [`axes`] and act through a [`view`] of one node; nothing here knows which exist. A [`mod@bench`] has one node and no network, for
 //! unit tests of a mechanism.
 
 pub mod axes;

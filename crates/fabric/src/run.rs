@@ -4,8 +4,8 @@
 //! in order, so it has one pending arrival however many packets are in flight; a transmitter that would find
 //! nothing to send has no pending end at all. Everything else (pacing, timers, flow starts, samples) is rare.
 //!
-//! [`Core`] is the hardware and knows no scheme; [`Network`] runs it with one. The core is made of rooms: the [switches](Switches), the
-//! [hosts](Hosts), the [probes](Probes), and here the time, the wires, the dice and the progress of the run.
+//! [`Core`] is the hardware and knows no scheme; [`Network`] runs it with one. The core is made of rooms: the switches, the
+//! hosts, the probes, and here the time, the wires, the dice and the progress of the run.
 
 mod blocks;
 mod links;
@@ -124,6 +124,11 @@ impl Wire {
         }
     }
 
+    /// Whether a packet may be so long.
+    pub(crate) fn holds(&self, size: u16) -> bool {
+        (size as usize) < self.table_row
+    }
+
     /// How long a packet of `size` bytes takes at the rate of a table.
     #[inline]
     pub(crate) fn time(&self, table: u16, size: u16) -> Time {
@@ -217,6 +222,8 @@ pub struct Core {
     pub(crate) shard: Option<Shard>,
     /// The blocks in which it is run.
     blocks: Option<Box<Blocks>>,
+    /// What comes out is defined by the order in which one thread does things.
+    sequential: bool,
 }
 
 /// A fabric with what runs on it.
@@ -300,6 +307,7 @@ impl Core {
             map,
             shard,
             blocks: None,
+            sequential: chosen.transport.sequential(),
             setup,
         }
     }
@@ -503,7 +511,10 @@ impl<F: FlowControl> Network<F> {
 
     fn shard(setup: Arc<Setup>, paths: Paths, scheme: F, chosen: &Chosen<'_>, shard: Option<Shard>) -> Network<F> {
         let mut core = Core::new(setup, paths, chosen, shard);
-        core.switches.timers = scheme.timers(core.setup.classes).max(1);
+        core.switches.declared_timers = scheme.timers(core.setup.classes);
+        core.switches.timers = core.switches.declared_timers.max(1);
+        let timers = core.ports.len() as u64 * core.switches.timers as u64;
+        assert!(timers <= Event::MAX_SOURCE as u64 + 1, "{timers} timers are more than events can name");
         core.switches.first_timers = scheme.first_timers(core.setup.classes);
         core.progress.next_flow = core.next_own_flow(0);
         let events = &mut core.time.events;

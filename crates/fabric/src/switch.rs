@@ -35,6 +35,8 @@ pub(crate) struct Switches {
     pub(crate) per_port: u32,
     /// Timers of flow control at every port, and the first of each of its layers.
     pub(crate) timers: u32,
+    /// As many as the scheme declares, which may be none.
+    pub(crate) declared_timers: u32,
     pub(crate) first_timers: [u32; 2],
     /// The control packets of trimming switches.
     headers: Option<Headers>,
@@ -94,6 +96,7 @@ impl Switches {
             classes,
             per_port,
             timers: 1,
+            declared_timers: 0,
             first_timers: [0; 2],
             headers: match switch.overflow {
                 Overflow::Drop => None,
@@ -101,8 +104,11 @@ impl Switches {
             },
             balancers: only_if_any(nodes.clone().map(balancer).collect()),
             markings: only_if_any(nodes.map(marking).collect()),
-            // A single queue needs none.
-            discipline: if per_port == 1 { Discipline::Packets } else { chosen.queueing.build() },
+            // With a single queue, turns are all the same.
+            discipline: match chosen.queueing.build() {
+                Discipline::Bytes if per_port == 1 => Discipline::Packets,
+                discipline => discipline,
+            },
         }
     }
 
@@ -111,6 +117,12 @@ impl Switches {
         let mut all = Counter::merged(self.balancers.iter().flatten().map(|balancer| balancer.counters()));
         all.extend(Counter::merged(self.markings.iter().flatten().map(|marking| marking.counters())));
         all
+    }
+
+    /// Whether a marking program or a discipline of its own wants to see every packet in its queue.
+    #[inline]
+    fn looks_at_queues(&self) -> bool {
+        !self.markings.is_empty() || matches!(self.discipline, Discipline::Own(_))
     }
 
     /// What trimming counted.
@@ -316,6 +328,14 @@ impl Core {
         p.queued += self.pool[id].size as u64;
         p.control.push(&mut self.pool, id);
         self.kicks.push(port);
+    }
+
+    /// Puts a control packet that this node made in the control queue of `port`, if a trimming switch has room for it.
+    pub(crate) fn queue_signal(&mut self, port: u32, id: PacketId) {
+        match self.switches.headers {
+            Some(_) => self.queue_header(port, id),
+            None => self.queue_control(port, id),
+        }
     }
 
     /// Marks the packet that just left a queue if what it leaves behind there, or at the port, is long.
@@ -526,7 +546,7 @@ impl<F: FlowControl> Network<F> {
             }
             return core.lose(out, id, core.ports[out as usize].up);
         }
-        if !F::LOOKS_AT_QUEUES && core.may_pass(out) && core.switches.markings.is_empty() {
+        if !F::LOOKS_AT_QUEUES && core.may_pass(out) && !core.switches.looks_at_queues() {
             self.scheme.enqueued(state, &mut NodeView::new(core, node, base), &visit);
             self.drain_kicks();
             // Unless the scheme has something to say by this port.

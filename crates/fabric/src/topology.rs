@@ -149,6 +149,15 @@ impl Graph {
         for (number, link) in self.links.iter().enumerate() {
             self.check_link(link).map_err(|fault| format!("link {number} {fault}"))?;
         }
+        let mut ports = vec![0u32; self.nodes.len()];
+        for link in &self.links {
+            ports[link.a as usize] += 1;
+            ports[link.b as usize] += 1;
+        }
+        if let Some(node) = ports.iter().position(|&count| count > u16::MAX as u32) {
+            let (name, count, most) = (&self.nodes[node].name, ports[node], u16::MAX);
+            return Err(format!("{name} would have {count} ports, and {most} is the most; make the fabric smaller"));
+        }
         self.check_connected()
     }
 
@@ -347,6 +356,15 @@ mod tests {
     use engine::Raw;
     use proptest::prelude::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn a_node_with_more_ports_than_can_be_numbered_is_refused() {
+        let mut graph = Graph::default();
+        let hosts: Vec<u32> = (0..70_000).map(|host| graph.add(Kind::Host, 0, format!("h{host}"))).collect();
+        let switch = graph.add(Kind::Switch, 1, "sw0");
+        hosts.iter().for_each(|&host| graph.connect(host, switch, Rate::from_gbps(100), Time::from_us(1)));
+        assert!(graph.check().is_err_and(|fault| fault.contains("70000 ports, and 65535 is the most")));
+    }
 
     /// How many ports each node of the range has.
     pub(super) fn degrees(graph: &Graph, nodes: Range<usize>) -> Vec<usize> {

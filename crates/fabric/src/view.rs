@@ -101,11 +101,17 @@ impl<'a> NodeView<'a> {
 
     #[inline]
     fn global(&self, port: PortId) -> u32 {
+        debug_assert!(port.index() < self.core.map.of(self.node).len(), "a port of another node");
         self.base + port.0 as u32
     }
     #[inline]
     fn line(&self, port: PortId) -> &crate::port::Port {
-        &self.core.ports[(self.base + port.0 as u32) as usize]
+        &self.core.ports[self.global(port) as usize]
+    }
+    /// A flow is held, named and timed at the host that it begins at.
+    fn own_flow(&self, flow: FlowId) -> usize {
+        assert!(self.core.setup.flows[flow.index()].src == self.node, "{flow} does not begin at this node");
+        flow.index()
     }
 
     /// Now.
@@ -237,6 +243,7 @@ impl NodeView<'_> {
     }
     #[inline]
     fn slot(&self, port: PortId, queue: QueueId) -> usize {
+        debug_assert!(self.has_queues(), "a host that does not forward has no queues");
         (self.line(port).first_queue + queue.0) as usize
     }
     /// Bytes in a queue.
@@ -303,7 +310,8 @@ impl NodeView<'_> {
     /// Takes everything out of a queue, to be dropped. The scheme is to hear of each packet as if it had left, and to
     /// discard it with [`NodeView::drop_packet`].
     pub fn empty_queue(&mut self, port: PortId, queue: QueueId) -> Vec<Visit> {
-        self.core.empty_queue(self.base + port.0 as u32, queue.0)
+        let port = self.global(port);
+        self.core.empty_queue(port, queue.0)
     }
     /// Discards a packet that the scheme took out of its queue.
     pub fn drop_packet(&mut self, packet: PacketId) {
@@ -318,7 +326,7 @@ impl NodeView<'_> {
     /// The account of one of two groups of packets, see [`Layout::groups`](crate::axes::flow_control::Layout), and the memory it is in.
     #[inline]
     pub fn group_account(&mut self, port: PortId, class: ClassId, second: bool) -> (&mut Account, &Buffer) {
-        let number = self.core.account_number(self.base + port.0 as u32, class.0, second);
+        let number = self.core.account_number(self.global(port), class.0, second);
         let switches = &mut self.core.switches;
         (&mut switches.accounts[number], &switches.buffers[self.node as usize])
     }
@@ -328,6 +336,7 @@ impl NodeView<'_> {
 impl NodeView<'_> {
     /// The flows that send by a port; finished ones may be among them.
     pub fn flows_at(&self, port: PortId) -> impl ExactSizeIterator<Item = FlowId> + '_ {
+        assert!(self.is_host(), "flows begin at hosts");
         self.core.hosts.nics[self.line(port).nic as usize].flows.iter().copied().map(FlowId)
     }
     /// What was asked of a flow.
@@ -341,19 +350,21 @@ impl NodeView<'_> {
     }
     /// Whether the last byte of a flow was acknowledged.
     pub fn flow_done(&self, flow: FlowId) -> bool {
-        self.core.hosts.senders[flow.index()].finished != Time::MAX
+        self.core.hosts.senders[self.own_flow(flow)].finished != Time::MAX
     }
     /// The tag of a flow that has started.
     pub fn flow_tag(&self, flow: FlowId) -> u16 {
-        self.core.hosts.senders[flow.index()].tag
+        self.core.hosts.senders[self.own_flow(flow)].tag
     }
     /// Gives a flow that has started another tag, which the packets it sends from now on carry.
     pub fn set_flow_tag(&mut self, flow: FlowId, tag: u16) {
-        self.core.hosts.senders[flow.index()].tag = tag;
+        let place = self.own_flow(flow);
+        self.core.hosts.senders[place].tag = tag;
     }
     /// Keeps a flow from sending, or lets it go on.
     pub fn hold_flow(&mut self, flow: FlowId, hold: bool) {
-        let (core, place) = (&mut *self.core, flow.index());
+        let place = self.own_flow(flow);
+        let core = &mut *self.core;
         let sender = &mut core.hosts.senders[place];
         if (sender.held & BY_SCHEME != 0) == hold {
             return;
@@ -394,12 +405,13 @@ impl NodeView<'_> {
         let port = self.global(port);
         if self.core.ports[port as usize].up {
             let id = self.make_frame(port, size, message);
-            self.core.queue_control(port, id);
+            self.core.queue_signal(port, id);
         }
     }
 
     fn make_frame(&mut self, port: u32, size: u16, message: impl Message) -> PacketId {
         let core = &mut *self.core;
+        assert!(core.wire.holds(size), "a frame of {size} B is longer than any packet");
         core.probes.count_at(port, Counted::Frame, 1);
         core.counts.created += 1;
         core.counts.control_bytes += size as u64;
@@ -429,6 +441,7 @@ impl NodeView<'_> {
         if !core.ports[port as usize].up {
             return;
         }
+        assert!(core.wire.holds(packet.size), "a signal of {} B is longer than any packet", packet.size);
         core.probes.count_at(port, Counted::Signal, 1);
         core.counts.created += 1;
         core.counts.control_bytes += packet.size as u64;
@@ -441,7 +454,7 @@ impl NodeView<'_> {
             reports: 0,
             ..packet
         });
-        core.queue_control(port, id);
+        core.queue_signal(port, id);
     }
 
     /// Reports an egress port to the congestion control of a data packet's sender, in a control packet of `size` bytes: what waits there, and
@@ -479,13 +492,14 @@ impl NodeView<'_> {
     pub fn set_timer(&mut self, port: PortId, timer: u32, at: Time) {
         let switches = &self.core.switches;
         let own = switches.first_timers[self.layer as usize] + timer;
-        debug_assert!(own < switches.timers);
+        assert!(own < switches.declared_timers, "timer {timer} is more than the scheme declares for a port");
         let source = self.global(port) * switches.timers + own;
         self.core.plan_timer(at, Class::PortTimer, source);
     }
 
     /// Calls the scheme's flow-timer hook at `at`.
     pub fn set_flow_timer(&mut self, flow: FlowId, at: Time) {
+        self.own_flow(flow);
         self.core.plan_timer(at, Class::HoldTimer, flow.0);
     }
 }

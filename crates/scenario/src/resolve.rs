@@ -305,6 +305,13 @@ fn check_sizes(scenario: &Scenario, layout: &Layout) -> Result<(), Problem> {
         };
         return Err(scenario.problem(key, message).help(help));
     }
+    // Timers of flow control: some for every queue, class and group of a port.
+    let timers = each + 8 * layout.groups as u64;
+    let timers = graph.links.len() as u64 * 2 * lanes(scenario, layout) as u64 * timers;
+    if timers > Event::MAX_SOURCE as u64 {
+        let message = format!("{} links with {} classes are too many", graph.links.len(), lanes(scenario, layout));
+        return Err(scenario.problem("topology", message).help("make the fabric smaller, or use fewer classes"));
+    }
     if scenario.traffic.flows.len() > Event::MAX_SOURCE as usize {
         let message = format!("{} flows are too many; {} is the most", scenario.traffic.flows.len(), Event::MAX_SOURCE);
         return Err(scenario.problem("", message).help("split the traffic over several runs"));

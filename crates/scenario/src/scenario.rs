@@ -445,10 +445,6 @@ fn read_scheme(root: &mut Table<'_>, switch: &SwitchSettings) -> Result<Scheme, 
     let window_rule = table.optional("window_rule")?.unwrap_or(WindowRule::Scaled);
 
     let chosen = choices.chosen(window != WindowSize::None);
-    if let Some(misfit) = chosen.conflicts().into_iter().next() {
-        let key = misfit.parameter.strip_prefix("scheme.").unwrap_or(misfit.parameter);
-        return Err(table.problem_at(key, misfit.message).help(misfit.help));
-    }
     let used: Vec<&str> = chosen.definitions().iter().map(|(_, definition)| definition.name()).collect();
     for (axis, variants) in registry.definitions() {
         let other = |variant: &&dyn Definition| {
@@ -469,6 +465,10 @@ fn read_scheme(root: &mut Table<'_>, switch: &SwitchSettings) -> Result<Scheme, 
     parameters(&mut table, &mut choices.load_balancing)?;
     parameters(&mut table, &mut choices.queueing)?;
     parameters(&mut table, &mut choices.marking)?;
+    if let Some(misfit) = choices.chosen(window != WindowSize::None).conflicts().into_iter().next() {
+        let key = misfit.parameter.strip_prefix("scheme.").unwrap_or(misfit.parameter);
+        return Err(table.problem_at(key, misfit.message).help(misfit.help));
+    }
     table.finish()?;
     choices.congestion_control = choices.edge_control.over(choices.congestion_control);
     Ok(Scheme { choices, window, window_rule })

@@ -1,6 +1,6 @@
 //! The whole format of scenario files as data: every table and key with type, limits, default and sentence.
 //!
-//! Nothing here is written twice: [`sections`] collects what the readers declare. The JSON Schema ([`json`]), the tables of
+//! Nothing here is written twice: [`sections`] collects what the readers declare. The JSON Schema ([`json()`]), the tables of
 //! the manual ([`row`]) and the studio's form are made of it.
 
 use crate::declared::{Absent, Key, Section};

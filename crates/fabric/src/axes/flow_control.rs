@@ -59,8 +59,11 @@ pub trait FlowControl: Clone + Send + 'static {
     /// served by rules of the scheme's own. If not, a packet that finds its port idle is sent without joining a queue, which is faster
     /// and cannot be seen from outside.
     const LOOKS_AT_QUEUES: bool = true;
-    /// Whether [`FlowControl::observe`] does something.
+    /// Whether [`FlowControl::observe`] does something: it is called only then.
     const OBSERVES: bool = false;
+
+    /// How many flow controls it is; more than one only if it is one [over](Over) another.
+    const LAYERS: u8 = 1;
 
     /// What it keeps at a node, at the start.
     fn node(&self, site: &Site<'_>) -> Self::Node;
@@ -133,7 +136,8 @@ pub trait FlowControl: Clone + Send + 'static {
     fn lag(&self, _node: &mut Self::Node, _at: &NodeView<'_>, _port: PortId) -> Time {
         Time::ZERO
     }
-    /// A signal passes a switch other than the one that sent it: it came in by `in_port` and leaves by `out_port` as this leaves it.
+    /// A signal passes a switch other than the one that sent it: it came in by `in_port` and leaves by `out_port`, with the size and the message
+    /// that this leaves it.
     fn passing(
         &self,
         _node: &mut Self::Node,
@@ -192,6 +196,7 @@ pub struct Over<U, L> {
 const LOWER: u8 = 1;
 
 impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
+    const LAYERS: u8 = U::LAYERS + L::LAYERS;
     type Node = (U::Node, L::Node);
     type Frame = Sealed;
     type Signal = U::Signal;
@@ -199,6 +204,8 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
     const OBSERVES: bool = U::OBSERVES || L::OBSERVES;
 
     fn node(&self, site: &Site<'_>) -> Self::Node {
+        const { assert!(U::LAYERS == 1 && L::LAYERS == 1, "two flow controls can be stacked, not more") };
+        const { assert!(<L::Signal as Message>::BITS == 0, "the lower of two flow controls has no signals") };
         (self.upper.node(site), self.lower.node(site))
     }
     fn lossless(&self) -> bool {
@@ -319,6 +326,7 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
 
 /// A flow control that may be left out, such as what stays beneath another.
 impl<L: FlowControl> FlowControl for Option<L> {
+    const LAYERS: u8 = L::LAYERS;
     type Node = Option<L::Node>;
     type Frame = L::Frame;
     type Signal = L::Signal;
@@ -337,6 +345,9 @@ impl<L: FlowControl> FlowControl for Option<L> {
     }
     fn timers(&self, classes: u8) -> u32 {
         self.as_ref().map_or(0, |inner| inner.timers(classes))
+    }
+    fn first_timers(&self, classes: u8) -> [u32; 2] {
+        self.as_ref().map_or([0; 2], |inner| inner.first_timers(classes))
     }
     fn tag(&self, tuple: &Tuple) -> u16 {
         self.as_ref().map_or(0, |inner| inner.tag(tuple))

@@ -445,7 +445,7 @@ impl<F: FlowControl> Network<F> {
             core.progress.active -= 1;
         }
         let marked = packet.flags & flag::MARKED != 0;
-        if !core.hosts.selectors.is_empty() && packet.kind == Kind::Ack {
+        if !core.hosts.selectors.is_empty() && matches!(packet.kind, Kind::Ack | Kind::Nack) {
             let src = core.setup.flows[flow as usize].src as usize;
             if let Some(selector) = &mut core.hosts.selectors[src] {
                 selector.acknowledged(FlowId(flow), packet.tuple.destination_port, marked, now);

@@ -280,7 +280,7 @@ impl Core {
         n.flows.push(flow);
         self.hosts.senders[flow as usize] = Sender {
             size: spec.size,
-            due: self.time.now,
+            due: self.time.now.max(permit.resume),
             rate: permit.rate,
             window: permit.window,
             timer: permit.timer,

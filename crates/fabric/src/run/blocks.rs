@@ -122,7 +122,7 @@ impl Core {
         let owned: Vec<bool> = (0..setup.graph.nodes.len() as u32).map(|node| self.owns(node)).collect();
         let own: Vec<usize> = (0..all).filter(|&port| owned[self.map.node[port] as usize]).collect();
         let count = setup.blocks.unwrap_or(if all >= LARGE { all / PORTS } else { 1 });
-        if count < 2 || one_by_one(&setup) {
+        if count < 2 || self.sequential || one_by_one(&setup) {
             return;
         }
         let Some(plan) = cut(&setup.graph, count) else { return };

@@ -9,7 +9,7 @@
 use crate::congestion_control::Slots;
 use engine::{Misfit, Parameter, Parameters, Raw, Time};
 use fabric::axes::congestion_control::{Ack, FlowStart, Incident, Needs, Notice, Permit};
-use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition, EdgeControlDef, MarkingDef};
+use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Counter, Definition, EdgeControlDef, MarkingDef};
 use std::collections::VecDeque;
 
 engine::parameters! {
@@ -72,6 +72,9 @@ impl Definition for Over {
     }
     fn about(&self) -> &'static str {
         self.inner.about()
+    }
+    fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
+        self.inner.conflict(with)
     }
     fn source(&self) -> &'static str {
         self.inner.source()
