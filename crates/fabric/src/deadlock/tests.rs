@@ -205,7 +205,7 @@ impl PathRules for EveryTurn {
     }
 }
 
-/// PortFC's rules on [`bcube`]: a server's own packets wait for the switch's queue they join; transit waits for the forwarding
+/// Rules by egress port on [`bcube`]: a server's own packets wait for the switch's queue they join; transit waits for the forwarding
 /// server's queue and, past it, for the last hop; what is forwarded and what is on its last hop wait for nothing.
 struct PortRules;
 

@@ -63,7 +63,7 @@ impl Headers {
 
 impl Core {
     /// A data packet finds no room: it loses its payload, or the last packet in its queue does. Which of the two is left to
-    /// chance, so that no flow always loses (NDP §3.1).
+    /// chance, so that no flow always loses (Handley et al., SIGCOMM 2017, §3.1).
     pub(super) fn trim(&mut self, out: u32, visit: &Visit) {
         let p = &self.ports[out as usize];
         let (node, base, number) = (p.node, p.base, (p.first_queue + visit.queue.0) as usize);

@@ -9,7 +9,7 @@ engine::parameters! {
     ///
     /// Hosts are numbered first, leaves next, spines last. Links are first those of the hosts, in host order, then
     /// leaf by leaf those to every spine. The field's topology files number them like that. The default is the
-    /// T1 fabric of the BFC paper, 128 hosts and oversubscribed 2:1.
+    /// T1 fabric of Goyal et al. (NSDI 2022), 128 hosts and oversubscribed 2:1.
     pub struct LeafSpine {
         /// Leaf switches.
         leaves: u32 = 8,

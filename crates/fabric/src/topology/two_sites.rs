@@ -9,8 +9,8 @@ engine::parameters! {
     /// the gateways.
     ///
     /// Hosts are numbered first, then leaves, spines and gateways, each the first site's before the second's. Links
-    /// are in the same order, and the long one is last. The default is the cross-data-centre fabric of the BFC
-    /// paper, two sites of 64 hosts.
+    /// are in the same order, and the long one is last. The default is the cross-data-centre fabric of
+    /// Goyal et al. (NSDI 2022), two sites of 64 hosts.
     pub struct TwoSites {
         /// Leaf switches of each site.
         leaves: u32 = 4,
