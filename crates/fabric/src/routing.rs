@@ -251,7 +251,7 @@ impl Routing {
     /// D-mod-K takes the digits of the destination's number one by one: with w paths up from every switch of the first tier, a
     /// switch of that tier takes path d mod w, one of the second ⌊d / w⌋ mod its own number of paths, and so on. So what goes
     /// to a host comes down one path, and the hosts of a switch are spread evenly over the paths down to it.
-    #[inline]
+    #[inline(always)]
     pub fn choose(&self, node: u32, host: u32, rule: Rule, seed: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
         let paths = self.next_hops(node, host);
         let count = paths.len() as u32;

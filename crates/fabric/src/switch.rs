@@ -213,7 +213,7 @@ impl Switches {
 impl Core {
     /// The port by which `node` sends to `host` what has these addresses and was sent at `sent`, by the rule of routing, if any path is
     /// left.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn path(&self, node: u32, host: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
         self.routing.choose(node, host, self.setup.rule, node, tuple, sent)
     }
@@ -221,11 +221,12 @@ impl Core {
     /// The port by which a packet that came in by `in_port` leaves `node`, if any path is left.
     #[inline]
     fn path_out(&mut self, node: u32, in_port: u32, id: PacketId) -> Option<u32> {
-        let packet = &self.pool[id];
         if !self.switches.balancers.is_empty() {
             return self.balanced(node, in_port, id);
         }
-        self.path(node, packet.dst, &packet.tuple, packet.stamp)
+        // For every packet at every switch: worth a copy of its own.
+        let packet = &self.pool[id];
+        self.routing.choose(node, packet.dst, self.setup.rule, node, &packet.tuple, packet.stamp)
     }
 
     #[inline(never)]
@@ -641,13 +642,15 @@ impl<F: FlowControl> Network<F> {
             (packet.in_port, packet.class, packet.size as u64, packet.kind)
         };
         let each = core.setup.switch.queues;
-        if core.setup.switch.express.is_none_or(|express| queue % each != express) {
-            let q = &mut core.switches.queues[number];
-            match &core.switches.discipline {
-                Discipline::Packets => {}
-                Discipline::Bytes => q.deficit = if left == 0 { 0 } else { q.deficit - size as u32 },
-                Discipline::Own(queueing) => queueing.sent(q, size as u32, left),
+        let express = |first: u32| queue % each == first;
+        match &core.switches.discipline {
+            Discipline::Packets => {}
+            _ if core.setup.switch.express.is_some_and(express) => {}
+            Discipline::Bytes => {
+                let q = &mut core.switches.queues[number];
+                q.deficit = if left == 0 { 0 } else { q.deficit - size as u32 };
             }
+            Discipline::Own(queueing) => queueing.sent(&mut core.switches.queues[number], size as u32, left),
         }
         if left == 0 {
             core.switches.masks.set_filled(port, queue, false);

@@ -187,6 +187,7 @@ impl Pfc {
         Pfc::new(&Params::default(), pause_limit(graph), lossless)
     }
 
+    #[cold]
     fn order(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
         node.pauses_sent += 1;
         at.send_frame(port, self.frame, Frame::Pause { class });
@@ -195,6 +196,7 @@ impl Pfc {
         }
     }
 
+    #[cold]
     fn resume(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
         node.resumes_sent += 1;
         at.send_frame(port, self.frame, Frame::Resume { class });
@@ -287,7 +289,7 @@ impl FlowControl for Pfc {
         classes as u32 * TIMERS
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
         let (account, buffer) = at.account(visit.in_port, visit.class);
         if !account.paused && buffer.over(account) {
@@ -296,7 +298,7 @@ impl FlowControl for Pfc {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
         let (account, buffer) = at.account(visit.in_port, visit.class);
         if account.paused && buffer.under(account) {
