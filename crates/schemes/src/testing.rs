@@ -4,9 +4,9 @@
 //! small fabric, such as [`incast`], and the [`Outcome`] is looked at.
 
 use crate::{congestion_control, edge_control, load_balancing, marking, queueing, transport};
-use engine::{Rate, Time};
+use engine::{Parameter, Parameters, Rate, Raw, Time};
 use fabric::axes::congestion_control::{Ack, FlowStart};
-use fabric::axes::{Chosen, CongestionControlDef, FlowControl, TransportDef};
+use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Definition, FlowControl, TransportDef};
 use fabric::setup::FlowSpec;
 use fabric::topology::{Graph, Kind};
 use fabric::{Network, Outcome, Setup};
@@ -27,6 +27,33 @@ pub fn chosen<R>(
         marking: &marking::red::Params::default(),
         window: false,
     })
+}
+
+/// A congestion control that is whatever the function makes, such as one that logs what it is asked.
+pub struct Made<F>(pub F);
+
+impl<F> Parameters for Made<F> {
+    fn list(&self) -> Vec<Parameter> {
+        Vec::new()
+    }
+    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
+        None
+    }
+}
+
+impl<F: Send + Sync> Definition for Made<F> {
+    fn name(&self) -> &'static str {
+        "made"
+    }
+    fn about(&self) -> &'static str {
+        "Made for a test."
+    }
+}
+
+impl<F: Fn() -> Box<dyn CongestionControl> + Send + Sync> CongestionControlDef for Made<F> {
+    fn build(&self) -> Box<dyn CongestionControl> {
+        (self.0)()
+    }
 }
 
 /// Builds a network under a flow control, with senders at line rate and go-back-N.

@@ -148,7 +148,6 @@ impl CongestionControl for Dasr {
 mod tests {
     use super::super::plain_ack;
     use super::*;
-    use engine::{Parameter, Parameters, Raw};
     use fabric::axes::Chosen;
     use fabric::axes::flow_control::NoFlowControl;
     use fabric::setup::FlowSpec;
@@ -219,30 +218,6 @@ mod tests {
         }
     }
 
-    /// DASR, whose controllers are watched.
-    struct Logged(Params, Log);
-    impl Parameters for Logged {
-        fn list(&self) -> Vec<Parameter> {
-            Vec::new()
-        }
-        fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
-            None
-        }
-    }
-    impl Definition for Logged {
-        fn name(&self) -> &'static str {
-            "logged"
-        }
-        fn about(&self) -> &'static str {
-            "DASR, with every rate it gives written down."
-        }
-    }
-    impl CongestionControlDef for Logged {
-        fn build(&self) -> Box<dyn CongestionControl> {
-            Box::new(Watched(self.0.build(), self.1.clone()))
-        }
-    }
-
     const HOP: Time = Time::from_us(1);
 
     /// A star whose host 0 receives, and the flows to it by (size, start).
@@ -257,7 +232,9 @@ mod tests {
         let log = Log::default();
         let mut params = Params::default();
         params.own.fallback = false;
-        let control = Logged(params, log.clone());
+        let kept = log.clone();
+        let control =
+            crate::testing::Made(move || Box::new(Watched(params.build(), kept.clone())) as Box<dyn CongestionControl>);
         let transport = crate::transport::go_back_n::GoBackN::default();
         let run = |chosen: &Chosen<'_>| Network::new(setup, NoFlowControl, chosen).run(|_, _| true);
         let outcome = crate::testing::chosen(&control, &transport, run);

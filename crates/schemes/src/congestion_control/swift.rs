@@ -272,7 +272,6 @@ impl CongestionControl for Swift {
 mod tests {
     use super::super::{plain_ack, plain_start};
     use super::*;
-    use engine::{Parameter, Parameters, Raw};
     use fabric::axes::flow_control::NoFlowControl;
     use fabric::setup::FlowSpec;
     use fabric::topology::{Graph, Kind};
@@ -429,30 +428,6 @@ mod tests {
         }
     }
 
-    struct Logged(Params, Log);
-    impl Parameters for Logged {
-        fn list(&self) -> Vec<Parameter> {
-            Vec::new()
-        }
-        fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
-            None
-        }
-    }
-    impl Definition for Logged {
-        fn name(&self) -> &'static str {
-            "logged"
-        }
-        fn about(&self) -> &'static str {
-            "Swift, with every ACK written down."
-        }
-    }
-    impl CongestionControlDef for Logged {
-        fn build(&self) -> Box<dyn CongestionControl> {
-            let swift = Swift { params: self.0.clone(), flows: Slots::default(), counts: Counts::default() };
-            Box::new(Watched(swift, self.1.clone()))
-        }
-    }
-
     /// `n` hosts send `size` bytes each to one, over links of 1 us. Gives the mean delay and the mean window of the ACKs after `after`, too.
     fn incast(params: Params, n: u16, size: u64, after: Time) -> (Outcome, f64, f64) {
         let mut graph = Graph::default();
@@ -464,7 +439,12 @@ mod tests {
         let mut setup = Setup::plain(graph, (0..n).map(flow).collect());
         setup.switch.pool.fill(None);
         let log = Log::default();
-        let control = Logged(params, log.clone());
+        let kept = log.clone();
+        let make = move || {
+            let swift = Swift { params: params.clone(), flows: Slots::default(), counts: Counts::default() };
+            Box::new(Watched(swift, kept.clone())) as Box<dyn CongestionControl>
+        };
+        let control = crate::testing::Made(make);
         let transport = crate::transport::go_back_n::GoBackN::default();
         let outcome = crate::testing::chosen(&control, &transport, |chosen: &Chosen<'_>| {
             Network::new(setup, NoFlowControl, chosen).run(|_, _| true)
