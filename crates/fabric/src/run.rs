@@ -516,6 +516,7 @@ impl<F: FlowControl> Network<F> {
         let timers = core.ports.len() as u64 * core.switches.timers as u64;
         assert!(timers <= Event::MAX_SOURCE as u64 + 1, "{timers} timers are more than events can name");
         core.switches.first_timers = scheme.first_timers(core.setup.classes);
+        core.switches.layers = F::LAYERS;
         core.progress.next_flow = core.next_own_flow(0);
         let events = &mut core.time.events;
         if let Some(flow) = core.setup.flows.get(core.progress.next_flow) {

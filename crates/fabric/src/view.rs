@@ -289,7 +289,8 @@ impl NodeView<'_> {
             }
         }
     }
-    /// Moves all that waits in a queue of a port to the end of a queue of the same or another port.
+    /// Moves all that waits in a queue of a port to the end of a queue of the same or another port. No hook hears of it: packets will
+    /// leave by another port or queue than they joined.
     pub fn shift(&mut self, from: (PortId, QueueId), to: (PortId, QueueId)) {
         let (source, target) = (self.slot(from.0, from.1), self.slot(to.0, to.1));
         let (from, to) = ((self.global(from.0), from.1.0), (self.global(to.0), to.1.0));
@@ -307,9 +308,17 @@ impl NodeView<'_> {
         core.switches.masks.set_filled(to.0, to.1, true);
         core.kicks.push(to.0);
     }
-    /// Takes everything out of a queue, to be dropped. The scheme is to hear of each packet as if it had left, and to
+    /// Takes everything out of a queue, to be dropped. The scheme is to do for each packet what it does when one leaves, and to
     /// discard it with [`NodeView::drop_packet`].
+    ///
+    /// # Panics
+    ///
+    /// If there is one flow control [over](crate::axes::flow_control::Over) another, which would not hear of it.
     pub fn empty_queue(&mut self, port: PortId, queue: QueueId) -> Vec<Visit> {
+        assert!(
+            self.core.switches.layers == 1,
+            "one of two flow controls empties a queue: the other would not hear of it"
+        );
         let port = self.global(port);
         self.core.empty_queue(port, queue.0)
     }

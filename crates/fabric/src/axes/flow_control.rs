@@ -125,10 +125,12 @@ pub trait FlowControl: Clone + Send + 'static {
     fn second_group(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _visit: &Visit) -> bool {
         false
     }
-    /// A packet was put in `visit.queue`.
+    /// A packet was put in `visit.queue`. For each of these calls there is one of [`FlowControl::dequeued`], as long as the scheme empties
+    /// no queue itself.
     #[inline]
     fn enqueued(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _visit: &Visit) {}
-    /// A packet has left `visit.queue`, to be sent or because its link failed.
+    /// A packet has left `visit.queue`, to be sent, to be trimmed, or because its link failed. One that is to be trimmed
+    /// still has its payload.
     #[inline]
     fn dequeued(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _visit: &Visit) {}
     /// A packet is about to be sent by `port`: for how long the link is still taken by what was not simulated.
