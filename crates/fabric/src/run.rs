@@ -510,6 +510,7 @@ impl<F: FlowControl> Network<F> {
     }
 
     fn shard(setup: Arc<Setup>, paths: Paths, scheme: F, chosen: &Chosen<'_>, shard: Option<Shard>) -> Network<F> {
+        const { crate::message::assert_messages::<F::Frame, F::Signal>() };
         let mut core = Core::new(setup, paths, chosen, shard);
         core.switches.declared_timers = scheme.timers(core.setup.classes);
         core.switches.timers = core.switches.declared_timers.max(1);

@@ -9,7 +9,7 @@ use crate::axes::flow_control::Visit;
 use crate::buffer::{Account, Buffer};
 use crate::host::{BY_SCHEME, BY_TRANSPORT, Receiver, Sender};
 use crate::id::{ClassId, FlowId, NodeId, PortId, QueueId};
-use crate::message::{Message, Packer};
+use crate::message::{Message, Packer, assert_frame, assert_signal};
 use crate::packet::{Answer, Kind, NONE, Packet, PacketId, flag};
 use crate::probe::{Counted, Counts};
 use crate::routing::PortMap;
@@ -396,7 +396,7 @@ impl NodeView<'_> {
 impl NodeView<'_> {
     /// Sends a frame of `size` bytes to the neighbour at a port, ahead of everything else.
     pub fn send_frame<M: Message>(&mut self, port: PortId, size: u16, message: M) {
-        const { assert!(M::BITS <= 128) };
+        const { assert_frame::<M>() };
         let port = self.global(port);
         if self.core.ports[port as usize].up {
             let id = self.make_frame(port, size, message);
@@ -410,7 +410,7 @@ impl NodeView<'_> {
 
     /// Sends a frame as [`NodeView::send_frame`] does, but by a switch's control queue, so that it delays no other frame.
     pub fn send_note<M: Message>(&mut self, port: PortId, size: u16, message: M) {
-        const { assert!(M::BITS <= 128) };
+        const { assert_frame::<M>() };
         let port = self.global(port);
         if self.core.ports[port as usize].up {
             let id = self.make_frame(port, size, message);
@@ -436,7 +436,7 @@ impl NodeView<'_> {
     /// the control queue of every port on its path: never paused, never short of room. It carries the data packet's
     /// flow and class, and its addresses swapped.
     pub fn send_signal<M: Message>(&mut self, port: PortId, data: &Packet, size: u16, message: M) {
-        const { assert!(M::BITS <= 64) };
+        const { assert_signal::<M>() };
         let (bits, _) = Packer::of(message);
         self.send_back(
             port,

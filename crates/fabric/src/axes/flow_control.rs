@@ -53,7 +53,7 @@ pub trait FlowControl: Clone + Send + 'static {
     type Node: Send;
     /// What its frames say, from a node to its neighbour.
     type Frame: Message;
-    /// What its signals say, from a switch to a host.
+    /// What its signals say, from a switch to a host. One without a payload.
     type Signal: Message;
     /// Whether [`FlowControl::enqueued`] or [`FlowControl::dequeued`] look at the queues of a port, or whether queues are held or
     /// served by rules of the scheme's own. If not, a packet that finds its port idle is sent without joining a queue, which is faster
@@ -207,7 +207,7 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
 
     fn node(&self, site: &Site<'_>) -> Self::Node {
         const { assert!(U::LAYERS == 1 && L::LAYERS == 1, "two flow controls can be stacked, not more") };
-        const { assert!(<L::Signal as Message>::BITS == 0, "the lower of two flow controls has no signals") };
+        const { assert!(L::Signal::BITS + L::Signal::PAYLOADS == 0, "the lower of two flow controls has no signals") };
         (self.upper.node(site), self.lower.node(site))
     }
     fn lossless(&self) -> bool {
