@@ -683,9 +683,6 @@ impl<F: FlowControl> Network<F> {
 
     /// Lets flow control fill its histograms.
     fn observe(&mut self) {
-        if !F::OBSERVES {
-            return;
-        }
         for node in 0..self.nodes.len() as u32 {
             // Whether blocks have turns does not matter here: samples belong to all.
             if self.core.shard.as_ref().is_none_or(|shard| shard.owns(node)) {

@@ -59,8 +59,6 @@ pub trait FlowControl: Clone + Send + 'static {
     /// served by rules of the scheme's own. If not, a packet that finds its port idle is sent without joining a queue, which is faster
     /// and cannot be seen from outside.
     const LOOKS_AT_QUEUES: bool = true;
-    /// Whether [`FlowControl::observe`] does something: it is called only then.
-    const OBSERVES: bool = false;
 
     /// How many flow controls it is; more than one only if it is one [over](Over) another.
     const LAYERS: u8 = 1;
@@ -203,7 +201,6 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
     type Frame = Sealed;
     type Signal = U::Signal;
     const LOOKS_AT_QUEUES: bool = U::LOOKS_AT_QUEUES || L::LOOKS_AT_QUEUES;
-    const OBSERVES: bool = U::OBSERVES || L::OBSERVES;
 
     fn node(&self, site: &Site<'_>) -> Self::Node {
         const { assert!(U::LAYERS == 1 && L::LAYERS == 1, "two flow controls can be stacked, not more") };
@@ -333,7 +330,6 @@ impl<L: FlowControl> FlowControl for Option<L> {
     type Frame = L::Frame;
     type Signal = L::Signal;
     const LOOKS_AT_QUEUES: bool = L::LOOKS_AT_QUEUES;
-    const OBSERVES: bool = L::OBSERVES;
 
     fn node(&self, site: &Site<'_>) -> Self::Node {
         self.as_ref().map(|inner| inner.node(site))

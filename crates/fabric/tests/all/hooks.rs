@@ -1,6 +1,6 @@
 //! What hooks may rely on.
 
-use engine::{Parameter, Parameters, Raw};
+use engine::{Parameter, Parameters, Raw, Time};
 use fabric::axes::flow_control::{FlowControl, NoFlowControl, Over, Visit};
 use fabric::axes::{Definition, Marking, MarkingDef};
 use fabric::bench::{Bench, Builder};
@@ -151,4 +151,39 @@ fn marking_hears_of_packets_that_are_dropped_from_their_queue() {
 fn one_of_two_flow_controls_cannot_empty_a_queue() {
     let stack = Over { upper: Books, lower: NoFlowControl };
     Bench::switch(stack, 3).view().empty_queue(RECEIVER, QueueId(0));
+}
+
+/// Counts how often it is asked to observe.
+#[derive(Clone)]
+struct Observer;
+
+impl FlowControl for Observer {
+    type Node = u64;
+    type Frame = ();
+    type Signal = ();
+    fn node(&self, _: &Site<'_>) -> u64 {
+        0
+    }
+    fn observe(&self, node: &mut u64, _: &NodeView<'_>) {
+        *node += 1;
+    }
+    fn counters(&self, nodes: &[&u64]) -> Vec<fabric::axes::Counter> {
+        vec![fabric::axes::Counter::sum("observed", nodes.iter().copied().sum())]
+    }
+}
+
+#[test]
+fn a_flow_control_that_observes_is_asked_to_with_every_sample() {
+    use fabric::topology::{Graph, Kind};
+    let mut graph = Graph::default();
+    let hosts = ["a", "b"].map(|name| graph.add(Kind::Host, 0, name));
+    let switch = graph.add(Kind::Switch, 1, "s");
+    hosts.iter().for_each(|&host| graph.connect(host, switch, engine::Rate::from_gbps(100), Time::from_us(1)));
+    let flow = fabric::setup::FlowSpec::plain(0, 0, 1, 100_000, Time::ZERO);
+    let mut setup = fabric::Setup::plain(graph, vec![flow]);
+    setup.measure.sample = Some(Time::from_us(1));
+    let outcome = crate::run(setup, Observer);
+    let observed = outcome.flow_control[0].value;
+    // 100 packets take 8.5 us, and every sample is of three nodes.
+    assert!(observed > 3 * 8 && observed.is_multiple_of(3), "{observed}");
 }
