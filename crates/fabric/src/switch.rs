@@ -628,7 +628,7 @@ impl<F: FlowControl> Network<F> {
         core.switches.buffers[node as usize].release(&mut core.switches.accounts[number], size as u64);
         if core.hosts.needs.telemetry && core.pool[packet].kind == Kind::Data {
             let mbps = core.wire.mbps[table as usize];
-            core.pool.push_hop(packet, Hop { time: core.time.now, tx_bytes, queued: 0, mbps });
+            core.pool.push_hop(packet, Hop::new(core.time.now, out, tx_bytes, 0, mbps));
         }
         self.scheme.dequeued(&mut self.nodes[node as usize], &mut NodeView::new(core, node, base), visit);
         self.drain_kicks();
@@ -675,7 +675,7 @@ impl<F: FlowControl> Network<F> {
         if core.hosts.needs.telemetry && kind == Kind::Data {
             let mbps = core.wire.mbps[core.ports[port as usize].table as usize];
             let queued = queued.min(u32::MAX as u64) as u32;
-            core.pool.push_hop(id, Hop { time: core.time.now, tx_bytes, queued, mbps });
+            core.pool.push_hop(id, Hop::new(core.time.now, port, tx_bytes, queued, mbps));
         }
         let visit = Visit {
             packet: id,
