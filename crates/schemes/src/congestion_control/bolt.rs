@@ -263,9 +263,15 @@ impl Flow {
         delay / (packets * rate / notice.rate.0 as f64)
     }
 
+    /// What the NIC is given for a window. It sends while fewer bytes than that are in flight: a byte more than room for all packets but one,
+    /// so that a fraction of a packet is not a whole one.
+    fn room(&self) -> u64 {
+        self.window.saturating_sub(self.payload) + 1
+    }
+
     /// What the NIC lets the flow do. A window of less than a packet is one packet, and time to wait after it.
     fn settle(&self, permit: &mut Permit) {
-        permit.window = self.window;
+        permit.window = self.room();
         permit.rate = self.line;
         if self.window < self.payload && self.rtt > Time::ZERO {
             let share = self.window as f64 / self.payload as f64;
@@ -309,7 +315,7 @@ impl CongestionControl for Bolt {
             round: 0,
             cut_at: flow.now,
         };
-        let permit = Permit { window: state.window, ..Permit::at(flow.line) };
+        let permit = Permit { window: state.room(), ..Permit::at(flow.line) };
         self.flows.put(slot, state);
         permit
     }
