@@ -46,7 +46,7 @@ engine::parameters! {
         cut: f64 = 0.5,
         /// The window never falls below this share of a packet.
         min_window: f64 = 0.01,
-        /// The window never grows beyond. Auto: twice the scenario's window (the authors: 256 packets, whatever the link).
+        /// The window never grows beyond. Auto: the scenario's window.
         max_window: Option<Bytes> = None,
         /// Size of an SRC packet: the headers of a data packet, the queue and the rate of the port.
         packet: Bytes = Bytes(78),
@@ -302,7 +302,7 @@ impl CongestionControl for Bolt {
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
         let window = if flow.window > 0 { flow.window } else { flow.line.bytes_over(flow.base_rtt) };
-        let max = self.params.max_window.map_or(window.saturating_mul(2), |bytes| bytes.0).max(1);
+        let max = self.params.max_window.map_or(window, |bytes| bytes.0).max(1);
         let state = Flow {
             line: flow.line,
             size: flow.size,

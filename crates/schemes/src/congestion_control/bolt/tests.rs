@@ -87,7 +87,7 @@ fn a_notification_leaves_by_the_port_of_the_sender_with_the_queue_that_the_packe
 }
 
 fn started(size: u64, window: u64) -> (Box<dyn CongestionControl>, Permit) {
-    let mut cc = Params::default().build();
+    let mut cc = Params { max_window: Some(Bytes(250_000)), ..Params::default() }.build();
     let permit = cc.start(0, FlowStart { size, window, ..plain_start() });
     (cc, permit)
 }
@@ -118,7 +118,12 @@ fn the_window_begins_with_a_bdp_and_grows_by_a_packet_in_a_round_trip_and_one_fo
     cc.ack(0, &ack(20, 126_000, 253_000, INC), &mut permit);
     assert_eq!(window(&permit), 129_000, "and both");
     (0..500).for_each(|_| cc.ack(0, &ack(21, 127_000, 254_000, INC), &mut permit));
-    assert_eq!(window(&permit), 250_000, "twice the BDP is the most");
+    assert_eq!(window(&permit), 250_000, "the most");
+    // Unless it is written, the most is the window that the flow begins with.
+    let mut auto = Params::default().build();
+    let mut permit = auto.start(0, FlowStart { window: 125_000, ..plain_start() });
+    (0..10).for_each(|_| auto.ack(0, &ack(21, 127_000, 254_000, INC), &mut permit));
+    assert_eq!(window(&permit), 125_000);
     // Without a window of the scenario's, line rate times base round trip.
     assert_eq!(window(&started(1_000_000, 0).1), 125_000);
 }
