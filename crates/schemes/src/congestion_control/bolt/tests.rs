@@ -251,6 +251,27 @@ fn senders_hear_of_an_incast_before_their_first_window_is_out() {
 }
 
 #[test]
+fn flows_that_share_a_nic_alone_are_neither_notified_nor_refused() {
+    // Eight flows of one host to eight others: each has an eighth of the host's link, and switches have bandwidth to spare. That the NIC has
+    // none is heard by nobody (docs/schemes.md).
+    let mut graph = Graph::default();
+    let hosts: Vec<u32> = (0..9).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
+    let switch = graph.add(Kind::Switch, 1, "switch");
+    hosts.iter().for_each(|&host| graph.connect(host, switch, LINE, Time::from_us(1)));
+    let flow = |i: u16| FlowSpec {
+        base_rtt: Time::from_us(4),
+        window: 50_000,
+        ..FlowSpec::plain(i, hosts[0], hosts[i as usize + 1], 500_000, Time::ZERO)
+    };
+    let setup = Setup::plain(graph, (0..8).map(flow).collect());
+    let outcome = testing::run_with(setup, NoFlowControl, &Params::default());
+    assert!(outcome.complete() && outcome.violations.is_empty());
+    let none = ["bolt_src_sent", "bolt_steps_down", "bolt_inc_refused"];
+    assert_eq!(none.map(|name| count(&outcome, name)), [0; 3]);
+    assert!(count(&outcome, "bolt_raises") > 0);
+}
+
+#[test]
 fn what_flows_leave_is_taken_by_another_at_once_with_tokens_and_slowly_without() {
     // Ten share the link; nine of them end after about 280 us, and the tenth has most of its 3 MB to go.
     let flows: Vec<(u64, Time)> = (0..10).map(|i| (if i == 0 { 3_000_000 } else { 300_000 }, Time::ZERO)).collect();
