@@ -673,11 +673,6 @@ impl<F: FlowControl> Network<F> {
         let (node, base, local, queued, tx_bytes) = (p.node, p.base, PortId(p.local), p.queued, p.tx_bytes);
         core.release(node, base, id);
         core.mark(port, left, queued, id);
-        if core.hosts.needs.telemetry && kind == Kind::Data {
-            let mbps = core.wire.mbps[core.ports[port as usize].table as usize];
-            let queued = queued.min(u32::MAX as u64) as u32;
-            core.pool.push_hop(id, Hop::new(core.time.now, port, tx_bytes, queued, mbps));
-        }
         let visit = Visit {
             packet: id,
             in_port: PortId(in_port),
@@ -686,6 +681,13 @@ impl<F: FlowControl> Network<F> {
             class: ClassId(class),
             size: size as u16,
         };
+        if core.hosts.needs.telemetry && kind == Kind::Data {
+            let at = &NodeView::new(core, node, base);
+            let queued = self.scheme.reported_queue(&self.nodes[node as usize], at, &visit).unwrap_or(queued);
+            let mbps = core.wire.mbps[core.ports[port as usize].table as usize];
+            let queued = queued.min(u32::MAX as u64) as u32;
+            core.pool.push_hop(id, Hop::new(core.time.now, port, tx_bytes, queued, mbps));
+        }
         // The port is taken by this packet already: nothing that the scheme sets free may slip in before it.
         core.ports[port as usize].wake = true;
         self.scheme.dequeued(&mut self.nodes[node as usize], &mut NodeView::new(core, node, base), &visit);

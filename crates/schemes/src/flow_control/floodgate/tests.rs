@@ -189,6 +189,35 @@ fn a_flow_to_another_host_does_not_wait_behind_an_incast() {
 }
 
 #[test]
+fn telemetry_does_not_tell_a_flow_of_what_waits_for_other_hosts() {
+    // As above, with HPCC and more senders, so that much waits in VOQs where the flow to host 9 passes.
+    let make = |incast: bool| {
+        let mut graph = pair(8);
+        graph.links[8].rate = Rate::from_gbps(10);
+        let mut all = if incast { flows(1..8, &[8], 500_000) } else { Vec::new() };
+        all.push(FlowSpec::plain(99, 0, 9, 200_000, Time::from_us(20)));
+        all.iter_mut().for_each(|flow| (flow.base_rtt, flow.window) = (Time::from_us(7), 87_500));
+        let mut setup = setup(graph, all);
+        setup.switch.pool = vec![Some(12_000_000); 18];
+        setup
+    };
+    let took = |incast: bool| {
+        let params = Params::default();
+        let mut setup = make(incast);
+        setup.switch.queues = params.layout(&setup.graph).unwrap().queues.unwrap();
+        let scheme = over_pfc(&params, &setup, true);
+        let control = crate::congestion_control::hpcc::Params::default();
+        let outcome = crate::testing::run_with(setup, scheme, &control);
+        assert_eq!(outcome.violations, Vec::<String>::new());
+        let victim = outcome.flows.last().unwrap();
+        (victim.received - victim.spec.start, counter(&outcome, "voq_packets"))
+    };
+    let ((alone, _), (beside, waited)) = (took(false), took(true));
+    assert!(waited > 100, "{waited}");
+    assert!(beside.0 < alone.0 * 13 / 10, "{beside} beside an incast, {alone} alone");
+}
+
+#[test]
 fn credits_are_withheld_while_much_waits_for_their_destination() {
     // Three leaves in a row: the middle one fills up to its threshold, then the first one has to wait.
     let make = || {
