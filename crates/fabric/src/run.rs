@@ -752,13 +752,17 @@ impl<F: FlowControl> Network<F> {
     /// For how long the link of `port` is still taken by what was not simulated.
     #[inline]
     pub(crate) fn lag(&mut self, port: u32) -> Time {
-        hook!(self, port, |scheme, node, at, local| scheme.lag(node, at, local))
+        let p = &self.core.ports[port as usize];
+        let (node, base, local) = (p.node, p.base, PortId(p.local));
+        self.lag_at(node, base, local)
     }
 
     /// The same of a port of which node and number are known.
     #[inline]
     pub(crate) fn lag_at(&mut self, node: u32, base: u32, port: PortId) -> Time {
-        self.scheme.lag(&mut self.nodes[node as usize], &NodeView::new(&mut self.core, node, base), port)
+        // No panic for a node that cannot be: the whole of it vanishes for schemes without a lag.
+        let Some(state) = self.nodes.get_mut(node as usize) else { return Time::ZERO };
+        self.scheme.lag(state, &NodeView::new(&mut self.core, node, base), port)
     }
 
     /// Sends the next packet of an idle port, if there is one.

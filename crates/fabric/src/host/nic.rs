@@ -36,11 +36,19 @@ pub(crate) struct Places {
 impl Places {
     #[inline]
     fn set(&mut self, place: u32, on: bool) {
+        if place < 64 {
+            self.low = self.low & !(1 << place) | (on as u64) << place;
+        } else {
+            self.set_high(place, on);
+        }
+    }
+    #[cold]
+    fn set_high(&mut self, place: u32, on: bool) {
         let (word, bit) = (place as usize / 64, 1u64 << (place % 64));
         if word > self.high.len() {
             self.high.resize(word, 0);
         }
-        let bits = if word == 0 { &mut self.low } else { &mut self.high[word - 1] };
+        let bits = &mut self.high[word - 1];
         *bits = if on { *bits | bit } else { *bits & !bit };
     }
     #[inline]
@@ -52,10 +60,20 @@ impl Places {
     /// The first member in `from..to`.
     #[inline]
     fn first(&self, from: u32, to: u32) -> Option<u32> {
+        if from < 64 {
+            let bits = self.low & u64::MAX << from;
+            if bits != 0 || to <= 64 {
+                let place = bits.trailing_zeros();
+                return (place < to && bits != 0).then_some(place);
+            }
+        }
+        self.first_high(from.max(64), to)
+    }
+    fn first_high(&self, from: u32, to: u32) -> Option<u32> {
         let mut word = from as usize / 64;
         let mut mask = u64::MAX << (from % 64);
         while word <= self.high.len() && (word as u32) * 64 < to {
-            let bits = mask & if word == 0 { self.low } else { self.high[word - 1] };
+            let bits = mask & self.high[word - 1];
             if bits != 0 {
                 let place = word as u32 * 64 + bits.trailing_zeros();
                 return (place < to).then_some(place);
@@ -300,6 +318,7 @@ impl Core {
         self.progress.active += 1;
         self.note_beginning(flow);
         self.rewindow(flow);
+        self.note(flow);
         self.arm(flow);
         self.kicks.push(self.hosts.nics[nic as usize].port);
     }
@@ -332,6 +351,13 @@ impl Core {
 
     /// A flow is due at another time than before.
     pub(crate) fn due_at(&mut self, flow: u32, due: Time) {
+        self.set_due(flow, due);
+        self.note(flow);
+    }
+
+    /// The same without bringing the NIC's sets up to date.
+    #[inline]
+    pub(crate) fn set_due(&mut self, flow: u32, due: Time) {
         let s = &mut self.hosts.senders[flow as usize];
         s.due = due;
         if s.place != NONE {
@@ -340,7 +366,6 @@ impl Core {
                 nic.later.push(Reverse((due, flow)));
             }
         }
-        self.note(flow);
     }
 
     /// A flow that has just sent waits as its rate has it.
