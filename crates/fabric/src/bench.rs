@@ -699,6 +699,47 @@ mod tests {
         Bench::switch(NoFlowControl, 3).view().queued(PortId(3));
     }
 
+    /// What something panics with.
+    fn panics(act: impl FnOnce()) -> String {
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).expect_err("a panic");
+        caught.downcast_ref::<String>().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_done_to_a_port_of_another_node_is_refused_in_every_build() {
+        // The first port of the next switch, counted on from the three of this one.
+        let (port, queue, class, now) = (PortId(3), QueueId(0), ClassId(0), Time::ZERO);
+        let switch = || Builder::switch(2, 1).build(Diary);
+        type Act<'a> = &'a dyn Fn(&mut NodeView<'_>);
+        let acts: [Act<'_>; 9] = [
+            &|at| at.send_frame(port, 64, 0u16),
+            &|at| at.send_note(port, 64, 0u16),
+            &|at| at.send_signal(port, &Packet::BLANK, 64, 0u32),
+            &|at| at.pause_class(port, class, true),
+            &|at| at.pause_queue(port, queue, true),
+            &|at| at.hold_queue(port, queue, true),
+            &|at| at.shift((PortId(0), queue), (port, queue)),
+            &|at| _ = at.empty_queue(port, queue),
+            &|at| at.set_timer(port, 0, now),
+        ];
+        for (number, act) in acts.into_iter().enumerate() {
+            let said = panics(|| act(&mut switch().view()));
+            assert!(said.contains("there is no port 3 at node 3, which has 3 ports"), "act {number}: {said:?}");
+        }
+        let acts: [&dyn Fn(&mut HostView<'_>); 2] =
+            [&|at| at.send(PortId(1), Packet::BLANK), &|at| at.set_timer(PortId(1), now)];
+        for act in acts {
+            let said = panics(|| Bench::host(Diary).at_host(|_, at| act(at)));
+            assert!(said.contains("there is no port 1 at node 0, which has 1 port"), "{said:?}");
+        }
+        let said = panics(|| {
+            let bench = switch();
+            let core = &bench.network.core;
+            Site { setup: &core.setup, map: &core.map, node: bench.node }.link(port);
+        });
+        assert!(said.contains("there is no port 3 at node 3"), "{said:?}");
+    }
+
     #[test]
     #[should_panic(expected = "flows begin at hosts")]
     fn a_switch_has_no_flows() {

@@ -1,19 +1,68 @@
 //! What frames and signals say, as types of the scheme that sends them.
 //!
 //! A scheme declares an enum or a struct with [`message!`](crate::message!). On a link it is at most 128 bits (a signal: 64) inside the
-//! packet, plus a payload of any length if one of its fields is a [`Payload`]. Packing and unpacking are derived; no scheme decodes words by
+//! packet. A frame may have one field of any length besides, a [`Payload`]. Packing and unpacking are derived; no scheme decodes words by
 //! hand.
+//!
+//! A frame with a payload:
+//!
+//! ```
+//! # use fabric::{axes::flow_control::NoFlowControl, bench::Bench, id::PortId, message::Payload};
+//! fabric::message! {
+//!     struct Filter { bits: Payload }
+//! }
+//! let mut bench = Bench::switch(NoFlowControl, 2);
+//! bench.view().send_frame(PortId(0), 64, Filter { bits: Box::new([1, 2]) });
+//! assert_eq!(bench.sent()[0].message::<Filter>(), Filter { bits: Box::new([1, 2]) });
+//! ```
+//!
+//! What does not fit does not compile. That is a second payload in a frame,
+//!
+//! ```compile_fail
+//! # use fabric::{axes::flow_control::NoFlowControl, bench::Bench, id::PortId, message::Payload};
+//! # fabric::message! {
+//! #     struct Filter { bits: Payload, more: Payload }
+//! # }
+//! # let mut bench = Bench::switch(NoFlowControl, 2);
+//! bench.view().send_frame(PortId(0), 64, Filter { bits: Box::new([1]), more: Box::new([2]) });
+//! ```
+//!
+//! or any in a signal:
+//!
+//! ```compile_fail
+//! # use fabric::{axes::flow_control::NoFlowControl, bench::Bench, id::PortId, message::Payload, packet::Packet};
+//! # fabric::message! {
+//! #     struct Filter { bits: Payload }
+//! # }
+//! # let mut bench = Bench::switch(NoFlowControl, 2);
+//! bench.view().send_signal(PortId(0), &Packet::BLANK, 64, Filter { bits: Box::new([1]) });
+//! ```
+//!
+//! ```compile_fail
+//! # use fabric::{axes::FlowControl, bench::Bench, message::Payload, view::Site};
+//! # #[derive(Clone)]
+//! # struct Wordy;
+//! impl FlowControl for Wordy {
+//!     type Signal = Payload;
+//! #     type Node = ();
+//! #     type Frame = ();
+//! #     fn node(&self, _: &Site<'_>) {}
+//! }
+//! # Bench::switch(Wordy, 2);
+//! ```
 
 use crate::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use engine::Time;
 
-/// What a frame carries beyond its message, such as a Bloom filter.
+/// What a frame carries beyond its message, such as a Bloom filter. A signal carries none.
 pub type Payload = Box<[u64]>;
 
 /// Something that fits into a frame or a signal.
 pub trait Message: Sized {
     /// How many bits it takes.
     const BITS: u32;
+    /// How many payloads it has.
+    const PAYLOADS: u32;
     /// Appends it.
     fn pack(self, to: &mut Packer);
     /// Reads it back.
@@ -69,6 +118,7 @@ macro_rules! fields {
     ($($type:ty: $bits:literal, $value:ident => $into:expr, $word:ident => $from:expr;)+) => {$(
         impl Message for $type {
             const BITS: u32 = $bits;
+            const PAYLOADS: u32 = 0;
             #[inline]
             fn pack(self, to: &mut Packer) {
                 let $value = self;
@@ -100,6 +150,7 @@ fields! {
 
 impl Message for Payload {
     const BITS: u32 = 0;
+    const PAYLOADS: u32 = 1;
     fn pack(self, to: &mut Packer) {
         to.payload = Some(self);
     }
@@ -111,6 +162,7 @@ impl Message for Payload {
 /// Nothing at all: of schemes that send none.
 impl Message for () {
     const BITS: u32 = 0;
+    const PAYLOADS: u32 = 0;
     fn pack(self, _: &mut Packer) {}
     fn unpack(_: &mut Unpacker) {}
 }
@@ -126,6 +178,7 @@ pub struct Sealed {
 /// Read as it is, by the code that distinguishes layers.
 impl Message for Sealed {
     const BITS: u32 = 128;
+    const PAYLOADS: u32 = 1;
     fn pack(self, _: &mut Packer) {
         unreachable!("a sealed message is only received")
     }
@@ -146,6 +199,24 @@ impl Sealed {
     }
 }
 
+/// What a frame may say. To be evaluated when a scheme is compiled, so that nothing is cut off in a run.
+pub(crate) const fn assert_frame<M: Message>() {
+    assert!(M::BITS <= 128, "a frame says at most 128 bits, besides a payload");
+    assert!(M::PAYLOADS <= 1, "a frame has at most one payload");
+}
+
+/// What a signal may say.
+pub(crate) const fn assert_signal<M: Message>() {
+    assert!(M::BITS <= 64, "a signal says at most 64 bits");
+    assert!(M::PAYLOADS == 0, "a signal has no payload");
+}
+
+/// What the frames and signals of a flow control may say.
+pub(crate) const fn assert_messages<Frame: Message, Signal: Message>() {
+    assert_frame::<Frame>();
+    assert_signal::<Signal>();
+}
+
 /// Declares a message: an enum, or a struct, of fields that are messages.
 #[macro_export]
 macro_rules! message {
@@ -164,6 +235,14 @@ macro_rules! message {
                     if bits > most { most = bits }
                 })+
                 8 + most
+            };
+            const PAYLOADS: u32 = {
+                let mut most = 0;
+                $({
+                    let payloads = 0 $($(+ <$type as $crate::message::Message>::PAYLOADS)*)?;
+                    if payloads > most { most = payloads }
+                })+
+                most
             };
             #[inline]
             fn pack(self, to: &mut $crate::message::Packer) {
@@ -195,6 +274,7 @@ macro_rules! message {
 
         impl $crate::message::Message for $name {
             const BITS: u32 = 0 $(+ <$type as $crate::message::Message>::BITS)*;
+            const PAYLOADS: u32 = 0 $(+ <$type as $crate::message::Message>::PAYLOADS)*;
             #[inline]
             fn pack(self, to: &mut $crate::message::Packer) {
                 $($crate::message::Message::pack(self.$field, to);)*
@@ -251,5 +331,6 @@ mod tests {
     #[test]
     fn a_message_takes_as_many_bits_as_its_largest_variant() {
         assert_eq!((Sample::BITS, Note::BITS), (8 + 96, 57));
+        assert_eq!((Sample::PAYLOADS, Note::PAYLOADS), (1, 0));
     }
 }

@@ -510,12 +510,14 @@ impl<F: FlowControl> Network<F> {
     }
 
     fn shard(setup: Arc<Setup>, paths: Paths, scheme: F, chosen: &Chosen<'_>, shard: Option<Shard>) -> Network<F> {
+        const { crate::message::assert_messages::<F::Frame, F::Signal>() };
         let mut core = Core::new(setup, paths, chosen, shard);
         core.switches.declared_timers = scheme.timers(core.setup.classes);
         core.switches.timers = core.switches.declared_timers.max(1);
         let timers = core.ports.len() as u64 * core.switches.timers as u64;
         assert!(timers <= Event::MAX_SOURCE as u64 + 1, "{timers} timers are more than events can name");
         core.switches.first_timers = scheme.first_timers(core.setup.classes);
+        core.switches.layers = F::LAYERS;
         core.progress.next_flow = core.next_own_flow(0);
         let events = &mut core.time.events;
         if let Some(flow) = core.setup.flows.get(core.progress.next_flow) {
@@ -681,9 +683,6 @@ impl<F: FlowControl> Network<F> {
 
     /// Lets flow control fill its histograms.
     fn observe(&mut self) {
-        if !F::OBSERVES {
-            return;
-        }
         for node in 0..self.nodes.len() as u32 {
             // Whether blocks have turns does not matter here: samples belong to all.
             if self.core.shard.as_ref().is_none_or(|shard| shard.owns(node)) {

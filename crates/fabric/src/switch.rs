@@ -38,6 +38,8 @@ pub(crate) struct Switches {
     /// As many as the scheme declares, which may be none.
     pub(crate) declared_timers: u32,
     pub(crate) first_timers: [u32; 2],
+    /// How many flow controls there are.
+    pub(crate) layers: u8,
     /// The control packets of trimming switches.
     headers: Option<Headers>,
     /// By node, what chooses among paths. Empty where the rule of routing is all.
@@ -98,9 +100,14 @@ impl Switches {
             timers: 1,
             declared_timers: 0,
             first_timers: [0; 2],
+            layers: 1,
             headers: match switch.overflow {
                 Overflow::Drop => None,
-                Overflow::Trim(trimming) => Some(Headers::new(trimming, map.count())),
+                Overflow::Trim(trimming) => {
+                    let apart = setup.nic.ack_lane == AckLane::Control;
+                    assert!(apart, "switches that trim need ACKs in the control queue: an ACK cannot be trimmed");
+                    Some(Headers::new(trimming, map.count()))
+                }
             },
             balancers: only_if_any(nodes.clone().map(balancer).collect()),
             markings: only_if_any(nodes.map(marking).collect()),
@@ -465,6 +472,11 @@ impl Core {
         self.probes.count_at(port, Counted::Drop, freed.len());
         self.switches.queues[(first + queue) as usize].deficit = 0;
         self.switches.masks.set_filled(port, queue, false);
+        for visit in &freed {
+            if self.pool[visit.packet].kind == Kind::Data {
+                self.run_marking(node, base, |marking, at| marking.dequeued(at, visit));
+            }
+        }
         freed
     }
 
@@ -542,7 +554,7 @@ impl<F: FlowControl> Network<F> {
         let admitted = core.ports[out as usize].up && core.admits(out, &visit, second);
         if !admitted {
             if core.ports[out as usize].up && core.switches.headers.is_some() {
-                core.trim(out, &visit);
+                self.trim(out, &visit, second);
                 return self.drain_kicks();
             }
             return core.lose(out, id, core.ports[out as usize].up);
@@ -691,7 +703,7 @@ impl Core {
     /// Runs the marking program of a switch.
     #[inline(never)]
     fn run_marking(&mut self, node: u32, base: u32, run: impl FnOnce(&mut dyn Marking, &mut NodeView<'_>)) {
-        let Some(mut marking) = self.switches.markings[node as usize].take() else { return };
+        let Some(mut marking) = self.switches.markings.get_mut(node as usize).and_then(Option::take) else { return };
         run(&mut *marking, &mut NodeView::new(self, node, base));
         self.switches.markings[node as usize] = Some(marking);
     }

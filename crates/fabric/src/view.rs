@@ -2,14 +2,15 @@
 //!
 //! A [`Site`] is what a node is, before the run. A [`NodeView`] is a node as flow control and marking see it while the run goes on, a
 //! [`HostView`] is a host as a transport sees it. All of them number ports from the node's first, so that a mechanism cannot name a port
-//! of another node.
+//! of another node. A number that the node does not have is a mistake: what would act on another node panics, and what only looks panics in
+//! debug builds.
 
 use crate::axes::congestion_control::Incident;
 use crate::axes::flow_control::Visit;
 use crate::buffer::{Account, Buffer};
 use crate::host::{BY_SCHEME, BY_TRANSPORT, Receiver, Sender};
 use crate::id::{ClassId, FlowId, NodeId, PortId, QueueId};
-use crate::message::{Message, Packer};
+use crate::message::{Message, Packer, assert_frame, assert_signal};
 use crate::packet::{Answer, Kind, NONE, Packet, PacketId, flag};
 use crate::probe::{Counted, Counts};
 use crate::routing::PortMap;
@@ -17,6 +18,31 @@ use crate::run::{Class, Core};
 use crate::setup::{FlowSpec, PortSetup, Setup};
 use crate::topology::{self, Link};
 use engine::{Event, Rate, Time};
+
+/// The number of a node's port in the whole fabric.
+///
+/// # Panics
+///
+/// If the node has no such port: it may be one of another node.
+#[inline]
+fn own_port(map: &PortMap, node: u32, port: PortId) -> u32 {
+    let ports = map.of(node);
+    let number = ports.start + port.0 as u32;
+    if number >= ports.end {
+        foreign(node, port, ports.len());
+    }
+    number
+}
+
+#[cold]
+#[inline(never)]
+fn foreign(node: u32, port: PortId, ports: usize) -> ! {
+    let plural = if ports == 1 { "" } else { "s" };
+    panic!(
+        "there is no port {} at node {node}, which has {ports} port{plural}: ports are numbered from the node's first",
+        port.0
+    )
+}
 
 /// A node before the run: its ports and where they lead.
 pub struct Site<'a> {
@@ -30,7 +56,7 @@ pub struct Site<'a> {
 
 impl<'a> Site<'a> {
     fn global(&self, port: PortId) -> usize {
-        self.map.base[self.node.index()] as usize + port.index()
+        own_port(self.map, self.node.0, port) as usize
     }
     fn kind(&self, node: u32) -> topology::Kind {
         self.setup.graph.nodes[node as usize].kind
@@ -99,10 +125,16 @@ impl<'a> NodeView<'a> {
         NodeView { core: self.core, node: self.node, base: self.base, layer }
     }
 
+    /// For what is done with every packet: a port of another node is found in debug builds only.
     #[inline]
     fn global(&self, port: PortId) -> u32 {
         debug_assert!(port.index() < self.core.map.of(self.node).len(), "a port of another node");
         self.base + port.0 as u32
+    }
+    /// For what is rarely done, and would be done to another node.
+    #[inline]
+    fn own(&self, port: PortId) -> u32 {
+        own_port(&self.core.map, self.node, port)
     }
     #[inline]
     fn line(&self, port: PortId) -> &crate::port::Port {
@@ -279,20 +311,22 @@ impl NodeView<'_> {
     /// Keeps a queue from sending, or lets it go on.
     #[inline]
     pub fn hold_queue(&mut self, port: PortId, queue: QueueId, hold: bool) {
-        let port = self.global(port);
-        let masks = &mut self.core.switches.masks;
-        if masks.is_held(port, queue.0) != hold {
-            masks.set_held(port, queue.0, hold);
+        // Schemes call this with every packet, and rarely is there anything to change.
+        if self.core.switches.masks.is_held(self.base + port.0 as u32, queue.0) != hold {
+            let port = self.own(port);
+            self.core.switches.masks.set_held(port, queue.0, hold);
             self.core.probes.note_single();
             if !hold {
                 self.core.kicks.push(port);
             }
         }
     }
-    /// Moves all that waits in a queue of a port to the end of a queue of the same or another port.
+    /// Moves all that waits in a queue of a port to the end of a queue of the same or another port. No hook hears of it: packets will
+    /// leave by another port or queue than they joined.
     pub fn shift(&mut self, from: (PortId, QueueId), to: (PortId, QueueId)) {
+        let ports = (self.own(from.0), self.own(to.0));
         let (source, target) = (self.slot(from.0, from.1), self.slot(to.0, to.1));
-        let (from, to) = ((self.global(from.0), from.1.0), (self.global(to.0), to.1.0));
+        let (from, to) = ((ports.0, from.1.0), (ports.1, to.1.0));
         let core = &mut *self.core;
         let bytes = core.switches.queues[source].bytes;
         if bytes == 0 {
@@ -307,10 +341,18 @@ impl NodeView<'_> {
         core.switches.masks.set_filled(to.0, to.1, true);
         core.kicks.push(to.0);
     }
-    /// Takes everything out of a queue, to be dropped. The scheme is to hear of each packet as if it had left, and to
+    /// Takes everything out of a queue, to be dropped. The scheme is to do for each packet what it does when one leaves, and to
     /// discard it with [`NodeView::drop_packet`].
+    ///
+    /// # Panics
+    ///
+    /// If there is one flow control [over](crate::axes::flow_control::Over) another, which would not hear of it.
     pub fn empty_queue(&mut self, port: PortId, queue: QueueId) -> Vec<Visit> {
-        let port = self.global(port);
+        assert!(
+            self.core.switches.layers == 1,
+            "one of two flow controls empties a queue: the other would not hear of it"
+        );
+        let port = self.own(port);
         self.core.empty_queue(port, queue.0)
     }
     /// Discards a packet that the scheme took out of its queue.
@@ -387,8 +429,8 @@ impl NodeView<'_> {
 impl NodeView<'_> {
     /// Sends a frame of `size` bytes to the neighbour at a port, ahead of everything else.
     pub fn send_frame<M: Message>(&mut self, port: PortId, size: u16, message: M) {
-        const { assert!(M::BITS <= 128) };
-        let port = self.global(port);
+        const { assert_frame::<M>() };
+        let port = self.own(port);
         if self.core.ports[port as usize].up {
             let id = self.make_frame(port, size, message);
             let p = &mut self.core.ports[port as usize];
@@ -401,8 +443,8 @@ impl NodeView<'_> {
 
     /// Sends a frame as [`NodeView::send_frame`] does, but by a switch's control queue, so that it delays no other frame.
     pub fn send_note<M: Message>(&mut self, port: PortId, size: u16, message: M) {
-        const { assert!(M::BITS <= 128) };
-        let port = self.global(port);
+        const { assert_frame::<M>() };
+        let port = self.own(port);
         if self.core.ports[port as usize].up {
             let id = self.make_frame(port, size, message);
             self.core.queue_signal(port, id);
@@ -427,7 +469,7 @@ impl NodeView<'_> {
     /// the control queue of every port on its path: never paused, never short of room. It carries the data packet's
     /// flow and class, and its addresses swapped.
     pub fn send_signal<M: Message>(&mut self, port: PortId, data: &Packet, size: u16, message: M) {
-        const { assert!(M::BITS <= 64) };
+        const { assert_signal::<M>() };
         let (bits, _) = Packer::of(message);
         self.send_back(
             port,
@@ -437,7 +479,7 @@ impl NodeView<'_> {
     }
 
     fn send_back(&mut self, port: PortId, data: &Packet, packet: Packet) {
-        let (port, core) = (self.global(port), &mut *self.core);
+        let (port, core) = (self.own(port), &mut *self.core);
         if !core.ports[port as usize].up {
             return;
         }
@@ -470,14 +512,14 @@ impl NodeView<'_> {
 
     /// Stops or resumes one class of everything that a port sends.
     pub fn pause_class(&mut self, port: PortId, class: ClassId, pause: bool) {
-        let port = self.global(port);
+        let port = self.own(port);
         self.core.pause_class(port, class.0, pause);
     }
 
     /// Stops or resumes one queue of a switch's port, unless it is so already. The port counts as paused while any of
     /// its queues is.
     pub fn pause_queue(&mut self, port: PortId, queue: QueueId, pause: bool) {
-        let (port, core) = (self.global(port), &mut *self.core);
+        let (port, core) = (self.own(port), &mut *self.core);
         if core.switches.masks.is_paused(port, queue.0) == pause {
             return;
         }
@@ -493,7 +535,7 @@ impl NodeView<'_> {
         let switches = &self.core.switches;
         let own = switches.first_timers[self.layer as usize] + timer;
         assert!(own < switches.declared_timers, "timer {timer} is more than the scheme declares for a port");
-        let source = self.global(port) * switches.timers + own;
+        let source = self.own(port) * switches.timers + own;
         self.core.plan_timer(at, Class::PortTimer, source);
     }
 
@@ -529,7 +571,11 @@ impl<'a> HostView<'a> {
     }
     #[inline]
     fn global(&self, port: PortId) -> u32 {
+        debug_assert!(port.index() < self.core.map.of(self.node).len(), "a port of another node");
         self.base + port.0 as u32
+    }
+    fn own_nic(&self, port: PortId) -> u32 {
+        self.core.ports[own_port(&self.core.map, self.node, port) as usize].nic
     }
     /// Now.
     #[inline]
@@ -602,7 +648,7 @@ impl<'a> HostView<'a> {
     /// Answers a data packet, or not.
     #[inline]
     pub fn reply(&mut self, port: PortId, id: PacketId, reply: Reply) {
-        let (port, core) = (self.base + port.0 as u32, &mut *self.core);
+        let (port, core) = (self.global(port), &mut *self.core);
         let flow = core.pool[id].flow;
         if core.hosts.census.is_some() {
             let over = core.hosts.receivers[flow as usize].finished != Time::MAX;
@@ -617,7 +663,7 @@ impl<'a> HostView<'a> {
 
     /// Sends a control packet of the transport's own from the receiver of a flow to its sender, whose data came in by `port`.
     pub fn send(&mut self, port: PortId, packet: Packet) {
-        let here = self.nic(port);
+        let here = self.own_nic(port);
         self.core.counts.created += 1;
         let id = self.core.pool.insert(packet);
         self.core.send_from_receiver(here, id);
@@ -625,7 +671,7 @@ impl<'a> HostView<'a> {
 
     /// Calls the transport's timer hook for a port at `at`.
     pub fn set_timer(&mut self, port: PortId, at: Time) {
-        let nic = self.nic(port);
+        let nic = self.own_nic(port);
         let rank = self.core.rank(at);
         self.core.time.events.push(Event::new(at, rank, Class::TransportTimer as u8, nic));
     }

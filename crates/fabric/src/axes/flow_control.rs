@@ -53,14 +53,12 @@ pub trait FlowControl: Clone + Send + 'static {
     type Node: Send;
     /// What its frames say, from a node to its neighbour.
     type Frame: Message;
-    /// What its signals say, from a switch to a host.
+    /// What its signals say, from a switch to a host. One without a payload.
     type Signal: Message;
     /// Whether [`FlowControl::enqueued`] or [`FlowControl::dequeued`] look at the queues of a port, or whether queues are held or
     /// served by rules of the scheme's own. If not, a packet that finds its port idle is sent without joining a queue, which is faster
     /// and cannot be seen from outside.
     const LOOKS_AT_QUEUES: bool = true;
-    /// Whether [`FlowControl::observe`] does something: it is called only then.
-    const OBSERVES: bool = false;
 
     /// How many flow controls it is; more than one only if it is one [over](Over) another.
     const LAYERS: u8 = 1;
@@ -125,10 +123,12 @@ pub trait FlowControl: Clone + Send + 'static {
     fn second_group(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _visit: &Visit) -> bool {
         false
     }
-    /// A packet was put in `visit.queue`.
+    /// A packet was put in `visit.queue`. For each of these calls there is one of [`FlowControl::dequeued`], as long as the scheme empties
+    /// no queue itself.
     #[inline]
     fn enqueued(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _visit: &Visit) {}
-    /// A packet has left `visit.queue`, to be sent or because its link failed.
+    /// A packet has left `visit.queue`, to be sent, to be trimmed, or because its link failed. One that is to be trimmed
+    /// still has its payload.
     #[inline]
     fn dequeued(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _visit: &Visit) {}
     /// A packet is about to be sent by `port`: for how long the link is still taken by what was not simulated.
@@ -201,11 +201,10 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
     type Frame = Sealed;
     type Signal = U::Signal;
     const LOOKS_AT_QUEUES: bool = U::LOOKS_AT_QUEUES || L::LOOKS_AT_QUEUES;
-    const OBSERVES: bool = U::OBSERVES || L::OBSERVES;
 
     fn node(&self, site: &Site<'_>) -> Self::Node {
         const { assert!(U::LAYERS == 1 && L::LAYERS == 1, "two flow controls can be stacked, not more") };
-        const { assert!(<L::Signal as Message>::BITS == 0, "the lower of two flow controls has no signals") };
+        const { assert!(L::Signal::BITS + L::Signal::PAYLOADS == 0, "the lower of two flow controls has no signals") };
         (self.upper.node(site), self.lower.node(site))
     }
     fn lossless(&self) -> bool {
@@ -321,151 +320,6 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
         let mut all = self.upper.histograms(&upper);
         all.extend(self.lower.histograms(&lower));
         all
-    }
-}
-
-/// A flow control that may be left out, such as what stays beneath another.
-impl<L: FlowControl> FlowControl for Option<L> {
-    const LAYERS: u8 = L::LAYERS;
-    type Node = Option<L::Node>;
-    type Frame = L::Frame;
-    type Signal = L::Signal;
-    const LOOKS_AT_QUEUES: bool = L::LOOKS_AT_QUEUES;
-    const OBSERVES: bool = L::OBSERVES;
-
-    fn node(&self, site: &Site<'_>) -> Self::Node {
-        self.as_ref().map(|inner| inner.node(site))
-    }
-    fn lossless(&self) -> bool {
-        self.as_ref().is_some_and(L::lossless)
-    }
-    fn in_order(&self, nodes: &[&Self::Node]) -> bool {
-        let nodes: Vec<&L::Node> = nodes.iter().filter_map(|node| node.as_ref()).collect();
-        self.as_ref().is_none_or(|inner| inner.in_order(&nodes))
-    }
-    fn timers(&self, classes: u8) -> u32 {
-        self.as_ref().map_or(0, |inner| inner.timers(classes))
-    }
-    fn first_timers(&self, classes: u8) -> [u32; 2] {
-        self.as_ref().map_or([0; 2], |inner| inner.first_timers(classes))
-    }
-    fn tag(&self, tuple: &Tuple) -> u16 {
-        self.as_ref().map_or(0, |inner| inner.tag(tuple))
-    }
-    fn flow_started(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
-        if let (Some(inner), Some(node)) = (self, node) {
-            inner.flow_started(node, at, port, flow);
-        }
-    }
-    fn flow_moved(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
-        if let (Some(inner), Some(node)) = (self, node) {
-            inner.flow_moved(node, at, port, flow);
-        }
-    }
-    fn signal(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId, signal: Signal<L::Signal>) {
-        if let (Some(inner), Some(node)) = (self, node) {
-            inner.signal(node, at, port, signal);
-        }
-    }
-    fn flow_timer(&self, node: &mut Self::Node, at: &mut NodeView<'_>, flow: FlowId) {
-        if let (Some(inner), Some(node)) = (self, node) {
-            inner.flow_timer(node, at, flow);
-        }
-    }
-    fn receiver_full(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId, full: bool) {
-        if let (Some(inner), Some(node)) = (self, node) {
-            inner.receiver_full(node, at, port, full);
-        }
-    }
-    #[inline]
-    fn divert(
-        &self,
-        node: &mut Self::Node,
-        at: &mut NodeView<'_>,
-        in_port: PortId,
-        packet: PacketId,
-        chosen: PortId,
-    ) -> PortId {
-        match (self, node) {
-            (Some(inner), Some(node)) => inner.divert(node, at, in_port, packet, chosen),
-            _ => chosen,
-        }
-    }
-    #[inline]
-    fn queue(&self, node: &mut Self::Node, at: &mut NodeView<'_>, visit: &Visit) -> QueueId {
-        match (self, node) {
-            (Some(inner), Some(node)) => inner.queue(node, at, visit),
-            _ => at.hashed_queue(visit.packet),
-        }
-    }
-    #[inline]
-    fn second_group(&self, node: &mut Self::Node, at: &mut NodeView<'_>, visit: &Visit) -> bool {
-        match (self, node) {
-            (Some(inner), Some(node)) => inner.second_group(node, at, visit),
-            _ => false,
-        }
-    }
-    #[inline]
-    fn enqueued(&self, node: &mut Self::Node, at: &mut NodeView<'_>, visit: &Visit) {
-        if let (Some(inner), Some(node)) = (self, node) {
-            inner.enqueued(node, at, visit);
-        }
-    }
-    #[inline]
-    fn dequeued(&self, node: &mut Self::Node, at: &mut NodeView<'_>, visit: &Visit) {
-        if let (Some(inner), Some(node)) = (self, node) {
-            inner.dequeued(node, at, visit);
-        }
-    }
-    #[inline]
-    fn lag(&self, node: &mut Self::Node, at: &NodeView<'_>, port: PortId) -> Time {
-        match (self, node) {
-            (Some(inner), Some(node)) => inner.lag(node, at, port),
-            _ => Time::ZERO,
-        }
-    }
-    fn passing(
-        &self,
-        node: &mut Self::Node,
-        at: &mut NodeView<'_>,
-        in_port: PortId,
-        out_port: PortId,
-        signal: &mut Signal<L::Signal>,
-    ) {
-        if let (Some(inner), Some(node)) = (self, node) {
-            inner.passing(node, at, in_port, out_port, signal);
-        }
-    }
-    fn frame(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId, frame: L::Frame) {
-        if let (Some(inner), Some(node)) = (self, node) {
-            inner.frame(node, at, port, frame);
-        }
-    }
-    fn timer(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId, timer: u32) {
-        if let (Some(inner), Some(node)) = (self, node) {
-            inner.timer(node, at, port, timer);
-        }
-    }
-    fn link_lost(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId) {
-        if let (Some(inner), Some(node)) = (self, node) {
-            inner.link_lost(node, at, port);
-        }
-    }
-    fn observe(&self, node: &mut Self::Node, at: &NodeView<'_>) {
-        if let (Some(inner), Some(node)) = (self, node) {
-            inner.observe(node, at);
-        }
-    }
-    fn holder(&self, node: &Self::Node, at: NodeId, port: PortId, queue: QueueId) -> Option<Vec<Wait>> {
-        self.as_ref()?.holder(node.as_ref()?, at, port, queue)
-    }
-    fn counters(&self, nodes: &[&Self::Node]) -> Vec<Counter> {
-        let nodes: Vec<&L::Node> = nodes.iter().filter_map(|node| node.as_ref()).collect();
-        self.as_ref().map_or(Vec::new(), |inner| inner.counters(&nodes))
-    }
-    fn histograms(&self, nodes: &[&Self::Node]) -> Vec<Histogram> {
-        let nodes: Vec<&L::Node> = nodes.iter().filter_map(|node| node.as_ref()).collect();
-        self.as_ref().map_or(Vec::new(), |inner| inner.histograms(&nodes))
     }
 }
 

@@ -6,10 +6,13 @@ use crate::setup::PortSetup;
 use crate::view::{NodeView, Site};
 
 /// A program at one switch, beside flow control.
+///
+/// What joins a queue leaves one: both hooks see the same packets, with the same size and ingress port. The egress port and queue are others
+/// if flow control has [shifted](NodeView::shift) the packet meanwhile.
 pub trait Marking: Send {
     /// A data packet was put in its queue.
     fn enqueued(&mut self, _at: &mut NodeView<'_>, _visit: &Visit) {}
-    /// A data packet has left its queue and is about to be sent.
+    /// A data packet has left its queue, to be sent, to be trimmed, or to be dropped.
     fn dequeued(&mut self, _at: &mut NodeView<'_>, _visit: &Visit) {}
     /// What it counted.
     fn counters(&self) -> Vec<Counter> {

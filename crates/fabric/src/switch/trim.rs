@@ -3,10 +3,11 @@
 //! Headers and all other control packets share a queue of limited length. A header that finds it full goes back to its sender, once.
 
 use crate::axes::Counter;
-use crate::axes::flow_control::Visit;
+use crate::axes::flow_control::{FlowControl, Visit};
+use crate::id::{ClassId, PortId, QueueId};
 use crate::packet::{Kind, PacketId};
 use crate::probe::Counted;
-use crate::run::Core;
+use crate::run::{Core, Network, hook};
 use crate::setup::Trimming;
 
 /// The control packets at one port.
@@ -61,25 +62,43 @@ impl Headers {
     }
 }
 
-impl Core {
+impl<F: FlowControl> Network<F> {
     /// A data packet finds no room: it loses its payload, or the last packet in its queue does. Which of the two is left to
     /// chance, so that no flow always loses (Handley et al., SIGCOMM 2017, §3.1).
-    pub(super) fn trim(&mut self, out: u32, visit: &Visit) {
-        let p = &self.ports[out as usize];
-        let (node, base, number) = (p.node, p.base, (p.first_queue + visit.queue.0) as usize);
-        if self.dice.chance(node, 0.5)
-            && let Some(last) = self.switches.queues[number].pop_last(&mut self.pool)
+    ///
+    /// Hooks hear of what leaves a data queue and of what joins it. A header is in the control queue, of which they hear nothing.
+    #[inline(never)]
+    pub(super) fn trim(&mut self, out: u32, visit: &Visit, second: bool) {
+        let (node, base) = (self.core.ports[out as usize].node, self.core.ports[out as usize].base);
+        if self.core.dice.chance(node, 0.5)
+            && let Some(last) = self.core.take_last(out, visit.queue)
         {
-            let size = self.pool[last].size as u64;
-            self.release(node, base, last);
-            self.ports[out as usize].queued -= size;
-            self.cut(out, last);
-            if self.admits(out, visit, false) {
-                return self.join(out, visit, false);
+            hook!(self, out, |scheme, state, at, local| scheme.dequeued(state, at, &last));
+            self.core.run_marking(node, base, |marking, at| marking.dequeued(at, &last));
+            self.core.cut(out, last.packet);
+            if self.core.admits(out, visit, second) {
+                self.core.join(out, visit, second);
+                hook!(self, out, |scheme, state, at, local| scheme.enqueued(state, at, visit));
+                return self.core.run_marking(node, base, |marking, at| marking.enqueued(at, visit));
             }
-            self.switches.masks.set_filled(out, visit.queue.0, self.switches.queues[number].bytes > 0);
         }
-        self.cut(out, visit.packet);
+        self.core.cut(out, visit.packet);
+    }
+}
+
+impl Core {
+    /// Takes the last packet out of a queue of `port`.
+    fn take_last(&mut self, port: u32, queue: QueueId) -> Option<Visit> {
+        let p = &mut self.ports[port as usize];
+        let (node, base, out_port) = (p.node, p.base, PortId(p.local));
+        let waiting = &mut self.switches.queues[(p.first_queue + queue.0) as usize];
+        let id = waiting.pop_last(&mut self.pool)?;
+        let packet = &self.pool[id];
+        let (in_port, class, size) = (PortId(packet.in_port), ClassId(packet.class), packet.size);
+        p.queued -= size as u64;
+        self.switches.masks.set_filled(port, queue.0, waiting.bytes > 0);
+        self.release(node, base, id);
+        Some(Visit { packet: id, in_port, out_port, queue, class, size })
     }
 
     /// Makes a header of a data packet that leaves by `port`.

@@ -1,6 +1,7 @@
 //! What the fabric promises, in one program: a test binary for each file would link everything once more.
 
 mod forwarding;
+mod hooks;
 mod order;
 mod passing;
 mod physics;

@@ -605,7 +605,6 @@ impl FlowControl for Bfc {
     type Node = Node;
     type Frame = Frame;
     type Signal = ();
-    const OBSERVES: bool = true;
 
     fn node(&self, site: &Site<'_>) -> Node {
         let forwards = site.forwards();

@@ -161,15 +161,14 @@ impl FlowControlDef for Params {
         pfc::pause_beneath(frame)
     }
     fn run(&self, job: Job<'_>) -> Outcome {
-        let scheme = self.scheme(&job.setup, job.promised);
-        job.run(scheme)
-    }
-}
-
-impl Params {
-    /// The mechanism for the fabric of a setup, over PFC or nothing.
-    fn scheme(&self, setup: &Setup, promised: bool) -> Over<Sfc, Option<Pfc>> {
-        Over { upper: Sfc::new(self, setup), lower: self.pfc.then(|| Pfc::beneath(&setup.graph, promised)) }
+        let upper = Sfc::new(self, &job.setup);
+        match self.pfc {
+            true => {
+                let lower = Pfc::beneath(&job.setup.graph, job.promised);
+                job.run(Over { upper, lower })
+            }
+            false => job.run(upper),
+        }
     }
 }
 

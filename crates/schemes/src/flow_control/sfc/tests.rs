@@ -43,7 +43,8 @@ struct Seen {
 }
 
 fn run(setup: Setup, params: &Params) -> Seen {
-    let scheme = params.scheme(&setup, false);
+    assert!(!params.pfc);
+    let scheme = Sfc::new(params, &setup);
     let outcome = crate::testing::run(setup, scheme);
     assert_eq!(outcome.violations, Vec::<String>::new());
     assert!(outcome.complete(), "{:?}", outcome.stall);
@@ -500,7 +501,7 @@ fn with_pfc_underneath_nothing_is_lost_and_without_it_drops_are_repaired() {
         let share = fabric::buffer::Share { alpha: fabric::buffer::ALPHA_ONE / 8, headroom: 2_000_000 };
         setup.ports.iter_mut().for_each(|port| port.share = share);
         let params = params(|p| (p.pfc, p.deliver) = (true, deliver));
-        let scheme = params.scheme(&setup, true);
+        let scheme = Over { upper: Sfc::new(&params, &setup), lower: Pfc::beneath(&setup.graph, true) };
         let outcome = crate::testing::run(setup, scheme);
         assert!(outcome.complete() && outcome.violations.is_empty(), "{:?}", outcome.violations);
         assert!(outcome.counts.pauses > 0);
