@@ -66,7 +66,7 @@ use crate::run::{Class, Network, Outcome};
 use crate::setup::{FlowSpec, Setup, SlowReceiver};
 use crate::topology::{self, Graph};
 use crate::view::{HostView, NodeView, Reply};
-use engine::{Event, Misfit, Parameter, Parameters, Rate, Raw, Time};
+use engine::{Event, Misfit, Parameter, Parameters, Rate, Raw, Time, ValueError};
 use std::sync::Arc;
 
 /// Flows from each host to each other host of a bench.
@@ -619,7 +619,7 @@ impl Parameters for Bare {
     fn list(&self) -> Vec<Parameter> {
         Vec::new()
     }
-    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), ValueError>> {
         None
     }
 }

@@ -135,7 +135,7 @@ impl Scenario {
         let stop = read_stop(&mut root)?;
         let (mut graph, topology) = wiring::read_topology(&mut root, base)?;
         wiring::read_links(&mut root, &mut graph)?;
-        graph.check().map_err(|message| wiring::with_remedy(document.problem("topology", message)))?;
+        graph.check().map_err(|error| wiring::remedied(document.problem("topology", error.problem()), &error))?;
         let (mut switch, mut nic, mut measure) =
             (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
         let buffers = read_switch(&mut root, &mut switch, &graph)?;
@@ -146,9 +146,9 @@ impl Scenario {
             table.takes(&settings::MEASURE);
             table.fill(&mut measure)?;
         }
-        switch
-            .check()
-            .map_err(|(key, message, help)| document.problem(&format!("switch.{key}"), message).help(help))?;
+        switch.check().map_err(|Misfit { parameter, message, help }| {
+            document.problem(&format!("switch.{parameter}"), message).help(help)
+        })?;
         let scheme = read_scheme(&mut root, &switch)?;
         let traffic = traffic::read_traffic(&mut root, &graph, base, seed.unwrap_or(1), stop)?;
         let watch = match measure_table {

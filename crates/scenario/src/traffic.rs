@@ -4,7 +4,7 @@ use super::settings::texts;
 use super::wiring::{self, NodeRef};
 use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, one_of, quoted, suggest};
-use engine::{Bytes, Kind as ValueKind, Time, Value, Word};
+use engine::{Bytes, Kind as ValueKind, QuantityError, Time, Value, Word};
 use fabric::topology::{Graph, Kind};
 use files::problem::{Problem, read_text};
 use std::collections::HashMap;
@@ -847,18 +847,19 @@ impl Reader<'_> {
             let Some((least, most)) = range.split_once("..") else {
                 return Err(item.problem(format!("{} is not two sizes", quoted(range.trim()))).help(HELP));
             };
-            let bytes = |text: &str| text.parse().map_err(|message: String| item.problem(message).help(HELP));
+            let bytes =
+                |text: &str| text.parse().map_err(|error: QuantityError| item.problem(error.to_string()).help(HELP));
             let (Bytes(least), Bytes(most)) = (bytes(least)?, bytes(most)?);
             return Sizes::uniform(least, most).map_err(faulty);
         }
-        let fixed: Result<Bytes, String> = text.parse();
+        let fixed: Result<Bytes, QuantityError> = text.parse();
         if let Ok(Bytes(size)) = fixed {
             return Sizes::fixed(size).map_err(faulty);
         }
         let full = self.base.join(&text);
         if !full.is_file() && !text.contains(['/', '\\']) {
-            if let Some(message) = fixed.err().filter(|_| text.starts_with(|c: char| c.is_ascii_digit())) {
-                return Err(item.problem(message).help(format!("write {}", some_sizes())));
+            if let Some(error) = fixed.err().filter(|_| text.starts_with(|c: char| c.is_ascii_digit())) {
+                return Err(item.problem(error.to_string()).help(format!("write {}", some_sizes())));
             }
             if Path::new(&text).extension().is_none() {
                 let known: Vec<&str> = PUBLISHED.iter().map(|published| published.name).collect();

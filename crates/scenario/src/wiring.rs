@@ -3,8 +3,8 @@
 use super::settings::{MAX_RATE, MIN_RATE};
 use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, quoted, suggest};
-use engine::{Kind as ValueKind, Limits, Rate, Raw, Time, Value};
-use fabric::topology::{self, Graph, Kind, Link, MAX_LINKS, MAX_NODES};
+use engine::{Kind as ValueKind, Limits, Rate, Raw, Time, Value, ValueError};
+use fabric::topology::{self, Graph, GraphError, Kind, Link, MAX_LINKS, MAX_NODES};
 use files::problem::{Problem, read_text};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -29,11 +29,11 @@ impl Value for NodeRef {
         let said = "a node's name in quotes, such as \"h0\", or its number";
         ValueKind::Either { name: "node", said, of: vec![ValueKind::Text, u32::kind()] }
     }
-    fn read(raw: &Raw) -> Result<Self, String> {
+    fn read(raw: &Raw) -> Result<Self, ValueError> {
         match raw {
             Raw::Text(text) => Ok(NodeRef::Name(text.clone())),
             Raw::Integer(_) => u32::read(raw).map(NodeRef::Number),
-            _ => Err(format!("expected {}", Self::kind())),
+            _ => Err(ValueError::Expected { expected: Self::kind().to_string(), found: None }),
         }
     }
     fn raw(&self) -> Raw {
@@ -192,13 +192,9 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph,
     };
     table.fill(&mut *shape)?;
     let parameters = shape.list();
-    let graph = shape.build().map_err(|message| {
-        // The message begins with the parameter, where a single one is at fault.
-        let first = message.split_whitespace().next().unwrap_or_default();
-        let key =
-            parameters.iter().find(|parameter| parameter.name == first).map_or("kind", |parameter| parameter.name);
-        with_remedy(table.problem_at(key, message))
-    })?;
+    let graph = shape
+        .build()
+        .map_err(|error| table.problem_at(error.parameter().unwrap_or("kind"), error.problem()).help(error.remedy()))?;
     for link in &graph.links {
         let ends = || format!("{} to {}", graph.nodes[link.a as usize].name, graph.nodes[link.b as usize].name);
         if !(MIN_RATE..=MAX_RATE).contains(&link.rate) || !(Time(1)..=MAX_DELAY).contains(&link.delay) {
@@ -218,10 +214,10 @@ pub(super) fn elsewhere(table: &Table<'_>, key: &str, problem: &Problem) -> Prob
     table.problem_at(key, message).help("the path is taken from the folder of the scenario file")
 }
 
-/// Makes "what is wrong; what to do" a message and a remedy.
-pub(super) fn with_remedy(problem: Problem) -> Problem {
-    match problem.message.clone().split_once("; ") {
-        Some((message, help)) => problem.saying(message).help(help),
+/// Gives the problem of a graph its remedy, where there is one.
+pub(super) fn remedied(problem: Problem, error: &GraphError) -> Problem {
+    match error.remedy() {
+        Some(remedy) => problem.help(remedy),
         None => problem,
     }
 }
@@ -396,7 +392,7 @@ pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
         wires.push(link);
     }
     graph.links = wires;
-    graph.check().map_err(|message| with_remedy(Problem::new(file, message)))?;
+    graph.check().map_err(|error| remedied(Problem::new(file, error.problem()), &error))?;
     let far = distances(&graph);
     without_tier.into_iter().for_each(|node| graph.nodes[node].tier = far[node]);
     Ok(graph)

@@ -4,7 +4,7 @@
 //! small fabric, such as [`incast`], and the [`Outcome`] is looked at.
 
 use crate::{congestion_control, edge_control, load_balancing, marking, queueing, transport};
-use engine::{Parameter, Parameters, Rate, Raw, Time};
+use engine::{Parameter, Parameters, Rate, Raw, Time, ValueError};
 use fabric::axes::congestion_control::{Ack, FlowStart};
 use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Definition, FlowControl, TransportDef};
 use fabric::setup::FlowSpec;
@@ -36,7 +36,7 @@ impl<F> Parameters for Made<F> {
     fn list(&self) -> Vec<Parameter> {
         Vec::new()
     }
-    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), ValueError>> {
         None
     }
 }

@@ -16,7 +16,7 @@
 
 use crate::text::{FileFault, Line, quoted};
 use crate::{After, FlowRequest, MAX_FLOWS, MAX_GROUPS, Names, Traffic, is_group_name};
-use engine::{Bytes, Time};
+use engine::{Bytes, QuantityError, Time};
 use fabric::topology::Graph;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -291,9 +291,9 @@ impl<'a> Reader<'a> {
 fn read_size(line: Line<'_>, text: &str, column: Column) -> Result<u64, FileFault> {
     match column.bare {
         None => {
-            let bytes: Result<Bytes, String> = text.parse();
+            let bytes: Result<Bytes, QuantityError> = text.parse();
             let help = "write it with its unit, such as 1MB, or name the column size_bytes";
-            Ok(bytes.map_err(|message| line.fault(text, message, help))?.0)
+            Ok(bytes.map_err(|error| line.fault(text, error.to_string(), help))?.0)
         }
         Some(_) => {
             let message = || format!("size_bytes {} is not a whole number of bytes", quoted(text));
@@ -308,7 +308,7 @@ fn read_time(line: Line<'_>, text: &str, column: Column) -> Result<Time, FileFau
     match column.bare {
         None => {
             let help = || format!("write it with its unit, such as 1.5us, or name the column {name}_ns or {name}_s");
-            text.parse().map_err(|message: String| line.fault(text, message, help()))
+            text.parse().map_err(|error: QuantityError| line.fault(text, error.to_string(), help()))
         }
         Some(power) => {
             let help = || format!("write a bare number of zero or more, or name the column {name} to write 1.5us");

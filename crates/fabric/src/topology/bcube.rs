@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// BCube(n, k): `n^(k+1)` hosts with `k+1` ports, and `k+1` levels of `n^k` switches with `n` ports.
@@ -32,9 +32,9 @@ impl Shape for Bcube {
          Hosts forward for one another."
     }
 
-    fn build(&self) -> Result<Graph, String> {
+    fn build(&self) -> Result<Graph, ShapeError> {
         let n = at_least(2, "n", self.n)?;
-        let wire = Wire::new("", self.rate, self.delay)?;
+        let wire = Wire::new(("rate", self.rate), ("delay", self.delay))?;
         let per_level = n.saturating_pow(self.k);
         let hosts = product(&[per_level, n]);
         let levels = u64::from(self.k) + 1;

@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// The three-tier fat tree of `k`-port switches: `k` pods of `k/2` edge and `k/2` aggregation switches, and
@@ -39,15 +39,15 @@ impl Shape for FatTree {
         "Three tiers of k-port switches: k pods of k/2 edge and k/2 aggregation switches under (k/2)^2 cores."
     }
 
-    fn build(&self) -> Result<Graph, String> {
+    fn build(&self) -> Result<Graph, ShapeError> {
         let k = at_least(2, "k", self.k)?;
         if k % 2 == 1 {
-            return Err(format!("k is {k}, but a fat tree needs an even one; write {} or {}", k - 1, k + 1));
+            return Err(ShapeError::Odd { parameter: "k", count: self.k, shape: "a fat tree" });
         }
         let oversubscription = at_least(1, "oversubscription", self.oversubscription)?;
-        let host_wire = Wire::new("host_", self.host_rate, self.host_delay)?;
-        let edge_wire = Wire::new("edge_", self.edge_rate, self.edge_delay)?;
-        let core_wire = Wire::new("core_", self.core_rate, self.core_delay)?;
+        let host_wire = Wire::new(("host_rate", self.host_rate), ("host_delay", self.host_delay))?;
+        let edge_wire = Wire::new(("edge_rate", self.edge_rate), ("edge_delay", self.edge_delay))?;
+        let core_wire = Wire::new(("core_rate", self.core_rate), ("core_delay", self.core_delay))?;
         let half = k / 2;
         let per_tier = product(&[k, half]);
         let cores = product(&[half, half]);

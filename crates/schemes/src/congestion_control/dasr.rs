@@ -6,7 +6,7 @@
 //! DASR is at work.
 
 use super::{Slots, check_intervals, dcqcn};
-use engine::{Misfit, Parameter, Parameters, Rate, Raw, Time};
+use engine::{Misfit, Parameter, Parameters, Rate, Raw, Time, ValueError};
 use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
 use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition};
 
@@ -34,7 +34,7 @@ impl Parameters for Params {
     fn list(&self) -> Vec<Parameter> {
         [self.own.list(), self.dcqcn.list()].concat()
     }
-    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), ValueError>> {
         self.own.set(name, raw).or_else(|| self.dcqcn.set(name, raw))
     }
 }

@@ -70,9 +70,9 @@ impl Definition for Params {
 
 impl FlowControlDef for Params {
     fn layout(&self, graph: &Graph) -> Result<flow_control::Layout, Misfit> {
-        let layout = Layout::of(graph).map_err(|message| Misfit {
+        let layout = Layout::of(graph).map_err(|error| Misfit {
             parameter: "topology",
-            message,
+            message: error.to_string(),
             help: "write kind = \"bcube\" and k = 1 in [topology], or another flow control".into(),
         })?;
         if graph.fallible() {
