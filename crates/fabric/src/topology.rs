@@ -4,7 +4,7 @@
 //! All of them number the hosts first, from 0, and then the switches tier by tier.
 
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Index, Range};
 
 use engine::{Rate, Time};
 
@@ -50,9 +50,9 @@ pub struct Node {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// One end.
-    pub a: u32,
+    pub a: NodeId,
     /// The other end.
-    pub b: u32,
+    pub b: NodeId,
     /// Bits per second in each direction.
     pub rate: Rate,
     /// Propagation delay; above zero.
@@ -67,7 +67,7 @@ pub struct Link {
 
 impl Link {
     /// A faultless link.
-    pub fn new(a: u32, b: u32, rate: Rate, delay: Time) -> Link {
+    pub fn new(a: NodeId, b: NodeId, rate: Rate, delay: Time) -> Link {
         Link { a, b, rate, delay, loss: 0.0, corruption: 0.0, outages: Vec::new() }
     }
 
@@ -131,24 +131,24 @@ pub struct Graph {
 
 impl Graph {
     /// Adds a node and gives its number.
-    pub fn add(&mut self, kind: Kind, tier: u8, name: impl Into<String>) -> u32 {
+    pub fn add(&mut self, kind: Kind, tier: u8, name: impl Into<String>) -> NodeId {
         self.nodes.push(Node { kind, tier, name: name.into() });
-        self.nodes.len() as u32 - 1
+        NodeId(self.nodes.len() as u32 - 1)
     }
 
     /// Adds a faultless link.
-    pub fn connect(&mut self, a: u32, b: u32, rate: Rate, delay: Time) {
+    pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Time) {
         self.links.push(Link::new(a, b, rate, delay));
     }
 
     /// The numbers of all hosts, in order.
-    pub fn hosts(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.nodes.len() as u32).filter(|&n| self.nodes[n as usize].kind == Kind::Host)
+    pub fn hosts(&self) -> impl DoubleEndedIterator<Item = NodeId> + '_ {
+        (0..self.nodes.len() as u32).map(NodeId).filter(|&node| self[node].kind == Kind::Host)
     }
 
     /// Whether a node forwards what is not for it, being a switch or a host of a fabric where hosts do. `ports` is how many it has.
-    pub fn forwards(&self, node: u32, ports: usize) -> bool {
-        self.nodes[node as usize].kind == Kind::Switch || self.forwarding && ports > 1
+    pub fn forwards(&self, node: NodeId, ports: usize) -> bool {
+        self[node].kind == Kind::Switch || self.forwarding && ports > 1
     }
 
     /// Whether any link may lose something, being lossy or down for a while.
@@ -158,7 +158,7 @@ impl Graph {
 
     /// The rate of the fastest link of a host.
     pub fn hosts_rate(&self) -> Option<Rate> {
-        let host = |node: u32| self.nodes[node as usize].kind == Kind::Host;
+        let host = |node: NodeId| self[node].kind == Kind::Host;
         self.links.iter().filter(|link| host(link.a) || host(link.b)).map(|link| link.rate).max()
     }
 
@@ -167,11 +167,11 @@ impl Graph {
     /// # Panics
     ///
     /// Where a link names a node that is not there; [`Graph::check`] finds those.
-    pub fn ports(&self) -> Vec<Vec<(u32, u32)>> {
+    pub fn ports(&self) -> Vec<Vec<(u32, NodeId)>> {
         let mut ports = vec![Vec::new(); self.nodes.len()];
         for (number, link) in (0u32..).zip(&self.links) {
-            ports[link.a as usize].push((number, link.b));
-            ports[link.b as usize].push((number, link.a));
+            ports[link.a.index()].push((number, link.b));
+            ports[link.b.index()].push((number, link.a));
         }
         ports
     }
@@ -189,18 +189,18 @@ impl Graph {
             }
         }
         for (number, link) in (0u32..).zip(&self.links) {
-            let name = |end: u32| self.nodes.get(end as usize).map(|node| node.name.as_str());
+            let name = |end: NodeId| self.nodes.get(end.index()).map(|node| node.name.as_str());
             let (Some(a), Some(b)) = (name(link.a), name(link.b)) else {
                 let last = NodeId(self.nodes.len() as u32 - 1);
-                return Err(GraphError::NoSuchNode { link: number, ends: (NodeId(link.a), NodeId(link.b)), last });
+                return Err(GraphError::NoSuchNode { link: number, ends: (link.a, link.b), last });
             };
             let place = |error| GraphError::Link { link: number, ends: (a.into(), b.into()), error };
             link.check().map_err(place)?;
         }
         let mut ports = vec![0u32; self.nodes.len()];
         for link in &self.links {
-            ports[link.a as usize] += 1;
-            ports[link.b as usize] += 1;
+            ports[link.a.index()] += 1;
+            ports[link.b.index()] += 1;
         }
         if let Some(node) = ports.iter().position(|&count| count > u16::MAX as u32) {
             return Err(GraphError::TooManyPorts { name: self.nodes[node].name.clone(), ports: ports[node] });
@@ -210,28 +210,23 @@ impl Graph {
 
     fn check_connected(&self) -> Result<(), GraphError> {
         let ports = self.ports();
-        let name = |node: u32| self.nodes[node as usize].name.clone();
-        if let Some(host) = self.hosts().find(|&host| ports[host as usize].is_empty()) {
-            return Err(GraphError::Unlinked { host: NodeId(host), name: name(host) });
+        let name = |node: NodeId| self[node].name.clone();
+        if let Some(host) = self.hosts().find(|&host| ports[host.index()].is_empty()) {
+            return Err(GraphError::Unlinked { host, name: name(host) });
         }
         let Some(first) = self.hosts().next() else { return Ok(()) };
         let mut reached = vec![false; self.nodes.len()];
-        reached[first as usize] = true;
+        reached[first.index()] = true;
         let mut open = vec![first];
         while let Some(node) = open.pop() {
-            for &(_, peer) in &ports[node as usize] {
-                if !std::mem::replace(&mut reached[peer as usize], true) {
+            for &(_, peer) in &ports[node.index()] {
+                if !std::mem::replace(&mut reached[peer.index()], true) {
                     open.push(peer);
                 }
             }
         }
-        match self.hosts().find(|&host| !reached[host as usize]) {
-            Some(host) => Err(GraphError::Unreachable {
-                host: NodeId(host),
-                name: name(host),
-                from: NodeId(first),
-                from_name: name(first),
-            }),
+        match self.hosts().find(|&host| !reached[host.index()]) {
+            Some(host) => Err(GraphError::Unreachable { host, name: name(host), from: first, from_name: name(first) }),
             None => Ok(()),
         }
     }
@@ -261,7 +256,7 @@ impl Graph {
 
     /// Adds one link.
     fn wire(&mut self, a: u32, b: u32, wire: Wire) {
-        self.connect(a, b, wire.rate, wire.delay);
+        self.connect(NodeId(a), NodeId(b), wire.rate, wire.delay);
     }
 
     /// Hangs the hosts on the switches in order, the same number on each.
@@ -281,6 +276,14 @@ impl Graph {
                 }
             }
         }
+    }
+}
+
+impl Index<NodeId> for Graph {
+    type Output = Node;
+
+    fn index(&self, node: NodeId) -> &Node {
+        &self.nodes[node.index()]
     }
 }
 
@@ -362,7 +365,7 @@ mod tests {
     #[test]
     fn a_node_with_more_ports_than_can_be_numbered_is_refused() {
         let mut graph = Graph::default();
-        let hosts: Vec<u32> = (0..70_000).map(|host| graph.add(Kind::Host, 0, format!("h{host}"))).collect();
+        let hosts: Vec<NodeId> = (0..70_000).map(|host| graph.add(Kind::Host, 0, format!("h{host}"))).collect();
         let switch = graph.add(Kind::Switch, 1, "sw0");
         hosts.iter().for_each(|&host| graph.connect(host, switch, Rate::from_gbps(100), Time::from_us(1)));
         assert!(graph.check().is_err_and(|error| error.to_string().contains("70000 ports, and 65535 is the most")));
@@ -380,7 +383,7 @@ mod tests {
 
     /// The two ends of each link of the range.
     pub(super) fn ends(graph: &Graph, links: Range<usize>) -> Vec<(u32, u32)> {
-        graph.links[links].iter().map(|link| (link.a, link.b)).collect()
+        graph.links[links].iter().map(|link| (link.a.0, link.b.0)).collect()
     }
 
     /// The error, which must contain every one of the words.
@@ -421,9 +424,9 @@ mod tests {
 
     #[test]
     fn a_link_needs_two_different_ends_that_exist() {
-        fault(|g| g.links[1].b = 3, &["link 1", "joins 1 and 3", "last node is 2"]);
-        fault(|g| g.links[1].a = u32::MAX, &["link 1", "last node is 2"]);
-        fault(|g| g.links[1].b = 1, &["link 1 (h1 to h1)", "same node"]);
+        fault(|g| g.links[1].b = NodeId(3), &["link 1", "joins 1 and 3", "last node is 2"]);
+        fault(|g| g.links[1].a = NodeId(u32::MAX), &["link 1", "last node is 2"]);
+        fault(|g| g.links[1].b = NodeId(1), &["link 1 (h1 to h1)", "same node"]);
     }
 
     #[test]
@@ -495,8 +498,11 @@ mod tests {
     #[test]
     fn ports_are_in_link_order() {
         let mut graph = pair();
-        graph.connect(2, 0, Rate(1), Time(1));
-        assert_eq!(graph.ports(), vec![vec![(0, 2), (2, 2)], vec![(1, 2)], vec![(0, 0), (1, 1), (2, 0)]]);
+        graph.connect(NodeId(2), NodeId(0), Rate(1), Time(1));
+        let ports =
+            graph.ports().into_iter().map(|ports| ports.into_iter().map(|(link, peer)| (link, peer.0)).collect());
+        let ports: Vec<Vec<(u32, u32)>> = ports.collect();
+        assert_eq!(ports, [vec![(0, 2), (2, 2)], vec![(1, 2)], vec![(0, 0), (1, 1), (2, 0)]]);
     }
 
     #[test]
@@ -586,8 +592,8 @@ mod tests {
             // The size was foretold exactly: a wrong formula would have made the vectors grow or left room.
             prop_assert_eq!(graph.nodes.capacity(), graph.nodes.len());
             prop_assert_eq!(graph.links.capacity(), graph.links.len());
-            let hosts: Vec<u32> = graph.hosts().collect();
-            prop_assert_eq!(&hosts, &(0..hosts.len() as u32).collect::<Vec<_>>());
+            let hosts: Vec<NodeId> = graph.hosts().collect();
+            prop_assert_eq!(&hosts, &(0..hosts.len() as u32).map(NodeId).collect::<Vec<_>>());
             for (number, node) in graph.nodes.iter().enumerate() {
                 prop_assert_eq!(node.kind == Kind::Host, node.tier == 0);
                 if node.kind == Kind::Host {
@@ -596,8 +602,8 @@ mod tests {
             }
             let ports = graph.ports();
             for host in hosts {
-                let (_, first) = ports[host as usize][0];
-                prop_assert_eq!(graph.nodes[first as usize].tier, 1);
+                let (_, first) = ports[host.index()][0];
+                prop_assert_eq!(graph[first].tier, 1);
             }
             let names: HashSet<_> = graph.nodes.iter().map(|node| &node.name).collect();
             prop_assert_eq!(names.len(), graph.nodes.len());

@@ -515,9 +515,9 @@ fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns 
     vec![
         ("flow", counts(0..rows.len() as u64)),
         ("group", texts(rows.iter().map(|f| group_name(groups, f.spec.tag)))),
-        ("src", texts(rows.iter().map(|f| name(f.spec.src)))),
-        ("dst", texts(rows.iter().map(|f| name(f.spec.dst)))),
-        ("class", Arc::new(rows.iter().map(|f| f.spec.class).collect::<UInt8Array>())),
+        ("src", texts(rows.iter().map(|f| name(f.spec.src.0)))),
+        ("dst", texts(rows.iter().map(|f| name(f.spec.dst.0)))),
+        ("class", Arc::new(rows.iter().map(|f| f.spec.class.0).collect::<UInt8Array>())),
         ("size_bytes", counts(rows.iter().map(|f| f.size))),
         ("delivered_bytes", counts(rows.iter().map(|f| f.delivered))),
         ("start_ps", Arc::new(rows.iter().map(start).collect::<UInt64Array>())),
@@ -588,8 +588,8 @@ fn rate_columns(groups: &[String], outcome: &Outcome) -> Columns {
     };
     let group = |flow: u32| group_name(groups, outcome.flows[flow as usize].spec.tag);
     vec![
-        ("flow", counts(rows().map(|(place, _)| watched[place] as u64))),
-        ("group", texts(rows().map(|(place, _)| group(watched[place])))),
+        ("flow", counts(rows().map(|(place, _)| watched[place].0 as u64))),
+        ("group", texts(rows().map(|(place, _)| group(watched[place].0)))),
         ("time_ps", counts(rows().map(|(_, time)| series.times[time].0))),
         ("received_bytes", counts(rows().map(|(place, time)| series.flows[time * watched.len() + place]))),
     ]

@@ -22,6 +22,7 @@ use fabric::axes::{
     Chosen, CongestionControlDef, Definition, EdgeControlDef, FlowControlDef, LoadBalancingDef, MarkingDef,
     QueueingDef, TransportDef,
 };
+use fabric::id::NodeId;
 use fabric::setup::WindowRule;
 use fabric::topology::{Graph, Kind};
 use files::problem::{Problem, read_text};
@@ -82,7 +83,7 @@ pub struct Scenario {
     /// Settings of the switches.
     pub switch: SwitchSettings,
     /// By node, the memory of switches that have another than the rest.
-    pub buffers: BTreeMap<u32, Bytes>,
+    pub buffers: BTreeMap<NodeId, Bytes>,
     /// Settings of the NICs.
     pub nic: NicSettings,
     /// Hosts that take packets slowly.
@@ -209,8 +210,8 @@ impl Scenario {
     }
 
     /// The memory of a switch, or of a host that forwards.
-    pub fn buffer(&self, node: u32) -> Bytes {
-        if self.graph.nodes[node as usize].kind == Kind::Host {
+    pub fn buffer(&self, node: NodeId) -> Bytes {
+        if self.graph[node].kind == Kind::Host {
             return self.nic.forward_buffer.unwrap_or(self.switch.buffer);
         }
         self.buffers.get(&node).copied().unwrap_or(self.switch.buffer)
@@ -244,7 +245,7 @@ impl Scenario {
             Source::Listed => self.problem(path, message),
             Source::Trace(file) => self.problem(path, format!("flow {number} of {file}: {message}")),
             Source::Drawn => {
-                let name = |node: u32| self.graph.nodes.get(node as usize).map_or("?", |node| node.name.as_str());
+                let name = |node: NodeId| self.graph.nodes.get(node.index()).map_or("?", |node| node.name.as_str());
                 let ends = self.traffic.flows.get(flow).map_or(("?", "?"), |flow| (name(flow.src), name(flow.dst)));
                 self.problem(path, format!("flow {number} of it, from {} to {}: {message}", ends.0, ends.1))
             }
@@ -312,7 +313,7 @@ fn read_switch(
     root: &mut Table<'_>,
     settings: &mut SwitchSettings,
     graph: &Graph,
-) -> Result<BTreeMap<u32, Bytes>, Problem> {
+) -> Result<BTreeMap<NodeId, Bytes>, Problem> {
     let mut buffers = BTreeMap::new();
     let Some(mut table) = root.table("switch")? else { return Ok(buffers) };
     table.takes(&settings::SWITCH);
@@ -325,8 +326,8 @@ fn read_switch(
                 let help = format!("write a size above zero, up to {}", settings::MAX_MEMORY);
                 return Err(item.problem(format!("is {bytes}")).help(help));
             }
-            let switches = (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == Kind::Switch);
-            let matching: Vec<u32> =
+            let switches = (0..).map(NodeId).zip(&graph.nodes).filter(|(_, node)| node.kind == Kind::Switch);
+            let matching: Vec<NodeId> =
                 switches.filter(|(_, node)| watch::like(&node.name, &pattern)).map(|(number, _)| number).collect();
             if matching.is_empty() {
                 let problem = item.problem(format!("no switch is called {}", quoted(&pattern)));

@@ -80,6 +80,7 @@ impl Shape for FatTree {
 mod tests {
     use super::super::tests::{degrees, ends, names, refused};
     use super::*;
+    use crate::id::NodeId;
     use proptest::prelude::*;
 
     /// The most that one set of hosts can send to another at once, in links: augmenting paths, one link at a time.
@@ -98,10 +99,10 @@ mod tests {
                     break;
                 }
                 for &(link, peer) in &ports[node as usize] {
-                    let sign = if graph.links[link as usize].a == node { 1 } else { -1 };
-                    if peer != source && came[peer as usize].is_none() && flow[link as usize] * sign < 1 {
-                        came[peer as usize] = Some((link, node, sign));
-                        open.push(peer);
+                    let sign = if graph.links[link as usize].a == NodeId(node) { 1 } else { -1 };
+                    if peer != NodeId(source) && came[peer.index()].is_none() && flow[link as usize] * sign < 1 {
+                        came[peer.index()] = Some((link, node, sign));
+                        open.push(peer.0);
                     }
                 }
             }
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn oversubscription_divides_the_bisection() {
         let graph = FatTree { k: 4, oversubscription: 3, ..FatTree::default() }.build().unwrap();
-        let hosts: Vec<u32> = graph.hosts().collect();
+        let hosts: Vec<u32> = graph.hosts().map(|host| host.0).collect();
         assert_eq!(hosts.len(), 48);
         let (from, to) = hosts.split_at(24);
         assert_eq!(max_flow(&graph, from, to), 8);
@@ -154,7 +155,7 @@ mod tests {
         let graph = FatTree { k: 6, ..FatTree::default() }.build().unwrap();
         let (hosts, tier) = (54, 18);
         for core in &graph.ports()[hosts + 2 * tier..] {
-            let pods: Vec<_> = core.iter().map(|&(_, agg)| (agg as usize - hosts - tier) / 3).collect();
+            let pods: Vec<_> = core.iter().map(|&(_, agg)| (agg.index() - hosts - tier) / 3).collect();
             assert_eq!(pods, [0, 1, 2, 3, 4, 5]);
         }
     }

@@ -65,6 +65,7 @@ impl Shape for LeafSpine {
 mod tests {
     use super::super::tests::{degrees, ends, names, refused};
     use super::*;
+    use crate::id::NodeId;
 
     #[test]
     fn the_default_is_the_128_host_fabric_of_the_field() {
@@ -104,7 +105,7 @@ mod tests {
             ..LeafSpine::default()
         };
         for link in shape.build().unwrap().links {
-            let expected = if link.a < 128 {
+            let expected = if link.a < NodeId(128) {
                 (shape.host_rate, shape.host_delay)
             } else {
                 (shape.uplink_rate, shape.uplink_delay)

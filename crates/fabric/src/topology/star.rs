@@ -40,13 +40,14 @@ impl Shape for Star {
 mod tests {
     use super::super::tests::{degrees, names, refused};
     use super::*;
+    use crate::id::NodeId;
 
     #[test]
     fn a_star_has_one_switch_in_the_middle() {
         let graph = Star { hosts: 3, ..Star::default() }.build().unwrap();
         assert_eq!(names(&graph, 0..4), ["h0", "h1", "h2", "sw0"]);
         assert_eq!(degrees(&graph, 0..4), [1, 1, 1, 3]);
-        assert_eq!(graph.ports()[3], [(0, 0), (1, 1), (2, 2)]);
+        assert_eq!(graph.ports()[3], [0, 1, 2].map(|port| (port, NodeId(port))));
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl FlowControlDef for Params {
             });
         }
         let host = |node: u32| graph.nodes[node as usize].kind == topology::Kind::Host;
-        let lossy = graph.links.iter().any(|link| link.lossy() && (host(link.a) || host(link.b)));
+        let lossy = graph.links.iter().any(|link| link.lossy() && (host(link.a.0) || host(link.b.0)));
         if self.dst_pause && lossy {
             return Err(Misfit {
                 parameter: "scheme.floodgate.dst_pause",
@@ -387,7 +387,7 @@ impl Floodgate {
         let lines = &node.lines;
         node.towards.entry(key).or_insert_with(|| {
             // The window is that of the largest next hop; without a path, of the largest port.
-            let largest = at.paths(key >> 8).map(|port| lines[port.index()].window).max();
+            let largest = at.paths(NodeId(key >> 8)).map(|port| lines[port.index()].window).max();
             let window = largest.or(lines.iter().map(|line| line.window).max()).unwrap_or(0);
             Toward { window, ..Toward::default() }
         });
@@ -582,7 +582,7 @@ impl Floodgate {
 
     /// What a host has been told of a flow that sends by `port`.
     fn obey(&self, node: &Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
-        let key = key(at.flow(flow).dst, at.flow_class(flow));
+        let key = key(at.flow(flow).dst.0, at.flow_class(flow));
         at.hold_flow(flow, node.lines[port.index()].stopped.contains(&key));
     }
 }
@@ -880,9 +880,9 @@ mod tests {
         (0..leaves).for_each(|leaf| _ = graph.add(topology::Kind::Switch, 1, format!("leaf{leaf}")));
         (0..spines).for_each(|spine| _ = graph.add(topology::Kind::Switch, 2, format!("spine{spine}")));
         let leaf = |number: u32| leaves * each + number;
-        (0..leaves * each).for_each(|host| graph.connect(host, leaf(host / each), FAST, HOP));
+        (0..leaves * each).for_each(|host| graph.connect(NodeId(host), NodeId(leaf(host / each)), FAST, HOP));
         for spine in 0..spines {
-            (0..leaves).for_each(|number| graph.connect(leaf(number), leaf(leaves) + spine, FAST, HOP));
+            (0..leaves).for_each(|number| graph.connect(NodeId(leaf(number)), NodeId(leaf(leaves) + spine), FAST, HOP));
         }
         graph
     }
@@ -890,7 +890,7 @@ mod tests {
     /// Two leaves with a link between them.
     fn pair(each: u32) -> Graph {
         let mut graph = clos(2, each, 0);
-        graph.connect(2 * each, 2 * each + 1, FAST, HOP);
+        graph.connect(NodeId(2 * each), NodeId(2 * each + 1), FAST, HOP);
         graph
     }
 
@@ -1059,8 +1059,8 @@ mod tests {
         // Three leaves in a row: the middle one fills up to its threshold, then the first one has to wait.
         let make = || {
             let mut graph = clos(3, 8, 0);
-            graph.connect(24, 25, FAST, HOP);
-            graph.connect(25, 26, FAST, HOP);
+            graph.connect(NodeId(24), NodeId(25), FAST, HOP);
+            graph.connect(NodeId(25), NodeId(26), FAST, HOP);
             graph.links[16].rate = Rate::from_gbps(5);
             setup(graph, flows(0..8, &[16], 500_000))
         };

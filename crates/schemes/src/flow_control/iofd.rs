@@ -16,7 +16,7 @@ use engine::{Bytes, Misfit, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
 use fabric::axes::{Counter, Definition};
 use fabric::deadlock::{At, Lanes, Waits};
-use fabric::id::{ClassId, FlowId, PortId, QueueId};
+use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use fabric::packet::{Kind as PacketKind, Packet, PacketId, flag};
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
@@ -397,7 +397,7 @@ impl Iofd {
             hop.port != now.port && at.is_up(hop.port) && !paused && at.queued(hop.port) <= clear
         };
         // Back to where routing has it costs no deflection.
-        let shortest = at.paths(packet.dst).map(|port| match port == chosen {
+        let shortest = at.paths(NodeId(packet.dst)).map(|port| match port == chosen {
             true => Hop { port, channel: onward(channel) },
             false => Hop { port, channel: onward(channel) + 2 },
         });
@@ -410,7 +410,7 @@ impl Iofd {
         let helps = |hop: &Hop| {
             hop.port != in_port
                 && !node.ports[hop.port.index()].faces_host
-                && !at.paths(packet.dst).any(|port| port == hop.port)
+                && !at.paths(NodeId(packet.dst)).any(|port| port == hop.port)
                 && at.beyond(hop.port, id).is_some_and(|next| next != at.node())
         };
         let others = at.ports().map(|port| Hop { port, channel: onward(channel) + 1 });
@@ -722,9 +722,11 @@ mod tests {
         (0..leaves).for_each(|i| _ = g.add(Kind::Switch, 1, format!("leaf{i}")));
         (0..spines).for_each(|i| _ = g.add(Kind::Switch, 2, format!("spine{i}")));
         let first = leaves * hosts;
-        (0..first).for_each(|i| g.connect(i, first + i / hosts, RATE, Time::from_ns(delay())));
+        (0..first).for_each(|i| g.connect(NodeId(i), NodeId(first + i / hosts), RATE, Time::from_ns(delay())));
         for leaf in 0..leaves {
-            (0..spines).for_each(|s| g.connect(first + leaf, first + leaves + s, RATE, Time::from_ns(delay())));
+            (0..spines).for_each(|s| {
+                g.connect(NodeId(first + leaf), NodeId(first + leaves + s), RATE, Time::from_ns(delay()))
+            });
         }
         g
     }
@@ -739,11 +741,13 @@ mod tests {
         (0..half * half).for_each(|i| _ = g.add(Kind::Switch, 3, format!("core{i}")));
         let (edge, agg, core) = (count, count + pods * half, count + 2 * pods * half);
         let delay = Time::from_us(1);
-        (0..count).for_each(|i| g.connect(i, edge + i / hosts, RATE, delay));
+        (0..count).for_each(|i| g.connect(NodeId(i), NodeId(edge + i / hosts), RATE, delay));
         for pod in 0..pods {
             for a in 0..half {
-                (0..half).for_each(|e| g.connect(edge + pod * half + e, agg + pod * half + a, RATE, delay));
-                (0..half).for_each(|c| g.connect(agg + pod * half + a, core + a * half + c, RATE, delay));
+                (0..half)
+                    .for_each(|e| g.connect(NodeId(edge + pod * half + e), NodeId(agg + pod * half + a), RATE, delay));
+                (0..half)
+                    .for_each(|c| g.connect(NodeId(agg + pod * half + a), NodeId(core + a * half + c), RATE, delay));
             }
         }
         g
@@ -915,7 +919,7 @@ mod tests {
             let graph = leaf_spine(2, 2, 2, || 500);
             let map = PortMap::new(&graph);
             let routing = Routing::new(&graph, &map, &vec![true; graph.links.len()]);
-            let spine = |flow: &FlowSpec| routing.next_hops(4, flow.dst)[flow.tuple.hash(4) as usize % 2];
+            let spine = |flow: &FlowSpec| routing.next_hops(4, flow.dst.0)[flow.tuple.hash(4) as usize % 2];
             let first = FlowSpec::plain(0, 0, 2, 3_000_000, Time::ZERO);
             let second = (1..).map(|i| FlowSpec::plain(i, 1, 3, 3_000_000, Time::from_us(20)));
             let second = second.clone().find(|flow| spine(flow) == spine(&first)).expect("half of them do");
@@ -943,19 +947,20 @@ mod tests {
         let mut needs: HashMap<(u32, u8), BTreeSet<(u32, u8)>> = HashMap::new();
         for dst in graph.hosts() {
             // Everything that packets to this host may hold, from every other host on.
-            let mut todo: Vec<(u32, u8)> = graph.hosts().filter(|&h| h != dst).map(|h| (map.of(h).start, 0)).collect();
+            let mut todo: Vec<(u32, u8)> =
+                graph.hosts().filter(|&h| h != dst).map(|h| (map.of(h.0).start, 0)).collect();
             let mut seen: BTreeSet<(u32, u8)> = todo.iter().copied().collect();
             while let Some((port, class)) = todo.pop() {
                 let node = map.node[map.peer[port as usize] as usize];
                 if !switch(node) {
                     continue;
                 }
-                let hops = routing.next_hops(node, dst);
-                let last = hops.iter().any(|&hop| map.node[map.peer[hop as usize] as usize] == dst);
+                let hops = routing.next_hops(node, dst.0);
+                let last = hops.iter().any(|&hop| map.node[map.peer[hop as usize] as usize] == dst.0);
                 for next in map.of(node).filter(|&next| next != map.peer[port as usize]) {
                     let far = map.node[map.peer[next as usize] as usize];
                     let shortest = hops.contains(&next);
-                    if !switch(far) && far != dst {
+                    if !switch(far) && far != dst.0 {
                         continue;
                     }
                     // Any shortest path may be the one that routing has, and any may be a deflection.
