@@ -442,7 +442,7 @@ fn ports(setup: &Setup, map: &PortMap, rates: &[Rate], per_port: u32, shard: &Op
     for port in 0..map.count() {
         let (node, peer, link) = (map.node[port], map.peer[port], &graph.links[map.link[port] as usize]);
         let host = graph.nodes[node as usize].kind == topology::Kind::Host;
-        let relays = host && graph.forwards(node, map.of(node).len());
+        let relays = host && graph.forwards(NodeId(node), map.of(node).len());
         let far = map.node[peer as usize];
         let to_switch = graph.nodes[far as usize].kind == topology::Kind::Switch;
         let pipeline = if to_switch { setup.switch.pipeline } else { Time::ZERO };

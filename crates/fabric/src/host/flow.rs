@@ -171,7 +171,7 @@ impl Receiver {
             nack: (0, Time::ZERO),
             early: 0,
             finished: Time::MAX,
-            src: flow.src,
+            src: flow.src.0,
             unacked: 0,
             latest: Time::ZERO,
             forgotten: false,
@@ -304,7 +304,7 @@ impl Core {
     /// Gives a packet the entropy that its host's path selector wants.
     #[inline(never)]
     fn select_path(&mut self, flow: u32, packet: &mut Packet) {
-        let src = self.setup.flows[flow as usize].src as usize;
+        let src = self.setup.flows[flow as usize].src.index();
         if let Some(selector) = &mut self.hosts.selectors[src] {
             let (own, dice) = (packet.tuple.source_port, &mut self.dice.streams[src]);
             packet.tuple.source_port = selector.next(FlowId(flow), own, self.time.now, dice);
@@ -352,7 +352,7 @@ impl Core {
     pub(crate) fn send_from_receiver(&mut self, here: u32, id: PacketId) {
         let flow = self.pool[id].flow;
         let host = self.setup.flows[flow as usize].dst;
-        let nic = if self.map.of(host).len() == 1 { here } else { self.nic_of(host, flow, true) };
+        let nic = if self.map.of(host.0).len() == 1 { here } else { self.nic_of(host.0, flow, true) };
         self.hosts.nics[nic as usize].acks.push(&mut self.pool, id);
         self.kicks.push(self.hosts.nics[nic as usize].port);
     }
@@ -376,7 +376,7 @@ impl Core {
     /// Notifies a flow's congestion control and its path selector of what the transport found out.
     pub(crate) fn report_incident(&mut self, flow: u32, incident: Incident) {
         if incident == Incident::Lost && !self.hosts.selectors.is_empty() {
-            let src = self.setup.flows[flow as usize].src as usize;
+            let src = self.setup.flows[flow as usize].src.index();
             if let Some(selector) = &mut self.hosts.selectors[src] {
                 selector.lost(FlowId(flow), self.time.now);
             }
@@ -457,7 +457,7 @@ impl<F: FlowControl> Network<F> {
         }
         let marked = packet.flags & flag::MARKED != 0;
         if !core.hosts.selectors.is_empty() && matches!(packet.kind, Kind::Ack | Kind::Nack) {
-            let src = core.setup.flows[flow as usize].src as usize;
+            let src = core.setup.flows[flow as usize].src.index();
             if let Some(selector) = &mut core.hosts.selectors[src] {
                 selector.acknowledged(FlowId(flow), packet.tuple.destination_port, marked, now);
             }
@@ -470,7 +470,7 @@ impl<F: FlowControl> Network<F> {
         let core = &mut self.core;
         if done {
             core.hosts.slots.free.push(core.hosts.senders[flow as usize].slot);
-            core.ended_at(flow, core.setup.flows[flow as usize].src);
+            core.ended_at(flow, core.setup.flows[flow as usize].src.0);
         }
         core.note(flow);
         core.pool.remove(id);

@@ -190,7 +190,7 @@ impl Core {
     pub(crate) fn nic_of(&self, host: u32, flow: u32, reverse: bool) -> u32 {
         let spec = &self.setup.flows[flow as usize];
         let (to, tuple) = if reverse { (spec.src, spec.tuple.reversed()) } else { (spec.dst, spec.tuple) };
-        let port = match self.routing.next_hops(host, to) {
+        let port = match self.routing.next_hops(host, to.0) {
             [] => self.map.of(host).start,
             [only] => *only,
             several => several[tuple.hash(NIC_SEED) as usize % several.len()],
@@ -244,10 +244,10 @@ impl Core {
         let mut elsewhere = Vec::new();
         for flow in 0..self.progress.next_flow as u32 {
             let (src, old) = (self.setup.flows[flow as usize].src, self.hosts.senders[flow as usize].nic);
-            if !self.owns(src) || self.hosts.senders[flow as usize].done() || self.map.of(src).len() == 1 {
+            if !self.owns(src.0) || self.hosts.senders[flow as usize].done() || self.map.of(src.0).len() == 1 {
                 continue;
             }
-            let nic = self.nic_of(src, flow, false);
+            let nic = self.nic_of(src.0, flow, false);
             if nic == old {
                 continue;
             }
@@ -278,7 +278,7 @@ impl Core {
     /// Hands a flow whose time has come to its NIC.
     pub(crate) fn begin_flow(&mut self, flow: u32, tag: u16) {
         let spec = self.setup.flows[flow as usize];
-        let nic = self.nic_of(spec.src, flow, false);
+        let nic = self.nic_of(spec.src.0, flow, false);
         let slot = self.hosts.slots.take();
         let line = self.hosts.nics[nic as usize].line;
         let permit = self.hosts.control.start(
@@ -306,8 +306,8 @@ impl Core {
             nic,
             place: n.flows.len() as u32 - 1,
             slot,
-            class: spec.class,
-            dst: spec.dst,
+            class: spec.class.0,
+            dst: spec.dst.0,
             tuple: spec.tuple,
             tag,
             ..Sender::default()
@@ -326,7 +326,7 @@ impl Core {
     /// A flow joins the messages from its host that have the same destination and class, and waits if it is not the first.
     fn join_line(&mut self, flow: u32) {
         let FlowSpec { src, dst, class, .. } = self.setup.flows[flow as usize];
-        let line = self.hosts.lines.entry((src, dst, class)).or_default();
+        let line = self.hosts.lines.entry((src.0, dst.0, class.0)).or_default();
         if !line.is_empty() {
             self.hosts.senders[flow as usize].held |= IN_LINE;
         }
@@ -336,12 +336,13 @@ impl Core {
     /// All of a flow has been sent, for the first time or again: the next in its line may begin.
     pub(crate) fn leave_line(&mut self, flow: u32) {
         let FlowSpec { src, dst, class, .. } = self.setup.flows[flow as usize];
-        let Some(line) = self.hosts.lines.get_mut(&(src, dst, class)).filter(|line| line.front() == Some(&flow)) else {
+        let Some(line) = self.hosts.lines.get_mut(&(src.0, dst.0, class.0)).filter(|line| line.front() == Some(&flow))
+        else {
             return;
         };
         line.pop_front();
         let Some(&next) = line.front() else {
-            self.hosts.lines.remove(&(src, dst, class));
+            self.hosts.lines.remove(&(src.0, dst.0, class.0));
             return;
         };
         self.hosts.senders[next as usize].held &= !IN_LINE;

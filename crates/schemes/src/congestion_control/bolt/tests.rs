@@ -3,7 +3,7 @@ use super::*;
 use crate::testing;
 use fabric::axes::flow_control::NoFlowControl;
 use fabric::bench::Builder;
-use fabric::id::PortId;
+use fabric::id::{NodeId, PortId};
 use fabric::setup::FlowSpec;
 use fabric::topology::{Graph, Kind};
 use fabric::{Network, Outcome, Setup};
@@ -190,14 +190,14 @@ fn run(params: &dyn CongestionControlDef, flows: &[(u64, Time)]) -> Outcome {
     let mut graph = Graph::default();
     let (line, us) = (LINE, Time::from_us);
     let receiver = graph.add(Kind::Host, 0, "r");
-    let senders: Vec<u32> = (0..flows.len()).map(|i| graph.add(Kind::Host, 0, format!("s{i}"))).collect();
+    let senders: Vec<NodeId> = (0..flows.len()).map(|i| graph.add(Kind::Host, 0, format!("s{i}"))).collect();
     let switch = graph.add(Kind::Switch, 1, "switch");
     graph.connect(receiver, switch, line, us(5));
     senders.iter().for_each(|&sender| graph.connect(sender, switch, line, us(1)));
-    let flow = |(i, (&(size, start), &sender)): (u16, (&(u64, Time), &u32))| FlowSpec {
+    let flow = |(i, (&(size, start), &sender)): (u16, (&(u64, Time), &NodeId))| FlowSpec {
         base_rtt: us(12),
         window: 150_000,
-        ..FlowSpec::plain(i, sender, receiver, size, start)
+        ..FlowSpec::plain(i, sender.0, receiver.0, size, start)
     };
     let mut setup = Setup::plain(graph, (0..).zip(flows.iter().zip(&senders)).map(flow).collect());
     setup.switch.pool.fill(None);
