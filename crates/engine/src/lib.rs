@@ -14,10 +14,10 @@ pub mod queue;
 pub mod random;
 pub mod units;
 
-pub use parameters::{Kind, Limits, Misfit, Ordered, OutOfRange, Parameter, Parameters, Raw, Value, Word};
+pub use parameters::{Kind, Limits, Misfit, Ordered, OutOfRange, Parameter, Parameters, Raw, Value, ValueError, Word};
 pub use queue::{Event, EventQueue};
 pub use random::Stream;
-pub use units::{Bytes, Rate, Time};
+pub use units::{Bytes, QuantityError, Rate, Time};
 
 /// The digest of the code of this crate.
 pub const CODE: &str = env!("TAILWATER_CODE");

@@ -4,7 +4,7 @@
 //! the reader of scenario files and `--set`, and everything that lists settings: `tailwater schemes`, the manual, the
 //! studio's form and the JSON Schema.
 
-use crate::{Bytes, Rate, Time};
+use crate::{Bytes, QuantityError, Rate, Time};
 use std::fmt;
 use std::ops::{RangeFrom, RangeInclusive};
 
@@ -176,6 +176,70 @@ pub struct OutOfRange {
     pub limits: String,
 }
 
+impl fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is out of range: write {}", self.value, self.limits)
+    }
+}
+
+impl std::error::Error for OutOfRange {}
+
+/// Why a value cannot be read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ValueError {
+    /// It is of another kind.
+    Expected {
+        /// The kind that was expected, as messages call it.
+        expected: String,
+        /// What was found instead, where that says more than the place.
+        found: Option<String>,
+    },
+    /// It is text that is not a quantity.
+    Quantity(QuantityError),
+    /// It is a whole number that the type cannot hold.
+    Integer {
+        /// The number.
+        value: i64,
+        /// The largest that the type holds.
+        most: u64,
+    },
+    /// It is beyond the limits of its parameter.
+    OutOfRange(OutOfRange),
+}
+
+impl ValueError {
+    /// The error that `raw` is no value of the type `T`.
+    pub fn expected<T: Value>(raw: &Raw) -> ValueError {
+        ValueError::Expected { expected: T::kind().to_string(), found: Some(raw.describe()) }
+    }
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ValueError::Expected { expected, found: Some(found) } => write!(f, "expected {expected}, found {found}"),
+            ValueError::Expected { expected, found: None } => write!(f, "expected {expected}"),
+            ValueError::Quantity(error) => error.fmt(f),
+            ValueError::Integer { value, most } => write!(f, "{value} is out of range (0 to {most})"),
+            ValueError::OutOfRange(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ValueError {}
+
+impl From<QuantityError> for ValueError {
+    fn from(error: QuantityError) -> ValueError {
+        ValueError::Quantity(error)
+    }
+}
+
+impl From<OutOfRange> for ValueError {
+    fn from(error: OutOfRange) -> ValueError {
+        ValueError::OutOfRange(error)
+    }
+}
+
 impl Kind {
     /// The limits, as in `1 to 8`.
     pub fn limits(&self) -> Option<String> {
@@ -230,7 +294,7 @@ pub trait Value: Sized {
     /// What kind of value it is.
     fn kind() -> Kind;
     /// Reads a value; the error says what was expected.
-    fn read(raw: &Raw) -> Result<Self, String>;
+    fn read(raw: &Raw) -> Result<Self, ValueError>;
     /// The value as a scenario file has it.
     fn raw(&self) -> Raw;
     /// Writes it as a scenario file would.
@@ -247,20 +311,16 @@ pub trait Ordered: Value {
     fn limited(limits: Limits<Self::Bound>) -> Kind;
 }
 
-fn expected<T: Value>(raw: &Raw) -> String {
-    format!("expected {}, found {}", T::kind(), raw.describe())
-}
-
 macro_rules! quantity_value {
     ($type:ident) => {
         impl Value for $type {
             fn kind() -> Kind {
                 Kind::$type(None)
             }
-            fn read(raw: &Raw) -> Result<Self, String> {
+            fn read(raw: &Raw) -> Result<Self, ValueError> {
                 match raw {
-                    Raw::Text(text) => text.parse(),
-                    _ => Err(expected::<Self>(raw)),
+                    Raw::Text(text) => Ok(text.parse()?),
+                    _ => Err(ValueError::expected::<Self>(raw)),
                 }
             }
             fn raw(&self) -> Raw {
@@ -285,12 +345,13 @@ macro_rules! integer_value {
             fn kind() -> Kind {
                 Kind::Integer(None)
             }
-            fn read(raw: &Raw) -> Result<Self, String> {
+            fn read(raw: &Raw) -> Result<Self, ValueError> {
                 match raw {
-                    Raw::Integer(n) => {
-                        (*n).try_into().map_err(|_| format!("{n} is out of range (0 to {})", <$type>::MAX))
+                    &Raw::Integer(value) => {
+                        let most = <$type>::MAX.into();
+                        value.try_into().map_err(|_| ValueError::Integer { value, most })
                     }
-                    _ => Err(expected::<Self>(raw)),
+                    _ => Err(ValueError::expected::<Self>(raw)),
                 }
             }
             fn raw(&self) -> Raw {
@@ -317,11 +378,11 @@ impl Value for f64 {
     fn kind() -> Kind {
         Kind::Number(None)
     }
-    fn read(raw: &Raw) -> Result<Self, String> {
+    fn read(raw: &Raw) -> Result<Self, ValueError> {
         match raw {
             Raw::Integer(n) => Ok(*n as f64),
             Raw::Float(x) if x.is_finite() => Ok(*x),
-            _ => Err(expected::<Self>(raw)),
+            _ => Err(ValueError::expected::<Self>(raw)),
         }
     }
     fn raw(&self) -> Raw {
@@ -339,10 +400,10 @@ impl Value for bool {
     fn kind() -> Kind {
         Kind::Bool
     }
-    fn read(raw: &Raw) -> Result<Self, String> {
+    fn read(raw: &Raw) -> Result<Self, ValueError> {
         match raw {
             Raw::Bool(b) => Ok(*b),
-            _ => Err(expected::<Self>(raw)),
+            _ => Err(ValueError::expected::<Self>(raw)),
         }
     }
     fn raw(&self) -> Raw {
@@ -354,10 +415,10 @@ impl Value for String {
     fn kind() -> Kind {
         Kind::Text
     }
-    fn read(raw: &Raw) -> Result<Self, String> {
+    fn read(raw: &Raw) -> Result<Self, ValueError> {
         match raw {
             Raw::Text(text) => Ok(text.clone()),
-            _ => Err(expected::<Self>(raw)),
+            _ => Err(ValueError::expected::<Self>(raw)),
         }
     }
     fn raw(&self) -> Raw {
@@ -373,7 +434,7 @@ impl<T: Value> Value for Option<T> {
     fn kind() -> Kind {
         Kind::Auto(Box::new(T::kind()))
     }
-    fn read(raw: &Raw) -> Result<Self, String> {
+    fn read(raw: &Raw) -> Result<Self, ValueError> {
         match raw {
             Raw::Text(text) if text == "auto" => Ok(None),
             _ => T::read(raw).map(Some),
@@ -394,12 +455,10 @@ impl<T: Ordered> Ordered for Option<T> {
 }
 
 /// Reads a value of a kind, within its limits.
-pub fn read<T: Value>(kind: &Kind, raw: &Raw) -> Result<T, String> {
+pub fn read<T: Value>(kind: &Kind, raw: &Raw) -> Result<T, ValueError> {
     let value = T::read(raw)?;
-    match kind.check(raw) {
-        Ok(()) => Ok(value),
-        Err(OutOfRange { value, limits }) => Err(format!("{value} is out of range: write {limits}")),
-    }
+    kind.check(raw)?;
+    Ok(value)
 }
 
 /// One parameter as a listing shows it.
@@ -435,19 +494,27 @@ impl Misfit {
     }
 }
 
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.message, self.help)
+    }
+}
+
+impl std::error::Error for Misfit {}
+
 /// A set of named parameters; implemented by [`parameters!`](crate::parameters!).
 pub trait Parameters {
     /// All of them, in order of declaration.
     fn list(&self) -> Vec<Parameter>;
     /// Sets one by name. `None` means that there is no such parameter.
-    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), String>>;
+    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), ValueError>>;
 }
 
 impl<T: Parameters + ?Sized> Parameters for Box<T> {
     fn list(&self) -> Vec<Parameter> {
         (**self).list()
     }
-    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), ValueError>> {
         (**self).set(name, raw)
     }
 }
@@ -457,7 +524,7 @@ impl Parameters for () {
     fn list(&self) -> Vec<Parameter> {
         Vec::new()
     }
-    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), ValueError>> {
         None
     }
 }
@@ -490,7 +557,7 @@ macro_rules! parameters {
                     about: [$($doc),+].map(str::trim).join(" "),
                 },)*]
             }
-            fn set(&mut self, name: &str, raw: &$crate::Raw) -> Option<Result<(), String>> {
+            fn set(&mut self, name: &str, raw: &$crate::Raw) -> Option<Result<(), $crate::ValueError>> {
                 match name {
                     $(stringify!($field) => {
                         let value = $crate::parameters::read(&$crate::kind_of!($type $(, $limits)?), raw);
@@ -530,10 +597,10 @@ macro_rules! choice {
                     about: [$($doc),+].map(str::trim).join(" "),
                 },)+])
             }
-            fn read(raw: &$crate::Raw) -> Result<Self, String> {
+            fn read(raw: &$crate::Raw) -> Result<Self, $crate::ValueError> {
                 match raw {
                     $($crate::Raw::Text(text) if text == $word => Ok(Self::$variant),)+
-                    other => Err(format!("expected {}, found {}", Self::kind(), other.describe())),
+                    other => Err($crate::ValueError::expected::<Self>(other)),
                 }
             }
             fn raw(&self) -> $crate::Raw {
@@ -592,18 +659,21 @@ mod tests {
     #[test]
     fn a_wrong_value_is_refused_with_what_was_expected() {
         let mut sample = Sample::default();
-        let error = sample.set("direction", &Raw::Text("left".into())).unwrap().unwrap_err();
+        let error = sample.set("direction", &Raw::Text("left".into())).unwrap().unwrap_err().to_string();
         assert!(error.contains("one of \"up\" \"down\""), "{error}");
-        let error = sample.set("wait", &Raw::Integer(5)).unwrap().unwrap_err();
+        let error = sample.set("wait", &Raw::Integer(5)).unwrap().unwrap_err().to_string();
         assert!(error.contains("a time in quotes") && error.contains("found 5"), "{error}");
     }
 
     #[test]
     fn limits_are_declared_with_the_parameter_and_kept_by_its_reader() {
         let mut sample = Sample::default();
-        let error = sample.set("limit", &Raw::Text("9B".into())).unwrap().unwrap_err();
+        let error = sample.set("limit", &Raw::Text("9B".into())).unwrap().unwrap_err().to_string();
         assert_eq!(error, "9B is out of range: write \"10B\" to \"2KB\", or \"auto\"");
-        assert_eq!(sample.set("times", &Raw::Integer(0)).unwrap().unwrap_err(), "0 is out of range: write 1 or more");
+        assert_eq!(
+            sample.set("times", &Raw::Integer(0)).unwrap().unwrap_err().to_string(),
+            "0 is out of range: write 1 or more"
+        );
         assert_eq!(sample, Sample::default());
         for good in ["10B", "2KB", "auto"] {
             assert_eq!(sample.set("limit", &Raw::Text(good.into())), Some(Ok(())), "{good}");

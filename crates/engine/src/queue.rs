@@ -108,9 +108,12 @@ pub struct EventQueue {
     free: u32,
     /// One bit per bucket: it holds something.
     occupied: Vec<u64>,
-    /// The slot now being handed out, sorted, from `position` on.
+    /// The slot now being handed out, sorted, from `position` to `end`. What lies behind is old.
     current: Vec<Event>,
     position: usize,
+    end: usize,
+    /// Where a small bucket is gathered before it is sorted.
+    gathered: [Event; SMALL],
     slot: u64,
     /// Events in buckets (not in `current`, not in `far`).
     waiting: usize,
@@ -123,16 +126,18 @@ impl EventQueue {
     /// A queue for about `density` events per nanosecond of simulated time, most of them planned at most `horizon`
     /// ahead. Both are hints for speed and never change the order.
     pub fn new(density: f64, horizon: Time) -> EventQueue {
-        // About eight events in a bucket, few enough to sort at once, and a wheel that just spans the horizon.
-        let shift = (8_000.0 / density.max(1e-3)).clamp(64.0, 4096.0).log2().round() as u32;
+        // About four events in a bucket, few enough to sort at once, and a wheel that just spans the horizon.
+        let shift = (4_000.0 / density.max(1e-3)).clamp(64.0, 4096.0).log2().round() as u32;
         let buckets = ((horizon.0 >> shift) + 2).next_power_of_two().clamp(WORD, 1 << 16);
         EventQueue {
             buckets: vec![NONE; buckets as usize],
             blocks: Vec::new(),
             free: NONE,
             occupied: vec![0; (buckets / WORD) as usize],
-            current: Vec::new(),
+            current: vec![Event::first_at(Time::ZERO); SMALL],
             position: 0,
+            end: 0,
+            gathered: [Event::first_at(Time::ZERO); SMALL],
             slot: 0,
             waiting: 0,
             far: BinaryHeap::new(),
@@ -153,8 +158,11 @@ impl EventQueue {
             self.place(slot, event);
         } else {
             // Also an event before the slot at hand, which a look ahead may have opened early.
-            let mut i = self.current.len();
-            self.current.push(event);
+            let mut i = self.end;
+            self.end += 1;
+            if i == self.current.len() {
+                self.current.push(event);
+            }
             while i > self.position && self.current[i - 1].order() > event.order() {
                 self.current[i] = self.current[i - 1];
                 i -= 1;
@@ -190,24 +198,55 @@ impl EventQueue {
         };
     }
 
-    /// Moves the events of a bucket to `current`.
+    /// Moves the events of a bucket to `current`, sorted.
     #[inline]
     fn empty(&mut self, bucket: u64) {
-        let mut id = std::mem::replace(&mut self.buckets[bucket as usize], NONE);
+        let first = std::mem::replace(&mut self.buckets[bucket as usize], NONE);
+        let (mut id, mut n) = (first, 0);
+        // Only the block at the front of a bucket has room left. Copying whole blocks needs no loop over events.
+        while id != NONE && n + PER_BLOCK <= SMALL {
+            let block = &mut self.blocks[id as usize];
+            self.gathered[n..n + PER_BLOCK].copy_from_slice(&block.events);
+            n += block.len as usize;
+            let next = block.next;
+            (block.next, self.free) = (self.free, id);
+            id = next;
+        }
+        if id == NONE {
+            self.end = n;
+            return sort_small(&self.gathered, n, &mut self.current);
+        }
+        self.empty_large(id, n);
+    }
+
+    /// The same for more than fit in `gathered`, which has the first `n` of them.
+    #[cold]
+    fn empty_large(&mut self, mut id: u32, n: usize) {
+        self.current.clear();
+        self.current.extend_from_slice(&self.gathered[..n]);
         while id != NONE {
             let block = &mut self.blocks[id as usize];
             self.current.extend_from_slice(&block.events[..block.len as usize]);
-            let next = std::mem::replace(&mut block.next, self.free);
-            self.free = id;
+            let next = block.next;
+            (block.next, self.free) = (self.free, id);
             id = next;
         }
+        self.end = self.current.len();
+        self.current.sort_unstable_by_key(|e| e.order());
+        self.current.resize(self.end.max(SMALL), Event::first_at(Time::ZERO));
+    }
+
+    /// The next of the slot at hand.
+    #[inline]
+    fn at_hand(&self) -> Option<Event> {
+        if self.position < self.end { self.current.get(self.position).copied() } else { None }
     }
 
     /// Takes the next event.
     #[inline]
     pub fn pop(&mut self) -> Option<Event> {
         loop {
-            if let Some(&event) = self.current.get(self.position) {
+            if let Some(event) = self.at_hand() {
                 self.position += 1;
                 return Some(event);
             }
@@ -221,7 +260,7 @@ impl EventQueue {
     #[inline]
     pub fn pop_before(&mut self, limit: Event) -> Option<Event> {
         loop {
-            if let Some(&event) = self.current.get(self.position) {
+            if let Some(event) = self.at_hand() {
                 return (event < limit).then(|| {
                     self.position += 1;
                     event
@@ -237,7 +276,7 @@ impl EventQueue {
     #[inline]
     pub fn next_event(&mut self) -> Option<Event> {
         loop {
-            if let Some(&event) = self.current.get(self.position) {
+            if let Some(event) = self.at_hand() {
                 return Some(event);
             }
             if !self.advance() {
@@ -253,8 +292,7 @@ impl EventQueue {
 
     /// Moves on to the next slot that holds something.
     fn advance(&mut self) -> bool {
-        self.current.clear();
-        self.position = 0;
+        (self.position, self.end) = (0, 0);
         if self.waiting > 0 {
             self.slot = self.next_occupied(self.slot);
         } else if let Some(Reverse(event)) = self.far.peek() {
@@ -273,8 +311,7 @@ impl EventQueue {
         let bucket = self.slot & self.mask;
         self.occupied[(bucket / WORD) as usize] &= !(1 << (bucket % WORD));
         self.empty(bucket);
-        self.waiting -= self.current.len();
-        sort(&mut self.current);
+        self.waiting -= self.end;
         true
     }
 
@@ -290,7 +327,7 @@ impl EventQueue {
         }
         let mut step = 1;
         while found.is_none() {
-            let word = (first + step) % words;
+            let word = (first + step) & (words - 1);
             let bits = self.occupied[word as usize];
             if bits != 0 {
                 found = Some(word * WORD + bits.trailing_zeros() as u64);
@@ -304,50 +341,41 @@ impl EventQueue {
 
     /// Takes everything that is left, in no order.
     pub fn drain(&mut self) -> Vec<Event> {
-        let mut all = self.current.split_off(self.position.min(self.current.len()));
+        let mut all = self.current[self.position..self.end].to_vec();
         while self.waiting > 0 {
             self.advance();
-            all.append(&mut self.current);
+            all.extend_from_slice(&self.current[..self.end]);
         }
+        (self.position, self.end) = (0, 0);
         all.extend(self.far.drain().map(|Reverse(event)| event));
         all
     }
 
     /// Whether nothing is left.
     pub fn is_empty(&self) -> bool {
-        self.position >= self.current.len() && self.waiting == 0 && self.far.is_empty()
+        self.position >= self.end && self.waiting == 0 && self.far.is_empty()
     }
 }
 
-/// Sorts a bucket. A small one by counting for each event how many come before it: no branch depends on the order,
-/// which is unpredictable.
+/// Sorts `n` events by counting for each how many come before it: no branch depends on the order, which is
+/// unpredictable.
 #[inline]
-fn sort(events: &mut [Event]) {
-    let n = events.len();
-    if n > SMALL {
-        events.sort_unstable_by_key(|e| e.order());
-        return;
-    }
-    if n < 3 {
-        if n == 2 && events[0].order() > events[1].order() {
-            events.swap(0, 1);
-        }
-        return;
-    }
-    let mut copy = [Event { time: Time::ZERO, key: 0 }; SMALL];
+fn sort_small(events: &[Event; SMALL], n: usize, sorted: &mut [Event]) {
+    let sorted = &mut sorted[..SMALL];
+    let n = n.min(SMALL);
     let mut place = [0u8; SMALL];
-    copy[..n].copy_from_slice(events);
     for i in 1..n {
-        let mut before = 0;
+        let event = events[i].order();
+        let mut before = i as u8;
         for j in 0..i {
-            let later = (copy[j].order() > copy[i].order()) as u8;
+            let later = (events[j].order() > event) as u8;
             place[j] += later;
-            before += 1 - later;
+            before -= later;
         }
-        place[i] += before;
+        place[i] = before;
     }
     for i in 0..n {
-        events[place[i] as usize] = copy[i];
+        sorted[place[i] as usize % SMALL] = events[i];
     }
 }
 

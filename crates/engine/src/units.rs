@@ -116,51 +116,117 @@ impl Rate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// Splits `"1.5us"` into a decimal number and its unit, scaled exactly to an integer of the base unit.
-fn parse_scaled(text: &str, units: &[(&str, u64)], kind: &str, example: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = (text[..split].trim(), text[split..].trim());
-    let known = || units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    if number.is_empty() {
-        return Err(format!("expected {kind} such as \"{example}\", found \"{text}\""));
-    }
-    if number.starts_with('-') {
-        return Err(format!("{kind} cannot be negative: \"{text}\""));
-    }
-    if unit.is_empty() {
-        return Err(format!("\"{text}\" has no unit; write {kind} such as \"{example}\" (units: {})", known()));
-    }
-    let scale = units
-        .iter()
-        .find(|(name, _)| *name == unit)
-        .map(|(_, scale)| *scale)
-        .ok_or_else(|| format!("unknown unit \"{unit}\" in \"{text}\"; {kind} takes one of {}", known()))?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let digits = |s: &str| s.chars().all(|c| c.is_ascii_digit() || c == '_');
-    if !digits(whole) || !digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
-        return Err(format!("\"{number}\" is not a decimal number; expected {kind} such as \"{example}\""));
-    }
-    let too_big = || format!("\"{text}\" is too large for {kind}");
-    let clean = |s: &str| s.replace('_', "");
-    let whole: u128 = match clean(whole).as_str() {
-        "" => 0,
-        s => s.parse().map_err(|_| too_big())?,
-    };
-    let fraction = clean(fraction);
-    let fraction = fraction.trim_end_matches('0');
-    let mut value = whole.checked_mul(scale as u128).ok_or_else(too_big)?;
-    if !fraction.is_empty() {
-        let too_fine = || format!("\"{text}\" is finer than the smallest step of {kind}");
-        let denominator = 10u128.checked_pow(fraction.len() as u32).ok_or_else(too_fine)?;
-        let numerator = fraction.parse::<u128>().map_err(|_| too_fine())?.checked_mul(scale as u128);
-        let numerator = numerator.ok_or_else(too_fine)?;
-        if !numerator.is_multiple_of(denominator) {
-            return Err(too_fine());
+/// Text that is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuantityError {
+    /// The text, without space around it.
+    pub text: String,
+    /// What is wrong with it.
+    pub fault: QuantityFault,
+    /// What was to be read.
+    pub expected: Quantity,
+}
+
+/// What is wrong with a text that is to be a quantity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QuantityFault {
+    /// It has no number.
+    NoNumber,
+    /// The number is below zero.
+    Negative,
+    /// It has no unit.
+    NoUnit,
+    /// There is no such unit.
+    UnknownUnit(String),
+    /// What stands before the unit is not a decimal number.
+    NotDecimal(String),
+    /// It is larger than the type goes.
+    TooLarge,
+    /// It is no whole number of the smallest unit.
+    TooFine,
+}
+
+/// A kind of quantity, as messages speak of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    /// Its name with an article.
+    pub name: &'static str,
+    /// An example.
+    pub example: &'static str,
+    /// The units in which it can be written, each with how many of the smallest it is.
+    units: &'static [(&'static str, u64)],
+}
+
+impl fmt::Display for QuantityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let QuantityError { text, fault, expected: Quantity { name, example, units } } = self;
+        let known = || units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        match fault {
+            QuantityFault::NoNumber => write!(f, "expected {name} such as \"{example}\", found \"{text}\""),
+            QuantityFault::Negative => write!(f, "{name} cannot be negative: \"{text}\""),
+            QuantityFault::NoUnit => {
+                write!(f, "\"{text}\" has no unit; write {name} such as \"{example}\" (units: {})", known())
+            }
+            QuantityFault::UnknownUnit(unit) => {
+                write!(f, "unknown unit \"{unit}\" in \"{text}\"; {name} takes one of {}", known())
+            }
+            QuantityFault::NotDecimal(number) => {
+                write!(f, "\"{number}\" is not a decimal number; expected {name} such as \"{example}\"")
+            }
+            QuantityFault::TooLarge => write!(f, "\"{text}\" is too large for {name}"),
+            QuantityFault::TooFine => write!(f, "\"{text}\" is finer than the smallest step of {name}"),
         }
-        value += numerator / denominator;
     }
-    u64::try_from(value).map_err(|_| too_big())
+}
+
+impl std::error::Error for QuantityError {}
+
+impl Quantity {
+    /// Splits `"1.5us"` into a decimal number and its unit, scaled exactly to an integer of the smallest unit.
+    fn parse(self, text: &str) -> Result<u64, QuantityError> {
+        let text = text.trim();
+        self.scaled(text).map_err(|fault| QuantityError { text: text.into(), fault, expected: self })
+    }
+
+    fn scaled(self, text: &str) -> Result<u64, QuantityFault> {
+        let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+        let (number, unit) = (text[..split].trim(), text[split..].trim());
+        if number.is_empty() {
+            return Err(QuantityFault::NoNumber);
+        }
+        if number.starts_with('-') {
+            return Err(QuantityFault::Negative);
+        }
+        if unit.is_empty() {
+            return Err(QuantityFault::NoUnit);
+        }
+        let Some(&(_, scale)) = self.units.iter().find(|(name, _)| *name == unit) else {
+            return Err(QuantityFault::UnknownUnit(unit.into()));
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let digits = |s: &str| s.chars().all(|c| c.is_ascii_digit() || c == '_');
+        if !digits(whole) || !digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
+            return Err(QuantityFault::NotDecimal(number.into()));
+        }
+        let clean = |s: &str| s.replace('_', "");
+        let whole: u128 = match clean(whole).as_str() {
+            "" => 0,
+            s => s.parse().map_err(|_| QuantityFault::TooLarge)?,
+        };
+        let fraction = clean(fraction);
+        let fraction = fraction.trim_end_matches('0');
+        let mut value = whole.checked_mul(scale as u128).ok_or(QuantityFault::TooLarge)?;
+        if !fraction.is_empty() {
+            let too_fine = QuantityFault::TooFine;
+            let Some(denominator) = 10u128.checked_pow(fraction.len() as u32) else { return Err(too_fine) };
+            let numerator = fraction.parse::<u128>().ok().and_then(|digits| digits.checked_mul(scale as u128));
+            match numerator {
+                Some(numerator) if numerator.is_multiple_of(denominator) => value += numerator / denominator,
+                _ => return Err(too_fine),
+            }
+        }
+        u64::try_from(value).map_err(|_| QuantityFault::TooLarge)
+    }
 }
 
 /// Prints a value in the largest unit that divides it.
@@ -186,36 +252,29 @@ const BYTE_UNITS: &[(&str, u64)] = &[
 ];
 const BYTE_PRINT: &[(&str, u64)] = &[("B", 1), ("KB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000)];
 
+const TIME: Quantity = Quantity { name: "a time", example: "1.5us", units: TIME_UNITS };
+const RATE: Quantity = Quantity { name: "a rate", example: "100Gbps", units: RATE_UNITS };
+const BYTES: Quantity = Quantity { name: "a size", example: "12MB", units: BYTE_UNITS };
+
 macro_rules! units {
-    ($($type:ident $units:ident),*) => {$(
+    ($($type:ident $quantity:ident),*) => {$(
         impl $type {
             /// The units in which it can be written.
             pub fn units() -> impl Iterator<Item = &'static str> {
-                $units.iter().map(|(name, _)| *name)
+                $quantity.units.iter().map(|(name, _)| *name)
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = QuantityError;
+            fn from_str(text: &str) -> Result<$type, QuantityError> {
+                $quantity.parse(text).map($type)
             }
         }
     )*};
 }
-units!(Time TIME_UNITS, Rate RATE_UNITS, Bytes BYTE_UNITS);
+units!(Time TIME, Rate RATE, Bytes BYTES);
 
-impl FromStr for Time {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Time, String> {
-        parse_scaled(text, TIME_UNITS, "a time", "1.5us").map(Time)
-    }
-}
-impl FromStr for Rate {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Rate, String> {
-        parse_scaled(text, RATE_UNITS, "a rate", "100Gbps").map(Rate)
-    }
-}
-impl FromStr for Bytes {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Bytes, String> {
-        parse_scaled(text, BYTE_UNITS, "a size", "12MB").map(Bytes)
-    }
-}
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         print_scaled(f, self.0, TIME_UNITS)
@@ -250,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_bad_quantity_says_what_is_wrong_and_what_to_write() {
-        let error = |s: &str| s.parse::<Time>().unwrap_err();
+        let error = |s: &str| s.parse::<Time>().unwrap_err().to_string();
         assert!(error("5").contains("no unit"));
         assert!(error("5 parsecs").contains("unknown unit \"parsecs\""));
         assert!(error("-1us").contains("negative"));

@@ -66,7 +66,7 @@ use crate::run::{Class, Network, Outcome};
 use crate::setup::{FlowSpec, Setup, SlowReceiver};
 use crate::topology::{self, Graph};
 use crate::view::{HostView, NodeView, Reply};
-use engine::{Event, Misfit, Parameter, Parameters, Rate, Raw, Time};
+use engine::{Event, Misfit, Parameter, Parameters, Rate, Raw, Time, ValueError};
 use std::sync::Arc;
 
 /// Flows from each host to each other host of a bench.
@@ -92,18 +92,19 @@ impl Builder<'static> {
         let far = (switches > 1).then_some(ports);
         (0..ports).chain(far).for_each(|host| _ = graph.add(topology::Kind::Host, 0, format!("h{host}")));
         let node = graph.add(topology::Kind::Switch, 1, "bench");
-        let next: Vec<u32> =
+        let next: Vec<NodeId> =
             (hosts..ports).map(|port| graph.add(topology::Kind::Switch, 2, format!("next{port}"))).collect();
-        let wire = |graph: &mut Graph, a: u32, b: u32| graph.connect(a, b, Rate::from_gbps(100), Time::from_us(1));
-        (0..hosts).for_each(|host| wire(&mut graph, host, node));
+        let wire =
+            |graph: &mut Graph, a: NodeId, b: NodeId| graph.connect(a, b, Rate::from_gbps(100), Time::from_us(1));
+        (0..hosts).for_each(|host| wire(&mut graph, NodeId(host), node));
         next.iter().for_each(|&switch| wire(&mut graph, switch, node));
-        (hosts..ports).zip(&next).for_each(|(host, &switch)| wire(&mut graph, host, switch));
+        (hosts..ports).zip(&next).for_each(|(host, &switch)| wire(&mut graph, NodeId(host), switch));
         if let Some(far) = far {
             let last = graph.add(topology::Kind::Switch, 3, "last");
             next.iter().for_each(|&switch| wire(&mut graph, switch, last));
-            wire(&mut graph, far, last);
+            wire(&mut graph, NodeId(far), last);
         }
-        Builder::plain(graph, NodeId(node))
+        Builder::plain(graph, node)
     }
 
     /// A host, number 0, with one link at 100 Gb/s over 1 us to a switch with so many other hosts.
@@ -111,12 +112,13 @@ impl Builder<'static> {
         let mut graph = Graph::default();
         (0..=others).for_each(|host| _ = graph.add(topology::Kind::Host, 0, format!("h{host}")));
         let switch = graph.add(topology::Kind::Switch, 1, "next");
-        (0..=others as u32).for_each(|host| graph.connect(host, switch, Rate::from_gbps(100), Time::from_us(1)));
+        (0..=others as u32)
+            .for_each(|host| graph.connect(NodeId(host), switch, Rate::from_gbps(100), Time::from_us(1)));
         Builder::plain(graph, NodeId(0))
     }
 
     fn plain(graph: Graph, node: NodeId) -> Builder<'static> {
-        let hosts: Vec<u32> = graph.hosts().collect();
+        let hosts: Vec<u32> = graph.hosts().map(|host| host.0).collect();
         let pairs = hosts.iter().flat_map(|&src| hosts.iter().map(move |&dst| (src, dst)));
         let pairs = pairs.filter(|(src, dst)| src != dst).flat_map(|pair| (0..FLOWS).map(move |_| pair));
         let flows = (0..).zip(pairs).map(|(index, (src, dst))| FlowSpec::plain(index, src, dst, SIZE, Time::ZERO));
@@ -300,7 +302,7 @@ impl<F: FlowControl> Bench<F> {
     /// Where the setup has none.
     pub fn flow(&self, src: u32, dst: u32, nth: usize) -> FlowId {
         let flows = (0..).map(FlowId).zip(&self.network.core.setup.flows);
-        let mut flows = flows.filter(|(_, flow)| (flow.src, flow.dst) == (src, dst));
+        let mut flows = flows.filter(|(_, flow)| (flow.src, flow.dst) == (NodeId(src), NodeId(dst)));
         flows.nth(nth).expect("a flow between the two hosts").0
     }
 }
@@ -364,10 +366,10 @@ impl<F: FlowControl> Bench<F> {
             seq,
             stamp: self.now(),
             tuple: spec.tuple,
-            dst: spec.dst,
+            dst: spec.dst.0,
             size: payload as u16 + setup.nic.header,
             tag: self.network.scheme.tag(&spec.tuple),
-            class: spec.class,
+            class: spec.class.0,
             flags: first | last,
             ..Packet::BLANK
         };
@@ -425,7 +427,7 @@ impl<F: FlowControl> Bench<F> {
     fn backward(&self, flow: FlowId) -> Packet {
         let spec = &self.network.core.setup.flows[flow.index()];
         let (stamp, tuple) = (self.now(), spec.tuple.reversed());
-        Packet { flow: flow.0, stamp, tuple, dst: spec.src, class: spec.class, ..Packet::BLANK }
+        Packet { flow: flow.0, stamp, tuple, dst: spec.src.0, class: spec.class.0, ..Packet::BLANK }
     }
 
     fn deliver(&mut self, port: PortId, id: PacketId) {
@@ -607,7 +609,7 @@ impl<F: FlowControl> Bench<F> {
     /// The flows from this host that flow control holds.
     pub fn held_flows(&self) -> Vec<FlowId> {
         let core = &self.network.core;
-        let own = (0..).map(FlowId).zip(&core.setup.flows).filter(|(_, flow)| flow.src == self.node.0);
+        let own = (0..).map(FlowId).zip(&core.setup.flows).filter(|(_, flow)| flow.src == self.node);
         own.map(|(flow, _)| flow).filter(|flow| core.hosts.senders[flow.index()].held & BY_SCHEME != 0).collect()
     }
 }
@@ -619,7 +621,7 @@ impl Parameters for Bare {
     fn list(&self) -> Vec<Parameter> {
         Vec::new()
     }
-    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), ValueError>> {
         None
     }
 }
@@ -855,7 +857,7 @@ mod tests {
     fn hosts_are_numbered_by_port_and_the_one_behind_all_switches_comes_last() {
         let mut bench = Builder::switch(2, 2).build(NoFlowControl);
         for (dst, ports) in [(0, &[0][..]), (1, &[1]), (2, &[2]), (3, &[3]), (4, &[2, 3])] {
-            let mut paths: Vec<u16> = bench.view().paths(dst).map(|port| port.0).collect();
+            let mut paths: Vec<u16> = bench.view().paths(NodeId(dst)).map(|port| port.0).collect();
             paths.sort_unstable();
             assert_eq!(paths, ports, "host {dst}");
         }

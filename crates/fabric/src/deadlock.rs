@@ -13,6 +13,7 @@
 //! host has no channel waiting for it. Neither is part of a cycle, and neither is kept.
 
 use crate::host::NIC_SEED;
+use crate::id::NodeId;
 use crate::routing::Rule;
 use crate::routing::{PortMap, Routing};
 use crate::setup::FlowSpec;
@@ -197,7 +198,7 @@ impl<'a> Analysis<'a> {
 
     /// Whether a node passes on what is not for it.
     fn forwards(&self, node: u32) -> bool {
-        self.graph.forwards(node, self.map.of(node).len())
+        self.graph.forwards(NodeId(node), self.map.of(node).len())
     }
 
     /// Whether both ends of a port's link forward.
@@ -215,7 +216,7 @@ impl<'a> Analysis<'a> {
         };
         // A host with several links sends a flow by one of them, whatever the switches do.
         match (source, self.rule) {
-            (Source::Flow(flow), _) if flow.src == node => one(Rule::ByFlow, NIC_SEED, flow),
+            (Source::Flow(flow), _) if flow.src == NodeId(node) => one(Rule::ByFlow, NIC_SEED, flow),
             (Source::Flow(flow), Rule::ByFlow | Rule::ByDestination) => one(self.rule, node, flow),
             (Source::All, Rule::ByDestination) if self.graph.nodes[node as usize].kind == Kind::Switch => {
                 one(self.rule, node, &FlowSpec::plain(0, host, host, 1, Time::ZERO))
@@ -231,7 +232,8 @@ impl<'a> Analysis<'a> {
             let ports = self.map.of(host);
             (ports.len() == 1 && !self.forwards(host)).then(|| self.far(ports.start)).filter(|&v| self.forwards(v))
         };
-        self.graph.hosts().filter(|&host| !alike || single(host).is_none_or(|switch| switches.insert(switch))).collect()
+        let hosts = self.graph.hosts().map(|host| host.0);
+        hosts.filter(|&host| !alike || single(host).is_none_or(|switch| switches.insert(switch))).collect()
     }
 
     /// The turns of all routes, as waits of channels for one another. `seen` is called with each as often as it is met,
@@ -252,7 +254,7 @@ impl<'a> Analysis<'a> {
                 for flow in flows {
                     let back = FlowSpec { src: flow.dst, dst: flow.src, tuple: flow.tuple.reversed(), ..*flow };
                     let both = [Some(*flow), acks.then_some(back)];
-                    let mut go = |flow: &FlowSpec| self.follow(states, Source::Flow(flow), flow.dst, &mut hunt);
+                    let mut go = |flow: &FlowSpec| self.follow(states, Source::Flow(flow), flow.dst.0, &mut hunt);
                     if !both.iter().flatten().all(&mut go) {
                         break;
                     }
@@ -286,8 +288,11 @@ impl<'a> Analysis<'a> {
             }
         };
         match source {
-            Source::Flow(flow) => leave(walk, flow.src, None),
-            Source::All => self.graph.hosts().filter(|&other| other != host).for_each(|other| leave(walk, other, None)),
+            Source::Flow(flow) => leave(walk, flow.src.0, None),
+            Source::All => {
+                let others = self.graph.hosts().filter(|other| other.0 != host);
+                others.for_each(|other| leave(walk, other.0, None));
+            }
         }
         while let Some(channel) = walk.open.pop() {
             let node = self.far(channel / lanes);
@@ -346,16 +351,16 @@ impl<'a> Analysis<'a> {
             Traffic::Any => {
                 for src in self.graph.hosts() {
                     for dst in self.graph.hosts().filter(|&dst| dst != src) {
-                        one(Source::All, src, dst)?;
+                        one(Source::All, src.0, dst.0)?;
                     }
                 }
             }
             Traffic::Flows(flows, acks) => {
                 for flow in flows {
-                    one(Source::Flow(flow), flow.src, flow.dst)?;
+                    one(Source::Flow(flow), flow.src.0, flow.dst.0)?;
                     if acks {
                         let back = FlowSpec { src: flow.dst, dst: flow.src, tuple: flow.tuple.reversed(), ..*flow };
-                        one(Source::Flow(&back), back.src, back.dst)?;
+                        one(Source::Flow(&back), back.src.0, back.dst.0)?;
                     }
                 }
             }

@@ -83,7 +83,7 @@ impl Probes {
         }
         if let Some(series) = &setup.measure.series {
             let port = |port: u32| mine(map.node[port as usize]);
-            let flow = |flow: u32| mine(setup.flows[flow as usize].dst);
+            let flow = |flow: u32| mine(setup.flows[flow as usize].dst.0);
             self.series.absorb(&other.series, series, port, flow);
         }
         self.captured.append(&mut other.captured);

@@ -3,6 +3,7 @@
 //! Hosts that hang on the same switch by one link share a row of the tables (a *group*), and equal lists of
 //! next hops are kept once per switch, so that the tables of an 8192-host fat-tree stay small enough for a cache.
 
+use crate::id::NodeId;
 use crate::topology::{Graph, Kind};
 use engine::Time;
 use std::collections::HashMap;
@@ -36,8 +37,8 @@ impl PortMap {
     pub fn new(graph: &Graph) -> PortMap {
         let mut base = vec![0u32; graph.nodes.len() + 1];
         for link in &graph.links {
-            base[link.a as usize + 1] += 1;
-            base[link.b as usize + 1] += 1;
+            base[link.a.index() + 1] += 1;
+            base[link.b.index() + 1] += 1;
         }
         for node in 0..graph.nodes.len() {
             base[node + 1] += base[node];
@@ -46,11 +47,11 @@ impl PortMap {
         let mut map = PortMap { node: vec![0; total], peer: vec![0; total], link: vec![0; total], base };
         let mut next = map.base.clone();
         for (number, link) in graph.links.iter().enumerate() {
-            let (a, b) = (next[link.a as usize], next[link.b as usize]);
-            next[link.a as usize] += 1;
-            next[link.b as usize] += 1;
+            let (a, b) = (next[link.a.index()], next[link.b.index()]);
+            next[link.a.index()] += 1;
+            next[link.b.index()] += 1;
             for (port, node, peer) in [(a, link.a, b), (b, link.b, a)] {
-                map.node[port as usize] = node;
+                map.node[port as usize] = node.0;
                 map.peer[port as usize] = peer;
                 map.link[port as usize] = number as u32;
             }
@@ -134,7 +135,7 @@ impl Routing {
         let mut roots: Vec<u32> = Vec::new();
         let mut group_of_switch: HashMap<u32, u32> = HashMap::new();
         for host in graph.hosts() {
-            let ports = map.of(host);
+            let ports = map.of(host.0);
             let peer = map.peer[ports.start.min(map.count() as u32 - 1) as usize];
             let switch = map.node[peer as usize];
             let single = ports.len() == 1 && graph.nodes[switch as usize].kind == Kind::Switch;
@@ -142,7 +143,7 @@ impl Routing {
                 roots.push(root);
                 roots.len() as u32 - 1
             };
-            let d = &mut destinations[host as usize];
+            let d = &mut destinations[host.index()];
             if single {
                 d.group = *group_of_switch.entry(switch).or_insert_with(|| new_group(switch));
                 d.home = switch;
@@ -150,7 +151,7 @@ impl Routing {
                     d.port = peer;
                 }
             } else {
-                d.group = new_group(host);
+                d.group = new_group(host.0);
             }
         }
         let groups = roots.len() as u32;
@@ -186,7 +187,7 @@ impl Routing {
                     let next = map.node[back as usize];
                     if distance[next as usize] == u32::MAX {
                         distance[next as usize] = next_distance;
-                        if graph.forwards(next, map.of(next).len()) {
+                        if graph.forwards(NodeId(next), map.of(next).len()) {
                             order.push(next);
                         }
                     }
@@ -280,9 +281,9 @@ fn spans(graph: &Graph) -> Vec<u32> {
     let tiers = graph.nodes.iter().map(|node| node.tier as usize + 1).max().unwrap_or(0);
     let mut up = vec![0u32; graph.nodes.len()];
     for link in &graph.links {
-        let (a, b) = (&graph.nodes[link.a as usize], &graph.nodes[link.b as usize]);
+        let (a, b) = (&graph[link.a], &graph[link.b]);
         if a.tier != b.tier {
-            up[if a.tier < b.tier { link.a } else { link.b } as usize] += 1;
+            up[if a.tier < b.tier { link.a } else { link.b }.index()] += 1;
         }
     }
     let mut width = vec![1u32; tiers];
@@ -360,9 +361,11 @@ mod tests {
         (0..leaves).for_each(|i| _ = g.add(Kind::Switch, 1, format!("leaf{i}")));
         (0..spines).for_each(|i| _ = g.add(Kind::Switch, 2, format!("spine{i}")));
         let (rate, delay) = (Rate::from_gbps(100), Time::from_us(1));
-        (0..leaves * hosts).for_each(|i| g.connect(i, leaves * hosts + i / hosts, rate, delay));
+        (0..leaves * hosts).for_each(|i| g.connect(NodeId(i), NodeId(leaves * hosts + i / hosts), rate, delay));
         for leaf in 0..leaves {
-            (0..spines).for_each(|s| g.connect(leaves * hosts + leaf, leaves * hosts + leaves + s, rate, delay));
+            (0..spines).for_each(|s| {
+                g.connect(NodeId(leaves * hosts + leaf), NodeId(leaves * hosts + leaves + s), rate, delay)
+            });
         }
         g
     }

@@ -442,7 +442,7 @@ fn ports(setup: &Setup, map: &PortMap, rates: &[Rate], per_port: u32, shard: &Op
     for port in 0..map.count() {
         let (node, peer, link) = (map.node[port], map.peer[port], &graph.links[map.link[port] as usize]);
         let host = graph.nodes[node as usize].kind == topology::Kind::Host;
-        let relays = host && graph.forwards(node, map.of(node).len());
+        let relays = host && graph.forwards(NodeId(node), map.of(node).len());
         let far = map.node[peer as usize];
         let to_switch = graph.nodes[far as usize].kind == topology::Kind::Switch;
         let pipeline = if to_switch { setup.switch.pipeline } else { Time::ZERO };
@@ -752,13 +752,17 @@ impl<F: FlowControl> Network<F> {
     /// For how long the link of `port` is still taken by what was not simulated.
     #[inline]
     pub(crate) fn lag(&mut self, port: u32) -> Time {
-        hook!(self, port, |scheme, node, at, local| scheme.lag(node, at, local))
+        let p = &self.core.ports[port as usize];
+        let (node, base, local) = (p.node, p.base, PortId(p.local));
+        self.lag_at(node, base, local)
     }
 
     /// The same of a port of which node and number are known.
     #[inline]
     pub(crate) fn lag_at(&mut self, node: u32, base: u32, port: PortId) -> Time {
-        self.scheme.lag(&mut self.nodes[node as usize], &NodeView::new(&mut self.core, node, base), port)
+        // No panic for a node that cannot be: the whole of it vanishes for schemes without a lag.
+        let Some(state) = self.nodes.get_mut(node as usize) else { return Time::ZERO };
+        self.scheme.lag(state, &NodeView::new(&mut self.core, node, base), port)
     }
 
     /// Sends the next packet of an idle port, if there is one.

@@ -2,6 +2,7 @@
 
 use crate::buffer::Share;
 use crate::clock::Clock;
+use crate::id::{ClassId, FlowId, NodeId};
 use crate::routing::{Rule, Tuple};
 use crate::topology::Graph;
 use engine::{Rate, Time};
@@ -10,15 +11,15 @@ use engine::{Rate, Time};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowSpec {
     /// Sending host.
-    pub src: u32,
+    pub src: NodeId,
     /// Receiving host.
-    pub dst: u32,
+    pub dst: NodeId,
     /// Bytes of message; above zero.
     pub size: u64,
     /// When it is handed to the NIC.
     pub start: Time,
     /// Priority class, 0-based.
-    pub class: u8,
+    pub class: ClassId,
     /// What switches hash.
     pub tuple: Tuple,
     /// Window in bytes at line rate; 0 for none.
@@ -41,9 +42,9 @@ pub struct FlowSpec {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct After {
     /// The flow that waits. It starts at its `start` or when all it waits for has come, whichever is later.
-    pub flow: u32,
+    pub flow: FlowId,
     /// The flow it waits for.
-    pub first: u32,
+    pub first: FlowId,
     /// Time between the two.
     pub gap: Time,
 }
@@ -276,7 +277,7 @@ pub struct RecordSetup {
     /// The most frames: when there are as many, they are merged in pairs.
     pub frames: usize,
     /// Flows that are recorded, in ascending order.
-    pub flows: Vec<u32>,
+    pub flows: Vec<FlowId>,
 }
 
 /// What to follow closely.
@@ -287,7 +288,7 @@ pub struct SeriesSetup {
     /// Ports whose queue and sent bytes are sampled.
     pub ports: Vec<u32>,
     /// Flows whose received bytes are sampled.
-    pub flows: Vec<u32>,
+    pub flows: Vec<FlowId>,
 }
 
 /// When queue lengths are sampled, and when the histograms so far are kept.
@@ -371,7 +372,7 @@ pub struct Setup {
 }
 
 impl FlowSpec {
-    /// A flow with nothing special about it, number `index` of its scenario.
+    /// A flow with nothing special about it, number `index` of its scenario, between two hosts by their numbers.
     pub fn plain(index: u16, src: u32, dst: u32, size: u64, start: Time) -> FlowSpec {
         let address = |node: u32| 0x0b00_0001 + (node << 8);
         let tuple = Tuple {
@@ -381,11 +382,11 @@ impl FlowSpec {
             destination_port: 4791,
         };
         FlowSpec {
-            src,
-            dst,
+            src: NodeId(src),
+            dst: NodeId(dst),
             size,
             start,
-            class: 0,
+            class: ClassId(0),
             tuple,
             window: 0,
             base_rtt: Time::ZERO,

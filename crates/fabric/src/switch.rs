@@ -80,7 +80,7 @@ impl Switches {
         let nodes = 0..graph.nodes.len();
         let longest_rtt = setup.longest_rtt();
         let site = |node: usize| Site { setup, map, node: NodeId(node as u32), longest_rtt };
-        let forwards = |node: &usize| graph.forwards(*node as u32, map.of(*node as u32).len());
+        let forwards = |node: &usize| graph.forwards(NodeId(*node as u32), map.of(*node as u32).len());
         let queues = nodes.clone().filter(forwards).map(|node| map.of(node as u32).len()).sum::<usize>();
         let group = || setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
         // A list with a place for every node if any node needs one, else an empty list.

@@ -69,7 +69,7 @@ impl<'a> Site<'a> {
     }
     /// Whether it forwards packets of others: a switch, or a host that does.
     pub fn forwards(&self) -> bool {
-        self.setup.graph.forwards(self.node.0, self.ports().len())
+        self.setup.graph.forwards(self.node, self.ports().len())
     }
     /// Its ports.
     pub fn ports(&self) -> impl ExactSizeIterator<Item = PortId> + use<> {
@@ -144,7 +144,7 @@ impl<'a> NodeView<'a> {
     }
     /// A flow is held, named and timed at the host that it begins at.
     fn own_flow(&self, flow: FlowId) -> usize {
-        assert!(self.core.setup.flows[flow.index()].src == self.node, "{flow} does not begin at this node");
+        assert!(self.core.setup.flows[flow.index()].src == NodeId(self.node), "{flow} does not begin at this node");
         flow.index()
     }
 
@@ -223,8 +223,8 @@ impl NodeView<'_> {
     }
     /// The ports on shortest paths to `host`.
     #[inline]
-    pub fn paths(&self, host: u32) -> impl Iterator<Item = PortId> + '_ {
-        self.core.routing.next_hops(self.node, host).iter().map(|port| PortId((port - self.base) as u16))
+    pub fn paths(&self, host: NodeId) -> impl Iterator<Item = PortId> + '_ {
+        self.core.routing.next_hops(self.node, host.0).iter().map(|port| PortId((port - self.base) as u16))
     }
     /// The port by which a packet would go on by the rule of routing.
     #[inline]
@@ -244,7 +244,7 @@ impl NodeView<'_> {
     /// The port by which something goes back to the host that sent a data packet, if any path is left.
     pub fn path_back(&self, data: &Packet) -> Option<PortId> {
         let src = self.core.setup.flows[data.flow as usize].src;
-        let port = self.core.path(self.node, src, &data.tuple.reversed(), self.core.time.now)?;
+        let port = self.core.path(self.node, src.0, &data.tuple.reversed(), self.core.time.now)?;
         Some(PortId((port - self.base) as u16))
     }
 }
@@ -390,7 +390,7 @@ impl NodeView<'_> {
     }
     /// The class of a flow.
     pub fn flow_class(&self, flow: FlowId) -> ClassId {
-        ClassId(self.core.setup.flows[flow.index()].class)
+        self.core.setup.flows[flow.index()].class
     }
     /// Whether the last byte of a flow was acknowledged.
     pub fn flow_done(&self, flow: FlowId) -> bool {
@@ -492,7 +492,7 @@ impl NodeView<'_> {
         let stamp = if packet.kind == Kind::Notice { data.stamp } else { core.time.now };
         let id = core.pool.insert(Packet {
             stamp,
-            dst: core.setup.flows[data.flow as usize].src,
+            dst: core.setup.flows[data.flow as usize].src.0,
             tuple: data.tuple.reversed(),
             flags: 0,
             reports: 0,

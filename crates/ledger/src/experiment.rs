@@ -1,7 +1,7 @@
 //! Experiments: what a paper says, the runs that show it, and what is expected of them, in one TOML file.
 
 use super::expression::{Expression, Fault, Label, Quantity, Scope, Step, WORKLOADS};
-use engine::Bytes;
+use engine::{Bytes, QuantityError};
 use files::problem::Problem;
 use results::exhibit::{Axis, Better, Mark};
 use results::verdict::Range;
@@ -840,8 +840,9 @@ fn bins(root: &mut Table<'_>) -> Result<Vec<Step>, Problem> {
     let mut bins = Vec::new();
     let (mut low, mut below) = (String::new(), 0);
     for end in &ends {
-        let size: Bytes =
-            end.parse().map_err(|message: String| root.problem_at("bins", message).help("write sizes"))?;
+        let size: Bytes = end
+            .parse()
+            .map_err(|error: QuantityError| root.problem_at("bins", error.to_string()).help("write sizes"))?;
         if size.0 <= below {
             return Err(root.problem_at("bins", "the sizes do not increase").help("write them from small to large"));
         }

@@ -12,7 +12,7 @@
 
 mod parser;
 
-use engine::{Bytes, Time};
+use engine::{Bytes, QuantityError, Time};
 use scenario::document::{quoted, suggest};
 use scenario::watch::like;
 
@@ -414,13 +414,13 @@ pub struct Answers<'a> {
 }
 
 /// `low..high` with either end left out, as numbers of the smallest unit: above the low end, up to the high one.
-pub fn range(text: &str, read: fn(&str) -> Result<u64, String>) -> Result<(u64, u64), String> {
+pub fn range(text: &str, read: fn(&str) -> Result<u64, QuantityError>) -> Result<(u64, u64), String> {
     let Some((low, high)) = text.split_once("..") else {
         return Err(format!("{} is not a range", quoted(text)));
     };
     let end = |text: &str, default: u64| match text.trim() {
         "" => Ok(default),
-        text => read(text),
+        text => read(text).map_err(|error| error.to_string()),
     };
     let (low, high) = (end(low, 0)?, end(high, u64::MAX)?);
     if low >= high {

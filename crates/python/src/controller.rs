@@ -4,7 +4,7 @@
 //! its methods put on `self`, flows cannot see each other, and the results depend on nothing else than the scenario.
 
 use crate::watch::Watch;
-use engine::{Parameter, Parameters, Rate, Raw, Time};
+use engine::{Parameter, Parameters, Rate, Raw, Time, ValueError};
 use fabric::axes::congestion_control::{self as scheme, FlowStart, Needs};
 use fabric::axes::{CongestionControl, CongestionControlDef, Definition};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -239,7 +239,7 @@ impl Parameters for Controller {
     fn list(&self) -> Vec<Parameter> {
         Vec::new()
     }
-    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), ValueError>> {
         None
     }
 }

@@ -6,7 +6,7 @@ use crate::table::Table;
 use crate::threads_or_all;
 use crate::watch::{Watch, of_run, watched};
 use ::run::{Finished, with_overrides};
-use engine::Time;
+use engine::{QuantityError, Time};
 use fabric::axes::Definition;
 use files::problem::{Problem, read_text};
 use interop::ns3::{output, translate};
@@ -94,7 +94,7 @@ pub fn read(py: Python<'_>, path: PathBuf) -> PyResult<(String, String, String, 
 fn frames(text: Option<&str>) -> Result<Option<Time>, Problem> {
     let Some(text) = text else { return Ok(None) };
     let remedy = "write a time above zero, such as 1us";
-    let every: Time = text.parse().map_err(|e| Problem::new("record", e).help(remedy))?;
+    let every: Time = text.parse().map_err(|e: QuantityError| Problem::new("record", e.to_string()).help(remedy))?;
     if !(Time(1)..=Time::from_ms(1_000)).contains(&every) {
         return Err(Problem::new("record", "is nothing, or more than a second").help(remedy));
     }

@@ -141,14 +141,10 @@ impl Picture {
         }
         if run.summary["ending"].as_str() == Some("deadlock") {
             let empty = Vec::new();
-            for text in run.summary["waiting"].as_array().unwrap_or(&empty).iter().filter_map(|text| text.as_str()) {
-                let link = |link: &&results::records::LinkRow| {
-                    let rest = text.strip_prefix(&format!("{} -> {}", link.from, link.to));
-                    rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-                };
-                if let Some(link) = run.links.iter().find(link) {
-                    let (from, to) = (number[link.from.as_str()], number[link.to.as_str()]);
-                    let label = text[link.from.len() + 4 + link.to.len()..].trim().to_string();
+            for wait in run.summary["waits"].as_array().unwrap_or(&empty) {
+                let node = |end: &str| number.get(wait[end].as_str()?).copied();
+                if let (Some(from), Some(to)) = (node("from"), node("to")) {
+                    let label = wait["queue"].as_u64().map_or(String::new(), |queue| format!("queue {queue}"));
                     picture.cycle.push(Wait { from, to, label });
                 }
             }

@@ -14,10 +14,14 @@ pub type Labels = Vec<(String, String)>;
 pub struct Measure {
     /// In files.
     pub key: String,
-    /// For people.
+    /// For people, as the head of a narrow column.
     pub head: String,
+    /// For people, in full and without the unit.
+    pub label: String,
     /// What people read it in.
     pub unit: Unit,
+    /// Which of two values is better, where one is.
+    pub better: Option<Better>,
     /// Where it is in a summary.
     at: String,
 }
@@ -26,6 +30,25 @@ impl Measure {
     /// What a run has of it, by its summary.
     pub fn of(&self, summary: &Value) -> Option<f64> {
         summary.pointer(&self.at)?.as_f64()
+    }
+}
+
+/// Which of two values of a measure is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// The larger one.
+    More,
+    /// The smaller one.
+    Less,
+}
+
+impl Better {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Better::More => "more",
+            Better::Less => "less",
+        }
     }
 }
 
@@ -40,6 +63,18 @@ pub enum Unit {
     Kilobytes,
     /// From picoseconds.
     Microseconds,
+}
+
+impl Unit {
+    /// The name, in JSON, of the unit that the numbers of files are in.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Count => "count",
+            Unit::Ratio => "ratio",
+            Unit::Kilobytes => "bytes",
+            Unit::Microseconds => "ps",
+        }
+    }
 }
 
 /// Runs that differ only in their seed.
@@ -94,15 +129,17 @@ fn size(bytes: u64) -> String {
 
 /// The numbers that are compared. Of the bins of sizes, the smallest and the largest with flows in any run.
 fn measures(summaries: &[Value]) -> Vec<Measure> {
-    let measure = |key: &str, head: &str, unit: Unit, at: &str| Measure {
+    let measure = |key: &str, head: &str, label: &str, unit: Unit, at: &str| Measure {
         key: key.into(),
         head: head.into(),
+        label: label.into(),
         unit,
+        better: Some(Better::Less),
         at: at.into(),
     };
     let mut all = vec![
-        measure("flows", "flows", Unit::Count, "/flows"),
-        measure("finished", "finished", Unit::Count, "/finished"),
+        Measure { better: None, ..measure("flows", "flows", "flows", Unit::Count, "/flows") },
+        Measure { better: Some(Better::More), ..measure("finished", "finished", "finished", Unit::Count, "/finished") },
     ];
     // All runs are of one scenario and have the same groups. Several are not pooled: an incast would drown the rest.
     let groups = summaries.first().and_then(|summary| summary["groups"].as_array()).cloned().unwrap_or_default();
@@ -114,15 +151,16 @@ fn measures(summaries: &[Value]) -> Vec<Measure> {
         .collect();
     match with_flows.as_slice() {
         [] | [_] => all.extend([
-            measure("slowdown_p50", "slowdown p50", Unit::Ratio, "/slowdown/p50"),
-            measure("slowdown_p95", "p95", Unit::Ratio, "/slowdown/p95"),
-            measure("slowdown_p99", "p99", Unit::Ratio, "/slowdown/p99"),
+            measure("slowdown_p50", "slowdown p50", "slowdown p50", Unit::Ratio, "/slowdown/p50"),
+            measure("slowdown_p95", "p95", "slowdown p95", Unit::Ratio, "/slowdown/p95"),
+            measure("slowdown_p99", "p99", "slowdown p99", Unit::Ratio, "/slowdown/p99"),
         ]),
         several => {
             for (place, name) in several {
                 for q in ["p50", "p99"] {
                     let (key, at) = (format!("slowdown_{q}_{name}"), format!("/groups/{place}/slowdown/{q}"));
-                    all.push(measure(&key, &format!("{name} {q}"), Unit::Ratio, &at));
+                    let label = format!("slowdown {q} {name}");
+                    all.push(measure(&key, &format!("{name} {q}"), &label, Unit::Ratio, &at));
                 }
             }
         }
@@ -141,17 +179,19 @@ fn measures(summaries: &[Value]) -> Vec<Measure> {
         let end = |place: usize, end: &str| bins.get(place).and_then(|bin| bin[end].as_u64());
         if let Some(top) = end(low, "up_to") {
             let at = format!("/slowdown_by_size/{low}/slowdown/p99");
-            all.push(measure("slowdown_p99_small", &format!("p99 ≤{}", size(top)), Unit::Ratio, &at));
+            let head = format!("p99 ≤{}", size(top));
+            all.push(measure("slowdown_p99_small", &head, "slowdown p99 small", Unit::Ratio, &at));
         }
         if let Some(bottom) = end(high, "above") {
             let at = format!("/slowdown_by_size/{high}/slowdown/p99");
-            all.push(measure("slowdown_p99_large", &format!("p99 >{}", size(bottom)), Unit::Ratio, &at));
+            let head = format!("p99 >{}", size(bottom));
+            all.push(measure("slowdown_p99_large", &head, "slowdown p99 large", Unit::Ratio, &at));
         }
     }
     all.extend([
-        measure("peak_buffer_bytes", "peak buffer KB", Unit::Kilobytes, "/buffer/peak"),
-        measure("paused_ps", "paused us", Unit::Microseconds, "/pause/paused_ps"),
-        measure("dropped_packets", "drops", Unit::Count, "/dropped/packets"),
+        measure("peak_buffer_bytes", "peak buffer KB", "peak buffer", Unit::Kilobytes, "/buffer/peak"),
+        measure("paused_ps", "paused us", "paused", Unit::Microseconds, "/pause/paused_ps"),
+        measure("dropped_packets", "drops", "dropped", Unit::Count, "/dropped/packets"),
     ]);
     all
 }

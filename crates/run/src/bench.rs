@@ -5,6 +5,7 @@
 
 use crate::outcome::peak_memory;
 use engine::{Event, EventQueue, Rate, Stream, Time};
+use fabric::id::NodeId;
 use fabric::run::Exchange;
 use files::problem::Problem;
 use scenario::Scenario;
@@ -72,7 +73,7 @@ fn messages(hosts: u32, load: f64, duration: Time) -> Vec<FlowRequest> {
             draw -= share;
             draw < 0.0
         });
-        flows.push(FlowRequest::new(src, dst, size.map_or(700, |(_, size)| *size), start));
+        flows.push(FlowRequest::new(NodeId(src), NodeId(dst), size.map_or(700, |(_, size)| *size), start));
     }
 }
 

@@ -14,6 +14,7 @@ use results::records::{BUFFERS, FLOWS, LINKS, PORTS, RATES};
 use results::tables::{self, Columns};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,6 +104,24 @@ pub struct PausedLink {
     pub paused_ps: u64,
     /// Of the time from the first flow's start to the end.
     pub share: f64,
+}
+
+/// A queue that waits at the end of a run that came to rest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WaitingQueue {
+    /// The node whose queue it is.
+    pub from: String,
+    /// The node at the other end of the link.
+    pub to: String,
+    /// The queue, counted from 0; `None` where the port has a single one or waits as a whole.
+    pub queue: Option<u32>,
+}
+
+impl fmt::Display for WaitingQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> {}", self.from, self.to)?;
+        self.queue.map_or(Ok(()), |queue| write!(f, ", queue {queue}"))
+    }
 }
 
 /// Pauses.
@@ -214,6 +233,9 @@ pub struct Summary {
     /// The queues of a deadlock's cycle, or all ports that are blocked, as `from -> to`. A queue other than a port's only one is
     /// named with its number, counted from 0.
     pub waiting: Vec<String>,
+    /// The same for programs; left out where nothing waits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitingQueue>,
     /// Handed to links by senders, retransmissions included.
     pub injected: Volume,
     /// Reached their receivers, duplicates included.
@@ -279,16 +301,15 @@ impl Summary {
         let c = &outcome.counts;
         let begin = outcome.flows.first().map_or(Time::ZERO, |f| f.spec.start);
         let span = outcome.end.saturating_sub(begin).0.max(1) as f64;
-        let port = |port: u32| port_name(graph, &map, port);
-        let name = |(from, to): (String, String)| format!("{from} -> {to}");
-        let queue = |wait: &Wait| match outcome.queues {
-            0 | 1 => name(port(wait.port)),
-            _ => format!("{}, queue {}", name(port(wait.port)), wait.queue),
+        let port = |port: u32, queue: Option<u32>| {
+            let (from, to) = port_name(graph, &map, port);
+            WaitingQueue { from, to, queue }
         };
-        let (ending, waiting) = match &outcome.stall {
+        let queue = |wait: &Wait| port(wait.port, (outcome.queues > 1).then_some(wait.queue));
+        let (ending, waits) = match &outcome.stall {
             _ if outcome.interrupted => ("interrupted", Vec::new()),
             Some(Stall::Deadlock(cycle)) => ("deadlock", cycle.iter().map(queue).collect()),
-            Some(Stall::Blocked(ports)) => ("blocked", ports.iter().map(|&p| name(port(p))).collect()),
+            Some(Stall::Blocked(ports)) => ("blocked", ports.iter().map(|&p| port(p, None)).collect()),
             Some(Stall::Lost) => ("lost", Vec::new()),
             None if outcome.complete() => ("complete", Vec::new()),
             None => ("stopped", Vec::new()),
@@ -310,7 +331,8 @@ impl Summary {
             finished: outcome.finished.len(),
             end_ps: outcome.end.0,
             ending,
-            waiting,
+            waiting: waits.iter().map(WaitingQueue::to_string).collect(),
+            waits,
             injected: c.injected.into(),
             delivered: c.delivered.into(),
             retransmitted: c.retransmitted.into(),
@@ -493,9 +515,9 @@ fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns 
     vec![
         ("flow", counts(0..rows.len() as u64)),
         ("group", texts(rows.iter().map(|f| group_name(groups, f.spec.tag)))),
-        ("src", texts(rows.iter().map(|f| name(f.spec.src)))),
-        ("dst", texts(rows.iter().map(|f| name(f.spec.dst)))),
-        ("class", Arc::new(rows.iter().map(|f| f.spec.class).collect::<UInt8Array>())),
+        ("src", texts(rows.iter().map(|f| name(f.spec.src.0)))),
+        ("dst", texts(rows.iter().map(|f| name(f.spec.dst.0)))),
+        ("class", Arc::new(rows.iter().map(|f| f.spec.class.0).collect::<UInt8Array>())),
         ("size_bytes", counts(rows.iter().map(|f| f.size))),
         ("delivered_bytes", counts(rows.iter().map(|f| f.delivered))),
         ("start_ps", Arc::new(rows.iter().map(start).collect::<UInt64Array>())),
@@ -566,8 +588,8 @@ fn rate_columns(groups: &[String], outcome: &Outcome) -> Columns {
     };
     let group = |flow: u32| group_name(groups, outcome.flows[flow as usize].spec.tag);
     vec![
-        ("flow", counts(rows().map(|(place, _)| watched[place] as u64))),
-        ("group", texts(rows().map(|(place, _)| group(watched[place])))),
+        ("flow", counts(rows().map(|(place, _)| watched[place].0 as u64))),
+        ("group", texts(rows().map(|(place, _)| group(watched[place].0)))),
         ("time_ps", counts(rows().map(|(_, time)| series.times[time].0))),
         ("received_bytes", counts(rows().map(|(place, time)| series.flows[time * watched.len() + place]))),
     ]

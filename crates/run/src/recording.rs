@@ -2,6 +2,7 @@
 
 use crate::outcome::Identity;
 use engine::Time;
+use fabric::id::FlowId;
 use fabric::probe::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 use fabric::routing::PortMap;
 use fabric::setup::{FlowSpec, RecordSetup};
@@ -46,7 +47,7 @@ fn suitable(setup: &Setup, recorded: usize) -> Time {
     let mut packets = 0u64;
     for flow in &setup.flows {
         for (host, direction) in [(flow.src, 0), (flow.dst, 1)] {
-            let sum = &mut bytes[host as usize][direction];
+            let sum = &mut bytes[host.index()][direction];
             *sum = sum.saturating_add(flow.size);
         }
         packets = packets.saturating_add(flow.size.div_ceil(setup.nic.payload.max(1) as u64));
@@ -69,11 +70,11 @@ fn round_up(time: Time) -> Time {
 }
 
 /// The flows that are recorded: those that the scenario follows, or all; where these are too many, from the smallest to the largest.
-fn chosen(setup: &Setup) -> Vec<u32> {
+fn chosen(setup: &Setup) -> Vec<FlowId> {
     let followed = setup.measure.series.as_ref().map(|series| &series.flows).filter(|flows| !flows.is_empty());
-    let mut flows = followed.cloned().unwrap_or_else(|| (0..setup.flows.len() as u32).collect());
+    let mut flows = followed.cloned().unwrap_or_else(|| (0..setup.flows.len() as u32).map(FlowId).collect());
     if flows.len() > MOST_FLOWS {
-        flows.sort_by_key(|&flow| (setup.flows[flow as usize].size, flow));
+        flows.sort_by_key(|&flow| (setup.flows[flow.index()].size, flow));
         let last = flows.len() - 1;
         flows = (0..MOST_FLOWS).map(|place| flows[place * last / (MOST_FLOWS - 1)]).collect();
     }
@@ -130,7 +131,7 @@ impl Scene {
             ports: ports.collect(),
             groups: resolved.groups.clone(),
             preset: resolved.preset.clone(),
-            paths: recorded.map(|&flow| path(&flows[flow as usize])).collect(),
+            paths: recorded.map(|&flow| path(&flows[flow.index()])).collect(),
         }
     }
 
@@ -163,7 +164,12 @@ impl Scene {
             nodes: self.nodes.clone(),
             ports: self.ports.clone(),
             groups: self.groups.clone(),
-            flows: recording.chosen.iter().enumerate().map(|(place, &flow)| self.flow(place, flow, outcome)).collect(),
+            flows: recording
+                .chosen
+                .iter()
+                .enumerate()
+                .map(|(place, &flow)| self.flow(place, flow.0, outcome))
+                .collect(),
             columns: write(&recording.ports, &PORT_COLUMNS, self.ports.len(), false),
             flow_columns: write(&recording.flows, &FLOW_COLUMNS, recording.chosen.len(), true),
         };
@@ -176,8 +182,8 @@ impl Scene {
         Flow {
             flow,
             group: record.spec.tag,
-            src: record.spec.src,
-            dst: record.spec.dst,
+            src: record.spec.src.0,
+            dst: record.spec.dst.0,
             size: record.size,
             start_ps: at(record.start),
             received_ps: at(record.received),
@@ -212,9 +218,9 @@ mod tests {
         assert!(flows.is_sorted_by(|a, b| a < b));
         let sizes = || setup.flows.iter().map(|flow| flow.size);
         let (least, most) = (sizes().min().unwrap(), sizes().max().unwrap());
-        let has = |size: u64| flows.iter().any(|&flow| setup.flows[flow as usize].size == size);
+        let has = |size: u64| flows.iter().any(|&flow| setup.flows[flow.index()].size == size);
         assert!(has(least) && has(most));
         setup.flows.truncate(5);
-        assert_eq!(chosen(&setup), [0, 1, 2, 3, 4]);
+        assert_eq!(chosen(&setup), [0, 1, 2, 3, 4].map(FlowId));
     }
 }

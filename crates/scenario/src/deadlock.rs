@@ -2,6 +2,7 @@
 
 use crate::resolve::Resolved;
 use fabric::deadlock::{Analysis, Finding, State, Step, Traffic, Waits};
+use fabric::id::NodeId;
 use fabric::routing::PortMap;
 use fabric::setup::AckLane;
 use fabric::topology::Graph;
@@ -79,7 +80,7 @@ fn states(graph: &Graph, map: &PortMap, stop: engine::Time) -> Vec<(String, Stat
         if found.iter().any(|(_, state)| state.up == up) {
             continue;
         }
-        let name = |node: u32| graph.nodes[node as usize].name.as_str();
+        let name = |node: NodeId| graph[node].name.as_str();
         let down = graph.links.iter().zip(&up).filter(|(_, up)| !**up);
         let down: Vec<String> = down.map(|(link, _)| format!("{}–{}", name(link.a), name(link.b))).collect();
         let title = match down.as_slice() {
@@ -121,7 +122,7 @@ pub fn analyse(resolved: &Resolved, scopes: &[Scope]) -> Result<Answer, Problem>
     };
     // Classes do not wait for one another, so that each is looked at by itself; for any traffic, all are alike.
     let mut by_class: Vec<Vec<_>> = vec![Vec::new(); setup.classes as usize];
-    setup.flows.iter().for_each(|flow| by_class[flow.class as usize].push(*flow));
+    setup.flows.iter().for_each(|flow| by_class[flow.class.index()].push(*flow));
     for &scope in scopes {
         for (links, set) in &sets {
             let (finding, class) = match scope {

@@ -98,7 +98,7 @@ impl Resolved {
         // By the tiers of the two ends, and then by what a link is.
         let mut kinds: BTreeMap<(u8, u8, Rate, Time), usize> = BTreeMap::new();
         for link in &graph.links {
-            let (a, b) = (graph.nodes[link.a as usize].tier, graph.nodes[link.b as usize].tier);
+            let (a, b) = (graph[link.a].tier, graph[link.b].tier);
             *kinds.entry((a.min(b), a.max(b), link.rate, link.delay)).or_default() += 1;
         }
         for (place, ((low, high, rate, delay), count)) in kinds.iter().take(MOST_KINDS).enumerate() {
@@ -129,11 +129,11 @@ impl Resolved {
         let mut rates = vec![(0u128, 0u128); graph.nodes.len()];
         for link in &graph.links {
             for (node, peer) in [(link.a, link.b), (link.b, link.a)] {
-                let (tier, peer) = (graph.nodes[node as usize].tier, graph.nodes[peer as usize].tier);
+                let (tier, peer) = (graph[node].tier, graph[peer].tier);
                 if peer < tier {
-                    rates[node as usize].0 += link.rate.0 as u128;
+                    rates[node.index()].0 += link.rate.0 as u128;
                 } else if peer > tier {
-                    rates[node as usize].1 += link.rate.0 as u128;
+                    rates[node.index()].1 += link.rate.0 as u128;
                 }
             }
         }
@@ -221,7 +221,7 @@ impl Resolved {
         if self.setup.graph.forwarding {
             let forward = &self.setup.forward;
             let rate = forward.rate.map_or("as fast as its link".into(), |rate| format!("at most {rate} by each port"));
-            let hosts = || self.setup.graph.hosts().map(|host| self.setup.switch.pool[host as usize]);
+            let hosts = || self.setup.graph.hosts().map(|host| self.setup.switch.pool[host.index()]);
             let memory = match hosts().flatten().max() {
                 None => "memory without end".into(),
                 Some(most) => format!("up to {} of shared memory", size(most as u128)),

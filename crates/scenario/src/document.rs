@@ -5,7 +5,7 @@
 //! [`Table::finish`] refuses the others.
 
 use crate::declared::{Key, Section};
-use engine::{OutOfRange, Parameters, Raw, Value};
+use engine::{OutOfRange, Parameters, Raw, Value, ValueError};
 use files::problem::{Cause, Given, Problem};
 use toml_edit as toml;
 
@@ -75,10 +75,12 @@ impl Content {
     }
 
     /// Reads a plain value.
-    fn read<T: Value>(&self) -> Result<T, String> {
+    fn read<T: Value>(&self) -> Result<T, ValueError> {
         match self {
             Content::Value(raw) => T::read(raw),
-            other => Err(format!("expected {}, found {}", T::kind(), other.describe())),
+            other => {
+                Err(ValueError::Expected { expected: T::kind().to_string(), found: Some(other.describe().into()) })
+            }
         }
     }
 }
@@ -659,12 +661,12 @@ impl<'a> Table<'a> {
                     parameter.kind.check(raw).map_err(|range| item.out_of_range(&range, &parameter.about))?;
                     match parameters.set(parameter.name, raw) {
                         Some(Ok(())) => set.push(parameter.name),
-                        Some(Err(message)) => {
+                        Some(Err(error)) => {
                             let help = match parameter.kind.has_form(raw) {
                                 true => format!("write {}. {}", parameter.kind, parameter.about),
                                 false => parameter.about,
                             };
-                            return Err(wrong(message, help));
+                            return Err(wrong(error.to_string(), help));
                         }
                         None => {}
                     }
@@ -712,8 +714,8 @@ pub struct Item<'a> {
 impl<'a> Item<'a> {
     /// The value.
     pub fn read<T: Value>(&self) -> Result<T, Problem> {
-        let value = self.node.content.read().map_err(|message| {
-            let problem = self.problem(message).cause(Cause::Value);
+        let value = self.node.content.read().map_err(|error: ValueError| {
+            let problem = self.problem(error.to_string()).cause(Cause::Value);
             problem.help(format!("write {}", self.declared.map_or_else(T::kind, |key| key.kind.clone())))
         })?;
         match (self.declared, &self.node.content) {

@@ -3,6 +3,7 @@
 use engine::{Rate, Time};
 use fabric::clock::Clock;
 use fabric::host::NIC_SEED;
+use fabric::id::NodeId;
 use fabric::routing::{PortMap, Routing, Rule, Tuple};
 use fabric::topology::{Graph, Kind};
 
@@ -45,15 +46,15 @@ impl<'a> Paths<'a> {
     }
 
     /// The ports by which packets with this tuple leave the nodes on their path from one host to another; cut short where there is no path.
-    pub fn steps(&self, from: u32, to: u32, tuple: Tuple) -> impl Iterator<Item = u32> {
+    pub fn steps(&self, from: NodeId, to: NodeId, tuple: Tuple) -> impl Iterator<Item = u32> {
         // Shortest paths never come back to a node.
         let (mut node, mut left) = (from, self.graph.nodes.len() + 1);
         std::iter::from_fn(move || {
             left = left.checked_sub(1).filter(|_| node != to)?;
             // A host with several links sends a flow by one of them, whatever the switches do.
-            let (seed, rule) = if node == from { (NIC_SEED, Rule::ByFlow) } else { (node, self.rule) };
-            let port = self.routing.choose(node, to, rule, seed, &tuple, Time::ZERO)?;
-            node = self.far(port);
+            let (seed, rule) = if node == from { (NIC_SEED, Rule::ByFlow) } else { (node.0, self.rule) };
+            let port = self.routing.choose(node.0, to.0, rule, seed, &tuple, Time::ZERO)?;
+            node = NodeId(self.far(port));
             Some(port)
         })
     }
@@ -64,13 +65,13 @@ impl<'a> Paths<'a> {
     }
 
     /// Walks from one host to another as packets with this tuple do, and writes the legs down. False where there is no path.
-    pub fn walk(&self, from: u32, to: u32, tuple: Tuple, legs: &mut Vec<Leg>) -> bool {
+    pub fn walk(&self, from: NodeId, to: NodeId, tuple: Tuple, legs: &mut Vec<Leg>) -> bool {
         legs.clear();
         let mut node = from;
         for port in self.steps(from, to, tuple) {
-            node = self.far(port);
+            node = NodeId(self.far(port));
             let mut leg = self.leg(port);
-            if node != to && self.graph.nodes[node as usize].kind == Kind::Host {
+            if node != to && self.graph[node].kind == Kind::Host {
                 leg.latency += self.forward;
             }
             legs.push(leg);

@@ -12,6 +12,7 @@ use fabric::axes::flow_control::{Fabric, Headroom, Job, Layout, Report, Room};
 use fabric::axes::queueing::Discipline;
 use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
+use fabric::id::{FlowId, NodeId};
 use fabric::packet::MAX_HOPS;
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::run::worthwhile;
@@ -170,9 +171,9 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     for key in transport.ignores().iter().filter(|key| scenario.wrote(key)) {
         notes.push(format!("{key} has no effect: {} has its own rule", transport.name()));
     }
-    let room = |node: u32| scenario.graph.forwards(node, map.of(node).len()).then(|| scenario.buffer(node).0);
-    let room = |node: u32| room(node).filter(|_| !switch.unlimited);
-    let room = (0..scenario.graph.nodes.len() as u32).map(room).collect();
+    let room = |node: NodeId| scenario.graph.forwards(node, map.of(node.0).len()).then(|| scenario.buffer(node).0);
+    let room = |node: NodeId| room(node).filter(|_| !switch.unlimited);
+    let room = (0..scenario.graph.nodes.len() as u32).map(NodeId).map(room).collect();
     let series = series(&scenario, &flows);
     let classes = lanes(&scenario, &layout);
     let ports = port_setups(&scenario, &layout, &map, &memory.headroom);
@@ -274,8 +275,8 @@ fn check_sizes(scenario: &Scenario, layout: &Layout) -> Result<(), Problem> {
     let ports = graph.ports();
     let mut roots = HashSet::new();
     for host in graph.hosts() {
-        match ports[host as usize].as_slice() {
-            [(_, peer)] if graph.nodes[*peer as usize].kind == Kind::Switch => roots.insert(*peer),
+        match ports[host.index()].as_slice() {
+            [(_, peer)] if graph[*peer].kind == Kind::Switch => roots.insert(*peer),
             _ => roots.insert(host),
         };
     }
@@ -403,7 +404,7 @@ impl Memory {
         let mut short = 0;
         let mut most_needed = 0;
         // Hosts that forward have memory for it, and need headroom like switches.
-        let switches = || (0..graph.nodes.len() as u32).filter(|&n| graph.forwards(n, map.of(n).len()));
+        let switches = || (0..graph.nodes.len() as u32).filter(|&n| graph.forwards(NodeId(n), map.of(n).len()));
         for port in switches().flat_map(|node| map.of(node)) {
             let needed = if lossless { pause_loop(scenario, layout, map, wire, port).headroom() } else { 0 };
             let given = switch.headroom.map_or(needed, |headroom| headroom.0);
@@ -433,7 +434,7 @@ impl Memory {
             let set_aside = (headroom + ports * switch.reserve.0 as u128) * classes + switch.global_headroom.0 as u128;
             // With less than a packet for each, ports would starve one another.
             let needed = set_aside + ports * classes * wire.largest as u128;
-            let buffer = scenario.buffer(node).0;
+            let buffer = scenario.buffer(NodeId(node)).0;
             if needed > buffer as u128 {
                 worst = worst.max(Some((needed, node)));
             } else {
@@ -470,7 +471,7 @@ impl Memory {
             let message = format!(
                 "the buffer of {} ({}) cannot hold {} B of headroom, {} B of reserve and one packet for each of {each}",
                 graph.nodes[node as usize].name,
-                scenario.buffer(node),
+                scenario.buffer(NodeId(node)),
                 headroom * classes + switch.global_headroom.0 as u128,
                 ports as u128 * classes * switch.reserve.0 as u128,
             );
@@ -481,7 +482,7 @@ impl Memory {
                 _ => "no memory is that large".into(),
             };
             let help = format!("{help}, set less headroom and reserve, or use fewer classes");
-            let own = scenario.buffers.contains_key(&node);
+            let own = scenario.buffers.contains_key(&NodeId(node));
             let host = graph.nodes[node as usize].kind == Kind::Host;
             let (place, help) = match own {
                 _ if host => {
@@ -539,12 +540,12 @@ fn slow_receivers(
             .push(format!("with flow control {name} a NIC that is full drops packets: losing nothing is not promised"));
     }
     for slow in &scenario.slow {
-        for port in map.of(slow.host) {
+        for port in map.of(slow.host.0) {
             let needed = pause_loop(scenario, layout, map, wire, port).headroom();
             let xoff = slow.xoff.map_or(slow.buffer.0.saturating_sub(needed), |xoff| xoff.0);
             if *promised && xoff.saturating_add(needed) > slow.buffer.0 {
                 *promised = false;
-                let name = &scenario.graph.nodes[slow.host as usize].name;
+                let name = &scenario.graph[slow.host].name;
                 notes.push(format!("the NIC of {name} needs {needed} B above its xoff: packets may be lost"));
             }
             let xon = xoff.saturating_sub(2 * wire.largest);
@@ -614,7 +615,7 @@ fn port_setups(scenario: &Scenario, layout: &Layout, map: &PortMap, headroom: &[
     let hosts_rate = graph.hosts_rate().unwrap_or(Rate(1));
     let port = |port: usize| {
         let node = map.node[port];
-        if !graph.forwards(node, map.of(node).len()) {
+        if !graph.forwards(NodeId(node), map.of(node).len()) {
             return PortSetup::default();
         }
         let rate = graph.links[map.link[port] as usize].rate;
@@ -649,7 +650,8 @@ fn port_setups(scenario: &Scenario, layout: &Layout, map: &PortMap, headroom: &[
 fn series(scenario: &Scenario, flows: &[FlowSpec]) -> Option<SeriesSetup> {
     let watch = &scenario.watch;
     let followed = |flow: &FlowSpec| watch.groups.binary_search(&flow.tag).is_ok();
-    let flows: Vec<u32> = (0..).zip(flows).filter(|(_, flow)| followed(flow)).map(|(number, _)| number).collect();
+    let flows: Vec<FlowId> =
+        (0..).map(FlowId).zip(flows).filter(|(_, flow)| followed(flow)).map(|(number, _)| number).collect();
     if watch.ports.is_empty() && flows.is_empty() {
         return None;
     }
@@ -674,7 +676,7 @@ fn flows(
     );
     let mut order: Vec<u32> = (0..scenario.traffic.flows.len() as u32).collect();
     order.sort_by_key(|&flow| scenario.traffic.flows[flow as usize].start);
-    let mut next_port: HashMap<(u32, u32), u16> = HashMap::new();
+    let mut next_port: HashMap<(NodeId, NodeId), u16> = HashMap::new();
     let (mut forth, mut back) = (Vec::new(), Vec::new());
     let mut lines: Vec<Rate> = Vec::with_capacity(order.len());
     let mut most_switches = 0;
@@ -695,7 +697,7 @@ fn flows(
         let found = paths.walk(request.src, request.dst, tuple, &mut forth)
             && paths.walk(request.dst, request.src, tuple.reversed(), &mut back);
         if !found {
-            let name = |node: u32| &graph.nodes[node as usize].name;
+            let name = |node: NodeId| &graph[node].name;
             let message =
                 format!("there is no path from {} to {} through switches", name(request.src), name(request.dst));
             return Err(scenario
@@ -741,16 +743,16 @@ fn flows(
     let mut place = vec![0; order.len()];
     (0..).zip(&order).for_each(|(now, &before)| place[before as usize] = now);
     let after = scenario.traffic.after.iter().map(|after| After {
-        flow: place[after.flow as usize],
-        first: place[after.first as usize],
+        flow: FlowId(place[after.flow.index()]),
+        first: FlowId(place[after.first.index()]),
         gap: after.gap,
     });
     Ok((flows, after.collect()))
 }
 
 /// A host's address.
-fn address(node: u32) -> u32 {
-    FIRST_ADDRESS.wrapping_add(node << 8)
+fn address(node: NodeId) -> u32 {
+    FIRST_ADDRESS.wrapping_add(node.0 << 8)
 }
 
 /// A receiver that waits for more packets than the window lets go would wait for ever.
@@ -786,7 +788,7 @@ fn check_end(scenario: &Scenario, map: &PortMap) -> Result<(), Problem> {
     }
     const HELP: &str = "write a stop, such as stop = \"20ms\"";
     if let Some(link) = graph.links.iter().find(|link| link.loss >= 1.0 || link.corruption >= 1.0) {
-        let name = |node: u32| &graph.nodes[node as usize].name;
+        let name = |node: NodeId| &graph[node].name;
         let message = format!("nothing passes the link {} to {}: the run might never end", name(link.a), name(link.b));
         return Err(scenario.problem("link", message).help(HELP));
     }
@@ -796,12 +798,12 @@ fn check_end(scenario: &Scenario, map: &PortMap) -> Result<(), Problem> {
     }
     let routing = Routing::new(graph, map, &up);
     // Any next hop lies on a shortest path. A host with one link names it whether it works or not.
-    let connected = |from: u32, to: u32| {
+    let connected = |from: NodeId, to: NodeId| {
         let mut node = from;
         while node != to {
-            match routing.next_hops(node, to).first() {
+            match routing.next_hops(node.0, to.0).first() {
                 Some(&port) if up[map.link[port as usize] as usize] => {
-                    node = map.node[map.peer[port as usize] as usize]
+                    node = NodeId(map.node[map.peer[port as usize] as usize])
                 }
                 _ => return false,
             }

@@ -22,6 +22,7 @@ use fabric::axes::{
     Chosen, CongestionControlDef, Definition, EdgeControlDef, FlowControlDef, LoadBalancingDef, MarkingDef,
     QueueingDef, TransportDef,
 };
+use fabric::id::NodeId;
 use fabric::setup::WindowRule;
 use fabric::topology::{Graph, Kind};
 use files::problem::{Problem, read_text};
@@ -82,7 +83,7 @@ pub struct Scenario {
     /// Settings of the switches.
     pub switch: SwitchSettings,
     /// By node, the memory of switches that have another than the rest.
-    pub buffers: BTreeMap<u32, Bytes>,
+    pub buffers: BTreeMap<NodeId, Bytes>,
     /// Settings of the NICs.
     pub nic: NicSettings,
     /// Hosts that take packets slowly.
@@ -135,7 +136,7 @@ impl Scenario {
         let stop = read_stop(&mut root)?;
         let (mut graph, topology) = wiring::read_topology(&mut root, base)?;
         wiring::read_links(&mut root, &mut graph)?;
-        graph.check().map_err(|message| wiring::with_remedy(document.problem("topology", message)))?;
+        graph.check().map_err(|error| wiring::remedied(document.problem("topology", error.problem()), &error))?;
         let (mut switch, mut nic, mut measure) =
             (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
         let buffers = read_switch(&mut root, &mut switch, &graph)?;
@@ -146,9 +147,9 @@ impl Scenario {
             table.takes(&settings::MEASURE);
             table.fill(&mut measure)?;
         }
-        switch
-            .check()
-            .map_err(|(key, message, help)| document.problem(&format!("switch.{key}"), message).help(help))?;
+        switch.check().map_err(|Misfit { parameter, message, help }| {
+            document.problem(&format!("switch.{parameter}"), message).help(help)
+        })?;
         let scheme = read_scheme(&mut root, &switch)?;
         let traffic = traffic::read_traffic(&mut root, &graph, base, seed.unwrap_or(1), stop)?;
         let watch = match measure_table {
@@ -209,8 +210,8 @@ impl Scenario {
     }
 
     /// The memory of a switch, or of a host that forwards.
-    pub fn buffer(&self, node: u32) -> Bytes {
-        if self.graph.nodes[node as usize].kind == Kind::Host {
+    pub fn buffer(&self, node: NodeId) -> Bytes {
+        if self.graph[node].kind == Kind::Host {
             return self.nic.forward_buffer.unwrap_or(self.switch.buffer);
         }
         self.buffers.get(&node).copied().unwrap_or(self.switch.buffer)
@@ -244,7 +245,7 @@ impl Scenario {
             Source::Listed => self.problem(path, message),
             Source::Trace(file) => self.problem(path, format!("flow {number} of {file}: {message}")),
             Source::Drawn => {
-                let name = |node: u32| self.graph.nodes.get(node as usize).map_or("?", |node| node.name.as_str());
+                let name = |node: NodeId| self.graph.nodes.get(node.index()).map_or("?", |node| node.name.as_str());
                 let ends = self.traffic.flows.get(flow).map_or(("?", "?"), |flow| (name(flow.src), name(flow.dst)));
                 self.problem(path, format!("flow {number} of it, from {} to {}: {message}", ends.0, ends.1))
             }
@@ -312,7 +313,7 @@ fn read_switch(
     root: &mut Table<'_>,
     settings: &mut SwitchSettings,
     graph: &Graph,
-) -> Result<BTreeMap<u32, Bytes>, Problem> {
+) -> Result<BTreeMap<NodeId, Bytes>, Problem> {
     let mut buffers = BTreeMap::new();
     let Some(mut table) = root.table("switch")? else { return Ok(buffers) };
     table.takes(&settings::SWITCH);
@@ -325,8 +326,8 @@ fn read_switch(
                 let help = format!("write a size above zero, up to {}", settings::MAX_MEMORY);
                 return Err(item.problem(format!("is {bytes}")).help(help));
             }
-            let switches = (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == Kind::Switch);
-            let matching: Vec<u32> =
+            let switches = (0..).map(NodeId).zip(&graph.nodes).filter(|(_, node)| node.kind == Kind::Switch);
+            let matching: Vec<NodeId> =
                 switches.filter(|(_, node)| watch::like(&node.name, &pattern)).map(|(number, _)| number).collect();
             if matching.is_empty() {
                 let problem = item.problem(format!("no switch is called {}", quoted(&pattern)));

@@ -1,7 +1,7 @@
 //! The settings of switches and NICs: their keys, units, defaults and limits.
 
 use crate::declared::{Key, Section};
-use engine::{Bytes, Kind, Ordered, Rate, Raw, Time, Value, Word};
+use engine::{Bytes, Kind, Misfit, Ordered, Rate, Raw, Time, Value, ValueError, Word};
 use fabric::setup::Lines;
 use std::sync::LazyLock;
 
@@ -198,12 +198,12 @@ impl Value for WindowSize {
         let said = "\"none\", \"bdp\" or a size in quotes, such as \"100KB\"";
         Kind::Either { name: "`\"none\"`, `\"bdp\"` or size", said, of: vec![Kind::Choice(words), Bytes::kind()] }
     }
-    fn read(raw: &Raw) -> Result<Self, String> {
+    fn read(raw: &Raw) -> Result<Self, ValueError> {
         match raw {
             Raw::Text(text) if text == "none" => Ok(WindowSize::None),
             Raw::Text(text) if text == "bdp" => Ok(WindowSize::Bdp),
             Raw::Text(text) if !text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
-                Err(format!("expected {}, found {text:?}", Self::kind()))
+                Err(ValueError::Expected { expected: Self::kind().to_string(), found: Some(format!("{text:?}")) })
             }
             _ => Bytes::read(raw).map(WindowSize::Fixed),
         }
@@ -217,17 +217,15 @@ impl Value for WindowSize {
     }
 }
 
-/// A value that does not go with another: its key, what is wrong, and what to write.
-pub(crate) type Disagreement = (&'static str, String, String);
-
 impl SwitchSettings {
     /// Whether the values go together. Each is within its limits.
-    pub(crate) fn check(&self) -> Result<(), Disagreement> {
+    pub(crate) fn check(&self) -> Result<(), Misfit> {
         if self.ecn_max >= self.ecn_min {
             return Ok(());
         }
         let message = format!("ecn_max is {}, below ecn_min", self.ecn_max);
-        Err(("ecn_max", message, format!("write {} to {}", self.ecn_min.show(), MAX_MEMORY.show())))
+        let help = format!("write {} to {}", self.ecn_min.show(), MAX_MEMORY.show());
+        Err(Misfit { parameter: "ecn_max", message, help })
     }
 }
 
@@ -249,7 +247,7 @@ mod tests {
     #[test]
     fn a_value_out_of_range_is_named_with_the_range() {
         let refused = |mut settings: Box<dyn Parameters>, key: &str, raw: Raw| {
-            settings.set(key, &raw).expect("a parameter").expect_err("out of range")
+            settings.set(key, &raw).expect("a parameter").expect_err("out of range").to_string()
         };
         let (switch, nic, measure) = (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
         let text = |text: &str| Raw::Text(text.into());
@@ -257,7 +255,7 @@ mod tests {
         assert!(refused(Box::new(nic), "payload", text("9001B")).contains("\"1B\" to \"9KB\""));
         assert!(refused(Box::new(measure), "sample", text("0ps")).contains("\"1ns\" to \"1000s\", or \"auto\""));
         let switch = SwitchSettings { ecn_max: Bytes(1), ..switch };
-        assert_eq!(switch.check().unwrap_err().2, "write \"100KB\" to \"1000GB\"");
+        assert_eq!(switch.check().unwrap_err().help, "write \"100KB\" to \"1000GB\"");
     }
 
     #[test]
@@ -275,8 +273,8 @@ mod tests {
         assert_eq!(read("none"), Ok(WindowSize::None));
         assert_eq!(read("bdp"), Ok(WindowSize::Bdp));
         assert_eq!(read("64KB"), Ok(WindowSize::Fixed(Bytes(64_000))));
-        assert!(read("64XB").unwrap_err().contains("unknown unit"));
-        assert!(read("all").unwrap_err().contains("\"bdp\" or a size"));
+        assert!(read("64XB").unwrap_err().to_string().contains("unknown unit"));
+        assert!(read("all").unwrap_err().to_string().contains("\"bdp\" or a size"));
         for window in [WindowSize::None, WindowSize::Bdp, WindowSize::Fixed(Bytes(7))] {
             assert_eq!(read(window.show().trim_matches('"')), Ok(window));
         }

@@ -5,6 +5,7 @@ use super::wiring;
 use crate::declared::{Key, Section};
 use crate::document::Table;
 use engine::{Bytes, Rate, Time, Value};
+use fabric::id::NodeId;
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
 use files::problem::Problem;
@@ -15,7 +16,7 @@ use traffic::{MAX_START, Names};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slow {
     /// The host.
-    pub host: u32,
+    pub host: NodeId,
     /// How fast it takes packets.
     pub rate: Rate,
     /// Since when.
@@ -57,11 +58,11 @@ pub(super) fn read(root: &mut Table<'_>, graph: &Graph) -> Result<Vec<Slow>, Pro
         table.takes(&SLOW);
         let Some(item) = table.item("host") else { return Err(table.missing("host", "a host, such as \"h0\"")) };
         let host = wiring::node(&item, &names)?;
-        let name = &graph.nodes[host as usize].name;
-        if graph.nodes[host as usize].kind != Kind::Host {
+        let name = &graph[host].name;
+        if graph[host].kind != Kind::Host {
             return Err(item.problem(format!("{name} is a switch")).help("name a host, such as \"h0\""));
         }
-        if graph.forwarding && map.of(host).len() > 1 {
+        if graph.forwarding && map.of(host.0).len() > 1 {
             let problem =
                 item.problem(format!("{name} forwards for others, and a pause of its NIC would stop them too"));
             return Err(problem.help("name a host of a fabric where hosts do not forward"));

@@ -4,7 +4,8 @@ use super::settings::texts;
 use super::wiring::{self, NodeRef};
 use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, one_of, quoted, suggest};
-use engine::{Bytes, Kind as ValueKind, Time, Value, Word};
+use engine::{Bytes, Kind as ValueKind, QuantityError, Time, Value, Word};
+use fabric::id::{ClassId, FlowId, NodeId};
 use fabric::topology::{Graph, Kind};
 use files::problem::{Problem, read_text};
 use std::collections::HashMap;
@@ -342,7 +343,8 @@ pub(super) fn read_traffic(
             let first = reader.requests.all.flows.len() as u32;
             reader.requests.all.flows.extend(flows);
             for wait in reader.waits.drain(..) {
-                let after = After { flow: first + wait.flow, first: first + wait.first, gap: wait.gap };
+                let later = |flow: FlowId| FlowId(first + flow.0);
+                let after = After { flow: later(wait.flow), first: later(wait.first), gap: wait.gap };
                 reader.requests.all.after.push(after);
             }
             reader.requests.plans.push(plan);
@@ -366,7 +368,7 @@ impl Requests {
     /// Whether every flow that waits can start one day.
     pub(super) fn check_after(&self, document: &Document, graph: &Graph) -> Result<(), Problem> {
         self.all.check_after(&Names::new(graph)).map_err(|(flow, fault)| {
-            let part = self.parts.partition_point(|part| part.end <= flow as usize);
+            let part = self.parts.partition_point(|part| part.end <= flow.index());
             let path = self.parts.get(part).map_or("", |part| part.path.as_str());
             document.problem(&format!("{path}.after"), fault.message).help(fault.help)
         })
@@ -547,7 +549,8 @@ impl Reader<'_> {
                     return Err(problem.help("write a smaller count"));
                 }
                 for flow in wait.flows.clone() {
-                    let after = first.clone().map(|first| After { flow, first, gap: wait.gap });
+                    let after =
+                        first.clone().map(|first| After { flow: FlowId(flow), first: FlowId(first), gap: wait.gap });
                     self.requests.all.after.extend(after);
                 }
             }
@@ -570,7 +573,7 @@ impl Reader<'_> {
         let until: Option<Time> = table.optional("until")?;
         let count: u64 = table.optional("count")?.unwrap_or(1);
         let flow = FlowRequest {
-            class: class.unwrap_or(0),
+            class: ClassId(class.unwrap_or(0)),
             group: self.group(table, "flows".into())?,
             until: until.unwrap_or(Time::MAX),
             ..FlowRequest::new(src, dst, size.0, start.unwrap_or_default())
@@ -610,8 +613,8 @@ impl Reader<'_> {
         let default = if number == 0 { kind.into() } else { format!("{kind}{}", number + 1) };
         let group = self.group(table, default)?;
         let class = table.optional("class")?.unwrap_or(0);
-        traffic::check_class(class, self.requests.classes).map_err(|fault| at(table, fault))?;
-        Ok(Origin { seed: self.seed, number, group, class })
+        traffic::check_class(ClassId(class), self.requests.classes).map_err(|fault| at(table, fault))?;
+        Ok(Origin { seed: self.seed, number, group, class: ClassId(class) })
     }
 
     fn read_load(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
@@ -801,7 +804,7 @@ impl Reader<'_> {
     }
 
     /// The rate that `load` and `of` stand for.
-    fn bytes_per_second(&self, table: &mut Table<'_>, from: &[u32]) -> Result<Option<f64>, Problem> {
+    fn bytes_per_second(&self, table: &mut Table<'_>, from: &[NodeId]) -> Result<Option<f64>, Problem> {
         let load: Option<f64> = table.optional("load")?;
         let of: Option<Of> = table.optional("of")?;
         let Some(load) = load else {
@@ -847,18 +850,19 @@ impl Reader<'_> {
             let Some((least, most)) = range.split_once("..") else {
                 return Err(item.problem(format!("{} is not two sizes", quoted(range.trim()))).help(HELP));
             };
-            let bytes = |text: &str| text.parse().map_err(|message: String| item.problem(message).help(HELP));
+            let bytes =
+                |text: &str| text.parse().map_err(|error: QuantityError| item.problem(error.to_string()).help(HELP));
             let (Bytes(least), Bytes(most)) = (bytes(least)?, bytes(most)?);
             return Sizes::uniform(least, most).map_err(faulty);
         }
-        let fixed: Result<Bytes, String> = text.parse();
+        let fixed: Result<Bytes, QuantityError> = text.parse();
         if let Ok(Bytes(size)) = fixed {
             return Sizes::fixed(size).map_err(faulty);
         }
         let full = self.base.join(&text);
         if !full.is_file() && !text.contains(['/', '\\']) {
-            if let Some(message) = fixed.err().filter(|_| text.starts_with(|c: char| c.is_ascii_digit())) {
-                return Err(item.problem(message).help(format!("write {}", some_sizes())));
+            if let Some(error) = fixed.err().filter(|_| text.starts_with(|c: char| c.is_ascii_digit())) {
+                return Err(item.problem(error.to_string()).help(format!("write {}", some_sizes())));
             }
             if Path::new(&text).extension().is_none() {
                 let known: Vec<&str> = PUBLISHED.iter().map(|published| published.name).collect();
@@ -875,7 +879,7 @@ impl Reader<'_> {
     }
 
     /// The hosts of a set, in order; `None` where the key is missing.
-    fn hosts(&self, table: &mut Table<'_>, key: &str) -> Result<Option<Vec<u32>>, Problem> {
+    fn hosts(&self, table: &mut Table<'_>, key: &str) -> Result<Option<Vec<NodeId>>, Problem> {
         let Some(item) = table.item(key) else { return Ok(None) };
         let mut hosts = Vec::new();
         for part in item.items().unwrap_or_else(|_| vec![item.clone()]) {
@@ -891,12 +895,12 @@ impl Reader<'_> {
         Ok(Some(hosts))
     }
 
-    fn hosts_or_all(&self, table: &mut Table<'_>, key: &str) -> Result<Vec<u32>, Problem> {
+    fn hosts_or_all(&self, table: &mut Table<'_>, key: &str) -> Result<Vec<NodeId>, Problem> {
         Ok(self.hosts(table, key)?.unwrap_or_else(|| self.places.hosts().to_vec()))
     }
 
     /// Adds the hosts that one word stands for.
-    fn add_hosts(&self, item: &Item<'_>, hosts: &mut Vec<u32>) -> Result<(), Problem> {
+    fn add_hosts(&self, item: &Item<'_>, hosts: &mut Vec<NodeId>) -> Result<(), Problem> {
         let graph = self.names.graph();
         if let NodeRef::Name(name) = item.read()?
             && self.names.find(&name).is_none()
@@ -910,7 +914,7 @@ impl Reader<'_> {
                     let word = word.trim();
                     let node = self.names.find(word);
                     let node = node.ok_or_else(|| wiring::unknown_node(item, &quoted(word), word, &self.names))?;
-                    match graph.nodes[node as usize].kind {
+                    match graph[node].kind {
                         Kind::Host => Ok(node),
                         Kind::Switch => {
                             let problem = item.problem(format!("{word} is a switch"));
@@ -930,17 +934,17 @@ impl Reader<'_> {
             }
         }
         let node = wiring::node(item, &self.names)?;
-        if graph.nodes[node as usize].kind == Kind::Host {
+        if graph[node].kind == Kind::Host {
             hosts.push(node);
             return Ok(());
         }
         let attached = graph.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
         let before = hosts.len();
-        hosts.extend(attached.filter_map(|(switch, host)| {
-            (switch == node && graph.nodes[host as usize].kind == Kind::Host).then_some(host)
-        }));
+        hosts.extend(
+            attached.filter_map(|(switch, host)| (switch == node && graph[host].kind == Kind::Host).then_some(host)),
+        );
         if hosts.len() == before {
-            let problem = item.problem(format!("{} is a switch without hosts", graph.nodes[node as usize].name));
+            let problem = item.problem(format!("{} is a switch without hosts", graph[node].name));
             return Err(problem.help("name hosts, or a switch that has some"));
         }
         Ok(())

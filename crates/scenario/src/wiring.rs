@@ -3,8 +3,9 @@
 use super::settings::{MAX_RATE, MIN_RATE};
 use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, quoted, suggest};
-use engine::{Kind as ValueKind, Limits, Rate, Raw, Time, Value};
-use fabric::topology::{self, Graph, Kind, Link, MAX_LINKS, MAX_NODES};
+use engine::{Kind as ValueKind, Limits, Rate, Raw, Time, Value, ValueError};
+use fabric::id::NodeId;
+use fabric::topology::{self, Graph, GraphError, Kind, Link, MAX_LINKS, MAX_NODES};
 use files::problem::{Problem, read_text};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -29,11 +30,11 @@ impl Value for NodeRef {
         let said = "a node's name in quotes, such as \"h0\", or its number";
         ValueKind::Either { name: "node", said, of: vec![ValueKind::Text, u32::kind()] }
     }
-    fn read(raw: &Raw) -> Result<Self, String> {
+    fn read(raw: &Raw) -> Result<Self, ValueError> {
         match raw {
             Raw::Text(text) => Ok(NodeRef::Name(text.clone())),
             Raw::Integer(_) => u32::read(raw).map(NodeRef::Number),
-            _ => Err(format!("expected {}", Self::kind())),
+            _ => Err(ValueError::Expected { expected: Self::kind().to_string(), found: None }),
         }
     }
     fn raw(&self) -> Raw {
@@ -104,12 +105,12 @@ pub(crate) static TOPOLOGIES: LazyLock<Vec<Section>> = LazyLock::new(|| {
 const FILE: &str = "file";
 
 /// The node that an item names.
-pub(super) fn node(item: &Item<'_>, names: &Names<'_>) -> Result<u32, Problem> {
+pub(super) fn node(item: &Item<'_>, names: &Names<'_>) -> Result<NodeId, Problem> {
     let reference: NodeRef = item.read()?;
     let nodes = &names.graph().nodes;
     let found = match &reference {
         NodeRef::Name(name) => names.find(name),
-        NodeRef::Number(number) => Some(*number).filter(|&number| (number as usize) < nodes.len()),
+        NodeRef::Number(number) => Some(NodeId(*number)).filter(|node| node.index() < nodes.len()),
     };
     let name = if let NodeRef::Name(name) = &reference { name } else { "" };
     found.ok_or_else(|| unknown_node(item, &reference.show(), name, names))
@@ -192,15 +193,11 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph,
     };
     table.fill(&mut *shape)?;
     let parameters = shape.list();
-    let graph = shape.build().map_err(|message| {
-        // The message begins with the parameter, where a single one is at fault.
-        let first = message.split_whitespace().next().unwrap_or_default();
-        let key =
-            parameters.iter().find(|parameter| parameter.name == first).map_or("kind", |parameter| parameter.name);
-        with_remedy(table.problem_at(key, message))
-    })?;
+    let graph = shape
+        .build()
+        .map_err(|error| table.problem_at(error.parameter().unwrap_or("kind"), error.problem()).help(error.remedy()))?;
     for link in &graph.links {
-        let ends = || format!("{} to {}", graph.nodes[link.a as usize].name, graph.nodes[link.b as usize].name);
+        let ends = || format!("{} to {}", graph[link.a].name, graph[link.b].name);
         if !(MIN_RATE..=MAX_RATE).contains(&link.rate) || !(Time(1)..=MAX_DELAY).contains(&link.delay) {
             let message = format!("the link {} is out of range: {} with a delay of {}", ends(), link.rate, link.delay);
             let help = format!("write rates from {MIN_RATE} to {MAX_RATE}, and delays from {} to {MAX_DELAY}", Time(1));
@@ -218,10 +215,10 @@ pub(super) fn elsewhere(table: &Table<'_>, key: &str, problem: &Problem) -> Prob
     table.problem_at(key, message).help("the path is taken from the folder of the scenario file")
 }
 
-/// Makes "what is wrong; what to do" a message and a remedy.
-pub(super) fn with_remedy(problem: Problem) -> Problem {
-    match problem.message.clone().split_once("; ") {
-        Some((message, help)) => problem.saying(message).help(help),
+/// Gives the problem of a graph its remedy, where there is one.
+pub(super) fn remedied(problem: Problem, error: &GraphError) -> Problem {
+    match error.remedy() {
+        Some(remedy) => problem.help(remedy),
         None => problem,
     }
 }
@@ -290,7 +287,7 @@ fn read_outages(item: &Item<'_>) -> Result<Vec<(Time, Option<Time>)>, Problem> {
 }
 
 /// The two nodes of `between`.
-fn read_ends(table: &mut Table<'_>, names: &Names<'_>) -> Result<(u32, u32), Problem> {
+fn read_ends(table: &mut Table<'_>, names: &Names<'_>) -> Result<(NodeId, NodeId), Problem> {
     const SHAPE: &str = "write the names of two nodes: between = [\"leaf0\", \"spine1\"]";
     let Some(item) = table.item("between") else { return Err(table.missing("between", "[\"leaf0\", \"spine1\"]")) };
     let ends = item.items().map_err(|problem| problem.help(SHAPE))?;
@@ -310,7 +307,7 @@ pub(super) fn read_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<(), 
     if tables.is_empty() {
         return Ok(());
     }
-    let mut between: HashMap<(u32, u32), Vec<usize>> = HashMap::new();
+    let mut between: HashMap<(NodeId, NodeId), Vec<usize>> = HashMap::new();
     for (number, link) in graph.links.iter().enumerate() {
         between.entry((link.a.min(link.b), link.a.max(link.b))).or_default().push(number);
     }
@@ -320,7 +317,7 @@ pub(super) fn read_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<(), 
         table.takes(&LINK);
         let (a, b) = read_ends(&mut table, &names)?;
         let Some(links) = between.get(&(a.min(b), a.max(b))) else {
-            let name = |node: u32| graph.nodes[node as usize].name.as_str();
+            let name = |node: NodeId| graph[node].name.as_str();
             let peers = graph.links.iter().filter(|link| link.a == a || link.b == a);
             let peers: Vec<&str> = peers.take(8).map(|link| name(if link.a == a { link.b } else { link.a })).collect();
             let message = format!("between: {} and {} are not linked", name(a), name(b));
@@ -396,7 +393,7 @@ pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
         wires.push(link);
     }
     graph.links = wires;
-    graph.check().map_err(|message| with_remedy(Problem::new(file, message)))?;
+    graph.check().map_err(|error| remedied(Problem::new(file, error.problem()), &error))?;
     let far = distances(&graph);
     without_tier.into_iter().for_each(|node| graph.nodes[node].tier = far[node]);
     Ok(graph)
@@ -406,14 +403,14 @@ pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
 fn distances(graph: &Graph) -> Vec<u8> {
     let ports = graph.ports();
     let mut far = vec![u8::MAX; graph.nodes.len()];
-    let mut open: VecDeque<u32> = graph.hosts().collect();
-    open.iter().for_each(|&host| far[host as usize] = 0);
+    let mut open: VecDeque<NodeId> = graph.hosts().collect();
+    open.iter().for_each(|&host| far[host.index()] = 0);
     while let Some(node) = open.pop_front() {
-        for &(_, peer) in &ports[node as usize] {
-            if far[peer as usize] == u8::MAX {
-                far[peer as usize] = far[node as usize].saturating_add(1);
+        for &(_, peer) in &ports[node.index()] {
+            if far[peer.index()] == u8::MAX {
+                far[peer.index()] = far[node.index()].saturating_add(1);
                 // Past the last number a tier can have there is nothing left to tell apart.
-                if far[peer as usize] < u8::MAX {
+                if far[peer.index()] < u8::MAX {
                     open.push_back(peer);
                 }
             }
@@ -441,7 +438,7 @@ mod tests {
         let expected = Link {
             loss: 0.01,
             outages: vec![(Time::from_us(1), Some(Time::from_us(2))), (Time::from_us(5), None)],
-            ..Link::new(3, 16, Rate::from_gbps(100), Time::from_us(1))
+            ..Link::new(NodeId(3), NodeId(16), Rate::from_gbps(100), Time::from_us(1))
         };
         assert_eq!(graph.links[3], expected);
         assert_eq!(graph.links[2].loss, 0.0);
@@ -499,7 +496,10 @@ loss = 0.5
         let graph = read_graph("net.toml", PAIR.into()).unwrap();
         let tiers: Vec<_> = graph.nodes.iter().map(|node| (node.name.as_str(), node.kind, node.tier)).collect();
         assert_eq!(tiers, [("a", Kind::Host, 0), ("b", Kind::Host, 0), ("s", Kind::Switch, 1)]);
-        assert_eq!(graph.links[1], Link { loss: 0.5, ..Link::new(1, 2, Rate::from_gbps(25), Time::from_us(2)) });
+        assert_eq!(
+            graph.links[1],
+            Link { loss: 0.5, ..Link::new(NodeId(1), NodeId(2), Rate::from_gbps(25), Time::from_us(2)) }
+        );
     }
 
     #[test]

@@ -4,9 +4,10 @@
 //! small fabric, such as [`incast`], and the [`Outcome`] is looked at.
 
 use crate::{congestion_control, edge_control, load_balancing, marking, queueing, transport};
-use engine::{Parameter, Parameters, Rate, Raw, Time};
+use engine::{Parameter, Parameters, Rate, Raw, Time, ValueError};
 use fabric::axes::congestion_control::{Ack, FlowStart};
 use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Definition, FlowControl, TransportDef};
+use fabric::id::NodeId;
 use fabric::setup::FlowSpec;
 use fabric::topology::{Graph, Kind};
 use fabric::{Network, Outcome, Setup};
@@ -36,7 +37,7 @@ impl<F> Parameters for Made<F> {
     fn list(&self) -> Vec<Parameter> {
         Vec::new()
     }
-    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), ValueError>> {
         None
     }
 }
@@ -80,7 +81,7 @@ pub fn incast(senders: u16, bytes: u64) -> Setup {
     let receiver = senders as u32;
     (0..=receiver).for_each(|host| _ = graph.add(Kind::Host, 0, format!("h{host}")));
     let switch = graph.add(Kind::Switch, 1, "s");
-    (0..=receiver).for_each(|host| graph.connect(host, switch, Rate::from_gbps(100), Time::from_us(1)));
+    (0..=receiver).for_each(|host| graph.connect(NodeId(host), switch, Rate::from_gbps(100), Time::from_us(1)));
     let flow = |index: u16| FlowSpec {
         base_rtt: Time::from_us(5),
         ..FlowSpec::plain(index, index as u32, receiver, bytes, Time::ZERO)

@@ -450,8 +450,9 @@ function bySize(summary) {
   );
 }
 
-const MEASURES = {
-  slowdown: (value) => number(value),
+// How a number of each unit of a comparison's measures is written.
+const UNITS = {
+  ratio: (value) => number(value),
   bytes: (value) => bytes(value),
   ps: (value) => time(value, 3),
   count: (value) => count(value),
@@ -460,21 +461,14 @@ const MEASURES = {
 /** The table of a comparison: a row for each scheme and value, bars in each column, the best of it strong. */
 export function comparisonTable(whole, chosen, choose) {
   const { comparison, runs, job } = whole;
-  const names = [...new Set(comparison.rows.flatMap((row) => Object.keys(row.measures)))];
-  // A column that is the same everywhere shows nothing.
-  const shown = names.filter((name) => {
-    const values = comparison.rows.map((row) => row.measures[name]?.mean);
+  // A column that is the same everywhere shows nothing. A comparison of an earlier version does not describe its measures.
+  const shown = (comparison.measures ?? []).filter(({ key }) => {
+    const values = comparison.rows.map((row) => row.measures[key]?.mean);
     return !(
-      ["flows", "dropped_packets", "paused_ps"].includes(name) &&
-      values.every((value) => value === values[0] && (name === "flows" || !value))
+      ["flows", "dropped_packets", "paused_ps"].includes(key) &&
+      values.every((value) => value === values[0] && (key === "flows" || !value))
     );
   });
-  const kind = (name) =>
-    MEASURES[
-      name.endsWith("_bytes") ? "bytes" : name.endsWith("_ps") ? "ps" : /slowdown|p\d\d/.test(name) ? "slowdown" : "count"
-    ];
-  const better = (name) => (name === "finished" ? 1 : name === "flows" ? 0 : -1);
-  const label = (name) => name.replace(/_(bytes|ps|packets)$/, "").replaceAll("_", " ");
   const ends = comparison.rows.some((row) => Object.keys(row.endings ?? {}).some((ending) => ending !== "complete"));
   const axes = comparison.axes.map((axis) => axis.name);
   const recorded = (index) => runs.find((run) => run.index === index)?.recording;
@@ -493,7 +487,7 @@ export function comparisonTable(whole, chosen, choose) {
           "tr",
           {},
           axes.map((axis) => h("th", {}, axis)),
-          shown.map((name) => h("th", { class: "number" }, label(name))),
+          shown.map(({ label }) => h("th", { class: "number" }, label)),
           ends && h("th", {}, "ending"),
           h("th", {}, ""),
         ),
@@ -517,23 +511,22 @@ export function comparisonTable(whole, chosen, choose) {
                   : (row.labels[axis] ?? ""),
               ),
             ),
-            shown.map((name) => {
-              const one = row.measures[name];
+            shown.map(({ key, unit, better }) => {
+              const one = row.measures[key];
               const values = comparison.rows
-                .map((each) => each.measures[name]?.mean)
+                .map((each) => each.measures[key]?.mean)
                 .filter((value) => value !== undefined && value !== null);
               const most = Math.max(...values),
-                best = better(name) > 0 ? most : Math.min(...values);
-              const wins =
-                better(name) !== 0 && values.length > 1 && one?.mean === best && values.some((value) => value !== best);
+                best = better === "more" ? most : Math.min(...values);
+              const wins = better && values.length > 1 && one?.mean === best && values.some((value) => value !== best);
               return h(
                 "td",
                 { class: `number ${wins ? "best" : ""}` },
                 one?.mean === undefined || one.mean === null
                   ? "–"
                   : [
-                      kind(name)(one.mean),
-                      one.ci95 !== null && one.ci95 !== undefined && h("span", { class: "pm" }, ` ± ${kind(name)(one.ci95)}`),
+                      UNITS[unit](one.mean),
+                      one.ci95 !== null && one.ci95 !== undefined && h("span", { class: "pm" }, ` ± ${UNITS[unit](one.ci95)}`),
                       h("span", { class: "bar", style: { width: `${most > 0 ? (one.mean / most) * 100 : 0}%` } }),
                     ],
               );

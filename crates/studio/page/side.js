@@ -245,22 +245,10 @@ function nodeWords(recording, node, frame) {
 
 // The cycle of waits that a deadlocked run ended with, and since when none of it could move.
 function cycleOf(recording, summary) {
-  if (summary?.ending !== "deadlock" || !summary.waiting?.length) return null;
+  if (summary?.ending !== "deadlock" || !summary.waits?.length) return null;
   const names = new Map(recording.ports.map((_, port) => [recording.portName(port), port]));
-  const ports = [
-    ...new Set(
-      summary.waiting
-        .map((text) =>
-          names.get(
-            text
-              .match(/^(\S+) -> ([^\s,]+)/)
-              ?.slice(1)
-              .join("->"),
-          ),
-        )
-        .filter((port) => port !== undefined),
-    ),
-  ];
+  const waiting = summary.waits.map(({ from, to }) => names.get(`${from}->${to}`));
+  const ports = [...new Set(waiting.filter((port) => port !== undefined))];
   if (!ports.length) return null;
   let frame = recording.frames - 1;
   const held = (at) =>

@@ -2,14 +2,15 @@
 
 use crate::{After, Fault, Names, Traffic};
 use engine::Time;
+use fabric::id::{FlowId, NodeId};
 
 impl Traffic {
     /// Whether every flow that waits can start one day. The fault is of the flow with that number, and of its `after`.
-    pub fn check_after(&self, nodes: &Names<'_>) -> Result<(), (u32, Fault)> {
+    pub fn check_after(&self, nodes: &Names<'_>) -> Result<(), (FlowId, Fault)> {
         let fault = |flow, message, help: &str| Err((flow, Fault { field: "after", message, help: help.into() }));
-        let name = |node: u32| nodes.graph().nodes.get(node as usize).map_or("?", |node| node.name.as_str());
+        let name = |node: NodeId| nodes.graph().nodes.get(node.index()).map_or("?", |node| node.name.as_str());
         for &After { flow, first, .. } in &self.after {
-            let (Some(waits), Some(ends)) = (self.flows.get(flow as usize), self.flows.get(first as usize)) else {
+            let (Some(waits), Some(ends)) = (self.flows.get(flow.index()), self.flows.get(first.index())) else {
                 return fault(flow, "it waits for a flow that is not there".into(), "name one that is");
             };
             if flow == first {
@@ -31,7 +32,7 @@ impl Traffic {
                     2 => "two flows wait for each other".into(),
                     count => format!("{count} flows wait for one another in a cycle"),
                 };
-                fault(cycle[0], message, "let one of them start without waiting")
+                fault(FlowId(cycle[0]), message, "let one of them start without waiting")
             }
             None => Ok(()),
         }
@@ -42,21 +43,21 @@ impl Traffic {
         let mut after = self.after.clone();
         after.sort_unstable_by_key(|wait| (wait.first, wait.flow));
         let mut waits = vec![0u32; if after.is_empty() { 0 } else { self.flows.len() }];
-        after.iter().for_each(|wait| waits[wait.flow as usize] += 1);
+        after.iter().for_each(|wait| waits[wait.flow.index()] += 1);
         // Removes flows that wait for no other, repeatedly; the remaining ones wait for ever.
         let mut free: Vec<u32> = (0..waits.len() as u32).filter(|&flow| waits[flow as usize] == 0).collect();
         while let Some(first) = free.pop() {
-            let begin = after.partition_point(|wait| wait.first < first);
-            for wait in after[begin..].iter().take_while(|wait| wait.first == first) {
-                waits[wait.flow as usize] -= 1;
-                if waits[wait.flow as usize] == 0 {
-                    free.push(wait.flow);
+            let begin = after.partition_point(|wait| wait.first < FlowId(first));
+            for wait in after[begin..].iter().take_while(|wait| wait.first == FlowId(first)) {
+                waits[wait.flow.index()] -= 1;
+                if waits[wait.flow.index()] == 0 {
+                    free.push(wait.flow.0);
                 }
             }
         }
         let stuck = waits.iter().position(|&waits| waits > 0)? as u32;
         // Each of them waits for another of them, so following the waits closes a cycle.
-        after.retain(|wait| waits[wait.flow as usize] > 0 && waits[wait.first as usize] > 0);
+        after.retain(|wait| waits[wait.flow.index()] > 0 && waits[wait.first.index()] > 0);
         after.sort_unstable_by_key(|wait| (wait.flow, wait.first));
         let mut path = vec![stuck];
         let mut seen = vec![false; waits.len()];
@@ -67,7 +68,7 @@ impl Traffic {
                 path.pop();
                 return Some(path.split_off(begin));
             }
-            path.push(after.get(after.partition_point(|wait| wait.flow < flow))?.first);
+            path.push(after.get(after.partition_point(|wait| wait.flow < FlowId(flow)))?.first.0);
         }
     }
 }
@@ -81,10 +82,13 @@ mod tests {
     /// Flows between the hosts of a star, and which waits for which.
     fn check(ends: &[(u32, u32)], after: &[(u32, u32)]) -> Result<(), (u32, String)> {
         let graph = star();
-        let flows = ends.iter().map(|&(src, dst)| FlowRequest::new(src, dst, 1, Time::ZERO)).collect();
-        let after = after.iter().map(|&(flow, first)| After { flow, first, gap: Time::ZERO }).collect();
+        let flows = ends.iter().map(|&(src, dst)| FlowRequest::new(NodeId(src), NodeId(dst), 1, Time::ZERO)).collect();
+        let after = after
+            .iter()
+            .map(|&(flow, first)| After { flow: FlowId(flow), first: FlowId(first), gap: Time::ZERO })
+            .collect();
         let traffic = Traffic { flows, after, ..Traffic::default() };
-        traffic.check_after(&Names::new(&graph)).map_err(|(flow, fault)| (flow, fault.message))
+        traffic.check_after(&Names::new(&graph)).map_err(|(flow, fault)| (flow.0, fault.message))
     }
 
     #[test]
@@ -118,9 +122,9 @@ mod tests {
     #[test]
     fn no_flow_may_wait_for_one_that_leaves() {
         let graph = star();
-        let leaving = FlowRequest { until: Time(5), ..FlowRequest::new(0, 1, 1, Time::ZERO) };
-        let flows = vec![leaving, FlowRequest::new(1, 0, 1, Time::ZERO)];
-        let after = vec![After { flow: 1, first: 0, gap: Time::ZERO }];
+        let leaving = FlowRequest { until: Time(5), ..FlowRequest::new(NodeId(0), NodeId(1), 1, Time::ZERO) };
+        let flows = vec![leaving, FlowRequest::new(NodeId(1), NodeId(0), 1, Time::ZERO)];
+        let after = vec![After { flow: FlowId(1), first: FlowId(0), gap: Time::ZERO }];
         let fault = Traffic { flows, after, ..Traffic::default() }.check_after(&Names::new(&graph)).unwrap_err();
         assert!(fault.1.message.contains("leaves at 5ps"), "{fault:?}");
     }

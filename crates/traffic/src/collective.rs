@@ -2,6 +2,7 @@
 
 use crate::{After, Fault, FlowRequest, MAX_FLOWS, MAX_SIZE, Origin, too_many};
 use engine::Time;
+use fabric::id::{FlowId, NodeId};
 
 engine::choice! {
     /// What hosts do together.
@@ -22,7 +23,7 @@ pub struct Collective {
     /// What is done.
     pub operation: Operation,
     /// By whom, in the order of their ranks.
-    pub hosts: Vec<u32>,
+    pub hosts: Vec<NodeId>,
     /// Bytes that every host has to reduce, or to send in all.
     pub size: u64,
     /// How often.
@@ -114,7 +115,11 @@ impl Collective {
                     flows.push(origin.flow(src, dst, size, self.start));
                     received[to as usize] = Some(flow);
                     let gap = if round > 0 && step == 0 { self.gap } else { Time::ZERO };
-                    after.extend(before[rank as usize].map(|first| After { flow, first, gap }));
+                    after.extend(before[rank as usize].map(|first| After {
+                        flow: FlowId(flow),
+                        first: FlowId(first),
+                        gap,
+                    }));
                 }
             }
         }
@@ -137,7 +142,11 @@ impl Collective {
                     flows.push(origin.flow(self.hosts[rank], to, size, self.start));
                     if round > 0 {
                         let first = |step: usize| number(round - 1, (rank + count - step) % count, step);
-                        after.extend((1..count).map(|step| After { flow, first: first(step), gap: self.gap }));
+                        after.extend((1..count).map(|step| After {
+                            flow: FlowId(flow),
+                            first: FlowId(first(step)),
+                            gap: self.gap,
+                        }));
                     }
                 }
             }
@@ -149,11 +158,12 @@ impl Collective {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fabric::id::ClassId;
 
-    const ORIGIN: Origin = Origin { seed: 1, number: 0, group: 3, class: 0 };
+    const ORIGIN: Origin = Origin { seed: 1, number: 0, group: 3, class: ClassId(0) };
 
     fn made(operation: Operation, hosts: u32, size: u64, rounds: u64) -> (Vec<FlowRequest>, Vec<After>) {
-        let hosts = (10..10 + hosts).collect();
+        let hosts = (10..10 + hosts).map(NodeId).collect();
         let gap = Time::from_us(2);
         let collective = Collective { operation, hosts, size, rounds, start: Time::ZERO, gap };
         collective.generate(ORIGIN, MAX_FLOWS).unwrap_or_else(|fault| panic!("{}", fault.message))
@@ -163,21 +173,21 @@ mod tests {
     fn reached(flows: &[FlowRequest], after: &[After], hosts: u32) -> Vec<u128> {
         let mut has: Vec<u128> = (0..hosts).map(|host| 1 << host).collect();
         let mut left: Vec<u32> = vec![0; flows.len()];
-        after.iter().for_each(|wait| left[wait.flow as usize] += 1);
+        after.iter().for_each(|wait| left[wait.flow.index()] += 1);
         let mut ready: Vec<u32> = (0..flows.len() as u32).filter(|&flow| left[flow as usize] == 0).collect();
         let mut sent = 0;
         while !ready.is_empty() {
             // All that can go, go together: each carries what was there before.
             let carried: Vec<(u32, u128)> =
-                ready.iter().map(|&flow| (flow, has[(flows[flow as usize].src - 10) as usize])).collect();
+                ready.iter().map(|&flow| (flow, has[(flows[flow as usize].src.0 - 10) as usize])).collect();
             ready.clear();
             for (flow, data) in carried {
                 sent += 1;
-                has[(flows[flow as usize].dst - 10) as usize] |= data;
-                for wait in after.iter().filter(|wait| wait.first == flow) {
-                    left[wait.flow as usize] -= 1;
-                    if left[wait.flow as usize] == 0 {
-                        ready.push(wait.flow);
+                has[(flows[flow as usize].dst.0 - 10) as usize] |= data;
+                for wait in after.iter().filter(|wait| wait.first == FlowId(flow)) {
+                    left[wait.flow.index()] -= 1;
+                    if left[wait.flow.index()] == 0 {
+                        ready.push(wait.flow.0);
                     }
                 }
             }
@@ -198,12 +208,12 @@ mod tests {
             let (flows, after) = made(operation, hosts, size, 1);
             assert!(reached(&flows, &after, hosts).iter().all(|&has| has == (1 << hosts) - 1), "{operation:?}");
             for host in 10..10 + hosts {
-                let sent: u64 = flows.iter().filter(|flow| flow.src == host).map(|flow| flow.size).sum();
+                let sent: u64 = flows.iter().filter(|flow| flow.src == NodeId(host)).map(|flow| flow.size).sum();
                 // 2 (n − 1)/n of the data, which no all-reduce can undercut.
                 assert_eq!(sent, 2 * size * (hosts as u64 - 1) / hosts as u64, "{operation:?} with {hosts}");
             }
             // A flow waits only for messages that its sender receives.
-            let at_home = |wait: &After| flows[wait.first as usize].dst == flows[wait.flow as usize].src;
+            let at_home = |wait: &After| flows[wait.first.index()].dst == flows[wait.flow.index()].src;
             assert!(after.iter().all(at_home));
         }
     }
@@ -218,8 +228,8 @@ mod tests {
         assert!(pairs.len() == 12 && pairs.iter().all(|(src, dst)| src != dst));
         assert!(flows.iter().all(|flow| flow.size == 1_000 && flow.group == 3));
         for wait in &after {
-            assert!(wait.flow >= 12 && wait.first < 12 && wait.gap == Time::from_us(2));
-            assert_eq!(flows[wait.first as usize].dst, flows[wait.flow as usize].src);
+            assert!(wait.flow >= FlowId(12) && wait.first < FlowId(12) && wait.gap == Time::from_us(2));
+            assert_eq!(flows[wait.first.index()].dst, flows[wait.flow.index()].src);
         }
     }
 
@@ -232,16 +242,19 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_is_refused_by_name() {
-        let collective = |operation, hosts: Vec<u32>, size, rounds| {
+        let collective = |operation, hosts: Vec<NodeId>, size, rounds| {
             let collective = Collective { operation, hosts, size, rounds, start: Time::ZERO, gap: Time::ZERO };
             collective.generate(ORIGIN, 1_000).map(|_| ()).map_err(|fault| fault.field)
         };
-        assert_eq!(collective(Operation::HalvingDoublingAllReduce, vec![0, 1, 2], 10, 1), Err("hosts"));
-        assert_eq!(collective(Operation::RingAllReduce, vec![0], 10, 1), Err("hosts"));
-        assert_eq!(collective(Operation::RingAllReduce, vec![0, 1, 0], 10, 1), Err("hosts"));
-        assert_eq!(collective(Operation::RingAllReduce, vec![0, 1], 0, 1), Err("size"));
-        assert_eq!(collective(Operation::RingAllReduce, vec![0, 1], 10, 0), Err("rounds"));
-        assert_eq!(collective(Operation::AllToAll, (0..20).collect(), 10, 30), Err("rounds"));
-        assert_eq!(collective(Operation::AllToAll, (0..20).collect(), 10, 1), Ok(()));
+        assert_eq!(
+            collective(Operation::HalvingDoublingAllReduce, vec![NodeId(0), NodeId(1), NodeId(2)], 10, 1),
+            Err("hosts")
+        );
+        assert_eq!(collective(Operation::RingAllReduce, vec![NodeId(0)], 10, 1), Err("hosts"));
+        assert_eq!(collective(Operation::RingAllReduce, vec![NodeId(0), NodeId(1), NodeId(0)], 10, 1), Err("hosts"));
+        assert_eq!(collective(Operation::RingAllReduce, vec![NodeId(0), NodeId(1)], 0, 1), Err("size"));
+        assert_eq!(collective(Operation::RingAllReduce, vec![NodeId(0), NodeId(1)], 10, 0), Err("rounds"));
+        assert_eq!(collective(Operation::AllToAll, (0..20).map(NodeId).collect(), 10, 30), Err("rounds"));
+        assert_eq!(collective(Operation::AllToAll, (0..20).map(NodeId).collect(), 10, 1), Ok(()));
     }
 }

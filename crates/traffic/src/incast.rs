@@ -5,6 +5,7 @@ use crate::load::Extent;
 use crate::places::Places;
 use crate::{Fault, FlowRequest, Kind, MAX_START, Origin, in_time, not_empty, too_many};
 use engine::{Stream, Time};
+use fabric::id::NodeId;
 
 /// How many bytes an event has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +36,9 @@ pub struct Incast {
     /// Every sender starts within that time of its event, uniformly; zero: at once.
     pub spread: Time,
     /// Who sends, in order.
-    pub from: Vec<u32>,
+    pub from: Vec<NodeId>,
     /// Who receives, in order: one is drawn for each event.
-    pub to: Vec<u32>,
+    pub to: Vec<NodeId>,
 }
 
 impl Incast {
@@ -84,7 +85,7 @@ impl Incast {
         in_time("count", flows)
     }
 
-    fn event(&self, at: Time, origin: Origin, hosts: &mut [u32], random: &mut Stream, flows: &mut Vec<FlowRequest>) {
+    fn event(&self, at: Time, origin: Origin, hosts: &mut [NodeId], random: &mut Stream, flows: &mut Vec<FlowRequest>) {
         let dst = self.to[random.below(self.to.len() as u64) as usize];
         // The first places of `hosts` are the senders: a shuffle begun and not finished, with the receiver put away.
         let mut available = hosts.len();

@@ -8,8 +8,10 @@
 //! on the scheme, and not on other generators.
 
 use engine::{Bytes, Stream, Time};
+use fabric::id::{ClassId, FlowId, NodeId};
 use fabric::topology::{self, Graph};
 use std::collections::HashMap;
+use std::fmt;
 
 mod after;
 pub mod arrivals;
@@ -54,15 +56,15 @@ pub fn is_group_name(name: &str) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRequest {
     /// Sending host.
-    pub src: u32,
+    pub src: NodeId,
     /// Receiving host.
-    pub dst: u32,
+    pub dst: NodeId,
     /// Bytes of message.
     pub size: u64,
     /// When it is handed to the NIC.
     pub start: Time,
     /// Priority class, 0-based.
-    pub class: u8,
+    pub class: ClassId,
     /// The group it belongs to, a place in [`Traffic::groups`].
     pub group: u16,
     /// When its sender leaves, however much of it is sent by then; [`Time::MAX`] for never.
@@ -74,9 +76,9 @@ pub struct FlowRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct After {
     /// The flow that waits.
-    pub flow: u32,
+    pub flow: FlowId,
     /// The flow it waits for. Its source or its destination is the waiting flow's source.
-    pub first: u32,
+    pub first: FlowId,
     /// Time between the two.
     pub gap: Time,
 }
@@ -108,7 +110,11 @@ impl Traffic {
         let first = self.flows.len() as u32;
         let group = |flow: &FlowRequest| groups.get(flow.group as usize).copied().unwrap_or(flow.group);
         self.flows.extend(other.flows.iter().map(|flow| FlowRequest { group: group(flow), ..*flow }));
-        let after = |after: &After| After { flow: first + after.flow, first: first + after.first, gap: after.gap };
+        let after = |after: &After| After {
+            flow: FlowId(first + after.flow.0),
+            first: FlowId(first + after.first.0),
+            gap: after.gap,
+        };
         self.after.extend(other.after.iter().map(after));
     }
 
@@ -119,10 +125,10 @@ impl Traffic {
         let flows = order.iter().map(|&flow| self.flows[flow as usize]).collect();
         let mut after = self.after.clone();
         if !after.is_empty() {
-            let mut place = vec![0; order.len()];
-            (0..).zip(&order).for_each(|(new, &old)| place[old as usize] = new);
+            let mut place = vec![FlowId(0); order.len()];
+            (0..).map(FlowId).zip(&order).for_each(|(new, &old)| place[old as usize] = new);
             for wait in &mut after {
-                (wait.flow, wait.first) = (place[wait.flow as usize], place[wait.first as usize]);
+                (wait.flow, wait.first) = (place[wait.flow.index()], place[wait.first.index()]);
             }
             after.sort_by_key(|wait| wait.flow);
         }
@@ -140,7 +146,7 @@ pub struct Origin {
     /// The group of its flows.
     pub group: u16,
     /// The class of its flows.
-    pub class: u8,
+    pub class: ClassId,
 }
 
 /// Kinds of generators.
@@ -159,13 +165,13 @@ impl Origin {
     }
 
     /// A flow of its group and class.
-    pub(crate) fn flow(self, src: u32, dst: u32, size: u64, start: Time) -> FlowRequest {
+    pub(crate) fn flow(self, src: NodeId, dst: NodeId, size: u64, start: Time) -> FlowRequest {
         FlowRequest { class: self.class, group: self.group, ..FlowRequest::new(src, dst, size, start) }
     }
 }
 
 /// Refuses a set of hosts without a host.
-pub(crate) fn not_empty(field: &'static str, hosts: &[u32]) -> Result<(), Fault> {
+pub(crate) fn not_empty(field: &'static str, hosts: &[NodeId]) -> Result<(), Fault> {
     match hosts {
         [] => Err(Fault { field, message: format!("{field} has no host"), help: "name at least one".into() }),
         _ => Ok(()),
@@ -209,17 +215,25 @@ pub struct Fault {
     pub help: String,
 }
 
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.message, self.help)
+    }
+}
+
+impl std::error::Error for Fault {}
+
 impl FlowRequest {
     /// A flow of class 0 and the first group that sends all it has.
-    pub fn new(src: u32, dst: u32, size: u64, start: Time) -> FlowRequest {
-        FlowRequest { src, dst, size, start, class: 0, group: 0, until: Time::MAX }
+    pub fn new(src: NodeId, dst: NodeId, size: u64, start: Time) -> FlowRequest {
+        FlowRequest { src, dst, size, start, class: ClassId(0), group: 0, until: Time::MAX }
     }
 
     /// Whether it can be sent in this fabric with that many classes.
     pub fn check(&self, nodes: &Names<'_>, classes: u8) -> Result<(), Fault> {
         let fault = |field, message, help| Err(Fault { field, message, help });
         for (field, node) in [("src", self.src), ("dst", self.dst)] {
-            match nodes.graph.nodes.get(node as usize) {
+            match nodes.graph.nodes.get(node.index()) {
                 None => return fault(field, format!("there is no node {node}"), nodes.hint()),
                 Some(node) if node.kind != topology::Kind::Host => {
                     return fault(field, format!("{} is a switch; messages go between hosts", node.name), nodes.hint());
@@ -228,7 +242,7 @@ impl FlowRequest {
             }
         }
         if self.src == self.dst {
-            let name = &nodes.graph.nodes[self.src as usize].name;
+            let name = &nodes.graph[self.src].name;
             return fault("dst", format!("{name} sends to itself"), "name two different hosts".into());
         }
         if self.size == 0 {
@@ -258,8 +272,8 @@ pub fn check_start(start: Time) -> Result<(), Fault> {
 }
 
 /// Whether a flow may be of that class where there are so many.
-pub fn check_class(class: u8, classes: u8) -> Result<(), Fault> {
-    if class >= classes {
+pub fn check_class(class: ClassId, classes: u8) -> Result<(), Fault> {
+    if class.0 >= classes {
         let help = match classes {
             1 => "write 0, or give the scenario more classes with traffic.classes".into(),
             _ => format!("write 0 to {}, or raise traffic.classes", classes - 1),
@@ -274,13 +288,13 @@ pub fn check_class(class: u8, classes: u8) -> Result<(), Fault> {
 #[derive(Clone, Debug)]
 pub struct Names<'a> {
     graph: &'a Graph,
-    by_name: HashMap<&'a str, u32>,
+    by_name: HashMap<&'a str, NodeId>,
 }
 
 impl<'a> Names<'a> {
     /// Looks at every node once.
     pub fn new(graph: &'a Graph) -> Names<'a> {
-        let by_name = (0..).zip(&graph.nodes).map(|(number, node)| (node.name.as_str(), number)).collect();
+        let by_name = (0..).map(NodeId).zip(&graph.nodes).map(|(number, node)| (node.name.as_str(), number)).collect();
         Names { graph, by_name }
     }
 
@@ -290,22 +304,21 @@ impl<'a> Names<'a> {
     }
 
     /// The node of that name.
-    pub fn named(&self, name: &str) -> Option<u32> {
+    pub fn named(&self, name: &str) -> Option<NodeId> {
         self.by_name.get(name).copied()
     }
 
     /// The node of that name, or else of that number.
-    pub fn find(&self, text: &str) -> Option<u32> {
-        self.named(text).or_else(|| text.parse().ok().filter(|&n: &u32| (n as usize) < self.graph.nodes.len()))
+    pub fn find(&self, text: &str) -> Option<NodeId> {
+        let numbered = || text.parse().ok().map(NodeId).filter(|node| node.index() < self.graph.nodes.len());
+        self.named(text).or_else(numbered)
     }
 
     /// A sentence on what the nodes are called.
     pub fn hint(&self) -> String {
-        let hosts: Vec<u32> = self.graph.hosts().take(2).collect();
-        let last = (0..self.graph.nodes.len() as u32)
-            .rev()
-            .find(|&n| self.graph.nodes[n as usize].kind == topology::Kind::Host);
-        let name = |node: &u32| self.graph.nodes[*node as usize].name.as_str();
+        let hosts: Vec<NodeId> = self.graph.hosts().take(2).collect();
+        let last = self.graph.hosts().next_back();
+        let name = |node: &NodeId| self.graph[*node].name.as_str();
         match (hosts.as_slice(), last.as_ref()) {
             ([one], _) => format!("the only host is {}", name(one)),
             ([one, two], Some(last)) if two == last => format!("the hosts are {} and {}", name(one), name(two)),
@@ -324,14 +337,21 @@ pub(crate) mod tests {
     /// Three hosts and a switch.
     pub(crate) fn star() -> Graph {
         let mut graph = Graph::default();
-        let hosts: Vec<u32> = (0..3).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
+        let hosts: Vec<NodeId> = (0..3).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
         let switch = graph.add(Kind::Switch, 1, "sw0");
         hosts.into_iter().for_each(|host| graph.connect(host, switch, Rate::from_gbps(100), Time::from_us(1)));
         graph
     }
 
-    const GOOD: FlowRequest =
-        FlowRequest { src: 0, dst: 1, size: 1000, start: Time::ZERO, class: 0, group: 0, until: Time::MAX };
+    const GOOD: FlowRequest = FlowRequest {
+        src: NodeId(0),
+        dst: NodeId(1),
+        size: 1000,
+        start: Time::ZERO,
+        class: ClassId(0),
+        group: 0,
+        until: Time::MAX,
+    };
 
     #[test]
     fn a_flow_between_two_hosts_passes() {
@@ -345,13 +365,13 @@ pub(crate) mod tests {
         let names = Names::new(&graph);
         let fault = |flow: FlowRequest| flow.check(&names, 2).unwrap_err();
         let cases = [
-            (FlowRequest { src: 9, ..GOOD }, "src", "no node 9"),
-            (FlowRequest { dst: 3, ..GOOD }, "dst", "sw0 is a switch"),
-            (FlowRequest { dst: 0, ..GOOD }, "dst", "h0 sends to itself"),
+            (FlowRequest { src: NodeId(9), ..GOOD }, "src", "no node 9"),
+            (FlowRequest { dst: NodeId(3), ..GOOD }, "dst", "sw0 is a switch"),
+            (FlowRequest { dst: NodeId(0), ..GOOD }, "dst", "h0 sends to itself"),
             (FlowRequest { size: 0, ..GOOD }, "size", "size is 0"),
             (FlowRequest { size: u64::MAX, ..GOOD }, "size", "size is"),
             (FlowRequest { start: Time::MAX, ..GOOD }, "start", "start is"),
-            (FlowRequest { class: 2, ..GOOD }, "class", "class 2"),
+            (FlowRequest { class: ClassId(2), ..GOOD }, "class", "class 2"),
             (FlowRequest { until: Time::ZERO, ..GOOD }, "until", "leaves at"),
         ];
         for (flow, field, message) in cases {
@@ -366,7 +386,10 @@ pub(crate) mod tests {
     fn a_node_is_found_by_name_and_by_number() {
         let graph = star();
         let names = Names::new(&graph);
-        assert_eq!((names.find("h2"), names.find("2"), names.find("sw0")), (Some(2), Some(2), Some(3)));
+        assert_eq!(
+            (names.find("h2"), names.find("2"), names.find("sw0")),
+            (Some(NodeId(2)), Some(NodeId(2)), Some(NodeId(3)))
+        );
         assert_eq!((names.find("4"), names.find("-1"), names.find("host"), names.named("2")), (None, None, None, None));
         assert_eq!(names.hint(), "the hosts are h0, h1 … h2");
     }

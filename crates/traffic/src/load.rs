@@ -5,6 +5,7 @@ use crate::places::Places;
 use crate::sizes::Sizes;
 use crate::{Fault, FlowRequest, Kind, Origin, in_time, not_empty, too_late, too_many};
 use engine::{Stream, Time};
+use fabric::id::NodeId;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -75,9 +76,9 @@ pub struct Load {
     /// When the first may come.
     pub start: Time,
     /// Who sends, in order.
-    pub from: Vec<u32>,
+    pub from: Vec<NodeId>,
     /// Who receives, in order.
-    pub to: Vec<u32>,
+    pub to: Vec<NodeId>,
     /// Whom a sender sends to.
     pub pattern: Pattern,
     /// The share of messages that go to another site; the others stay at the sender's. `None`: sites play no part.
@@ -113,14 +114,14 @@ struct Targets {
 
 /// The receivers, so ordered that those of a rack, and those of a site, are neighbours.
 struct Receivers {
-    hosts: Vec<u32>,
+    hosts: Vec<NodeId>,
     /// By sender.
     targets: Vec<Targets>,
     inter_site: f64,
 }
 
 impl Receivers {
-    fn draw(&self, sender: usize, random: &mut Stream) -> u32 {
+    fn draw(&self, sender: usize, random: &mut Stream) -> NodeId {
         let targets = &self.targets[sender];
         let far = self.inter_site > 0.0 && random.chance(self.inter_site);
         self.hosts[if far { &targets.far } else { &targets.near }.draw(random)]
@@ -151,8 +152,8 @@ impl Draw<'_> {
             gap: f64,
         }
         let total = self.places.rate_of(&self.load.from);
-        let sender = |&host: &u32| {
-            let mut random = self.origin.stream(Kind::Load, host);
+        let sender = |&host: &NodeId| {
+            let mut random = self.origin.stream(Kind::Load, host.0);
             let mut clock = Clock::new(self.load.start.0);
             let gap = gap * (total / self.places.rate(host));
             clock.advance(arrivals.wait(&mut random) * gap);
@@ -274,7 +275,7 @@ impl Load {
                 .collect();
             return Ok(Receivers { hosts: partners, targets, inter_site: 0.0 });
         }
-        let key = |host: u32| (places.site(host), places.rack(host), host);
+        let key = |host: NodeId| (places.site(host), places.rack(host), host.0);
         hosts.sort_unstable_by_key(|&host| key(host));
         // The neighbours that are at least `low` and not above `high`, as keys.
         let between = |low: (u32, u32, u32), high: (u32, u32, u32)| {
@@ -326,7 +327,7 @@ impl Load {
     }
 
     /// One receiver for each sender: drawn uniformly among all assignments in which no host has itself and no two have the same.
-    fn partners(&self, origin: Origin) -> Result<Vec<u32>, Fault> {
+    fn partners(&self, origin: Origin) -> Result<Vec<NodeId>, Fault> {
         let fault = |field, message: String, help: &str| Err(Fault { field, message, help: help.into() });
         if self.inter_site.is_some() {
             let help = "leave out inter_site, or choose another pattern";
@@ -362,9 +363,9 @@ struct Senders {
 }
 
 impl Senders {
-    fn new(from: &[u32], places: &Places<'_>) -> Senders {
+    fn new(from: &[NodeId], places: &Places<'_>) -> Senders {
         let mut sum = 0.0;
-        let add = |&host: &u32| {
+        let add = |&host: &NodeId| {
             sum += places.rate(host);
             sum
         };

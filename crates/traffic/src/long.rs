@@ -3,14 +3,15 @@
 use crate::places::Places;
 use crate::{Fault, FlowRequest, Kind, MAX_SIZE, MAX_START, Origin, not_empty, too_many};
 use engine::Time;
+use fabric::id::NodeId;
 
 /// Flows that last, to each of some receivers.
 #[derive(Clone, Debug)]
 pub struct Long {
     /// The receivers, in order: every one has flows.
-    pub to: Vec<u32>,
+    pub to: Vec<NodeId>,
     /// The senders, which take turns; `None`: drawn for each receiver, as different as there are hosts.
-    pub from: Option<Vec<u32>>,
+    pub from: Option<Vec<NodeId>>,
     /// Flows to each receiver; `None`: one from each of `from`, or one.
     pub flows: Option<u64>,
     /// When the first starts.

@@ -1,5 +1,6 @@
 //! Where hosts are: their racks, their sites, and what the links around them carry.
 
+use fabric::id::NodeId;
 use fabric::topology::{Graph, Kind};
 
 /// The places of a graph's hosts.
@@ -12,7 +13,7 @@ use fabric::topology::{Graph, Kind};
 #[derive(Clone, Debug)]
 pub struct Places<'a> {
     graph: &'a Graph,
-    hosts: Vec<u32>,
+    hosts: Vec<NodeId>,
     /// By node; of hosts only.
     rack: Vec<u32>,
     site: Vec<u32>,
@@ -26,60 +27,60 @@ impl<'a> Places<'a> {
     /// Looks at a graph in which every host has a link.
     pub fn new(graph: &'a Graph) -> Places<'a> {
         let nodes = graph.nodes.len();
-        let kind = |node: u32| graph.nodes[node as usize].kind;
+        let kind = |node: NodeId| graph[node].kind;
         // Until a link to a switch is seen, a host is a rack of its own.
         let mut rack: Vec<u32> = (0..nodes as u32).collect();
         let (mut rate, mut has_hosts) = (vec![0.0; nodes], vec![false; nodes]);
         for link in &graph.links {
             for (node, peer) in [(link.a, link.b), (link.b, link.a)] {
                 if kind(node) == Kind::Host {
-                    rate[node as usize] += link.rate.0 as f64;
-                    if kind(peer) == Kind::Switch && rack[node as usize] == node {
-                        rack[node as usize] = peer;
-                        has_hosts[peer as usize] = true;
+                    rate[node.index()] += link.rate.0 as f64;
+                    if kind(peer) == Kind::Switch && rack[node.index()] == node.0 {
+                        rack[node.index()] = peer.0;
+                        has_hosts[peer.index()] = true;
                     }
                 }
             }
         }
         let ends = graph.links.iter().flat_map(|link| [(link.a, link.b, link.rate), (link.b, link.a, link.rate)]);
-        let up = ends.filter(|&(from, to, _)| has_hosts[from as usize] && kind(to) == Kind::Switch);
+        let up = ends.filter(|&(from, to, _)| has_hosts[from.index()] && kind(to) == Kind::Switch);
         let core = up.map(|(_, _, rate)| rate.0 as f64).sum();
 
-        let tier = |node: u32| (kind(node) == Kind::Switch).then(|| graph.nodes[node as usize].tier);
-        let top = (0..nodes as u32).filter_map(tier).max();
+        let tier = |node: NodeId| (kind(node) == Kind::Switch).then(|| graph[node].tier);
+        let top = (0..nodes as u32).map(NodeId).filter_map(tier).max();
         let mut site: Vec<u32> = (0..nodes as u32).collect();
         for link in graph.links.iter().filter(|link| top.is_none() || tier(link.a) != top || tier(link.b) != top) {
-            let (a, b) = (root(&mut site, link.a), root(&mut site, link.b));
+            let (a, b) = (root(&mut site, link.a.0), root(&mut site, link.b.0));
             site[a.max(b) as usize] = a.min(b);
         }
-        let hosts: Vec<u32> = graph.hosts().collect();
+        let hosts: Vec<NodeId> = graph.hosts().collect();
         for node in 0..nodes as u32 {
             site[node as usize] = root(&mut site, node);
         }
-        let mut known: Vec<u32> = hosts.iter().map(|&host| site[host as usize]).collect();
+        let mut known: Vec<u32> = hosts.iter().map(|host| site[host.index()]).collect();
         known.sort_unstable();
         known.dedup();
         Places { graph, rack, site, rate, core, sites: known.len() as u32, hosts }
     }
 
     /// All hosts, in order.
-    pub fn hosts(&self) -> &[u32] {
+    pub fn hosts(&self) -> &[NodeId] {
         &self.hosts
     }
 
     /// What a host is called.
-    pub fn name(&self, host: u32) -> &'a str {
-        &self.graph.nodes[host as usize].name
+    pub fn name(&self, host: NodeId) -> &'a str {
+        &self.graph[host].name
     }
 
     /// A number that a host shares with those of its rack.
-    pub fn rack(&self, host: u32) -> u32 {
-        self.rack[host as usize]
+    pub fn rack(&self, host: NodeId) -> u32 {
+        self.rack[host.index()]
     }
 
     /// A number that a host shares with those of its site.
-    pub fn site(&self, host: u32) -> u32 {
-        self.site[host as usize]
+    pub fn site(&self, host: NodeId) -> u32 {
+        self.site[host.index()]
     }
 
     /// How many sites have hosts.
@@ -88,12 +89,12 @@ impl<'a> Places<'a> {
     }
 
     /// Bits per second of the links of one host.
-    pub fn rate(&self, host: u32) -> f64 {
-        self.rate[host as usize]
+    pub fn rate(&self, host: NodeId) -> f64 {
+        self.rate[host.index()]
     }
 
     /// Bits per second of the links of hosts.
-    pub fn rate_of(&self, hosts: &[u32]) -> f64 {
+    pub fn rate_of(&self, hosts: &[NodeId]) -> f64 {
         hosts.iter().map(|&host| self.rate(host)).sum()
     }
 
@@ -131,7 +132,7 @@ mod tests {
         let places = Places::new(&graph);
         let racks: Vec<u32> = places.hosts().iter().map(|&host| places.rack(host)).collect();
         assert_eq!(racks, [12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14]);
-        assert_eq!((places.sites(), places.name(3)), (1, "h3"));
+        assert_eq!((places.sites(), places.name(NodeId(3))), (1, "h3"));
         assert_eq!(places.rate_of(places.hosts()), 12.0 * 100e9);
         assert_eq!(places.core(), 6.0 * 100e9);
     }
@@ -151,7 +152,7 @@ mod tests {
         let of = |shape| {
             let graph = graph(shape, &[]);
             let places = Places::new(&graph);
-            (places.sites(), places.core() / 100e9, places.rate(0) / 100e9)
+            (places.sites(), places.core() / 100e9, places.rate(NodeId(0)) / 100e9)
         };
         assert_eq!(of("fat-tree"), (1, 128.0, 1.0));
         // Each of two switches has one link out.

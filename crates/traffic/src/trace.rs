@@ -16,7 +16,8 @@
 
 use crate::text::{FileFault, Line, quoted};
 use crate::{After, FlowRequest, MAX_FLOWS, MAX_GROUPS, Names, Traffic, is_group_name};
-use engine::{Bytes, Time};
+use engine::{Bytes, QuantityError, Time};
+use fabric::id::{ClassId, FlowId, NodeId};
 use fabric::topology::Graph;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -96,7 +97,7 @@ fn fields<'a>(line: Line<'a>) -> impl Iterator<Item = &'a str> {
 
 /// A flow that waits, and where that is written.
 struct Wait<'a> {
-    flow: u32,
+    flow: FlowId,
     ids: &'a str,
     gap: Option<(&'a str, Column)>,
     line: Line<'a>,
@@ -165,13 +166,13 @@ struct Reader<'a> {
     traffic: Traffic,
     groups: HashMap<&'a str, u16>,
     /// The flow of each id.
-    ids: HashMap<&'a str, u32>,
+    ids: HashMap<&'a str, FlowId>,
     waits: Vec<Wait<'a>>,
 }
 
 impl<'a> Reader<'a> {
     fn read(&mut self, line: Line<'a>) -> Result<(), FileFault> {
-        let mut flow = FlowRequest::new(0, 0, 0, Time::ZERO);
+        let mut flow = FlowRequest::new(NodeId(0), NodeId(0), 0, Time::ZERO);
         let (mut count, mut group, mut after, mut gap) = (0, GROUP, "", None);
         let number = self.traffic.flows.len() as u32;
         for (place, text) in fields(line).enumerate() {
@@ -193,7 +194,7 @@ impl<'a> Reader<'a> {
                 Field::Class => {
                     let message = || format!("class {} is not a whole number", quoted(text));
                     let help = "write a class counted from 0";
-                    flow.class = text.parse().map_err(|_| line.fault(text, message(), help))?;
+                    flow.class = ClassId(text.parse().map_err(|_| line.fault(text, message(), help))?);
                 }
                 Field::Group => group = text,
                 Field::Until => flow.until = read_time(line, text, *column)?,
@@ -202,7 +203,7 @@ impl<'a> Reader<'a> {
                         let message = format!("the id {} has a blank or a semicolon in it", quoted(text));
                         return Err(line.fault(text, message, "write an id as one word"));
                     }
-                    if self.ids.insert(text, number).is_some() {
+                    if self.ids.insert(text, FlowId(number)).is_some() {
                         let message = format!("the id {} is there twice", quoted(text));
                         return Err(line.fault(text, message, "give every flow an id of its own"));
                     }
@@ -222,7 +223,7 @@ impl<'a> Reader<'a> {
             line.fault(fields(line).nth(place).unwrap_or(line.text), fault.message, fault.help)
         })?;
         if !after.is_empty() {
-            self.waits.push(Wait { flow: number, ids: after, gap, line });
+            self.waits.push(Wait { flow: FlowId(number), ids: after, gap, line });
         } else if let Some((text, _)) = gap {
             return Err(line.fault(text, "a gap after nothing", "name what it waits for in the column after"));
         }
@@ -291,9 +292,9 @@ impl<'a> Reader<'a> {
 fn read_size(line: Line<'_>, text: &str, column: Column) -> Result<u64, FileFault> {
     match column.bare {
         None => {
-            let bytes: Result<Bytes, String> = text.parse();
+            let bytes: Result<Bytes, QuantityError> = text.parse();
             let help = "write it with its unit, such as 1MB, or name the column size_bytes";
-            Ok(bytes.map_err(|message| line.fault(text, message, help))?.0)
+            Ok(bytes.map_err(|error| line.fault(text, error.to_string(), help))?.0)
         }
         Some(_) => {
             let message = || format!("size_bytes {} is not a whole number of bytes", quoted(text));
@@ -308,7 +309,7 @@ fn read_time(line: Line<'_>, text: &str, column: Column) -> Result<Time, FileFau
     match column.bare {
         None => {
             let help = || format!("write it with its unit, such as 1.5us, or name the column {name}_ns or {name}_s");
-            text.parse().map_err(|message: String| line.fault(text, message, help()))
+            text.parse().map_err(|error: QuantityError| line.fault(text, error.to_string(), help()))
         }
         Some(power) => {
             let help = || format!("write a bare number of zero or more, or name the column {name} to write 1.5us");
@@ -359,7 +360,7 @@ pub fn write_trace(out: &mut dyn Write, graph: &Graph, traffic: &Traffic) -> io:
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is no name for a group", quoted(name))));
     }
     let names = Names::new(graph);
-    let node = |number: u32| match graph.nodes.get(number as usize) {
+    let node = |number: NodeId| match graph.nodes.get(number.index()) {
         Some(node) if plain(&node.name) && names.find(&node.name) == Some(number) => node.name.clone(),
         _ => number.to_string(),
     };
@@ -367,7 +368,7 @@ pub fn write_trace(out: &mut dyn Write, graph: &Graph, traffic: &Traffic) -> io:
     let mut waits: Vec<&After> = after.iter().collect();
     waits.sort_by_key(|wait| wait.flow);
     let mut waited = vec![false; if waits.is_empty() { 0 } else { flows.len() }];
-    waits.iter().for_each(|wait| waited[wait.first as usize] = true);
+    waits.iter().for_each(|wait| waited[wait.first.index()] = true);
 
     write!(out, "src,dst,size_bytes,start_ns,class")?;
     for (column, there) in
@@ -387,7 +388,7 @@ pub fn write_trace(out: &mut dyn Write, graph: &Graph, traffic: &Traffic) -> io:
             write!(out, ",{until}")?;
         }
         if !waited.is_empty() {
-            let mine = waits.iter().take_while(|wait| wait.flow == number).count();
+            let mine = waits.iter().take_while(|wait| wait.flow == FlowId(number)).count();
             let list = |word: &dyn Fn(&After) -> String| {
                 waits[..mine].iter().map(|wait| word(wait)).collect::<Vec<_>>().join(";")
             };
@@ -426,6 +427,7 @@ mod tests {
     use super::*;
     use crate::tests::star;
     use engine::Stream;
+    use fabric::id::ClassId;
     use proptest::prelude::*;
 
     fn read_all(text: &str) -> Result<Traffic, FileFault> {
@@ -444,7 +446,7 @@ mod tests {
     }
 
     fn flow(src: u32, dst: u32, size: u64, start: Time, class: u8) -> FlowRequest {
-        FlowRequest { class, ..FlowRequest::new(src, dst, size, start) }
+        FlowRequest { class: ClassId(class), ..FlowRequest::new(NodeId(src), NodeId(dst), size, start) }
     }
 
     #[test]
@@ -553,9 +555,9 @@ mod tests {
         let until: Vec<Time> = traffic.flows.iter().map(|flow| flow.until).collect();
         assert_eq!(until, [Time::MAX, Time::from_ns(7500), Time::MAX]);
         let wait = |flow, first, gap| After { flow, first, gap: Time::from_us(gap) };
-        assert_eq!(traffic.after, [wait(1, 0, 1), wait(1, 2, 2)]);
+        assert_eq!(traffic.after, [wait(FlowId(1), FlowId(0), 1), wait(FlowId(1), FlowId(2), 2)]);
         let one = read_all(&text.replace("y,x,", "y,,").replace("1us; 2us", "3us")).unwrap();
-        assert_eq!(one.after, [wait(1, 0, 3), wait(1, 2, 3)]);
+        assert_eq!(one.after, [wait(FlowId(1), FlowId(0), 3), wait(FlowId(1), FlowId(2), 3)]);
     }
 
     /// Flows whose groups are in order of appearance and that wait only for earlier ones they see.
@@ -568,14 +570,18 @@ mod tests {
             for (src, hop, size, start, class, group, lasting) in flows {
                 let group = traffic.group(["a", "b b", "long-lived", "trace"][group as usize]);
                 let until = lasting.map_or(Time::MAX, |lasting| Time(start + lasting + 1));
-                let flow = FlowRequest::new(src, (src + hop) % 3, size, Time(start));
-                traffic.flows.push(FlowRequest { class, group, until, ..flow });
+                let flow = FlowRequest::new(NodeId(src), NodeId((src + hop) % 3), size, Time(start));
+                traffic.flows.push(FlowRequest { class: ClassId(class), group, until, ..flow });
             }
             for (flow, first, gap) in waits {
                 let (flow, first) = (flow.index(traffic.flows.len()), first.index(traffic.flows.len()));
                 let (waits, ends) = (traffic.flows[flow], traffic.flows[first]);
                 if first < flow && ends.until == Time::MAX && (waits.src == ends.src || waits.src == ends.dst) {
-                    traffic.after.push(After { flow: flow as u32, first: first as u32, gap: Time(gap) });
+                    traffic.after.push(After {
+                        flow: FlowId(flow as u32),
+                        first: FlowId(first as u32),
+                        gap: Time(gap),
+                    });
                 }
             }
             traffic.after.sort_by_key(|wait| wait.flow);
@@ -597,7 +603,7 @@ mod tests {
             prop_assert!(sorted.flows.is_sorted_by_key(|flow| flow.start));
             let pairs = |traffic: &Traffic| {
                 let flow = |number: u32| format!("{:?}", traffic.flows[number as usize]);
-                let mut pairs: Vec<_> = traffic.after.iter().map(|w| (flow(w.flow), flow(w.first), w.gap)).collect();
+                let mut pairs: Vec<_> = traffic.after.iter().map(|w| (flow(w.flow.0), flow(w.first.0), w.gap)).collect();
                 pairs.sort();
                 pairs
             };

@@ -20,11 +20,11 @@ pub struct Ground<'a> {
 impl Ground<'_> {
     /// A value for every flow that is sent from here.
     pub fn per_sender<T: Clone>(&self, make: impl Fn(&FlowSpec) -> T) -> PerFlow<T> {
-        PerFlow::new(self.setup, self.shard, |flow| flow.src, make)
+        PerFlow::new(self.setup, self.shard, |flow| flow.src.0, make)
     }
     /// A value for every flow that is received here.
     pub fn per_receiver<T: Clone>(&self, make: impl Fn(&FlowSpec) -> T) -> PerFlow<T> {
-        PerFlow::new(self.setup, self.shard, |flow| flow.dst, make)
+        PerFlow::new(self.setup, self.shard, |flow| flow.dst.0, make)
     }
     /// How many ports all hosts have together; [`HostView::nic`] numbers them.
     pub fn nics(&self) -> usize {

@@ -11,8 +11,8 @@ fn switches(count: u32, links: &[(u32, u32)]) -> Graph {
     let mut graph = Graph::default();
     (0..count).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
     (0..count).for_each(|i| _ = graph.add(Kind::Switch, 1, format!("s{i}")));
-    (0..count).for_each(|i| graph.connect(i, count + i, RATE, DELAY));
-    links.iter().for_each(|&(a, b)| graph.connect(count + a, count + b, RATE, DELAY));
+    (0..count).for_each(|i| graph.connect(NodeId(i), NodeId(count + i), RATE, DELAY));
+    links.iter().for_each(|&(a, b)| graph.connect(NodeId(count + a), NodeId(count + b), RATE, DELAY));
     graph
 }
 
@@ -131,7 +131,7 @@ fn a_clos_whose_links_fail_may_go_up_again() {
     let node = |name: &str| graph.nodes.iter().position(|node| node.name == name).unwrap() as u32;
     let link = |a: &str, b: &str| {
         let ends = (node(a), node(b));
-        graph.links.iter().position(|l| (l.a, l.b) == ends || (l.b, l.a) == ends).unwrap()
+        graph.links.iter().position(|l| (l.a.0, l.b.0) == ends || (l.b.0, l.a.0) == ends).unwrap()
     };
     let mut up = vec![true; graph.links.len()];
     let leaves: Vec<&str> = graph.nodes.iter().filter(|n| n.tier == 1).map(|n| n.name.as_str()).collect();
@@ -153,8 +153,10 @@ fn bcube(n: u32) -> Graph {
     let mut graph = Graph::default();
     (0..hosts).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
     plain.nodes.iter().for_each(|node| _ = graph.add(Kind::Switch, node.tier + 1, format!("x{}", node.name)));
-    (0..hosts).for_each(|i| graph.connect(i, hosts + i, RATE, DELAY));
-    plain.links.iter().for_each(|link| graph.links.push(Link { a: hosts + link.a, b: hosts + link.b, ..link.clone() }));
+    (0..hosts).for_each(|i| graph.connect(NodeId(i), NodeId(hosts + i), RATE, DELAY));
+    plain.links.iter().for_each(|link| {
+        graph.links.push(Link { a: NodeId(hosts + link.a.0), b: NodeId(hosts + link.b.0), ..link.clone() })
+    });
     graph
 }
 

@@ -32,7 +32,7 @@ const NO_NIC: u32 = u32::MAX;
 
 impl Census {
     pub(crate) fn new(stall: Time, nics: usize, setup: &Setup, shard: &Option<Shard>) -> Census {
-        let flows = PerFlow::new(setup, shard, |flow| flow.dst, |_| (NO_NIC, Time::ZERO));
+        let flows = PerFlow::new(setup, shard, |flow| flow.dst.0, |_| (NO_NIC, Time::ZERO));
         Census { stall, counts: vec![Count::default(); nics], flows }
     }
 

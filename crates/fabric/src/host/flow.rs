@@ -171,7 +171,7 @@ impl Receiver {
             nack: (0, Time::ZERO),
             early: 0,
             finished: Time::MAX,
-            src: flow.src,
+            src: flow.src.0,
             unacked: 0,
             latest: Time::ZERO,
             forgotten: false,
@@ -182,12 +182,19 @@ impl Receiver {
 impl Core {
     /// Takes over what congestion control decided.
     pub(crate) fn apply(&mut self, flow: u32, permit: Permit) {
+        self.take_over(flow, permit);
+        self.note(flow);
+    }
+
+    /// The same without bringing the NIC's sets up to date.
+    #[inline]
+    fn take_over(&mut self, flow: u32, permit: Permit) {
         let s = &self.hosts.senders[flow as usize];
         let (old, nic, size) = (s.rate, s.nic, s.last_size);
         if permit.repace && permit.rate != old {
             let (was, is) = (self.pace(nic, size, old), self.pace(nic, size, permit.rate));
             let due = Time((s.due.0 + is.0).saturating_sub(was.0));
-            self.due_at(flow, due);
+            self.set_due(flow, due);
         }
         let s = &mut self.hosts.senders[flow as usize];
         if permit.repace
@@ -198,24 +205,25 @@ impl Core {
             self.set_wake(nic, at);
         }
         if permit.resume > self.hosts.senders[flow as usize].due {
-            self.due_at(flow, permit.resume);
+            self.set_due(flow, permit.resume);
         }
         let s = &mut self.hosts.senders[flow as usize];
         (s.rate, s.timer, s.own) = (permit.rate, permit.timer, (permit.own >> flag::OWN_SHIFT) as u8);
         if self.hosts.needs.window {
             s.window = permit.window.max(1).min(self.hosts.cap);
-            self.note(flow);
         } else if permit.rate != old {
             self.rewindow(flow);
         }
         self.arm(flow);
     }
 
+    /// Sets a flow's window by its rate.
+    #[inline]
     pub(crate) fn rewindow(&mut self, flow: u32) {
         if self.hosts.needs.window {
             let s = &mut self.hosts.senders[flow as usize];
             s.window = s.window.max(1).min(self.hosts.cap);
-            return self.note(flow);
+            return;
         }
         let base = self.setup.flows[flow as usize].window;
         let s = &mut self.hosts.senders[flow as usize];
@@ -224,11 +232,14 @@ impl Core {
             (base, WindowRule::Fixed) => base,
             (base, WindowRule::Scaled) => {
                 let line = self.hosts.nics[s.nic as usize].line.0;
-                ((base as u128 * s.rate.0 as u128 / line as u128) as u64).max(1)
+                let scaled = match base.checked_mul(s.rate.0) {
+                    Some(product) => product / line,
+                    None => (base as u128 * s.rate.0 as u128 / line as u128) as u64,
+                };
+                scaled.max(1)
             }
         };
         s.window = s.window.min(self.hosts.cap);
-        self.note(flow);
     }
 
     /// Makes sure that the flow's next deadline has an event.
@@ -293,7 +304,7 @@ impl Core {
     /// Gives a packet the entropy that its host's path selector wants.
     #[inline(never)]
     fn select_path(&mut self, flow: u32, packet: &mut Packet) {
-        let src = self.setup.flows[flow as usize].src as usize;
+        let src = self.setup.flows[flow as usize].src.index();
         if let Some(selector) = &mut self.hosts.selectors[src] {
             let (own, dice) = (packet.tuple.source_port, &mut self.dice.streams[src]);
             packet.tuple.source_port = selector.next(FlowId(flow), own, self.time.now, dice);
@@ -341,7 +352,7 @@ impl Core {
     pub(crate) fn send_from_receiver(&mut self, here: u32, id: PacketId) {
         let flow = self.pool[id].flow;
         let host = self.setup.flows[flow as usize].dst;
-        let nic = if self.map.of(host).len() == 1 { here } else { self.nic_of(host, flow, true) };
+        let nic = if self.map.of(host.0).len() == 1 { here } else { self.nic_of(host.0, flow, true) };
         self.hosts.nics[nic as usize].acks.push(&mut self.pool, id);
         self.kicks.push(self.hosts.nics[nic as usize].port);
     }
@@ -365,7 +376,7 @@ impl Core {
     /// Notifies a flow's congestion control and its path selector of what the transport found out.
     pub(crate) fn report_incident(&mut self, flow: u32, incident: Incident) {
         if incident == Incident::Lost && !self.hosts.selectors.is_empty() {
-            let src = self.setup.flows[flow as usize].src as usize;
+            let src = self.setup.flows[flow as usize].src.index();
             if let Some(selector) = &mut self.hosts.selectors[src] {
                 selector.lost(FlowId(flow), self.time.now);
             }
@@ -446,7 +457,7 @@ impl<F: FlowControl> Network<F> {
         }
         let marked = packet.flags & flag::MARKED != 0;
         if !core.hosts.selectors.is_empty() && matches!(packet.kind, Kind::Ack | Kind::Nack) {
-            let src = core.setup.flows[flow as usize].src as usize;
+            let src = core.setup.flows[flow as usize].src.index();
             if let Some(selector) = &mut core.hosts.selectors[src] {
                 selector.acknowledged(FlowId(flow), packet.tuple.destination_port, marked, now);
             }
@@ -459,7 +470,7 @@ impl<F: FlowControl> Network<F> {
         let core = &mut self.core;
         if done {
             core.hosts.slots.free.push(core.hosts.senders[flow as usize].slot);
-            core.ended_at(flow, core.setup.flows[flow as usize].src);
+            core.ended_at(flow, core.setup.flows[flow as usize].src.0);
         }
         core.note(flow);
         core.pool.remove(id);
@@ -486,6 +497,7 @@ impl Core {
         };
         let mut permit = s.permit();
         self.hosts.control.ack(s.slot, &ack, &mut permit);
-        self.apply(packet.flow, permit);
+        // The sets of the NIC are brought up to date when all of the ACK is known.
+        self.take_over(packet.flow, permit);
     }
 }

@@ -36,11 +36,19 @@ pub(crate) struct Places {
 impl Places {
     #[inline]
     fn set(&mut self, place: u32, on: bool) {
+        if place < 64 {
+            self.low = self.low & !(1 << place) | (on as u64) << place;
+        } else {
+            self.set_high(place, on);
+        }
+    }
+    #[cold]
+    fn set_high(&mut self, place: u32, on: bool) {
         let (word, bit) = (place as usize / 64, 1u64 << (place % 64));
         if word > self.high.len() {
             self.high.resize(word, 0);
         }
-        let bits = if word == 0 { &mut self.low } else { &mut self.high[word - 1] };
+        let bits = &mut self.high[word - 1];
         *bits = if on { *bits | bit } else { *bits & !bit };
     }
     #[inline]
@@ -52,10 +60,20 @@ impl Places {
     /// The first member in `from..to`.
     #[inline]
     fn first(&self, from: u32, to: u32) -> Option<u32> {
+        if from < 64 {
+            let bits = self.low & u64::MAX << from;
+            if bits != 0 || to <= 64 {
+                let place = bits.trailing_zeros();
+                return (place < to && bits != 0).then_some(place);
+            }
+        }
+        self.first_high(from.max(64), to)
+    }
+    fn first_high(&self, from: u32, to: u32) -> Option<u32> {
         let mut word = from as usize / 64;
         let mut mask = u64::MAX << (from % 64);
         while word <= self.high.len() && (word as u32) * 64 < to {
-            let bits = mask & if word == 0 { self.low } else { self.high[word - 1] };
+            let bits = mask & self.high[word - 1];
             if bits != 0 {
                 let place = word as u32 * 64 + bits.trailing_zeros();
                 return (place < to).then_some(place);
@@ -172,7 +190,7 @@ impl Core {
     pub(crate) fn nic_of(&self, host: u32, flow: u32, reverse: bool) -> u32 {
         let spec = &self.setup.flows[flow as usize];
         let (to, tuple) = if reverse { (spec.src, spec.tuple.reversed()) } else { (spec.dst, spec.tuple) };
-        let port = match self.routing.next_hops(host, to) {
+        let port = match self.routing.next_hops(host, to.0) {
             [] => self.map.of(host).start,
             [only] => *only,
             several => several[tuple.hash(NIC_SEED) as usize % several.len()],
@@ -226,10 +244,10 @@ impl Core {
         let mut elsewhere = Vec::new();
         for flow in 0..self.progress.next_flow as u32 {
             let (src, old) = (self.setup.flows[flow as usize].src, self.hosts.senders[flow as usize].nic);
-            if !self.owns(src) || self.hosts.senders[flow as usize].done() || self.map.of(src).len() == 1 {
+            if !self.owns(src.0) || self.hosts.senders[flow as usize].done() || self.map.of(src.0).len() == 1 {
                 continue;
             }
-            let nic = self.nic_of(src, flow, false);
+            let nic = self.nic_of(src.0, flow, false);
             if nic == old {
                 continue;
             }
@@ -260,7 +278,7 @@ impl Core {
     /// Hands a flow whose time has come to its NIC.
     pub(crate) fn begin_flow(&mut self, flow: u32, tag: u16) {
         let spec = self.setup.flows[flow as usize];
-        let nic = self.nic_of(spec.src, flow, false);
+        let nic = self.nic_of(spec.src.0, flow, false);
         let slot = self.hosts.slots.take();
         let line = self.hosts.nics[nic as usize].line;
         let permit = self.hosts.control.start(
@@ -288,8 +306,8 @@ impl Core {
             nic,
             place: n.flows.len() as u32 - 1,
             slot,
-            class: spec.class,
-            dst: spec.dst,
+            class: spec.class.0,
+            dst: spec.dst.0,
             tuple: spec.tuple,
             tag,
             ..Sender::default()
@@ -300,6 +318,7 @@ impl Core {
         self.progress.active += 1;
         self.note_beginning(flow);
         self.rewindow(flow);
+        self.note(flow);
         self.arm(flow);
         self.kicks.push(self.hosts.nics[nic as usize].port);
     }
@@ -307,7 +326,7 @@ impl Core {
     /// A flow joins the messages from its host that have the same destination and class, and waits if it is not the first.
     fn join_line(&mut self, flow: u32) {
         let FlowSpec { src, dst, class, .. } = self.setup.flows[flow as usize];
-        let line = self.hosts.lines.entry((src, dst, class)).or_default();
+        let line = self.hosts.lines.entry((src.0, dst.0, class.0)).or_default();
         if !line.is_empty() {
             self.hosts.senders[flow as usize].held |= IN_LINE;
         }
@@ -317,12 +336,13 @@ impl Core {
     /// All of a flow has been sent, for the first time or again: the next in its line may begin.
     pub(crate) fn leave_line(&mut self, flow: u32) {
         let FlowSpec { src, dst, class, .. } = self.setup.flows[flow as usize];
-        let Some(line) = self.hosts.lines.get_mut(&(src, dst, class)).filter(|line| line.front() == Some(&flow)) else {
+        let Some(line) = self.hosts.lines.get_mut(&(src.0, dst.0, class.0)).filter(|line| line.front() == Some(&flow))
+        else {
             return;
         };
         line.pop_front();
         let Some(&next) = line.front() else {
-            self.hosts.lines.remove(&(src, dst, class));
+            self.hosts.lines.remove(&(src.0, dst.0, class.0));
             return;
         };
         self.hosts.senders[next as usize].held &= !IN_LINE;
@@ -332,6 +352,13 @@ impl Core {
 
     /// A flow is due at another time than before.
     pub(crate) fn due_at(&mut self, flow: u32, due: Time) {
+        self.set_due(flow, due);
+        self.note(flow);
+    }
+
+    /// The same without bringing the NIC's sets up to date.
+    #[inline]
+    pub(crate) fn set_due(&mut self, flow: u32, due: Time) {
         let s = &mut self.hosts.senders[flow as usize];
         s.due = due;
         if s.place != NONE {
@@ -340,7 +367,6 @@ impl Core {
                 nic.later.push(Reverse((due, flow)));
             }
         }
-        self.note(flow);
     }
 
     /// A flow that has just sent waits as its rate has it.

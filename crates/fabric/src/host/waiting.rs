@@ -1,6 +1,7 @@
 //! Flows that wait for others, and flows that leave before they have sent everything.
 
 use crate::axes::flow_control::FlowControl;
+use crate::id::{FlowId, NodeId};
 use crate::run::{Class, Core, Network};
 use crate::setup::{After, Setup};
 use engine::{Event, Time};
@@ -26,7 +27,7 @@ impl Waiting {
         let mut order = setup.after.clone();
         order.sort_by_key(|after| (after.first, after.flow));
         let mut left = vec![(0, Time::ZERO); setup.flows.len()];
-        order.iter().for_each(|after| left[after.flow as usize].0 += 1);
+        order.iter().for_each(|after| left[after.flow.index()].0 += 1);
         Waiting { order, left, begun: vec![Time::MAX; setup.flows.len()], planned: 0 }
     }
 
@@ -37,7 +38,7 @@ impl Waiting {
 
     /// Takes over the flows of another shard.
     pub(crate) fn absorb(&mut self, other: &Waiting, setup: &Setup, mine: impl Fn(u32) -> bool) {
-        for (flow, begun) in self.begun.iter_mut().enumerate().filter(|(flow, _)| mine(setup.flows[*flow].src)) {
+        for (flow, begun) in self.begun.iter_mut().enumerate().filter(|(flow, _)| mine(setup.flows[*flow].src.0)) {
             *begun = other.begun[flow];
         }
         self.planned += other.planned;
@@ -78,20 +79,22 @@ impl Core {
     }
 
     fn release_followers(&mut self, flow: u32, host: u32) {
-        let first = self.hosts.waiting.order.partition_point(|after| after.first < flow);
+        let first = self.hosts.waiting.order.partition_point(|after| after.first < FlowId(flow));
         for place in first.. {
-            let Some(&after) = self.hosts.waiting.order.get(place).filter(|after| after.first == flow) else { return };
-            if self.setup.flows[after.flow as usize].src != host {
+            let Some(&after) = self.hosts.waiting.order.get(place).filter(|after| after.first == FlowId(flow)) else {
+                return;
+            };
+            if self.setup.flows[after.flow.index()].src != NodeId(host) {
                 continue;
             }
             let now = self.time.now;
-            let (left, ready) = &mut self.hosts.waiting.left[after.flow as usize];
+            let (left, ready) = &mut self.hosts.waiting.left[after.flow.index()];
             *left -= 1;
             *ready = (*ready).max(now.saturating_add(after.gap));
             // One whose own time has not come is started when it does.
-            if *left == 0 && after.flow < self.progress.next_flow as u32 {
+            if *left == 0 && after.flow < FlowId(self.progress.next_flow as u32) {
                 let at = *ready;
-                self.plan_start(after.flow, at);
+                self.plan_start(after.flow.0, at);
             }
         }
     }

@@ -5,6 +5,7 @@
 //! pairs and goes on at half the pace.
 
 use super::Probes;
+use crate::id::FlowId;
 use crate::port::Port;
 use crate::routing::PortMap;
 use crate::run::Core;
@@ -140,7 +141,7 @@ pub struct Recording {
     /// See [`PORT_COLUMNS`]; a port of which nothing is said has 0.
     pub ports: [Column; PORT_COLUMNS.len()],
     /// The chosen flows.
-    pub chosen: Vec<u32>,
+    pub chosen: Vec<FlowId>,
     /// See [`FLOW_COLUMNS`]; by place among the chosen flows. A flow of which nothing is said is as in the frame before.
     pub flows: [Column; FLOW_COLUMNS.len()],
 }
@@ -318,24 +319,24 @@ impl Core {
     fn take_flows(&self, recorder: &mut Recorder, end: Time) {
         let Recorder { recording, begun, live, said, held, .. } = recorder;
         let specs = &self.setup.flows;
-        while let Some(&flow) = recording.chosen.get(*begun).filter(|flow| specs[**flow as usize].start <= end) {
-            let spec = &specs[flow as usize];
-            if self.owns(spec.src) || self.owns(spec.dst) {
+        while let Some(&flow) = recording.chosen.get(*begun).filter(|flow| specs[flow.index()].start <= end) {
+            let spec = &specs[flow.index()];
+            if self.owns(spec.src.0) || self.owns(spec.dst.0) {
                 live.push(*begun);
             }
             *begun += 1;
         }
         live.retain(|&place| {
-            let flow = recording.chosen[place] as usize;
+            let flow = recording.chosen[place].index();
             let mut now = said[place];
             let mut over = true;
-            if self.owns(specs[flow].src) {
+            if self.owns(specs[flow].src.0) {
                 let s = &self.hosts.senders[flow];
                 over &= s.done();
                 let by = held.get(&(flow as u32)).map_or(0, |node| *node as u64 + 1);
                 now = [s.high, now[1], s.acked, self.hosts.holds[flow].until(end.min(s.finished)).0, by];
             }
-            if self.owns(specs[flow].dst) {
+            if self.owns(specs[flow].dst.0) {
                 let r = &self.hosts.receivers[flow];
                 over &= r.finished != Time::MAX;
                 now[1] = r.expected;

@@ -88,7 +88,7 @@ impl Core {
             let sent = self.sent_by_now(port as usize);
             self.probes.series.ports.push((self.ports[port as usize].queued, sent));
         }
-        self.probes.series.flows.extend(setup.flows.iter().map(|&flow| self.hosts.receivers[flow as usize].expected));
+        self.probes.series.flows.extend(setup.flows.iter().map(|&flow| self.hosts.receivers[flow.index()].expected));
         let columns = (setup.ports.len() * 2 + setup.flows.len()).max(1);
         let every = if self.probes.series.times.len() * columns < MAX_FOLLOWED { every } else { Time(every.0 * 2) };
         if self.probes.series.times.len() * columns >= MAX_FOLLOWED {
@@ -236,7 +236,7 @@ impl Series {
         let columns = self.ports.iter_mut().zip(&other.ports).zip(setup.ports.iter().cycle());
         columns.filter(|(_, number)| port(**number)).for_each(|((mine, theirs), _)| *mine = *theirs);
         let columns = self.flows.iter_mut().zip(&other.flows).zip(setup.flows.iter().cycle());
-        columns.filter(|(_, number)| flow(**number)).for_each(|((mine, theirs), _)| *mine = *theirs);
+        columns.filter(|(_, number)| flow(number.0)).for_each(|((mine, theirs), _)| *mine = *theirs);
     }
 
     /// Keeps every other instant.

@@ -158,7 +158,7 @@ impl Core {
         let mut blocks: Vec<Block> =
             (0..used).map(|_| Block::new(density, self.time.horizon, setup.flows.len())).collect();
         for (number, flow) in (0..).zip(&setup.flows) {
-            if let Some(block) = blocks.get_mut(of_node[flow.src as usize] as usize) {
+            if let Some(block) = blocks.get_mut(of_node[flow.src.index()] as usize) {
                 block.flows.push(number);
             }
         }
@@ -219,7 +219,7 @@ impl Core {
         let Some(blocks) = &mut self.blocks else { return false };
         while let Some(flow) = blocks.witness.checked_sub(1) {
             let spec = &self.setup.flows[flow];
-            let (from, to) = (blocks.of_node[spec.src as usize], blocks.of_node[spec.dst as usize]);
+            let (from, to) = (blocks.of_node[spec.src.index()], blocks.of_node[spec.dst.index()]);
             let sender = &self.hosts.senders[flow];
             if from != ELSEWHERE && from != to && (!sender.started() || !sender.done() && sender.backlogged()) {
                 return true;

@@ -3,6 +3,7 @@
 use super::{Core, Network};
 use crate::axes::flow_control::FlowControl;
 use crate::axes::{Counter, Histogram};
+use crate::id::FlowId;
 use crate::packet::Fifo;
 use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series};
 use crate::setup::FlowSpec;
@@ -77,7 +78,7 @@ pub struct Outcome {
     /// All flows, in order of start.
     pub flows: Vec<FlowRecord>,
     /// Flows in the order they were acknowledged to the end.
-    pub finished: Vec<u32>,
+    pub finished: Vec<FlowId>,
     /// Totals.
     pub counts: Counts,
     /// Packets still queued or in flight.
@@ -103,7 +104,7 @@ pub struct Outcome {
     /// What was followed closely.
     pub series: Series,
     /// The ports and the flows that were.
-    pub watched: (Vec<u32>, Vec<u32>),
+    pub watched: (Vec<u32>, Vec<FlowId>),
     /// Bytes that each port sent, of all packets.
     pub sent: Vec<u64>,
     /// The queue monitor's histograms at the instants they were to be kept.
@@ -281,7 +282,7 @@ impl<F: FlowControl> Network<F> {
                     held: hosts.holds[flow].until(core.time.now.min(s.finished)),
                 })
                 .collect(),
-            finished: finished.into_iter().map(|(_, flow)| flow).collect(),
+            finished: finished.into_iter().map(|(_, flow)| FlowId(flow)).collect(),
             left: core.pool.live(),
             flow_control: self.scheme.counters(&nodes),
             histograms: self.scheme.histograms(&nodes),

@@ -176,7 +176,7 @@ impl Core {
             return flows.get(place).map_or(self.setup.flows.len(), |&flow| flow as usize);
         }
         let Some(shard) = &self.shard else { return from };
-        let later = self.setup.flows[from..].iter().position(|flow| shard.owns(flow.src));
+        let later = self.setup.flows[from..].iter().position(|flow| shard.owns(flow.src.0));
         later.map_or(self.setup.flows.len(), |later| from + later)
     }
 

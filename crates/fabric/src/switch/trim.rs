@@ -126,10 +126,10 @@ impl Core {
             let src = self.setup.flows[self.pool[id].flow as usize].src;
             let packet = &mut self.pool[id];
             packet.kind = Kind::Returned;
-            packet.dst = src;
+            packet.dst = src.0;
             packet.tuple = packet.tuple.reversed();
             let (tuple, stamp) = (packet.tuple, packet.stamp);
-            if let Some(back) = self.path(node, src, &tuple, stamp)
+            if let Some(back) = self.path(node, src.0, &tuple, stamp)
                 && self.ports[back as usize].up
                 && self.add_header(back, id)
             {

@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// BCube(n, k): `n^(k+1)` hosts with `k+1` ports, and `k+1` levels of `n^k` switches with `n` ports.
@@ -32,9 +32,9 @@ impl Shape for Bcube {
          Hosts forward for one another."
     }
 
-    fn build(&self) -> Result<Graph, String> {
+    fn build(&self) -> Result<Graph, ShapeError> {
         let n = at_least(2, "n", self.n)?;
-        let wire = Wire::new("", self.rate, self.delay)?;
+        let wire = Wire::new(("rate", self.rate), ("delay", self.delay))?;
         let per_level = n.saturating_pow(self.k);
         let hosts = product(&[per_level, n]);
         let levels = u64::from(self.k) + 1;
@@ -62,6 +62,7 @@ impl Shape for Bcube {
 mod tests {
     use super::super::tests::{degrees, names, refused};
     use super::*;
+    use crate::id::NodeId;
     use proptest::prelude::*;
 
     fn digits(mut number: usize, base: usize, count: usize) -> Vec<usize> {
@@ -79,7 +80,7 @@ mod tests {
         let graph = Bcube::default().build().unwrap();
         assert_eq!((graph.nodes.len(), graph.links.len()), (16 + 8, 32));
         assert_eq!(names(&graph, 15..24), ["h15", "l0s0", "l0s1", "l0s2", "l0s3", "l1s0", "l1s1", "l1s2", "l1s3"]);
-        let peers = |host: usize| graph.ports()[host].iter().map(|&(_, peer)| peer).collect::<Vec<_>>();
+        let peers = |host: usize| graph.ports()[host].iter().map(|&(_, peer)| peer.0).collect::<Vec<_>>();
         assert_eq!(peers(15), [19, 23]);
         assert_eq!(peers(0), [16, 20]);
         assert_eq!(peers(6), [17, 22]);
@@ -124,11 +125,11 @@ mod tests {
                 for (level, &(link, peer)) in ports_of_host.iter().enumerate() {
                     let mut address = digits(host, n, levels);
                     let port = address.remove(level);
-                    let switch = peer as usize - hosts;
+                    let switch = peer.index() - hosts;
                     prop_assert_eq!(switch / per_level, level);
                     prop_assert_eq!(digits(switch % per_level, n, k), address);
-                    prop_assert_eq!(ports[peer as usize][port], (link, host as u32));
-                    prop_assert_eq!(graph.nodes[peer as usize].tier as usize, level + 1);
+                    prop_assert_eq!(ports[peer.index()][port], (link, NodeId(host as u32)));
+                    prop_assert_eq!(graph[peer].tier as usize, level + 1);
                 }
             }
         }

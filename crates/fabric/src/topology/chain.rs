@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// Switches in a row, with hosts on each. The hosts of the first switch come first; the links between switches
@@ -32,11 +32,11 @@ impl Shape for Chain {
         "Switches in a row, with hosts on each."
     }
 
-    fn build(&self) -> Result<Graph, String> {
+    fn build(&self) -> Result<Graph, ShapeError> {
         let switches = at_least(1, "switches", self.switches)?;
         let each = at_least(1, "hosts_per_switch", self.hosts_per_switch)?;
-        let host_wire = Wire::new("host_", self.host_rate, self.host_delay)?;
-        let trunk = Wire::new("trunk_", self.trunk_rate, self.trunk_delay)?;
+        let host_wire = Wire::new(("host_rate", self.host_rate), ("host_delay", self.host_delay))?;
+        let trunk = Wire::new(("trunk_rate", self.trunk_rate), ("trunk_delay", self.trunk_delay))?;
         let hosts = product(&[switches, each]);
         let mut graph =
             Graph::sized(sum(&[hosts, switches]), sum(&[hosts, switches - 1]), "switches or hosts_per_switch")?;

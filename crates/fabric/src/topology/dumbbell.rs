@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, Wire, at_least, sum};
+use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, sum};
 
 engine::parameters! {
     /// Two switches with hosts on each and a bottleneck between. The hosts on the left come first.
@@ -33,12 +33,13 @@ impl Shape for Dumbbell {
         "Two switches with hosts on each and one or more parallel links between."
     }
 
-    fn build(&self) -> Result<Graph, String> {
+    fn build(&self) -> Result<Graph, ShapeError> {
         let left = at_least(1, "left", self.left)?;
         let right = at_least(1, "right", self.right)?;
         let bottlenecks = at_least(1, "bottlenecks", self.bottlenecks)?;
-        let host_wire = Wire::new("host_", self.host_rate, self.host_delay)?;
-        let bottleneck = Wire::new("bottleneck_", self.bottleneck_rate, self.bottleneck_delay)?;
+        let host_wire = Wire::new(("host_rate", self.host_rate), ("host_delay", self.host_delay))?;
+        let bottleneck =
+            Wire::new(("bottleneck_rate", self.bottleneck_rate), ("bottleneck_delay", self.bottleneck_delay))?;
         let links = sum(&[left, right, bottlenecks]);
         let mut graph = Graph::sized(sum(&[left, right, 2]), links, "left, right or bottlenecks")?;
         let hosts = graph.row(Kind::Host, 0, "h", left + right);

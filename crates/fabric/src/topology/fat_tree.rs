@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// The three-tier fat tree of `k`-port switches: `k` pods of `k/2` edge and `k/2` aggregation switches, and
@@ -39,15 +39,15 @@ impl Shape for FatTree {
         "Three tiers of k-port switches: k pods of k/2 edge and k/2 aggregation switches under (k/2)^2 cores."
     }
 
-    fn build(&self) -> Result<Graph, String> {
+    fn build(&self) -> Result<Graph, ShapeError> {
         let k = at_least(2, "k", self.k)?;
         if k % 2 == 1 {
-            return Err(format!("k is {k}, but a fat tree needs an even one; write {} or {}", k - 1, k + 1));
+            return Err(ShapeError::Odd { parameter: "k", count: self.k, shape: "a fat tree" });
         }
         let oversubscription = at_least(1, "oversubscription", self.oversubscription)?;
-        let host_wire = Wire::new("host_", self.host_rate, self.host_delay)?;
-        let edge_wire = Wire::new("edge_", self.edge_rate, self.edge_delay)?;
-        let core_wire = Wire::new("core_", self.core_rate, self.core_delay)?;
+        let host_wire = Wire::new(("host_rate", self.host_rate), ("host_delay", self.host_delay))?;
+        let edge_wire = Wire::new(("edge_rate", self.edge_rate), ("edge_delay", self.edge_delay))?;
+        let core_wire = Wire::new(("core_rate", self.core_rate), ("core_delay", self.core_delay))?;
         let half = k / 2;
         let per_tier = product(&[k, half]);
         let cores = product(&[half, half]);
@@ -80,6 +80,7 @@ impl Shape for FatTree {
 mod tests {
     use super::super::tests::{degrees, ends, names, refused};
     use super::*;
+    use crate::id::NodeId;
     use proptest::prelude::*;
 
     /// The most that one set of hosts can send to another at once, in links: augmenting paths, one link at a time.
@@ -98,10 +99,10 @@ mod tests {
                     break;
                 }
                 for &(link, peer) in &ports[node as usize] {
-                    let sign = if graph.links[link as usize].a == node { 1 } else { -1 };
-                    if peer != source && came[peer as usize].is_none() && flow[link as usize] * sign < 1 {
-                        came[peer as usize] = Some((link, node, sign));
-                        open.push(peer);
+                    let sign = if graph.links[link as usize].a == NodeId(node) { 1 } else { -1 };
+                    if peer != NodeId(source) && came[peer.index()].is_none() && flow[link as usize] * sign < 1 {
+                        came[peer.index()] = Some((link, node, sign));
+                        open.push(peer.0);
                     }
                 }
             }
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn oversubscription_divides_the_bisection() {
         let graph = FatTree { k: 4, oversubscription: 3, ..FatTree::default() }.build().unwrap();
-        let hosts: Vec<u32> = graph.hosts().collect();
+        let hosts: Vec<u32> = graph.hosts().map(|host| host.0).collect();
         assert_eq!(hosts.len(), 48);
         let (from, to) = hosts.split_at(24);
         assert_eq!(max_flow(&graph, from, to), 8);
@@ -154,7 +155,7 @@ mod tests {
         let graph = FatTree { k: 6, ..FatTree::default() }.build().unwrap();
         let (hosts, tier) = (54, 18);
         for core in &graph.ports()[hosts + 2 * tier..] {
-            let pods: Vec<_> = core.iter().map(|&(_, agg)| (agg as usize - hosts - tier) / 3).collect();
+            let pods: Vec<_> = core.iter().map(|&(_, agg)| (agg.index() - hosts - tier) / 3).collect();
             assert_eq!(pods, [0, 1, 2, 3, 4, 5]);
         }
     }

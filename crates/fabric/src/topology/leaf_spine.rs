@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// Two tiers of switches: every leaf is joined with every spine.
@@ -39,13 +39,13 @@ impl Shape for LeafSpine {
         "Hosts on leaf switches, and every leaf joined with every spine switch."
     }
 
-    fn build(&self) -> Result<Graph, String> {
+    fn build(&self) -> Result<Graph, ShapeError> {
         let leaves = at_least(1, "leaves", self.leaves)?;
         let each = at_least(1, "hosts_per_leaf", self.hosts_per_leaf)?;
         let spines = at_least(1, "spines", self.spines)?;
         let parallel = at_least(1, "links_per_pair", self.links_per_pair)?;
-        let host_wire = Wire::new("host_", self.host_rate, self.host_delay)?;
-        let uplink = Wire::new("uplink_", self.uplink_rate, self.uplink_delay)?;
+        let host_wire = Wire::new(("host_rate", self.host_rate), ("host_delay", self.host_delay))?;
+        let uplink = Wire::new(("uplink_rate", self.uplink_rate), ("uplink_delay", self.uplink_delay))?;
         let hosts = product(&[leaves, each]);
         let mut graph = Graph::sized(
             sum(&[hosts, leaves, spines]),
@@ -65,6 +65,7 @@ impl Shape for LeafSpine {
 mod tests {
     use super::super::tests::{degrees, ends, names, refused};
     use super::*;
+    use crate::id::NodeId;
 
     #[test]
     fn the_default_is_the_128_host_fabric_of_the_field() {
@@ -104,7 +105,7 @@ mod tests {
             ..LeafSpine::default()
         };
         for link in shape.build().unwrap().links {
-            let expected = if link.a < 128 {
+            let expected = if link.a < NodeId(128) {
                 (shape.host_rate, shape.host_delay)
             } else {
                 (shape.uplink_rate, shape.uplink_delay)

@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, Wire, at_least};
+use super::{Graph, Kind, Shape, ShapeError, Wire, at_least};
 
 engine::parameters! {
     /// Hosts around one switch. Host `i` is on the switch's port `i`.
@@ -25,9 +25,9 @@ impl Shape for Star {
         "Hosts around one switch."
     }
 
-    fn build(&self) -> Result<Graph, String> {
+    fn build(&self) -> Result<Graph, ShapeError> {
         let hosts = at_least(1, "hosts", self.hosts)?;
-        let wire = Wire::new("", self.rate, self.delay)?;
+        let wire = Wire::new(("rate", self.rate), ("delay", self.delay))?;
         let mut graph = Graph::sized(hosts + 1, hosts, "hosts")?;
         let hosts = graph.row(Kind::Host, 0, "h", hosts);
         let switch = graph.row(Kind::Switch, 1, "sw", 1);
@@ -40,13 +40,14 @@ impl Shape for Star {
 mod tests {
     use super::super::tests::{degrees, names, refused};
     use super::*;
+    use crate::id::NodeId;
 
     #[test]
     fn a_star_has_one_switch_in_the_middle() {
         let graph = Star { hosts: 3, ..Star::default() }.build().unwrap();
         assert_eq!(names(&graph, 0..4), ["h0", "h1", "h2", "sw0"]);
         assert_eq!(degrees(&graph, 0..4), [1, 1, 1, 3]);
-        assert_eq!(graph.ports()[3], [(0, 0), (1, 1), (2, 2)]);
+        assert_eq!(graph.ports()[3], [0, 1, 2].map(|port| (port, NodeId(port))));
     }
 
     #[test]

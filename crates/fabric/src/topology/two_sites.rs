@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// Two equal leaf-spine sites. Each has a gateway that is joined with all its spines, and one long link joins
@@ -46,14 +46,14 @@ impl Shape for TwoSites {
         "Two equal leaf-spine sites, each with a gateway above its spines, and one long link between the gateways."
     }
 
-    fn build(&self) -> Result<Graph, String> {
+    fn build(&self) -> Result<Graph, ShapeError> {
         let leaves = at_least(1, "leaves", self.leaves)?;
         let each = at_least(1, "hosts_per_leaf", self.hosts_per_leaf)?;
         let spines = at_least(1, "spines", self.spines)?;
-        let host_wire = Wire::new("host_", self.host_rate, self.host_delay)?;
-        let uplink = Wire::new("uplink_", self.uplink_rate, self.uplink_delay)?;
-        let gateway_wire = Wire::new("gateway_", self.gateway_rate, self.gateway_delay)?;
-        let long = Wire::new("long_", self.long_rate, self.long_delay)?;
+        let host_wire = Wire::new(("host_rate", self.host_rate), ("host_delay", self.host_delay))?;
+        let uplink = Wire::new(("uplink_rate", self.uplink_rate), ("uplink_delay", self.uplink_delay))?;
+        let gateway_wire = Wire::new(("gateway_rate", self.gateway_rate), ("gateway_delay", self.gateway_delay))?;
+        let long = Wire::new(("long_rate", self.long_rate), ("long_delay", self.long_delay))?;
         let hosts = product(&[2, leaves, each]);
         let mut graph = Graph::sized(
             sum(&[hosts, 2 * leaves, 2 * spines, 2]),
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(degrees(&graph, 136..152), [4 + 1; 16]);
         assert_eq!(degrees(&graph, 152..154), [8 + 1; 2]);
         let long = graph.links.last().unwrap();
-        assert_eq!((long.a, long.b, long.rate, long.delay), (152, 153, Rate::from_gbps(100), Time::from_us(200)));
+        assert_eq!((long.a.0, long.b.0, long.rate, long.delay), (152, 153, Rate::from_gbps(100), Time::from_us(200)));
         assert!(graph.links[..192].iter().all(|link| link.rate == Rate::from_gbps(10)));
     }
 
@@ -115,7 +115,7 @@ mod tests {
 
         let mut cut = graph;
         cut.links.pop();
-        assert!(cut.check().unwrap_err().contains("h2"));
+        assert!(cut.check().unwrap_err().to_string().contains("h2"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use engine::{Rate, Time};
 use fabric::Outcome;
 use fabric::axes::flow_control::NoFlowControl;
+use fabric::id::NodeId;
 use fabric::routing::{PortMap, Routing};
 use fabric::setup::{FlowSpec, Setup};
 use fabric::topology::{Graph, Kind, Shape, bcube::Bcube};
@@ -62,7 +63,7 @@ fn hosts_forward_only_where_the_graph_says_so() {
     // A host with a single link has nowhere to forward to.
     graph.forwarding = true;
     let lonely = graph.add(Kind::Host, 0, "lonely");
-    assert!(graph.forwards(0, 2) && graph.forwards(16, 4) && !graph.forwards(lonely, 1));
+    assert!(graph.forwards(NodeId(0), 2) && graph.forwards(NodeId(16), 4) && !graph.forwards(lonely, 1));
 }
 
 #[test]
@@ -84,7 +85,7 @@ fn line() -> Graph {
     (0..3).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
     let (s, t) = (graph.add(Kind::Switch, 1, "s"), graph.add(Kind::Switch, 1, "t"));
     for (host, switch) in [(0, s), (1, s), (1, t), (2, t)] {
-        graph.connect(host, switch, Rate::from_gbps(100), Time::from_us(1));
+        graph.connect(NodeId(host), switch, Rate::from_gbps(100), Time::from_us(1));
     }
     graph
 }

@@ -55,7 +55,7 @@ impl Parameters for Program {
     fn list(&self) -> Vec<Parameter> {
         Vec::new()
     }
-    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), engine::ValueError>> {
         None
     }
 }

@@ -2,6 +2,7 @@
 
 use engine::{Rate, Time};
 use fabric::axes::flow_control::NoFlowControl;
+use fabric::id::{ClassId, FlowId, NodeId};
 use fabric::setup::{After, FlowSpec, Lines, SeriesSetup, Split};
 use fabric::topology::{Graph, Kind};
 use fabric::{Outcome, Setup};
@@ -15,7 +16,7 @@ fn run(setup: Setup) -> Outcome {
 
 fn star(hosts: u32) -> Graph {
     let mut graph = Graph::default();
-    let hosts: Vec<u32> = (0..hosts).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
+    let hosts: Vec<NodeId> = (0..hosts).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
     let switch = graph.add(Kind::Switch, 1, "s");
     hosts.iter().for_each(|&h| graph.connect(h, switch, Rate::from_gbps(100), Time::from_us(1)));
     graph
@@ -38,7 +39,11 @@ fn a_flow_waits_for_what_its_source_receives_and_for_what_it_has_sent() {
     ];
     let after = |flow, first, gap| After { flow, first, gap };
     let mut setup = Setup::plain(star(3), flows);
-    setup.after = vec![after(1, 0, Time::ZERO), after(2, 1, GAP), after(3, 0, GAP)];
+    setup.after = vec![
+        after(FlowId(1), FlowId(0), Time::ZERO),
+        after(FlowId(2), FlowId(1), GAP),
+        after(FlowId(3), FlowId(0), GAP),
+    ];
     let outcome = run(setup);
     let f = &outcome.flows;
     assert!(outcome.complete());
@@ -55,7 +60,10 @@ fn a_flow_that_waits_for_several_starts_after_the_last_and_not_before_its_time()
     let late = Time::from_us(500);
     let flows =
         vec![flow(0, 0, 2, 100_000, Time::ZERO), flow(1, 1, 2, 1000, Time::ZERO), flow(2, 2, 0, 1000, Time::ZERO)];
-    let both = vec![After { flow: 2, first: 0, gap: GAP }, After { flow: 2, first: 1, gap: Time::ZERO }];
+    let both = vec![
+        After { flow: FlowId(2), first: FlowId(0), gap: GAP },
+        After { flow: FlowId(2), first: FlowId(1), gap: Time::ZERO },
+    ];
     let mut setup = Setup::plain(star(3), flows.clone());
     setup.after = both.clone();
     let outcome = run(setup);
@@ -70,7 +78,7 @@ fn a_flow_that_waits_for_several_starts_after_the_last_and_not_before_its_time()
 fn a_flow_that_waits_for_one_that_is_lost_never_starts() {
     let mut setup = Setup::plain(star(3), vec![flow(0, 0, 1, 500, Time::ZERO), flow(1, 1, 2, 500, Time::ZERO)]);
     setup.graph.links[0].loss = 1.0;
-    setup.after = vec![After { flow: 1, first: 0, gap: GAP }];
+    setup.after = vec![After { flow: FlowId(1), first: FlowId(0), gap: GAP }];
     setup.measure.sample = Some(Time::from_us(1));
     let outcome = run(setup);
     assert_eq!(outcome.stall, Some(fabric::run::Stall::Lost));
@@ -107,7 +115,7 @@ fn chosen_ports_and_flows_are_sampled_at_their_pace() {
     let port =
         (0..map.count() as u32).find(|&p| map.node[p as usize] == 3 && map.node[map.peer[p as usize] as usize] == 2);
     let port = port.unwrap();
-    setup.measure.series = Some(SeriesSetup { every: Time::from_us(1), ports: vec![port], flows: vec![1] });
+    setup.measure.series = Some(SeriesSetup { every: Time::from_us(1), ports: vec![port], flows: vec![FlowId(1)] });
     let outcome = run(setup);
     let (s, packet) = (&outcome.series, 1062 * 80);
     assert_eq!(s.times[7], Time::from_us(7));
@@ -166,8 +174,8 @@ proptest! {
             let mut src = src;
             if waits && number > 0 {
                 let first = which.index(number as usize) as u32;
-                src = if size % 2 == 0 { flows[first as usize].src } else { flows[first as usize].dst };
-                after.push(After { flow: number, first, gap: Time::from_ns(size % 5 * 300) });
+                src = if size % 2 == 0 { flows[first as usize].src.0 } else { flows[first as usize].dst.0 };
+                after.push(After { flow: FlowId(number), first: FlowId(first), gap: Time::from_ns(size % 5 * 300) });
             }
             flows.push(flow(number as u16, src, (src + step) % 5, size, Time::from_us(start)));
         }
@@ -177,7 +185,7 @@ proptest! {
         let outcome = run(setup);
         prop_assert!(outcome.complete());
         for a in after {
-            let (first, then) = (&outcome.flows[a.first as usize], &outcome.flows[a.flow as usize]);
+            let (first, then) = (&outcome.flows[a.first.index()], &outcome.flows[a.flow.index()]);
             let ended = if first.spec.dst == then.spec.src { first.received } else { first.acknowledged };
             prop_assert!(then.start >= ended + a.gap);
         }
@@ -199,10 +207,10 @@ fn classes_go_in_strict_order_and_short_messages_before_long_ones() {
     };
     let alone = 21 * 1062 * 80 + 2_000_000;
     let wait = 2 * 1062 * 80;
-    assert!(run_with("priority", 1, 1) <= alone + wait, "class 0 goes first");
-    assert!(run_with("round-robin", 1, 0) > 2 * alone, "one queue is first come, first served");
+    assert!(run_with("priority", 1, ClassId(1)) <= alone + wait, "class 0 goes first");
+    assert!(run_with("round-robin", 1, ClassId(0)) > 2 * alone, "one queue is first come, first served");
     // With enough queues that the three have one each, the shortest goes first.
-    assert!(run_with("shortest", 64, 0) <= alone + wait);
+    assert!(run_with("shortest", 64, ClassId(0)) <= alone + wait);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 use fabric::axes::flow_control::{FlowControl, Visit};
-use fabric::id::{ClassId, PortId};
+use fabric::id::{ClassId, NodeId, PortId};
 use fabric::setup::{AckLane, Ecn, FlowSpec};
 use fabric::topology::{Graph, Kind};
 use fabric::view::{NodeView, Site};
@@ -52,7 +52,7 @@ fn run<const LOOKS: bool>(setup: &Setup, limit: u64, scheduler: &str) -> Outcome
 /// Two switches with three hosts each, joined by two links.
 fn dumbbell(gbps: [u64; 2]) -> Graph {
     let mut graph = Graph::default();
-    let hosts: Vec<u32> = (0..6).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
+    let hosts: Vec<NodeId> = (0..6).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
     let switches = ["a", "b"].map(|name| graph.add(Kind::Switch, 1, name));
     for (place, &host) in hosts.iter().enumerate() {
         graph.connect(host, switches[place / 3], Rate::from_gbps(gbps[0]), Time::from_ns(300));
@@ -74,7 +74,7 @@ proptest! {
         with_data: bool,
     ) {
         let message = |(number, &(src, step, size, start, class)): (u16, &(u32, u32, u64, u64, u8))| FlowSpec {
-            class: class % classes,
+            class: ClassId(class % classes),
             ..FlowSpec::plain(number, src, (src + step) % 6, size, Time::from_ns(start))
         };
         let mut flows: Vec<FlowSpec> = (0..).zip(&messages).map(message).collect();

@@ -2,6 +2,7 @@
 
 use engine::{Rate, Time};
 use fabric::axes::flow_control::NoFlowControl;
+use fabric::id::NodeId;
 use fabric::setup::FlowSpec;
 use fabric::topology::{Graph, Kind};
 use fabric::{Outcome, Setup};
@@ -18,7 +19,7 @@ fn run(setup: Setup) -> Outcome {
 /// Hosts around one switch, each with its own rate and delay.
 fn star(links: &[(u64, u64)]) -> Graph {
     let mut graph = Graph::default();
-    let hosts: Vec<u32> = (0..links.len()).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
+    let hosts: Vec<NodeId> = (0..links.len()).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
     let switch = graph.add(Kind::Switch, 1, "s");
     hosts.iter().zip(links).for_each(|(&h, &(gbps, ns))| {
         graph.connect(h, switch, Rate::from_gbps(gbps), Time::from_ns(ns));

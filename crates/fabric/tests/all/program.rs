@@ -1,6 +1,6 @@
 //! A congestion control and its switch program talk by bits of packets.
 
-use engine::{Parameter, Parameters, Rate, Raw, Time};
+use engine::{Parameter, Parameters, Rate, Raw, Time, ValueError};
 use fabric::Setup;
 use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
 use fabric::axes::flow_control::{NoFlowControl, Visit};
@@ -23,7 +23,7 @@ impl Parameters for Log {
     fn list(&self) -> Vec<Parameter> {
         Vec::new()
     }
-    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), ValueError>> {
         None
     }
 }

@@ -2,6 +2,7 @@
 
 use engine::{Rate, Time};
 use fabric::axes::flow_control::NoFlowControl;
+use fabric::id::FlowId;
 use fabric::probe::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 use fabric::setup::{FlowSpec, RecordSetup};
 use fabric::topology::{Graph, Kind};
@@ -13,13 +14,13 @@ fn ten_packets(record: Option<RecordSetup>) -> Outcome {
     let (a, b) = (graph.add(Kind::Host, 0, "a"), graph.add(Kind::Host, 0, "b"));
     let switch = graph.add(Kind::Switch, 1, "s");
     [a, b].iter().for_each(|&host| graph.connect(host, switch, Rate::from_gbps(100), Time::from_us(1)));
-    let mut setup = Setup::plain(graph, vec![FlowSpec::plain(0, a, b, 10_000, Time::from_us(5))]);
+    let mut setup = Setup::plain(graph, vec![FlowSpec::plain(0, a.0, b.0, 10_000, Time::from_us(5))]);
     setup.measure.record = record;
     crate::run(setup, NoFlowControl)
 }
 
 fn every(ns: u64, frames: usize) -> Option<RecordSetup> {
-    Some(RecordSetup { every: Time::from_ns(ns), frames, flows: vec![0] })
+    Some(RecordSetup { every: Time::from_ns(ns), frames, flows: vec![FlowId(0)] })
 }
 
 fn recording(outcome: &Outcome) -> &Recording {

@@ -29,7 +29,7 @@ pub fn flow_file(scenario: &Scenario) -> Result<String, Problem> {
     const HELP: &str = "write it as CSV, which can";
     if let Some(wait) = after.first() {
         let message = "the flow waits for another, which the reference's flow file cannot say";
-        return Err(scenario.flow_problem(wait.flow as usize, message).help(HELP));
+        return Err(scenario.flow_problem(wait.flow.index(), message).help(HELP));
     }
     let mut per_pair: HashMap<(u32, u32), u32> = HashMap::new();
     for (number, flow) in flows.iter().enumerate() {
@@ -41,12 +41,12 @@ pub fn flow_file(scenario: &Scenario) -> Result<String, Problem> {
             let message = format!("{} bytes are more than the reference holds in 32 bits", flow.size);
             return refuse(message, "make it smaller or split it");
         }
-        if flow.class > LAST_PRIORITY - FIRST_PRIORITY {
+        if flow.class.0 > LAST_PRIORITY - FIRST_PRIORITY {
             let message =
                 format!("class {} has no priority in the reference, which has up to {LAST_PRIORITY}", flow.class);
             return refuse(message, "use classes 0 to 4");
         }
-        let count = per_pair.entry((flow.src, flow.dst)).or_default();
+        let count = per_pair.entry((flow.src.0, flow.dst.0)).or_default();
         *count += 1;
         if *count > MAX_FLOWS_PER_PAIR {
             let message = format!("there are more than {MAX_FLOWS_PER_PAIR} flows between the two hosts");
@@ -57,7 +57,7 @@ pub fn flow_file(scenario: &Scenario) -> Result<String, Problem> {
     order.sort_by_key(|&flow| flows[flow].start);
     let mut text = format!("{}\n", flows.len());
     for flow in order.into_iter().map(|flow| &flows[flow]) {
-        let priority = FIRST_PRIORITY + flow.class;
+        let priority = FIRST_PRIORITY + flow.class.0;
         _ = writeln!(text, "{} {} {priority} {DPORT} {} {}", flow.src, flow.dst, flow.size, seconds(flow.start));
     }
     Ok(text)
@@ -93,8 +93,8 @@ mod tests {
         assert_eq!(flows.len(), sorted.flows.len());
         assert!(flows.len() > 100);
         for (read, flow) in flows.iter().zip(&sorted.flows) {
-            assert_eq!((read.src, read.dst, read.size), (flow.src, flow.dst, flow.size));
-            assert_eq!((read.priority, read.dport), (3 + flow.class, 4791));
+            assert_eq!((read.src, read.dst, read.size), (flow.src.0, flow.dst.0, flow.size));
+            assert_eq!((read.priority, read.dport), (3 + flow.class.0, 4791));
             assert_eq!(read.start(), Time::from_ns(flow.start.ns()));
         }
     }

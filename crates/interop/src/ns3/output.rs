@@ -10,7 +10,7 @@ use std::fmt::Write;
 pub fn fct(outcome: &Outcome) -> String {
     let mut out = String::new();
     for &flow in &outcome.finished {
-        let record = &outcome.flows[flow as usize];
+        let record = &outcome.flows[flow.index()];
         let (spec, fct) = (&record.spec, record.acknowledged - record.spec.start);
         let _ = writeln!(
             out,

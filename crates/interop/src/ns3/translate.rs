@@ -9,6 +9,7 @@ use fabric::axes::flow_control::Report;
 use fabric::axes::{Chosen, CongestionControlDef};
 use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
+use fabric::id::{ClassId, NodeId};
 use fabric::routing::{PortMap, Rule, Tuple};
 use fabric::setup::{
     AckLane, AckPolicy, Dice, Ecn, FlowSpec, Lines, MeasureSetup, NicSetup, NicWake, Overflow, PortSetup, QueueMonitor,
@@ -106,11 +107,11 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         let packets = (f.size - 1) / config.packet_payload_size as u64 + 1;
         let bytes = f.size + packets * HEADER as u64;
         FlowSpec {
-            src: f.src,
-            dst: f.dst,
+            src: NodeId(f.src),
+            dst: NodeId(f.dst),
             size: f.size,
             start: f.start(),
-            class: class(f.priority).unwrap_or(0),
+            class: ClassId(class(f.priority).unwrap_or(0)),
             tuple,
             window: if config.has_win { window } else { 0 },
             base_rtt: Time::from_ns(rtt),
@@ -209,7 +210,7 @@ fn graph(config: &Config, topology: &Topology) -> Graph {
         graph.add(kind, tier, format!("{letter}{node}"));
     }
     for line in &topology.links {
-        let mut link = Link::new(line.a, line.b, line.rate, line.delay);
+        let mut link = Link::new(NodeId(line.a), NodeId(line.b), line.rate, line.delay);
         link.loss = if line.error_rate > 0.0 { line.error_rate } else { config.error_rate_per_link };
         if let Some(down) = config.link_down
             && [(line.a, line.b), (line.b, line.a)].contains(&(down.a, down.b))
@@ -226,7 +227,7 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
     let Inputs { config, topology, topology_file, .. } = inputs;
     let mut ports = vec![PortSetup::default(); map.count()];
     let mut pool = vec![None; graph.nodes.len()];
-    let nic_rate = graph.hosts().next().map(|h| link_of(graph, map, map.of(h).start).rate.0).unwrap_or(0);
+    let nic_rate = graph.hosts().next().map(|h| link_of(graph, map, map.of(h.0).start).rate.0).unwrap_or(0);
     for node in 0..graph.nodes.len() as u32 {
         if graph.nodes[node as usize].kind == Kind::Host {
             continue;
@@ -311,14 +312,14 @@ impl Pairs {
         let mut found: Vec<Option<(u64, u64, u64)>> = vec![None; graph.nodes.len()];
         for host in graph.hosts() {
             found.fill(None);
-            found[host as usize] = Some((0, 0, u64::MAX));
+            found[host.index()] = Some((0, 0, u64::MAX));
             let mut order = vec![host];
             let mut at = 0;
             while at < order.len() {
                 let now = order[at];
                 at += 1;
-                let Some((delay, sending, rate)) = found[now as usize] else { continue };
-                for &port in &neighbours[now as usize] {
+                let Some((delay, sending, rate)) = found[now.index()] else { continue };
+                for &port in &neighbours[now.index()] {
                     let next = map.node[map.peer[port as usize] as usize];
                     if found[next as usize].is_some() {
                         continue;
@@ -327,7 +328,7 @@ impl Pairs {
                     let on_link = payload * 8_000_000_000 / link.rate.0;
                     found[next as usize] = Some((delay + link.delay.ns(), sending + on_link, rate.min(link.rate.0)));
                     if graph.nodes[next as usize].kind == Kind::Switch {
-                        order.push(next);
+                        order.push(NodeId(next));
                     }
                 }
             }
@@ -336,13 +337,13 @@ impl Pairs {
                 Some(Pair { rtt: delay * 2 + sending, rate })
             };
             for from in graph.hosts().filter(|&h| h != host) {
-                if let Some(pair) = pair(from) {
+                if let Some(pair) = pair(from.0) {
                     pairs.max_rtt = pairs.max_rtt.max(pair.rtt);
                     pairs.max_bdp = pairs.max_bdp.max(pair.bdp());
                 }
             }
-            for &from in wanted.get(&host).into_iter().flatten() {
-                pairs.of.extend(pair(from).map(|pair| ((from, host), pair)));
+            for &from in wanted.get(&host.0).into_iter().flatten() {
+                pairs.of.extend(pair(from).map(|pair| ((from, host.0), pair)));
             }
         }
         pairs

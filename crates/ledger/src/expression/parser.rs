@@ -422,7 +422,7 @@ impl Parser {
         let (at, size) = self.text(&example)?;
         let up_to: Bytes = match size.parse() {
             Ok(size) => size,
-            Err(message) => return fault(at, message, format!("write {example}")),
+            Err(error) => return fault(at, error.to_string(), format!("write {example}")),
         };
         self.expect(')')?;
         Ok(Node::Share { bytes: name == "bytes_share", workload, up_to: up_to.0 })

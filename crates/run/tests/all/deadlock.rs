@@ -3,6 +3,7 @@
 use crate::graphs::{around, graph, ring};
 use engine::Time;
 use fabric::Outcome;
+use fabric::id::NodeId;
 use fabric::routing::PortMap;
 use fabric::run::{Stall, Wait};
 use fabric::topology::Graph;
@@ -53,7 +54,7 @@ fn is_a_cycle(cycle: &[Wait], graph: &Graph) {
         let next = cycle[(place + 1) % cycle.len()];
         let far = map.node[map.peer[port as usize] as usize];
         assert_eq!(far, map.node[next as usize], "port {port} leads to node {far}, not to port {next}: {cycle:?}");
-        assert!(graph.forwards(far, map.of(far).len()), "{far}");
+        assert!(graph.forwards(NodeId(far), map.of(far).len()), "{far}");
         assert!(!cycle[..place].contains(&port), "{cycle:?}");
     }
 }
@@ -197,7 +198,7 @@ fn a_deadlock_is_seen_while_other_traffic_goes_on() {
     let other = ["flow.4.src=h10", "flow.4.dst=h11", "flow.4.size=100MB", "stop=500us"];
     let outcome = run(&square(&other));
     assert!(matches!(outcome.stall, Some(Stall::Deadlock(_))), "{:?}", outcome.stall);
-    let busy = outcome.flows.iter().find(|flow| flow.spec.src == 10).unwrap();
+    let busy = outcome.flows.iter().find(|flow| flow.spec.src == NodeId(10)).unwrap();
     assert!(busy.delivered > 5_000_000, "{}", busy.delivered);
     // And it does not keep flows from being tried that come later.
     let late = ["flow.4.src=h10", "flow.4.dst=h11", "flow.4.size=1MB", "flow.4.start=3ms"];

@@ -35,7 +35,8 @@ fn rendering(outcome: &Outcome) -> String {
             [spec.start, spec.ideal, spec.base_rtt, flow.injected, flow.received, flow.acknowledged].map(|t| t.0);
         writeln!(text, "{} {} {} {} {} {times:?}", spec.src, spec.dst, spec.class, spec.size, spec.window).unwrap();
     }
-    writeln!(text, "{:?}", outcome.finished).unwrap();
+    let finished: Vec<u32> = outcome.finished.iter().map(|flow| flow.0).collect();
+    writeln!(text, "{finished:?}").unwrap();
     text
 }
 

@@ -72,7 +72,7 @@ const PERMUTATION: &str = "Nodes 16\nConnections 2\n0->15 start 0 size 2000000\n
 fn connections_are_flows_with_sizes_in_bytes_and_starts_in_picoseconds() {
     let imported = read(PERMUTATION, Some(TREE)).unwrap();
     let setup = load(&imported).setup;
-    let flows: Vec<_> = setup.flows.iter().map(|flow| (flow.src, flow.dst, flow.size, flow.start.0)).collect();
+    let flows: Vec<_> = setup.flows.iter().map(|flow| (flow.src.0, flow.dst.0, flow.size, flow.start.0)).collect();
     assert_eq!(flows, [(0, 15, 2_000_000, 0), (3, 1, 9, 1500)]);
     assert_eq!(imported.notes.len(), 1, "{:?}", imported.notes);
     assert!(imported.notes[0].contains("Queue_Up"));
@@ -88,7 +88,7 @@ fn three_tiers_are_wired_as_htsim_wires_them() {
         .iter()
         .map(|link| {
             let name = |node: u32| graph.nodes[node as usize].name.as_str();
-            (format!("{} {}", name(link.a), name(link.b)), link.delay.ns())
+            (format!("{} {}", name(link.a.0), name(link.b.0)), link.delay.ns())
         })
         .collect();
     assert_eq!(links.len(), 16 + 16 + 16);

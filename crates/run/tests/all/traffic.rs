@@ -1,6 +1,7 @@
 //! Traffic as scenarios describe it: read, drawn, written and refused.
 
 use engine::Time;
+use fabric::id::FlowId;
 use fabric::setup::FlowSpec;
 use files::problem::Problem;
 use proptest::prelude::*;
@@ -127,7 +128,7 @@ fn the_flows_of_dvl_make_the_load_that_its_authors_had() {
 fn an_incast_without_a_period_happens_once() {
     let scenario =
         scenario(&format!("{STAR}[[incast]]\ndegree = 3\nsize = \"10KB\"\nstart = \"4us\"\nto = \"h2\"\n"), &[]);
-    let flows: Vec<_> = scenario.traffic.flows.iter().map(|flow| (flow.dst, flow.size, flow.start)).collect();
+    let flows: Vec<_> = scenario.traffic.flows.iter().map(|flow| (flow.dst.0, flow.size, flow.start)).collect();
     assert_eq!(flows, [3334, 3333, 3333].map(|size| (2, size, Time::from_us(4))));
 }
 
@@ -147,7 +148,7 @@ fn without_a_duration_a_generator_goes_on_until_the_run_stops() {
 fn hosts_are_named_one_by_one_by_range_by_switch_and_all_at_once() {
     let senders = |from: &str| -> Vec<u32> {
         let table = format!("{T1}[[long]]\nto = \"h127\"\nleave = \"1us\"\nfrom = {from}\n");
-        scenario(&table, &[]).traffic.flows.iter().map(|flow| flow.src).collect()
+        scenario(&table, &[]).traffic.flows.iter().map(|flow| flow.src.0).collect()
     };
     assert_eq!(senders("\"h3\""), [3]);
     assert_eq!(senders("5"), [5]);
@@ -175,7 +176,13 @@ fn flows_wait_for_others_by_their_ids() {
                   [[flow]]\nsrc = 0\ndst = 2\nsize = \"1KB\"\nafter = [\"answer\", \"ask\"]\nuntil = \"1ms\"\n";
     let scenario = scenario(&format!("{STAR}{tables}"), &[]);
     let wait = |flow, first, us| After { flow, first, gap: Time::from_us(us) };
-    let expected = [wait(2, 0, 3), wait(2, 1, 3), wait(3, 2, 0), wait(3, 0, 0), wait(3, 1, 0)];
+    let expected = [
+        wait(FlowId(2), FlowId(0), 3),
+        wait(FlowId(2), FlowId(1), 3),
+        wait(FlowId(3), FlowId(2), 0),
+        wait(FlowId(3), FlowId(0), 0),
+        wait(FlowId(3), FlowId(1), 0),
+    ];
     assert_eq!(scenario.traffic.after, expected);
     assert_eq!(scenario.traffic.flows[3].until, Time::from_ms(1));
 }

@@ -243,7 +243,7 @@ fn flows_are_sorted_by_start_and_numbered_per_pair() {
                 [[flow]]\nsrc = 1\ndst = 0\nsize = \"1KB\"\ncount = 2\n\
                 [[flow]]\nsrc = \"h2\"\ndst = \"h0\"\nsize = \"3KB\"\nstart = \"5us\"\n";
     let flows = read(text, &[]).unwrap().setup.flows;
-    let seen: Vec<_> = flows.iter().map(|flow| (flow.src, flow.size, flow.tuple.source_port)).collect();
+    let seen: Vec<_> = flows.iter().map(|flow| (flow.src.0, flow.size, flow.tuple.source_port)).collect();
     assert_eq!(seen, [(1, 1000, 10_000), (1, 1000, 10_001), (1, 2000, 10_002), (2, 3000, 10_000)]);
 }
 

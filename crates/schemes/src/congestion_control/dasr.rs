@@ -6,7 +6,7 @@
 //! DASR is at work.
 
 use super::{Slots, check_intervals, dcqcn};
-use engine::{Misfit, Parameter, Parameters, Rate, Raw, Time};
+use engine::{Misfit, Parameter, Parameters, Rate, Raw, Time, ValueError};
 use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
 use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition};
 
@@ -34,7 +34,7 @@ impl Parameters for Params {
     fn list(&self) -> Vec<Parameter> {
         [self.own.list(), self.dcqcn.list()].concat()
     }
-    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), ValueError>> {
         self.own.set(name, raw).or_else(|| self.dcqcn.set(name, raw))
     }
 }
@@ -150,6 +150,7 @@ mod tests {
     use super::*;
     use fabric::axes::Chosen;
     use fabric::axes::flow_control::NoFlowControl;
+    use fabric::id::NodeId;
     use fabric::setup::FlowSpec;
     use fabric::topology::{Graph, Kind};
     use fabric::{Network, Outcome, Setup};
@@ -225,7 +226,7 @@ mod tests {
         let mut graph = Graph::default();
         (0..hosts.len()).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
         let switch = graph.add(Kind::Switch, 1, "s");
-        (0..).zip(hosts).for_each(|(host, &rate)| graph.connect(host, switch, rate, HOP));
+        (0..).zip(hosts).for_each(|(host, &rate)| graph.connect(NodeId(host), switch, rate, HOP));
         let flow = |(i, &(size, start)): (u16, &(u64, Time))| FlowSpec::plain(i, i as u32 + 1, 0, size, start);
         let mut setup = Setup::plain(graph, (0..).zip(flows).map(flow).collect());
         setup.switch.pool.fill(None);

@@ -265,6 +265,7 @@ mod tests {
     use super::super::{plain_ack, plain_start};
     use super::*;
     use fabric::axes::flow_control::NoFlowControl;
+    use fabric::id::NodeId;
     use fabric::setup::{FlowSpec, SeriesSetup};
     use fabric::topology::{Graph, Kind};
     use fabric::{Network, Outcome, Setup};
@@ -452,7 +453,7 @@ mod tests {
         let mut graph = Graph::default();
         (0..=SENDERS).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
         let switch = graph.add(Kind::Switch, 1, "s");
-        (0..=SENDERS).for_each(|host| graph.connect(host, switch, LINE, HOP));
+        (0..=SENDERS).for_each(|host| graph.connect(NodeId(host), switch, LINE, HOP));
         let base_rtt = Time(4 * HOP.0 + 2 * LINE.time_for(1062).0 + 2 * LINE.time_for(66).0);
         let flow = |i: u32| FlowSpec { base_rtt, ..FlowSpec::plain(i as u16, i, 0, size, Time::ZERO) };
         let mut setup = Setup::plain(graph, (1..=SENDERS).map(flow).collect());

@@ -283,6 +283,7 @@ mod tests {
     use super::super::{plain_ack, plain_start};
     use super::*;
     use fabric::axes::flow_control::NoFlowControl;
+    use fabric::id::NodeId;
     use fabric::setup::FlowSpec;
     use fabric::topology::{Graph, Kind};
     use fabric::{Network, Outcome, Setup};
@@ -457,7 +458,7 @@ mod tests {
         let mut graph = Graph::default();
         (0..=n).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
         let switch = graph.add(Kind::Switch, 1, "s");
-        (0..=n as u32).for_each(|host| graph.connect(host, switch, LINE, US(1)));
+        (0..=n as u32).for_each(|host| graph.connect(NodeId(host), switch, LINE, US(1)));
         let base_rtt = Time(4 * US(1).0 + 2 * LINE.time_for(1062).0 + 2 * LINE.time_for(66).0);
         let flow = |i| FlowSpec { base_rtt, ..FlowSpec::plain(i, i as u32 + 1, 0, size, Time::ZERO) };
         let mut setup = Setup::plain(graph, (0..n).map(flow).collect());

@@ -7,7 +7,7 @@
 //! something and heard again. ACKs that come while it is paused do not make the pause longer.
 
 use crate::congestion_control::Slots;
-use engine::{Misfit, Parameter, Parameters, Raw, Time};
+use engine::{Misfit, Parameter, Parameters, Raw, Time, ValueError};
 use fabric::axes::congestion_control::{Ack, FlowStart, Incident, Needs, Notice, Permit};
 use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Counter, Definition, EdgeControlDef, MarkingDef};
 use std::collections::VecDeque;
@@ -61,7 +61,7 @@ impl Parameters for Over {
     fn list(&self) -> Vec<Parameter> {
         self.inner.list()
     }
-    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), ValueError>> {
         self.inner.set(name, raw)
     }
 }

@@ -121,7 +121,7 @@ impl FlowControlDef for Params {
             });
         }
         let host = |node: u32| graph.nodes[node as usize].kind == topology::Kind::Host;
-        let lossy = graph.links.iter().any(|link| link.lossy() && (host(link.a) || host(link.b)));
+        let lossy = graph.links.iter().any(|link| link.lossy() && (host(link.a.0) || host(link.b.0)));
         if self.dst_pause && lossy {
             return Err(Misfit {
                 parameter: "scheme.floodgate.dst_pause",
@@ -389,7 +389,7 @@ impl Floodgate {
         let lines = &node.lines;
         node.towards.entry(key).or_insert_with(|| {
             // The window is that of the largest next hop; without a path, of the largest port.
-            let largest = at.paths(key >> 8).map(|port| lines[port.index()].window).max();
+            let largest = at.paths(NodeId(key >> 8)).map(|port| lines[port.index()].window).max();
             let window = largest.or(lines.iter().map(|line| line.window).max()).unwrap_or(0);
             Toward { window, ..Toward::default() }
         });
@@ -584,7 +584,7 @@ impl Floodgate {
 
     /// What a host has been told of a flow that sends by `port`.
     fn obey(&self, node: &Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
-        let key = key(at.flow(flow).dst, at.flow_class(flow));
+        let key = key(at.flow(flow).dst.0, at.flow_class(flow));
         at.hold_flow(flow, node.lines[port.index()].stopped.contains(&key));
     }
 }

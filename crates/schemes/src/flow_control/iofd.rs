@@ -16,7 +16,7 @@ use engine::{Bytes, Misfit, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
 use fabric::axes::{Counter, Definition};
 use fabric::deadlock::{At, Lanes, Waits};
-use fabric::id::{ClassId, FlowId, PortId, QueueId};
+use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use fabric::packet::{Kind as PacketKind, Packet, PacketId, flag};
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
@@ -397,7 +397,7 @@ impl Iofd {
             hop.port != now.port && at.is_up(hop.port) && !paused && at.queued(hop.port) <= clear
         };
         // Back to where routing has it costs no deflection.
-        let shortest = at.paths(packet.dst).map(|port| match port == chosen {
+        let shortest = at.paths(NodeId(packet.dst)).map(|port| match port == chosen {
             true => Hop { port, channel: onward(channel) },
             false => Hop { port, channel: onward(channel) + 2 },
         });
@@ -410,7 +410,7 @@ impl Iofd {
         let helps = |hop: &Hop| {
             hop.port != in_port
                 && !node.ports[hop.port.index()].faces_host
-                && !at.paths(packet.dst).any(|port| port == hop.port)
+                && !at.paths(NodeId(packet.dst)).any(|port| port == hop.port)
                 && at.beyond(hop.port, id).is_some_and(|next| next != at.node())
         };
         let others = at.ports().map(|port| Hop { port, channel: onward(channel) + 1 });

@@ -70,9 +70,9 @@ impl Definition for Params {
 
 impl FlowControlDef for Params {
     fn layout(&self, graph: &Graph) -> Result<flow_control::Layout, Misfit> {
-        let layout = Layout::of(graph).map_err(|message| Misfit {
+        let layout = Layout::of(graph).map_err(|error| Misfit {
             parameter: "topology",
-            message,
+            message: error.to_string(),
             help: "write kind = \"bcube\" and k = 1 in [topology], or another flow control".into(),
         })?;
         if graph.fallible() {
@@ -282,8 +282,8 @@ impl Portfc {
     fn stopped(&self, node: &Node, at: &NodeView<'_>, port: PortId, flow: FlowId) -> bool {
         let (host, dst) = (at.node().0, at.flow(flow).dst);
         let level = port.0 as u32;
-        let stops = node.stops[self.place(port, at.flow_class(flow), self.layout.digit(dst, level))];
-        if self.layout.meet(level, host, dst) { stops.last_hop } else { stops.transit }
+        let stops = node.stops[self.place(port, at.flow_class(flow), self.layout.digit(dst.0, level))];
+        if self.layout.meet(level, host, dst.0) { stops.last_hop } else { stops.transit }
     }
 
     /// Holds the flows of a host's `port` that are stopped, and no others.

@@ -124,6 +124,7 @@ mod tests {
     use fabric::axes::flow_control::NoFlowControl;
     use fabric::bench::Builder;
     use fabric::buffer::{ALPHA_ONE, Share};
+    use fabric::id::NodeId;
     use fabric::setup::FlowSpec;
     use fabric::topology::{Graph, Kind};
     use fabric::{Network, Outcome, Setup};
@@ -149,7 +150,7 @@ mod tests {
             let spine = graph.add(Kind::Switch, 2, format!("spine{spine}"));
             leaves.iter().for_each(|&leaf| graph.connect(leaf, spine, Rate::from_gbps(100), Time::from_us(1)));
         }
-        let flow = FlowSpec::plain(0, hosts[0], hosts[1], 1_000_000, Time::ZERO);
+        let flow = FlowSpec::plain(0, hosts[0].0, hosts[1].0, 1_000_000, Time::ZERO);
         Setup::plain(graph, vec![FlowSpec { base_rtt: Time::from_us(9), ..flow }])
     }
 
@@ -202,7 +203,7 @@ mod tests {
     /// Eight hosts at 10 Gb/s on a leaf send to eight on another. One of two spines has 100 Gb/s up, the other 10 Gb/s.
     fn asymmetric(balancing: &dyn LoadBalancingDef) -> (Outcome, f64) {
         let mut graph = Graph::default();
-        let hosts: Vec<u32> = (0..16).map(|host| graph.add(Kind::Host, 0, format!("h{host}"))).collect();
+        let hosts: Vec<NodeId> = (0..16).map(|host| graph.add(Kind::Host, 0, format!("h{host}"))).collect();
         let leaves = [graph.add(Kind::Switch, 1, "leaf0"), graph.add(Kind::Switch, 1, "leaf1")];
         let spines = [graph.add(Kind::Switch, 2, "fast"), graph.add(Kind::Switch, 2, "slow")];
         for (number, &host) in hosts.iter().enumerate() {
@@ -212,12 +213,12 @@ mod tests {
         graph.connect(leaves[0], spines[1], Rate::from_gbps(10), Time::from_us(1));
         spines.iter().for_each(|&spine| graph.connect(leaves[1], spine, Rate::from_gbps(100), Time::from_us(1)));
         // The ports of the first leaf are eight to hosts, then the two uplinks.
-        let up = fabric::routing::PortMap::new(&graph).of(leaves[0]).start as usize + 8;
+        let up = fabric::routing::PortMap::new(&graph).of(leaves[0].0).start as usize + 8;
         // There and back over four links of 1 us each, with a packet of 1062 B and an ACK at 10 Gb/s twice.
         let base_rtt = Time::from_us(10);
         let flow = |index: u16| {
-            let plain = FlowSpec::plain(index, hosts[index as usize], hosts[index as usize + 8], 1_000_000, Time::ZERO);
-            FlowSpec { base_rtt, ..plain }
+            let (from, to) = (hosts[index as usize].0, hosts[index as usize + 8].0);
+            FlowSpec { base_rtt, ..FlowSpec::plain(index, from, to, 1_000_000, Time::ZERO) }
         };
         let mut setup = Setup::plain(graph, (0..8).map(flow).collect());
         setup.rule = balancing.rule();

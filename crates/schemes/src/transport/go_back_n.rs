@@ -1,6 +1,6 @@
 //! Go-back-N: receivers take packets in order only; a sender that hears of a gap, or of nothing for too long, starts over from there.
 
-use engine::{Parameter, Parameters, Raw, Time};
+use engine::{Parameter, Parameters, Raw, Time, ValueError};
 use fabric::Setup;
 use fabric::axes::congestion_control::Incident;
 use fabric::axes::transport::Ground;
@@ -43,7 +43,7 @@ impl Parameters for GoBackN {
     fn list(&self) -> Vec<Parameter> {
         Vec::new()
     }
-    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), String>> {
+    fn set(&mut self, _: &str, _: &Raw) -> Option<Result<(), ValueError>> {
         None
     }
 }

@@ -369,10 +369,10 @@ impl Machine {
                 stamp: Time(sink.pulls as u64),
                 next_arrival: now,
                 tuple: spec.tuple.reversed(),
-                dst: spec.src,
+                dst: spec.src.0,
                 size: self.pull,
                 kind: Kind::Grant,
-                class: spec.class,
+                class: spec.class.0,
                 ..Packet::BLANK
             };
             at.send(port, pull);

@@ -95,7 +95,7 @@ fn every_preset_is_recorded_alike_on_any_number_of_threads_and_runs_as_if_it_wer
         assert_eq!(sums(&one, "paused"), one.paused.iter().map(|time| time.0).collect::<Vec<_>>(), "{name}");
         assert_eq!(sums(&one, "marked").iter().sum::<u64>(), one.counts.marked, "{name}");
         assert_eq!(sums(&one, "dropped").iter().sum::<u64>(), one.counts.dropped(), "{name}");
-        let flows: Vec<_> = recording.chosen.iter().map(|&flow| one.flows[flow as usize]).collect();
+        let flows: Vec<_> = recording.chosen.iter().map(|&flow| one.flows[flow.index()]).collect();
         assert_eq!(last(&one, "received"), flows.iter().map(|flow| flow.delivered).collect::<Vec<_>>(), "{name}");
         // The table also counts until a flow is let go that ended while it was held.
         for (held, flow) in last(&one, "held").into_iter().zip(&flows) {
@@ -118,7 +118,7 @@ fn schemes_show_what_they_stop_and_who_asked() {
         let column = FLOW_COLUMNS.iter().position(|(name, _)| *name == "by").unwrap();
         let recording = outcome.recording.as_ref().unwrap();
         let said = recording.flows[column].by_place(recording.chosen.len());
-        let chosen = recording.chosen.iter().map(|&flow| outcome.flows[flow as usize].spec.src);
+        let chosen = recording.chosen.iter().map(|&flow| outcome.flows[flow.index()].spec.src.0);
         let nodes = chosen.zip(said).flat_map(|(src, said)| {
             said.into_iter().filter(|(_, by)| *by > 0).map(move |(_, by)| (src, by as u32 - 1)).collect::<Vec<_>>()
         });

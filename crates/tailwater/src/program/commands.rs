@@ -1,7 +1,7 @@
 //! The commands: thin wrappers around the library.
 
 use crate::program::progress::{self, Progress};
-use engine::Time;
+use engine::{QuantityError, Time};
 use files::problem::Problem;
 use interop::ns3::output;
 use results::measure::Spread;
@@ -55,7 +55,8 @@ impl Record {
     fn every(&self) -> Result<Option<Time>, Problem> {
         let Some(text) = &self.every else { return Ok(None) };
         let remedy = "write a time above zero, such as 1us";
-        let every: Time = text.parse().map_err(|e| Problem::new("--record-every", e).help(remedy))?;
+        let every: Time =
+            text.parse().map_err(|e: QuantityError| Problem::new("--record-every", e.to_string()).help(remedy))?;
         if !(Time(1)..=Time::from_ms(1_000)).contains(&every) {
             return Err(Problem::new("--record-every", "is nothing, or more than a second").help(remedy));
         }
@@ -230,7 +231,8 @@ pub fn bench(
     exchange: bool,
 ) -> Result<ExitCode, Problem> {
     let remedy = "write a time above zero, such as 1ms";
-    let duration: Time = duration.parse().map_err(|e| Problem::new("--duration", e).help(remedy))?;
+    let duration: Time =
+        duration.parse().map_err(|e: QuantityError| Problem::new("--duration", e.to_string()).help(remedy))?;
     if !(Time(1)..=Time::from_ms(10_000)).contains(&duration) {
         return Err(Problem::new("--duration", "is nothing, or more than ten seconds").help(remedy));
     }

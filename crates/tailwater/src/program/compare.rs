@@ -5,7 +5,7 @@ use crate::program::progress::{self, GridProgress};
 use clap::Args;
 use files::problem::{Problem, read_text};
 use report::curves;
-use results::comparison::{SCHEME, Table};
+use results::comparison::{Better, SCHEME, Table};
 use results::records;
 use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
@@ -196,11 +196,20 @@ pub(crate) fn about_runs(plan: &[Cell], folders: &[PathBuf], table: &Table, out:
         });
         json!({ "labels": labels(&row.labels), "measures": measures.collect::<Map<_, _>>(), "endings": row.endings })
     });
+    let measures = table.measures.iter().map(|measure| {
+        json!({
+            "key": measure.key,
+            "label": measure.label,
+            "unit": measure.unit.name(),
+            "better": measure.better.map(Better::name),
+        })
+    });
     Map::from_iter([
         ("tailwater".into(), env!("CARGO_PKG_VERSION").into()),
         ("code".into(), run::code().into()),
         ("seeds".into(), seeds.into()),
         ("cells".into(), cells.collect()),
+        ("measures".into(), measures.collect()),
         ("rows".into(), rows.collect()),
     ])
 }

@@ -77,7 +77,7 @@ fn picture(graph: &Graph, answer: &Answer) -> Picture {
     let node =
         |node: &fabric::topology::Node| Node { name: node.name.clone(), host: node.kind == Kind::Host, peak: None };
     picture.nodes = graph.nodes.iter().map(node).collect();
-    picture.links = graph.links.iter().map(|link| (link.a, link.b)).collect();
+    picture.links = graph.links.iter().map(|link| (link.a.0, link.b.0)).collect();
     picture.subtitle = match answer.cases.iter().find(|case| !case.free) {
         None => "free of deadlock".into(),
         Some(case) => {

@@ -6,7 +6,7 @@ use crate::program::planned::{Named, Planned, RUNS, SPEC, SWEEP, TABLE, in_a_lin
 use crate::program::progress::{self, GridProgress};
 use crate::program::slurm;
 use clap::{Args, Subcommand, ValueEnum};
-use engine::Time;
+use engine::{QuantityError, Time};
 use files::problem::Problem;
 use results::comparison::Table;
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
 /// What `--lease` says.
 fn read_lease(text: &str) -> Result<Duration, Problem> {
     let problem = |message: String| Problem::new("--lease", message).help("write a time of at least 1s, such as 60s");
-    let time: Time = text.parse().map_err(problem)?;
+    let time: Time = text.parse().map_err(|error: QuantityError| problem(error.to_string()))?;
     match time.secs_f64() {
         1.0.. => Ok(Duration::from_secs_f64(time.secs_f64())),
         _ => Err(problem(format!("{text} is too short for file systems on a network"))),

@@ -854,6 +854,11 @@ fn a_deadlock_is_reported_and_is_no_failure_of_the_program() {
     assert!(printed.contains(": deadlock\n") && printed.contains("  waiting: s0 -> s1\n"), "{printed}");
     let s = summary(&desk, "out");
     assert_eq!((at(&s, "ending"), at(&s, "waiting").as_array().unwrap().len()), (&"deadlock".into(), 5));
+    let waits = at(&s, "waits").as_array().unwrap();
+    assert!(
+        waits.len() == 5 && waits.contains(&serde_json::json!({ "from": "s0", "to": "s1", "queue": null })),
+        "{waits:?}"
+    );
     assert!(number(&s, "finished") < 5.0 && number(&s, "left") > 0.0);
 }
 

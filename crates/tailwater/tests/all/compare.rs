@@ -124,6 +124,16 @@ fn a_comparison_gives_a_table_and_says_how_it_came_about() {
     assert!(deviation > 0.0, "the seeds differ");
     assert!((number("slowdown_p99") - mean).abs() < 1e-9);
     assert!((number("slowdown_p99_ci95") - 4.303 * deviation / 3f64.sqrt()).abs() < 1e-9);
+    let described = |key: &str| {
+        let mut measures = comparison["measures"].as_array().unwrap().iter();
+        let measure = measures.find(|measure| measure["key"] == key).unwrap();
+        (measure["label"].clone(), measure["unit"].clone(), measure["better"].clone())
+    };
+    assert_eq!(described("flows"), ("flows".into(), "count".into(), Value::Null));
+    assert_eq!(described("finished"), ("finished".into(), "count".into(), "more".into()));
+    assert_eq!(described("slowdown_p99"), ("slowdown p99".into(), "ratio".into(), "less".into()));
+    assert_eq!(described("peak_buffer_bytes"), ("peak buffer".into(), "bytes".into(), "less".into()));
+    assert_eq!(described("paused_ps"), ("paused".into(), "ps".into(), "less".into()));
     let row = &comparison["rows"][0];
     assert_eq!(row["measures"]["slowdown_p99"]["mean"].as_f64(), Some(number("slowdown_p99")));
     assert_eq!(row["endings"]["complete"], 3);

@@ -3,6 +3,7 @@
 //! Seeds are fixed, so a test passes or fails for good; tolerances are several standard errors, so that another seed would do.
 
 use engine::{Raw, Stream, Time};
+use fabric::id::{ClassId, NodeId};
 use fabric::topology::Graph;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -25,7 +26,7 @@ fn leaf_spine() -> Graph {
 }
 
 fn origin(seed: u64) -> Origin {
-    Origin { seed, number: 0, group: 0, class: 0 }
+    Origin { seed, number: 0, group: 0, class: ClassId(0) }
 }
 
 /// All-to-all messages at `load` of all hosts' links.
@@ -75,7 +76,7 @@ fn every_sender_offers_in_proportion_to_its_link() {
         let load = load(&places, Sizes::fixed(10_000).unwrap(), 0.5, Arrivals::Poisson, process, Time::from_ms(100));
         let flows = load.generate(origin(1), &places, MAX_FLOWS).unwrap();
         for (host, share) in [(0, 1.0 / 6.0), (1, 1.0 / 6.0), (2, 1.0 / 6.0), (3, 0.5)] {
-            let found = flows.iter().filter(|flow| flow.src == host).count() as f64 / flows.len() as f64;
+            let found = flows.iter().filter(|flow| flow.src == NodeId(host)).count() as f64 / flows.len() as f64;
             assert!((found - share).abs() < 0.005, "host {host}, {process:?}: {found} of {}", flows.len());
         }
     }
@@ -150,7 +151,7 @@ fn everybody_sends_to_everybody_else_alike() {
     let load = load(&places, Sizes::fixed(1_000).unwrap(), 0.5, Arrivals::Poisson, Process::Host, Time::from_ms(2));
     let flows = load.generate(origin(1), &places, MAX_FLOWS).unwrap();
     let mut counts = vec![0.0; 32 * 32];
-    flows.iter().for_each(|flow| counts[(flow.src * 32 + flow.dst) as usize] += 1.0);
+    flows.iter().for_each(|flow| counts[(flow.src.0 * 32 + flow.dst.0) as usize] += 1.0);
     assert!((0..32).all(|host| counts[host * 33] == 0.0));
     // Chi-squared over 992 pairs has mean 991 and standard deviation 44.5.
     let mean = flows.len() as f64 / 992.0;
@@ -211,7 +212,7 @@ fn the_share_between_sites_is_what_was_asked_for() {
 fn a_permutation_gives_everybody_one_partner_of_its_own() {
     let graph = leaf_spine();
     let places = Places::new(&graph);
-    let partners = |seed, from: &[u32], to: &[u32]| {
+    let partners = |seed, from: &[NodeId], to: &[NodeId]| {
         let load = Load {
             pattern: Pattern::Permutation,
             from: from.to_vec(),
@@ -219,7 +220,7 @@ fn a_permutation_gives_everybody_one_partner_of_its_own() {
             ..load(&places, Sizes::fixed(1_000).unwrap(), 0.5, Arrivals::Poisson, Process::Host, Time::from_us(20))
         };
         let flows = load.generate(origin(seed), &places, MAX_FLOWS).unwrap();
-        let pairs: BTreeSet<(u32, u32)> = flows.iter().map(|flow| (flow.src, flow.dst)).collect();
+        let pairs: BTreeSet<(NodeId, NodeId)> = flows.iter().map(|flow| (flow.src, flow.dst)).collect();
         assert_eq!(pairs.len(), from.len(), "one partner each");
         assert_eq!(pairs.iter().map(|pair| pair.1).collect::<BTreeSet<_>>().len(), from.len(), "no partner twice");
         assert!(pairs.iter().all(|(src, dst)| src != dst));
@@ -280,7 +281,7 @@ fn the_senders_of_an_incast_are_different_hosts_that_start_uniformly_within_its_
     let mut receivers = BTreeSet::new();
     for (number, event) in (0u64..).zip(flows.chunks(20)) {
         let begin = incast.start + Time(number * 500_000_000);
-        let senders: BTreeSet<u32> = event.iter().map(|flow| flow.src).collect();
+        let senders: BTreeSet<NodeId> = event.iter().map(|flow| flow.src).collect();
         assert_eq!(senders.len(), 20);
         assert!(event.iter().all(|flow| flow.dst == event[0].dst && flow.src != flow.dst));
         assert_eq!(event.iter().map(|flow| flow.size).sum::<u64>(), 20_000_003);
@@ -294,7 +295,7 @@ fn the_senders_of_an_incast_are_different_hosts_that_start_uniformly_within_its_
     assert!(distance < 1.95, "{distance}");
     let sent = |host| flows.iter().filter(|flow| flow.src == host).count() as f64;
     // Each sends in 20/32 of 1000 events: 625, with a standard deviation of 15.
-    assert!((0..32).all(|host| (sent(host) - 625.0).abs() < 70.0));
+    assert!((0..32).all(|host| (sent(NodeId(host)) - 625.0).abs() < 70.0));
 }
 
 #[test]
@@ -305,7 +306,7 @@ fn more_senders_than_hosts_take_turns() {
     let flows = incast.generate(origin(1), &places, MAX_FLOWS).unwrap();
     assert_eq!((flows.len(), bytes(&flows)), (800, 20_000_003.0));
     let sent = |host| flows.iter().filter(|flow| flow.src == host).count();
-    let counts: BTreeSet<usize> = (0..32).filter(|&host| host != flows[0].dst).map(sent).collect();
+    let counts: BTreeSet<usize> = (0..32).map(NodeId).filter(|&host| host != flows[0].dst).map(sent).collect();
     assert_eq!(counts, BTreeSet::from([25, 26]));
     assert!(flows.iter().all(|flow| flow.start == incast.start));
     (incast.degree, incast.flows_per_sender, incast.volume) = (5, 25, Volume::Each(1000));
@@ -333,7 +334,7 @@ fn long_flows_come_from_different_hosts_and_outlast_their_time() {
     let graph = leaf_spine();
     let places = Places::new(&graph);
     let long = Long {
-        to: vec![3, 4, 5],
+        to: vec![NodeId(3), NodeId(4), NodeId(5)],
         from: None,
         flows: Some(8),
         start: Time::from_us(1),
@@ -343,17 +344,18 @@ fn long_flows_come_from_different_hosts_and_outlast_their_time() {
     let flows = long.generate(origin(1), &places, MAX_FLOWS).unwrap();
     assert_eq!(flows.len(), 24);
     for (place, receiver) in flows.chunks(8).enumerate() {
-        assert!(receiver.iter().all(|flow| flow.dst == 3 + place as u32 && flow.src != flow.dst));
+        assert!(receiver.iter().all(|flow| flow.dst == NodeId(3 + place as u32) && flow.src != flow.dst));
         assert_eq!(receiver.iter().map(|flow| flow.src).collect::<BTreeSet<_>>().len(), 8);
     }
     for (number, flow) in (0..).zip(&flows) {
         assert_eq!((flow.start, flow.until), (Time::from_us(1 + 2 * number), Time::from_ms(1)));
         assert!(flow.size as f64 * 8.0 > 100e9 * (flow.until - flow.start).secs_f64());
     }
-    let named = Long { from: Some(vec![3, 7, 8]), flows: None, ..long.clone() };
-    let ends: Vec<(u32, u32)> =
+    let named = Long { from: Some([3, 7, 8].map(NodeId).to_vec()), flows: None, ..long.clone() };
+    let ends: Vec<(NodeId, NodeId)> =
         named.generate(origin(1), &places, MAX_FLOWS).unwrap().iter().map(|flow| (flow.src, flow.dst)).collect();
-    assert_eq!(ends, [(7, 3), (8, 3), (3, 4), (7, 4), (8, 4), (3, 5), (7, 5), (8, 5)]);
+    let expected = [(7, 3), (8, 3), (3, 4), (7, 4), (8, 4), (3, 5), (7, 5), (8, 5)];
+    assert_eq!(ends, expected.map(|(src, dst)| (NodeId(src), NodeId(dst))));
     let late = Long { until: Time::from_us(20), ..long };
     assert_eq!(late.generate(origin(1), &places, MAX_FLOWS).unwrap_err().field, "leave");
 }
@@ -373,10 +375,10 @@ fn a_generator_depends_on_its_seed_and_its_number_and_on_nothing_else() {
     // A sender's messages do not depend on who else sends.
     let all = load(&places, hadoop(), 0.5, Arrivals::Poisson, Process::Host, Time::from_ms(1));
     let some = load(&places, hadoop(), 0.5 * 4.0 / 32.0, Arrivals::Poisson, Process::Host, Time::from_ms(1));
-    let some = Load { from: vec![0, 5, 9, 31], ..some };
+    let some = Load { from: vec![NodeId(0), NodeId(5), NodeId(9), NodeId(31)], ..some };
     let of_five = |load: &Load| {
         let flows = load.generate(origin(1), &places, MAX_FLOWS).unwrap();
-        flows.into_iter().filter(|flow| flow.src == 5).collect::<Vec<_>>()
+        flows.into_iter().filter(|flow| flow.src == NodeId(5)).collect::<Vec<_>>()
     };
     assert_eq!(of_five(&all), of_five(&some));
     assert!(of_five(&all).len() > 10);
@@ -392,7 +394,14 @@ fn more_than_may_be_is_refused_before_it_is_drawn() {
     assert!(fault.field == "load" && fault.message.contains("more than 50000000 flows"), "{fault:?}");
     let incast = Incast { degree: u32::MAX, flows_per_sender: u32::MAX, volume: Volume::Each(1), ..incast(&places) };
     assert_eq!(incast.generate(origin(1), &places, MAX_FLOWS).unwrap_err().field, "degree");
-    let long = Long { to: vec![0], from: None, flows: Some(1 << 40), start: Time::ZERO, stagger: Time(1), until: long };
+    let long = Long {
+        to: vec![NodeId(0)],
+        from: None,
+        flows: Some(1 << 40),
+        start: Time::ZERO,
+        stagger: Time(1),
+        until: long,
+    };
     assert_eq!(long.generate(origin(1), &places, MAX_FLOWS).unwrap_err().field, "flows");
 }
 
@@ -422,8 +431,8 @@ fn sizes() -> impl Strategy<Value = Sizes> {
 }
 
 /// A set of hosts that is not empty.
-fn some(hosts: &[u32], mask: u64) -> Vec<u32> {
-    let chosen: Vec<u32> = hosts.iter().copied().filter(|host| mask >> (host % 64) & 1 == 1).collect();
+fn some(hosts: &[NodeId], mask: u64) -> Vec<NodeId> {
+    let chosen: Vec<NodeId> = hosts.iter().copied().filter(|host| mask >> (host.0 % 64) & 1 == 1).collect();
     if chosen.is_empty() { hosts.to_vec() } else { chosen }
 }
 
@@ -433,7 +442,7 @@ fn sound(graph: &Graph, flows: &[FlowRequest], begin: Time, end: Time) -> Result
     for flow in flows {
         prop_assert_eq!(flow.check(&names, 3), Ok(()), "{:?}", flow);
         prop_assert!(flow.start >= begin && flow.start < end, "{:?}", flow);
-        prop_assert_eq!((flow.class, flow.group), (2, 7));
+        prop_assert_eq!((flow.class, flow.group), (ClassId(2), 7));
     }
     prop_assert!(flows.is_sorted_by_key(|flow| flow.start));
     Ok(())
@@ -458,7 +467,7 @@ proptest! {
             false => Timing::Offered { bytes_per_second, arrivals, process, extent },
         };
         let load = Load { sizes, timing, start: Time(start), from, to, pattern, inter_site };
-        let origin = Origin { seed, number: 3, group: 7, class: 2 };
+        let origin = Origin { seed, number: 3, group: 7, class: ClassId(2) };
         match load.generate(origin, &places, 100_000) {
             Ok(flows) => {
                 let end = match timing {
@@ -491,7 +500,7 @@ proptest! {
             volume: if each { Volume::Each(bytes) } else { Volume::Total(bytes) },
             extent: count.map_or(Extent::Lasting(Time::from_us(50)), Extent::Counted),
         };
-        let origin = Origin { seed, number: 3, group: 7, class: 2 };
+        let origin = Origin { seed, number: 3, group: 7, class: ClassId(2) };
         match incast.generate(origin, &places, 100_000) {
             Ok(flows) => {
                 let end = if count.is_some() { Time::MAX } else { Time(start) + Time::from_us(50) + Time(spread.max(1)) };
@@ -513,7 +522,7 @@ proptest! {
         let (from, to) = (some(places.hosts(), masks.0), some(places.hosts(), masks.1));
         let until = Time(start + lasting);
         let long = Long { to, from: named.then_some(from), flows, start: Time(start), stagger: Time(stagger), until };
-        match long.generate(Origin { seed, number: 3, group: 7, class: 2 }, &places, 100_000) {
+        match long.generate(Origin { seed, number: 3, group: 7, class: ClassId(2) }, &places, 100_000) {
             Ok(flows) => sound(&graph, &flows, Time(start), until)?,
             Err(fault) => prop_assert!(!fault.message.is_empty() && !fault.help.is_empty()),
         }

@@ -3,7 +3,7 @@ use super::*;
 use crate::testing;
 use fabric::axes::flow_control::NoFlowControl;
 use fabric::bench::Builder;
-use fabric::id::PortId;
+use fabric::id::{NodeId, PortId};
 use fabric::setup::FlowSpec;
 use fabric::topology::{Graph, Kind};
 use fabric::{Network, Outcome, Setup};
@@ -200,14 +200,14 @@ fn run(params: &dyn CongestionControlDef, flows: &[(u64, Time)]) -> Outcome {
     let mut graph = Graph::default();
     let (line, us) = (LINE, Time::from_us);
     let receiver = graph.add(Kind::Host, 0, "r");
-    let senders: Vec<u32> = (0..flows.len()).map(|i| graph.add(Kind::Host, 0, format!("s{i}"))).collect();
+    let senders: Vec<NodeId> = (0..flows.len()).map(|i| graph.add(Kind::Host, 0, format!("s{i}"))).collect();
     let switch = graph.add(Kind::Switch, 1, "switch");
     graph.connect(receiver, switch, line, us(5));
     senders.iter().for_each(|&sender| graph.connect(sender, switch, line, us(1)));
-    let flow = |(i, (&(size, start), &sender)): (u16, (&(u64, Time), &u32))| FlowSpec {
+    let flow = |(i, (&(size, start), &sender)): (u16, (&(u64, Time), &NodeId))| FlowSpec {
         base_rtt: us(12),
         window: 150_000,
-        ..FlowSpec::plain(i, sender, receiver, size, start)
+        ..FlowSpec::plain(i, sender.0, receiver.0, size, start)
     };
     let mut setup = Setup::plain(graph, (0..).zip(flows.iter().zip(&senders)).map(flow).collect());
     setup.switch.pool.fill(None);
@@ -255,13 +255,13 @@ fn flows_that_share_a_nic_alone_are_neither_notified_nor_refused() {
     // Eight flows of one host to eight others: each has an eighth of the host's link, and switches have bandwidth to spare. That the NIC has
     // none is heard by nobody (docs/schemes.md).
     let mut graph = Graph::default();
-    let hosts: Vec<u32> = (0..9).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
+    let hosts: Vec<_> = (0..9).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
     let switch = graph.add(Kind::Switch, 1, "switch");
     hosts.iter().for_each(|&host| graph.connect(host, switch, LINE, Time::from_us(1)));
     let flow = |i: u16| FlowSpec {
         base_rtt: Time::from_us(4),
         window: 50_000,
-        ..FlowSpec::plain(i, hosts[0], hosts[i as usize + 1], 500_000, Time::ZERO)
+        ..FlowSpec::plain(i, hosts[0].0, hosts[i as usize + 1].0, 500_000, Time::ZERO)
     };
     let setup = Setup::plain(graph, (0..8).map(flow).collect());
     let outcome = testing::run_with(setup, NoFlowControl, &Params::default());

@@ -18,9 +18,9 @@ fn line(senders: u32, middle: u64) -> Graph {
     let mut graph = Graph::default();
     (0..=senders).for_each(|i| _ = graph.add(topology::Kind::Host, 0, format!("h{i}")));
     let (near, far) = (graph.add(topology::Kind::Switch, 1, "near"), graph.add(topology::Kind::Switch, 1, "far"));
-    (0..senders).for_each(|host| graph.connect(host, near, Rate::from_gbps(100), HOP));
+    (0..senders).for_each(|host| graph.connect(NodeId(host), near, Rate::from_gbps(100), HOP));
     graph.connect(near, far, Rate::from_gbps(middle), HOP);
-    graph.connect(senders, far, Rate::from_gbps(100), HOP);
+    graph.connect(NodeId(senders), far, Rate::from_gbps(100), HOP);
     graph
 }
 

@@ -3,6 +3,7 @@ use engine::Rate;
 use fabric::Setup;
 use fabric::bench::{Bench, Builder};
 use fabric::buffer::{ALPHA_ONE, Share};
+use fabric::id::NodeId;
 use fabric::setup::FlowSpec;
 use fabric::topology::Kind;
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ fn incast() -> Setup {
     let mut graph = Graph::default();
     (0..4).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
     let switch = graph.add(Kind::Switch, 1, "s");
-    (0..4).for_each(|h| graph.connect(h, switch, Rate::from_gbps(100), Time::from_us(1)));
+    (0..4).for_each(|h| graph.connect(NodeId(h), switch, Rate::from_gbps(100), Time::from_us(1)));
     let flows = (0..3).map(|i| FlowSpec::plain(i, i as u32, 3, 1_000_000, Time::ZERO)).collect();
     let mut setup = Setup::plain(graph, flows);
     (setup.switch.queues, setup.switch.groups) = (2, 2);

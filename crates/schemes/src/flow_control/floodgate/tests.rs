@@ -14,9 +14,9 @@ fn clos(leaves: u32, each: u32, spines: u32) -> Graph {
     (0..leaves).for_each(|leaf| _ = graph.add(topology::Kind::Switch, 1, format!("leaf{leaf}")));
     (0..spines).for_each(|spine| _ = graph.add(topology::Kind::Switch, 2, format!("spine{spine}")));
     let leaf = |number: u32| leaves * each + number;
-    (0..leaves * each).for_each(|host| graph.connect(host, leaf(host / each), FAST, HOP));
+    (0..leaves * each).for_each(|host| graph.connect(NodeId(host), NodeId(leaf(host / each)), FAST, HOP));
     for spine in 0..spines {
-        (0..leaves).for_each(|number| graph.connect(leaf(number), leaf(leaves) + spine, FAST, HOP));
+        (0..leaves).for_each(|number| graph.connect(NodeId(leaf(number)), NodeId(leaf(leaves) + spine), FAST, HOP));
     }
     graph
 }
@@ -24,7 +24,7 @@ fn clos(leaves: u32, each: u32, spines: u32) -> Graph {
 /// Two leaves with a link between them.
 fn pair(each: u32) -> Graph {
     let mut graph = clos(2, each, 0);
-    graph.connect(2 * each, 2 * each + 1, FAST, HOP);
+    graph.connect(NodeId(2 * each), NodeId(2 * each + 1), FAST, HOP);
     graph
 }
 
@@ -222,8 +222,8 @@ fn credits_are_withheld_while_much_waits_for_their_destination() {
     // Three leaves in a row: the middle one fills up to its threshold, then the first one has to wait.
     let make = || {
         let mut graph = clos(3, 8, 0);
-        graph.connect(24, 25, FAST, HOP);
-        graph.connect(25, 26, FAST, HOP);
+        graph.connect(NodeId(24), NodeId(25), FAST, HOP);
+        graph.connect(NodeId(25), NodeId(26), FAST, HOP);
         graph.links[16].rate = Rate::from_gbps(5);
         let onward = fabric::routing::PortMap::new(&graph).of(25).last().unwrap();
         let mut setup = setup(graph, flows(0..8, &[16], 500_000));

@@ -16,9 +16,10 @@ fn leaf_spine(leaves: u32, hosts: u32, spines: u32, mut delay: impl FnMut() -> u
     (0..leaves).for_each(|i| _ = g.add(Kind::Switch, 1, format!("leaf{i}")));
     (0..spines).for_each(|i| _ = g.add(Kind::Switch, 2, format!("spine{i}")));
     let first = leaves * hosts;
-    (0..first).for_each(|i| g.connect(i, first + i / hosts, RATE, Time::from_ns(delay())));
+    (0..first).for_each(|i| g.connect(NodeId(i), NodeId(first + i / hosts), RATE, Time::from_ns(delay())));
     for leaf in 0..leaves {
-        (0..spines).for_each(|s| g.connect(first + leaf, first + leaves + s, RATE, Time::from_ns(delay())));
+        (0..spines)
+            .for_each(|s| g.connect(NodeId(first + leaf), NodeId(first + leaves + s), RATE, Time::from_ns(delay())));
     }
     g
 }
@@ -33,11 +34,11 @@ fn fat_tree(pods: u32, half: u32, hosts: u32) -> Graph {
     (0..half * half).for_each(|i| _ = g.add(Kind::Switch, 3, format!("core{i}")));
     let (edge, agg, core) = (count, count + pods * half, count + 2 * pods * half);
     let delay = Time::from_us(1);
-    (0..count).for_each(|i| g.connect(i, edge + i / hosts, RATE, delay));
+    (0..count).for_each(|i| g.connect(NodeId(i), NodeId(edge + i / hosts), RATE, delay));
     for pod in 0..pods {
         for a in 0..half {
-            (0..half).for_each(|e| g.connect(edge + pod * half + e, agg + pod * half + a, RATE, delay));
-            (0..half).for_each(|c| g.connect(agg + pod * half + a, core + a * half + c, RATE, delay));
+            (0..half).for_each(|e| g.connect(NodeId(edge + pod * half + e), NodeId(agg + pod * half + a), RATE, delay));
+            (0..half).for_each(|c| g.connect(NodeId(agg + pod * half + a), NodeId(core + a * half + c), RATE, delay));
         }
     }
     g
@@ -197,7 +198,7 @@ fn two_flows_on_one_uplink_part_and_both_go_at_full_speed() {
         let graph = leaf_spine(2, 2, 2, || 500);
         let map = PortMap::new(&graph);
         let routing = Routing::new(&graph, &map, &vec![true; graph.links.len()]);
-        let spine = |flow: &FlowSpec| routing.next_hops(4, flow.dst)[flow.tuple.hash(4) as usize % 2];
+        let spine = |flow: &FlowSpec| routing.next_hops(4, flow.dst.0)[flow.tuple.hash(4) as usize % 2];
         let first = FlowSpec::plain(0, 0, 2, 3_000_000, Time::ZERO);
         let second = (1..).map(|i| FlowSpec::plain(i, 1, 3, 3_000_000, Time::from_us(20)));
         let second = second.clone().find(|flow| spine(flow) == spine(&first)).expect("half of them do");
@@ -225,19 +226,19 @@ fn has_cycle(graph: &Graph, channels: u8, rises: impl Fn(u8, bool, bool) -> Opti
     let mut needs: HashMap<(u32, u8), BTreeSet<(u32, u8)>> = HashMap::new();
     for dst in graph.hosts() {
         // Everything that packets to this host may hold, from every other host on.
-        let mut todo: Vec<(u32, u8)> = graph.hosts().filter(|&h| h != dst).map(|h| (map.of(h).start, 0)).collect();
+        let mut todo: Vec<(u32, u8)> = graph.hosts().filter(|&h| h != dst).map(|h| (map.of(h.0).start, 0)).collect();
         let mut seen: BTreeSet<(u32, u8)> = todo.iter().copied().collect();
         while let Some((port, class)) = todo.pop() {
             let node = map.node[map.peer[port as usize] as usize];
             if !switch(node) {
                 continue;
             }
-            let hops = routing.next_hops(node, dst);
-            let last = hops.iter().any(|&hop| map.node[map.peer[hop as usize] as usize] == dst);
+            let hops = routing.next_hops(node, dst.0);
+            let last = hops.iter().any(|&hop| map.node[map.peer[hop as usize] as usize] == dst.0);
             for next in map.of(node).filter(|&next| next != map.peer[port as usize]) {
                 let far = map.node[map.peer[next as usize] as usize];
                 let shortest = hops.contains(&next);
-                if !switch(far) && far != dst {
+                if !switch(far) && far != dst.0 {
                     continue;
                 }
                 // Any shortest path may be the one that routing has, and any may be a deflection.

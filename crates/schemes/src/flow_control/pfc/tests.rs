@@ -2,6 +2,7 @@ use super::*;
 use engine::Rate;
 use fabric::bench::{Bench, Builder};
 use fabric::buffer::{ALPHA_ONE, Share};
+use fabric::id::NodeId;
 use fabric::setup::FlowSpec;
 use fabric::topology::{Graph, Kind};
 
@@ -10,7 +11,7 @@ fn incast() -> Setup {
     let mut graph = Graph::default();
     (0..3).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
     let switch = graph.add(Kind::Switch, 1, "s");
-    (0..3).for_each(|h| graph.connect(h, switch, Rate::from_gbps(100), Time::from_us(1)));
+    (0..3).for_each(|h| graph.connect(NodeId(h), switch, Rate::from_gbps(100), Time::from_us(1)));
     let flows = (0..2).map(|i| FlowSpec::plain(i, i as u32, 2, 1_000_000, Time::ZERO)).collect();
     let mut setup = Setup::plain(graph, flows);
     setup.switch.pool.fill(Some(100_000));

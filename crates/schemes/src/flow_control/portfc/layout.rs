@@ -3,7 +3,32 @@
 //! A host of BCube(n, 1) is a number of two digits in base n. It has a port on each of two levels; at its switch of level `l` it is on the port
 //! of its digit `l`. Two hosts *meet* at a level if they are on the same switch there.
 
+use std::fmt;
+
 use fabric::topology::{Graph, Shape, bcube::Bcube};
+
+/// Why a graph has no [`Layout`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoLayout {
+    /// Its hosts do not forward.
+    HostsDoNotForward,
+    /// It is wired in another way.
+    OtherWiring,
+}
+
+impl fmt::Display for NoLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PortFC is defined for BCube(n, 1) only")?;
+        f.write_str(match self {
+            NoLayout::HostsDoNotForward => ", where hosts with two ports forward",
+            NoLayout::OtherWiring => {
+                ": with more levels a packet is forwarded more than once, and its queues do not determine where to"
+            }
+        })
+    }
+}
+
+impl std::error::Error for NoLayout {}
 
 /// BCube(n, 1), as far as queues are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +39,11 @@ pub struct Layout {
 
 impl Layout {
     /// The layout of a graph, or why there is none.
-    pub fn of(graph: &Graph) -> Result<Layout, String> {
-        const ONLY: &str = "PortFC is defined for BCube(n, 1) only";
+    pub fn of(graph: &Graph) -> Result<Layout, NoLayout> {
         let hosts = graph.hosts().count() as u32;
         let n = hosts.isqrt();
         if !graph.forwarding || n < 2 {
-            return Err(format!("{ONLY}, where hosts with two ports forward"));
+            return Err(NoLayout::HostsDoNotForward);
         }
         let same = |k: u32, n: u32| {
             let built = Bcube { n, k, ..Bcube::default() }.build();
@@ -30,9 +54,7 @@ impl Layout {
         };
         match same(1, n) {
             true => Ok(Layout { n }),
-            false => Err(format!(
-                "{ONLY}: with more levels a packet is forwarded more than once, and its queues do not determine where to"
-            )),
+            false => Err(NoLayout::OtherWiring),
         }
     }
 

@@ -12,7 +12,7 @@ fn dumbbell(senders: u32, receivers: u32) -> Graph {
     let (left, right) = (graph.add(Kind::Switch, 1, "left"), graph.add(Kind::Switch, 1, "right"));
     for host in 0..hosts {
         let switch = if host < senders { left } else { right };
-        graph.connect(host, switch, Rate::from_gbps(100), Time::from_us(1));
+        graph.connect(NodeId(host), switch, Rate::from_gbps(100), Time::from_us(1));
     }
     graph.connect(left, right, Rate::from_gbps(6400), Time::from_us(3));
     graph
@@ -269,11 +269,11 @@ fn switches_without_hosts_take_part_only_if_all_do() {
     // The middle one of three switches in a row has the slow link.
     let mut graph = Graph::default();
     (0..8).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
-    let s: Vec<u32> = (0..3).map(|i| graph.add(Kind::Switch, 1, format!("s{i}"))).collect();
-    (0..4).for_each(|h| graph.connect(h, s[0], Rate::from_gbps(100), Time::from_us(1)));
-    (4..8).for_each(|h| graph.connect(h, s[2], Rate::from_gbps(100), Time::from_us(1)));
-    graph.connect(s[0], s[1], Rate::from_gbps(400), Time::from_us(1));
-    graph.connect(s[1], s[2], Rate::from_gbps(100), Time::from_us(1));
+    let s: Vec<NodeId> = (0..3).map(|i| graph.add(Kind::Switch, 1, format!("s{i}"))).collect();
+    (0..4).for_each(|h| graph.connect(NodeId(h), NodeId(s[0].0), Rate::from_gbps(100), Time::from_us(1)));
+    (4..8).for_each(|h| graph.connect(NodeId(h), NodeId(s[2].0), Rate::from_gbps(100), Time::from_us(1)));
+    graph.connect(NodeId(s[0].0), NodeId(s[1].0), Rate::from_gbps(400), Time::from_us(1));
+    graph.connect(NodeId(s[1].0), NodeId(s[2].0), Rate::from_gbps(100), Time::from_us(1));
     let flows = (0..4).map(|i| flow(i, i as u32, 4 + i as u32, 1_000_000, Time::ZERO)).collect();
     let mut setup = Setup::plain(graph, flows);
     setup.switch.pool.fill(None);

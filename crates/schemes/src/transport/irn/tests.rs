@@ -3,6 +3,7 @@ use crate::{congestion_control, testing};
 use engine::Rate;
 use fabric::axes::flow_control::NoFlowControl;
 use fabric::bench::{Bench, Builder};
+use fabric::id::NodeId;
 use fabric::packet::Answer;
 use fabric::routing::Rule;
 use fabric::setup::FlowSpec;
@@ -13,7 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 
 fn graph(senders: u32, paths: u32) -> Graph {
     let mut graph = Graph::default();
-    let hosts: Vec<u32> = (0..senders + 1).map(|i| graph.add(topology::Kind::Host, 0, format!("h{i}"))).collect();
+    let hosts: Vec<NodeId> = (0..senders + 1).map(|i| graph.add(topology::Kind::Host, 0, format!("h{i}"))).collect();
     let (left, right) = (graph.add(topology::Kind::Switch, 1, "left"), graph.add(topology::Kind::Switch, 1, "right"));
     let (us, line) = (Time::from_us(1), Rate::from_gbps(100));
     (0..senders).for_each(|h| graph.connect(hosts[h as usize], left, line, us));

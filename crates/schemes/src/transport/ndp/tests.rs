@@ -6,6 +6,7 @@ use engine::Rate;
 use fabric::axes::flow_control::NoFlowControl;
 use fabric::axes::{CongestionControlDef, EdgeControlDef, FlowControlDef};
 use fabric::bench::{Bench, Builder};
+use fabric::id::{ClassId, NodeId};
 use fabric::routing::Rule;
 use fabric::setup::FlowSpec;
 use fabric::topology::{self, Graph, Shape, bcube::Bcube};
@@ -60,18 +61,19 @@ fn star(hosts: u32) -> Graph {
     let mut graph = Graph::default();
     (0..hosts).for_each(|host| _ = graph.add(topology::Kind::Host, 0, format!("h{host}")));
     let switch = graph.add(topology::Kind::Switch, 1, "s");
-    (0..hosts).for_each(|host| graph.connect(host, switch, Rate::from_gbps(100), Time(DELAY)));
+    (0..hosts).for_each(|host| graph.connect(NodeId(host), switch, Rate::from_gbps(100), Time(DELAY)));
     graph
 }
 
 fn leaf_spine(leaves: u32, hosts: u32, spines: u32) -> Graph {
     let mut graph = Graph::default();
     (0..leaves * hosts).for_each(|host| _ = graph.add(topology::Kind::Host, 0, format!("h{host}")));
-    let leaf: Vec<u32> = (0..leaves).map(|leaf| graph.add(topology::Kind::Switch, 1, format!("leaf{leaf}"))).collect();
-    let spine: Vec<u32> =
+    let leaf: Vec<NodeId> =
+        (0..leaves).map(|leaf| graph.add(topology::Kind::Switch, 1, format!("leaf{leaf}"))).collect();
+    let spine: Vec<NodeId> =
         (0..spines).map(|spine| graph.add(topology::Kind::Switch, 2, format!("spine{spine}"))).collect();
     let (rate, delay) = (Rate::from_gbps(100), Time(DELAY));
-    (0..leaves * hosts).for_each(|host| graph.connect(host, leaf[(host / hosts) as usize], rate, delay));
+    (0..leaves * hosts).for_each(|host| graph.connect(NodeId(host), leaf[(host / hosts) as usize], rate, delay));
     leaf.iter().for_each(|&leaf| spine.iter().for_each(|&spine| graph.connect(leaf, spine, rate, delay)));
     graph
 }
@@ -238,7 +240,7 @@ proptest! {
         let mut flows: Vec<_> = messages.iter().enumerate().map(|(i, &(src, dst, size, start, class))| {
             let dst = if incast { 0 } else { dst as u32 % all };
             let src = (dst + 1 + src as u32 % (all - 1)) % all;
-            FlowSpec { class, ..FlowSpec::plain(i as u16, src, dst, size, Time::from_ns(start)) }
+            FlowSpec { class: ClassId(class), ..FlowSpec::plain(i as u16, src, dst, size, Time::from_ns(start)) }
         }).collect();
         flows.sort_by_key(|flow| flow.start);
         let ndp = Params { window: Some(window), queue, headers: Some(Bytes(headers)), ratio, ..NDP };
@@ -296,7 +298,7 @@ fn what_is_left_to_be_derived_is_a_bandwidth_delay_product() {
     let switch = graph.add(topology::Kind::Switch, 1, "s");
     graph.connect(a, switch, Rate::from_gbps(100), Time::from_us(1));
     graph.connect(b, switch, Rate::from_gbps(50), Time::from_us(1));
-    let flow = FlowSpec { base_rtt: Time::from_us(8), ..FlowSpec::plain(0, a, b, 1000, Time::ZERO) };
+    let flow = FlowSpec { base_rtt: Time::from_us(8), ..FlowSpec::plain(0, a.0, b.0, 1000, Time::ZERO) };
     let mut setup = Setup::plain(graph, vec![flow]);
     let params = Params::default();
     params.adjust(&mut setup);
