@@ -737,7 +737,7 @@ mod tests {
         let said = panics(|| {
             let bench = switch();
             let core = &bench.network.core;
-            Site { setup: &core.setup, map: &core.map, node: bench.node }.link(port);
+            Site { setup: &core.setup, map: &core.map, node: bench.node, longest_rtt: Time::ZERO }.link(port);
         });
         assert!(said.contains("there is no port 3 at node 3"), "{said:?}");
     }

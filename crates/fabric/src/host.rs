@@ -69,7 +69,8 @@ impl Hosts {
         let rate = |port: u32| graph.links[map.link[port as usize] as usize].rate;
         let ports = (0..map.count() as u32).filter(|&port| is_host(map.node[port as usize]));
         let nics: Vec<Nic> = ports.map(|port| Nic::new(port, rate(port))).collect();
-        let site = |node: u32| Site { setup, map, node: NodeId(node) };
+        let longest_rtt = setup.longest_rtt();
+        let site = |node: u32| Site { setup, map, node: NodeId(node), longest_rtt };
         let nodes = 0..graph.nodes.len() as u32;
         let selector = |node: u32| is_host(node).then(|| chosen.load_balancing.host(&site(node))).flatten();
         let selectors: Vec<_> = nodes.map(selector).collect();

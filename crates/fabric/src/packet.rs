@@ -153,12 +153,41 @@ pub const MAX_HOPS: usize = 8;
 pub struct Hop {
     /// When the packet left its queue.
     pub time: Time,
-    /// Bytes the port had sent before it.
-    pub tx_bytes: u64,
+    /// Which port it was, in the upper bits, and the bytes that it had sent before the packet. Eight hops are three cache lines: the
+    /// port has to fit in.
+    sent: u64,
     /// Bytes left in the port's queues.
     pub queued: u32,
     /// The port's rate in Mbit/s.
     pub mbps: u32,
+}
+
+const _: () = assert!(std::mem::size_of::<Hop>() == 24);
+
+impl Hop {
+    /// Bits of [`Hop::tx_bytes`]; it starts again after 17 TB.
+    const BITS: u32 = 44;
+
+    /// What the port with this number in the whole fabric says.
+    #[inline]
+    pub fn new(time: Time, port: u32, tx_bytes: u64, queued: u32, mbps: u32) -> Hop {
+        Hop { time, sent: (port as u64) << Self::BITS | tx_bytes & ((1 << Self::BITS) - 1), queued, mbps }
+    }
+    /// Bytes the port had sent before the packet.
+    #[inline]
+    pub fn tx_bytes(&self) -> u64 {
+        self.sent & ((1 << Self::BITS) - 1)
+    }
+    /// The port's number in the whole fabric. Its lower 20 bits, that is: only a fabric of more than a million ports has two with the same.
+    #[inline]
+    pub fn port(&self) -> u32 {
+        (self.sent >> Self::BITS) as u32
+    }
+    /// Whether both are of the same port.
+    #[inline]
+    pub fn is_of_same_port(&self, other: &Hop) -> bool {
+        (self.sent ^ other.sent) >> Self::BITS == 0
+    }
 }
 
 /// What an ACK says beyond its header, in runs that use it.

@@ -540,7 +540,8 @@ impl<F: FlowControl> Network<F> {
             events.push(Event::new(*time, 0, Class::LinkChange as u8, index as u32 * 2));
             events.push(Event::new(reroute, 0, Class::LinkChange as u8, index as u32 * 2 + 1));
         }
-        let site = |node: u32| Site { setup: &core.setup, map: &core.map, node: NodeId(node) };
+        let longest_rtt = core.setup.longest_rtt();
+        let site = |node: u32| Site { setup: &core.setup, map: &core.map, node: NodeId(node), longest_rtt };
         let nodes = (0..core.setup.graph.nodes.len() as u32).map(|node| scheme.node(&site(node))).collect();
         let ground = Ground { setup: &core.setup, shard: &core.shard, nics: core.hosts.nics.len() };
         let transport = chosen.transport.build(&ground);

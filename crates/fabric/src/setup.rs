@@ -400,6 +400,11 @@ impl FlowSpec {
 }
 
 impl Setup {
+    /// The longest base round trip among the flows; zero without any.
+    pub fn longest_rtt(&self) -> Time {
+        self.flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default()
+    }
+
     /// A run of `flows` over `graph` with plain settings: exact time, 12 MB switches that take what fits, an ACK for
     /// every packet in the control queue, no window, no timeout.
     pub fn plain(graph: Graph, flows: Vec<FlowSpec>) -> Setup {

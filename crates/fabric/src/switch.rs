@@ -78,7 +78,8 @@ impl Switches {
             }
         };
         let nodes = 0..graph.nodes.len();
-        let site = |node: usize| Site { setup, map, node: NodeId(node as u32) };
+        let longest_rtt = setup.longest_rtt();
+        let site = |node: usize| Site { setup, map, node: NodeId(node as u32), longest_rtt };
         let forwards = |node: &usize| graph.forwards(NodeId(*node as u32), map.of(*node as u32).len());
         let queues = nodes.clone().filter(forwards).map(|node| map.of(node as u32).len()).sum::<usize>();
         let group = || setup.ports.iter().flat_map(|p| std::iter::repeat_n(Account::new(p.share), classes as usize));
@@ -628,7 +629,7 @@ impl<F: FlowControl> Network<F> {
         core.switches.buffers[node as usize].release(&mut core.switches.accounts[number], size as u64);
         if core.hosts.needs.telemetry && core.pool[packet].kind == Kind::Data {
             let mbps = core.wire.mbps[table as usize];
-            core.pool.push_hop(packet, Hop { time: core.time.now, tx_bytes, queued: 0, mbps });
+            core.pool.push_hop(packet, Hop::new(core.time.now, out, tx_bytes, 0, mbps));
         }
         self.scheme.dequeued(&mut self.nodes[node as usize], &mut NodeView::new(core, node, base), visit);
         self.drain_kicks();
@@ -672,11 +673,6 @@ impl<F: FlowControl> Network<F> {
         let (node, base, local, queued, tx_bytes) = (p.node, p.base, PortId(p.local), p.queued, p.tx_bytes);
         core.release(node, base, id);
         core.mark(port, left, queued, id);
-        if core.hosts.needs.telemetry && kind == Kind::Data {
-            let mbps = core.wire.mbps[core.ports[port as usize].table as usize];
-            let queued = queued.min(u32::MAX as u64) as u32;
-            core.pool.push_hop(id, Hop { time: core.time.now, tx_bytes, queued, mbps });
-        }
         let visit = Visit {
             packet: id,
             in_port: PortId(in_port),
@@ -685,6 +681,13 @@ impl<F: FlowControl> Network<F> {
             class: ClassId(class),
             size: size as u16,
         };
+        if core.hosts.needs.telemetry && kind == Kind::Data {
+            let at = &NodeView::new(core, node, base);
+            let queued = self.scheme.reported_queue(&self.nodes[node as usize], at, &visit).unwrap_or(queued);
+            let mbps = core.wire.mbps[core.ports[port as usize].table as usize];
+            let queued = queued.min(u32::MAX as u64) as u32;
+            core.pool.push_hop(id, Hop::new(core.time.now, port, tx_bytes, queued, mbps));
+        }
         // The port is taken by this packet already: nothing that the scheme sets free may slip in before it.
         core.ports[port as usize].wake = true;
         self.scheme.dequeued(&mut self.nodes[node as usize], &mut NodeView::new(core, node, base), &visit);

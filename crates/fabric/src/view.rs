@@ -52,6 +52,8 @@ pub struct Site<'a> {
     pub map: &'a PortMap,
     /// The node.
     pub node: NodeId,
+    /// The longest base round trip among the run's flows ([`Setup::longest_rtt`]).
+    pub longest_rtt: Time,
 }
 
 impl<'a> Site<'a> {

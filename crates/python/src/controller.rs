@@ -353,7 +353,7 @@ impl CongestionControl for Flows {
         self.call(slot, ack.now, permit, |py, controller, permit| {
             let hop = |hop: &fabric::packet::Hop| {
                 let rate = hop.mbps as u64 * 1_000_000;
-                Py::new(py, Hop { time: hop.time.0, sent: hop.tx_bytes, queued: hop.queued as u64, rate })
+                Py::new(py, Hop { time: hop.time.0, sent: hop.tx_bytes(), queued: hop.queued as u64, rate })
             };
             let ack = Ack {
                 now: ack.now.0,

@@ -374,6 +374,8 @@ pub const PRESETS: &[Preset] = &[
             ("scheme.congestion_control", "dcqcn"),
             ("scheme.window", "bdp"),
             ("scheme.window_rule", "scaled"),
+            // What waits in virtual output queues counts, as in the authors' simulator.
+            ("switch.marking", "red-port"),
         ],
     },
     Preset {
@@ -384,6 +386,8 @@ pub const PRESETS: &[Preset] = &[
             ("scheme.congestion_control", "dcqcn"),
             ("scheme.window", "bdp"),
             ("scheme.window_rule", "scaled"),
+            // What waits in virtual output queues counts, as in the authors' simulator.
+            ("switch.marking", "red-port"),
             ("scheme.floodgate.interval", "0us"),
             ("scheme.floodgate.dst_pause", "true"),
         ],

@@ -17,6 +17,5 @@ pub(crate) fn list(axis: &mut Axis<dyn TransportDef>) {
 
 /// The bandwidth-delay product of the fastest link of a host and the longest base round trip.
 pub(crate) fn bandwidth_delay(setup: &Setup) -> u64 {
-    let longest = setup.flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
-    setup.graph.hosts_rate().unwrap_or_default().bytes_over(longest)
+    setup.graph.hosts_rate().unwrap_or_default().bytes_over(setup.longest_rtt())
 }

@@ -127,6 +127,12 @@ pub trait FlowControl: Clone + Send + 'static {
     /// no queue itself.
     #[inline]
     fn enqueued(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _visit: &Visit) {}
+    /// Bytes that telemetry says are left at the port by which a data packet leaves, where the packet is not to hear of all that waits there.
+    /// Asked just before [`FlowControl::dequeued`], in runs with telemetry. A packet that finds its port idle and empty reports none.
+    #[inline]
+    fn reported_queue(&self, _node: &Self::Node, _at: &NodeView<'_>, _visit: &Visit) -> Option<u64> {
+        None
+    }
     /// A packet has left `visit.queue`, to be sent, to be trimmed, or because its link failed. One that is to be trimmed
     /// still has its payload.
     #[inline]
@@ -264,6 +270,10 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
     fn enqueued(&self, node: &mut Self::Node, at: &mut NodeView<'_>, visit: &Visit) {
         self.lower.enqueued(&mut node.1, &mut at.lower(LOWER), visit);
         self.upper.enqueued(&mut node.0, at, visit);
+    }
+    #[inline]
+    fn reported_queue(&self, node: &Self::Node, at: &NodeView<'_>, visit: &Visit) -> Option<u64> {
+        self.upper.reported_queue(&node.0, at, visit).or_else(|| self.lower.reported_queue(&node.1, at, visit))
     }
     #[inline]
     fn dequeued(&self, node: &mut Self::Node, at: &mut NodeView<'_>, visit: &Visit) {

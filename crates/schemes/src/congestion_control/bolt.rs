@@ -46,7 +46,7 @@ engine::parameters! {
         cut: f64 = 0.5,
         /// The window never falls below this share of a packet.
         min_window: f64 = 0.01,
-        /// The window never grows beyond. Auto: twice the scenario's window (the authors: 256 packets, whatever the link).
+        /// The window never grows beyond. Auto: the scenario's window.
         max_window: Option<Bytes> = None,
         /// Size of an SRC packet: the headers of a data packet, the queue and the rate of the port.
         packet: Bytes = Bytes(78),
@@ -263,9 +263,15 @@ impl Flow {
         delay / (packets * rate / notice.rate.0 as f64)
     }
 
+    /// What the NIC is given for a window. It sends while fewer bytes than that are in flight: a byte more than room for all packets but one,
+    /// so that a fraction of a packet is not a whole one.
+    fn room(&self) -> u64 {
+        self.window.saturating_sub(self.payload) + 1
+    }
+
     /// What the NIC lets the flow do. A window of less than a packet is one packet, and time to wait after it.
     fn settle(&self, permit: &mut Permit) {
-        permit.window = self.window;
+        permit.window = self.room();
         permit.rate = self.line;
         if self.window < self.payload && self.rtt > Time::ZERO {
             let share = self.window as f64 / self.payload as f64;
@@ -296,7 +302,7 @@ impl CongestionControl for Bolt {
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
         let window = if flow.window > 0 { flow.window } else { flow.line.bytes_over(flow.base_rtt) };
-        let max = self.params.max_window.map_or(window.saturating_mul(2), |bytes| bytes.0).max(1);
+        let max = self.params.max_window.map_or(window, |bytes| bytes.0).max(1);
         let state = Flow {
             line: flow.line,
             size: flow.size,
@@ -309,7 +315,7 @@ impl CongestionControl for Bolt {
             round: 0,
             cut_at: flow.now,
         };
-        let permit = Permit { window: state.window, ..Permit::at(flow.line) };
+        let permit = Permit { window: state.room(), ..Permit::at(flow.line) };
         self.flows.put(slot, state);
         permit
     }

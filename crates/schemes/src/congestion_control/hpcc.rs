@@ -107,17 +107,18 @@ impl Params {
         if self.header_units == 0 { MAX_HOPS } else { 5 }
     }
 
-    /// What changed at a hop; nothing where the counters run backwards: the path has changed, and they are another port's.
+    /// What changed at a hop; nothing where the path has changed and the counters are another port's, or where a newer ACK has come first.
+    /// The authors' header, with its units, does not say which port it is.
     fn delta(&self, now: &Hop, before: &Hop) -> Option<Delta> {
         if self.header_units == 0 {
-            if now.time <= before.time || now.tx_bytes < before.tx_bytes {
+            if now.time <= before.time || now.tx_bytes() < before.tx_bytes() || !now.is_of_same_port(before) {
                 return None;
             }
             let ps = (now.time.0 - before.time.0) as f64;
             return Some(Delta {
                 ns: ps * 1e-3,
                 seconds: ps * 1e-12,
-                bytes: now.tx_bytes - before.tx_bytes,
+                bytes: now.tx_bytes() - before.tx_bytes(),
                 queued: now.queued.min(before.queued) as f64,
                 line: now.mbps as f64 * 1e6,
                 empty: now.queued == 0,
@@ -132,7 +133,7 @@ impl Params {
         Some(Delta {
             ns,
             seconds: ns * 1e-9,
-            bytes: difference(now.tx_bytes / byte_unit, before.tx_bytes / byte_unit, 20) * byte_unit,
+            bytes: difference(now.tx_bytes() / byte_unit, before.tx_bytes() / byte_unit, 20) * byte_unit,
             queued: queued(now).min(queued(before)) as f64,
             // A rate without a code reads as the first, 25 Gb/s.
             line: if known.contains(&now.mbps) { now.mbps } else { 25_000 } as f64 * 1e6,
@@ -164,7 +165,10 @@ impl Flow {
         let mut seen = [false; MAX_HOPS];
         for (i, hop) in hops.iter().enumerate() {
             let Some(d) = p.delta(hop, &self.last[i]) else {
-                self.last[i] = *hop;
+                // What an overtaken ACK says is older than what is known.
+                if hop.time > self.last[i].time {
+                    self.last[i] = *hop;
+                }
                 continue;
             };
             if p.skip_empty && !full && d.empty {
@@ -265,7 +269,7 @@ mod tests {
     const LINE: Rate = Rate::from_gbps(100);
 
     fn hop(us: u64, tx_bytes: u64, queued: u32) -> Hop {
-        Hop { time: Time::from_us(us), tx_bytes, queued, mbps: 100_000 }
+        Hop::new(Time::from_us(us), 7, tx_bytes, queued, 100_000)
     }
     fn start(params: Params) -> (Box<dyn CongestionControl>, Permit) {
         let mut cc = params.build();
@@ -339,12 +343,28 @@ mod tests {
     }
 
     #[test]
+    fn counters_of_another_port_and_of_overtaken_acks_are_not_compared() {
+        let (mut cc, mut permit) = start(Params::default());
+        cc.ack(0, &ack(1, 1000, &[hop(0, 0, 125_000)]), &mut permit);
+        // Another port that has sent more, and a full queue: nothing is known of its rate.
+        let other = |us, tx_bytes| Hop::new(Time::from_us(us), 8, tx_bytes, 125_000, 100_000);
+        cc.ack(0, &ack(2, 2000, &[other(10, 125_000)]), &mut permit);
+        assert_eq!(permit.rate, LINE);
+        // An ACK that was overtaken changes nothing; the next one is compared with the newest.
+        cc.ack(0, &ack(3, 3000, &[other(5, 62_500)]), &mut permit);
+        assert_eq!(permit.rate, LINE);
+        cc.ack(0, &ack(4, 4000, &[other(20, 250_000)]), &mut permit);
+        let expected = 100e9 / (2.0 / 0.95) + 40e6;
+        assert!((permit.rate.0 as f64 / expected - 1.0).abs() < 2e-3, "{} {expected}", permit.rate.0);
+    }
+
+    #[test]
     fn the_header_wraps_and_knows_five_rates() {
         let p = Params { header_units: 4, ..Params::default() };
         let (a, b) = (hop(16_777, 536_870_900, 0), hop(16_778, 536_870_912 + 5 * 512, 0));
         let d = p.delta(&b, &a).unwrap();
         assert_eq!((d.ns, d.bytes), (1000.0, 6 * 512));
-        let odd = p.delta(&Hop { mbps: 40_000, ..b }, &a).unwrap();
+        let odd = p.delta(&Hop::new(b.time, b.port(), b.tx_bytes(), 0, 40_000), &a).unwrap();
         assert_eq!(odd.line, 25e9);
     }
 }

@@ -132,18 +132,29 @@ impl Flow {
         links.max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// The power of one link; nothing where the counters run backwards or belong to another link.
+    /// The power of one link; nothing where the counters belong to another link, or a newer ACK has come first.
     fn link(&self, now: &Hop, before: &Hop) -> Option<Sample> {
-        if now.time <= before.time || now.tx_bytes < before.tx_bytes || now.mbps != before.mbps {
+        if now.time <= before.time || now.tx_bytes() < before.tx_bytes() || !now.is_of_same_port(before) {
             return None;
         }
         let dt = (now.time.0 - before.time.0) as f64;
         let bandwidth = now.mbps as f64 * 1e6 / 8e12; // bytes in a picosecond
         // What arrived is what was sent and what the queue grew by. A queue that was emptied by force makes it negative.
-        let sent = (now.tx_bytes - before.tx_bytes) as f64;
+        let sent = (now.tx_bytes() - before.tx_bytes()) as f64;
         let current = (sent + now.queued as f64 - before.queued as f64).max(0.0) / dt;
         let voltage = now.queued as f64 + bandwidth * self.tau;
         Some((current * voltage / (bandwidth * bandwidth * self.tau), dt))
+    }
+
+    /// Keeps the newest of what each switch said. An ACK that was overtaken says what is known to be older.
+    fn remember(&mut self, hops: &[Hop]) {
+        let same_length = hops.len() == self.known;
+        for (now, known) in hops.iter().zip(&mut self.hops) {
+            if !same_length || now.time > known.time {
+                *known = *now;
+            }
+        }
+        self.known = hops.len();
     }
 
     /// Algorithm 2, lines 9 to 12: the same from round-trip times, if the link sends at its full rate (Eq. 8).
@@ -224,8 +235,7 @@ impl CongestionControl for PowerTcp {
                     flow.smooth(sample);
                     flow.update(gamma);
                 }
-                flow.hops[..ack.telemetry.len()].copy_from_slice(ack.telemetry);
-                flow.known = ack.telemetry.len();
+                flow.remember(ack.telemetry);
             }
             Feedback::Delay => {
                 let rtt = ack.now - ack.stamp;
@@ -265,7 +275,7 @@ mod tests {
     const BDP: u32 = 125_000;
 
     fn hop(us: u64, tx_bytes: u64, queued: u32) -> Hop {
-        Hop { time: Time::from_us(us), tx_bytes, queued, mbps: 100_000 }
+        Hop::new(Time::from_us(us), 7, tx_bytes, queued, 100_000)
     }
     /// The paper's parameters with β = 1250 B.
     fn params() -> Params {
@@ -332,7 +342,7 @@ mod tests {
     #[test]
     fn the_link_with_the_most_power_counts_whatever_its_rate() {
         // 25 Gb/s carry 31250 B in a base round trip, and as many wait.
-        let slow = |us, tx_bytes| Hop { mbps: 25_000, ..hop(us, tx_bytes, 31_250) };
+        let slow = |us, tx_bytes| Hop::new(Time::from_us(us), 8, tx_bytes, 31_250, 25_000);
         let (before, now) =
             ([hop(0, 0, 0), slow(0, 0), hop(0, 0, 0)], [hop(10, 9, 0), slow(10, 31_250), hop(10, 9, 0)]);
         assert_eq!(after(&before, &now).window, 69_875);
@@ -373,12 +383,24 @@ mod tests {
     #[test]
     fn counters_of_another_link_are_not_compared() {
         let before = [hop(5, 50_000, BDP)];
-        let other = Hop { mbps: 40_000, ..hop(10, 125_000, BDP) };
+        // As fast, and it has sent more: only its number says that it is another.
+        let other = Hop::new(Time::from_us(10), 8, 125_000, BDP, 100_000);
         for now in
             [vec![hop(10, 0, BDP)], vec![hop(4, 60_000, BDP)], vec![other], vec![hop(10, 125_000, BDP); 2], vec![]]
         {
             assert_eq!(after(&before, &now).window, BDP as u64, "{now:?}");
         }
+    }
+
+    #[test]
+    fn an_overtaken_ack_leaves_what_a_newer_one_said() {
+        let (mut cc, mut permit) = start(params());
+        cc.ack(0, &ack(1, 1000, &[hop(10, 125_000, BDP)]), &mut permit);
+        cc.ack(0, &ack(2, 2000, &[hop(5, 0, 0)]), &mut permit);
+        assert_eq!(permit.window, BDP as u64);
+        // Compared with the newer one: current b, voltage 2 BDP. With the older one, the queue would have grown by a BDP.
+        cc.ack(0, &ack(3, 3000, &[hop(20, 250_000, BDP)]), &mut permit);
+        assert_eq!(permit.window, 69_875);
     }
 
     #[test]

@@ -21,7 +21,8 @@ engine::parameters! {
         base_target: Option<Time> = None,
         /// What every switch on the path adds to the target.
         hop_target: Time = Time::from_us(3), in Time::ZERO..=Time::from_ms(1000),
-        /// The most that flow-based scaling adds to the target. Auto: five times the base target.
+        /// The most that flow-based scaling adds to the target; zero switches it off. Auto: five times the base target if that is written, or
+        /// else 100us, however long the path.
         fs_range: Option<Time> = None,
         /// The window, in packets, at and below which flow-based scaling adds all of its range.
         fs_min_cwnd: f64 = 0.1, in 1e-6..=1e6,
@@ -51,6 +52,10 @@ impl Params {
     fn base_target(&self, base_rtt: Time) -> Time {
         self.base_target.unwrap_or(BASE_TARGET.max(Time(base_rtt.0 / 4 * 5)))
     }
+    /// How many flows share a queue has nothing to do with propagation, so a long path does not stretch the range.
+    fn fs_range(&self) -> Time {
+        self.fs_range.unwrap_or(Time(self.base_target.unwrap_or(BASE_TARGET).0 * 5))
+    }
 }
 
 impl Definition for Params {
@@ -64,8 +69,13 @@ impl Definition for Params {
         "G. Kumar et al., Swift: Delay is Simple and Effective for Congestion Control in the Datacenter, SIGCOMM 2020"
     }
     fn check(&self) -> Result<(), Misfit> {
-        for (name, time) in [("base_target", self.base_target), ("fs_range", self.fs_range)] {
-            check_intervals(&time.map(|time| (name, time)).into_iter().collect::<Vec<_>>())?;
+        if let Some(base_target) = self.base_target {
+            check_intervals(&[("base_target", base_target)])?;
+        }
+        if let Some(range) = self.fs_range
+            && range > Time::from_ms(1000)
+        {
+            return Err(Misfit::new("fs_range", range, "write a time from \"0us\" to \"1000ms\", or \"auto\""));
         }
         if self.fs_min_cwnd >= self.fs_max_cwnd {
             return Err(Misfit::new("fs_min_cwnd", self.fs_min_cwnd, "write less than fs_max_cwnd"));
@@ -150,7 +160,7 @@ impl Flow {
 
     fn set(&mut self, cwnd: f64, p: &Params, now: Time) {
         let cwnd = cwnd.min(self.max_cwnd).max(p.min_cwnd);
-        // Only what makes the window smaller: an ACK that leaves it as it is must not put off the next decrease.
+        // Only what makes the window smaller (csg-htsim): an ACK that leaves it as it is must not put off the next decrease.
         if cwnd < self.cwnd {
             self.last_decrease = now;
         }
@@ -196,7 +206,7 @@ impl CongestionControl for Swift {
         let p = &self.params;
         let base = p.base_target(flow.base_rtt);
         let fixed_target = base + Time(p.hop_target.0 * flow.hops as u64);
-        let range = p.fs_range.unwrap_or(Time(base.0 * 5));
+        let range = p.fs_range();
         let wire = (flow.payload + flow.header) as f64;
         // Without a base round trip, or on a slow link, still one packet.
         let carried = |time: Time| (flow.line.bytes_over(time) as f64 / wire).max(1.0);
@@ -319,6 +329,18 @@ mod tests {
     }
 
     #[test]
+    fn the_range_of_flow_scaling_is_five_base_targets_however_long_the_path() {
+        let range = |params: Params, base_rtt| {
+            let mut cc = Swift { params, flows: Slots::default(), counts: Counts::default() };
+            cc.start(0, FlowStart { base_rtt, ..plain_start() });
+            Time(cc.flows.get(0).scaling.range as u64)
+        };
+        assert_eq!(range(Params::default(), US(10)), US(100));
+        assert_eq!(range(Params::default(), US(400)), US(100));
+        assert_eq!(range(Params { base_target: Some(US(50)), ..Params::default() }, US(10)), US(250));
+    }
+
+    #[test]
     fn a_flow_starts_with_one_bandwidth_delay_product_at_line_rate() {
         let (_, permit) = started(Params::default());
         // 125,000 B of 10 us at 100 Gb/s are 117.7 packets of 1062 B.
@@ -405,9 +427,11 @@ mod tests {
             Params { base_target: Some(Time::ZERO), ..Params::default() },
             Params { fs_min_cwnd: 100.0, ..Params::default() },
             Params { max_cwnd: Some(0.0), ..Params::default() },
+            Params { fs_range: Some(Time::from_ms(1001)), ..Params::default() },
         ];
         assert!(wrong.iter().all(|p| p.check().is_err()));
         assert!(Params::default().check().is_ok());
+        assert!(steady(1.0).check().is_ok(), "a range of zero switches flow scaling off");
     }
 
     /// What ACKs said and did: when, the delay in microseconds, the window in packets.

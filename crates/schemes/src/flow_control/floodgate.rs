@@ -321,6 +321,8 @@ struct Line {
     collecting: bool,
     /// The timeout of a SYN runs.
     expecting: bool,
+    /// Bytes in the port's VOQs.
+    waiting: u64,
     /// At a host: destinations that it must not send to.
     stopped: BTreeSet<Key>,
 }
@@ -607,6 +609,7 @@ impl FlowControl for Floodgate {
             ready: 0,
             collecting: false,
             expecting: false,
+            waiting: 0,
             stopped: BTreeSet::new(),
         };
         let rate = site.ports().map(|port| site.link(port).rate).max().unwrap_or_default();
@@ -696,6 +699,7 @@ impl FlowControl for Floodgate {
         let before = toward.waiting <= withhold;
         toward.waiting += size as u64;
         toward.outgoing(out_port, now).waiting += size as u64;
+        node.lines[out_port.index()].waiting += size as u64;
         node.counts.voq_packets += 1;
         node.counts.voq_bytes += size as u64;
         node.counts.voq_peak = node.counts.voq_peak.max(node.counts.voq_bytes);
@@ -705,6 +709,17 @@ impl FlowControl for Floodgate {
         if at.head(out_port, queue) == Some(packet) {
             self.look(node, at, out_port, queue);
         }
+    }
+
+    /// What waits in VOQs is the business of its destinations alone: others are told of the ordinary queue.
+    fn reported_queue(&self, node: &Node, at: &NodeView<'_>, visit: &Visit) -> Option<u64> {
+        let &Visit { packet, out_port, queue, class, size, .. } = visit;
+        // The packet has left its queue, and is still counted here if that was a VOQ.
+        let own = if queue == self.number(class, self.ordinary()) { 0 } else { size as u64 };
+        let waiting = node.lines[out_port.index()].waiting - own;
+        let toward = node.towards.get(&key(at.packet(packet).dst, class));
+        let concerned = toward.is_some_and(|toward| toward.waiting > own);
+        (waiting > 0 && !concerned).then(|| at.queued(out_port) - waiting)
     }
 
     fn dequeued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
@@ -834,6 +849,7 @@ impl Floodgate {
         }
         let out = toward.outgoing(out_port, now);
         out.waiting -= size as u64;
+        node.lines[out_port.index()].waiting -= size as u64;
         if up {
             if out.missing() == 0 {
                 out.heard = now;

@@ -4,10 +4,10 @@
 //! the same port; after a longer gap it takes a random one, for it can no longer overtake what went before. Nothing measures the paths:
 //! on a slow path packets are held back, gaps open and the flow leaves, on a fast one it stays.
 //!
-//! The timeout is the one that ConWeave's authors gave LetFlow on RDMA (Song et al., SIGCOMM 2023, §4.1: links of 100 Gb/s, PFC or IRN).
-//! The size of the table is ours: so large that flows rarely share an entry.
+//! The timeout follows the fabric: after a base round trip without a packet, what went before has most likely arrived. The size of the table
+//! is ours: so large that flows rarely share an entry.
 
-use engine::Time;
+use engine::{Misfit, Time};
 use fabric::axes::load_balancing::Crossroads;
 use fabric::axes::{Counter, Definition, LoadBalancer, LoadBalancingDef};
 use fabric::id::PortId;
@@ -17,8 +17,8 @@ use fabric::view::Site;
 engine::parameters! {
     /// Parameters of LetFlow.
     pub struct Params {
-        /// A packet that comes later than this after the last of its entry begins a flowlet.
-        timeout: Time = Time::from_us(100), in Time::from_ns(1)..=Time::from_ms(10_000),
+        /// A packet that comes later than this after the last of its entry begins a flowlet. Auto: the longest base round trip among the flows.
+        timeout: Option<Time> = None,
         /// Entries of the table of a switch.
         entries: u32 = 65_536, in 1..=1 << 20,
     }
@@ -34,6 +34,14 @@ impl Definition for Params {
     fn source(&self) -> &'static str {
         "E. Vanini, R. Pan, M. Alizadeh, P. Taheri, T. Edsall, Let It Flow: Resilient Asymmetric Load Balancing with Flowlet Switching, NSDI 2017"
     }
+    fn check(&self) -> Result<(), Misfit> {
+        match self.timeout {
+            Some(timeout) if !(Time::from_ns(1)..=Time::from_ms(10_000)).contains(&timeout) => {
+                Err(Misfit::new("timeout", timeout, "write a time from \"1ns\" to \"10s\", or \"auto\""))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl LoadBalancingDef for Params {
@@ -43,7 +51,7 @@ impl LoadBalancingDef for Params {
     }
     fn switch(&self, site: &Site<'_>) -> Option<Box<dyn LoadBalancer>> {
         // A node that never forwards has no table.
-        site.forwards().then(|| Box::new(LetFlow::new(self)) as Box<dyn LoadBalancer>)
+        site.forwards().then(|| Box::new(LetFlow::new(self, site.longest_rtt)) as Box<dyn LoadBalancer>)
     }
     fn may_reorder(&self) -> bool {
         true
@@ -65,14 +73,25 @@ struct LetFlow {
 }
 
 impl LetFlow {
-    fn new(params: &Params) -> LetFlow {
-        LetFlow { timeout: params.timeout, table: vec![None; params.entries as usize], flowlets: 0 }
+    fn new(params: &Params, longest_rtt: Time) -> LetFlow {
+        let timeout = params.timeout.unwrap_or(longest_rtt);
+        LetFlow { timeout, table: vec![None; params.entries as usize], flowlets: 0 }
     }
 
     /// The port of a packet's entry, while the flowlet lasts.
     fn current(&self, entry: usize, now: Time) -> Option<PortId> {
         self.table[entry].filter(|flowlet| now - flowlet.last <= self.timeout).map(|flowlet| flowlet.port)
     }
+}
+
+/// A random candidate among those whose link works; among all where none does.
+fn draw(at: &mut Crossroads<'_>) -> usize {
+    let up = (0..at.len()).filter(|&place| at.up(place)).count();
+    if up == 0 || up == at.len() {
+        return at.draw(at.len() as u64) as usize;
+    }
+    let drawn = at.draw(up as u64) as usize;
+    (0..at.len()).filter(|&place| at.up(place)).nth(drawn).unwrap_or(0)
 }
 
 impl LoadBalancer for LetFlow {
@@ -83,7 +102,7 @@ impl LoadBalancer for LetFlow {
         let place = current.and_then(|port| (0..at.len()).find(|&place| at.id(place) == port && at.up(place)));
         let place = place.unwrap_or_else(|| {
             self.flowlets += 1;
-            at.draw(at.len() as u64) as usize
+            draw(at)
         });
         self.table[entry] = Some(Flowlet { last: at.now, port: at.id(place) });
         place
@@ -112,7 +131,7 @@ mod tests {
 
     #[test]
     fn an_entry_lasts_for_the_timeout_after_its_last_packet() {
-        let mut letflow = LetFlow::new(&Params { entries: 4, ..Params::default() });
+        let mut letflow = LetFlow::new(&Params { entries: 4, ..Params::default() }, Time::from_us(100));
         letflow.table[1] = Some(Flowlet { last: Time::from_us(100), port: PortId(7) });
         assert_eq!(letflow.current(1, Time::from_us(200)), Some(PortId(7)));
         assert_eq!(letflow.current(1, Time::from_us(201)), None);
@@ -131,7 +150,8 @@ mod tests {
             let spine = graph.add(Kind::Switch, 2, format!("spine{spine}"));
             leaves.iter().for_each(|&leaf| graph.connect(leaf, spine, Rate::from_gbps(100), Time::from_us(1)));
         }
-        Setup::plain(graph, vec![FlowSpec::plain(0, hosts[0].0, hosts[1].0, 1_000_000, Time::ZERO)])
+        let flow = FlowSpec::plain(0, hosts[0].0, hosts[1].0, 1_000_000, Time::ZERO);
+        Setup::plain(graph, vec![FlowSpec { base_rtt: Time::from_us(9), ..flow }])
     }
 
     fn run(params: Params) -> (Outcome, u64) {
@@ -154,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_timeout_shorter_than_the_gap_between_packets_sprays_them() {
-        let (_, flowlets) = run(Params { timeout: Time::from_ns(1), ..Params::default() });
+        let (_, flowlets) = run(Params { timeout: Some(Time::from_ns(1)), ..Params::default() });
         assert!(flowlets > 1000, "{flowlets}");
     }
 
@@ -162,7 +182,7 @@ mod tests {
     fn packets_within_the_timeout_follow_one_another_and_later_ones_take_any_port() {
         // Two paths, ports 1 and 2. A packet every 100 us continues the flowlet, one every 101 us begins another.
         let ports = |gap: Time| -> Vec<u16> {
-            let params = Params::default();
+            let params = Params { timeout: Some(Time::from_us(100)), ..Params::default() };
             let mut bench = Builder::switch(1, 2).load_balancing(&params).build(NoFlowControl);
             let flow = bench.flow(0, 3, 0);
             for _ in 0..64 {
@@ -194,8 +214,11 @@ mod tests {
         spines.iter().for_each(|&spine| graph.connect(leaves[1], spine, Rate::from_gbps(100), Time::from_us(1)));
         // The ports of the first leaf are eight to hosts, then the two uplinks.
         let up = fabric::routing::PortMap::new(&graph).of(leaves[0].0).start as usize + 8;
+        // There and back over four links of 1 us each, with a packet of 1062 B and an ACK at 10 Gb/s twice.
+        let base_rtt = Time::from_us(10);
         let flow = |index: u16| {
-            FlowSpec::plain(index, hosts[index as usize].0, hosts[index as usize + 8].0, 1_000_000, Time::ZERO)
+            let (from, to) = (hosts[index as usize].0, hosts[index as usize + 8].0);
+            FlowSpec { base_rtt, ..FlowSpec::plain(index, from, to, 1_000_000, Time::ZERO) }
         };
         let mut setup = Setup::plain(graph, (0..8).map(flow).collect());
         setup.rule = balancing.rule();
@@ -217,7 +240,7 @@ mod tests {
     fn flowlets_leave_a_slow_uplink_which_ecmp_keeps_loading() {
         // Flows on the slow uplink are paused, so that gaps open; at 10 Gb/s without pauses a packet follows every 0.85 us.
         let (hashed, hashed_share) = asymmetric(&ecmp::Params::default());
-        let (flowlets, share) = asymmetric(&Params { timeout: Time::from_us(5), ..Params::default() });
+        let (flowlets, share) = asymmetric(&Params::default());
         assert!(hashed.counts.pauses > 0, "the slow uplink is overloaded");
         assert!(share < hashed_share / 2.0, "{share} of the bytes take the slow uplink, with ECMP {hashed_share}");
         assert!(flowlets.end.0 < hashed.end.0 / 2, "{} against {}", flowlets.end, hashed.end);

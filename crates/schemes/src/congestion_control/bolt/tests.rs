@@ -87,7 +87,7 @@ fn a_notification_leaves_by_the_port_of_the_sender_with_the_queue_that_the_packe
 }
 
 fn started(size: u64, window: u64) -> (Box<dyn CongestionControl>, Permit) {
-    let mut cc = Params::default().build();
+    let mut cc = Params { max_window: Some(Bytes(250_000)), ..Params::default() }.build();
     let permit = cc.start(0, FlowStart { size, window, ..plain_start() });
     (cc, permit)
 }
@@ -100,22 +100,32 @@ fn notice(ns: u64, packets: u64) -> Notice {
     Notice { now, stamp: Time::from_ns(ns - 4000), queued, rate: LINE, word: MTU as u16 }
 }
 
+/// The window of a packet or more that a permit stands for.
+fn window(permit: &Permit) -> u64 {
+    permit.window - 1 + 1000
+}
+
 #[test]
 fn the_window_begins_with_a_bdp_and_grows_by_a_packet_in_a_round_trip_and_one_for_every_token() {
     let (mut cc, mut permit) = started(1_000_000, 125_000);
-    assert_eq!((permit.window, permit.own, permit.rate), (125_000, 0, LINE));
+    assert_eq!((window(&permit), permit.own, permit.rate), (125_000, 0, LINE));
     cc.ack(0, &ack(10, 1000, 126_000, 0), &mut permit);
-    assert_eq!((permit.window, permit.own), (126_000, INC), "one for the round trip");
+    assert_eq!((window(&permit), permit.own), (126_000, INC), "one for the round trip");
     cc.ack(0, &ack(11, 2000, 127_000, INC), &mut permit);
-    assert_eq!(permit.window, 127_000, "one for the token");
+    assert_eq!(window(&permit), 127_000, "one for the token");
     cc.ack(0, &ack(12, 125_999, 250_000, 0), &mut permit);
-    assert_eq!(permit.window, 127_000);
+    assert_eq!(window(&permit), 127_000);
     cc.ack(0, &ack(20, 126_000, 253_000, INC), &mut permit);
-    assert_eq!(permit.window, 129_000, "and both");
+    assert_eq!(window(&permit), 129_000, "and both");
     (0..500).for_each(|_| cc.ack(0, &ack(21, 127_000, 254_000, INC), &mut permit));
-    assert_eq!(permit.window, 250_000, "twice the BDP is the most");
+    assert_eq!(window(&permit), 250_000, "the most");
+    // Unless it is written, the most is the window that the flow begins with.
+    let mut auto = Params::default().build();
+    let mut permit = auto.start(0, FlowStart { window: 125_000, ..plain_start() });
+    (0..10).for_each(|_| auto.ack(0, &ack(21, 127_000, 254_000, INC), &mut permit));
+    assert_eq!(window(&permit), 125_000);
     // Without a window of the scenario's, line rate times base round trip.
-    assert_eq!(started(1_000_000, 0).1.window, 125_000);
+    assert_eq!(window(&started(1_000_000, 0).1), 125_000);
 }
 
 #[test]
@@ -125,13 +135,13 @@ fn packets_of_the_first_window_carry_no_flag_those_of_the_last_carry_last_and_ot
     cc.notice(0, &notice(4000, 40), &mut permit);
     assert_eq!(permit.own, 0, "no ACK has come back yet");
     cc.ack(0, &ack(10, 1000, 101_000, 0), &mut permit);
-    assert_eq!((permit.window, permit.own), (100_000, INC));
+    assert_eq!((window(&permit), permit.own), (100_000, INC));
     cc.ack(0, &ack(11, 2000, 199_000, 0), &mut permit);
     assert_eq!(permit.own, INC);
     cc.ack(0, &ack(12, 3000, 200_000, 0), &mut permit);
     assert_eq!(permit.own, LAST, "100 kB are left");
     cc.notice(0, &notice(13_000, 40), &mut permit);
-    assert_eq!((permit.window, permit.own), (99_000, INC), "and the window is 99 kB");
+    assert_eq!((window(&permit), permit.own), (99_000, INC), "and the window is 99 kB");
 }
 
 #[test]
@@ -139,50 +149,50 @@ fn a_flow_takes_its_share_of_the_queue_off_its_window_in_the_time_that_a_notific
     // At half of the port's rate (62.5 kB in 10 us), 16 packets queued are 8 of the flow's: one every 4 us / 8.
     let (mut cc, mut permit) = started(1_000_000, 61_500);
     cc.ack(0, &ack(10, 1000, 62_500, 0), &mut permit);
-    assert_eq!(permit.window, 62_500);
+    assert_eq!(window(&permit), 62_500);
     cc.notice(0, &notice(20_000, 16), &mut permit);
-    assert_eq!(permit.window, 61_500);
+    assert_eq!(window(&permit), 61_500);
     cc.notice(0, &notice(20_499, 16), &mut permit);
-    assert_eq!(permit.window, 61_500, "too soon");
+    assert_eq!(window(&permit), 61_500, "too soon");
     // The window has shrunk by a packet, and the share with it: 4 us / (8 × 61.5 / 62.5) = 508.1 ns.
     cc.notice(0, &notice(20_508, 16), &mut permit);
-    assert_eq!(permit.window, 61_500, "too soon");
+    assert_eq!(window(&permit), 61_500, "too soon");
     cc.notice(0, &notice(20_509, 16), &mut permit);
-    assert_eq!(permit.window, 60_500);
+    assert_eq!(window(&permit), 60_500);
     // Before the first ACK the flow counts as one at line rate: 4 us / 16.
     let (mut cc, mut permit) = started(1_000_000, 125_000);
     cc.notice(0, &notice(4000, 16), &mut permit);
     cc.notice(0, &notice(4249, 16), &mut permit);
-    assert_eq!(permit.window, 124_000);
+    assert_eq!(window(&permit), 124_000);
     cc.notice(0, &notice(4250, 16), &mut permit);
-    assert_eq!(permit.window, 123_000);
+    assert_eq!(window(&permit), 123_000);
 }
 
 #[test]
 fn a_window_below_a_packet_is_halved_by_each_notification_and_paced() {
     let (mut cc, mut permit) = started(1_000_000, 1000);
     cc.notice(0, &notice(4000, 16), &mut permit);
-    assert_eq!((permit.window, permit.rate), (500, LINE), "how long to wait is not known before an ACK");
+    assert_eq!((permit.window, permit.rate), (1, LINE), "how long to wait is not known before an ACK");
     cc.ack(0, &Ack { seq: 0, ..ack(10, 0, 1000, 0) }, &mut permit);
-    assert_eq!((permit.window, permit.rate), (1500, LINE));
+    assert_eq!((permit.window, permit.rate), (501, LINE), "a packet and a half are one in flight");
     [1000, 500, 250].iter().zip(0..).for_each(|(_, n)| cc.notice(0, &notice(20_000 + n, 2000), &mut permit));
     // Off by a packet, then halved twice: an eighth of a packet in 10 us is a packet of 1062 B in 80 us.
-    assert_eq!((permit.window, permit.rate), (125, Rate(106_200_000)));
+    assert_eq!((permit.window, permit.rate), (1, Rate(106_200_000)));
     assert!(permit.repace);
     (0..20).for_each(|_| cc.notice(0, &notice(30_000, 2000), &mut permit));
-    assert_eq!(permit.window, 10);
+    assert_eq!((permit.window, permit.rate), (1, Rate(8_496_000)), "a hundredth of a packet");
 }
 
 #[test]
 fn losses_halve_the_window_once_in_a_round_trip() {
     let (mut cc, mut permit) = started(1_000_000, 99_000);
     cc.ack(0, &ack(10, 1000, 100_000, 0), &mut permit);
-    for (us, window) in [(12, 50_000), (13, 50_000), (21, 50_000), (22, 25_000)] {
+    for (us, left) in [(12, 50_000), (13, 50_000), (21, 50_000), (22, 25_000)] {
         cc.incident(0, Time::from_us(us), Incident::Lost, &mut permit);
-        assert_eq!(permit.window, window, "at {us} us");
+        assert_eq!(window(&permit), left, "at {us} us");
     }
     cc.incident(0, Time::from_us(90), Incident::Trimmed, &mut permit);
-    assert_eq!(permit.window, 25_000);
+    assert_eq!(window(&permit), 25_000);
 }
 
 /// Senders 1 us from a switch, and a receiver 5 us behind it: a base round trip of 12 us, a BDP of 150 kB.
@@ -241,6 +251,27 @@ fn senders_hear_of_an_incast_before_their_first_window_is_out() {
 }
 
 #[test]
+fn flows_that_share_a_nic_alone_are_neither_notified_nor_refused() {
+    // Eight flows of one host to eight others: each has an eighth of the host's link, and switches have bandwidth to spare. That the NIC has
+    // none is heard by nobody (docs/schemes.md).
+    let mut graph = Graph::default();
+    let hosts: Vec<_> = (0..9).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
+    let switch = graph.add(Kind::Switch, 1, "switch");
+    hosts.iter().for_each(|&host| graph.connect(host, switch, LINE, Time::from_us(1)));
+    let flow = |i: u16| FlowSpec {
+        base_rtt: Time::from_us(4),
+        window: 50_000,
+        ..FlowSpec::plain(i, hosts[0].0, hosts[i as usize + 1].0, 500_000, Time::ZERO)
+    };
+    let setup = Setup::plain(graph, (0..8).map(flow).collect());
+    let outcome = testing::run_with(setup, NoFlowControl, &Params::default());
+    assert!(outcome.complete() && outcome.violations.is_empty());
+    let none = ["bolt_src_sent", "bolt_steps_down", "bolt_inc_refused"];
+    assert_eq!(none.map(|name| count(&outcome, name)), [0; 3]);
+    assert!(count(&outcome, "bolt_raises") > 0);
+}
+
+#[test]
 fn what_flows_leave_is_taken_by_another_at_once_with_tokens_and_slowly_without() {
     // Ten share the link; nine of them end after about 280 us, and the tenth has most of its 3 MB to go.
     let flows: Vec<(u64, Time)> = (0..10).map(|i| (if i == 0 { 3_000_000 } else { 300_000 }, Time::ZERO)).collect();
@@ -258,5 +289,10 @@ fn the_counters_of_both_halves_tell_what_happened() {
     all.iter().for_each(|name| assert!(count(&seen, name) > 0, "{name}"));
     // One switch: whatever it grants comes back, and whatever it sends arrives.
     assert_eq!(count(&seen, "bolt_raises"), count(&seen, "bolt_pru_taken") + count(&seen, "bolt_sm_taken"));
-    assert!(count(&seen, "bolt_steps_down") + count(&seen, "bolt_cuts") <= count(&seen, "bolt_src_sent"));
+    // Where no switch notifies, no window shrinks, and all that the windows allow waits at the port.
+    let deaf = run(&Params { threshold: Some(Bytes(1 << 40)), ..Params::default() }, &[(1_000_000, Time::ZERO); 4]);
+    let down = ["bolt_src_sent", "bolt_steps_down", "bolt_cuts"];
+    assert_eq!(down.map(|name| count(&deaf, name)), [0; 3]);
+    let peak = |outcome: &Outcome| outcome.peak.iter().max().copied().unwrap_or(0) as f64;
+    assert!(peak(&deaf) > 1.5 * peak(&seen), "{} {}", peak(&deaf), peak(&seen));
 }

@@ -144,7 +144,7 @@ fn a_queue_that_could_never_empty_is_named_by_its_holder() {
     let setup = setup(&[(3, 15, 1000)]);
     let scheme = scheme(&setup, &Params::default());
     let (map, switch) = (scheme.map.clone(), NodeId(23));
-    let mut node = scheme.node(&Site { setup: &setup, map: &map, node: switch });
+    let mut node = scheme.node(&Site { setup: &setup, map: &map, node: switch, longest_rtt: Time::ZERO });
     // Switch 23's queue for what host 15 forwards to 13, the second of them.
     let (port, class, queue) = (PortId(3), ClassId(0), QueueId(1));
     node.far[scheme.place(port, class, 1)] = true;
