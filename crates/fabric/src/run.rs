@@ -761,6 +761,7 @@ impl<F: FlowControl> Network<F> {
     #[inline]
     pub(crate) fn lag_at(&mut self, node: u32, base: u32, port: PortId) -> Time {
         // No panic for a node that cannot be: the whole of it vanishes for schemes without a lag.
+        debug_assert!((node as usize) < self.nodes.len());
         let Some(state) = self.nodes.get_mut(node as usize) else { return Time::ZERO };
         self.scheme.lag(state, &NodeView::new(&mut self.core, node, base), port)
     }

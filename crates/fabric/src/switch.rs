@@ -536,7 +536,11 @@ impl<F: FlowControl> Network<F> {
         let out = match core.pool[id].kind {
             Kind::Data => {
                 let chosen = PortId((out - base) as u16);
-                base + self.scheme.divert(state, &mut NodeView::new(core, node, base), local, id, chosen).0 as u32
+                let port = self.scheme.divert(state, &mut NodeView::new(core, node, base), local, id, chosen);
+                if port != chosen {
+                    assert!(port.index() < core.map.of(node).len(), "port {port} is not a port of this node");
+                }
+                base + port.0 as u32
             }
             _ => out,
         };

@@ -138,6 +138,13 @@ impl<'a> NodeView<'a> {
     fn own(&self, port: PortId) -> u32 {
         own_port(&self.core.map, self.node, port)
     }
+    /// The same with a queue of the port.
+    #[inline]
+    fn own_queue(&self, port: PortId, queue: QueueId) -> u32 {
+        let queues = self.core.switches.per_port;
+        assert!(queue.0 < queues, "queue {queue} of a port that has {queues}");
+        self.own(port)
+    }
     #[inline]
     fn line(&self, port: PortId) -> &crate::port::Port {
         &self.core.ports[self.global(port) as usize]
@@ -278,6 +285,7 @@ impl NodeView<'_> {
     #[inline]
     fn slot(&self, port: PortId, queue: QueueId) -> usize {
         debug_assert!(self.has_queues(), "a host that does not forward has no queues");
+        debug_assert!(queue.0 < self.core.switches.per_port, "a queue of another port");
         (self.line(port).first_queue + queue.0) as usize
     }
     /// Bytes in a queue.
@@ -314,8 +322,8 @@ impl NodeView<'_> {
     #[inline]
     pub fn hold_queue(&mut self, port: PortId, queue: QueueId, hold: bool) {
         // Schemes call this with every packet, and rarely is there anything to change.
-        if self.core.switches.masks.is_held(self.base + port.0 as u32, queue.0) != hold {
-            let port = self.own(port);
+        if self.core.switches.masks.is_held(self.global(port), queue.0) != hold {
+            let port = self.own_queue(port, queue);
             self.core.switches.masks.set_held(port, queue.0, hold);
             self.core.probes.note_single();
             if !hold {
@@ -326,7 +334,7 @@ impl NodeView<'_> {
     /// Moves all that waits in a queue of a port to the end of a queue of the same or another port. No hook hears of it: packets will
     /// leave by another port or queue than they joined.
     pub fn shift(&mut self, from: (PortId, QueueId), to: (PortId, QueueId)) {
-        let ports = (self.own(from.0), self.own(to.0));
+        let ports = (self.own_queue(from.0, from.1), self.own_queue(to.0, to.1));
         let (source, target) = (self.slot(from.0, from.1), self.slot(to.0, to.1));
         let (from, to) = ((ports.0, from.1.0), (ports.1, to.1.0));
         let core = &mut *self.core;
@@ -354,7 +362,7 @@ impl NodeView<'_> {
             self.core.switches.layers == 1,
             "one of two flow controls empties a queue: the other would not hear of it"
         );
-        let port = self.own(port);
+        let port = self.own_queue(port, queue);
         self.core.empty_queue(port, queue.0)
     }
     /// Discards a packet that the scheme took out of its queue.
@@ -521,7 +529,7 @@ impl NodeView<'_> {
     /// Stops or resumes one queue of a switch's port, unless it is so already. The port counts as paused while any of
     /// its queues is.
     pub fn pause_queue(&mut self, port: PortId, queue: QueueId, pause: bool) {
-        let (port, core) = (self.own(port), &mut *self.core);
+        let (port, core) = (self.own_queue(port, queue), &mut *self.core);
         if core.switches.masks.is_paused(port, queue.0) == pause {
             return;
         }
@@ -576,6 +584,9 @@ impl<'a> HostView<'a> {
         debug_assert!(port.index() < self.core.map.of(self.node).len(), "a port of another node");
         self.base + port.0 as u32
     }
+    fn begins_here(&self, flow: FlowId) -> bool {
+        self.core.setup.flows[flow.index()].src == NodeId(self.node)
+    }
     fn own_nic(&self, port: PortId) -> u32 {
         self.core.ports[own_port(&self.core.map, self.node, port) as usize].nic
     }
@@ -612,11 +623,13 @@ impl<'a> HostView<'a> {
     /// The sending side of a flow from this host.
     #[inline]
     pub fn sender(&mut self, flow: FlowId) -> &mut Sender {
+        debug_assert!(self.begins_here(flow), "{flow} does not begin at this host");
         &mut self.core.hosts.senders[flow.index()]
     }
     /// The receiving side of a flow to this host.
     #[inline]
     pub fn receiver(&mut self, flow: FlowId) -> &mut Receiver {
+        debug_assert!(self.core.setup.flows[flow.index()].dst == NodeId(self.node), "{flow} does not end at this host");
         &mut self.core.hosts.receivers[flow.index()]
     }
     /// Whether a flow's sender is done, wherever it is. Only a transport whose runs are
@@ -689,6 +702,7 @@ impl<'a> HostView<'a> {
     }
     /// A flow sends nothing before this instant.
     pub fn due_at(&mut self, flow: FlowId, due: Time) {
+        assert!(self.begins_here(flow), "{flow} does not begin at this host");
         self.core.due_at(flow.0, due);
     }
     /// When a flow may send at the earliest.
@@ -697,12 +711,14 @@ impl<'a> HostView<'a> {
     }
     /// Keeps a flow from sending for want of a grant, or lets it go on.
     pub fn hold(&mut self, flow: FlowId, hold: bool) {
+        assert!(self.begins_here(flow), "{flow} does not begin at this host");
         let s = &mut self.core.hosts.senders[flow.index()];
         s.held = if hold { s.held | BY_TRANSPORT } else { s.held & !BY_TRANSPORT };
         self.core.note(flow.0);
     }
     /// Notifies a flow's congestion control and its path selector of what happened.
     pub fn report(&mut self, flow: FlowId, incident: Incident) {
+        assert!(self.begins_here(flow), "{flow} does not begin at this host");
         self.core.report_incident(flow.0, incident);
     }
     /// Whether a data packet is the last of its message.

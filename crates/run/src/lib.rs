@@ -65,7 +65,9 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
         congestion_control: choices.congestion_control.name().into(),
         edge_control: choices.edge_control.name().into(),
         transport: choices.transport.name().into(),
-        routing: choices.load_balancing.name().into(),
+        load_balancing: choices.load_balancing.name().into(),
+        queueing: choices.queueing.name().into(),
+        marking: choices.marking.name().into(),
         switch_state_bytes: choices.flow_control.switch_state(ports as u64, setup.classes as u64),
         seed: setup.seed,
     };

@@ -33,7 +33,11 @@ pub struct Identity {
     /// Transport by name.
     pub transport: String,
     /// The choice among equally short paths, by name.
-    pub routing: String,
+    pub load_balancing: String,
+    /// The order of the queues of a port, by name.
+    pub queueing: String,
+    /// What marks packets, by name.
+    pub marking: String,
     /// Bytes of state that flow control keeps in the switch with the most ports.
     pub switch_state_bytes: u64,
     /// The seed.
@@ -47,7 +51,12 @@ impl Identity {
         if self.edge_control != "none" {
             text += &format!(" under {}", self.edge_control);
         }
-        for (name, usual) in [(&self.transport, "go-back-n"), (&self.routing, "ecmp")] {
+        for (name, usual) in [
+            (&self.transport, "go-back-n"),
+            (&self.load_balancing, "ecmp"),
+            (&self.queueing, "drr"),
+            (&self.marking, "red"),
+        ] {
             if name != usual {
                 text += &format!(", {name}");
             }

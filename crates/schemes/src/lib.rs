@@ -45,3 +45,19 @@ pub fn registry() -> Registry {
 pub fn install() {
     registry().install();
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_guide_shows_letflow_as_it_is() {
+        let (guide, file) =
+            (include_str!("../../../docs/adding-a-scheme.md"), include_str!("load_balancing/letflow.rs"));
+        let (code, tests) = file.split_at(file.find("#[cfg(test)]").unwrap());
+        for part in [code, tests] {
+            assert!(
+                guide.contains(part.trim_end()),
+                "docs/adding-a-scheme.md has another letflow.rs than this:\n{part}"
+            );
+        }
+    }
+}

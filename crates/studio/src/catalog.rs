@@ -115,7 +115,7 @@ pub fn presets() -> Value {
                 "congestion_control": axis("congestion_control"),
                 "edge_control": axis("edge_control").unwrap_or("none"),
                 "transport": axis("transport").unwrap_or("go-back-n"),
-                "routing": axis("routing").unwrap_or("ecmp"),
+                "load_balancing": axis("load_balancing").unwrap_or("ecmp"),
                 "window": axis("window"),
             },
             "settings": preset.settings.iter().map(|(key, value)| json!([key, value])).collect::<Vec<_>>(),

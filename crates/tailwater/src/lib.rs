@@ -47,7 +47,10 @@
 
 mod program;
 
-pub use engine::{Bytes, Misfit, Parameter, Parameters, Rate, Raw, Stream, Time, Value, choice, parameters};
+pub use engine::{
+    Bytes, Kind, Misfit, OutOfRange, Parameter, Parameters, QuantityError, Rate, Raw, Stream, Time, Value, ValueError,
+    choice, parameters,
+};
 pub use fabric::axes::registry::Preset;
 pub use fabric::{
     Network, Outcome, Registry, Setup, axes, bench, buffer, deadlock, host, id, message, packet, port, probe, routing,

@@ -97,6 +97,9 @@ impl Core {
         let (in_port, class, size) = (PortId(packet.in_port), ClassId(packet.class), packet.size);
         p.queued -= size as u64;
         self.switches.masks.set_filled(port, queue.0, waiting.bytes > 0);
+        if waiting.bytes == 0 {
+            waiting.deficit = 0;
+        }
         self.release(node, base, id);
         Some(Visit { packet: id, in_port, out_port, queue, class, size })
     }

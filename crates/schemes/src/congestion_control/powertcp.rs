@@ -149,6 +149,10 @@ impl Flow {
     /// Keeps the newest of what each switch said. An ACK that was overtaken says what is known to be older.
     fn remember(&mut self, hops: &[Hop]) {
         let same_length = hops.len() == self.known;
+        // Another path: all of it is new, unless the ACK is older than what is known.
+        if !same_length && hops.first().zip(self.hops.first()).is_some_and(|(now, known)| now.time < known.time) {
+            return;
+        }
         for (now, known) in hops.iter().zip(&mut self.hops) {
             if !same_length || now.time > known.time {
                 *known = *now;
