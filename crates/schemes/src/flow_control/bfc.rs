@@ -65,6 +65,16 @@ engine::choice! {
     }
 }
 
+engine::choice! {
+    /// When a paused flow with no packet left in a queue is to be resumed.
+    pub enum Emptied {
+        /// When the queue is short, as for a flow that has.
+        Waits = "waits",
+        /// When its last packet leaves.
+        Listed = "listed",
+    }
+}
+
 engine::parameters! {
     /// Parameters of BFC.
     pub struct Params {
@@ -93,6 +103,8 @@ engine::parameters! {
         crowded: Crowded = Crowded::Random,
         /// Which paused flows of a physical queue go on when it is short again.
         resume: Resume = Resume::Paced,
+        /// When a paused flow that has no packet left in its physical queue is to be resumed, with `resume = "paced"`.
+        emptied: Emptied = Emptied::Waits,
         /// The first packet of a flow goes into a queue that goes before all others.
         high_priority: bool = true,
     }
@@ -232,6 +244,8 @@ struct Physical {
     flows: u32,
     /// Flows to be resumed, with the turn of their entry.
     list: VecDeque<(EntryId, u32)>,
+    /// Paused flows with no packet left here, which are to be resumed when it is short.
+    emptied: Vec<(EntryId, u32)>,
     /// No flow is resumed before.
     next_resume: Time,
     /// A resume is on the event queue, or the port of the next flow to be resumed knows of it.
@@ -533,6 +547,18 @@ impl Bfc {
         match self.params.resume {
             Resume::Checked => self.resume_next(node, at, spot),
             _ => self.await_frame(node, spot),
+        }
+    }
+
+    /// A queue is short: its flows that have no packet left there may be resumed, too.
+    ///
+    /// They would not ask for themselves. A queue that runs empty is short, so that none is forgotten.
+    fn list_emptied(&self, node: &mut Node, at: &mut NodeView<'_>, spot: Spot) {
+        for (id, turn) in std::mem::take(&mut node.physical[self.place(spot)].emptied) {
+            let entry = &node.table[id];
+            if entry.turn == turn && entry.state == State::Paused && entry.packets == 0 {
+                self.list(node, at, spot, id);
+            }
         }
     }
 
@@ -867,10 +893,22 @@ impl FlowControl for Bfc {
             }
         }
         match self.params.resume {
+            Resume::Paced => {
+                if state == State::Paused {
+                    let ready = !self.over(node, at, in_port, spot) || (last && self.params.emptied == Emptied::Listed);
+                    if ready {
+                        self.list(node, at, spot, id);
+                    } else if last {
+                        let turn = node.table[id].turn;
+                        node.physical[place].emptied.push((id, turn));
+                    }
+                }
+                if !node.physical[place].emptied.is_empty() && !self.over(node, at, in_port, spot) {
+                    self.list_emptied(node, at, spot);
+                }
+            }
             // A flow with nothing queued will not ask again here whether its queue is short: it waits on the list for that.
-            Resume::Paced | Resume::Checked
-                if state == State::Paused && (last || !self.over(node, at, in_port, spot)) =>
-            {
+            Resume::Checked if state == State::Paused && (last || !self.over(node, at, in_port, spot)) => {
                 self.list(node, at, spot, id);
             }
             Resume::Checked if !node.physical[place].list.is_empty() => self.resume_next(node, at, spot),

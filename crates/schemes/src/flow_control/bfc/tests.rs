@@ -138,8 +138,10 @@ fn at_most_one_flow_of_a_queue_is_resumed_in_half_a_hop_round_trip() {
         setup.measure.sample = Some(HOP);
         setup
     };
-    for resume in [Resume::Paced, Resume::Checked] {
-        let params = Params { queues: 1, resume, ..Params::default() };
+    let listed = Params { emptied: Emptied::Listed, ..Params::default() };
+    let checked = Params { resume: Resume::Checked, ..Params::default() };
+    for params in [Params::default(), listed, checked] {
+        let params = Params { queues: 1, ..params };
         let (outcome, network) = run(&params, traffic());
         // Both switches have one busy queue.
         let most = 2 * (outcome.end.0 / 1_000_000 + 2);
@@ -167,7 +169,6 @@ fn a_listed_flow_is_resumed_by_the_next_frame_one_to_an_interval_however_long_th
     flows[..4].iter().for_each(|&flow| bench.arrive(SENDER, flow));
     let paused = |bench: &Bench<Bfc>| bench.node().ingress[0].filter.len();
     assert_eq!(paused(&bench), 4);
-    bench.open(RECEIVER);
     // All have left and are on the list, and no timer but the frame's is set.
     (0..39).for_each(|_| _ = bench.transmit(RECEIVER));
     let listed = paused(&bench);
@@ -184,6 +185,29 @@ fn a_listed_flow_is_resumed_by_the_next_frame_one_to_an_interval_however_long_th
     }
     bench.advance(Time::from_us(5));
     assert_eq!(paused(&bench), 1, "the last has packets queued and is not listed");
+}
+
+#[test]
+fn a_flow_with_nothing_queued_is_to_be_resumed_when_its_queue_is_short() {
+    for (emptied, listed) in [(Emptied::Waits, 0), (Emptied::Listed, 1)] {
+        let params = Params { queues: 1, high_priority: false, emptied, ..Params::default() };
+        let layout = params.layout(&Graph::default()).unwrap();
+        let mut bench = Builder::switch(3, 0).layout(&layout).build_with(|setup| Bfc::new(&params, setup));
+        let flows = [0, 1].map(|nth| bench.flow(0, 2, nth));
+        bench.close(RECEIVER);
+        (0..35).for_each(|_| bench.arrive(SENDER, flows[1]));
+        bench.arrive(SENDER, flows[0]);
+        // The queue has another 60 packets when the one of the first flow has left.
+        (0..60).for_each(|_| bench.arrive(SENDER, flows[1]));
+        (0..36).for_each(|_| _ = bench.transmit(RECEIVER));
+        let paused = |bench: &Bench<Bfc>| bench.node().ingress[0].filter.len();
+        bench.advance(Time::from_us(3));
+        assert_eq!(paused(&bench), 2 - listed);
+        // 35 packets are left after another 25.
+        (0..25).for_each(|_| _ = bench.transmit(RECEIVER));
+        bench.advance(Time::from_us(3));
+        assert_eq!(paused(&bench), 0);
+    }
 }
 
 #[test]
