@@ -404,6 +404,10 @@ impl NodeView<'_> {
     pub fn flow_done(&self, flow: FlowId) -> bool {
         self.core.hosts.senders[self.own_flow(flow)].finished != Time::MAX
     }
+    /// Whether a flow has sent its first packet.
+    pub fn flow_open(&self, flow: FlowId) -> bool {
+        self.core.hosts.senders[self.own_flow(flow)].high > 0
+    }
     /// The tag of a flow that has started.
     pub fn flow_tag(&self, flow: FlowId) -> u16 {
         self.core.hosts.senders[self.own_flow(flow)].tag

@@ -136,6 +136,14 @@ fn samples(quantity: Quantity, probe: &Probe, records: &Records) -> Result<Vec<f
             watched(probe, records).flat_map(rates).filter(|(t, _)| inside(*t)).map(|(_, r)| r).collect(),
             "no such flow was watched",
         ),
+        Quantity::Sampled => {
+            let name = probe.filter("name").ok_or("sampled needs name='…', a histogram of summary.json")?;
+            let counts = records.summary.get("histograms").and_then(|all| all.get(name)).and_then(Value::as_array);
+            let counts = counts.ok_or_else(|| format!("the run has no histogram {name}"))?;
+            let each = counts.iter().map(|count| count.as_u64().unwrap_or(0) as usize);
+            let values = each.enumerate().flat_map(|(value, count)| std::iter::repeat_n(value as f64, count));
+            (values.collect(), "the histogram is empty")
+        }
     };
     if values.is_empty() { Err(kind.into()) } else { Ok(values) }
 }

@@ -58,6 +58,8 @@ pub enum Quantity {
     Watermark,
     Queue,
     FlowRate,
+    /// What a flow control saw at the sampling instants.
+    Sampled,
 }
 
 const FLOW: &[&str] = &["group", "size", "src", "dst", "during"];
@@ -91,6 +93,7 @@ pub const QUANTITIES: &[(&str, Quantity, &str, &[&str])] = &[
         "receiving rate of a watched flow, by flow and interval, in Gb/s",
         &["group", "during"],
     ),
+    ("sampled", Quantity::Sampled, "a histogram of flow control, `name` being its name in summary.json", &["name"]),
 ];
 
 /// What is taken of many values.

@@ -43,9 +43,9 @@ pub struct FlowRow {
     pub acknowledged_ps: Option<u64>,
     /// The same alone in the network: until received.
     pub ideal_ps: Option<u64>,
-    /// Received over ideal (BFC's definition of slowdown).
+    /// Received over ideal.
     pub slowdown: Option<f64>,
-    /// Acknowledged over the same alone in the network (SFC's definition of slowdown).
+    /// Acknowledged over the same alone in the network: the slowdown of SFC, and of BFC's and HPCC's authors.
     pub slowdown_acknowledged: Option<f64>,
 }
 

@@ -15,12 +15,12 @@ fn over(flow: &FlowRecord, then: Time, ideal: Time) -> Option<f64> {
     since(flow, then).filter(|_| whole).map(|time| time as f64 / ideal.0 as f64)
 }
 
-/// Slowdown as BFC has it: time from start to the arrival of the last byte, over the same alone.
+/// Slowdown at the receiver: time from start to the arrival of the last byte, over the same alone.
 pub fn slowdown(flow: &FlowRecord) -> Option<f64> {
     over(flow, flow.received, flow.spec.ideal)
 }
 
-/// Slowdown as SFC has it: time from start to the acknowledgement of the last byte, over the same alone.
+/// Slowdown at the sender, as SFC, BFC and HPCC have it: time from start to the acknowledgement of the last byte, over the same alone.
 pub fn slowdown_acknowledged(flow: &FlowRecord) -> Option<f64> {
     over(flow, flow.acknowledged, flow.spec.ideal_acknowledged)
 }

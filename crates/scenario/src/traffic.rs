@@ -243,6 +243,7 @@ pub(crate) static INCAST: LazyLock<Section> = LazyLock::new(|| {
             "Senders of an event, all different. Where there are fewer hosts, they take turns.",
         )
         .needed(),
+        Key::of::<bool>("replacement", "Draw senders with replacement: one host may be several of them.").or(false),
         Key::within::<u32>("flows_per_sender", 1.., "Flows of each sender.").or(1u32),
         Key::within::<Bytes>("size", Bytes(1)..=MAX_SIZE, "Bytes of an event, divided among its flows."),
         Key::within::<Bytes>("size_each", Bytes(1)..=MAX_SIZE, "Bytes of each flow, instead of `size`."),
@@ -676,6 +677,7 @@ impl Reader<'_> {
     fn read_incast(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
         let start = start(table)?;
         let degree: u32 = table.required("degree")?;
+        let replacement: bool = table.optional("replacement")?.unwrap_or(false);
         let flows_per_sender: u32 = table.optional("flows_per_sender")?.unwrap_or(1);
         let volume = match (table.optional("size")?, table.optional("size_each")?) {
             (Some(Bytes(bytes)), None) => Volume::Total(bytes),
@@ -704,6 +706,7 @@ impl Reader<'_> {
         }
         let mut incast = Incast {
             degree,
+            replacement,
             flows_per_sender,
             volume,
             period: 1.0,

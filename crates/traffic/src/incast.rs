@@ -21,6 +21,8 @@ pub enum Volume {
 pub struct Incast {
     /// Senders of an event. If there are fewer hosts, they take turns.
     pub degree: u32,
+    /// Senders are drawn with replacement: one host may be several of them.
+    pub replacement: bool,
     /// Flows of every sender.
     pub flows_per_sender: u32,
     /// Bytes of an event.
@@ -90,7 +92,7 @@ impl Incast {
         // The first places of `hosts` are the senders: a shuffle begun and not finished, with the receiver put away.
         let mut available = hosts.len();
         let mut senders = 0;
-        while senders < available.min(self.degree as usize) {
+        while !self.replacement &&  senders < available.min(self.degree as usize) {
             let drawn = senders + random.below((available - senders) as u64) as usize;
             hosts.swap(senders, drawn);
             if hosts[senders] == dst {
@@ -103,7 +105,7 @@ impl Incast {
         let all = self.flows();
         let mut number = 0;
         for turn in 0..self.degree as usize {
-            let src = hosts[turn % senders];
+            let src = if self.replacement { self.any_but(dst, random) } else { hosts[turn % senders] };
             let start = if self.spread == Time::ZERO { at } else { at + Time(random.below(self.spread.0)) };
             for _ in 0..self.flows_per_sender {
                 let size = match self.volume {
@@ -112,6 +114,16 @@ impl Incast {
                 };
                 flows.push(origin.flow(src, dst, size, start));
                 number += 1;
+            }
+        }
+    }
+
+    /// A sender other than the receiver.
+    fn any_but(&self, dst: u32, random: &mut Stream) -> u32 {
+        loop {
+            let src = self.from[random.below(self.from.len() as u64) as usize];
+            if src != dst {
+                return src;
             }
         }
     }

@@ -89,6 +89,9 @@ pub trait FlowControl: Clone + Send + 'static {
     /// At a host: a flow was handed to the NIC at `port`.
     #[inline]
     fn flow_started(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _port: PortId, _flow: FlowId) {}
+    /// At a host: the first packet of a flow is being sent by `port`.
+    #[inline]
+    fn flow_opened(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _port: PortId, _flow: FlowId) {}
     /// At a host: a flow sends by another `port` from now on, because routes have changed.
     #[inline]
     fn flow_moved(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _port: PortId, _flow: FlowId) {}
@@ -234,6 +237,9 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
         self.upper.flow_started(&mut node.0, at, port, flow);
     }
     #[inline]
+    fn flow_opened(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
+        self.upper.flow_opened(&mut node.0, at, port, flow);
+    }
     fn flow_moved(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
         self.upper.flow_moved(&mut node.0, at, port, flow);
     }

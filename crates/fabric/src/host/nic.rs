@@ -553,8 +553,12 @@ impl<F: FlowControl> Network<F> {
                 let (id, again) = core.make_packet(flow);
                 self.at_host(port, |transport, at, _| transport.sent(at, FlowId(flow), id, again));
                 let core = &mut self.core;
+                let first = core.pool[id].flags & flag::FRESH != 0;
                 core.start(port, id, Time::ZERO);
                 core.space(flow);
+                if first {
+                    hook!(self, port, |scheme, node, at, local| scheme.flow_opened(node, at, local, FlowId(flow)));
+                }
                 true
             }
             None => {

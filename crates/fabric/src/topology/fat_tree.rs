@@ -11,8 +11,10 @@ engine::parameters! {
     /// Hosts are numbered first, then edges, aggregations and cores, each pod by pod. In every pod the
     /// aggregation switch `j` is joined with the cores from `j*k/2` on.
     pub struct FatTree {
-        /// Ports of a switch and number of pods; even.
+        /// Ports of an aggregation switch, half of them up, and number of pods; even.
         k: u32 = 8,
+        /// Pods, if not all of them are built. Auto: k.
+        pods: Option<u32> = None,
         /// Hosts for each uplink of an edge switch, which then has k/2 times as many; 1 gives full bisection.
         oversubscription: u32 = 1,
         /// Rate of the links between hosts and edge switches.
@@ -44,12 +46,16 @@ impl Shape for FatTree {
         if k % 2 == 1 {
             return Err(ShapeError::Odd { parameter: "k", count: self.k, shape: "a fat tree" });
         }
+        let pods = at_least(1, "pods", self.pods.unwrap_or(self.k))?;
+        if pods > k {
+            return Err(format!("pods is {pods}, but a core switch has {k} ports; write {k} or fewer, or a larger k"));
+        }
         let oversubscription = at_least(1, "oversubscription", self.oversubscription)?;
         let host_wire = Wire::new(("host_rate", self.host_rate), ("host_delay", self.host_delay))?;
         let edge_wire = Wire::new(("edge_rate", self.edge_rate), ("edge_delay", self.edge_delay))?;
         let core_wire = Wire::new(("core_rate", self.core_rate), ("core_delay", self.core_delay))?;
         let half = k / 2;
-        let per_tier = product(&[k, half]);
+        let per_tier = product(&[pods, half]);
         let cores = product(&[half, half]);
         let hosts = product(&[per_tier, half, oversubscription]);
         let mut graph = Graph::sized(
@@ -64,7 +70,7 @@ impl Shape for FatTree {
         graph.hang(hosts, edges.clone(), host_wire);
         // The size is known to be small by now.
         let half = half as u32;
-        for pod in 0..self.k {
+        for pod in 0..pods as u32 {
             let (edge, agg) = (edges.start + pod * half, aggs.start + pod * half);
             graph.mesh(edge..edge + half, agg..agg + half, 1, edge_wire);
         }
@@ -148,6 +154,20 @@ mod tests {
             assert_eq!(degrees(&graph, hosts + tier..hosts + 2 * tier), vec![k; tier]);
             assert_eq!(degrees(&graph, hosts + 2 * tier..graph.nodes.len()), vec![k; cores]);
         }
+    }
+
+    #[test]
+    fn a_fat_tree_may_have_fewer_pods_than_its_cores_have_ports() {
+        // The fabric of HPCC's simulations: 16 core, 20 aggregation and 20 edge switches, 320 hosts.
+        let graph = FatTree { k: 8, pods: Some(5), oversubscription: 4, ..FatTree::default() }.build().unwrap();
+        assert_eq!((graph.nodes.len(), graph.links.len()), (320 + 20 + 20 + 16, 480));
+        assert_eq!(degrees(&graph, 320..340), vec![20; 20]);
+        assert_eq!(degrees(&graph, 340..360), vec![8; 20]);
+        assert_eq!(degrees(&graph, 360..376), vec![5; 16]);
+        let cores: Vec<u32> = graph.ports()[341].iter().map(|&(_, peer)| peer).filter(|&peer| peer >= 360).collect();
+        assert_eq!(cores, [364, 365, 366, 367]);
+        refused(&FatTree { pods: Some(9), ..FatTree::default() }, &["pods is 9", "write 8 or fewer"]);
+        refused(&FatTree { pods: Some(0), ..FatTree::default() }, &["pods is 0"]);
     }
 
     #[test]

@@ -521,6 +521,19 @@ fn flow(src: u32, dst: u32, size: u64, class: u32) -> String {
     format!("[[flow]]\nsrc = {src}\ndst = {dst}\nsize = \"{size}B\"\nclass = {class}\n")
 }
 
+#[test]
+fn the_ideal_to_the_last_ack_is_that_of_the_bfc_authors_and_headers() {
+    let fabric = "[topology]\nkind = \"leaf-spine\"\n";
+    for packets in [1, 10, 100, 1000] {
+        // Round trip, and packets of 80 ns that are stored and forwarded on the path: within a rack, and to another.
+        for (dst, theirs) in [(1, 4_000 + 80 * (packets + 1)), (16, 8_000 + 80 * (packets + 3))] {
+            let resolved = read(&format!("{fabric}{}", flow(0, dst, packets * 1000, 0)), &[]).unwrap();
+            let ratio = resolved.setup.flows[0].ideal_acknowledged.0 as f64 / (theirs * 1000) as f64;
+            assert!((1.0..1.07).contains(&ratio), "{packets} packets to h{dst}: {ratio}");
+        }
+    }
+}
+
 fn kinds() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["star", "dumbbell", "leaf-spine"])
 }

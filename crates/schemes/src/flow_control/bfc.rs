@@ -56,10 +56,22 @@ engine::choice! {
 engine::choice! {
     /// Which paused flows of a physical queue go on when it is short again.
     pub enum Resume {
-        /// One every half hop round trip (§3.5).
+        /// One whenever a pause frame is due (§3.5).
         Paced = "paced",
+        /// One in the same time, as soon as it may, and none while the queue is longer than its threshold.
+        Checked = "checked",
         /// All at once (BFC-BufferOpt).
         All = "all",
+    }
+}
+
+engine::choice! {
+    /// When a paused flow with no packet left in a queue is to be resumed.
+    pub enum Emptied {
+        /// When the queue is short, as for a flow that has.
+        Waits = "waits",
+        /// When its last packet leaves.
+        Listed = "listed",
     }
 }
 
@@ -91,6 +103,8 @@ engine::parameters! {
         crowded: Crowded = Crowded::Random,
         /// Which paused flows of a physical queue go on when it is short again.
         resume: Resume = Resume::Paced,
+        /// When a paused flow that has no packet left in its physical queue is to be resumed, with `resume = "paced"`.
+        emptied: Emptied = Emptied::Waits,
         /// The first packet of a flow goes into a queue that goes before all others.
         high_priority: bool = true,
     }
@@ -210,6 +224,8 @@ struct Ingress {
     capacity: u64,
     /// The first of its row of thresholds.
     row: usize,
+    /// Physical queues whose next flow to be resumed came by this port.
+    waiting: Vec<Spot>,
 }
 
 /// A port as packets leave by it: whom the neighbour has paused.
@@ -228,9 +244,11 @@ struct Physical {
     flows: u32,
     /// Flows to be resumed, with the turn of their entry.
     list: VecDeque<(EntryId, u32)>,
+    /// Paused flows with no packet left here, which are to be resumed when it is short.
+    emptied: Vec<(EntryId, u32)>,
     /// No flow is resumed before.
     next_resume: Time,
-    /// A resume is on the event queue.
+    /// A resume is on the event queue, or the port of the next flow to be resumed knows of it.
     waiting: bool,
 }
 
@@ -276,6 +294,9 @@ struct Counts {
     /// Sampled: ports with a physical queue in use, and those with one that is shared.
     ports_busy: u64,
     ports_sharing: u64,
+    /// Sampled as long as flows start: all ports, and those with a physical queue that is shared.
+    ports_sampled: u64,
+    ports_sampled_sharing: u64,
 }
 
 /// The mechanism: what all nodes share.
@@ -290,6 +311,8 @@ pub struct Bfc {
     classes: u32,
     /// How often a change is sent: once, or more often where links lose frames.
     repeats: u32,
+    /// When the last flow starts.
+    last_start: Time,
 }
 
 /// What a node keeps. A host that does not forward has only what its ports received.
@@ -312,6 +335,13 @@ pub struct Node {
     /// Samples by kilobytes in a physical queue that has any; and of those at ports to hosts.
     kilobytes: Vec<u64>,
     kilobytes_to_hosts: Vec<u64>,
+    /// As long as flows start, samples of every port by physical queues in use and by flows that share theirs, and of ports to
+    /// hosts by flows with packets queued.
+    occupied: Vec<u64>,
+    sharing: Vec<u64>,
+    flows_to_hosts: Vec<u64>,
+    /// The same of the switch by flows with packets queued.
+    active: Vec<u64>,
 }
 
 /// How often a filter that has become empty is sent where links lose frames. The protocol never stops sending; that all of
@@ -352,6 +382,7 @@ impl Bfc {
             overflow: params.queues + 1,
             classes: setup.classes as u32,
             repeats: if setup.graph.links.iter().any(|link| link.lossy()) { REPEATS } else { 1 },
+            last_start: setup.flows.iter().map(|flow| flow.start).max().unwrap_or_default(),
         }
     }
 
@@ -492,6 +523,9 @@ impl Bfc {
     }
 
     fn tick(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        for spot in std::mem::take(&mut node.ingress[port.index()].waiting) {
+            self.resume_due(node, at, spot, port);
+        }
         let ingress = &mut node.ingress[port.index()];
         ingress.ticking = false;
         if ingress.repeats > 0 || !ingress.filter.is_empty() {
@@ -510,30 +544,82 @@ impl Bfc {
         node.table[id].state = State::Listed;
         let turn = node.table[id].turn;
         node.physical[self.place(spot)].list.push_back((id, turn));
-        self.resume_next(node, at, spot);
+        match self.params.resume {
+            Resume::Checked => self.resume_next(node, at, spot),
+            _ => self.await_frame(node, spot),
+        }
+    }
+
+    /// A queue is short: its flows that have no packet left there may be resumed, too.
+    ///
+    /// They would not ask for themselves. A queue that runs empty is short, so that none is forgotten.
+    fn list_emptied(&self, node: &mut Node, at: &mut NodeView<'_>, spot: Spot) {
+        for (id, turn) in std::mem::take(&mut node.physical[self.place(spot)].emptied) {
+            let entry = &node.table[id];
+            if entry.turn == turn && entry.state == State::Paused && entry.packets == 0 {
+                self.list(node, at, spot, id);
+            }
+        }
+    }
+
+    /// The first flow on a queue's list that still waits to be resumed, and the port it came by.
+    fn next_listed(&self, node: &mut Node, place: usize) -> Option<(EntryId, PortId)> {
+        while let Some(&(id, turn)) = node.physical[place].list.front() {
+            let entry = &node.table[id];
+            if entry.turn == turn && entry.state == State::Listed {
+                return Some((id, entry.in_port));
+            }
+            node.physical[place].list.pop_front();
+        }
+        None
+    }
+
+    /// The first flow on a queue's list is resumed when the next frame goes to where it comes from.
+    fn await_frame(&self, node: &mut Node, spot: Spot) {
+        let place = self.place(spot);
+        if !node.physical[place].waiting
+            && let Some((_, in_port)) = self.next_listed(node, place)
+        {
+            node.physical[place].waiting = true;
+            node.ingress[in_port.index()].waiting.push(spot);
+        }
+    }
+
+    /// A frame goes out by `port`: resumes the first flow on a queue's list if it came by there, and if none of the queue was
+    /// resumed in this interval.
+    ///
+    /// Frames go by every port once in an interval, so that a queue resumes one flow in each as long as any is listed.
+    fn resume_due(&self, node: &mut Node, at: &mut NodeView<'_>, spot: Spot, port: PortId) {
+        let place = self.place(spot);
+        node.physical[place].waiting = false;
+        if let Some((id, in_port)) = self.next_listed(node, place)
+            && in_port == port
+            && node.physical[place].next_resume <= at.now()
+        {
+            let period = node.ingress[port.index()].period.0;
+            node.physical[place].next_resume = Time((at.now().0 / period + 1) * period);
+            node.physical[place].list.pop_front();
+            self.resume(node, at, id);
+        }
+        self.await_frame(node, spot);
     }
 
     /// Resumes the first flow on a queue's list if the queue is short and it is time, and otherwise when it is.
     ///
-    /// The paper has flows leave the list whatever the queue has become meanwhile. With many flows on it that would feed the
-    /// queue faster than it drains, against the bound of two hop BDPs that §4.3 reports.
+    /// The paper has flows leave the list whatever the queue has become meanwhile ([`Resume::Paced`]).
     fn resume_next(&self, node: &mut Node, at: &mut NodeView<'_>, spot: Spot) {
         let place = self.place(spot);
-        while let Some(&(id, turn)) = node.physical[place].list.front() {
-            let entry = &node.table[id];
-            let (in_port, stale) = (entry.in_port, entry.turn != turn || entry.state != State::Listed);
-            if !stale {
-                if node.physical[place].waiting || self.over(node, at, in_port, spot) {
-                    return;
-                }
-                let physical = &mut node.physical[place];
-                if at.now() < physical.next_resume {
-                    physical.waiting = true;
-                    return at.set_timer(spot.port, self.resume_timer(spot), physical.next_resume);
-                }
-                physical.next_resume = at.now() + node.ingress[in_port.index()].period;
-                self.resume(node, at, id);
+        while let Some((id, in_port)) = self.next_listed(node, place) {
+            if node.physical[place].waiting || self.over(node, at, in_port, spot) {
+                return;
             }
+            let physical = &mut node.physical[place];
+            if at.now() < physical.next_resume {
+                physical.waiting = true;
+                return at.set_timer(spot.port, self.resume_timer(spot), physical.next_resume);
+            }
+            physical.next_resume = at.now() + node.ingress[in_port.index()].period;
+            self.resume(node, at, id);
             node.physical[place].list.pop_front();
         }
     }
@@ -563,10 +649,22 @@ impl Bfc {
         at.hold_queue(port, queue, hold);
     }
 
+    /// Holds a flow of a NIC if it is paused. Its first packet goes ahead here as at a switch, whose high-priority queue is never
+    /// paused (§3.7).
+    fn look_at_flow(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
+        let received = &node.egress[port.index()].received;
+        let ahead = self.params.high_priority && !at.flow_open(flow);
+        let hold = !ahead && received.pauses(self.shape, self.name(at.flow_tag(flow)));
+        at.hold_flow(flow, hold);
+    }
+
     /// Holds the paused ones of a NIC's flows.
     fn look_at_flows(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
         let received = &node.egress[port.index()].received;
         for flow in at.flows_at(port).collect::<Vec<FlowId>>() {
+            if self.params.high_priority && !at.flow_open(flow) {
+                continue;
+            }
             let name = self.name(at.flow_tag(flow));
             let hold = received.pauses(self.shape, name);
             node.counts.lookups += received.any() as u64;
@@ -632,6 +730,7 @@ impl FlowControl for Bfc {
                 frame_time: self.frame_time(site, port),
                 capacity: rate(port).bytes_in(period),
                 row: feedbacks.binary_search(&feedback(port)).unwrap_or(0) * rates.len(),
+                waiting: Vec::new(),
             }
         };
         let egress = |port: PortId| Egress {
@@ -653,6 +752,10 @@ impl FlowControl for Bfc {
             in_use: Vec::new(),
             kilobytes: Vec::new(),
             kilobytes_to_hosts: Vec::new(),
+            occupied: Vec::new(),
+            sharing: Vec::new(),
+            flows_to_hosts: Vec::new(),
+            active: Vec::new(),
         }
     }
 
@@ -670,17 +773,16 @@ impl FlowControl for Bfc {
     }
 
     fn flow_started(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
-        let name = self.name(at.flow_tag(flow));
-        if node.egress[port.index()].received.pauses(self.shape, name) {
-            at.hold_flow(flow, true);
-        }
+        self.look_at_flow(node, at, port, flow);
+    }
+
+    fn flow_opened(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
+        self.look_at_flow(node, at, port, flow);
     }
 
     fn flow_moved(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
         // What the neighbour at the other port said is no longer about this flow.
-        let name = self.name(at.flow_tag(flow));
-        let hold = node.egress[port.index()].received.pauses(self.shape, name);
-        at.hold_flow(flow, hold);
+        self.look_at_flow(node, at, port, flow);
     }
 
     #[inline]
@@ -791,11 +893,25 @@ impl FlowControl for Bfc {
             }
         }
         match self.params.resume {
+            Resume::Paced => {
+                if state == State::Paused {
+                    let ready = !self.over(node, at, in_port, spot) || (last && self.params.emptied == Emptied::Listed);
+                    if ready {
+                        self.list(node, at, spot, id);
+                    } else if last {
+                        let turn = node.table[id].turn;
+                        node.physical[place].emptied.push((id, turn));
+                    }
+                }
+                if !node.physical[place].emptied.is_empty() && !self.over(node, at, in_port, spot) {
+                    self.list_emptied(node, at, spot);
+                }
+            }
             // A flow with nothing queued will not ask again here whether its queue is short: it waits on the list for that.
-            Resume::Paced if state == State::Paused && (last || !self.over(node, at, in_port, spot)) => {
+            Resume::Checked if state == State::Paused && (last || !self.over(node, at, in_port, spot)) => {
                 self.list(node, at, spot, id);
             }
-            Resume::Paced if !node.physical[place].list.is_empty() => self.resume_next(node, at, spot),
+            Resume::Checked if !node.physical[place].list.is_empty() => self.resume_next(node, at, spot),
             Resume::All if !node.physical[place].list.is_empty() && !self.over(node, at, in_port, spot) => {
                 self.resume_all(node, at, place);
             }
@@ -843,23 +959,42 @@ impl FlowControl for Bfc {
 
     fn observe(&self, node: &mut Node, at: &NodeView<'_>) {
         let (queues, classes) = (self.params.queues, self.classes);
-        for (lane, &taken) in (0..).zip(&node.taken).filter(|(_, taken)| **taken != 0) {
+        let starting = at.now() <= self.last_start;
+        let mut active = 0;
+        for (lane, &taken) in (0..).zip(&node.taken) {
             let (port, class) = (PortId((lane / classes) as u16), ClassId((lane % classes) as u8));
             let spot = |queue: u32| Spot { port, class, queue };
-            count(&mut node.in_use, taken.count_ones() as usize);
-            let shared = |queue: u32| node.physical[self.place(spot(queue))].flows > 1;
-            node.counts.ports_sharing += (0..queues).any(shared) as u64;
-            node.counts.ports_busy += 1;
+            let (mut flows_here, mut sharing) = (0, 0);
             for queue in (0..queues).filter(|queue| taken >> queue & 1 == 1) {
                 let flows = node.physical[self.place(spot(queue))].flows as u64;
-                node.counts.flows_queued += flows;
-                node.counts.flows_sharing += if flows > 1 { flows } else { 0 };
+                flows_here += flows;
+                sharing += if flows > 1 { flows } else { 0 };
                 let kilobytes = at.queue_bytes(port, self.number(spot(queue))).div_ceil(1000) as usize;
                 count(&mut node.kilobytes, kilobytes);
                 if at.faces_host(port) {
                     count(&mut node.kilobytes_to_hosts, kilobytes);
                 }
             }
+            node.counts.flows_queued += flows_here;
+            node.counts.flows_sharing += sharing;
+            if taken != 0 {
+                count(&mut node.in_use, taken.count_ones() as usize);
+                node.counts.ports_busy += 1;
+                node.counts.ports_sharing += (sharing > 0) as u64;
+            }
+            if starting {
+                node.counts.ports_sampled += 1;
+                node.counts.ports_sampled_sharing += (sharing > 0) as u64;
+                count(&mut node.occupied, taken.count_ones() as usize);
+                count(&mut node.sharing, sharing as usize);
+                if at.faces_host(port) {
+                    count(&mut node.flows_to_hosts, flows_here as usize);
+                }
+            }
+            active += flows_here;
+        }
+        if starting && !node.taken.is_empty() {
+            count(&mut node.active, active as usize);
         }
     }
 
@@ -875,6 +1010,8 @@ impl FlowControl for Bfc {
             counted("flows_sharing", |c| c.flows_sharing),
             counted("ports_busy", |c| c.ports_busy),
             counted("ports_sharing", |c| c.ports_sharing),
+            counted("ports_sampled", |c| c.ports_sampled),
+            counted("ports_sampled_sharing", |c| c.ports_sampled_sharing),
             counted("flows_paused", |c| c.pauses),
             counted("flows_resumed", |c| c.resumes),
             counted("filter_frames", |c| c.frames),
@@ -902,6 +1039,10 @@ impl FlowControl for Bfc {
             ("queues_in_use", in_use),
             ("physical_queue_kb", samples(nodes, |node| &node.kilobytes)),
             ("physical_queue_to_hosts_kb", samples(nodes, |node| &node.kilobytes_to_hosts)),
+            ("queues_occupied", samples(nodes, |node| &node.occupied)),
+            ("flows_sharing", samples(nodes, |node| &node.sharing)),
+            ("flows_to_hosts", samples(nodes, |node| &node.flows_to_hosts)),
+            ("active_vfids", samples(nodes, |node| &node.active)),
         ]
     }
 }

@@ -258,6 +258,7 @@ fn so_many_messages_fall_anywhere_in_their_time() {
 fn incast(places: &Places<'_>) -> Incast {
     Incast {
         degree: 20,
+        replacement: false,
         flows_per_sender: 1,
         volume: Volume::Total(20_000_003),
         period: 500e6,
@@ -313,6 +314,25 @@ fn more_senders_than_hosts_take_turns() {
     let flows = incast.generate(origin(1), &places, MAX_FLOWS).unwrap();
     assert_eq!((flows.len(), incast.bytes()), (125, 125_000));
     assert_eq!(flows.iter().map(|flow| flow.src).collect::<BTreeSet<_>>().len(), 5);
+}
+
+#[test]
+fn senders_drawn_with_replacement_may_be_one_host_several_times() {
+    let graph = leaf_spine();
+    let places = Places::new(&graph);
+    let incast = Incast { replacement: true, ..incast(&places) };
+    let flows = incast.generate(origin(1), &places, MAX_FLOWS).unwrap();
+    assert_eq!(flows.len(), 20_000);
+    let mut different = 0;
+    for event in flows.chunks(20) {
+        assert!(event.iter().all(|flow| flow.dst == event[0].dst && flow.src != flow.dst));
+        assert_eq!(event.iter().map(|flow| flow.size).sum::<u64>(), 20_000_003);
+        different += event.iter().map(|flow| flow.src).collect::<BTreeSet<_>>().len();
+    }
+    // Of 31 hosts, 31 (1 - (30/31)^20) = 14.9 are expected to send.
+    assert!((14.5..15.3).contains(&(different as f64 / 1000.0)), "{different}");
+    let sent = |host| flows.iter().filter(|flow| flow.src == host).count() as f64;
+    assert!((0..32).all(|host| (sent(host) - 625.0).abs() < 100.0));
 }
 
 #[test]
@@ -490,13 +510,13 @@ proptest! {
     #[test]
     fn whatever_incast_is_drawn_can_be_sent(
         graph in shapes(), arrivals in arrivals(), seed: u64, masks: (u64, u64), degree in 0..40u32, flows_per_sender in 0..4u32,
-        each: bool, bytes in 1..100_000u64, period in prop_oneof![9 => 1e3..1e9f64, 1 => Just(1e40)], count in prop::option::of(1..20u64),
+        each: bool, replacement: bool, bytes in 1..100_000u64, period in prop_oneof![9 => 1e3..1e9f64, 1 => Just(1e40)], count in prop::option::of(1..20u64),
         spread in prop_oneof![4 => Just(0), 4 => 1..1_000_000u64, 1 => Just(u64::MAX)], start in 0..1_000_000_000u64,
     ) {
         let places = Places::new(&graph);
         let (from, to) = (some(places.hosts(), masks.0), some(places.hosts(), masks.1));
         let incast = Incast {
-            degree, flows_per_sender, arrivals, period, from, to, start: Time(start), spread: Time(spread),
+            degree, replacement, flows_per_sender, arrivals, period, from, to, start: Time(start), spread: Time(spread),
             volume: if each { Volume::Each(bytes) } else { Volume::Total(bytes) },
             extent: count.map_or(Extent::Lasting(Time::from_us(50)), Extent::Counted),
         };

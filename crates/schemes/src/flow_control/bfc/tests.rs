@@ -133,23 +133,81 @@ fn queues_by_hash_collide_while_others_are_free() {
 
 #[test]
 fn at_most_one_flow_of_a_queue_is_resumed_in_half_a_hop_round_trip() {
-    let params = Params { queues: 1, ..Params::default() };
     let traffic = || {
         let mut setup = setup(line(8, 100), flows(8, 8, 100_000));
         setup.measure.sample = Some(HOP);
         setup
     };
-    let (outcome, network) = run(&params, traffic());
-    // Both switches have one busy queue.
-    let most = 2 * (outcome.end.0 / 1_000_000 + 2);
-    let resumes = counter(&outcome, "flows_resumed");
-    assert!(resumes > 50 && resumes <= most, "{resumes} of {most}");
-    assert_clean(&network, 8);
-    let all = Params { resume: Resume::All, ..params };
-    let (greedy, network) = run(&all, traffic());
-    let (paced, greedy) = (above(&outcome, 100), above(&greedy, 100));
-    assert!(greedy > 1.5 * paced, "longer than 100 KB: {paced} and {greedy} of the time");
-    assert_clean(&network, 8);
+    let listed = Params { emptied: Emptied::Listed, ..Params::default() };
+    let checked = Params { resume: Resume::Checked, ..Params::default() };
+    for params in [Params::default(), listed, checked] {
+        let params = Params { queues: 1, ..params };
+        let (outcome, network) = run(&params, traffic());
+        // Both switches have one busy queue.
+        let most = 2 * (outcome.end.0 / 1_000_000 + 2);
+        let resumes = counter(&outcome, "flows_resumed");
+        assert!(resumes > 50 && resumes <= most, "{resumes} of {most}");
+        assert_clean(&network, 8);
+    }
+    let [checked, all] = [Resume::Checked, Resume::All].map(|resume| {
+        let (outcome, network) = run(&Params { queues: 1, resume, ..Params::default() }, traffic());
+        assert_clean(&network, 8);
+        above(&outcome, 100)
+    });
+    assert!(all > 1.5 * checked, "longer than 100 KB: {checked} and {all} of the time");
+}
+
+#[test]
+fn a_listed_flow_is_resumed_by_the_next_frame_one_to_an_interval_however_long_the_queue() {
+    let params = Params { queues: 1, high_priority: false, ..Params::default() };
+    let layout = params.layout(&Graph::default()).unwrap();
+    let mut bench = Builder::switch(3, 0).layout(&layout).build_with(|setup| Bfc::new(&params, setup));
+    let flows = [0, 1, 2, 3, 4].map(|nth| bench.flow(0, 2, nth));
+    bench.close(RECEIVER);
+    // 35 packets are not too many; each of the four after them pauses its flow.
+    (0..35).for_each(|_| bench.arrive(SENDER, flows[4]));
+    flows[..4].iter().for_each(|&flow| bench.arrive(SENDER, flow));
+    let paused = |bench: &Bench<Bfc>| bench.node().ingress[0].filter.len();
+    assert_eq!(paused(&bench), 4);
+    // All have left and are on the list, and no timer but the frame's is set.
+    (0..39).for_each(|_| _ = bench.transmit(RECEIVER));
+    let listed = paused(&bench);
+    assert!(listed >= 3, "a frame may have gone meanwhile");
+    assert!(bench.timers().iter().all(|(_, timer)| matches!(timer, Timer::Port(SENDER, TICK))), "{:?}", bench.timers());
+    // The queue has become too long again: that is no reason to wait.
+    bench.close(RECEIVER);
+    (0..60).for_each(|_| bench.arrive(SENDER, flows[4]));
+    assert_eq!(paused(&bench), listed + 1);
+    for left in (1..=listed).rev() {
+        let due = bench.timers()[0].0;
+        bench.advance_to(due);
+        assert_eq!(paused(&bench), left);
+    }
+    bench.advance(Time::from_us(5));
+    assert_eq!(paused(&bench), 1, "the last has packets queued and is not listed");
+}
+
+#[test]
+fn a_flow_with_nothing_queued_is_to_be_resumed_when_its_queue_is_short() {
+    for (emptied, listed) in [(Emptied::Waits, 0), (Emptied::Listed, 1)] {
+        let params = Params { queues: 1, high_priority: false, emptied, ..Params::default() };
+        let layout = params.layout(&Graph::default()).unwrap();
+        let mut bench = Builder::switch(3, 0).layout(&layout).build_with(|setup| Bfc::new(&params, setup));
+        let flows = [0, 1].map(|nth| bench.flow(0, 2, nth));
+        bench.close(RECEIVER);
+        (0..35).for_each(|_| bench.arrive(SENDER, flows[1]));
+        bench.arrive(SENDER, flows[0]);
+        // The queue has another 60 packets when the one of the first flow has left.
+        (0..60).for_each(|_| bench.arrive(SENDER, flows[1]));
+        (0..36).for_each(|_| _ = bench.transmit(RECEIVER));
+        let paused = |bench: &Bench<Bfc>| bench.node().ingress[0].filter.len();
+        bench.advance(Time::from_us(3));
+        assert_eq!(paused(&bench), 2 - listed);
+        // 35 packets are left after another 25.
+        (0..25).for_each(|_| _ = bench.transmit(RECEIVER));
+        bench.advance(Time::from_us(3));
+        assert_eq!(paused(&bench), 0);
+    }
 }
 
 #[test]
@@ -320,4 +378,44 @@ fn a_filter_holds_the_flows_of_a_nic_until_the_next_one_does_not() {
     let one = pausing(&mut bench, &flows[1..]);
     bench.frame(SENDER, one);
     assert_eq!(bench.held_flows(), flows[1..]);
+}
+
+#[test]
+fn the_first_packet_of_a_flow_leaves_a_nic_although_its_hash_is_paused() {
+    for (high_priority, sent) in [(true, 1), (false, 0)] {
+        let params = Params { assignment: Assignment::Hashed, high_priority, ..Params::default() };
+        let layout = params.layout(&Graph::default()).unwrap();
+        let mut bench = Builder::host(1).layout(&layout).build_with(|setup| Bfc::new(&params, setup));
+        bench.frame(SENDER, Frame { filter: vec![u64::MAX; shape().words()].into() });
+        let flow = bench.flow(0, 1, 0);
+        bench.start(flow, 100_000);
+        bench.advance(HOP);
+        assert_eq!(bench.data().len(), sent);
+        assert_eq!(bench.held_flows(), [flow], "the others wait");
+        // A filter that says the same again holds it still.
+        bench.frame(SENDER, Frame { filter: vec![u64::MAX; shape().words()].into() });
+        bench.advance(HOP);
+        assert_eq!(bench.data().len(), 0);
+    }
+}
+
+#[test]
+fn collisions_are_counted_over_all_ports_for_as_long_as_flows_start() {
+    let params = Params { queues: 4, ..Params::default() };
+    let mut traffic = flows(8, 3, 100_000);
+    traffic.push(FlowSpec::plain(99, 0, 8, 500, Time::from_us(100)));
+    let mut setup = setup(line(8, 100), traffic);
+    setup.measure.sample = Some(HOP);
+    let (outcome, _) = run(&params, setup);
+    let sampled = counter(&outcome, "ports_sampled");
+    // Nine ports of one switch and two of the other, every microsecond up to the last start.
+    assert!((11 * 99..=11 * 102).contains(&sampled), "{sampled}");
+    let (sharing, sharing_ever) = (counter(&outcome, "ports_sampled_sharing"), counter(&outcome, "ports_sharing"));
+    assert!(sharing > 0 && sharing <= sharing_ever);
+    let histogram = |name: &str| &outcome.histograms.iter().find(|(own, _)| *own == name).unwrap().1;
+    for name in ["queues_occupied", "flows_sharing"] {
+        assert_eq!(histogram(name).iter().sum::<u64>(), sampled, "{name}");
+    }
+    assert_eq!(sampled - histogram("flows_sharing")[0], sharing);
+    assert_eq!(histogram("active_vfids").iter().sum::<u64>() * 11, sampled * 2);
 }
