@@ -55,6 +55,9 @@ const ROWS: &[&str] = &[
     "portfc/lossless",
     "portfc/throughput",
     "sfc/appendix-c",
+    "sfc/appendix-c2",
+    "sfc/appendix-c3",
+    "sfc/cache-gain",
     "sfc/fig1",
     "sfc/fig2",
     "sfc/fig5",
@@ -69,7 +72,14 @@ const ROWS: &[&str] = &[
     "sfc/fig14",
     "sfc/fig15",
     "sfc/fig16",
+    "sfc/fig16b",
+    "sfc/hpcc-no-trigger",
+    "sfc/ndp-packets",
+    "sfc/pfc-gbn",
+    "sfc/reset",
     "sfc/table2",
+    "sfc/throughput",
+    "sfc/tor-only",
 ];
 
 // ------------------------------------------------------------------------------------------------------ the experiments
