@@ -58,6 +58,7 @@ pub enum Quantity {
     Watermark,
     Queue,
     FlowRate,
+    PortRate,
 }
 
 const FLOW: &[&str] = &["group", "size", "src", "dst", "during"];
@@ -91,6 +92,7 @@ pub const QUANTITIES: &[(&str, Quantity, &str, &[&str])] = &[
         "receiving rate of a watched flow, by flow and interval, in Gb/s",
         &["group", "during"],
     ),
+    ("sent_gbps", Quantity::PortRate, "what a watched port sent, by port and interval, in Gb/s", &["port", "during"]),
 ];
 
 /// What is taken of many values.
@@ -147,6 +149,7 @@ pub enum Scalar {
     Drops,
     Fairness,
     Goodput,
+    Settled,
 }
 
 /// Every scalar: its name, what it is, and which filters it takes besides `variant`, `seed` and varied labels.
@@ -173,6 +176,13 @@ pub const SCALARS: &[(&str, Scalar, &str, &[&str])] = &[
         "bytes that a group received per time: where flows are watched of the watched time, else from its first start to \
          its last completion",
         FLOW,
+    ),
+    (
+        "settled_us",
+        Scalar::Settled,
+        "time from the beginning of `during` until the last interval in which any of the watched ports sent more or less than \
+         its equal share of `rate` by over a tenth, in us; all of `during` if that is its last interval",
+        &["port", "rate", "during"],
     ),
 ];
 
