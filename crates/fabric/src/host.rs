@@ -75,7 +75,7 @@ impl Hosts {
         let selector = |node: u32| is_host(node).then(|| chosen.load_balancing.host(&site(node))).flatten();
         let selectors: Vec<_> = nodes.map(selector).collect();
         Hosts {
-            census: needs.census.map(|stall| Box::new(Census::new(stall, nics.len(), setup, shard))),
+            census: needs.census.map(|rule| Box::new(Census::new(rule, nics.len(), setup, shard))),
             nics,
             senders: PerFlow::new(setup, shard, |flow| flow.src.0, |_| Sender::default()),
             receivers: PerFlow::new(setup, shard, |flow| flow.dst.0, Receiver::new),

@@ -351,6 +351,40 @@ impl NodeView<'_> {
         core.switches.masks.set_filled(to.0, to.1, true);
         core.kicks.push(to.0);
     }
+    /// The packets in a queue, first to last.
+    pub fn waiting(&self, port: PortId, queue: QueueId) -> impl Iterator<Item = PacketId> + '_ {
+        self.core.switches.queues[self.slot(port, queue)].packets.iter(&self.core.pool)
+    }
+    /// Moves those packets of a queue that `which` chooses to the end of another queue of the same port, in their order. No hook hears
+    /// of it.
+    pub fn sort_out(&mut self, port: PortId, from: QueueId, to: QueueId, which: impl Fn(PacketId, &Packet) -> bool) {
+        let (number, source, target) = (self.own(port), self.slot(port, from), self.slot(port, to));
+        assert!(source != target, "packets are sorted into another queue");
+        let core = &mut *self.core;
+        let mut all = std::mem::take(&mut core.switches.queues[source]);
+        while let Some(id) = all.pop(&core.pool) {
+            let queue = if which(id, &core.pool[id]) { target } else { source };
+            core.switches.queues[queue].push(&mut core.pool, id);
+        }
+        for (slot, queue) in [(source, from), (target, to)] {
+            core.switches.masks.set_filled(number, queue.0, core.switches.queues[slot].bytes > 0);
+        }
+        core.kicks.push(number);
+    }
+    /// Puts a packet ahead of all others in its queue, if it is still there.
+    pub fn put_first(&mut self, port: PortId, queue: QueueId, packet: PacketId) {
+        self.own(port);
+        let slot = self.slot(port, queue);
+        let others: Vec<PacketId> = self.waiting(port, queue).collect();
+        if !others.contains(&packet) {
+            return;
+        }
+        let core = &mut *self.core;
+        let queue = &mut core.switches.queues[slot];
+        *queue = Default::default();
+        queue.push(&mut core.pool, packet);
+        others.into_iter().filter(|&id| id != packet).for_each(|id| queue.push(&mut core.pool, id));
+    }
     /// Takes everything out of a queue, to be dropped. The scheme is to do for each packet what it does when one leaves, and to
     /// discard it with [`NodeView::drop_packet`].
     ///

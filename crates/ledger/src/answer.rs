@@ -124,12 +124,7 @@ fn samples(quantity: Quantity, probe: &Probe, records: &Records) -> Result<Vec<f
             (chosen.flat_map(held).collect(), "no such switch was sampled")
         }
         Quantity::Queue => (
-            records
-                .ports
-                .iter()
-                .filter(|port| pattern(probe, "port", &format!("{}->{}", port.from, port.to)))
-                .flat_map(|port| timed(&port.time_ps, &port.queue_bytes))
-                .collect(),
+            ports(probe, records).flat_map(|port| timed(&port.time_ps, &port.queue_bytes)).collect(),
             "no such port was watched",
         ),
         Quantity::FlowRate => (
@@ -144,13 +139,51 @@ fn samples(quantity: Quantity, probe: &Probe, records: &Records) -> Result<Vec<f
             let values = each.enumerate().flat_map(|(value, count)| std::iter::repeat_n(value as f64, count));
             (values.collect(), "the histogram is empty")
         }
+        Quantity::PortRate => (
+            ports(probe, records).flat_map(sent).filter(|(t, _)| inside(*t)).map(|(_, r)| r).collect(),
+            "no such port was watched",
+        ),
     };
     if values.is_empty() { Err(kind.into()) } else { Ok(values) }
 }
 
+/// Watched ports that a measure means.
+fn ports<'a>(probe: &'a Probe, records: &'a Records) -> impl Iterator<Item = &'a PortSeries> {
+    records.ports.iter().filter(|port| pattern(probe, "port", &format!("{}->{}", port.from, port.to)))
+}
+
 /// Receiving rate of a watched flow by interval, at the interval's end.
 fn rates(series: &FlowSeries) -> impl Iterator<Item = (u64, f64)> {
-    let points = || series.time_ps.iter().zip(&series.received_bytes);
+    growth(&series.time_ps, &series.received_bytes)
+}
+
+/// Sending rate of a watched port by interval, at the interval's end.
+fn sent(series: &PortSeries) -> impl Iterator<Item = (u64, f64)> {
+    growth(&series.time_ps, &series.sent_bytes)
+}
+
+/// How far from its equal share a port may be to count as settled.
+const SETTLED: f64 = 0.1;
+
+/// See `settled_us` in the table of scalars.
+fn settled(probe: &Probe, records: &Records) -> Result<f64, Missing> {
+    let Some((from, to)) = window(probe) else { return Err("settled_us needs during='…'".into()) };
+    let rate = probe.filter("rate").and_then(|text| text.parse::<engine::Rate>().ok());
+    let rate = rate.ok_or("settled_us needs rate='…', such as rate='100Gbps'")?.0 as f64 / 1e9;
+    let chosen: Vec<&PortSeries> = ports(probe, records).collect();
+    let share = rate / chosen.len() as f64;
+    let all = || chosen.iter().flat_map(|port| sent(port)).filter(|(end, _)| (from..to).contains(end) && *end > from);
+    if all().next().is_none() {
+        return Err("no such port was watched".into());
+    }
+    let apart = all().filter(|(_, sent)| (sent / share - 1.0).abs() > SETTLED).map(|(end, _)| end);
+    let until = apart.max().unwrap_or(from);
+    Ok((until - from) as f64 / PS_PER_US)
+}
+
+/// What bytes that only grow in number grew by in every interval, as a rate at the interval's end.
+fn growth<'a>(time_ps: &'a [u64], bytes: &'a [u64]) -> impl Iterator<Item = (u64, f64)> + 'a {
+    let points = move || time_ps.iter().zip(bytes);
     points().zip(points().skip(1)).filter(|((before, _), (after, _))| after > before).map(
         |((before, start), (after, end))| (*after, gbps(end.saturating_sub(*start) as f64, (after - before) as f64)),
     )
@@ -234,6 +267,7 @@ pub(super) fn answer(probe: &Probe, records: &Records) -> Result<f64, Missing> {
                 jain(&shares).ok_or_else(|| "nothing was received".into())
             }
             Scalar::Goodput => goodput(probe, records),
+            Scalar::Settled => settled(probe, records),
         },
     }
 }
@@ -306,12 +340,12 @@ pub(super) fn series(quantity: Quantity, probe: &Probe, records: &Records) -> Ve
             }
         }
         Quantity::Queue => {
-            let named = |port: &PortSeries| format!("{}->{}", port.from, port.to);
-            for one in records.ports.iter().filter(|port| pattern(probe, "port", &named(port))) {
+            for one in ports(probe, records) {
                 one.time_ps.iter().zip(&one.queue_bytes).for_each(|(time, bytes)| add(*time, *bytes as f64));
             }
         }
         Quantity::FlowRate => watched(probe, records).flat_map(rates).for_each(|(time, rate)| add(time, rate)),
+        Quantity::PortRate => ports(probe, records).flat_map(sent).for_each(|(time, rate)| add(time, rate)),
         _ => {}
     }
     let inside = |time: u64| window(probe).is_none_or(|(from, to)| (from..to).contains(&time));

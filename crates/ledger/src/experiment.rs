@@ -621,13 +621,18 @@ impl Reader<'_> {
             }
             "cdf" | "series" => {
                 let (of, probe) = self.quantity(&mut table, &scope, &bound)?;
-                let timed = matches!(of, Quantity::Buffer | Quantity::Watermark | Quantity::Queue | Quantity::FlowRate);
+                let timed = matches!(
+                    of,
+                    Quantity::Buffer | Quantity::Watermark | Quantity::Queue | Quantity::FlowRate | Quantity::PortRate
+                );
                 match kind.as_str() {
                     "cdf" => Kind::Cdf { of, probe },
                     _ if timed => Kind::Series { of, probe },
                     _ => {
                         let problem = table.problem_at("of", "has no values over time");
-                        return Err(problem.help("write buffer, queue or rate_gbps, with filters in parentheses"));
+                        return Err(
+                            problem.help("write buffer, queue, rate_gbps or sent_gbps, with filters in parentheses")
+                        );
                     }
                 }
             }

@@ -60,6 +60,7 @@ pub enum Quantity {
     FlowRate,
     /// What a flow control saw at the sampling instants.
     Sampled,
+    PortRate,
 }
 
 const FLOW: &[&str] = &["group", "size", "src", "dst", "during"];
@@ -94,6 +95,7 @@ pub const QUANTITIES: &[(&str, Quantity, &str, &[&str])] = &[
         &["group", "during"],
     ),
     ("sampled", Quantity::Sampled, "a histogram of flow control, `name` being its name in summary.json", &["name"]),
+    ("sent_gbps", Quantity::PortRate, "what a watched port sent, by port and interval, in Gb/s", &["port", "during"]),
 ];
 
 /// What is taken of many values.
@@ -150,6 +152,7 @@ pub enum Scalar {
     Drops,
     Fairness,
     Goodput,
+    Settled,
 }
 
 /// Every scalar: its name, what it is, and which filters it takes besides `variant`, `seed` and varied labels.
@@ -176,6 +179,13 @@ pub const SCALARS: &[(&str, Scalar, &str, &[&str])] = &[
         "bytes that a group received per time: where flows are watched of the watched time, else from its first start to \
          its last completion",
         FLOW,
+    ),
+    (
+        "settled_us",
+        Scalar::Settled,
+        "time from the beginning of `during` until the last interval in which any of the watched ports sent more or less than \
+         its equal share of `rate` by over a tenth, in us; all of `during` if that is its last interval",
+        &["port", "rate", "during"],
     ),
 ];
 

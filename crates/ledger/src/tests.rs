@@ -30,12 +30,19 @@ const ROWS: &[&str] = &[
     "bfc/queued-flows",
     "bfc/vfids",
     "blitz/convergence",
+    "blitz/dart-incast",
+    "blitz/dart-latency",
+    "blitz/dart-throughput",
     "blitz/ecn",
+    "blitz/edge",
     "blitz/fig1a",
     "blitz/fig1b",
     "blitz/ib-settings",
     "blitz/localised",
+    "blitz/ndp",
     "blitz/order",
+    "blitz/reaction",
+    "blitz/scale",
     "blitz/throughput",
     "dvl/net1",
     "dvl/net2",
@@ -164,8 +171,8 @@ fn experiments_that_are_alike_share_their_runs() {
 
 #[test]
 fn a_paper_names_all_of_its_experiments_and_a_near_miss_is_suggested() {
-    assert_eq!(named("blitz").unwrap().len(), 8);
-    assert_eq!(named("blitz/").unwrap().len(), 8);
+    assert_eq!(named("blitz").unwrap().len(), 15);
+    assert_eq!(named("blitz/").unwrap().len(), 15);
     let help = |word: &str| named(word).unwrap_err().help.clone().unwrap();
     assert!(help("fig5a").contains("did you mean bfc/fig5a?"), "{}", help("fig5a"));
     assert!(help("bcf/fig5a").contains("bfc/fig5a"), "{}", help("bcf/fig5a"));
@@ -705,6 +712,12 @@ fn every_measure_is_what_its_records_say() {
         ("mean(queue, during='10us..30us')", 25.0),
         ("max(rate_gbps, group='background')", 2.4),
         ("mean(rate_gbps, group='background', during='15us..')", 1.6),
+        ("max(sent_gbps, port='sw0->h*')", 8e-4),
+        ("count(sent_gbps, during='15us..')", 2.0),
+        ("settled_us(port='sw0->h0', rate='800kbps', during='0us..')", 0.0),
+        ("settled_us(port='sw0->h0', rate='880kbps', during='0us..25us')", 0.0),
+        ("settled_us(port='sw0->h0', rate='900kbps', during='0us..25us')", 20.0),
+        ("settled_us(port='sw0->h0', rate='900kbps', during='10us..')", 20.0),
         ("peak_buffer()", 900.0),
         ("peak_buffer(switch='top*')", 300.0),
         ("pause_share()", 0.6 / 6.0),

@@ -576,7 +576,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "dasr",
-        about: "Receivers divide their link among the flows that send to them, over PFC; DCQCN for congestion in the network.",
+        about: "Receivers divide their link among those that send to them, over PFC; DCQCN for congestion in the network.",
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "dasr"), ("scheme.window", "none")],
     },
     Preset {

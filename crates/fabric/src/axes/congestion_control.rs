@@ -72,7 +72,7 @@ pub struct Ack<'a> {
     pub delay: Time,
     /// What the switches on the path said, first switch first.
     pub telemetry: &'a [Hop],
-    /// The receiver's link divided among the flows that sent to it when it answered; zero unless [`Needs::census`].
+    /// The flow's part of the receiver's link, divided among those that sent to it when it answered; zero unless [`Needs::census`].
     pub share: Rate,
 }
 
@@ -110,6 +110,25 @@ pub enum Incident {
     Granted(u64),
 }
 
+/// How receivers count who sends to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counting {
+    /// Among whom the link is divided.
+    pub of: Counted,
+    /// A flow that says nothing for this long leaves the count.
+    pub stall: Time,
+}
+
+engine::choice! {
+    /// Among whom a receiver's link is divided.
+    pub enum Counted {
+        /// Hosts, each of which divides its part among its flows.
+        Senders = "senders",
+        /// Flows.
+        Flows = "flows",
+    }
+}
+
 /// What a controller needs from packets and ACKs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
@@ -119,8 +138,8 @@ pub struct Needs {
     pub every_ack: bool,
     /// One-way delays in ACKs.
     pub delay: bool,
-    /// That receivers count the flows that send to them; one that says nothing for this long leaves the count.
-    pub census: Option<Time>,
+    /// That receivers count who sends to them.
+    pub census: Option<Counting>,
     /// Its [`Permit::window`] is the flow's window.
     pub window: bool,
     /// What the transport reports besides ACKs.

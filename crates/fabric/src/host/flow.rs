@@ -337,15 +337,15 @@ impl Core {
         self.kicks.push(self.hosts.nics[nic as usize].port);
     }
 
-    /// A packet has come in at a host's port by which it counts the flows that send to it: what share each has of the link
+    /// A packet has come in at a host's port by which it counts who sends to it: what share the flow has of the link
     /// goes on the ACK that the packet will be. A flow that is over does not count.
     pub(crate) fn count_flow(&mut self, port: u32, id: PacketId, over: bool) {
         let (nic, flow, line) = (self.ports[port as usize].nic, self.pool[id].flow, self.rate(port));
         let packet = self.wire.time(self.ports[port as usize].table, self.pool[id].size);
         let Some(census) = &mut self.hosts.census else { return };
-        let count =
+        let parts =
             if over { census.leave(flow, nic, self.time.now) } else { census.hear(flow, nic, self.time.now, packet) };
-        self.pool.set_share(id, Rate(line.0 / count.max(1) as u64));
+        self.pool.set_share(id, Rate(line.0 / parts.max(1) as u64));
     }
 
     /// Sends a control packet of a receiver to the sender of its flow, whose data came in by the NIC `here`.

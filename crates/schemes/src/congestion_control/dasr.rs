@@ -1,23 +1,27 @@
-//! Direct apportioning of sending rates (Blitz, §2): a receiver of n flows has each send at its link's rate over n.
+//! Direct apportioning of sending rates (Blitz, §2): a receiver of n senders has each send at its link's rate over n.
 //!
-//! The receiver counts the flows that send to it now, and every ACK carries the count. The sender takes its share at once, up or
+//! The receiver counts the hosts that send to it now, and every ACK carries the count; flows of one host divide its share. The sender takes its share at once, up or
 //! down, so that rates are right one round trip after a flow came or went, without iterating. Congestion inside the
 //! network is left to DCQCN: the lower of the two rates counts. Switches therefore do not mark before links to hosts, where
-//! DASR is at work.
+//! DASR is at work, unless they are asked to.
 
 use super::{Slots, check_intervals, dcqcn};
 use engine::{Misfit, Parameter, Parameters, Rate, Raw, Time, ValueError};
-use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use fabric::axes::congestion_control::{Ack, Counted, Counting, FlowStart, Needs, Permit};
 use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition};
 
 engine::parameters! {
     /// Parameters of DASR alone.
     pub struct Own {
+        /// Among whom a receiver divides its link.
+        count: Counted = Counted::Senders,
         /// A receiver takes a flow for stalled when it has heard nothing for this long (or for two packets' times at its share, if
         /// that is longer).
         stall: Time = Time::from_us(100),
         /// Fall back on DCQCN for congestion inside the network.
         fallback: bool = true,
+        /// Switches mark before links to hosts, too: the fallback then acts on congestion that is DASR's.
+        edge_marks: bool = false,
     }
 }
 
@@ -44,10 +48,10 @@ impl Definition for Params {
         "dasr"
     }
     fn about(&self) -> &'static str {
-        "DASR: a receiver of n flows has each send at its link's rate over n, reported in every ACK. DCQCN for congestion inside the network."
+        "DASR: a receiver of n senders has each send at its link's rate over n, reported in every ACK. DCQCN for congestion inside the network."
     }
     fn source(&self) -> &'static str {
-        "the Blitz paper (DASR: receivers divide their link among the flows that send to them)"
+        "the Blitz paper (DASR: receivers divide their link among those that send to them)"
     }
     fn check(&self) -> Result<(), Misfit> {
         check_intervals(&[("stall", self.own.stall)])?;
@@ -60,7 +64,7 @@ impl CongestionControlDef for Params {
         self.own.fallback
     }
     fn marks_before_hosts(&self) -> bool {
-        false
+        self.own.edge_marks
     }
     fn header(&self) -> (u16, u16) {
         // The count, as a word of its own in every ACK.
@@ -68,7 +72,8 @@ impl CongestionControlDef for Params {
     }
     fn build(&self) -> Box<dyn CongestionControl> {
         let fallback = self.own.fallback.then(|| self.dcqcn.build());
-        Box::new(Dasr { stall: self.own.stall, fallback, flows: Slots::default(), changes: 0, fallbacks: 0 })
+        let census = Counting { of: self.own.count, stall: self.own.stall };
+        Box::new(Dasr { census, fallback, flows: Slots::default(), changes: 0, fallbacks: 0 })
     }
 }
 
@@ -82,7 +87,7 @@ struct Flow {
 }
 
 struct Dasr {
-    stall: Time,
+    census: Counting,
     fallback: Option<Box<dyn CongestionControl>>,
     flows: Slots<Flow>,
     changes: u64,
@@ -106,7 +111,7 @@ impl Flow {
 
 impl CongestionControl for Dasr {
     fn needs(&self) -> Needs {
-        Needs { every_ack: true, census: Some(self.stall), ..Needs::default() }
+        Needs { every_ack: true, census: Some(self.census), ..Needs::default() }
     }
 
     fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
@@ -221,18 +226,24 @@ mod tests {
 
     const HOP: Time = Time::from_us(1);
 
-    /// A star whose host 0 receives, and the flows to it by (size, start).
+    /// A star whose host 0 receives, and the flows to it by (size, start), each from a host of its own.
     fn star(hosts: &[Rate], flows: &[(u64, Time)]) -> (Outcome, Vec<(u32, Time, Rate)>) {
+        let flows: Vec<_> = (1..).zip(flows).map(|(src, &(size, start))| (src, size, start)).collect();
+        counted(Counted::Senders, hosts, &flows)
+    }
+
+    /// The same with flows by (sender, size, start).
+    fn counted(count: Counted, hosts: &[Rate], flows: &[(u32, u64, Time)]) -> (Outcome, Vec<(u32, Time, Rate)>) {
         let mut graph = Graph::default();
         (0..hosts.len()).for_each(|i| _ = graph.add(Kind::Host, 0, format!("h{i}")));
         let switch = graph.add(Kind::Switch, 1, "s");
         (0..).zip(hosts).for_each(|(host, &rate)| graph.connect(NodeId(host), switch, rate, HOP));
-        let flow = |(i, &(size, start)): (u16, &(u64, Time))| FlowSpec::plain(i, i as u32 + 1, 0, size, start);
+        let flow = |(i, &(src, size, start)): (u16, &(u32, u64, Time))| FlowSpec::plain(i, src, 0, size, start);
         let mut setup = Setup::plain(graph, (0..).zip(flows).map(flow).collect());
         setup.switch.pool.fill(None);
         let log = Log::default();
         let mut params = Params::default();
-        params.own.fallback = false;
+        (params.own.fallback, params.own.count) = (false, count);
         let kept = log.clone();
         let control =
             crate::testing::Made(move || Box::new(Watched(params.build(), kept.clone())) as Box<dyn CongestionControl>);
@@ -280,6 +291,16 @@ mod tests {
                 let after = log.iter().rfind(|(s, now, _)| *s == slot && *now <= by);
                 prop_assert_eq!(after.map(|a| a.2), Some(Rate(LINE.0 / (n - 1) as u64)));
             }
+        }
+    }
+
+    #[test]
+    fn a_sender_of_three_flows_has_no_more_than_a_sender_of_one_unless_flows_are_counted() {
+        let flows = [1, 1, 1, 2].map(|src| (src, 1_000_000, Time::ZERO));
+        for (count, rates) in [(Counted::Senders, [6, 6, 6, 2]), (Counted::Flows, [4; 4])] {
+            let (_, log) = counted(count, &[LINE; 3], &flows);
+            let at = |slot| log.iter().rfind(|(s, now, _)| *s == slot && *now < Time::from_us(50)).unwrap().2;
+            assert_eq!([0, 1, 2, 3].map(at), rates.map(|parts| Rate(LINE.0 / parts)), "{count:?}");
         }
     }
 

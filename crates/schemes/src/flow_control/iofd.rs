@@ -3,7 +3,8 @@
 //! How order is kept. All packets of a flow that are in flight lie on one path at any time. A switch may therefore choose freely for
 //! the first packet of a message. Later it may change its mind only when all that it sent by the old path has reached the *last switch*,
 //! where all paths to a host meet in one queue. To learn of that it flags one more packet to take the old path (it *asks*), keeps those
-//! behind it in a *pen*, and waits for the answer: the last switch answers a flagged packet, and every switch that forwarded it passes the
+//! behind it in a *pen*, and waits for the answer. That packet is the flow's first in the congested queue and goes ahead of others
+//! there, and the flow's others are taken out of the queue, so that the wait is for what is on the path and not for the queue: the last switch answers a flagged packet, and every switch that forwarded it passes the
 //! answer back to where the packet came from. An answer that does not come in time means the old path: that is always right.
 //!
 //! How nothing waits in a cycle. A packet's class rises with each deflection: by two onto another shortest path, by one for
@@ -11,10 +12,10 @@
 //! packets further down the same path. So the waits of one class are those of PFC on shortest paths, and waits between classes go up.
 //! A packet with no deflection left takes the path that routing has for it. See docs/blitz.md.
 
-use super::{Deadlines, check_frame, max, pfc, sum};
+use super::{Deadlines, check_frame, max, pfc, samples, sum};
 use engine::{Bytes, Misfit, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
-use fabric::axes::{Counter, Definition};
+use fabric::axes::{Counter, Definition, Histogram};
 use fabric::deadlock::{At, Lanes, Waits};
 use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use fabric::packet::{Kind as PacketKind, Packet, PacketId, flag};
@@ -26,10 +27,20 @@ use pfc::Pfc;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+engine::choice! {
+    /// Which packet of a flow asks whether the old path is empty.
+    pub enum Asking {
+        /// Its first in the congested queue, ahead of other flows there; the flow takes its others along.
+        First = "first",
+        /// The one that finds the queue congested, behind all that waits there.
+        Last = "last",
+    }
+}
+
 engine::parameters! {
     /// Parameters of in-order flow deflection.
     pub struct Params {
-        /// An output with more than this many bytes waiting is congested. Auto: half of where its marks begin, or 50 KB.
+        /// An output with more than this many bytes waiting is congested. Auto: where its marks begin, or 100 KB.
         congested: Option<Bytes> = None,
         /// Flows are deflected to outputs with at most this many bytes waiting. Auto: a quarter of what congests the output they leave.
         clear: Option<Bytes> = None,
@@ -44,6 +55,8 @@ engine::parameters! {
         asks: u32 = 256,
         /// Flows of one output and class that can wait for an answer at a time. One: what its leaving does shows before the next leaves.
         pens: u8 = 1,
+        /// Which packet of a flow asks whether the old path is empty.
+        asking: Asking = Asking::First,
         /// How long a flow waits for an answer before it goes on by the old path.
         patience: Time = Time::from_us(200),
         /// When the table is full, flows of which nothing was seen for this long are forgotten.
@@ -202,6 +215,8 @@ struct Wait {
     pen: Pen,
     /// How congested the old port was.
     urgency: Urgency,
+    /// When the port was found congested.
+    since: Time,
 }
 
 /// A pen among those of its port, class by class. The timer of its wait has the same number.
@@ -215,6 +230,14 @@ enum Urgency {
     Shortest,
     /// To any neighbour that helps.
     Detour,
+}
+
+/// What of a flow waits in a lane.
+enum FirstWaiting {
+    None,
+    Some(PacketId),
+    /// Packets of more than one stage of the flow.
+    Mixed,
 }
 
 /// How a packet came to a switch, and where routing would have it go.
@@ -263,11 +286,14 @@ impl Tail {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Tally {
     deflections: u64,
     most: u8,
     flows: u64,
+    /// Of which with their first packet, without a wait.
+    at_once: u64,
+    reactions: Reactions,
     table_full: u64,
     table_peak: u64,
     asks: u64,
@@ -279,6 +305,33 @@ struct Tally {
     held: u64,
     forgotten: u64,
 }
+
+/// How long flows waited for their answers.
+#[derive(Clone, Debug, Default)]
+struct Reactions {
+    count: u64,
+    total: Time,
+    longest: Time,
+    /// Those longer than the base round trip of their flow.
+    slow: u64,
+    /// By whole microseconds.
+    by_us: Vec<u64>,
+}
+
+impl Reactions {
+    fn add(&mut self, wait: Time, base_rtt: Time) {
+        self.count += 1;
+        self.total = self.total + wait;
+        self.longest = self.longest.max(wait);
+        self.slow += (wait > base_rtt) as u64;
+        let bin = (wait.0 / Time::from_us(1).0).min(LAST_BIN) as usize;
+        self.by_us.resize(self.by_us.len().max(bin + 1), 0);
+        self.by_us[bin] += 1;
+    }
+}
+
+/// The last bin of the histogram of waits, for a millisecond and more.
+const LAST_BIN: u64 = 1000;
 
 /// What a node keeps.
 pub struct Node {
@@ -295,6 +348,8 @@ pub struct Node {
     deadlines: Deadlines,
     /// The queue for the packet at hand, as [`FlowControl::divert`] decided.
     queue: QueueId,
+    /// That packet is to be the first in it.
+    ahead: bool,
     tally: Tally,
 }
 
@@ -447,6 +502,47 @@ impl Iofd {
         true
     }
 
+    /// The first packet of a flow that waits in the lane of a port, to ask for those behind it. None if there is none, or if some came
+    /// in another channel: that is another stage of the flow, which must not be overtaken.
+    fn first_waiting(&self, at: &NodeView<'_>, port: PortId, lane: QueueId, key: Key) -> FirstWaiting {
+        let mut first = None;
+        for id in at.waiting(port, lane) {
+            let packet = at.packet(id);
+            if packet.kind != PacketKind::Data || FlowId(packet.flow) != key.0 {
+                continue;
+            }
+            if self.channel(ClassId(packet.class)) != key.1 {
+                return FirstWaiting::Mixed;
+            }
+            first = first.or(Some(id));
+        }
+        first.map_or(FirstWaiting::None, FirstWaiting::Some)
+    }
+
+    /// A flow that waits in the lane of a port leaves it for a pen, but for its first packet, which asks and goes ahead. False if
+    /// there is no room for the answer.
+    fn set_aside(&self, node: &mut Node, at: &mut NodeView<'_>, hop: Hop, pen: Pen, first: PacketId, key: Key) -> bool {
+        let packet = *at.packet(first);
+        let lane = self.lane(self.class(packet.class % self.classes, hop.channel));
+        let asked = match packet.flags & flag::ASKS != 0 {
+            // Another switch asked by the same packet: the answer is for both.
+            true => {
+                let asks = node.asks.get_mut(&(key.0, packet.stamp)).and_then(|asks| asks.last_mut());
+                asks.map(|ask| ask.own = Some(key.1)).is_some()
+            }
+            false => self.note(node, &packet, Ask { back: None, own: Some(key.1), at: at.now() }),
+        };
+        if asked {
+            at.packet_mut(first).flags |= flag::ASKS;
+            let others = |id: PacketId, other: &Packet| {
+                id != first && other.kind == PacketKind::Data && FlowId(other.flow) == key.0
+            };
+            at.sort_out(hop.port, lane, self.pen_queue(pen), others);
+            at.put_first(hop.port, lane, first);
+        }
+        asked
+    }
+
     /// Gives a flow a free pen of a port and class.
     fn take_pen(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, key: Key) -> Option<Pen> {
         let pens = self.params.pens as u32;
@@ -488,6 +584,7 @@ impl Iofd {
         if wait.stamp != stamp {
             return;
         }
+        node.tally.reactions.add(at.now() - wait.since, at.flow(flow).base_rtt);
         // What was clear when the flow asked may no longer be. That its old path is shorter now means little: it was kept from it.
         let first = at.head(old.port, self.pen_queue(wait.pen));
         let target = first.and_then(|id| {
@@ -518,7 +615,7 @@ impl FlowControl for Iofd {
     fn node(&self, site: &Site<'_>) -> Node {
         let port = |port: PortId| {
             let begin = site.port(port).ecn.map_or(100_000, |ecn| ecn.min);
-            let congested = self.params.congested.map_or(begin / 2, |bytes| bytes.0);
+            let congested = self.params.congested.map_or(begin, |bytes| bytes.0);
             let clear = self.params.clear.map_or(congested / 4, |bytes| bytes.0);
             Port { congested, clear, tail: Tail::default(), faces_host: site.faces_host(port) }
         };
@@ -532,6 +629,7 @@ impl FlowControl for Iofd {
             pens: vec![None; site.ports().len() * each as usize],
             deadlines: Deadlines::new(site.ports().len(), each),
             queue: QueueId(0),
+            ahead: false,
             tally: Tally::default(),
         }
     }
@@ -552,8 +650,9 @@ impl FlowControl for Iofd {
         let key = (FlowId(packet.flow), channel);
         let entry = node.flows.get(&key);
         let mut known = entry.is_some();
-        let (mut hop, wait) = entry.map_or((default, None), |entry| (entry.hop, entry.wait));
+        let (mut hop, mut wait) = entry.map_or((default, None), |entry| (entry.hop, entry.wait));
         let mut own = None;
+        node.ahead = false;
         if wait.is_none()
             && self.single[packet.dst as usize]
             && (known || packet.flags & flag::FRESH != 0 || packet.flags & flag::LAST == 0)
@@ -565,13 +664,32 @@ impl FlowControl for Iofd {
                 if self.room(node, now) {
                     hop = better;
                     node.count_flow(hop, channel);
+                    node.tally.at_once += 1;
                     node.flows.insert(key, Entry { hop, last: packet.stamp, seen: now, wait: None });
                     known = true;
                 }
             } else if packet.flags & flag::LAST == 0 && (known || self.room(node, now)) {
                 let old = self.class(base, hop.channel);
                 if let Some(pen) = self.take_pen(node, at, hop.port, old, key) {
-                    own = Some(Wait { stamp: packet.stamp, pen, urgency });
+                    let mut new = Wait { stamp: packet.stamp, pen, urgency, since: now };
+                    let first = match self.params.asking {
+                        Asking::First => self.first_waiting(at, hop.port, self.lane(old), key),
+                        Asking::Last => FirstWaiting::Mixed,
+                    };
+                    match first {
+                        FirstWaiting::Some(first) if self.set_aside(node, at, hop, pen, first, key) => {
+                            // This packet does not ask: it waits with the others.
+                            node.tally.asks += 1;
+                            new.stamp = at.packet(first).stamp;
+                            wait = Some(new);
+                            node.flows.insert(key, Entry { hop, last: packet.stamp, seen: now, wait });
+                            node.deadlines.set(at, hop.port, pen.0, Some(self.params.patience));
+                            known = true;
+                        }
+                        FirstWaiting::Some(_) => node.free_pen(at, hop.port, pen),
+                        FirstWaiting::None => (own, node.ahead) = (Some(new), true),
+                        FirstWaiting::Mixed => own = Some(new),
+                    }
                 }
             }
         }
@@ -592,6 +710,7 @@ impl FlowControl for Iofd {
                 at.packet_mut(id).flags &= !flag::ASKS;
                 if let Some(wait) = own {
                     node.free_pen(at, hop.port, wait.pen);
+                    node.ahead = false;
                 }
             }
         }
@@ -628,6 +747,9 @@ impl FlowControl for Iofd {
         if asks && port.faces_host {
             at.packet_mut(visit.packet).flags &= !flag::ASKS;
             self.answer(at, visit.in_port, Answer { flow, stamp });
+        }
+        if std::mem::take(&mut node.ahead) {
+            at.put_first(visit.out_port, visit.queue, visit.packet);
         }
     }
 
@@ -698,7 +820,16 @@ impl FlowControl for Iofd {
             sum("answers_late", nodes, |node| node.tally.late),
             sum("packets_held", nodes, |node| node.tally.held),
             sum("flows_forgotten", nodes, |node| node.tally.forgotten),
+            sum("flows_deflected_at_once", nodes, |node| node.tally.at_once),
+            sum("reactions", nodes, |node| node.tally.reactions.count),
+            sum("reactions_over_rtt", nodes, |node| node.tally.reactions.slow),
+            sum("reactions_ns", nodes, |node| node.tally.reactions.total.0 / 1000),
+            max("reaction_max_ns", nodes, |node| node.tally.reactions.longest.0 / 1000),
         ]
+    }
+
+    fn histograms(&self, nodes: &[&Node]) -> Vec<Histogram> {
+        vec![("reaction_us", samples(nodes, |node| &node.tally.reactions.by_us))]
     }
 }
 

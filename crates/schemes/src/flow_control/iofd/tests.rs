@@ -120,20 +120,37 @@ fn case(loss: bool) -> impl Strategy<Value = Case> {
         (0u64..30_000, 0u64..30_000, 1u8..=3, prop_oneof![Just(1024u32), 0u32..6], prop_oneof![Just(256u32), 0u32..6]);
     let patience = prop_oneof![Just(200_000u64), 100u64..20_000];
     let lost = prop::collection::vec((any::<u32>(), 0.001f64..0.05), if loss { 1..4 } else { 0..1 });
-    (size, delays, prop::collection::vec(flow, 1..60), limits, (1u8..=4, patience, 0u32..=3), any::<bool>(), lost)
+    (
+        size,
+        delays,
+        prop::collection::vec(flow, 1..60),
+        limits,
+        (1u8..=4, patience, 0u32..=3, any::<bool>()),
+        any::<bool>(),
+        lost,
+    )
         .prop_map(
             |(
                 (leaves, hosts, spines),
                 delays,
                 flows,
                 (a, b, deflections, table, asks),
-                (pens, patience, detours),
+                (pens, patience, detours, first),
                 tall,
                 loss,
             )| {
                 let patience = Time::from_ns(patience);
-                let limits =
-                    Params { deflections, flows: table, asks, pens, patience, detours, ..eager(a.max(b), a.min(b)) };
+                let asking = if first { Asking::First } else { Asking::Last };
+                let limits = Params {
+                    deflections,
+                    flows: table,
+                    asks,
+                    pens,
+                    patience,
+                    detours,
+                    asking,
+                    ..eager(a.max(b), a.min(b))
+                };
                 Case { leaves, hosts, spines, delays, flows, params: limits, tall, loss }
             },
         )
@@ -321,14 +338,15 @@ fn values_that_cannot_be_are_refused() {
 /// Acts at the first leaf of a small fabric, which has two hosts and two spines, with one pen for every port and class.
 fn at_leaf(act: impl FnOnce(&Iofd, &mut Node, &mut NodeView<'_>)) {
     let params = Params::default();
-    let setup = setup(leaf_spine(2, 2, 2, || 500), Vec::new(), &params);
+    let flows = (0..2).map(|flow| FlowSpec::plain(flow, 0, 2, 1, Time::ZERO)).collect();
+    let setup = setup(leaf_spine(2, 2, 2, || 500), flows, &params);
     let scheme = Iofd::new(&params, &setup);
     Builder::of(setup, NodeId(4)).build(scheme).at(act);
 }
 
 /// A leaf with two hosts and two spines, behind both of which is host 4.
-fn leaf() -> Bench<Iofd> {
-    let params = Params::default();
+fn leaf(asking: Asking) -> Bench<Iofd> {
+    let params = Params { asking, ..Params::default() };
     let layout = params.layout(&Graph::default()).unwrap();
     Builder::switch(2, 2).layout(&layout).build_with(|setup| Iofd::new(&params, setup))
 }
@@ -337,10 +355,10 @@ const SPINES: [PortId; 2] = [PortId(2), PortId(3)];
 
 /// A leaf whose spines' ports are closed, two flows from host 0 to host 4 that routing has on the same path, and the two ports: theirs
 /// and the other.
-fn crowded() -> (Bench<Iofd>, [FlowId; 2], [PortId; 2]) {
+fn crowded(asking: Asking) -> (Bench<Iofd>, [FlowId; 2], [PortId; 2]) {
     // Of three flows, two have the same of two paths.
     let routed = |nth: usize| {
-        let mut bench = leaf();
+        let mut bench = leaf(asking);
         let flow = bench.flow(0, 4, nth);
         bench.arrive(PortId(0), flow);
         bench.data()[0].port
@@ -348,7 +366,7 @@ fn crowded() -> (Bench<Iofd>, [FlowId; 2], [PortId; 2]) {
     let ports = [0, 1, 2].map(routed);
     let pairs = [(0, 1), (0, 2), (1, 2)];
     let (a, b) = pairs.into_iter().find(|&(a, b)| ports[a] == ports[b]).expect("two of three");
-    let mut bench = leaf();
+    let mut bench = leaf(asking);
     SPINES.into_iter().for_each(|port| bench.close(port));
     let flows = [a, b].map(|nth| bench.flow(0, 4, nth));
     let other = if ports[a] == SPINES[0] { SPINES[1] } else { SPINES[0] };
@@ -357,9 +375,9 @@ fn crowded() -> (Bench<Iofd>, [FlowId; 2], [PortId; 2]) {
 
 #[test]
 fn a_flow_keeps_its_path_without_congestion_and_a_new_one_goes_around_a_congested_port() {
-    // A port is congested with more than 50 000 bytes of others: 47 packets of 1062 bytes are not enough, 48 are.
-    for (packets, goes_around) in [(47, false), (48, true)] {
-        let (mut bench, [first, second], ports) = crowded();
+    // A port is congested with more than 100 000 bytes of others: 94 packets of 1062 bytes are not enough, 95 are.
+    for (packets, goes_around) in [(94, false), (95, true)] {
+        let (mut bench, [first, second], ports) = crowded(Asking::First);
         (0..packets).for_each(|_| bench.arrive(PortId(0), first));
         assert_eq!(ports.map(|port| bench.view().queued(port)), [packets * 1062, 0], "its own packets do not count");
         bench.arrive(PortId(0), second);
@@ -371,21 +389,57 @@ fn a_flow_keeps_its_path_without_congestion_and_a_new_one_goes_around_a_congeste
 
 #[test]
 fn a_flow_that_is_under_way_waits_in_a_pen_until_its_last_packet_on_the_old_path_was_heard_of() {
-    let (mut bench, [first, second], [old, new]) = crowded();
+    let (mut bench, [first, second], [old, new]) = crowded(Asking::Last);
     bench.arrive(PortId(0), second);
-    (0..48).for_each(|_| bench.arrive(PortId(0), first));
+    (0..95).for_each(|_| bench.arrive(PortId(0), first));
     // The packet that finds the port congested takes the old path and asks; what comes after it waits.
     bench.advance(Time::from_us(1));
     let asked = bench.now();
     bench.arrive(PortId(0), second);
     bench.advance(Time::from_us(1));
     (0..3).for_each(|_| bench.arrive(PortId(0), second));
-    assert_eq!((bench.view().queued(old), bench.view().queued(new)), ((50 + 3) * 1062, 0));
+    assert_eq!((bench.view().queued(old), bench.view().queued(new)), ((97 + 3) * 1062, 0));
     assert_eq!((bench.node().tally.asks, bench.node().tally.held), (1, 3));
     bench.frame(old, Answer { flow: second, stamp: asked });
-    assert_eq!((bench.view().queued(old), bench.view().queued(new)), (50 * 1062, 3 * 1062));
+    assert_eq!((bench.view().queued(old), bench.view().queued(new)), (97 * 1062, 3 * 1062));
     let moved: Vec<u64> = std::iter::from_fn(|| bench.transmit(new)).map(|sent| sent.packet.seq).collect();
     assert_eq!(moved, [2000, 3000, 4000]);
+    let reactions = &bench.node().tally.reactions;
+    assert_eq!((reactions.count, reactions.total, reactions.by_us[1]), (1, Time::from_us(1), 1));
+}
+
+#[test]
+fn a_flow_asks_ahead_of_the_congested_queue_and_takes_along_what_waits_there() {
+    let (mut bench, [first, second], [old, new]) = crowded(Asking::First);
+    (0..50).for_each(|_| bench.arrive(PortId(0), first));
+    bench.advance(Time::from_us(1));
+    let asked = bench.now();
+    bench.arrive(PortId(0), second);
+    bench.advance(Time::from_us(1));
+    (0..2).for_each(|_| bench.arrive(PortId(0), second));
+    (0..50).for_each(|_| bench.arrive(PortId(0), first));
+    // This one finds the port congested.
+    bench.arrive(PortId(0), second);
+    bench.arrive(PortId(0), second);
+    assert_eq!((bench.node().tally.asks, bench.node().tally.held), (1, 2));
+    // The flow's first is now ahead of fifty that came before it, and none of its others is in the queue.
+    let sent: Vec<_> = std::iter::from_fn(|| bench.transmit(old)).map(|sent| sent.packet).collect();
+    assert_eq!((sent.len(), FlowId(sent[0].flow), sent[0].seq), (101, second, 0));
+    assert!(sent[0].flags & flag::ASKS != 0 && sent[1..].iter().all(|packet| FlowId(packet.flow) == first));
+    bench.frame(old, Answer { flow: second, stamp: asked });
+    let moved: Vec<u64> = std::iter::from_fn(|| bench.transmit(new)).map(|sent| sent.packet.seq).collect();
+    assert_eq!(moved, [1000, 2000, 3000, 4000]);
+}
+
+#[test]
+fn a_flow_with_nothing_in_the_congested_queue_asks_ahead_of_it_all_the_same() {
+    let (mut bench, [first, second], [old, _]) = crowded(Asking::First);
+    bench.arrive(PortId(0), second);
+    assert_eq!(bench.transmit(old).map(|sent| sent.packet.seq), Some(0));
+    (0..95).for_each(|_| bench.arrive(PortId(0), first));
+    bench.arrive(PortId(0), second);
+    let sent = bench.transmit(old).expect("the port is open").packet;
+    assert_eq!((FlowId(sent.flow), sent.seq, sent.flags & flag::ASKS != 0), (second, 1000, true));
 }
 
 #[test]
@@ -410,7 +464,7 @@ fn a_timer_of_a_wait_that_is_over_does_not_end_the_wait_of_the_next_flow_in_the_
         let wait = |node: &mut Node, at: &mut NodeView<'_>, flow: u32, patience: Time| {
             let key = (FlowId(flow), 0);
             let pen = scheme.take_pen(node, at, hop.port, ClassId(0), key).expect("it is free");
-            let wait = Wait { stamp: Time(flow as u64), pen, urgency: Urgency::Shortest };
+            let wait = Wait { stamp: Time(flow as u64), pen, urgency: Urgency::Shortest, since: at.now() };
             node.flows.insert(key, Entry { hop, last: wait.stamp, seen: at.now(), wait: Some(wait) });
             node.deadlines.set(at, hop.port, pen.0, Some(patience));
             pen
