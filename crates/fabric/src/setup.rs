@@ -241,6 +241,8 @@ pub struct Forward {
     pub delay: Time,
     /// The most that a port sends of forwarded data; `None` for as much as its link carries.
     pub rate: Option<Rate>,
+    /// Forwarded data goes before the host's own. Otherwise the two take turns.
+    pub first: bool,
 }
 
 /// What to record while running.

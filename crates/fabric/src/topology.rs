@@ -15,6 +15,7 @@ pub mod chain;
 pub mod dumbbell;
 pub mod error;
 pub mod fat_tree;
+pub mod k_ary_n_tree;
 pub mod leaf_spine;
 pub mod star;
 pub mod two_sites;
@@ -344,6 +345,7 @@ pub fn shapes() -> Vec<Box<dyn Shape>> {
         Box::new(dumbbell::Dumbbell::default()),
         Box::new(leaf_spine::LeafSpine::default()),
         Box::new(fat_tree::FatTree::default()),
+        Box::new(k_ary_n_tree::KAryNTree::default()),
         Box::new(two_sites::TwoSites::default()),
         Box::new(chain::Chain::default()),
         Box::new(bcube::Bcube::default()),
@@ -508,7 +510,7 @@ mod tests {
     #[test]
     fn every_shape_is_found_by_its_name() {
         let names: Vec<_> = shapes().iter().map(|shape| shape.name()).collect();
-        assert_eq!(names, ["star", "dumbbell", "leaf-spine", "fat-tree", "two-sites", "chain", "bcube"]);
+        assert_eq!(names, ["star", "dumbbell", "leaf-spine", "fat-tree", "k-ary-n-tree", "two-sites", "chain", "bcube"]);
         for name in names {
             assert_eq!(shape(name).map(|shape| shape.name()), Some(name));
         }

@@ -32,6 +32,25 @@ fn window(probe: &Probe) -> Option<(u64, u64)> {
     probe.filter("during").and_then(|text| time_range(text).ok())
 }
 
+/// The instant of `until`, in picoseconds, from which on nothing counts as received.
+fn deadline(probe: &Probe) -> Option<u64> {
+    probe.filter("until").and_then(|text| text.parse::<engine::Time>().ok()).map(|time| time.0)
+}
+
+/// How long a flow took. With a deadline a flow that was not received by then has taken until then, and one that was to start later
+/// does not count.
+fn took(flow: &FlowRow, deadline: Option<u64>) -> Option<u64> {
+    let Some(deadline) = deadline else { return flow.received_ps };
+    let left = deadline.checked_sub(started(flow)?)?;
+    Some(flow.received_ps.map_or(left, |took| took.min(left)))
+}
+
+/// Whether a flow was received to the end, by the deadline if there is one.
+fn in_time(flow: &FlowRow, deadline: Option<u64>) -> bool {
+    let end = |took: u64| started(flow).map_or(took, |start| start.saturating_add(took));
+    flow.received_ps.is_some_and(|took| deadline.is_none_or(|deadline| end(took) < deadline))
+}
+
 /// When a flow started, if it did.
 fn started(flow: &FlowRow) -> Option<u64> {
     flow.start_ps
@@ -94,7 +113,8 @@ fn samples(quantity: Quantity, probe: &Probe, records: &Records) -> Result<Vec<f
         Quantity::Slowdown => (flows(|flow| flow.slowdown), "no such flow finished"),
         Quantity::SlowdownAcknowledged => (flows(|flow| flow.slowdown_acknowledged), "no such flow finished"),
         Quantity::Fct => {
-            (chosen(probe, records).filter_map(|flow| us(flow.received_ps)).collect(), "no such flow finished")
+            let took = |flow: &FlowRow| us(took(flow, deadline(probe)));
+            (chosen(probe, records).filter_map(took).collect(), "no such flow finished")
         }
         Quantity::Acknowledged => {
             (chosen(probe, records).filter_map(|flow| us(flow.acknowledged_ps)).collect(), "no such flow finished")
@@ -103,10 +123,14 @@ fn samples(quantity: Quantity, probe: &Probe, records: &Records) -> Result<Vec<f
             (chosen(probe, records).filter_map(|flow| us(flow.injected_ps)).collect(), "no such flow was sent")
         }
         Quantity::Size => (flows(|flow| Some(flow.size as f64)), "there is no such flow"),
-        Quantity::Throughput => (
-            flows(|flow| flow.received_ps.filter(|ps| *ps > 0).map(|ps| gbps(flow.size as f64, ps as f64))),
-            "no such flow finished",
-        ),
+        Quantity::Throughput => {
+            let deadline = deadline(probe);
+            let rate = |flow: &FlowRow| {
+                let took = took(flow, deadline).filter(|ps| *ps > 0)? as f64;
+                Some(if in_time(flow, deadline) { gbps(flow.size as f64, took) } else { 0.0 })
+            };
+            (chosen(probe, records).filter_map(rate).collect(), "no such flow finished")
+        }
         Quantity::Receiver => {
             let span = duration(records)?;
             let mut hosts: BTreeMap<&str, u64> = BTreeMap::new();
@@ -258,6 +282,13 @@ pub(super) fn answer(probe: &Probe, records: &Records) -> Result<f64, Missing> {
             Scalar::FinishedShare => {
                 let (all, done) = chosen(probe, records)
                     .fold((0usize, 0usize), |(all, done), f| (all + 1, done + f.received_ps.is_some() as usize));
+                if all > 0 { Ok(done as f64 / all as f64) } else { Err("there is no such flow".into()) }
+            }
+            Scalar::DeliveredShare => {
+                let deadline = deadline(probe);
+                let (all, done) = chosen(probe, records).fold((0, 0), |(all, done), flow| {
+                    (all + flow.size, done + if in_time(flow, deadline) { flow.size } else { 0 })
+                });
                 if all > 0 { Ok(done as f64 / all as f64) } else { Err("there is no such flow".into()) }
             }
             Scalar::Drops => number("dropped.buffer"),

@@ -540,7 +540,7 @@ impl Reader<'_> {
             let label: String = table.required("label")?;
             let plain = label.starts_with(|c: char| c.is_ascii_lowercase())
                 && label.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-            let taken = ["variant", "seed", "size", "group", "during", "over", "in"].contains(&label.as_str());
+            let taken = ["variant", "seed", "size", "group", "during", "until", "over", "in"].contains(&label.as_str());
             if !plain || taken || all.iter().any(|other| other.label == label) {
                 let problem = table.problem_at("label", format!("{} cannot be a label", quoted(&label)));
                 return Err(problem.help("write a word of small letters that stands for nothing else, such as rate"));

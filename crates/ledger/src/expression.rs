@@ -65,6 +65,9 @@ pub enum Quantity {
 
 const FLOW: &[&str] = &["group", "size", "src", "dst", "during"];
 
+/// The same where flows that have not finished can count, too.
+const ALL_FLOWS: &[&str] = &["group", "size", "src", "dst", "during", "until"];
+
 /// Every quantity: its name, what it is, and which filters it takes besides `variant`, `seed` and varied labels.
 pub const QUANTITIES: &[(&str, Quantity, &str, &[&str])] = &[
     ("slowdown", Quantity::Slowdown, "completion time to the last byte received, over the ideal, by flow", FLOW),
@@ -74,11 +77,11 @@ pub const QUANTITIES: &[(&str, Quantity, &str, &[&str])] = &[
         "completion time to the last byte acknowledged, over the ideal, by flow",
         FLOW,
     ),
-    ("fct_us", Quantity::Fct, "completion time to the last byte received, by flow, in us", FLOW),
+    ("fct_us", Quantity::Fct, "completion time to the last byte received, by flow, in us", ALL_FLOWS),
     ("acknowledged_us", Quantity::Acknowledged, "completion time to the last acknowledgement, by flow, in us", FLOW),
     ("injected_us", Quantity::Injected, "time until the last byte was put on the sender's link, by flow, in us", FLOW),
     ("size", Quantity::Size, "bytes of message, by flow", FLOW),
-    ("throughput_gbps", Quantity::Throughput, "size over completion time, by flow, in Gb/s", FLOW),
+    ("throughput_gbps", Quantity::Throughput, "size over completion time, by flow, in Gb/s", ALL_FLOWS),
     ("receiver_gbps", Quantity::Receiver, "what each host's incoming links carried over the run, in Gb/s", &["host"]),
     ("buffer", Quantity::Buffer, "bytes in a switch's memory, by switch and sampling instant", &["switch", "during"]),
     (
@@ -149,6 +152,7 @@ pub enum Scalar {
     PauseShare,
     Utilisation,
     FinishedShare,
+    DeliveredShare,
     Drops,
     Fairness,
     Goodput,
@@ -166,6 +170,12 @@ pub const SCALARS: &[(&str, Scalar, &str, &[&str])] = &[
     ),
     ("utilisation", Scalar::Utilisation, "share of their capacity that links used, mean over links", &["link", "kind"]),
     ("finished_share", Scalar::FinishedShare, "share of flows that were received to the end", FLOW),
+    (
+        "delivered_share",
+        Scalar::DeliveredShare,
+        "share of the bytes of all flows that belong to flows received to the end, by an instant if one is given",
+        ALL_FLOWS,
+    ),
     ("drops", Scalar::Drops, "packets lost for want of room in a buffer", &[]),
     (
         "fairness",
@@ -578,10 +588,15 @@ impl Measure {
             let ranged = match key.as_str() {
                 "size" if label.is_none() => size_range(value),
                 "during" if label.is_none() => time_range(value),
+                "until" if label.is_none() => value.parse::<Time>().map(|time| (0, time.0)),
                 _ => Ok((0, 1)),
             };
             if let Err(message) = ranged {
-                let example = if key == "size" { "size='1KB..100KB' or size='..1KB'" } else { "during='1ms..2ms'" };
+                let example = match key.as_str() {
+                    "size" => "size='1KB..100KB' or size='..1KB'",
+                    "until" => "until='10ms'",
+                    _ => "during='1ms..2ms'",
+                };
                 return fault(*at, message, format!("write {example}"));
             }
             if key == "seed" && value.parse::<u64>().is_err() {

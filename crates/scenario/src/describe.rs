@@ -226,7 +226,8 @@ impl Resolved {
                 None => "memory without end".into(),
                 Some(most) => format!("up to {} of shared memory", size(most as u128)),
             };
-            sheet.line("forwarding", format!("hosts, after {}, {rate}, {memory}", time(forward.delay)));
+            let order = if forward.first { ", before their own" } else { "" };
+            sheet.line("forwarding", format!("hosts, after {}, {rate}{order}, {memory}", time(forward.delay)));
         }
         let acks = match nic.acks {
             fabric::setup::AckPolicy::Every(1) => "every packet".into(),

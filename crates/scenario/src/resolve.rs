@@ -17,7 +17,7 @@ use fabric::packet::MAX_HOPS;
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::run::worthwhile;
 use fabric::setup::{
-    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, Forward, MeasureSetup, NicSetup, NicWake, Overflow,
+    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, MeasureSetup, NicSetup, NicWake, Overflow,
     PortSetup, SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
 };
 use fabric::topology::Kind;
@@ -162,7 +162,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         }
     }
     if !scenario.graph.forwarding {
-        for key in ["forward_delay", "forward_rate", "forward_buffer"] {
+        for key in ["forward_delay", "forward_rate", "forward_buffer", "forward_order"] {
             if scenario.wrote(&format!("nic.{key}")) {
                 notes.push(format!("nic.{key} has no effect: no host of this fabric forwards"));
             }
@@ -219,7 +219,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             window: scenario.window_rule,
             lines: nic.queues,
         },
-        forward: Forward { delay: nic.forward_delay, rate: nic.forward_rate },
+        forward: nic.forward(),
         measure: MeasureSetup {
             sample: Some(scenario.measure.sample.unwrap_or(SAMPLE)),
             series,
@@ -564,7 +564,7 @@ fn own_room(scenario: &Scenario, layout: &Layout, wire: &Wire, memory: &mut Memo
         largest: wire.largest,
         classes: scenario.classes,
         pipeline: scenario.switch.pipeline,
-        forward: Forward { delay: scenario.nic.forward_delay, rate: scenario.nic.forward_rate },
+        forward: scenario.nic.forward(),
         unfair: !matches!(scenario.choices.queueing.build(), Discipline::Bytes),
     };
     match scenario.choices.flow_control.room(&fabric) {

@@ -88,6 +88,16 @@ engine::choice! {
     }
 }
 
+engine::choice! {
+    /// Whose packets a forwarding host sends.
+    pub enum Order {
+        /// Its own and those of others in turns.
+        Turns = "turns",
+        /// Those of others before its own.
+        First = "first",
+    }
+}
+
 engine::parameters! {
     /// Settings of every host's NIC: the table `[nic]`.
     pub struct NicSettings {
@@ -116,9 +126,19 @@ engine::parameters! {
         forward_rate: Option<Rate> = None, in MIN_RATE..=MAX_RATE,
         /// Where hosts forward: packet memory of each host for it. Auto: as much as a switch has.
         forward_buffer: Option<Bytes> = None, in Bytes(1)..=MAX_MEMORY,
+        /// Where hosts forward: what they forward and their own packets take turns, or what they forward goes first.
+        forward_order: Order = Order::Turns,
         /// Which messages of a host wait for one another: none (a queue for every message), or those to the same host and
         /// of the same class (a queue for every destination).
         queues: Lines = Lines::Flow,
+    }
+}
+
+impl NicSettings {
+    /// What forwarding costs a host, and in which order it sends.
+    pub(super) fn forward(&self) -> fabric::setup::Forward {
+        let first = self.forward_order == Order::First;
+        fabric::setup::Forward { delay: self.forward_delay, rate: self.forward_rate, first }
     }
 }
 

@@ -429,6 +429,19 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "802.1qcz",
+        about: "Congestion isolation as in IEEE 802.1Qcz: DVL with few messages per flow and entries that live on.",
+        settings: &[
+            ("scheme.flow_control", "dvl"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+            ("scheme.dvl.enhanced", "false"),
+            ("scheme.dvl.messages", "3"),
+            ("scheme.dvl.octets", "48B"),
+            ("scheme.dvl.life", "1s"),
+        ],
+    },
+    Preset {
         name: "floodgate",
         about: "Floodgate alone: switches send no more for a host than its window; senders go at line rate.",
         settings: &[

@@ -105,7 +105,7 @@ impl<F: FlowControl> Network<F> {
     }
 
     /// Sends the next packet of a forwarding host's port; false if there is none. Control packets and ACKs go first; then
-    /// the host's own data and that of others take turns, packet by packet.
+    /// the host's own data and that of others take turns, packet by packet, or that of others goes before its own.
     pub(crate) fn relay_transmit(&mut self, port: u32) -> bool {
         let core = &mut self.core;
         let nic = core.ports[port as usize].nic as usize;
@@ -119,7 +119,8 @@ impl<F: FlowControl> Network<F> {
         if core.send_ack(port) {
             return true;
         }
-        if core.hosts.nics[nic].relayed && self.send_own(port) {
+        let own_turn = core.hosts.nics[nic].relayed && !core.setup.forward.first;
+        if own_turn && self.send_own(port) {
             self.core.hosts.nics[nic].relayed = false;
             return true;
         }
@@ -133,6 +134,6 @@ impl<F: FlowControl> Network<F> {
             }
             return true;
         }
-        !self.core.hosts.nics[nic].relayed && self.send_own(port)
+        !own_turn && self.send_own(port)
     }
 }

@@ -104,6 +104,17 @@ fn a_host_takes_turns_between_its_own_packets_and_those_of_others() {
 }
 
 #[test]
+fn a_host_that_forwards_first_sends_its_own_packets_when_there_are_no_others() {
+    let mut setup = setup(line(), &[(0, 2, 1_000_000), (1, 2, 1_000_000)]);
+    setup.forward.first = true;
+    let outcome = run(setup);
+    let (forwarded, own) = (outcome.flows[0].received, outcome.flows[1].received);
+    let one = Time(1_000_000 * 80 * 1062 / 1000);
+    assert!(forwarded < Time(one.0 + 10_000_000), "{forwarded} against {one}");
+    assert!(own > Time(one.0 * 19 / 10) && own < Time(one.0 * 2 + 10_000_000), "{own} against twice {one}");
+}
+
+#[test]
 fn a_limit_on_forwarding_slows_what_is_forwarded_and_nothing_else() {
     let ends = |rate: Option<Rate>, flows: &[(u32, u32, u64)]| {
         let mut setup = setup(line(), flows);

@@ -43,6 +43,13 @@ engine::parameters! {
         hold: Option<Time> = None,
         /// Size of a frame, be it a pause, a resume, or one that notifies of a flow.
         frame: Bytes = Bytes(64),
+        /// The neighbour is notified of a flow at most this often while it is kept apart. Auto: as often as it takes.
+        messages: Option<u32> = None,
+        /// Bytes of the flow's packet that a frame that notifies of it carries, besides those of `frame`.
+        octets: Bytes = Bytes(0),
+        /// Entries live as in IEEE 802.1Qcz: those that the switch made for itself until its queues are short, those that the
+        /// neighbour downstream asked for up to this time longer; no switch withdraws what it asked for. Auto: as in DVL.
+        life: Option<Time> = None,
     }
 }
 
@@ -65,6 +72,15 @@ impl Definition for Params {
         }
         if self.threshold == Some(Bytes(0)) {
             return Err(Misfit::new("threshold", Bytes(0), "write a size above zero, or \"auto\""));
+        }
+        if self.messages == Some(0) {
+            return Err(Misfit::new("messages", 0, "write 1 or more, or \"auto\""));
+        }
+        if self.octets > Bytes(512) {
+            return Err(Misfit::new("octets", self.octets, "write \"0B\" to \"512B\""));
+        }
+        if let Some(life) = self.life.filter(|life| !(Time::from_ns(10)..=Time::from_ms(10_000)).contains(life)) {
+            return Err(Misfit::new("life", life, "write \"10ns\" to \"10s\", or \"auto\""));
         }
         match self.hold {
             Some(hold) if !(Time::from_ns(10)..=Time::from_ms(1000)).contains(&hold) => {
@@ -89,7 +105,8 @@ impl FlowControlDef for Params {
             groups: 2,
             // Others than pauses wait in their mailbox while a frame waits at the port: see `Dvl::pump`.
             headroom: Some(Headroom { other_frames: 1 }),
-            frame: self.frame.0,
+            // The largest: headroom has room for whichever waits before a pause.
+            frame: self.frame.0 + self.octets.0,
             ..Layout::default()
         })
     }
@@ -201,6 +218,10 @@ struct Side {
 
 #[derive(Default)]
 struct Counts {
+    local: u64,
+    remote: u64,
+    /// Pauses of one queue that stopped the other as well.
+    both: u64,
     allocations: u64,
     deallocations: u64,
     isolated: u64,
@@ -222,6 +243,12 @@ struct Counts {
 pub struct Dvl {
     params: Params,
     frame: u16,
+    /// Size of a frame that notifies of a flow.
+    message: u16,
+    /// How many of these there are for a flow at most.
+    messages: u32,
+    /// How long a neighbour's entry lives, as in 802.1Qcz.
+    life: Option<Time>,
     cft: u32,
     enhanced: bool,
     /// Each switch deallocates for itself.
@@ -285,10 +312,13 @@ impl Dvl {
         Dvl {
             params: params.clone(),
             frame: params.frame.0 as u16,
+            message: (params.frame.0 + params.octets.0) as u16,
+            messages: params.messages.unwrap_or(u32::MAX),
+            life: params.life,
             cft: params.cft,
             enhanced: params.enhanced,
             // The frame that withdraws a request can get lost.
-            local: params.enhanced || limit.is_some(),
+            local: params.enhanced || params.life.is_some() || limit.is_some(),
             lossless,
             pause: limit,
         }
@@ -316,8 +346,11 @@ impl Dvl {
 
     /// Lets the queues of a lane do what pauses and markings allow.
     fn apply(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
-        let l = node.lane(port, class);
+        let number = node.number(port, class);
+        let l = &mut node.lanes[number];
         let both = self.enhanced && l.in_sync() && l.stopped.contains(&true);
+        let before = std::mem::replace(&mut l.both, both);
+        node.counts.both += (both && !before && l.stopped.contains(&false)) as u64;
         for queue in [PLAIN, CONGESTED] {
             at.pause_queue(port, queue_of(class, queue), l.stopped[queue] || both);
             at.hold_queue(port, queue_of(class, queue), l.blocked(queue));
@@ -358,11 +391,22 @@ impl Dvl {
             || [PLAIN, CONGESTED].iter().map(|&queue| at.queue_bytes(port, queue_of(class, queue))).sum::<u64>();
         let number = node.number(port, class);
         let l = &mut node.lanes[number];
-        if !l.allocated
-            || l.stopped[CONGESTED]
-            || queued() >= node.sides[port.index()].threshold
-            || (if self.local { at.now() < l.until } else { l.asked > 0 })
-        {
+        if !l.allocated {
+            return;
+        }
+        let congested = l.stopped[CONGESTED] || queued() >= node.sides[port.index()].threshold;
+        if let Some(life) = self.life {
+            if congested {
+                l.until = at.now() + life;
+                return;
+            }
+            if l.has_remote() && at.now() < l.until {
+                if at.queue_bytes(port, queue_of(class, CONGESTED)) == 0 {
+                    node.used -= l.forget_local();
+                }
+                return;
+            }
+        } else if congested || (if self.local { at.now() < l.until } else { l.asked > 0 }) {
             return;
         }
         node.used -= l.deallocate();
@@ -391,7 +435,8 @@ impl Dvl {
         if !at.has_frames(port)
             && let Some(frame) = side.mail.pop_front()
         {
-            at.send_frame(port, self.frame, frame);
+            let size = if matches!(frame, Frame::Ask { .. }) { self.message } else { self.frame };
+            at.send_frame(port, size, frame);
         }
         if !side.mail.is_empty() && !side.waiting {
             side.waiting = true;
@@ -407,10 +452,11 @@ impl Dvl {
         let l = &mut node.lanes[number];
         let entry = l.entry(place);
         let flow = entry.flow;
-        if entry.notified.is_some_and(|last| apart || now < last + hold) {
+        if entry.notified.is_some_and(|last| apart || now < last + hold) || entry.messages == self.messages {
             return;
         }
         entry.notified = Some(now);
+        entry.messages += 1;
         if !l.notified.contains(&visit.in_port) {
             l.notified.push(visit.in_port);
         }
@@ -427,12 +473,17 @@ impl Dvl {
                 None => return,
             },
         };
-        let hold = node.side(port).hold;
-        let l = node.lane(port, class);
-        let before = std::mem::replace(&mut l.entry(place).asked, by);
+        let hold = self.life.unwrap_or(node.side(port).hold);
+        let number = node.number(port, class);
+        let l = &mut node.lanes[number];
+        let entry = l.entry(place);
+        node.counts.remote += !entry.creation.remote as u64;
+        entry.creation.remote = true;
+        let before = std::mem::replace(&mut entry.asked, by);
         l.asked += (before == NO_LANE) as u32;
         l.until = at.now() + hold;
-        if self.local && !l.waiting {
+        // What lives on for long is looked at when a packet leaves: a timer would only keep the run from ending.
+        if self.local && self.life.is_none() && !l.waiting {
             l.waiting = true;
             at.set_timer(port, Timer::Look(class).number(at.classes()), l.until);
         }
@@ -579,6 +630,10 @@ impl FlowControl for Dvl {
             return plain;
         }
         node.found = self.isolate(node, at, (out_port, class), missing, flow);
+        if let Some(place) = node.found {
+            node.counts.local += 1;
+            node.lane(out_port, class).entry(place).creation.local = true;
+        }
         node.counts.full_packets += node.found.is_none() as u64;
         queue_of(class, node.found.map_or(PLAIN, |_| CONGESTED))
     }
@@ -705,6 +760,8 @@ impl FlowControl for Dvl {
             sum("cfq_left", nodes, |node| node.sum(|lane| lane.allocated as u64)),
             count("cfq_packets", |c| c.packets),
             count("flows_isolated", |c| c.isolated),
+            count("flows_isolated_locally", |c| c.local),
+            count("flows_isolated_by_message", |c| c.remote),
             max("cft_peak", nodes, |node| node.counts.peak),
             count("cft_full", |c| c.full),
             count("cft_full_packets", |c| c.full_packets),
@@ -717,6 +774,7 @@ impl FlowControl for Dvl {
             count("pause_frames", |c| c.pauses.iter().sum()),
             count("resume_frames", |c| c.resumes.iter().sum()),
             count("pause_frames_cfq", |c| c.pauses[CONGESTED]),
+            count("pauses_of_both", |c| c.both),
         ]
     }
 }

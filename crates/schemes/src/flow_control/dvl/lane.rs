@@ -13,6 +13,15 @@ pub const CONGESTED: usize = 1;
 /// No lane downstream asks for a flow to be kept apart.
 pub const NO_LANE: u32 = u32::MAX;
 
+/// Who made an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Creation {
+    /// This switch, whose queue was too long.
+    pub local: bool,
+    /// The neighbour downstream, by a message.
+    pub remote: bool,
+}
+
 /// A line of the CFT: a flow that is kept apart at this lane.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
@@ -22,6 +31,10 @@ pub struct Entry {
     pub asked: u32,
     /// When the upstream neighbour was last notified of it.
     pub notified: Option<Time>,
+    /// How often that was.
+    pub messages: u32,
+    /// Who made it.
+    pub creation: Creation,
 }
 
 /// Why a pair of markings was put in the queues.
@@ -82,6 +95,8 @@ pub struct Lane {
     pub until: Time,
     /// A look at that time is on the event queue.
     pub waiting: bool,
+    /// A pause of one queue stops the other as well.
+    pub both: bool,
 }
 
 impl Lane {
@@ -104,7 +119,7 @@ impl Lane {
 
     /// Keeps a flow apart that is not yet, from its next packet on.
     pub fn insert(&mut self, place: usize, flow: FlowId) {
-        self.flows.insert(place, Entry { flow, asked: NO_LANE, notified: None });
+        self.flows.insert(place, Entry { flow, asked: NO_LANE, notified: None, messages: 0, creation: Creation::default() });
         let cause = if self.allocated { Cause::Joined } else { Cause::Allocated };
         self.allocated = true;
         self.mark(cause);
@@ -118,6 +133,19 @@ impl Lane {
         self.asked = 0;
         self.mark(Cause::Deallocated);
         entries
+    }
+
+    /// Forgets flows that only this switch keeps apart. Only while the queue of congested flows is empty: then the next packet
+    /// of such a flow overtakes none. Gives the number of entries that are free.
+    pub fn forget_local(&mut self) -> u32 {
+        let before = self.flows.len();
+        self.flows.retain(|entry| entry.creation.remote);
+        (before - self.flows.len()) as u32
+    }
+
+    /// Whether the neighbour downstream made any of the entries.
+    pub fn has_remote(&self) -> bool {
+        self.flows.iter().any(|entry| entry.creation.remote)
     }
 
     /// Puts a marking in both queues.

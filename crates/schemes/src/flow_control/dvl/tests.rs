@@ -148,3 +148,94 @@ fn enhanced_dvl_keeps_a_flow_apart_for_a_while_after_it_was_asked_to() {
     bench.advance(Time(1));
     assert!(!allocated(&mut bench));
 }
+
+#[test]
+fn a_pause_of_one_queue_stops_both_while_markings_are_in_them_with_enhanced_dvl_alone() {
+    for enhanced in [false, true] {
+        let mut bench = bench(&Params { enhanced, threshold: Some(Bytes(5_000)), ..Params::default() });
+        let flow = bench.flow(0, 3, 0);
+        bench.close(PORT);
+        // Five packets in the first queue, and behind the marking one in the second.
+        (0..6).for_each(|_| bench.arrive(PortId(0), flow));
+        assert!(bench.at(|_, node, _| node.lane(PORT, CLASS).in_sync()));
+        bench.frame(PORT, Frame::Pause { class: CLASS, congested: true });
+        assert_eq!(bench.transmit(PORT).is_none(), enhanced, "the first queue was not paused itself");
+        assert_eq!(bench.node().counts.both, enhanced as u64);
+        bench.frame(PORT, Frame::Resume { class: CLASS, congested: true });
+        // The markings meet when the first queue is empty; from then on a pause stops its own queue alone.
+        while bench.at(|_, node, _| node.lane(PORT, CLASS).in_sync()) {
+            assert!(bench.transmit(PORT).is_some());
+        }
+        bench.frame(PORT, Frame::Pause { class: CLASS, congested: true });
+        let other = bench.flow(1, 3, 1);
+        bench.arrive(PortId(1), other);
+        assert_eq!(bench.transmit(PORT).map(|sent| sent.packet.flow), Some(other.0));
+        assert_eq!(bench.node().counts.both, enhanced as u64);
+    }
+}
+
+/// 802.1Qcz as its preset has it, with thresholds that a few packets reach.
+fn qcz() -> Params {
+    Params {
+        threshold: Some(Bytes(5_000)),
+        ingress: Some(Bytes(1)),
+        tell: Some(Bytes(1)),
+        hold: Some(Time::from_ns(100)),
+        messages: Some(3),
+        octets: Bytes(48),
+        life: Some(Time::from_ms(1000)),
+        ..Params::default()
+    }
+}
+
+#[test]
+fn a_neighbour_is_notified_of_a_flow_no_more_often_than_may_be() {
+    let notified = |params: Params| {
+        let mut bench = bench(&params);
+        let flow = bench.flow(0, 3, 0);
+        bench.close(PORT);
+        for _ in 0..16 {
+            bench.arrive(PortId(0), flow);
+            bench.advance(Time::from_us(1));
+        }
+        bench.node().counts.notified
+    };
+    assert_eq!(notified(qcz()), 3);
+    assert!(notified(Params { messages: None, ..qcz() }) > 3);
+}
+
+#[test]
+fn a_neighbours_entry_outlives_those_that_the_switch_made_for_itself() {
+    let life = Time::from_us(50);
+    let mut bench = bench(&Params { life: Some(life), ..qcz() });
+    let (flow, other) = (bench.flow(0, 3, 0), bench.flow(1, 3, 1));
+    bench.close(PORT);
+    (0..6).for_each(|_| bench.arrive(PortId(0), flow));
+    bench.frame(PORT, Frame::Ask { class: CLASS, flow: other, lane: 5 });
+    let counts = |bench: &mut Bench<Dvl>| (bench.node().counts.local, bench.node().counts.remote, bench.node().used);
+    assert_eq!(counts(&mut bench), (1, 1, 2));
+    while bench.transmit(PORT).is_some() {}
+    assert_eq!(counts(&mut bench), (1, 1, 1), "what the switch made for itself is gone");
+    // The last look before its end finds it there, the first one after does not.
+    bench.advance(Time(life.0 / 2));
+    bench.arrive(PortId(1), other);
+    bench.transmit(PORT);
+    assert_eq!(bench.node().used, 1);
+    bench.advance(life);
+    bench.arrive(PortId(1), other);
+    bench.transmit(PORT);
+    assert_eq!((bench.node().used, bench.node().counts.deallocations), (0, 1));
+}
+
+#[test]
+fn a_frame_that_notifies_of_a_flow_carries_the_octets_of_its_packet() {
+    let scheme = Dvl::new(&qcz(), &Graph::default(), true);
+    assert_eq!((scheme.frame, scheme.message), (64, 112));
+    assert_eq!(qcz().layout(&Graph::default()).unwrap().frame, 112);
+    let wrong = [
+        Params { messages: Some(0), ..Params::default() },
+        Params { octets: Bytes(513), ..Params::default() },
+        Params { life: Some(Time(1)), ..Params::default() },
+    ];
+    assert_eq!(wrong.map(|params| params.check().unwrap_err().parameter), ["messages", "octets", "life"]);
+}
