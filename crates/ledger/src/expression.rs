@@ -588,7 +588,7 @@ impl Measure {
             let ranged = match key.as_str() {
                 "size" if label.is_none() => size_range(value),
                 "during" if label.is_none() => time_range(value),
-                "until" if label.is_none() => value.parse::<Time>().map(|time| (0, time.0)),
+                "until" if label.is_none() => value.parse::<Time>().map_err(|e| e.to_string()).map(|time| (0, time.0)),
                 _ => Ok((0, 1)),
             };
             if let Err(message) = ranged {

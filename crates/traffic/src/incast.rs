@@ -92,7 +92,7 @@ impl Incast {
         // The first places of `hosts` are the senders: a shuffle begun and not finished, with the receiver put away.
         let mut available = hosts.len();
         let mut senders = 0;
-        while !self.replacement &&  senders < available.min(self.degree as usize) {
+        while !self.replacement && senders < available.min(self.degree as usize) {
             let drawn = senders + random.below((available - senders) as u64) as usize;
             hosts.swap(senders, drawn);
             if hosts[senders] == dst {
@@ -119,7 +119,7 @@ impl Incast {
     }
 
     /// A sender other than the receiver.
-    fn any_but(&self, dst: u32, random: &mut Stream) -> u32 {
+    fn any_but(&self, dst: NodeId, random: &mut Stream) -> NodeId {
         loop {
             let src = self.from[random.below(self.from.len() as u64) as usize];
             if src != dst {

@@ -216,6 +216,19 @@ pub enum ShapeError {
         /// The parameter.
         parameter: &'static str,
     },
+    /// A count is too large for another one.
+    TooMany {
+        /// The parameter.
+        parameter: &'static str,
+        /// Its value.
+        count: u64,
+        /// The most that it may be.
+        most: u64,
+        /// Why.
+        why: &'static str,
+        /// The parameter that would have to be larger.
+        or_raise: &'static str,
+    },
     /// There would be more of something than a fabric may have.
     TooLarge {
         /// What there is too much of: `nodes` or `links`.
@@ -233,6 +246,7 @@ impl ShapeError {
         match *self {
             ShapeError::TooFew { parameter, .. }
             | ShapeError::Odd { parameter, .. }
+            | ShapeError::TooMany { parameter, .. }
             | ShapeError::NoRate { parameter }
             | ShapeError::NoDelay { parameter } => Some(parameter),
             ShapeError::TooLarge { .. } => None,
@@ -246,6 +260,9 @@ impl ShapeError {
             ShapeError::Odd { parameter, count, shape } => {
                 format!("{parameter} is {count}, but {shape} needs an even one")
             }
+            ShapeError::TooMany { parameter, count, most, why, .. } => {
+                format!("{parameter} is {count}, but {why} {most} ports")
+            }
             ShapeError::NoRate { parameter } | ShapeError::NoDelay { parameter } => format!("{parameter} is 0"),
             ShapeError::TooLarge { what, most, .. } => format!("the fabric would have more than {most} {what}"),
         }
@@ -256,6 +273,7 @@ impl ShapeError {
         match *self {
             ShapeError::TooFew { least, .. } => format!("write {least} or more"),
             ShapeError::Odd { count, .. } => format!("write {} or {}", count - 1, u64::from(count) + 1),
+            ShapeError::TooMany { most, or_raise, .. } => format!("write {most} or fewer, or a larger {or_raise}"),
             ShapeError::NoRate { .. } => "write a rate above zero, such as \"100Gbps\"".into(),
             ShapeError::NoDelay { .. } => "write a delay above zero, such as \"1us\"".into(),
             ShapeError::TooLarge { lower, .. } => format!("lower {lower}"),

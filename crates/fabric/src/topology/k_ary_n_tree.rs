@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// The k-ary n-tree: `k^n` hosts under `n` stages of `k^(n-1)` switches, with `k` ports down and `k` up. Those of the last
@@ -32,10 +32,10 @@ impl Shape for KAryNTree {
         "The k-ary n-tree: k^n hosts under n stages of k^(n-1) switches, each with k ports down and k up."
     }
 
-    fn build(&self) -> Result<Graph, String> {
+    fn build(&self) -> Result<Graph, ShapeError> {
         let k = at_least(2, "k", self.k)?;
         let stages = at_least(1, "n", self.n)?;
-        let wire = Wire::new("", self.rate, self.delay)?;
+        let wire = Wire::new(("rate", self.rate), ("delay", self.delay))?;
         let per_stage = k.saturating_pow(self.n - 1);
         let hosts = product(&[per_stage, k]);
         let mut graph =
@@ -82,7 +82,7 @@ mod tests {
     fn a_switch_meets_those_of_the_next_stage_that_differ_in_the_digit_of_its_stage() {
         let graph = KAryNTree { k: 2, ..KAryNTree::default() }.build().unwrap();
         let ports = graph.ports();
-        let up = |node: usize| ports[node][2..].iter().map(|&(_, peer)| peer).collect::<Vec<_>>();
+        let up = |node: usize| ports[node][2..].iter().map(|&(_, peer)| peer.0).collect::<Vec<_>>();
         // Hosts 0 to 7, stages from 8, 12 and 16.
         assert_eq!([8, 9, 10, 11].map(up), [[12, 13], [12, 13], [14, 15], [14, 15]]);
         assert_eq!([12, 13, 14, 15].map(up), [[16, 18], [17, 19], [16, 18], [17, 19]]);

@@ -332,7 +332,7 @@ fn senders_drawn_with_replacement_may_be_one_host_several_times() {
     // Of 31 hosts, 31 (1 - (30/31)^20) = 14.9 are expected to send.
     assert!((14.5..15.3).contains(&(different as f64 / 1000.0)), "{different}");
     let sent = |host| flows.iter().filter(|flow| flow.src == host).count() as f64;
-    assert!((0..32).all(|host| (sent(host) - 625.0).abs() < 100.0));
+    assert!((0..32).all(|host| (sent(NodeId(host)) - 625.0).abs() < 100.0));
 }
 
 #[test]
