@@ -1,7 +1,7 @@
 //! What one run answers: numbers, distributions and time series from its records.
 
 use super::expression::{Missing, Probe, Quantity, Scalar, Statistic, What, matches, size_range, time_range};
-use results::measure::{jain, percentile};
+use results::measure::jain;
 use results::records::{BufferSeries, FlowRow, FlowSeries, LinkRow, PortSeries, Records};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ fn received(series: &FlowSeries, window: Option<(u64, u64)>) -> f64 {
 }
 
 /// All values of a quantity in a run.
-fn samples(quantity: Quantity, probe: &Probe, records: &Records) -> Result<Vec<f64>, Missing> {
+pub(super) fn samples(quantity: Quantity, probe: &Probe, records: &Records) -> Result<Vec<f64>, Missing> {
     let flows = |value: fn(&FlowRow) -> Option<f64>| chosen(probe, records).filter_map(value).collect::<Vec<f64>>();
     let us = |ps: Option<u64>| ps.map(|ps| ps as f64 / PS_PER_US);
     let window = window(probe);
@@ -242,12 +242,11 @@ pub(super) fn answer(probe: &Probe, records: &Records) -> Result<f64, Missing> {
         value.as_f64().ok_or_else(|| format!("{path} in summary.json is no number"))
     };
     match &probe.what {
+        What::Statistic(Statistic::Count, quantity) => {
+            Ok(samples(*quantity, probe, records).map_or(0.0, |values| values.len() as f64))
+        }
         What::Statistic(statistic, quantity) => {
-            let values = samples(*quantity, probe, records);
-            if *statistic == Statistic::Count {
-                return Ok(values.map_or(0.0, |values| values.len() as f64));
-            }
-            Ok(statistic.of(values?))
+            Ok(statistic.of(&[&Samples::of(samples(*quantity, probe, records)?, true)]))
         }
         What::Counter(name) => records
             .summary
@@ -329,34 +328,110 @@ fn goodput(probe: &Probe, records: &Records) -> Result<f64, Missing> {
     if first < last { Ok(gbps(bytes, (last - first) as f64)) } else { Err("no such flow finished".into()) }
 }
 
+/// The samples of one run: at least one. The values themselves are kept only where a percentile is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Samples {
+    pub count: usize,
+    sum: f64,
+    /// Sum of the squares of the distances from the mean.
+    squares: f64,
+    min: f64,
+    max: f64,
+    /// From small to large.
+    sorted: Vec<f64>,
+}
+
+impl Samples {
+    pub fn of(mut values: Vec<f64>, keep: bool) -> Samples {
+        let sum: f64 = values.iter().sum();
+        let mean = sum / values.len() as f64;
+        let mut samples = Samples {
+            count: values.len(),
+            sum,
+            squares: values.iter().map(|x| (x - mean).powi(2)).sum(),
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            sorted: Vec::new(),
+        };
+        if keep {
+            values.sort_by(f64::total_cmp);
+            values.shrink_to_fit();
+            samples.sorted = values;
+        }
+        samples
+    }
+
+    /// The value below which a share `q` of all samples lies, with linear interpolation between neighbours.
+    fn quantile(parts: &[&Samples], q: f64) -> f64 {
+        let count: usize = parts.iter().map(|part| part.sorted.len()).sum();
+        let at = q * count.saturating_sub(1) as f64;
+        let low = Samples::ranked(parts, at.floor() as usize);
+        let high = if at.fract() > 0.0 { Samples::ranked(parts, at.ceil() as usize) } else { low };
+        low + (high - low) * at.fract()
+    }
+
+    /// The sample that so many stand before, of all together. The parts stay where they are: a search by value counts in each of them
+    /// how many are no larger.
+    fn ranked(parts: &[&Samples], rank: usize) -> f64 {
+        let (mut low, mut high) = (0, u64::MAX);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let up_to = |part: &&Samples| part.sorted.partition_point(|value| key(*value) <= middle);
+            if parts.iter().map(up_to).sum::<usize>() > rank {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        f64::from_bits(if low >> 63 == 1 { low & !(1 << 63) } else { !low })
+    }
+}
+
+/// A whole number that orders numbers as `f64::total_cmp` does.
+fn key(value: f64) -> u64 {
+    let bits = value.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
 impl Statistic {
-    /// Of at least one value.
-    fn of(self, mut values: Vec<f64>) -> f64 {
-        let n = values.len() as f64;
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / n;
+    /// Whether it is of the samples of all seeds together. Numbers that grow with the samples are means over seeds.
+    pub(super) fn pools(self) -> bool {
+        !matches!(self, Statistic::Count | Statistic::Total)
+    }
+
+    /// Of the samples of several runs together.
+    pub(super) fn of(self, parts: &[&Samples]) -> f64 {
+        let sum = |part: fn(&Samples) -> f64| parts.iter().map(|samples| part(samples)).sum::<f64>();
+        let n = sum(|part| part.count as f64);
+        let mean = sum(|part| part.sum) / n;
         match self {
-            Statistic::Quantile(millionths) => {
-                values.sort_by(f64::total_cmp);
-                percentile(&values, millionths as f64 / 1e6)
-            }
-            Statistic::Mean => mean(&values),
-            Statistic::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            Statistic::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
+            Statistic::Quantile(millionths) => Samples::quantile(parts, millionths as f64 / 1e6),
+            Statistic::Mean => mean,
+            Statistic::Max => parts.iter().map(|part| part.max).fold(f64::NEG_INFINITY, f64::max),
+            Statistic::Min => parts.iter().map(|part| part.min).fold(f64::INFINITY, f64::min),
             Statistic::Count => n,
-            Statistic::Total => values.iter().sum(),
+            Statistic::Total => sum(|part| part.sum),
             Statistic::Deviation => {
-                let mean = mean(&values);
-                (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt()
+                let own =
+                    |part: &&Samples| part.squares + part.count as f64 * (part.sum / part.count as f64 - mean).powi(2);
+                (parts.iter().map(own).sum::<f64>() / n).sqrt()
             }
+        }
+    }
+
+    /// How many samples it takes to be trusted; `None` where that is no matter of their number. Ten beyond a percentile, and a hundred
+    /// in all.
+    pub(super) fn enough(self) -> Option<f64> {
+        match self {
+            Statistic::Quantile(millionths) => Some((1e7 / (1_000_000 - millionths.min(999_999)) as f64).max(100.0)),
+            _ => None,
         }
     }
 }
 
-/// The cumulative distribution of a quantity, as values and the shares up to them; empty without any.
-pub(super) fn distribution(quantity: Quantity, probe: &Probe, records: &Records) -> Vec<(f64, f64)> {
-    let Ok(mut values) = samples(quantity, probe, records) else { return Vec::new() };
-    values.sort_by(f64::total_cmp);
-    distribution_quantiles().map(|q| (percentile(&values, q), q)).collect()
+/// The cumulative distribution of pooled samples, as values and the shares up to them.
+pub(super) fn distribution(parts: &[&Samples]) -> Vec<(f64, f64)> {
+    distribution_quantiles().map(|q| (Samples::quantile(parts, q), q)).collect()
 }
 
 /// Values over time in us; where several ports, flows or switches are meant, their sum.

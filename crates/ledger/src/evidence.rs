@@ -3,16 +3,16 @@
 //! Runs are looked at one at a time and forgotten, for a comparison at paper scale does not fit in memory: [`Evidence`] first
 //! collects every probe that an experiment asks, then takes each run ([`Evidence::add`]) and keeps only the answers.
 //!
-//! Over seeds, a measure is the mean of its values by seed. The interval of a whole expression comes from the jackknife:
-//! the expression is evaluated again with each seed left out, and Student's t is applied to the
-//! pseudo-values. For a plain measure that is exactly the t-interval of the mean; it also respects that the schemes
-//! of a ratio ran with the same traffic.
+//! Over seeds, samples are pooled: a percentile is that of the samples of all seeds together. A number that a run has one of is the
+//! mean over seeds. The interval of a whole expression comes from the jackknife: the expression is evaluated again with
+//! each seed left out, and Student's t is applied to the pseudo-values. It respects that the schemes of a ratio ran
+//! with the same traffic.
 
-use super::answer::{answer, distribution, series};
+use super::answer::{Samples, answer, distribution, samples, series};
 use super::experiment::{Column, Expectation, Experiment, Figure, Kind, Scale};
-use super::expression::{Answers, Bindings, Expression, Missing, Probe, Quantity, Scope, Sizes, Step};
+use super::expression::{Answers, Bindings, Expression, Missing, Probe, Quantity, Scope, Sizes, Statistic, Step, What};
 use results::exhibit::{Curve, Plot, Point};
-use results::measure::Estimate;
+use results::measure::jackknife;
 use results::records::{self, Records};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -50,19 +50,34 @@ pub struct Measured {
     pub value: f64,
     /// Where the true value lies with 95 % confidence; none with fewer than two seeds.
     pub interval: Option<(f64, f64)>,
-    /// How many seeds it comes from.
+    /// How many seeds it comes from; none of a value that is computed.
     pub seeds: usize,
+    /// The samples of its percentiles over all seeds, of the one that has the fewest; none without a percentile.
+    pub samples: Option<usize>,
+    /// Whether one of its percentiles has too few samples to be trusted.
+    pub few: bool,
 }
 
-/// What is drawn of a run without an expression: a distribution, or a time series.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Shape {
-    Cdf(Quantity),
-    Series(Quantity),
+/// What each run of a seed answered.
+type BySeed<T> = BTreeMap<u64, Vec<Result<T, Missing>>>;
+
+/// The samples of a quantity.
+#[derive(Default)]
+struct Pool {
+    /// Whether a percentile or a distribution is asked for.
+    keep: bool,
+    by_seed: BySeed<Samples>,
 }
 
-/// What is drawn, by seed.
-type BySeed = BTreeMap<u64, Vec<(f64, f64)>>;
+/// Names the samples that a probe needs, if it is a statistic of samples that are pooled.
+fn pool(probe: &Probe) -> Option<Probe> {
+    match probe.what {
+        What::Statistic(statistic, quantity) if statistic.pools() => {
+            Some(Probe { what: What::Statistic(Statistic::Max, quantity), filters: probe.filters.clone() })
+        }
+        _ => None,
+    }
+}
 
 /// The answers of the runs to everything that an experiment asks.
 pub struct Evidence<'a> {
@@ -71,10 +86,12 @@ pub struct Evidence<'a> {
     /// The same with only those variants that can be run: questions go over these.
     open: Scope,
     sizes: &'a dyn Sizes,
-    /// By probe and seed: what each run that it is about answered.
-    answers: BTreeMap<Probe, BTreeMap<u64, Vec<Result<f64, Missing>>>>,
-    /// By shape and its filters.
-    shapes: BTreeMap<(Shape, Probe), BySeed>,
+    /// Numbers that a run has one of, by probe.
+    answers: BTreeMap<Probe, BySeed<f64>>,
+    /// Samples, by the probe for the largest of them.
+    pools: BTreeMap<Probe, Pool>,
+    /// Series over time, by quantity and filters; of the first seed, for instants of different seeds have nothing to do with one another.
+    series: BTreeMap<(Quantity, Probe), Option<Vec<(f64, f64)>>>,
     seeds: BTreeSet<u64>,
     runs: usize,
 }
@@ -91,13 +108,14 @@ impl<'a> Evidence<'a> {
             open,
             sizes,
             answers: BTreeMap::new(),
-            shapes: BTreeMap::new(),
+            pools: BTreeMap::new(),
+            series: BTreeMap::new(),
             seeds: BTreeSet::new(),
             runs: 0,
         };
         for expectation in &experiment.expectations {
             let probes = expectation.value.probes(evidence.scope_of(expectation), &Bindings::new());
-            evidence.answers.extend(probes.into_iter().map(|probe| (probe, BTreeMap::new())));
+            probes.into_iter().for_each(|probe| evidence.want(probe));
         }
         for column in &experiment.columns {
             for variant in evidence.open.variants.clone() {
@@ -112,8 +130,16 @@ impl<'a> Evidence<'a> {
                             evidence.ask(y, &with(&bound, x, &step.name));
                         }
                     }
-                    Kind::Cdf { of, probe } => evidence.watch(Shape::Cdf(*of), probe, &bound),
-                    Kind::Series { of, probe } => evidence.watch(Shape::Series(*of), probe, &bound),
+                    Kind::Cdf { probe, .. } => {
+                        for probe in probe.probes(&evidence.scope, &bound) {
+                            evidence.pools.entry(probe).or_default().keep = true;
+                        }
+                    }
+                    Kind::Series { of, probe } => {
+                        for probe in probe.probes(&evidence.scope, &bound) {
+                            evidence.series.entry((*of, probe)).or_default();
+                        }
+                    }
                     Kind::Sizes { .. } => {}
                 }
             }
@@ -159,14 +185,14 @@ impl<'a> Evidence<'a> {
     }
 
     fn ask(&mut self, expression: &Expression, bound: &Bindings) {
-        for probe in expression.probes(&self.scope, bound) {
-            self.answers.entry(probe).or_default();
-        }
+        expression.probes(&self.scope, bound).into_iter().for_each(|probe| self.want(probe));
     }
 
-    fn watch(&mut self, shape: Shape, probe: &Expression, bound: &Bindings) {
-        for probe in probe.probes(&self.scope, bound) {
-            self.shapes.entry((shape.clone(), probe)).or_default();
+    fn want(&mut self, probe: Probe) {
+        let keep = matches!(probe.what, What::Statistic(Statistic::Quantile(_), _));
+        match pool(&probe) {
+            Some(samples) => self.pools.entry(samples).or_default().keep |= keep,
+            None => _ = self.answers.entry(probe).or_default(),
         }
     }
 
@@ -187,12 +213,13 @@ impl<'a> Evidence<'a> {
         for (probe, answers) in self.answers.iter_mut().filter(|(probe, _)| run.answers(probe)) {
             answers.entry(run.seed).or_default().push(answer(probe, &run.records));
         }
-        for ((shape, probe), drawn) in self.shapes.iter_mut().filter(|((_, probe), _)| run.answers(probe)) {
-            let points = match shape {
-                Shape::Cdf(quantity) => distribution(*quantity, probe, &run.records),
-                Shape::Series(quantity) => series(*quantity, probe, &run.records),
-            };
-            drawn.entry(run.seed).or_insert(points);
+        for (probe, pool) in self.pools.iter_mut().filter(|(probe, _)| run.answers(probe)) {
+            let What::Statistic(_, quantity) = probe.what else { continue };
+            let values = samples(quantity, probe, &run.records).map(|values| Samples::of(values, pool.keep));
+            pool.by_seed.entry(run.seed).or_default().push(values);
+        }
+        for ((quantity, probe), drawn) in self.series.iter_mut().filter(|((_, probe), _)| run.answers(probe)) {
+            drawn.get_or_insert_with(|| series(*quantity, probe, &run.records));
         }
     }
 
@@ -228,23 +255,48 @@ impl<'a> Evidence<'a> {
     fn value(&self, expression: &Expression, bound: &Bindings, scope: &Scope) -> Result<Measured, Missing> {
         let all: Vec<u64> = self.seeds.iter().copied().collect();
         let value = self.evaluate(expression, bound, scope, &all)?;
+        let probes = expression.probes(scope, bound);
         // A value that no run was asked for is exact.
-        let measured = !expression.probes(scope, bound).is_empty();
-        let seeds = if measured { all.len() } else { 0 };
-        let mut interval = None;
-        if seeds > 1 {
-            let without = |i: usize| {
-                let others: Vec<u64> =
-                    all.iter().copied().enumerate().filter(|(j, _)| *j != i).map(|(_, s)| s).collect();
-                self.evaluate(expression, bound, scope, &others)
-            };
-            let n = seeds as f64;
-            let pseudo: Result<Vec<f64>, Missing> =
-                (0..seeds).map(|i| Ok(n * value - (n - 1.0) * without(i)?)).collect();
-            let half = pseudo.ok().and_then(|pseudo| Estimate::of(&pseudo).half);
-            interval = half.map(|half| (value - half, value + half));
+        let seeds = if probes.is_empty() { 0 } else { all.len() };
+        let interval = match seeds {
+            0 | 1 => None,
+            // Pooled percentiles of the same samples more and fewer times are not quite the same.
+            _ if probes.iter().all(|probe| self.alike(probe)) => Some((value, value)),
+            _ => {
+                let others = |seed: &u64| all.iter().copied().filter(|other| other != seed).collect::<Vec<u64>>();
+                let without: Result<Vec<f64>, Missing> =
+                    all.iter().map(|seed| self.evaluate(expression, bound, scope, &others(seed))).collect();
+                let (least, most) = expression.bounds();
+                let clip = |(low, high): (f64, f64)| (low.max(least).min(value), high.min(most).max(value));
+                without.ok().and_then(|without| jackknife(value, &without)).map(clip)
+            }
+        };
+        let percentiles = probes.iter().filter_map(|probe| match probe.what {
+            What::Statistic(statistic, _) => Some((self.count(probe), statistic.enough()?)),
+            _ => None,
+        });
+        let (samples, few) = percentiles.fold((None, false), |(least, few), (count, enough)| {
+            (Some(least.map_or(count, |least: usize| least.min(count))), few || (count as f64) < enough)
+        });
+        Ok(Measured { value, interval, seeds, samples, few })
+    }
+
+    /// Whether all seeds have the same to say.
+    fn alike(&self, probe: &Probe) -> bool {
+        fn same<T: PartialEq>(by_seed: &BySeed<T>, seeds: usize) -> bool {
+            by_seed.len() == seeds && by_seed.values().zip(by_seed.values().skip(1)).all(|(a, b)| a == b)
         }
-        Ok(Measured { value, interval, seeds })
+        let seeds = self.seeds.len();
+        match pool(probe) {
+            Some(samples) => self.pools.get(&samples).is_some_and(|pool| same(&pool.by_seed, seeds)),
+            None => self.answers.get(probe).is_some_and(|by_seed| same(by_seed, seeds)),
+        }
+    }
+
+    /// How many samples there are over all seeds.
+    fn count(&self, probe: &Probe) -> usize {
+        let found = pool(probe).and_then(|samples| self.pools.get(&samples));
+        found.into_iter().flat_map(|pool| pool.by_seed.values().flatten().flatten()).map(|part| part.count).sum()
     }
 
     fn evaluate(
@@ -259,7 +311,7 @@ impl<'a> Evidence<'a> {
         expression.evaluate(bound, answers)
     }
 
-    /// Mean over the seeds that have an answer.
+    /// What a probe is over the seeds that have an answer: of their samples together, or the mean.
     fn answer(&self, probe: &Probe, seeds: &[u64]) -> Result<f64, Missing> {
         let only = self.scope.variants.first().filter(|_| self.scope.variants.len() == 1);
         let nothing = || match probe.filter("variant").or(only.map(String::as_str)) {
@@ -277,20 +329,28 @@ impl<'a> Evidence<'a> {
             }
             None => "there is no run".into(),
         };
-        let by_seed = self.answers.get(probe).ok_or_else(nothing)?;
-        let (mut sum, mut count, mut why) = (0.0, 0usize, None);
-        for seed in seeds {
-            for answer in by_seed.get(seed).into_iter().flatten() {
+        fn heard<'b, T>(by_seed: &'b BySeed<T>, seeds: &[u64]) -> (Vec<&'b T>, Option<Missing>) {
+            let (mut heard, mut why) = (Vec::new(), None);
+            for answer in seeds.iter().filter_map(|seed| by_seed.get(seed)).flatten() {
                 match answer {
-                    Ok(value) => {
-                        sum += value;
-                        count += 1;
-                    }
+                    Ok(value) => heard.push(value),
                     Err(missing) => why = why.or(Some(missing.clone())),
                 }
             }
+            (heard, why)
         }
-        if count > 0 { Ok(sum / count as f64) } else { Err(why.unwrap_or_else(nothing)) }
+        if let (Some(samples), What::Statistic(statistic, _)) = (pool(probe), &probe.what) {
+            let pool = self.pools.get(&samples).ok_or_else(nothing)?;
+            return match heard(&pool.by_seed, seeds) {
+                (parts, why) if parts.is_empty() => Err(why.unwrap_or_else(nothing)),
+                (parts, _) => Ok(statistic.of(&parts)),
+            };
+        }
+        let (values, why) = heard(self.answers.get(probe).ok_or_else(nothing)?, seeds);
+        match values.len() {
+            0 => Err(why.unwrap_or_else(nothing)),
+            count => Ok(values.into_iter().sum::<f64>() / count as f64),
+        }
     }
 
     /// Name, variant and bindings of every curve of a figure, panels apart.
@@ -421,30 +481,24 @@ impl<'a> Evidence<'a> {
                     })
                     .collect()
             }
-            Kind::Cdf { of, probe } => {
-                let by_seed = self.shape(Shape::Cdf(*of), probe, bound);
-                let drawn: Vec<&Vec<(f64, f64)>> =
-                    by_seed.iter().filter(|points| !points.is_empty()).copied().collect();
-                let Some(first) = drawn.first() else { return Vec::new() };
-                // The mean over seeds of each quantile.
-                let mean = |i: usize| drawn.iter().map(|points| points[i].0).sum::<f64>() / drawn.len() as f64;
-                let point = |(i, (_, y)): (usize, &(f64, f64))| Point { x: mean(i), y: *y, interval: None };
-                first.iter().enumerate().map(point).collect()
+            Kind::Cdf { probe, .. } => {
+                let probe = probe.probes(&self.scope, bound).into_iter().next();
+                let pool = probe.and_then(|probe| self.pools.get(&probe));
+                let parts: Vec<&Samples> =
+                    pool.into_iter().flat_map(|pool| pool.by_seed.values().flatten().flatten()).collect();
+                if parts.is_empty() {
+                    return Vec::new();
+                }
+                distribution(&parts).into_iter().map(|(x, y)| Point { x, y, interval: None }).collect()
             }
             Kind::Series { of, probe } => {
-                // Of the first seed: instants of different seeds have nothing to do with one another.
-                let first = self.shape(Shape::Series(*of), probe, bound).into_iter().next();
+                let probe = probe.probes(&self.scope, bound).into_iter().next();
+                let drawn = probe.and_then(|probe| self.series.get(&(*of, probe))?.as_ref());
                 let point = |&(x, y): &(f64, f64)| Point { x, y, interval: None };
-                first.map(|points| points.iter().map(point).collect()).unwrap_or_default()
+                drawn.map(|points| points.iter().map(point).collect()).unwrap_or_default()
             }
             Kind::Sizes { .. } => Vec::new(),
         }
-    }
-
-    fn shape(&self, shape: Shape, probe: &Expression, bound: &Bindings) -> Vec<&Vec<(f64, f64)>> {
-        let probe = probe.probes(&self.scope, bound).into_iter().next();
-        let drawn = probe.and_then(|probe| self.shapes.get(&(shape, probe)));
-        drawn.map(|by_seed| by_seed.values().collect()).unwrap_or_default()
     }
 
     fn size_distribution(&self, figure: &Figure, workloads: &[String]) -> Plot {

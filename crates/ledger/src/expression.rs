@@ -499,6 +499,11 @@ impl Expression {
         evaluate(&self.root, bound, answers)
     }
 
+    /// What its value can be, whatever is measured: a share lies between 0 and 1, and nothing that is measured is negative.
+    pub fn bounds(&self) -> (f64, f64) {
+        bounds(&self.root)
+    }
+
     /// Every probe that it needs in `scope` with `bound` decided.
     pub fn probes(&self, scope: &Scope, bound: &Bindings) -> Vec<Probe> {
         let mut probes = Vec::new();
@@ -509,6 +514,59 @@ impl Expression {
         let answers = &mut Answers { scope, sizes: &NoSizes, probe: &mut probe };
         walk(&self.root, bound, answers);
         probes
+    }
+}
+
+const ANYTHING: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+const POSITIVE: (f64, f64) = (0.0, f64::INFINITY);
+const SHARE: (f64, f64) = (0.0, 1.0);
+
+fn bounds(node: &Node) -> (f64, f64) {
+    let positive = |bounds: (f64, f64)| if bounds.0 >= 0.0 { POSITIVE } else { ANYTHING };
+    match node {
+        Node::Number(value) => (*value, *value),
+        Node::Negative(inner) => {
+            let (low, high) = bounds(inner);
+            (-high, -low)
+        }
+        Node::Binary(sign, left, right) => {
+            let ((a, b), (c, d)) = (bounds(left), bounds(right));
+            match sign {
+                '+' => (a + c, b + d),
+                '-' => (a - d, b - c),
+                // Of two shares, a share.
+                '*' if a >= 0.0 && c >= 0.0 && b.is_finite() && d.is_finite() => (a * c, b * d),
+                '/' if c > 0.0 && d.is_finite() => {
+                    (if a >= 0.0 { a / d } else { a / c }, if b >= 0.0 { b / c } else { b / d })
+                }
+                _ => positive((a.min(c), 0.0)),
+            }
+        }
+        Node::Function(name, values) => {
+            let values: Vec<(f64, f64)> = values.iter().map(bounds).collect();
+            let over = |fold: fn(f64, f64) -> f64| {
+                values.iter().copied().reduce(|a, b| (fold(a.0, b.0), fold(a.1, b.1))).unwrap_or(ANYTHING)
+            };
+            match *name {
+                "min" => over(f64::min),
+                "max" => over(f64::max),
+                "abs" | "sqrt" => POSITIVE,
+                _ => positive(values.first().copied().unwrap_or(ANYTHING)),
+            }
+        }
+        Node::Measure(measure) => match measure.what {
+            What::Scalar(Scalar::PauseShare | Scalar::Utilisation | Scalar::FinishedShare | Scalar::Fairness)
+            | What::Ending(_) => SHARE,
+            What::Summary(_) => ANYTHING,
+            _ => POSITIVE,
+        },
+        Node::Share { .. } => SHARE,
+        Node::Over { fold, body, .. } => match fold {
+            Fold::Smallest | Fold::Largest | Fold::Average => bounds(body),
+            Fold::Growth | Fold::Spread | Fold::Increasing | Fold::Decreasing => positive(bounds(body)),
+            Fold::Slope => ANYTHING,
+            Fold::Linearity => SHARE,
+        },
     }
 }
 

@@ -1,6 +1,6 @@
 //! From evidence to a verdict.
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Measured};
 use crate::experiment::{Expectation, Experiment, Scale};
 use results::verdict::{Holds, Judged, Overall, Range, Verdict};
 use std::collections::BTreeSet;
@@ -26,23 +26,22 @@ pub fn judge(experiment: &Experiment, scale: Scale, evidence: &Evidence<'_>) -> 
     }
 }
 
-impl Expectation {
-    fn judge(&self, value: f64) -> Holds {
-        if self.range.is_open() {
-            return Holds::Asked;
-        }
-        match self.partly {
-            _ if self.range.holds(value) => Holds::Yes,
-            // A side that "partly" does not speak of stays as it is.
-            Some(partly) => {
-                let wider = Range {
-                    at_least: partly.at_least.or(self.range.at_least),
-                    at_most: partly.at_most.or(self.range.at_most),
-                };
-                if wider.holds(value) { Holds::Partly } else { Holds::No }
-            }
-            None => Holds::No,
-        }
+/// What is said of a value in `range`, and `partly` further out. It counts where the value may lie: a single seed cannot show that
+/// something holds.
+pub(crate) fn holds(range: Range, partly: Option<Range>, measured: &Measured) -> Holds {
+    if range.is_open() {
+        return Holds::Asked;
+    }
+    let (wider, exact) = (range.widened(partly), measured.seeds == 0);
+    let interval = measured.interval.unwrap_or((measured.value, measured.value));
+    if !wider.holds_any(interval) {
+        Holds::No
+    } else if range.holds_all(interval) && (exact || measured.interval.is_some()) {
+        Holds::Yes
+    } else if wider.holds_all(interval) {
+        Holds::Partly
+    } else {
+        Holds::CannotTell
     }
 }
 
@@ -54,13 +53,14 @@ fn judged(experiment: &Experiment, expect: &Expectation, evidence: &Evidence<'_>
         expression: expect.text.clone(),
         value: None,
         interval: None,
+        samples: None,
+        few_samples: false,
         unit: expect.unit.clone(),
         at_least: expect.range.at_least,
         at_most: expect.range.at_most,
         partly: expect.partly,
         band: expect.band.clone(),
         holds: Holds::Untold,
-        certain: None,
         why: None,
         needs: needs.into_iter().collect(),
     };
@@ -70,30 +70,45 @@ fn judged(experiment: &Experiment, expect: &Expectation, evidence: &Evidence<'_>
     }
     match evidence.expected(expect) {
         Ok(measured) => {
-            judged.holds = expect.judge(measured.value);
+            judged.holds = holds(expect.range, expect.partly, &measured);
             judged.value = Some(measured.value);
             judged.interval = measured.interval;
-            judged.certain = measured
-                .interval
-                .filter(|_| judged.holds != Holds::Asked)
-                .map(|(low, high)| expect.judge(low) == judged.holds && expect.judge(high) == judged.holds);
+            (judged.samples, judged.few_samples) = (measured.samples, measured.few);
+            judged.why = match (judged.holds, measured.interval) {
+                (Holds::Partly, _) if !expect.range.holds(measured.value) => None,
+                (Holds::Partly, Some(_)) => Some("the interval reaches beyond the range".into()),
+                (Holds::Partly, None) => Some("in the range, with no interval to be sure".into()),
+                (Holds::CannotTell, _) => Some("the interval has values that hold and values that do not".into()),
+                _ => None,
+            };
         }
         Err(why) => judged.why = Some(why),
     }
     judged
 }
 
-fn overall(expectations: &[Judged]) -> Overall {
-    let any = |holds: Holds| expectations.iter().any(|judged| judged.holds == holds);
+/// The verdict on all expectations. Questions do not count.
+pub(crate) fn overall(expectations: &[Judged]) -> Overall {
     if expectations.iter().any(|judged| !judged.needs.is_empty()) {
         return Overall::Needs;
     }
-    match (any(Holds::Yes), any(Holds::Partly), any(Holds::No), any(Holds::Untold)) {
-        (false, false, false, true) => Overall::NotRun,
-        (false, false, false, false) if any(Holds::Asked) => Overall::Measured,
-        (false, false, false, false) => Overall::NotRun,
-        (true, false, false, false) => Overall::Holds,
-        (false, false, true, _) => Overall::Fails,
-        _ => Overall::InPart,
+    let claims = || expectations.iter().filter(|judged| judged.holds != Holds::Asked);
+    let count = |holds: Holds| claims().filter(|judged| judged.holds == holds).count();
+    let (all, held, partly) = (claims().count(), count(Holds::Yes), count(Holds::Partly));
+    // With more seeds or data these could hold.
+    let open = |judged: &&Judged| match judged.holds {
+        Holds::CannotTell | Holds::Untold => true,
+        Holds::Partly => judged.value.is_some_and(|value| judged.range().holds(value)),
+        _ => false,
+    };
+    let open = claims().filter(open).count();
+    let possible = all - count(Holds::No);
+    match () {
+        () if all == 0 && !expectations.is_empty() => Overall::Measured,
+        () if count(Holds::Untold) == all => Overall::NotRun,
+        () if held == all => Overall::Holds,
+        () if held > 0 && 2 * (held + partly) >= all => Overall::InPart,
+        () if held + open > 0 && 2 * possible >= all => Overall::CannotTell,
+        () => Overall::Fails,
     }
 }

@@ -1,10 +1,10 @@
-use super::evidence::{Evidence, Run};
+use super::evidence::{Evidence, Measured, Run};
 use super::experiment::Scale;
 use super::expression::{Bindings, Expression, Label, NoSizes, Scope, Sizes, Step, matches};
 use super::*;
 use proptest::prelude::*;
 use results::records::{BufferSeries, FlowRow, FlowSeries, LinkRow, PortSeries, Records};
-use results::verdict::{Holds, Overall, Range, Verdict, state};
+use results::verdict::{Holds, Judged, Overall, Range, Verdict, state};
 use serde_json::{Value, json};
 
 /// One experiment per claim of the papers, and what none of them has.
@@ -799,15 +799,132 @@ fn evidence<'a>(experiment: &'a Experiment, seeds: u64, slowdown: &dyn Fn(&str, 
 }
 
 #[test]
-fn a_measure_over_seeds_is_the_mean_with_students_interval() {
+fn a_median_over_seeds_has_students_interval_on_a_logarithmic_scale() {
     let experiment = mine();
-    let evidence = evidence(&experiment, 3, &|_, _, seed| seed as f64);
+    let evidence = evidence(&experiment, 3, &|_, _, seed| 2f64.powi(seed as i32));
     let measured = evidence.expected(&experiment.expectations[2]).unwrap();
-    assert_eq!((measured.value, measured.seeds), (2.0, 3));
-    // Values 1, 2 and 3: deviation 1, t(2) = 4.303.
-    let half = 4.303 / 3f64.sqrt();
+    // Five flows each with 2, 4 and 8. Without a seed the median is 6, 5 and 3.
+    assert_eq!((measured.value, measured.seeds, measured.samples), (4.0, 3, Some(15)));
+    let pseudo = [6.0, 5.0, 3.0].map(|other: f64| 3.0 * 4f64.ln() - 2.0 * other.ln());
+    let mean = pseudo.iter().sum::<f64>() / 3.0;
+    let deviation = (pseudo.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
+    // t(2) = 4.303.
+    let half = 4.303 * deviation / 3f64.sqrt();
     let (low, high) = measured.interval.unwrap();
-    assert!((low - (2.0 - half)).abs() < 1e-9 && (high - (2.0 + half)).abs() < 1e-9, "{low} {high}");
+    assert!((low / (4.0 * (-half).exp()) - 1.0).abs() < 1e-9, "{low}");
+    assert!((high / (4.0 * half.exp()) - 1.0).abs() < 1e-9, "{high}");
+}
+
+/// Evidence on an expression from runs whose records are made by seed.
+fn over_seeds(expression: &str, seeds: u64, records: &dyn Fn(u64) -> Records) -> Result<Measured, String> {
+    let text = format!("{ONE}\n[[expect]]\npaper = \"p\"\nvalue = \"{expression}\"\n");
+    let experiment = Experiment::read("one.toml", &text, &super::text).unwrap_or_else(|problem| panic!("{problem}"));
+    let mut evidence = Evidence::new(&experiment, Scale::Quick, &NoSizes);
+    for seed in 1..=seeds {
+        evidence.add(&Run { variant: "A".into(), values: vec![], seed, records: records(seed) });
+    }
+    evidence.expected(&experiment.expectations[0])
+}
+
+/// Background flows of 1 KB with these slowdowns.
+fn slowed(slowdowns: &[f64]) -> Records {
+    let flows = slowdowns.iter().map(|slowdown| flow("background", 1000, Some(*slowdown))).collect();
+    Records { flows, ..records() }
+}
+
+#[test]
+fn samples_of_all_seeds_are_pooled_and_numbers_of_a_run_are_averaged() {
+    // A seed with one flow, and one with four.
+    let records = |seed: u64| match seed {
+        1 => slowed(&[10.0]),
+        _ => slowed(&[1.0, 2.0, 3.0, 4.0]),
+    };
+    for (expression, expected) in [
+        // Of 1, 2, 3, 4 and 10.
+        ("p50(slowdown)", 3.0),
+        ("p75(slowdown)", 4.0),
+        ("p90(slowdown)", 4.0 + 0.6 * 6.0),
+        ("mean(slowdown)", 4.0),
+        ("max(slowdown)", 10.0),
+        ("min(slowdown)", 1.0),
+        ("deviation(slowdown)", 10f64.sqrt()),
+        // Of what each seed has.
+        ("count(slowdown)", 2.5),
+        ("total(slowdown)", 10.0),
+        ("finished_share()", 1.0),
+        ("counter('pause_frames')", 7.0),
+    ] {
+        let found = over_seeds(expression, 2, &records).unwrap().value;
+        assert!((found - expected).abs() < 1e-12, "{expression} gives {found}, not {expected}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_pooled_percentile_is_that_of_all_samples_sorted(seeds in prop::collection::vec(prop::collection::vec(-1e3f64..1e3, 1..20), 1..5), q in 0u32..100) {
+        let name = format!("p{q:02}(slowdown)");
+        let found = over_seeds(&name, seeds.len() as u64, &|seed| slowed(&seeds[seed as usize - 1])).unwrap().value;
+        let mut all: Vec<f64> = seeds.concat();
+        all.sort_by(f64::total_cmp);
+        prop_assert_eq!(found, results::measure::percentile(&all, q as f64 / 100.0));
+    }
+}
+
+#[test]
+fn runs_that_are_the_same_whatever_the_seed_have_an_interval_of_no_width() {
+    // The 99th percentile of these values three times is not that of them twice.
+    for expression in ["p99(slowdown)", "mean(slowdown) / 3", "counter('pause_frames')", "p99(slowdown) - 100"] {
+        let measured = over_seeds(expression, 3, &|_| slowed(&[1.0, 2.0, 0.1])).unwrap();
+        assert_eq!(measured.interval, Some((measured.value, measured.value)), "{expression}");
+    }
+    assert_eq!(over_seeds("p99(slowdown)", 1, &|_| slowed(&[1.0, 2.0])).unwrap().interval, None);
+}
+
+#[test]
+fn an_interval_stays_where_its_value_can_lie() {
+    let finished = |seed: u64| {
+        let mut records = slowed(&[1.0; 10]);
+        records.flows.iter_mut().take(seed as usize / 3 * 3).for_each(|flow| flow.received_ps = None);
+        records
+    };
+    let interval = |expression: &str| over_seeds(expression, 3, &finished).unwrap().interval.unwrap();
+    let (low, high) = interval("finished_share()");
+    assert!(low > 0.0 && high == 1.0, "{low} {high}");
+    let (low, high) = interval("1 - finished_share()");
+    assert!(low == 0.0 && high > 0.5 && high < 0.6, "{low} {high}: zero has no logarithm");
+    let (low, _) = interval("finished_share() - 1");
+    assert!(low < -0.1, "{low}");
+    for (expression, expected) in [
+        ("pause_share()", (0.0, 1.0)),
+        ("1 - ending('deadlock')", (0.0, 1.0)),
+        ("pause_share() * utilisation() / 2", (0.0, 0.5)),
+        ("drops() / counter('a')", (0.0, f64::INFINITY)),
+        ("drops() - counter('a')", (f64::NEG_INFINITY, f64::INFINITY)),
+        ("-p99(slowdown)", (f64::NEG_INFINITY, 0.0)),
+        ("max(2, fairness()) + min(1, drops())", (2.0, 3.0)),
+        ("summary('a')", (f64::NEG_INFINITY, f64::INFINITY)),
+    ] {
+        assert_eq!(Expression::parse(expression).unwrap().bounds(), expected, "{expression}");
+    }
+}
+
+#[test]
+fn a_percentile_of_few_samples_is_marked_with_their_number() {
+    for (expression, count, samples, few) in [
+        ("p50(slowdown)", 99, Some(99), true),
+        ("p50(slowdown)", 100, Some(100), false),
+        ("p99(slowdown)", 999, Some(999), true),
+        ("p99(slowdown)", 1000, Some(1000), false),
+        ("p999(slowdown)", 1000, Some(1000), true),
+        ("p50(slowdown) / p99(slowdown, group='background')", 500, Some(500), true),
+        ("mean(slowdown)", 3, None, false),
+        ("counter('pause_frames')", 3, None, false),
+    ] {
+        let measured = over_seeds(expression, 1, &|_| slowed(&vec![1.0; count])).unwrap();
+        assert_eq!((measured.samples, measured.few), (samples, few), "{expression} of {count}");
+    }
+    let pooled = over_seeds("p50(slowdown)", 2, &|seed| slowed(&vec![seed as f64; 50])).unwrap();
+    assert_eq!((pooled.samples, pooled.few), (Some(100), false));
 }
 
 #[test]
@@ -900,20 +1017,57 @@ fn judged(experiment: &Experiment, seeds: u64, ratio: &dyn Fn(u64) -> f64) -> Ve
 }
 
 #[test]
-fn an_expectation_holds_holds_partly_or_does_not() {
+fn an_expectation_is_judged_by_the_whole_interval() {
+    let (range, partly) = (Range { at_least: Some(2.0), at_most: None }, Range { at_least: Some(1.0), at_most: None });
+    let band = Range { at_least: Some(2.0), at_most: Some(3.0) };
+    let open = Range::default();
+    for (range, partly, value, interval, seeds, expected) in [
+        (range, Some(partly), 3.0, Some((2.0, 4.0)), 3, Holds::Yes),
+        (range, Some(partly), 3.0, Some((1.5, 6.0)), 3, Holds::Partly),
+        (range, Some(partly), 1.5, Some((1.2, 1.8)), 3, Holds::Partly),
+        (range, Some(partly), 3.0, Some((0.9, 9.0)), 3, Holds::CannotTell),
+        (range, Some(partly), 0.5, Some((0.1, 2.5)), 3, Holds::CannotTell),
+        (range, Some(partly), 0.5, Some((0.1, 0.9)), 3, Holds::No),
+        (range, None, 3.0, Some((1.5, 6.0)), 3, Holds::CannotTell),
+        // It reaches past both ends, and none of value, low and high is in the range.
+        (band, None, 4.0, Some((1.0, 9.0)), 3, Holds::CannotTell),
+        (band, None, 4.0, Some((3.5, 9.0)), 3, Holds::No),
+        // The same whatever the seed.
+        (range, None, 2.0, Some((2.0, 2.0)), 2, Holds::Yes),
+        // One seed.
+        (range, Some(partly), 3.0, None, 1, Holds::Partly),
+        (range, None, 3.0, None, 1, Holds::Partly),
+        (range, Some(partly), 0.5, None, 1, Holds::No),
+        // Computed.
+        (range, Some(partly), 3.0, None, 0, Holds::Yes),
+        (range, Some(partly), 1.5, None, 0, Holds::Partly),
+        (range, None, 1.5, None, 0, Holds::No),
+        (open, None, 1.5, Some((0.0, 9.0)), 3, Holds::Asked),
+    ] {
+        let measured = Measured { value, interval, seeds, samples: None, few: false };
+        let found = judge::holds(range, partly, &measured);
+        assert_eq!(found, expected, "{value} {interval:?} of {seeds} seeds in {range:?}, {partly:?}");
+    }
+}
+
+#[test]
+fn a_single_seed_says_why_it_shows_no_more() {
     let experiment = mine();
-    let first = |ratio: f64| judged(&experiment, 1, &|_| ratio).expectations[0].holds;
-    assert_eq!((first(1.5), first(1.2), first(0.9)), (Holds::Yes, Holds::Partly, Holds::No));
-    let certain = |ratio: &dyn Fn(u64) -> f64| judged(&experiment, 3, ratio).expectations[0].certain;
-    assert_eq!(certain(&|_| 2.0), Some(true));
-    assert_eq!(certain(&|seed| 1.0 + seed as f64 / 2.0), Some(false), "1.5 to 2.5 around 2, of three seeds");
-    assert_eq!(judged(&experiment, 1, &|_| 2.0).expectations[0].certain, None);
+    let one = &judged(&experiment, 1, &|_| 2.0).expectations[0];
+    assert_eq!((one.holds, one.why.as_deref()), (Holds::Partly, Some("in the range, with no interval to be sure")));
+    assert_eq!(one.expected(), "≥ 1.5× (partly ≥ 1×)");
+    assert_eq!(one.few().as_deref(), Some("few samples: 5"));
+    let near = &judged(&experiment, 3, &|seed| 1.5 + seed as f64 / 10.0).expectations[0];
+    assert_eq!((near.holds, near.why.as_deref()), (Holds::Partly, Some("the interval reaches beyond the range")));
+    let wide = &judged(&experiment, 3, &|seed| 6f64.powi(seed as i32 - 1)).expectations[0];
+    let why = "the interval has values that hold and values that do not";
+    assert_eq!((wide.holds, wide.why.as_deref()), (Holds::CannotTell, Some(why)));
 }
 
 #[test]
 fn what_needs_a_scheme_says_so_and_a_question_goes_over_what_there_is() {
     let experiment = mine();
-    let verdict = judged(&experiment, 1, &|_| 3.0);
+    let verdict = judged(&experiment, 2, &|_| 3.0);
     assert_eq!(verdict.verdict, Overall::Needs);
     assert_eq!(verdict.needs, ["quic"]);
     assert_eq!(verdict.line(), "needs quic (1 of 2 expectations hold)");
@@ -925,22 +1079,51 @@ fn what_needs_a_scheme_says_so_and_a_question_goes_over_what_there_is() {
 
 #[test]
 fn the_overall_verdict_follows_from_the_expectations() {
-    let overall = |expects: &[&str]| {
-        let tables: String = expects.iter().map(|e| format!("\n[[expect]]\npaper = \"p\"\n{e}\n")).collect();
-        let experiment = Experiment::read("one.toml", &format!("{ONE}{tables}"), &super::text).unwrap();
-        judge(&experiment, Scale::Quick, &Evidence::new(&experiment, Scale::Quick, &NoSizes)).verdict
+    let plain = judged(&mine(), 2, &|_| 3.0).expectations[0].clone();
+    // y holds, p holds partly, i too but its value is in the range, n does not hold, c cannot be told, u has no data, a is a question.
+    let one = |letter: char| {
+        let (holds, value) = match letter {
+            'y' => (Holds::Yes, Some(2.0)),
+            'p' => (Holds::Partly, Some(1.2)),
+            'i' => (Holds::Partly, Some(2.0)),
+            'n' => (Holds::No, Some(0.5)),
+            'c' => (Holds::CannotTell, Some(1.2)),
+            'u' => (Holds::Untold, None),
+            _ => (Holds::Asked, Some(1.0)),
+        };
+        Judged { holds, value, ..plain.clone() }
     };
-    let (yes, partly) = ("value = \"2\"\nat_least = 1", "value = \"2\"\nat_least = 3\npartly = { at_least = 1 }");
-    let (no, untold, asked) = ("value = \"2\"\nat_most = 1", "value = \"drops()\"\nat_most = 1", "value = \"2\"");
-    assert_eq!(overall(&[yes, yes, asked]), Overall::Holds);
-    assert_eq!(overall(&[yes, no]), Overall::InPart);
-    assert_eq!(overall(&[yes, partly]), Overall::InPart);
-    assert_eq!(overall(&[yes, untold]), Overall::InPart);
-    assert_eq!(overall(&[partly, no]), Overall::InPart);
-    assert_eq!(overall(&[no, no]), Overall::Fails);
-    assert_eq!(overall(&[no, untold]), Overall::Fails);
-    assert_eq!(overall(&[untold, asked]), Overall::NotRun);
-    assert_eq!(overall(&[asked]), Overall::Measured);
+    for (letters, expected) in [
+        ("yya", Overall::Holds),
+        ("yp", Overall::InPart),
+        ("yn", Overall::InPart),
+        ("ypnn", Overall::InPart),
+        ("yc", Overall::InPart),
+        ("yu", Overall::InPart),
+        ("ynn", Overall::Fails),
+        ("ynnp", Overall::InPart),
+        ("pp", Overall::Fails),
+        ("pn", Overall::Fails),
+        ("nnnnn", Overall::Fails),
+        ("cnn", Overall::Fails),
+        ("cn", Overall::CannotTell),
+        ("nu", Overall::CannotTell),
+        ("ii", Overall::CannotTell),
+        ("inn", Overall::Fails),
+        ("pc", Overall::CannotTell),
+        ("yccc", Overall::CannotTell),
+        ("ycnnn", Overall::Fails),
+        ("cc", Overall::CannotTell),
+        ("cua", Overall::CannotTell),
+        ("ua", Overall::NotRun),
+        ("a", Overall::Measured),
+        ("", Overall::NotRun),
+    ] {
+        let expectations: Vec<Judged> = letters.chars().map(one).collect();
+        assert_eq!(judge::overall(&expectations), expected, "{letters}");
+    }
+    let needing = Judged { needs: vec!["quic".into()], ..one('u') };
+    assert_eq!(judge::overall(&[one('y'), needing]), Overall::Needs);
 }
 
 #[test]
@@ -958,11 +1141,12 @@ fn a_verdict_is_written_as_json_and_read_back_as_a_state() {
     let first = &value["expectations"][0];
     assert_eq!(first["paper"], "A beats B");
     assert_eq!(first["expression"], experiment.expectations[0].text.as_str());
-    assert_eq!((&first["value"], &first["holds"], &first["certain"]), (&json!(3.0), &json!("holds"), &json!(true)));
+    assert_eq!((&first["value"], &first["holds"]), (&json!(3.0), &json!("holds")));
+    assert_eq!((&first["samples"], &first["few_samples"]), (&json!(10), &json!(true)));
     assert_eq!(first["interval"], json!([3.0, 3.0]));
     assert_eq!((&first["at_least"], &first["at_most"]), (&json!(1.5), &Value::Null));
     assert_eq!(first["partly"], json!({ "at_least": 1.0, "at_most": null }));
-    assert_eq!(value["expectations"][1]["holds"], "cannot be told");
+    assert_eq!(value["expectations"][1]["holds"], "no data");
     assert_eq!(value["expectations"][2]["holds"], "asked");
     assert_eq!(state(&inside).as_deref(), Some("needs quic (1 of 2, quick)"));
 }

@@ -13,7 +13,7 @@ fn tone(holds: Holds) -> Tone {
         Holds::Yes => Tone::Good,
         Holds::Partly => Tone::Fair,
         Holds::No => Tone::Bad,
-        Holds::Untold | Holds::Asked => Tone::Quiet,
+        Holds::CannotTell | Holds::Untold | Holds::Asked => Tone::Quiet,
     }
 }
 
@@ -22,7 +22,7 @@ fn badge(verdict: &Verdict) -> Cell {
         Overall::Holds => Tone::Good,
         Overall::InPart => Tone::Fair,
         Overall::Fails => Tone::Bad,
-        Overall::Needs | Overall::NotRun | Overall::Measured => Tone::Quiet,
+        Overall::CannotTell | Overall::Needs | Overall::NotRun | Overall::Measured => Tone::Quiet,
     };
     Cell::badge(tone, verdict.verdict.name())
 }
@@ -93,11 +93,7 @@ fn draw(spec: &exhibit::Figure, plot: &Plot, id: String, intervals: bool, palett
 
 fn judgements(verdict: &Verdict) -> Table {
     let row = |judged: &Judged| -> Vec<Cell> {
-        let mut why: Vec<String> = judged.why.iter().cloned().collect();
-        if judged.certain == Some(false) {
-            why.push("the interval reaches beyond the range".into());
-        }
-        why.extend(judged.band.clone());
+        let why: Vec<String> = judged.why.clone().into_iter().chain(judged.few()).chain(judged.band.clone()).collect();
         vec![
             judged.paper.as_str().into(),
             Cell::badge(tone(judged.holds), judged.holds.name()),
@@ -108,7 +104,13 @@ fn judgements(verdict: &Verdict) -> Table {
     };
     let number = Column::number;
     Table {
-        caption: "What the paper says beside what was measured, with 95 % confidence intervals over seeds.".into(),
+        caption: match (verdict.has_intervals(), verdict.seeds) {
+            (true, seeds) => format!(
+                "What the paper says beside what was measured, with 95 % confidence intervals over {seeds} seeds."
+            ),
+            (false, 1) => "What the paper says beside what was measured, with one seed: there are no intervals.".into(),
+            (false, _) => "What the paper says beside what was measured.".into(),
+        },
         columns: vec![
             Column::text("the paper says"),
             Column::text("verdict"),
@@ -179,15 +181,6 @@ fn measures(verdict: &Verdict) -> Section {
     section
 }
 
-/// How much was run, in words.
-fn runs(verdict: &Verdict) -> String {
-    match (verdict.runs, verdict.seeds) {
-        (0, _) => "none".into(),
-        (runs, 1) => format!("{runs}, one seed"),
-        (runs, seeds) => format!("{runs}, {seeds} seeds"),
-    }
-}
-
 /// The page of an experiment. `command` runs it again.
 pub fn experiment(exhibit: &Exhibit, verdict: &Verdict, command: &str) -> Report {
     let mut palette = Palette::new(exhibit.variants.iter().map(String::as_str));
@@ -199,7 +192,8 @@ pub fn experiment(exhibit: &Exhibit, verdict: &Verdict, command: &str) -> Report
         fact("Verdict", badge(verdict)),
         fact("Document", verdict.document.as_str().into()),
         fact("Scale", verdict.scale.into()),
-        fact("Runs", runs(verdict).into()),
+        fact("Seeds", verdict.seeds.to_string().into()),
+        fact("Runs", verdict.runs.to_string().into()),
     ];
     if !verdict.needs.is_empty() {
         facts.push(fact("Not there yet", verdict.needs.join(", ").into()));
@@ -292,7 +286,15 @@ pub fn league(experiments: &[(&Exhibit, &str, &Page)]) -> Page {
 /// All verdicts on one page; each leads to its own, in the folder of its id.
 pub fn ledger(verdicts: &[Verdict]) -> Page {
     let count = |overall: Overall| verdicts.iter().filter(|verdict| verdict.verdict == overall).count();
-    let all = [Overall::Holds, Overall::InPart, Overall::Fails, Overall::Needs, Overall::NotRun, Overall::Measured];
+    let all = [
+        Overall::Holds,
+        Overall::InPart,
+        Overall::Fails,
+        Overall::CannotTell,
+        Overall::Needs,
+        Overall::NotRun,
+        Overall::Measured,
+    ];
     let counts = all.iter().filter(|overall| count(**overall) > 0);
     let lead = counts.map(|overall| format!("{} {}", count(*overall), overall.name())).collect::<Vec<_>>().join(", ");
     let mut page = Page::new("What the papers claim, and what holds", lead + ".");
@@ -305,6 +307,8 @@ pub fn ledger(verdicts: &[Verdict]) -> Page {
             verdict.document.as_str().into(),
             badge(verdict),
             format!("{held} of {all}").into(),
+            verdict.scale.into(),
+            verdict.seeds.to_string().into(),
             verdict.needs.join(", ").into(),
         ]
     };
@@ -312,7 +316,11 @@ pub fn ledger(verdicts: &[Verdict]) -> Page {
     let mut section = Section::new("Verdicts");
     section.push(Table {
         caption: "Every experiment with its verdict and how many of its expectations hold.".into(),
-        columns: texts.into_iter().chain([Column::number("hold"), Column::text("not there yet")]).collect(),
+        columns: texts
+            .into_iter()
+            .chain([Column::number("hold"), Column::text("scale"), Column::number("seeds")])
+            .chain([Column::text("not there yet")])
+            .collect(),
         rows: verdicts.iter().map(row).collect(),
     });
     page.sections.push(section);

@@ -69,6 +69,24 @@ impl Estimate {
     }
 }
 
+/// The 95 % confidence interval of a value over seeds, from what it is with each seed left out: Student's t on the jackknife's
+/// pseudo-values. On a logarithmic scale where all are positive, so that what cannot be negative has no negative interval.
+/// `None` for fewer than two seeds.
+pub fn jackknife(value: f64, without: &[f64]) -> Option<(f64, f64)> {
+    let log = value > 0.0 && without.iter().all(|other| *other > 0.0);
+    let scaled = |x: f64| if log { x.ln() } else { x };
+    let n = without.len() as f64;
+    let pseudo: Vec<f64> =
+        without.iter().map(|other| scaled(value) + (n - 1.0) * (scaled(value) - scaled(*other))).collect();
+    let half = Estimate::of(&pseudo).half?;
+    let (low, high) = match log {
+        // Not by way of the logarithm, which would move a value that has no spread.
+        true => (value * (-half).exp(), value * half.exp()),
+        false => (value - half, value + half),
+    };
+    (low.is_finite() && high.is_finite()).then_some((low, high))
+}
+
 /// The 97.5 % quantile of Student's t distribution for so many degrees of freedom, from 1.
 fn student(freedom: usize) -> f64 {
     const SMALL: [f64; 30] = [
@@ -180,6 +198,22 @@ pub fn by_size(slowdowns: &[(u64, f64)]) -> Vec<SizeBin> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_over_seeds_is_students_on_pseudo_values_and_positive_where_all_is() {
+        // Of the mean of 1, 2 and 3 the values without each are 2.5, 2 and 1.5. On a logarithmic scale the pseudo-values
+        // are 3 ln 2 - 2 ln(2.5, 2, 1.5) = 0.2469, 0.6931, 1.2685, with a deviation of 0.5119; t(2) = 4.303.
+        let (low, high) = jackknife(2.0, &[2.5, 2.0, 1.5]).unwrap();
+        let half: f64 = 4.303 * 0.511_9 / 3f64.sqrt();
+        assert!((low - 2.0 * (-half).exp()).abs() < 1e-3, "{low}");
+        assert!((high - 2.0 * half.exp()).abs() < 1e-2, "{high}");
+        // With a zero among them it is the interval of the mean: of 0, 0 and 3, deviation sqrt(3).
+        let (low, high) = jackknife(1.0, &[1.5, 1.5, 0.0]).unwrap();
+        assert!((low - (1.0 - 4.303)).abs() < 1e-9 && (high - (1.0 + 4.303)).abs() < 1e-9, "{low} {high}");
+        assert_eq!(jackknife(0.1, &[0.1, 0.1]), Some((0.1, 0.1)));
+        assert_eq!(jackknife(2.0, &[2.0]), None);
+        assert_eq!(jackknife(2.0, &[]), None);
+    }
 
     #[test]
     fn percentiles_interpolate_between_neighbours() {

@@ -27,6 +27,22 @@ impl Range {
     pub fn is_open(self) -> bool {
         self == Range::default()
     }
+
+    /// Whether all values from `low` to `high` lie in it.
+    pub fn holds_all(self, (low, high): (f64, f64)) -> bool {
+        self.holds(low) && self.holds(high)
+    }
+
+    /// Whether any value from `low` to `high` lies in it.
+    pub fn holds_any(self, (low, high): (f64, f64)) -> bool {
+        self.at_least.is_none_or(|bound| high >= bound) && self.at_most.is_none_or(|bound| low <= bound)
+    }
+
+    /// This range further out, where `wider` has a bound.
+    pub fn widened(self, wider: Option<Range>) -> Range {
+        let wider = wider.unwrap_or_default();
+        Range { at_least: wider.at_least.or(self.at_least), at_most: wider.at_most.or(self.at_most) }
+    }
 }
 
 /// Whether one expectation holds.
@@ -35,14 +51,17 @@ pub enum Holds {
     /// It does.
     #[serde(rename = "holds")]
     Yes,
-    /// Not in the range that the paper leads to expect, but near it.
+    /// Not in the range that the paper leads to expect, or not surely, but near it.
     #[serde(rename = "partly")]
     Partly,
     /// It does not.
     #[serde(rename = "does not hold")]
     No,
+    /// The interval has both values for which it does and for which it does not.
+    #[serde(rename = "cannot tell")]
+    CannotTell,
     /// There are no data for it.
-    #[serde(rename = "cannot be told")]
+    #[serde(rename = "no data")]
     Untold,
     /// Nothing is claimed: the value answers a question.
     #[serde(rename = "asked")]
@@ -56,7 +75,8 @@ impl Holds {
             Holds::Yes => "holds",
             Holds::Partly => "partly",
             Holds::No => "does not hold",
-            Holds::Untold => "cannot be told",
+            Holds::CannotTell => "cannot tell",
+            Holds::Untold => "no data",
             Holds::Asked => "asked",
         }
     }
@@ -68,12 +88,15 @@ pub enum Overall {
     /// Every expectation holds.
     #[serde(rename = "holds")]
     Holds,
-    /// Some do, or some do partly, or some cannot be judged.
+    /// At least one does, and at least half do or do partly.
     #[serde(rename = "holds in part")]
     InPart,
-    /// None does.
+    /// Fewer do.
     #[serde(rename = "does not hold")]
     Fails,
+    /// More seeds could make it hold in part.
+    #[serde(rename = "cannot tell")]
+    CannotTell,
     /// Some need a scheme that is not there yet.
     #[serde(rename = "needs a scheme")]
     Needs,
@@ -92,6 +115,7 @@ impl Overall {
             Overall::Holds => "holds",
             Overall::InPart => "holds in part",
             Overall::Fails => "does not hold",
+            Overall::CannotTell => "cannot tell",
             Overall::Needs => "needs a scheme",
             Overall::NotRun => "not run",
             Overall::Measured => "measured",
@@ -108,8 +132,12 @@ pub struct Judged {
     pub expression: String,
     /// What came out.
     pub value: Option<f64>,
-    /// Where the true value lies with 95 % confidence.
+    /// Where the true value lies with 95 % confidence; none with fewer than two seeds.
     pub interval: Option<(f64, f64)>,
+    /// The samples of its percentiles over all seeds, of the one that has the fewest; none without a percentile.
+    pub samples: Option<usize>,
+    /// Whether a percentile has too few samples to be trusted.
+    pub few_samples: bool,
     /// `B`, `us`, `Gbps`, `%`, `x` or nothing.
     pub unit: String,
     /// It holds from here,
@@ -122,9 +150,7 @@ pub struct Judged {
     pub band: Option<String>,
     /// Whether it holds.
     pub holds: Holds,
-    /// Whether it would be the same anywhere in the interval.
-    pub certain: Option<bool>,
-    /// Why it cannot be judged.
+    /// Why it cannot be judged, or not better.
     pub why: Option<String>,
     /// What it needs that is not there yet.
     pub needs: Vec<String>,
@@ -175,6 +201,20 @@ impl Verdict {
             Overall::NotRun | Overall::Measured => self.verdict.name().into(),
             other => format!("{}{tally}", other.name()),
         }
+    }
+
+    /// Its size in words: scale, seeds and runs.
+    pub fn size(&self) -> String {
+        let plural = |n: usize, word: &str| if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
+        match self.runs {
+            0 => format!("{} scale, nothing is run", self.scale),
+            runs => format!("{} scale, {}, {}", self.scale, plural(self.seeds, "seed"), plural(runs, "run")),
+        }
+    }
+
+    /// Whether any value has an interval.
+    pub fn has_intervals(&self) -> bool {
+        self.expectations.iter().any(|judged| judged.interval.is_some())
     }
 
     /// Writes `verdict.json` in `folder`, which is made if it is not there.
@@ -228,9 +268,31 @@ impl Judged {
         }
     }
 
-    /// The range that was expected, for people.
+    /// The range that was expected.
+    pub fn range(&self) -> Range {
+        Range { at_least: self.at_least, at_most: self.at_most }
+    }
+
+    /// The range that was expected, and the one in which it holds partly, for people.
     pub fn expected(&self) -> String {
-        let show = |bound| show(bound, &self.unit);
+        let range = self.range();
+        match self.partly {
+            Some(_) => format!("{} (partly {})", range.show(&self.unit), range.widened(self.partly).show(&self.unit)),
+            None => range.show(&self.unit),
+        }
+    }
+
+    /// What is to be known of the samples, for people.
+    pub fn few(&self) -> Option<String> {
+        let samples = self.samples.filter(|_| self.few_samples)?;
+        Some(format!("few samples: {samples}"))
+    }
+}
+
+impl Range {
+    /// For people.
+    pub fn show(self, unit: &str) -> String {
+        let show = |bound| show(bound, unit);
         match (self.at_least, self.at_most) {
             (Some(low), Some(high)) => format!("{} to {}", show(low), show(high)),
             (Some(low), None) => format!("≥ {}", show(low)),

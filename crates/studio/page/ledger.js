@@ -16,7 +16,8 @@ const STATES = {
   partly: ["holds in part", "◐", "fair"],
   fails: ["does not hold", "○", "bad"],
   needs: ["needs a scheme", "◌", "none"],
-  untold: ["cannot be told", "◌", "none"],
+  unclear: ["cannot tell", "◌", "none"],
+  untold: ["no data", "◌", "none"],
   measured: ["measured", "◇", "none"],
   never: ["not run yet", "·", "none"],
 };
@@ -431,7 +432,7 @@ function tallyParts(list) {
     part(["holds"], "good"),
     part(["partly"], "fair"),
     part(["fails"], "bad"),
-    part(["measured", "needs", "untold"], "asked"),
+    part(["measured", "needs", "unclear", "untold"], "asked"),
     rest > 0 && h("span", { style: { flex: String(rest) } }),
   ];
 }
@@ -477,7 +478,12 @@ function table(list, measured) {
             "tr",
             {},
             h("td", {}, one.paper, one.band && h("span", { class: "band" }, one.band)),
-            h("td", { class: "number", "data-label": "expected" }, range(one, one.unit)),
+            h(
+              "td",
+              { class: "number", "data-label": "expected" },
+              range(one, one.unit),
+              one.partly && h("span", { class: "band" }, `partly ${range({ ...one, ...given(one.partly) }, one.unit)}`),
+            ),
             measured && [
               h(
                 "td",
@@ -487,19 +493,16 @@ function table(list, measured) {
                   : [
                       inUnit(one.value, one.unit),
                       one.interval &&
-                        h("span", { class: "pm" }, ` ± ${inUnit((one.interval[1] - one.interval[0]) / 2, one.unit)}`),
+                        h("span", { class: "pm" }, ` ${inUnit(one.interval[0], one.unit)} to ${inUnit(one.interval[1], one.unit)}`),
                     ],
               ),
               h("td", {}, gauge(one)),
               h(
                 "td",
                 {},
-                h(
-                  "span",
-                  { class: `badge ${colour}`, title: one.certain === false ? "The interval reaches beyond the range." : "" },
-                  text,
-                ),
-                one.certain === false && h("span", { class: "band" }, "not certain"),
+                h("span", { class: `badge ${colour}` }, text),
+                one.value !== null && one.why && h("span", { class: "band" }, one.why),
+                one.few_samples && h("span", { class: "band" }, `few samples: ${one.samples}`),
               ),
             ],
           );
@@ -507,6 +510,11 @@ function table(list, measured) {
       ),
     ),
   );
+}
+
+// The bounds that are there.
+function given(bounds) {
+  return Object.fromEntries(Object.entries(bounds).filter(([, bound]) => bound !== null && bound !== undefined));
 }
 
 function range({ at_least: low, at_most: high }, unit) {

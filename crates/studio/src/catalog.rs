@@ -20,6 +20,7 @@ fn state(verdict: &Value) -> &'static str {
         (Overall::Holds, "holds"),
         (Overall::InPart, "partly"),
         (Overall::Fails, "fails"),
+        (Overall::CannotTell, "unclear"),
         (Overall::Needs, "needs"),
         (Overall::NotRun, "untold"),
         (Overall::Measured, "measured"),

@@ -218,7 +218,7 @@ class Verdict:
 
     @property
     def verdict(self) -> str:
-        """``holds``, ``holds in part``, ``does not hold``, ``needs a scheme``, ``not run`` or ``measured``."""
+        """``holds``, ``holds in part``, ``does not hold``, ``cannot tell``, ``needs a scheme``, ``not run`` or ``measured``."""
         return str(self.json["verdict"])
 
     @property

@@ -218,14 +218,12 @@ fn table(verdict: &Verdict) -> String {
     let rows: Vec<[String; 3]> = verdict.expectations.iter().map(cells).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (holds, measured, expected) = (width(0), width(1), width(2));
-    let mut out = format!("{}  {} ({})\n", verdict.id, verdict.title, verdict.document);
+    let mut out = format!("{}  {} ({})\n  {}\n", verdict.id, verdict.title, verdict.document, verdict.size());
     for (judged, row) in verdict.expectations.iter().zip(&rows) {
-        let why = judged.why.as_ref().map_or(String::new(), |why| format!(" [{why}]"));
-        let unsure = if judged.certain == Some(false) { " [the interval reaches further]" } else { "" };
-        out += &format!(
-            "  {:holds$}  {:>measured$}  {:expected$}  {}{why}{unsure}\n",
-            row[0], row[1], row[2], judged.paper
-        );
+        let remarks: String =
+            judged.why.clone().into_iter().chain(judged.few()).map(|remark| format!(" [{remark}]")).collect();
+        out +=
+            &format!("  {:holds$}  {:>measured$}  {:expected$}  {}{remarks}\n", row[0], row[1], row[2], judged.paper);
     }
-    out + &format!("  {} scale, {} runs: {}\n", verdict.scale, verdict.runs, verdict.line())
+    out + &format!("  {}\n", verdict.line())
 }
