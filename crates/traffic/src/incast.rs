@@ -91,7 +91,7 @@ impl Incast {
         // The first places of `hosts` are the senders: a shuffle begun and not finished, with the receiver put away.
         let mut available = hosts.len();
         let mut senders = 0;
-        while !self.replacement &&  senders < available.min(self.degree as usize) {
+        while !self.replacement && senders < available.min(self.degree as usize) {
             let drawn = senders + random.below((available - senders) as u64) as usize;
             hosts.swap(senders, drawn);
             if hosts[senders] == dst {
