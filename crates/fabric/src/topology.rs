@@ -502,7 +502,10 @@ mod tests {
     #[test]
     fn every_shape_is_found_by_its_name() {
         let names: Vec<_> = shapes().iter().map(|shape| shape.name()).collect();
-        assert_eq!(names, ["star", "dumbbell", "leaf-spine", "fat-tree", "k-ary-n-tree", "two-sites", "chain", "bcube"]);
+        assert_eq!(
+            names,
+            ["star", "dumbbell", "leaf-spine", "fat-tree", "k-ary-n-tree", "two-sites", "chain", "bcube"]
+        );
         for name in names {
             assert_eq!(shape(name).map(|shape| shape.name()), Some(name));
         }

@@ -16,8 +16,8 @@ use fabric::packet::MAX_HOPS;
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::run::worthwhile;
 use fabric::setup::{
-    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, MeasureSetup, NicSetup, NicWake, Overflow,
-    PortSetup, SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
+    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, MeasureSetup, NicSetup, NicWake, Overflow, PortSetup,
+    SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
 };
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};

@@ -119,7 +119,8 @@ impl Lane {
 
     /// Keeps a flow apart that is not yet, from its next packet on.
     pub fn insert(&mut self, place: usize, flow: FlowId) {
-        self.flows.insert(place, Entry { flow, asked: NO_LANE, notified: None, messages: 0, creation: Creation::default() });
+        self.flows
+            .insert(place, Entry { flow, asked: NO_LANE, notified: None, messages: 0, creation: Creation::default() });
         let cause = if self.allocated { Cause::Joined } else { Cause::Allocated };
         self.allocated = true;
         self.mark(cause);
