@@ -34,7 +34,7 @@ fn a_victim_is_blocked_by_pfc_slowed_with_ecn_and_untouched_by_dvl() {
     // With PFC the five share what the hot receiver takes, though the link between the switches could carry all.
     assert!(pfc.0 > 2 * alone.0, "{pfc} against {alone}");
     assert!(ecn.0 * 10 > alone.0 && ecn < pfc, "{ecn} against {alone}");
-    for preset in ["dvl", "edvl"] {
+    for preset in ["dvl", "edvl", "802.1qcz"] {
         let (dvl, _) = delay(preset, &[]);
         // A hop's delay is a microsecond, and no more may pass from detection until the neighbour keeps the hot flows apart.
         assert!(dvl < Time::from_us(1), "{preset}: {dvl}");

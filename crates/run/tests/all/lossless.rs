@@ -539,6 +539,33 @@ fn flows_kept_apart_and_let_go_again_lose_neither_packet_nor_order() {
     });
 }
 
+#[test]
+fn entries_that_live_as_in_the_standard_lose_neither_packet_nor_order() {
+    // Lives from less than a packet takes to longer than the run.
+    let sizes = (1u64..20_000, 0u64..10_000, 0u64..10_000, 1u32..40, 10u64..200_000);
+    let strategy = (case(0..7, vec!["802.1qcz"]), sizes, 1u32..5).prop_map(
+        |(case, (threshold, ingress, tell, cft, life), most)| {
+            let faults = format!(
+                "[scheme.dvl]\nthreshold = \"{threshold}B\"\ningress = \"{ingress}B\"\ntell = \"{tell}B\"\n\
+                 cft = {cft}\nlife = \"{life}ns\"\nmessages = {most}\n"
+            );
+            Case { faults, ..case }
+        },
+    );
+    holds(strategy, 0.3, |case| {
+        let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
+        let outcome = run(&resolved);
+        sound(&resolved, &outcome, buffer)?;
+        if resolved.promised {
+            undisturbed(&resolved, &outcome)?;
+        }
+        let count = |name: &str| outcome.flow_control.iter().find(|counter| counter.name == name).unwrap().value;
+        prop_assert_eq!(count("pause_frames"), count("resume_frames"));
+        prop_assert!(count("cft_peak") <= resolved_cft(case));
+        Ok(Some(count("notifications") > 0))
+    });
+}
+
 /// Entries of the table of congested flows in a scenario's text.
 fn resolved_cft(case: &Case) -> u64 {
     let line = case.faults.lines().find_map(|line| line.strip_prefix("cft = "));
