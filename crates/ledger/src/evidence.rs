@@ -201,9 +201,9 @@ impl<'a> Evidence<'a> {
         self.runs
     }
 
-    /// How many seeds it has seen.
-    pub fn seeds(&self) -> usize {
-        self.seeds.len()
+    /// The seeds that it has seen.
+    pub fn seeds(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.seeds.iter().copied()
     }
 
     /// Takes what a run has to say.
