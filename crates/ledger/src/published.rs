@@ -194,7 +194,7 @@ fn today() -> String {
 
 /// The date so many days after 1 January 1970.
 pub(crate) fn date(mut days: u64) -> String {
-    let leap = |year: u64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let mut year = 1970;
     while days >= 365 + leap(year) as u64 {
         days -= 365 + leap(year) as u64;
