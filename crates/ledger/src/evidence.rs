@@ -61,6 +61,9 @@ pub struct Measured {
 /// What each run of a seed answered.
 type BySeed<T> = BTreeMap<u64, Vec<Result<T, Missing>>>;
 
+/// Values over time.
+type Series = Vec<(f64, f64)>;
+
 /// The samples of a quantity.
 #[derive(Default)]
 struct Pool {
@@ -91,7 +94,7 @@ pub struct Evidence<'a> {
     /// Samples, by the probe for the largest of them.
     pools: BTreeMap<Probe, Pool>,
     /// Series over time, by quantity and filters; of the first seed, for instants of different seeds have nothing to do with one another.
-    series: BTreeMap<(Quantity, Probe), Option<Vec<(f64, f64)>>>,
+    series: BTreeMap<(Quantity, Probe), Option<Series>>,
     seeds: BTreeSet<u64>,
     runs: usize,
 }
@@ -201,9 +204,9 @@ impl<'a> Evidence<'a> {
         self.runs
     }
 
-    /// How many seeds it has seen.
-    pub fn seeds(&self) -> usize {
-        self.seeds.len()
+    /// The seeds that it has seen.
+    pub fn seeds(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.seeds.iter().copied()
     }
 
     /// Takes what a run has to say.

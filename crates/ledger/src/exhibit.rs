@@ -2,6 +2,7 @@
 
 use crate::evidence::Evidence;
 use crate::experiment::{Experiment, Kind};
+use crate::papers;
 use results::exhibit::{Column, Exhibit, Figure, Style};
 
 /// What an experiment has to show, by the evidence.
@@ -32,11 +33,12 @@ pub fn exhibit(experiment: &Experiment, evidence: &Evidence<'_>) -> Exhibit {
     Exhibit {
         id: experiment.id.clone(),
         title: experiment.title.clone(),
+        citation: papers::named(&experiment.document).map(|paper| paper.cite()),
         says: experiment.says.clone(),
         reading: experiment.reading.clone(),
         scenario: experiment.scenario.clone(),
         variants: experiment.variants.iter().map(|variant| variant.name.clone()).collect(),
-        seeds: evidence.seeds(),
+        seeds: evidence.seeds().len(),
         figures: figures.collect(),
         columns: columns.collect(),
     }

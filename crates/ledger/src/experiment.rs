@@ -206,6 +206,8 @@ pub struct Experiment {
     pub says: String,
     /// Our reading where the paper is silent, and what differs at quick scale.
     pub reading: Option<String>,
+    /// What running it as published would take, where that is too much.
+    pub cost: Option<String>,
     /// The scenario, before anything is changed in it; none if nothing is run.
     pub scenario: Option<String>,
     /// What it needs besides presets.
@@ -421,6 +423,7 @@ impl Reader<'_> {
             title: root.required("title")?,
             says: root.required("says")?,
             reading: root.optional("reading")?,
+            cost: root.optional("cost")?,
             file: None,
             scenario: None,
             needs: texts(&mut root, "needs")?,

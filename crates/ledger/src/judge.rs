@@ -18,7 +18,7 @@ pub fn judge(experiment: &Experiment, scale: Scale, evidence: &Evidence<'_>) -> 
         says: experiment.says.clone(),
         reading: experiment.reading.clone(),
         scale: scale.name(),
-        seeds: evidence.seeds(),
+        seeds: evidence.seeds().len(),
         runs: evidence.runs(),
         verdict: overall(&expectations),
         needs: needs.into_iter().collect(),

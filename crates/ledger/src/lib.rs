@@ -2,8 +2,8 @@
 //!
 //! The data's path: an [`experiment`] file says what a paper says, gives the runs, and what is expected of them in the
 //! language of [`expression`]; the runs become [`evidence`]; from it come a verdict ([`judge()`]) and what there is to show
-//! ([`exhibit()`]). The files of `experiments/` are part of the program, so that adding one needs no code. What papers compute is
-//! [`theory`].
+//! ([`exhibit()`]). The files of `experiments/` are part of the program, so that adding one needs no code, and so are the results that are
+//! [`published`]. The [`papers`] themselves are cited from one list. What papers compute is [`theory`].
 
 mod answer;
 pub mod evidence;
@@ -11,6 +11,8 @@ mod exhibit;
 pub mod experiment;
 pub mod expression;
 mod judge;
+pub mod papers;
+pub mod published;
 pub mod theory;
 
 #[cfg(test)]
@@ -25,7 +27,7 @@ use files::problem::{Problem, read_text};
 use scenario::document::{quoted, suggest};
 use std::path::Path;
 
-include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
+include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 /// The published tables of flow sizes.
 struct Published;

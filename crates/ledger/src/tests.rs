@@ -1173,3 +1173,158 @@ fn values_are_shown_with_their_units() {
     }
     assert!(Range { at_least: Some(1.0), at_most: Some(2.0) }.holds(2.0));
 }
+
+// ------------------------------------------------------------------------------------------------------------- published
+
+use published::{Published, Row};
+
+/// What is published of [`MINE`] with two seeds.
+fn publication(experiment: &Experiment) -> Published {
+    let evidence = evidence(experiment, 2, &|variant, _, _| if variant == "B" { 0.5 } else { 1.0 });
+    let verdict = judge(experiment, Scale::Quick, &evidence);
+    Published::new(experiment, Scale::Quick, &evidence, &verdict, "tailwater reproduce mine/first", "c0de").unwrap()
+}
+
+#[test]
+fn a_result_is_published_with_its_figures_and_read_back() {
+    let experiment = mine();
+    let folder = tempfile::tempdir().unwrap();
+    let mut published = publication(&experiment);
+    let file = published.write(folder.path(), &["<svg>1</svg>".into(), "<svg>2</svg>".into()]).unwrap();
+    assert_eq!(file, folder.path().join("mine/first.json"));
+    assert_eq!(published.figures, ["first-1.svg", "first-2.svg"]);
+    assert_eq!(std::fs::read_to_string(folder.path().join("mine/first-2.svg")).unwrap(), "<svg>2</svg>");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("{\n  \"id\": \"mine/first\",\n  \"paper\": \"a thesis\",\n"), "{text}");
+    assert_eq!(Published::read("first.json", &text).unwrap(), published);
+    assert_eq!((published.seeds.as_slice(), published.runs), (&[1, 2][..], 8));
+    assert_eq!(published.line(), "needs quic (0 of 2, quick, 2 seeds)");
+    // With fewer figures the old ones go.
+    published.write(folder.path(), &["<svg>1</svg>".into()]).unwrap();
+    assert!(!folder.path().join("mine/first-2.svg").exists());
+    let problem = Published::read("first.json", "{}").unwrap_err();
+    assert!(problem.help.as_ref().unwrap().contains("publish"), "{}", problem.message);
+}
+
+#[test]
+fn the_digest_of_a_row_is_of_what_decides_its_runs_and_judgement() {
+    let digest = |from: &str, to: &str, scale: Scale| {
+        assert!(MINE.contains(from), "{from}");
+        Experiment::read("mine.toml", &MINE.replace(from, to), &text).unwrap().digest(scale).unwrap()
+    };
+    let plain = mine().digest(Scale::Quick).unwrap();
+    for (from, to) in [
+        ("title = \"Two schemes at two speeds\"", "title = \"Two\""),
+        ("says = \"A is better than B.\"", "says = \"s\"\ncost = \"a year\""),
+        ("[scenario]", "# Why so.\n[scenario]"),
+        ("x_scale = \"log\"", ""),
+        ("spread(p50(slowdown, rate", "spread(p50(slowdown,  rate"),
+    ] {
+        assert_eq!(digest(from, to, Scale::Quick), plain, "{to}");
+    }
+    for (from, to) in [
+        ("stop = \"1ms\"", "stop = \"2ms\""),
+        ("load.0.duration=1ms", "load.0.duration=2ms"),
+        ("scheme.dcqcn.ai=50Mbps", "scheme.dcqcn.ai=60Mbps"),
+        ("at_least = 1.5", "at_least = 1.6"),
+        ("partly = { at_least = 1.0 }", "partly = { at_least = 1.1 }"),
+        ("bins = [\"1KB\"", "bins = [\"2KB\""),
+        ("p99(slowdown, variant='C')", "p98(slowdown, variant='C')"),
+    ] {
+        assert_ne!(digest(from, to, Scale::Quick), plain, "{to}");
+    }
+    assert_ne!(mine().digest(Scale::Paper).unwrap(), plain);
+}
+
+#[test]
+fn a_result_of_another_version_of_its_row_or_of_none_is_stale() {
+    let experiment = mine();
+    let published = publication(&experiment);
+    assert_eq!(published.stale(std::slice::from_ref(&experiment)), None);
+    let none = published.stale(&[]).unwrap();
+    assert_eq!((none.file.as_str(), none.message.as_str()), ("published/mine/first.json", "is of no row"));
+    let changed = Experiment::read("mine.toml", &MINE.replace("at_least = 1.5", "at_least = 1.4"), &text).unwrap();
+    let other = published.stale(&[changed]).unwrap();
+    assert!(other.message.contains("another version") && other.help.as_ref().unwrap().contains("mine/first"));
+}
+
+#[test]
+fn every_published_result_is_of_a_row_as_it_is() {
+    let stale = published::stale().unwrap_or_else(|problem| panic!("{problem}"));
+    assert!(stale.is_empty(), "{}", stale.iter().map(|problem| problem.to_string()).collect::<String>());
+}
+
+#[test]
+fn the_tables_of_the_documentation_are_what_the_data_give() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let rows = published::rows().unwrap();
+    let mut pages = vec![(root.join("README.md"), "")];
+    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    pages.extend(docs.filter(|path| path.extension().is_some_and(|ending| ending == "md")).map(|path| (path, "../")));
+    let mut tables = 0;
+    for (path, folder) in pages {
+        let text = std::fs::read_to_string(&path).unwrap();
+        tables += text.matches(":begin -->\n").count();
+        let fresh = published::refreshed(&text, &rows, folder).unwrap();
+        assert!(fresh == text, "{} is out of date: `tailwater claims --write-docs` refreshes it", path.display());
+    }
+    assert!(tables >= 7, "README.md, the papers' pages and docs/papers.md have {tables} tables");
+}
+
+#[test]
+fn a_table_names_what_does_not_hold_and_what_is_not_published() {
+    let mut other = mine();
+    (other.id, other.cost) = ("yours/second".into(), Some("a week on 64 cores".into()));
+    let first = Row { published: Some(publication(&mine())), experiment: mine() };
+    let rows = [first, Row { experiment: other, published: None }];
+    let table = published::markdown(&rows, None, "../experiments/");
+    let lines: Vec<&str> = table.lines().skip(2).collect();
+    assert_eq!(
+        lines,
+        [
+            "| [mine/first](../experiments/mine/first.toml) | chapter 3 | needs a scheme | 0 of 2 | quick | 2 | A beats B: 0.5× (0.5× to 0.5×) (≥ 1.5×) |",
+            "| [yours/second](../experiments/yours/second.toml) | chapter 3 | not published: a week on 64 cores | | | | |",
+        ]
+    );
+    assert_eq!(published::markdown(&rows, Some("yours"), "").lines().count(), 3);
+    let text =
+        "a\n<!-- ledger:begin -->\nstale\n<!-- ledger:end -->\nb\n<!-- ledger:bfc:begin -->\n<!-- ledger:bfc:end -->\n";
+    let fresh = published::refreshed(text, &rows, "../").unwrap();
+    assert!(fresh.starts_with("a\n<!-- ledger:begin -->\n| row |") && !fresh.contains("stale"), "{fresh}");
+    assert_eq!(published::refreshed(&fresh, &rows, "../").unwrap(), fresh);
+    let json = rows[1].json(Value::Null);
+    assert_eq!((&json["published"], &json["paper"]["name"]), (&Value::Null, &json!("a thesis")));
+}
+
+#[test]
+fn days_become_dates() {
+    for (days, expected) in
+        [(0, "1970-01-01"), (364, "1970-12-31"), (11_016, "2000-02-29"), (19_782, "2024-02-29"), (19_783, "2024-03-01")]
+    {
+        assert_eq!(published::date(days), expected);
+    }
+}
+
+#[test]
+fn every_row_and_every_scheme_of_a_paper_is_there() {
+    let papers = papers::all().unwrap_or_else(|problem| panic!("{problem}"));
+    for experiment in all().unwrap().iter().filter(|experiment| experiment.document != "no document") {
+        let paper = papers::named(&experiment.document).unwrap_or_else(|| panic!("{} has no paper", experiment.id));
+        assert_eq!(experiment.id.split('/').next(), Some(paper.key.as_str()));
+    }
+    let registry = schemes::registry();
+    let known: Vec<&str> =
+        registry.definitions().into_iter().flat_map(|(_, variants)| variants).map(|variant| variant.name()).collect();
+    let mut keys = std::collections::BTreeSet::new();
+    for paper in &papers {
+        assert!(keys.insert(&paper.key), "{} twice", paper.key);
+        for scheme in &paper.schemes {
+            assert!(known.contains(&scheme.as_str()), "{}: there is no scheme {scheme}: {known:?}", paper.key);
+            assert_eq!(papers::of_scheme(scheme).as_ref(), Some(paper), "{scheme} is of two papers");
+        }
+    }
+    let cited = papers::named("SFQ").unwrap().cite();
+    assert_eq!(cited, "P. E. McKenney, Stochastic Fairness Queueing, INFOCOM, 1990");
+    let link = "https://doi.org/10.1145/3230543.3230557";
+    assert!(papers::named("IRN").unwrap().cite().ends_with(link));
+}

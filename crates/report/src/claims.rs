@@ -191,6 +191,7 @@ pub fn experiment(exhibit: &Exhibit, verdict: &Verdict, command: &str) -> Report
     let mut facts = vec![
         fact("Verdict", badge(verdict)),
         fact("Document", verdict.document.as_str().into()),
+        fact("Paper", exhibit.citation.as_deref().unwrap_or("none").into()),
         fact("Scale", verdict.scale.into()),
         fact("Seeds", verdict.seeds.to_string().into()),
         fact("Runs", verdict.runs.to_string().into()),

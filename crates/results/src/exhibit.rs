@@ -7,6 +7,8 @@ pub struct Exhibit {
     pub id: String,
     /// What it is about.
     pub title: String,
+    /// The paper that it is from.
+    pub citation: Option<String>,
     /// What the paper says, in our words.
     pub says: String,
     /// Our reading where it is silent.

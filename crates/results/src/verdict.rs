@@ -1,7 +1,7 @@
 //! Verdicts: what a paper says beside what was measured, and whether it holds.
 
 use files::problem::Problem;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub const VERDICT: &str = "verdict.json";
 
 /// A range that a value may lie in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Range {
     /// No less than this.
     pub at_least: Option<f64>,
@@ -46,7 +46,7 @@ impl Range {
 }
 
 /// Whether one expectation holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Holds {
     /// It does.
     #[serde(rename = "holds")]
@@ -83,7 +83,7 @@ impl Holds {
 }
 
 /// Whether an experiment shows what its paper says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Overall {
     /// Every expectation holds.
     #[serde(rename = "holds")]
@@ -124,7 +124,7 @@ impl Overall {
 }
 
 /// An expectation beside what was measured.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// What the paper says.
     pub paper: String,

@@ -121,7 +121,10 @@ enum Command {
         from: import::From,
     },
     /// List the schemes and presets with their parameters and defaults.
-    Schemes,
+    Schemes {
+        /// Only those of this name.
+        name: Option<String>,
+    },
     /// Closed forms of the papers, with numbers put in.
     Theory {
         /// Which.
@@ -133,13 +136,7 @@ enum Command {
     /// Print the JSON Schema of scenario files, with which editors complete and check them.
     Schema,
     /// List what the papers claim, as experiments, with the state of each.
-    Claims {
-        /// Only those with this in their id or title.
-        filter: Option<String>,
-        /// Where verdicts are looked for.
-        #[arg(long, value_name = "FOLDER", default_value = ledger::OUT)]
-        out: PathBuf,
-    },
+    Claims(ledger::Claims),
     /// Run experiments by name and say whether what the papers claim holds.
     Reproduce {
         /// Ids such as bfc/fig4, papers such as bfc, or experiment files of your own.
@@ -148,6 +145,9 @@ enum Command {
         /// Every experiment.
         #[arg(long, conflicts_with = "names")]
         all: bool,
+        /// Write results that are to be published, too: verdict and figures of each row [default folder: published].
+        #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true, default_missing_value = ::ledger::published::FOLDER)]
+        publish: Option<PathBuf>,
         #[command(flatten)]
         how: ledger::How,
     },
@@ -208,12 +208,12 @@ pub(crate) fn main() -> ExitCode {
         Command::Ns3 { keys: true, .. } => listing::ns3_keys(),
         Command::Ns3 { config, quiet, .. } => commands::ns3(&config.unwrap_or_default(), quiet),
         Command::Import { from } => import::import(&from),
-        Command::Schemes => listing::schemes(),
+        Command::Schemes { name } => listing::schemes(name.as_deref()),
         Command::Theory { theory } => theory::theory(&theory),
         Command::Topologies => listing::topologies(),
         Command::Schema => listing::schema(),
-        Command::Claims { filter, out } => ledger::claims(filter.as_deref(), &out),
-        Command::Reproduce { names, all, how } => ledger::reproduce(&names, all, &how),
+        Command::Claims(arguments) => ledger::claims(&arguments),
+        Command::Reproduce { names, all, publish, how } => ledger::reproduce(&names, all, publish.as_deref(), &how),
         Command::League(how) => ledger::league(&how),
         Command::Studio(arguments) => studio::studio(arguments),
         Command::Flows { folder, query } => {

@@ -5,10 +5,12 @@ use crate::program::progress::{self, GridProgress};
 use files::problem::Problem;
 use ledger::evidence::Evidence;
 use ledger::experiment::{Column, Experiment, Scale};
+use ledger::published::{self, Published, Row};
 use report::Page;
 use report::pages::Report;
 use results::exhibit::{Better, Exhibit};
-use results::verdict::{self, Judged, Verdict, show};
+use results::verdict::{self, Holds, Judged, Verdict, show};
+use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,19 +19,113 @@ use store::Store;
 /// Where verdicts go by default.
 pub const OUT: &str = "results/claims";
 
-/// `tailwater claims`: every experiment whose id or title has the filter in it, with its state.
-pub fn claims(filter: Option<&str>, out: &Path) -> Result<ExitCode, Problem> {
-    let filter = filter.unwrap_or_default().to_lowercase();
-    let fits = |e: &&Experiment| format!("{} {}", e.id, e.title).to_lowercase().contains(&filter);
-    let all = ledger::all()?;
-    let shown: Vec<&Experiment> = all.iter().filter(fits).collect();
-    if shown.is_empty() {
+/// What `tailwater claims` takes.
+#[derive(clap::Args)]
+pub struct Claims {
+    /// Only those with this in their id or title.
+    filter: Option<String>,
+    /// Where verdicts of this machine are looked for.
+    #[arg(long, value_name = "FOLDER", default_value = OUT)]
+    out: PathBuf,
+    /// Print JSON: every row with what is published of it and what was run here.
+    #[arg(long, group = "output")]
+    json: bool,
+    /// Print a table in Markdown of what is published: of all rows, or those of a paper, such as bfc.
+    #[arg(long, value_name = "PAPER", num_args = 0..=1, group = "output", conflicts_with = "filter")]
+    markdown: Option<Option<String>>,
+    /// Fail if a published result is of another version of its row, or of none.
+    #[arg(long, group = "output", conflicts_with = "filter")]
+    check: bool,
+    /// Bring the tables in README.md and docs/ of this folder up to date.
+    #[arg(long, group = "output", conflicts_with = "filter")]
+    write_docs: bool,
+}
+
+/// `tailwater claims`: every experiment whose id or title has the filter in it, with what is published of it and its state here.
+pub fn claims(arguments: &Claims) -> Result<ExitCode, Problem> {
+    let mut rows = published::rows()?;
+    if arguments.check {
+        let stale = published::stale()?;
+        stale.iter().for_each(progress::problem);
+        return Ok(if stale.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    if let Some(paper) = &arguments.markdown {
+        let known: Vec<&str> = rows.iter().filter_map(|row| row.experiment.id.split('/').next()).collect();
+        if let Some(paper) = paper.as_deref().filter(|paper| !known.contains(paper)) {
+            return Err(Problem::new(paper, "has no rows").help("write the first word of an id, such as bfc"));
+        }
+        return printed(say(published::markdown(&rows, paper.as_deref(), "experiments/")));
+    }
+    if arguments.write_docs {
+        return write_docs(&rows);
+    }
+    let filter = arguments.filter.as_deref().unwrap_or_default().to_lowercase();
+    rows.retain(|row| format!("{} {}", row.experiment.id, row.experiment.title).to_lowercase().contains(&filter));
+    if rows.is_empty() {
         return Err(Problem::new(filter, "is in no experiment's id or title").help("`tailwater claims` lists them all"));
     }
-    let width = |cell: fn(&Experiment) -> usize| shown.iter().map(|e| cell(e)).max().unwrap_or(0);
-    let (ids, titles) = (width(|e| e.id.chars().count()), width(|e| e.title.chars().count()));
-    let line = |e: &&Experiment| format!("{:ids$}  {:titles$}  {}\n", e.id, e.title, state(e, out));
-    printed(say(shown.iter().map(line).collect()))
+    if arguments.json {
+        let all: Value = rows.iter().map(|row| row.json(here(&row.experiment, &arguments.out))).collect();
+        return printed(say(format!("{all:#}\n")));
+    }
+    let cells = |row: &Row| {
+        let known = match (&row.published, &row.experiment.cost) {
+            (Some(published), _) => published.line(),
+            (None, Some(cost)) => format!("not published: {cost}"),
+            (None, None) => "not published".into(),
+        };
+        [row.experiment.id.clone(), row.experiment.title.clone(), known, state(&row.experiment, &arguments.out)]
+    };
+    let cells: Vec<[String; 4]> = rows.iter().map(cells).collect();
+    let width = |place: usize| cells.iter().map(|cells| cells[place].chars().count()).max().unwrap_or(0);
+    let (ids, titles, known) = (width(0), width(1), width(2));
+    let line = |[id, title, published, here]: &[String; 4]| {
+        format!("{id:ids$}  {title:titles$}  {published:known$}  here: {here}\n")
+    };
+    printed(say(cells.iter().map(line).collect()))
+}
+
+/// What was run on this machine, as what is published is told; null without anything.
+fn here(experiment: &Experiment, out: &Path) -> Value {
+    let text = std::fs::read_to_string(out.join(&experiment.id).join(verdict::VERDICT)).ok();
+    let Some(found) = text.and_then(|text| serde_json::from_str::<Value>(&text).ok()) else { return Value::Null };
+    let expectations = found["expectations"].as_array().cloned().unwrap_or_default();
+    let count = |fits: &dyn Fn(&str) -> bool| {
+        expectations.iter().filter(|judged| judged["holds"].as_str().is_some_and(fits)).count()
+    };
+    json!({
+        "verdict": found["verdict"],
+        "hold": count(&|holds| holds == Holds::Yes.name()),
+        "claims": count(&|holds| holds != Holds::Asked.name()),
+        "scale": found["scale"],
+        "seeds": (1..=found["seeds"].as_u64().unwrap_or(0)).collect::<Vec<u64>>(),
+        "runs": found["runs"],
+        "version": found["tailwater"],
+        "needs": found["needs"],
+        "expectations": expectations,
+    })
+}
+
+/// Brings the tables between markers up to date.
+fn write_docs(rows: &[Row]) -> Result<ExitCode, Problem> {
+    let mut pages = vec![(PathBuf::from("README.md"), "")];
+    let docs = std::fs::read_dir("docs").map_err(|error| {
+        Problem::new("docs", format!("cannot be read: {error}")).help("run it in the folder of the repository")
+    })?;
+    let mut found: Vec<PathBuf> = docs.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    found.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
+    found.sort();
+    pages.extend(found.into_iter().map(|path| (path, "../")));
+    let mut result: Output = Ok(());
+    for (path, root) in pages {
+        let text = files::problem::read_text(&path)?;
+        let fresh = published::refreshed(&text, rows, root)?;
+        if fresh != text {
+            files::write_all(&[(&path, fresh)])?;
+            result = result.and_then(|()| say(format!("{}\n", path.display())));
+        }
+    }
+    printed(result)
 }
 
 fn state(experiment: &Experiment, out: &Path) -> String {
@@ -89,7 +185,7 @@ pub fn league(how: &How) -> Result<ExitCode, Problem> {
     let experiments = ledger::named(LEAGUE)?;
     let (mut result, mut pages): (Output, Vec<(Exhibit, &str, Page)>) = (Ok(()), Vec::new());
     for experiment in &experiments {
-        match one(experiment, how) {
+        match one(experiment, None, how) {
             Ok(Reproduced { exhibit, winners, report, .. }) => {
                 if !how.quiet {
                     result = result.and_then(|()| say(format!("{}  {}\n{winners}\n", experiment.id, experiment.title)));
@@ -114,7 +210,7 @@ pub fn league(how: &How) -> Result<ExitCode, Problem> {
 }
 
 /// `tailwater reproduce`: runs experiments, draws their figures and says whether they hold.
-pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Problem> {
+pub fn reproduce(names: &[String], all: bool, publish: Option<&Path>, how: &How) -> Result<ExitCode, Problem> {
     how.reporting.begin();
     let mut experiments: Vec<Experiment> = Vec::new();
     for name in names {
@@ -134,10 +230,11 @@ pub fn reproduce(names: &[String], all: bool, how: &How) -> Result<ExitCode, Pro
     let (mut result, mut verdicts): (Output, Vec<Verdict>) = (Ok(()), Vec::new());
     for experiment in &experiments {
         // One that fails does not keep the others from being judged.
-        match one(experiment, how) {
-            Ok(Reproduced { verdict, winners, path, .. }) => {
+        match one(experiment, publish, how) {
+            Ok(Reproduced { verdict, winners, path, published, .. }) => {
                 if !how.quiet {
-                    let text = format!("{}{winners}  {}\n\n", table(&verdict), path.display());
+                    let published = published.map_or(String::new(), |file| format!("  {}\n", file.display()));
+                    let text = format!("{}{winners}  {}\n{published}\n", table(&verdict), path.display());
                     result = result.and_then(|()| say(text));
                 }
                 verdicts.push(verdict);
@@ -167,10 +264,12 @@ struct Reproduced {
     report: Report,
     /// Its page.
     path: PathBuf,
+    /// What is to be published of it.
+    published: Option<PathBuf>,
 }
 
-/// Runs one experiment, judges it and writes its folder.
-fn one(experiment: &Experiment, how: &How) -> Result<Reproduced, Vec<Problem>> {
+/// Runs one experiment, judges it and writes its folder, and what is published of it.
+fn one(experiment: &Experiment, publish: Option<&Path>, how: &How) -> Result<Reproduced, Vec<Problem>> {
     let seeds = how.seeds.unwrap_or(experiment.seeds(how.scale));
     let threads = crate::program::commands::threads_or_all(how.threads);
     let progress = GridProgress::new(how.quiet);
@@ -188,8 +287,17 @@ fn one(experiment: &Experiment, how: &How) -> Result<Reproduced, Vec<Problem>> {
     files::make_folder(&folder).map_err(stop)?;
     report::folder::write(&report, &folder).map_err(stop)?;
     verdict.write(&folder).map_err(stop)?;
+    let published = match publish {
+        Some(folder) => {
+            let mut published =
+                Published::new(experiment, how.scale, &evidence, &verdict, &command, run::code()).map_err(stop)?;
+            let drawings: Vec<String> = report.drawings().map(|(_, svg)| svg).collect();
+            Some(published.write(folder, &drawings).map_err(stop)?)
+        }
+        None => None,
+    };
     let winners = winners(experiment, &evidence);
-    Ok(Reproduced { verdict, exhibit, winners, report, path: folder.join(report::folder::PAGE) })
+    Ok(Reproduced { verdict, exhibit, winners, report, path: folder.join(report::folder::PAGE), published })
 }
 
 /// Who is best by each column of an experiment, and who is worst.

@@ -3,7 +3,9 @@
 use crate::program::commands::{Output, say};
 use engine::{Kind, Parameters};
 use fabric::Registry;
+use files::problem::Problem;
 use interop::ns3::config::{Effect, KEYS};
+use scenario::document::suggest;
 use std::process::ExitCode;
 
 fn entry(name: &str, about: &str, parameters: &dyn Parameters) -> Output {
@@ -37,20 +39,39 @@ const AXES: [(&str, &str); 7] = [
     ("Marking", "switch.marking"),
 ];
 
-/// `tailwater schemes`.
-pub fn schemes() -> Result<ExitCode, files::problem::Problem> {
+/// `tailwater schemes`: all, or those of one name.
+pub fn schemes(name: Option<&str>) -> Result<ExitCode, Problem> {
+    let fits = |known: &str| name.is_none_or(|name| name == known);
+    let registry = Registry::get();
+    let mechanisms = || registry.definitions().into_iter().flat_map(|(_, variants)| variants);
+    let mut known: Vec<&str> = mechanisms().map(|variant| variant.name()).collect();
+    known.extend(registry.presets.iter().map(|preset| preset.name));
+    if let Some(name) = name.filter(|name| !known.contains(name)) {
+        let meant = suggest(name, &known).map_or(String::new(), |meant| format!("did you mean \"{meant}\"? "));
+        let problem = Problem::new(name, "is no scheme and no preset");
+        return Err(problem.help(format!("{meant}`tailwater schemes` lists them all")));
+    }
     let print = || -> Output {
-        for ((title, key), (_, variants)) in AXES.iter().zip(Registry::get().definitions()) {
-            say(format!("{title} ({key})\n\n"))?;
-            for variant in variants {
-                entry(variant.name(), variant.about(), &*variant)?;
-                if !variant.source().is_empty() {
-                    say(format!("      From {}.\n\n", variant.source()))?;
+        for ((title, key), (_, variants)) in AXES.iter().zip(registry.definitions()) {
+            let shown: Vec<_> = variants.iter().filter(|variant| fits(variant.name())).collect();
+            if !shown.is_empty() {
+                say(format!("{title} ({key})\n\n"))?;
+            }
+            for variant in shown {
+                entry(variant.name(), variant.about(), &**variant)?;
+                // The list of papers has more than the scheme's own words.
+                let source = ledger::papers::of_scheme(variant.name()).map(|paper| paper.cite());
+                let source = source.unwrap_or_else(|| variant.source().into());
+                if !source.is_empty() {
+                    say(format!("      From {source}.\n\n"))?;
                 }
             }
         }
-        say("Presets (scheme.preset)\n\n".into())?;
-        for preset in &Registry::get().presets {
+        let shown: Vec<_> = registry.presets.iter().filter(|preset| fits(preset.name)).collect();
+        if !shown.is_empty() {
+            say("Presets (scheme.preset)\n\n".into())?;
+        }
+        for preset in shown {
             say(format!("  {:<12} {}\n", preset.name, preset.about))?;
         }
         Ok(())
@@ -59,7 +80,7 @@ pub fn schemes() -> Result<ExitCode, files::problem::Problem> {
 }
 
 /// `tailwater topologies`.
-pub fn topologies() -> Result<ExitCode, files::problem::Problem> {
+pub fn topologies() -> Result<ExitCode, Problem> {
     let print = || -> Output {
         for shape in fabric::topology::shapes() {
             entry(shape.name(), shape.about(), &*shape)?;
@@ -70,12 +91,12 @@ pub fn topologies() -> Result<ExitCode, files::problem::Problem> {
 }
 
 /// `tailwater schema`.
-pub fn schema() -> Result<ExitCode, files::problem::Problem> {
+pub fn schema() -> Result<ExitCode, Problem> {
     crate::program::commands::printed(say(format!("{:#}\n", scenario::schema::json())))
 }
 
 /// `tailwater ns3 --keys`.
-pub fn ns3_keys() -> Result<ExitCode, files::problem::Problem> {
+pub fn ns3_keys() -> Result<ExitCode, Problem> {
     let print = || -> Output {
         for key in KEYS {
             let effect = match key.effect {

@@ -101,6 +101,9 @@ size_each = "200KB"
 [scenario.measure]
 ports = ["sw0->h0"]
 
+[scale.quick]
+seeds = 2
+
 [[variant]]
 name = "PFC"
 preset = "pfc"
@@ -155,7 +158,7 @@ fn an_experiment_is_run_drawn_and_judged_once_and_what_is_missing_is_named() {
     let folder = desk.path().join("out/mine/incast");
     let verdict = std::fs::read_to_string(folder.join("verdict.json")).unwrap();
     let value: Value = serde_json::from_str(&verdict).unwrap();
-    assert_eq!((&value["runs"], &value["needs"]), (&Value::from(4), &serde_json::json!(["warp"])));
+    assert_eq!((&value["runs"], &value["needs"]), (&Value::from(8), &serde_json::json!(["warp"])));
     let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(page.contains("the queue is shorter with a window") && page.contains("tailwater reproduce incast.toml"));
     for image in ["1-completion-times.png", "2-1-queue.svg", "2-2-queue.svg"] {
@@ -166,4 +169,70 @@ fn an_experiment_is_run_drawn_and_judged_once_and_what_is_missing_is_named() {
     works(desk.path(), &["reproduce", "incast.toml", "--out", "out", "--store", "runs", "--quiet"]);
     assert_eq!(runs(), before, "what was run is not run again");
     assert_eq!(std::fs::read_to_string(folder.join("verdict.json")).unwrap(), verdict);
+}
+
+#[test]
+fn a_page_and_a_text_begin_with_scale_and_seeds_and_promise_no_interval_that_is_not_there() {
+    let desk = tempfile::tempdir().unwrap();
+    std::fs::write(desk.path().join("incast.toml"), RUN).unwrap();
+    let read = || std::fs::read_to_string(desk.path().join("out/mine/incast/report.html")).unwrap();
+    let run = |seeds: &str| {
+        works(desk.path(), &["reproduce", "incast.toml", "--out", "out", "--store", "runs", "--seeds", seeds])
+    };
+    let two = run("2");
+    assert_eq!(two.lines().nth(1), Some("  quick scale, 2 seeds, 8 runs"), "{two}");
+    assert!(read().contains("95 % confidence intervals over 2 seeds"));
+    let one = run("1");
+    assert_eq!(one.lines().nth(1), Some("  quick scale, 1 seed, 4 runs"), "{one}");
+    assert!(
+        one.contains("with no interval to be sure") && one.contains("needs warp (0 of 3 expectations hold)"),
+        "{one}"
+    );
+    assert!(read().contains("with one seed: there are no intervals") && !read().contains("confidence intervals over"));
+}
+
+#[test]
+fn results_are_published_and_claims_show_what_is_published_beside_what_was_run_here() {
+    let desk = tempfile::tempdir().unwrap();
+    std::fs::write(desk.path().join("sums.toml"), COMPUTED).unwrap();
+    let printed = works(desk.path(), &["reproduce", "sums.toml", "bfc/fig4", "--out", "out", "--publish"]);
+    assert!(printed.contains("published/mine/sums.json"), "{printed}");
+    let read = |path: &str| std::fs::read_to_string(desk.path().join(path)).unwrap();
+    let published: Value = serde_json::from_str(&read("published/bfc/fig4.json")).unwrap();
+    assert_eq!((&published["id"], &published["scale"]), (&Value::from("bfc/fig4"), &Value::from("quick")));
+    assert_eq!(published["figures"][0], "fig4-1.svg");
+    assert!(read("published/bfc/fig4-1.svg").starts_with("<svg"));
+    assert_eq!(published["expectations"].as_array().unwrap().len(), 8);
+
+    let claims = works(desk.path(), &["claims", "bfc/fig4", "--json", "--out", "out"]);
+    let claims: Value = serde_json::from_str(&claims).unwrap();
+    let row = &claims[0];
+    assert_eq!((&row["id"], &row["paper"]["key"]), (&Value::from("bfc/fig4"), &Value::from("bfc")));
+    assert_eq!((&row["here"]["verdict"], &row["here"]["claims"]), (&published["verdict"], &Value::from(8)));
+    assert!(row["published"].is_null() || row["published"]["verdict"].is_string());
+    let all: Value = serde_json::from_str(&works(desk.path(), &["claims", "--json"])).unwrap();
+    assert_eq!(all.as_array().unwrap().len(), ledger::ids().count());
+    assert_eq!(all[0]["here"], Value::Null);
+
+    assert_eq!(works(desk.path(), &["claims", "--check"]), "");
+    let table = works(desk.path(), &["claims", "--markdown", "blitz"]);
+    assert!(table.starts_with("| row |") && table.contains("blitz/fig1a") && !table.contains("bfc/"), "{table}");
+    assert!(works(desk.path(), &["claims", "--markdown"]).contains("bfc/"));
+    assert!(refuses(desk.path(), &["claims", "--markdown", "nobody"]).contains("has no rows"));
+    let (begin, end) = ("<!-- ledger:bfc:begin -->\n", "<!-- ledger:bfc:end -->\n");
+    std::fs::create_dir(desk.path().join("docs")).unwrap();
+    std::fs::write(desk.path().join("README.md"), "nothing\n").unwrap();
+    std::fs::write(desk.path().join("docs/a.md"), format!("{begin}{end}")).unwrap();
+    assert_eq!(works(desk.path(), &["claims", "--write-docs"]), "docs/a.md\n");
+    assert!(read("docs/a.md").contains("(../experiments/bfc/fig4.toml)") && read("README.md") == "nothing\n");
+    assert_eq!(works(desk.path(), &["claims", "--write-docs"]), "");
+}
+
+#[test]
+fn a_scheme_is_listed_by_name_with_its_paper() {
+    let desk = tempfile::tempdir().unwrap();
+    let one = works(desk.path(), &["schemes", "hpcc"]);
+    assert!(one.contains("HPCC: High Precision Congestion Control, SIGCOMM, 2019"), "{one}");
+    assert!(!one.contains("  dcqcn\n"), "{one}");
+    assert!(refuses(desk.path(), &["schemes", "hpc"]).contains("did you mean \"hpcc\""));
 }

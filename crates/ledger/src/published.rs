@@ -1,0 +1,333 @@
+//! Published results: what came out of a row when it was last run for everyone, and in which version of the row.
+//!
+//! The files of `published/` are part of the program, as those of `experiments/` are.
+
+use crate::evidence::Evidence;
+use crate::experiment::{Experiment, Scale};
+use crate::papers;
+use files::problem::Problem;
+use results::verdict::{Holds, Judged, Overall, Verdict};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Where published results are, in the repository.
+pub const FOLDER: &str = "published";
+
+/// A published result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// The row.
+    pub id: String,
+    /// The paper it is from.
+    pub paper: String,
+    /// Where in the paper.
+    pub place: String,
+    /// What it is about.
+    pub title: String,
+    /// Whether it holds.
+    pub verdict: Overall,
+    /// How many expectations hold,
+    pub hold: usize,
+    /// of how many that claim something.
+    pub claims: usize,
+    /// How large it was run.
+    pub scale: String,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// The runs, how many.
+    pub runs: usize,
+    /// What runs it again.
+    pub command: String,
+    /// Version of the program.
+    pub version: String,
+    /// Digest of the code that decides results.
+    pub code: String,
+    /// The day.
+    pub date: String,
+    /// Digest of the row: of everything that decides its runs and how they are judged.
+    pub experiment: String,
+    /// What it needs that is not there yet.
+    pub needs: Vec<String>,
+    /// The figures beside it.
+    pub figures: Vec<String>,
+    /// One by one.
+    pub expectations: Vec<Judged>,
+}
+
+impl Experiment {
+    /// The digest of everything that decides the runs at a scale and how they are judged, with what it has from the experiments it is like.
+    /// Titles, readings and figures have no part in it.
+    pub fn digest(&self, scale: Scale) -> Result<String, Problem> {
+        let mut text = String::new();
+        let mut say = |what: &str, value: &dyn std::fmt::Debug| text += &format!("{what} {value:?}\n");
+        if let Some(scenario) = &self.scenario {
+            say("scenario", &scenario::document::Document::parse(self.id.as_str(), scenario.as_str())?.canonical());
+        }
+        for cell in self.cells(scale) {
+            say("run", &(cell.variant, cell.values, cell.sets));
+        }
+        for step in self.scope(Some(scale)).bins {
+            say("bin", &step.name);
+        }
+        let judged = |only: Option<Scale>| only.is_none_or(|only| only == scale);
+        for expect in self.expectations.iter().filter(|expect| judged(expect.scale)) {
+            let words: Vec<&str> = expect.text.split_whitespace().collect();
+            let partly = expect.partly.unwrap_or_default();
+            let bounds = [expect.range.at_least, expect.range.at_most, partly.at_least, partly.at_most];
+            say("expect", &(&expect.paper, words.join(" "), bounds, &expect.unit));
+        }
+        Ok(store::Digest::of(&text).to_string())
+    }
+}
+
+impl Published {
+    /// What is to be published of an experiment.
+    pub fn new(
+        experiment: &Experiment,
+        scale: Scale,
+        evidence: &Evidence<'_>,
+        verdict: &Verdict,
+        command: &str,
+        code: &str,
+    ) -> Result<Published, Problem> {
+        let (hold, claims) = verdict.tally();
+        Ok(Published {
+            id: experiment.id.clone(),
+            paper: experiment.document.clone(),
+            place: experiment.place.clone(),
+            title: experiment.title.clone(),
+            verdict: verdict.verdict,
+            hold,
+            claims,
+            scale: scale.name().into(),
+            seeds: evidence.seeds().collect(),
+            runs: verdict.runs,
+            command: command.into(),
+            version: verdict.tailwater.into(),
+            code: code.into(),
+            date: today(),
+            experiment: experiment.digest(scale)?,
+            needs: verdict.needs.clone(),
+            figures: Vec::new(),
+            expectations: verdict.expectations.clone(),
+        })
+    }
+
+    /// Reads one that was written.
+    pub fn read(file: &str, text: &str) -> Result<Published, Problem> {
+        serde_json::from_str(text).map_err(|error| {
+            Problem::new(file, format!("is no published result: {error}"))
+                .help("publish it again: `tailwater reproduce ID --scale paper --publish`")
+        })
+    }
+
+    /// Writes it and its figures below `folder`: `ID.json`, `ID-1.svg` and so on. Figures of an earlier one are removed.
+    pub fn write(&mut self, folder: &Path, drawings: &[String]) -> Result<PathBuf, Problem> {
+        let path = |ending: &str| folder.join(format!("{}{ending}", self.id));
+        let file = path(".json");
+        files::make_folder(file.parent().unwrap_or(folder))?;
+        let mut written: Vec<(PathBuf, String)> = Vec::new();
+        let mut figures = Vec::new();
+        for (number, svg) in (1..).zip(drawings) {
+            let place = path(&format!("-{number}.svg"));
+            figures.extend(place.file_name().map(|name| name.to_string_lossy().into_owned()));
+            written.push((place, svg.clone()));
+        }
+        for number in drawings.len() + 1.. {
+            if std::fs::remove_file(path(&format!("-{number}.svg"))).is_err() {
+                break;
+            }
+        }
+        self.figures = figures;
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|error| Problem::new(file.display().to_string(), format!("cannot be written: {error}")))?;
+        written.push((file.clone(), text + "\n"));
+        let all: Vec<(&Path, &str)> = written.iter().map(|(path, text)| (path.as_path(), text.as_str())).collect();
+        files::write_all(&all)?;
+        Ok(file)
+    }
+
+    /// What is wrong with it beside the rows that there are; `None` if it is of a row as it is.
+    pub fn stale(&self, rows: &[Experiment]) -> Option<Problem> {
+        let problem = |message: &str, help: &str| {
+            Some(Problem::new(format!("{FOLDER}/{}.json", self.id), message).help(help.replace("ID", &self.id)))
+        };
+        let again = "publish it again: `tailwater reproduce ID --scale paper --publish`";
+        let Some(row) = rows.iter().find(|row| row.id == self.id) else {
+            return problem("is of no row", "remove it and its figures, or give back the row");
+        };
+        let Some(scale) = [Scale::Quick, Scale::Paper].into_iter().find(|scale| scale.name() == self.scale) else {
+            return problem("has a scale that does not exist", again);
+        };
+        match row.digest(scale) {
+            Ok(digest) if digest == self.experiment => None,
+            Ok(_) => problem("was made by another version of its experiment", again),
+            Err(problem) => Some(problem),
+        }
+    }
+
+    /// Verdict, expectations that hold, scale and seeds, in a line.
+    pub fn line(&self) -> String {
+        let seeds = match self.seeds.len() {
+            0 => String::new(),
+            1 => ", 1 seed".into(),
+            seeds => format!(", {seeds} seeds"),
+        };
+        let needs = match self.needs.as_slice() {
+            [] => self.verdict.name().to_string(),
+            needs => format!("needs {}", needs.join(", ")),
+        };
+        match self.claims {
+            0 => format!("{needs} ({}{seeds})", self.scale),
+            claims => format!("{needs} ({} of {claims}, {}{seeds})", self.hold, self.scale),
+        }
+    }
+}
+
+/// Today's date in universal time.
+fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    date(seconds / 86_400)
+}
+
+/// The date so many days after 1 January 1970.
+pub(crate) fn date(mut days: u64) -> String {
+    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let mut year = 1970;
+    while days >= 365 + leap(year) as u64 {
+        days -= 365 + leap(year) as u64;
+        year += 1;
+    }
+    let february = 28 + leap(year) as u64;
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    format!("{year}-{month:02}-{:02}", days + 1)
+}
+
+/// A row of the ledger and what was published of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The row.
+    pub experiment: Experiment,
+    /// Its published result.
+    pub published: Option<Published>,
+}
+
+/// Every published result that is part of the program.
+pub fn all() -> Result<Vec<Published>, Problem> {
+    crate::PUBLISHED.iter().map(|(id, text)| Published::read(&format!("{FOLDER}/{id}.json"), text)).collect()
+}
+
+/// All rows with their published results, in order.
+pub fn rows() -> Result<Vec<Row>, Problem> {
+    let mut published = all()?;
+    let row = |experiment: Experiment| {
+        let place = published.iter().position(|published| published.id == experiment.id);
+        Row { published: place.map(|place| published.swap_remove(place)), experiment }
+    };
+    Ok(crate::all()?.into_iter().map(row).collect())
+}
+
+/// Every published result that is not of a row as it is, or not in the place of its id.
+pub fn stale() -> Result<Vec<Problem>, Problem> {
+    let (rows, mut problems) = (crate::all()?, Vec::new());
+    for ((id, _), published) in crate::PUBLISHED.iter().zip(all()?) {
+        if *id != published.id {
+            let problem = Problem::new(format!("{FOLDER}/{id}.json"), format!("is of {}", published.id));
+            problems.push(problem.help("let its path be its id"));
+        }
+        problems.extend(published.stale(&rows));
+    }
+    Ok(problems)
+}
+
+/// The most expectations that a table names as not holding.
+const MOST_NAMED: usize = 3;
+
+/// Text in a cell of a table.
+fn cell(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+impl Row {
+    /// The row in the table.
+    fn markdown(&self) -> String {
+        let experiment = &self.experiment;
+        let name = format!("[{0}](EXPERIMENTS/{0}.toml)", experiment.id);
+        let Some(published) = &self.published else {
+            let cost = experiment.cost.as_ref().map_or(String::new(), |cost| format!(": {}", cell(cost)));
+            return format!("| {name} | {} | not published{cost} | | | | |\n", cell(&experiment.place));
+        };
+        let failing = || published.expectations.iter().filter(|judged| judged.holds == Holds::No);
+        let mut named: Vec<String> = failing()
+            .take(MOST_NAMED)
+            .map(|judged| format!("{}: {} ({})", judged.paper, judged.measured(), judged.range().show(&judged.unit)))
+            .collect();
+        if failing().count() > MOST_NAMED {
+            named.push(format!("and {} more", failing().count() - MOST_NAMED));
+        }
+        let holds =
+            if published.claims > 0 { format!("{} of {}", published.hold, published.claims) } else { String::new() };
+        format!(
+            "| {name} | {} | {} | {holds} | {} | {} | {} |\n",
+            cell(&published.place),
+            published.verdict.name(),
+            published.scale,
+            published.seeds.len(),
+            cell(&named.join("; ")),
+        )
+    }
+
+    /// For programs; `here` is what was found on this machine.
+    pub fn json(&self, here: Value) -> Value {
+        let experiment = &self.experiment;
+        let paper = papers::named(&experiment.document);
+        json!({
+            "id": experiment.id,
+            "paper": paper.map_or_else(|| json!({ "name": experiment.document }), |paper| paper.json()),
+            "place": experiment.place,
+            "title": experiment.title,
+            "cost": experiment.cost,
+            "published": self.published,
+            "here": here,
+        })
+    }
+}
+
+/// The rows as a table in Markdown: all, or those of the paper with that key. `experiments` is the path to the folder of that name.
+pub fn markdown(rows: &[Row], paper: Option<&str>, experiments: &str) -> String {
+    let own = |row: &&Row| paper.is_none_or(|key| row.experiment.id.split('/').next() == Some(key));
+    let head = "| row | in the paper | verdict | holds | scale | seeds | does not hold: measured (expected) |\n|---|---|---|---|---|---|---|\n";
+    let body: String = rows.iter().filter(own).map(Row::markdown).collect();
+    head.to_string() + &body.replace("EXPERIMENTS/", experiments)
+}
+
+/// A text with everything between its markers brought up to date; `folder` is the path from the text's folder to the repository. Markers are
+/// `<!-- ledger:begin -->` and `<!-- ledger:end -->` for all rows, with `:KEY` after `ledger` for those of a paper, and `papers` for the papers.
+pub fn refreshed(text: &str, rows: &[Row], folder: &str) -> Result<String, Problem> {
+    let mut out = text.to_string();
+    let experiments = format!("{folder}experiments/");
+    let mut keys: Vec<Option<String>> = vec![None];
+    keys.extend(papers::all()?.into_iter().map(|paper| Some(paper.key)));
+    for key in keys {
+        let name = key.as_ref().map_or("ledger".to_string(), |key| format!("ledger:{key}"));
+        out = between(&out, &name, &markdown(rows, key.as_deref(), &experiments));
+    }
+    Ok(between(&out, "papers", &papers::markdown()?))
+}
+
+/// A text with `new` between the markers of that name, if it has them.
+fn between(text: &str, name: &str, new: &str) -> String {
+    let (begin, end) = (format!("<!-- {name}:begin -->\n"), format!("<!-- {name}:end -->"));
+    let Some((before, rest)) = text.split_once(&begin) else { return text.into() };
+    let Some((_, after)) = rest.split_once(&end) else { return text.into() };
+    format!("{before}{begin}{new}{end}{after}")
+}
