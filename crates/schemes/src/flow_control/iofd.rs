@@ -321,7 +321,7 @@ struct Reactions {
 impl Reactions {
     fn add(&mut self, wait: Time, base_rtt: Time) {
         self.count += 1;
-        self.total = self.total + wait;
+        self.total += wait;
         self.longest = self.longest.max(wait);
         self.slow += (wait > base_rtt) as u64;
         let bin = (wait.0 / Time::from_us(1).0).min(LAST_BIN) as usize;
