@@ -696,7 +696,7 @@ mod tests {
     use crate::view::Site;
 
     #[test]
-    #[should_panic(expected = "a port of another node")]
+    #[should_panic(expected = "there is no port 3")]
     fn a_port_that_the_node_does_not_have_cannot_be_looked_at() {
         Bench::switch(NoFlowControl, 3).view().queued(PortId(3));
     }
