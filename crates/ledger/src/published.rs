@@ -249,6 +249,13 @@ pub fn stale() -> Result<Vec<Problem>, Problem> {
     Ok(problems)
 }
 
+impl Published {
+    /// How many of its expectations hold.
+    fn holding(&self) -> String {
+        if self.claims > 0 { format!("{} of {}", self.hold, self.claims) } else { String::new() }
+    }
+}
+
 /// The most expectations that a table names as not holding.
 const MOST_NAMED: usize = 3;
 
@@ -258,10 +265,26 @@ fn cell(text: &str) -> String {
 }
 
 impl Row {
-    /// The row in the table.
+    /// Its name, with a link to its file.
+    fn link(&self) -> String {
+        format!("[{0}](EXPERIMENTS/{0}.toml)", self.experiment.id)
+    }
+
+    /// The row in the table of all rows, which has to be short.
+    fn short(&self) -> String {
+        let (name, title) = (self.link(), cell(&self.experiment.title));
+        let Some(published) = &self.published else {
+            return format!("| {name} | {title} | not published | | |\n");
+        };
+        let (verdict, seeds) = (published.verdict.name(), published.seeds.len());
+        let scale = if published.scale == "paper" { String::new() } else { format!(" ({} scale)", published.scale) };
+        format!("| {name} | {title} | {verdict}{scale} | {} | {seeds} |\n", published.holding())
+    }
+
+    /// The row in its paper's table.
     fn markdown(&self) -> String {
         let experiment = &self.experiment;
-        let name = format!("[{0}](EXPERIMENTS/{0}.toml)", experiment.id);
+        let name = self.link();
         let Some(published) = &self.published else {
             let cost = experiment.cost.as_ref().map_or(String::new(), |cost| format!(": {}", cell(cost)));
             return format!("| {name} | {} | not published{cost} | | | | |\n", cell(&experiment.place));
@@ -274,12 +297,11 @@ impl Row {
         if failing().count() > MOST_NAMED {
             named.push(format!("and {} more", failing().count() - MOST_NAMED));
         }
-        let holds =
-            if published.claims > 0 { format!("{} of {}", published.hold, published.claims) } else { String::new() };
         format!(
-            "| {name} | {} | {} | {holds} | {} | {} | {} |\n",
+            "| {name} | {} | {} | {} | {} | {} | {} |\n",
             cell(&published.place),
             published.verdict.name(),
+            published.holding(),
             published.scale,
             published.seeds.len(),
             cell(&named.join("; ")),
@@ -304,7 +326,11 @@ impl Row {
 
 /// The rows as a table in Markdown: all, or those of the paper with that key. `experiments` is the path to the folder of that name.
 pub fn markdown(rows: &[Row], paper: Option<&str>, experiments: &str) -> String {
-    let own = |row: &&Row| paper.is_none_or(|key| row.experiment.id.split('/').next() == Some(key));
+    let Some(key) = paper else {
+        let head = "| row | about | verdict at paper scale | hold | seeds |\n|---|---|---|---|---|\n";
+        return head.to_string() + &rows.iter().map(Row::short).collect::<String>().replace("EXPERIMENTS/", experiments);
+    };
+    let own = |row: &&Row| row.experiment.id.split('/').next() == Some(key);
     let head = "| row | in the paper | verdict | holds | scale | seeds | does not hold: measured (expected) |\n|---|---|---|---|---|---|---|\n";
     let body: String = rows.iter().filter(own).map(Row::markdown).collect();
     head.to_string() + &body.replace("EXPERIMENTS/", experiments)
