@@ -415,8 +415,10 @@ impl<'a> Evidence<'a> {
             Some(steps) => steps
                 .into_iter()
                 .map(|step| {
-                    let of = figure.panel.as_deref().map(|panel| self.experiment.axis_title(panel)).unwrap_or_default();
-                    let title = format!("{}, {of} {}", figure.title, step.name);
+                    let panel = figure.panel.as_deref().map(|panel| self.experiment.axis(panel));
+                    let (of, unit) = panel.unwrap_or_default();
+                    let unit = unit.map_or(String::new(), |unit| format!(" ({})", unit.symbol()));
+                    let title = format!("{}, {of}{unit} {}", figure.title, step.name);
                     (Some(step.name), Plot { title, categories: categories.clone(), curves: Vec::new() })
                 })
                 .collect(),

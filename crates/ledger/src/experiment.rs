@@ -3,7 +3,7 @@
 use super::expression::{Expression, Fault, Label, Quantity, Scope, Step, WORKLOADS};
 use engine::{Bytes, QuantityError};
 use files::problem::Problem;
-use results::exhibit::{Axis, Better, Mark};
+use results::exhibit::{Axis, Better, Mark, Unit};
 use results::verdict::Range;
 use scenario::document::{Document, Item, Table, quoted, suggest};
 use scenario::presets;
@@ -73,6 +73,8 @@ pub struct Vary {
     pub label: String,
     /// As an axis calls it.
     pub title: String,
+    /// What an axis counts it in.
+    pub unit: Option<Unit>,
     values: Vec<Value>,
     /// Names of the values at quick scale; `None` for all.
     quick: Option<Vec<String>>,
@@ -229,6 +231,25 @@ pub struct Experiment {
     groups: Vec<String>,
 }
 
+/// The title of an axis of flow sizes.
+const FLOW_SIZE: &str = "flow size";
+
+/// The title of an axis under `key`, if there is one: text that may end with a unit in parentheses.
+fn axis_title(table: &mut Table<'_>, key: &str) -> Result<Option<(String, Option<Unit>)>, Problem> {
+    let Some(text) = table.optional::<String>(key)? else { return Ok(None) };
+    let Some((title, symbol)) = text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) else {
+        return Ok(Some((text, None)));
+    };
+    match Unit::ALL.into_iter().find(|unit| unit.symbol() == symbol) {
+        Some(unit) => Ok(Some((title.into(), Some(unit)))),
+        None => {
+            let known = Unit::ALL.map(Unit::symbol);
+            let problem = table.problem_at(key, format!("there is no unit {}", quoted(symbol)));
+            Err(problem.help(format!("write one of {}, or do not end the title with parentheses", known.join(", "))))
+        }
+    }
+}
+
 /// Whatever may be given as a value of a scenario, as `--set` has it.
 fn word(item: &Item<'_>) -> Result<String, Problem> {
     if let Ok(text) = item.read::<String>() {
@@ -383,12 +404,12 @@ impl Experiment {
         all.into_iter().collect()
     }
 
-    /// The title of the axis of a key.
-    pub fn axis_title(&self, key: &str) -> String {
+    /// The title and the unit of the axis of a key.
+    pub fn axis(&self, key: &str) -> (String, Option<Unit>) {
         match self.vary.iter().find(|vary| vary.label == key) {
-            Some(vary) => vary.title.clone(),
-            None if key == "size" => "flow size (B)".into(),
-            None => key.into(),
+            Some(vary) => (vary.title.clone(), vary.unit),
+            None if key == "size" => (FLOW_SIZE.into(), Some(Unit::Bytes)),
+            None => (key.into(), None),
         }
     }
 }
@@ -548,7 +569,7 @@ impl Reader<'_> {
                 let problem = table.problem_at("label", format!("{} cannot be a label", quoted(&label)));
                 return Err(problem.help("write a word of small letters that stands for nothing else, such as rate"));
             }
-            let title = table.optional("title")?.unwrap_or_else(|| label.clone());
+            let (title, unit) = axis_title(&mut table, "title")?.unwrap_or_else(|| (label.clone(), None));
             let values = self.values(&mut table)?;
             let names: Vec<&str> = values.iter().map(|value| value.step.name.as_str()).collect();
             let quick = words(&mut table, "quick")?;
@@ -561,7 +582,7 @@ impl Reader<'_> {
                 known_variant(&table, variant, experiment)?;
             }
             table.finish()?;
-            all.push(Vary { label, title, values, quick, variants });
+            all.push(Vary { label, title, unit, values, quick, variants });
         }
         Ok(all)
     }
@@ -654,12 +675,12 @@ impl Reader<'_> {
                 return Err(problem.help(format!("{meant}There are {}", known.join(", "))));
             }
         };
-        let axis = |table: &mut Table<'_>, name: &str, title: String| -> Result<Axis, Problem> {
-            let given: Option<String> = table.optional(&format!("{name}_title"))?;
+        let axis = |table: &mut Table<'_>, name: &str, otherwise: (String, Option<Unit>)| -> Result<Axis, Problem> {
+            let (title, unit) = axis_title(table, &format!("{name}_title"))?.unwrap_or(otherwise);
             let scale: Option<String> = table.optional(&format!("{name}_scale"))?;
             match scale.as_deref() {
-                None | Some("linear") => Ok(Axis { title: given.unwrap_or(title), log: false }),
-                Some("log") => Ok(Axis { title: given.unwrap_or(title), log: true }),
+                None | Some("linear") => Ok(Axis { title, unit, log: false }),
+                Some("log") => Ok(Axis { title, unit, log: true }),
                 Some(_) => {
                     let problem = table.problem_at(&format!("{name}_scale"), "is neither \"linear\" nor \"log\"");
                     Err(problem.help("write one of the two"))
@@ -667,10 +688,12 @@ impl Reader<'_> {
             }
         };
         let (across, up) = match &parsed {
-            Kind::Lines { x, .. } | Kind::Bars { x, .. } => (experiment.axis_title(x), title.clone()),
-            Kind::Cdf { .. } => (title.clone(), "share of samples".into()),
-            Kind::Series { .. } => ("time (us)".into(), title.clone()),
-            Kind::Sizes { .. } => ("flow size (B)".into(), "share of bytes in flows up to that size".into()),
+            Kind::Lines { x, .. } | Kind::Bars { x, .. } => (experiment.axis(x), (title.clone(), None)),
+            Kind::Cdf { .. } => ((title.clone(), None), ("share of samples".into(), None)),
+            Kind::Series { .. } => (("time".into(), Some(Unit::Microseconds)), (title.clone(), None)),
+            Kind::Sizes { .. } => {
+                ((FLOW_SIZE.into(), Some(Unit::Bytes)), ("share of bytes in flows up to that size".into(), None))
+            }
         };
         let figure = Figure {
             x: axis(&mut table, "x", across)?,

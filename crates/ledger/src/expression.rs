@@ -15,6 +15,7 @@ mod parser;
 use engine::{Bytes, QuantityError, Time};
 use scenario::document::{quoted, suggest};
 use scenario::watch::like;
+use std::fmt;
 
 /// What is wrong with an expression, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -436,29 +437,59 @@ pub struct Answers<'a> {
     pub probe: &'a mut dyn FnMut(&Probe) -> Result<f64, Missing>,
 }
 
+/// Why a text is not a range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RangeError {
+    /// That text has no `..`.
+    NotARange(String),
+    /// Nothing lies in that range.
+    Empty(String),
+    /// One of its ends is not a quantity.
+    Quantity(QuantityError),
+}
+
+impl fmt::Display for RangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RangeError::NotARange(text) => write!(f, "{} is not a range", quoted(text)),
+            RangeError::Empty(text) => write!(f, "{} is empty", quoted(text)),
+            RangeError::Quantity(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RangeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RangeError::Quantity(error) => Some(error),
+            RangeError::NotARange(_) | RangeError::Empty(_) => None,
+        }
+    }
+}
+
 /// `low..high` with either end left out, as numbers of the smallest unit: above the low end, up to the high one.
-pub fn range(text: &str, read: fn(&str) -> Result<u64, QuantityError>) -> Result<(u64, u64), String> {
+pub fn range(text: &str, read: fn(&str) -> Result<u64, QuantityError>) -> Result<(u64, u64), RangeError> {
     let Some((low, high)) = text.split_once("..") else {
-        return Err(format!("{} is not a range", quoted(text)));
+        return Err(RangeError::NotARange(text.into()));
     };
     let end = |text: &str, default: u64| match text.trim() {
         "" => Ok(default),
-        text => read(text).map_err(|error| error.to_string()),
+        text => read(text).map_err(RangeError::Quantity),
     };
     let (low, high) = (end(low, 0)?, end(high, u64::MAX)?);
     if low >= high {
-        return Err(format!("{} is empty", quoted(text)));
+        return Err(RangeError::Empty(text.into()));
     }
     Ok((low, high))
 }
 
 /// A range of sizes, in bytes.
-pub fn size_range(text: &str) -> Result<(u64, u64), String> {
+pub fn size_range(text: &str) -> Result<(u64, u64), RangeError> {
     range(text, |text| text.parse::<Bytes>().map(|size| size.0))
 }
 
 /// A range of times, in picoseconds.
-pub fn time_range(text: &str) -> Result<(u64, u64), String> {
+pub fn time_range(text: &str) -> Result<(u64, u64), RangeError> {
     range(text, |text| text.parse::<Time>().map(|time| time.0))
 }
 
@@ -646,16 +677,18 @@ impl Measure {
             let ranged = match key.as_str() {
                 "size" if label.is_none() => size_range(value),
                 "during" if label.is_none() => time_range(value),
-                "until" if label.is_none() => value.parse::<Time>().map_err(|e| e.to_string()).map(|time| (0, time.0)),
+                "until" if label.is_none() => {
+                    value.parse::<Time>().map_err(RangeError::Quantity).map(|time| (0, time.0))
+                }
                 _ => Ok((0, 1)),
             };
-            if let Err(message) = ranged {
+            if let Err(error) = ranged {
                 let example = match key.as_str() {
                     "size" => "size='1KB..100KB' or size='..1KB'",
                     "until" => "until='10ms'",
                     _ => "during='1ms..2ms'",
                 };
-                return fault(*at, message, format!("write {example}"));
+                return fault(*at, error.to_string(), format!("write {example}"));
             }
             if key == "seed" && value.parse::<u64>().is_err() {
                 return fault(*at, format!("{} is not a seed", quoted(value)), "write a whole number");

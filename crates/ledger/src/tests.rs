@@ -3,6 +3,7 @@ use super::experiment::Scale;
 use super::expression::{Bindings, Expression, Label, NoSizes, Scope, Sizes, Step, matches};
 use super::*;
 use proptest::prelude::*;
+use results::exhibit::Unit;
 use results::records::{BufferSeries, FlowRow, FlowSeries, LinkRow, PortSeries, Records};
 use results::verdict::{Holds, Judged, Overall, Range, Verdict, state};
 use serde_json::{Value, json};
@@ -319,6 +320,22 @@ fn refused(from: &str, to: &str, expected: &[&str]) {
 }
 
 #[test]
+fn a_unit_at_the_end_of_a_title_is_read_once() {
+    let axis = |given: &str| {
+        let text = MINE.replacen("x_scale = \"log\"", &format!("x_scale = \"log\"\nx_title = \"{given}\""), 1);
+        let experiment = Experiment::read("mine.toml", &text, &crate::text).unwrap();
+        let x = experiment.figures.into_iter().map(|figure| figure.x).find(|x| x.log).unwrap();
+        (x.title, x.unit)
+    };
+    for unit in Unit::ALL {
+        assert_eq!(axis(&format!("depth (of all) ({})", unit.symbol())), ("depth (of all)".into(), Some(unit)));
+    }
+    for plain in ["p99 slowdown", "f(x)", "(1 - U) times flows"] {
+        assert_eq!(axis(plain), (plain.into(), None));
+    }
+}
+
+#[test]
 fn a_wrong_experiment_is_refused_at_its_place_with_a_remedy() {
     refused("id = \"mine/first\"", "id = \"../first\"", &["mine.toml:2:6", "cannot be an id"]);
     refused("document =", "documnet =", &["the file has no document"]);
@@ -333,6 +350,8 @@ fn a_wrong_experiment_is_refused_at_its_place_with_a_remedy() {
     refused("x = \"rate\"", "x = \"speed\"", &["\"speed\" has no values"]);
     refused("of = \"queue(port='sw0->h0')\"", "of = \"slowdown\"", &["has no values over time"]);
     refused("x_scale = \"log\"", "x_scale = \"cubic\"", &["neither"]);
+    refused("x_scale = \"log\"", "x_title = \"delay (µs)\"", &["there is no unit \"µs\"", "B, us, ms, Gb/s, %, BDP"]);
+    refused("label = \"rate\"", "label = \"rate\"\ntitle = \"speed (Gbs)\"", &["mine.toml:39:9", "no unit \"Gbs\""]);
     refused("bins = [\"1KB\", \"10KB\"]", "bins = [\"10KB\", \"1KB\"]", &["do not increase"]);
     refused("partly = { at_least = 1.0 }", "partly = { at_least = 2.0 }", &["not wider"]);
     refused("partly = { at_least = 1.0 }", "partly = { at_most = 2.0 }", &["not wider"]);

@@ -64,7 +64,7 @@ impl Run {
     fn tables(&self, py: Python<'_>) -> PyResult<Tables> {
         let mut all = BTreeMap::new();
         for (file, columns) in py.detach(|| self.finished.tables()) {
-            let batch = tables::batch(columns).map_err(PyRuntimeError::new_err)?;
+            let batch = tables::batch(columns).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
             all.insert(stem(file), Py::new(py, Table(batch))?);
         }
         Ok(all)

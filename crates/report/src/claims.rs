@@ -5,7 +5,7 @@ use crate::pages::{Report, footer, provenance};
 use crate::{
     Axis, Block, Cell, Column, Figure, Format, Link, Mark, Page, Palette, Point, Section, Sheet, Style, Table, Tone,
 };
-use results::exhibit::{self, Better, Curve, Exhibit, Plot};
+use results::exhibit::{self, Better, Curve, Exhibit, Plot, Unit};
 use results::verdict::{Holds, Judged, Overall, Verdict, digits, show};
 
 fn tone(holds: Holds) -> Tone {
@@ -27,19 +27,17 @@ fn badge(verdict: &Verdict) -> Cell {
     Cell::badge(tone, verdict.verdict.name())
 }
 
-/// An axis whose title may end with a unit in parentheses, and what its values are multiplied with to suit it.
+/// An axis as it is drawn, and what its values are multiplied with to suit it.
 fn axis(axis: &exhibit::Axis) -> (Axis, f64) {
-    let (label, unit) = match axis.title.strip_suffix(')').and_then(|title| title.rsplit_once(" (")) {
-        Some((label, unit)) => (label, unit),
-        None => (axis.title.as_str(), ""),
-    };
+    let label = axis.title.as_str();
     let plain = if axis.log { Axis::log(label) } else { Axis::linear(label) };
-    match unit {
-        "" => (plain, 1.0),
-        "B" => (plain.format(Format::Bytes), 1.0),
-        "us" => (plain.format(Format::Time), 1e-6),
-        "Gb/s" => (plain.format(Format::Rate), 1e9),
-        unit => (plain.unit(unit), 1.0),
+    match axis.unit {
+        None => (plain, 1.0),
+        Some(Unit::Bytes) => (plain.format(Format::Bytes), 1.0),
+        Some(Unit::Microseconds) => (plain.format(Format::Time), 1e-6),
+        Some(Unit::Milliseconds) => (plain.format(Format::Time), 1e-3),
+        Some(Unit::GigabitsPerSecond) => (plain.format(Format::Rate), 1e9),
+        Some(unit @ (Unit::Percent | Unit::Bdp)) => (plain.unit(unit.symbol()), 1.0),
     }
 }
 
@@ -333,16 +331,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unit_in_an_axis_title_decides_how_numbers_are_written() {
-        let of = |title: &str| axis(&exhibit::Axis { title: title.into(), log: false });
-        assert_eq!(
-            (of("queue depth (B)").0.format, of("queue depth (B)").0.label),
-            (Format::Bytes, "queue depth".into())
-        );
-        assert_eq!((of("time (us)").0.format, of("time (us)").1), (Format::Time, 1e-6));
-        assert_eq!((of("rate (Gb/s)").0.format, of("rate (Gb/s)").1), (Format::Rate, 1e9));
-        assert_eq!((of("share (%)").0.unit, of("share (%)").1), (Some("%".into()), 1.0));
-        assert_eq!((of("p99 slowdown").0.format, of("f(x)").0.label), (Format::Plain, "f(x)".into()));
+    fn the_unit_of_an_axis_decides_how_numbers_are_written() {
+        let of = |unit| axis(&exhibit::Axis { title: "depth".into(), unit, log: false });
+        let (bytes, scale) = of(Some(Unit::Bytes));
+        assert_eq!((bytes.format, bytes.label, scale), (Format::Bytes, "depth".into(), 1.0));
+        assert_eq!((of(Some(Unit::Microseconds)).0.format, of(Some(Unit::Microseconds)).1), (Format::Time, 1e-6));
+        assert_eq!((of(Some(Unit::Milliseconds)).0.format, of(Some(Unit::Milliseconds)).1), (Format::Time, 1e-3));
+        let (rate, scale) = of(Some(Unit::GigabitsPerSecond));
+        assert_eq!((rate.format, scale), (Format::Rate, 1e9));
+        assert_eq!((of(Some(Unit::Percent)).0.unit, of(Some(Unit::Percent)).1), (Some("%".into()), 1.0));
+        assert_eq!((of(None).0.format, of(None).0.unit), (Format::Plain, None));
+    }
+
+    #[test]
+    fn a_size_bin_is_written_as_people_write_it() {
         assert_eq!(
             (category("..1KB"), category("1KB..2KB"), category("HPCC")),
             ("≤1KB".into(), "1KB–2KB".into(), "HPCC".into())

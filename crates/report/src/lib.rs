@@ -57,4 +57,4 @@ pub use figure::{Axis, Figure, Mark, Point, Scale, Series, Sheet, Style};
 pub use format::Format;
 pub use page::{Block, Cell, Column, Link, Page, Section, Table, Tone};
 pub use palette::Palette;
-pub use png::png;
+pub use png::{DrawingError, png};

@@ -78,11 +78,48 @@ engine::choice! {
     }
 }
 
+/// What the values of an axis are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Microseconds.
+    Microseconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// 10⁹ bits per second.
+    GigabitsPerSecond,
+    /// Hundredths.
+    Percent,
+    /// Bandwidth-delay products.
+    Bdp,
+}
+
+impl Unit {
+    /// Every unit.
+    pub const ALL: [Unit; 6] =
+        [Unit::Bytes, Unit::Microseconds, Unit::Milliseconds, Unit::GigabitsPerSecond, Unit::Percent, Unit::Bdp];
+
+    /// As it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Bytes => "B",
+            Unit::Microseconds => "us",
+            Unit::Milliseconds => "ms",
+            Unit::GigabitsPerSecond => "Gb/s",
+            Unit::Percent => "%",
+            Unit::Bdp => "BDP",
+        }
+    }
+}
+
 /// Where the values of an axis lie.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it shows, with its unit.
+    /// What it shows.
     pub title: String,
+    /// What its values are counted in; none for plain numbers.
+    pub unit: Option<Unit>,
     /// Logarithmic.
     pub log: bool,
 }

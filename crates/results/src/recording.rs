@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::fmt;
 
 /// The file of what was recorded.
 pub const RECORDING: &str = "recording.bin";
@@ -191,6 +192,61 @@ pub fn write_series(out: &mut Vec<u8>, frames: usize, given: &[(u32, u64)], last
     series.write_zeros();
 }
 
+/// What is wrong with a recording.
+#[derive(Debug)]
+pub enum RecordingError {
+    /// It does not begin as recordings of this format do.
+    NotARecording,
+    /// It ends before the length of its header.
+    NoHeader,
+    /// It ends within its header.
+    HeaderCutOff,
+    /// Its header is not one.
+    Header(serde_json::Error),
+    /// It is of that version, which is not [`VERSION`].
+    Version(u32),
+    /// Its header announces more than a recording may have.
+    TooLarge {
+        /// So many frames.
+        frames: usize,
+        /// So many flows.
+        flows: usize,
+    },
+    /// It ends within its columns.
+    CutOff,
+    /// The column of that name does not have a value for every place and frame.
+    Column(String),
+    /// Something follows its last column.
+    Trailing,
+}
+
+impl fmt::Display for RecordingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordingError::NotARecording => f.write_str("it is not a recording, or of another version"),
+            RecordingError::NoHeader => f.write_str("it is cut off before its header"),
+            RecordingError::HeaderCutOff => f.write_str("its header is cut off"),
+            RecordingError::Header(error) => write!(f, "its header cannot be read: {error}"),
+            RecordingError::Version(version) => write!(f, "it is of version {version}; this program reads {VERSION}"),
+            RecordingError::TooLarge { frames, flows } => {
+                write!(f, "it says that it has {frames} frames and {flows} flows")
+            }
+            RecordingError::CutOff => f.write_str("it is cut off"),
+            RecordingError::Column(name) => write!(f, "its column {name} is damaged"),
+            RecordingError::Trailing => f.write_str("something follows its last column"),
+        }
+    }
+}
+
+impl std::error::Error for RecordingError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RecordingError::Header(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 /// A recording that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
@@ -203,32 +259,31 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads a recording. The error says what is wrong with it.
-    pub fn read(file: &[u8]) -> Result<Recorded, String> {
-        let rest = file.strip_prefix(MAGIC).ok_or("it is not a recording, or of another version")?;
-        let (length, rest) = rest.split_first_chunk().ok_or("it is cut off before its header")?;
-        let header = rest.get(..u32::from_le_bytes(*length) as usize).ok_or("its header is cut off")?;
+    /// Reads a recording.
+    pub fn read(file: &[u8]) -> Result<Recorded, RecordingError> {
+        let rest = file.strip_prefix(MAGIC).ok_or(RecordingError::NotARecording)?;
+        let (length, rest) = rest.split_first_chunk().ok_or(RecordingError::NoHeader)?;
+        let header = rest.get(..u32::from_le_bytes(*length) as usize).ok_or(RecordingError::HeaderCutOff)?;
         let mut rest = &rest[header.len()..];
-        let header: Header = serde_json::from_slice(header).map_err(|e| format!("its header cannot be read: {e}"))?;
+        let header: Header = serde_json::from_slice(header).map_err(RecordingError::Header)?;
         if header.version != VERSION {
-            return Err(format!("it is of version {}; this program reads {VERSION}", header.version));
+            return Err(RecordingError::Version(header.version));
         }
         if header.frames > most_frames(header.ports.len()) || header.flows.len() > MOST_FLOWS {
-            return Err(format!("it says that it has {} frames and {} flows", header.frames, header.flows.len()));
+            return Err(RecordingError::TooLarge { frames: header.frames, flows: header.flows.len() });
         }
         let mut read = |headers: &[ColumnHeader], places: usize| {
             let column = |column: &ColumnHeader| {
-                let (bytes, left) = rest.split_at_checked(column.bytes).ok_or("it is cut off")?;
+                let (bytes, left) = rest.split_at_checked(column.bytes).ok_or(RecordingError::CutOff)?;
                 rest = left;
-                read_column(bytes, places, header.frames)
-                    .ok_or_else(|| format!("its column {} is damaged", column.name))
+                read_column(bytes, places, header.frames).ok_or_else(|| RecordingError::Column(column.name.clone()))
             };
-            headers.iter().map(column).collect::<Result<Vec<_>, String>>()
+            headers.iter().map(column).collect::<Result<Vec<_>, RecordingError>>()
         };
         let ports = read(&header.columns, header.ports.len())?;
         let flows = read(&header.flow_columns, header.flows.len())?;
         if !rest.is_empty() {
-            return Err("something follows its last column".into());
+            return Err(RecordingError::Trailing);
         }
         Ok(Recorded { header, ports, flows })
     }

@@ -3,6 +3,7 @@
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{ArrowPrimitiveType, UInt64Type};
+use arrow::error::ArrowError;
 use files::problem::Problem;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -15,15 +16,14 @@ use std::path::Path;
 pub type Columns = Vec<(&'static str, ArrayRef)>;
 
 /// Columns as one piece, in memory.
-pub fn batch(columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch, String> {
+pub fn batch(columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
-        .map_err(|e| e.to_string())
 }
 
 /// Writes a table.
 pub fn write(path: &Path, columns: Vec<(&str, ArrayRef)>) -> Result<(), Problem> {
     let problem = |e: String| Problem::new(path.display().to_string(), format!("cannot be written: {e}"));
-    let batch = batch(columns).map_err(problem)?;
+    let batch = batch(columns).map_err(|e| problem(e.to_string()))?;
     let file = File::create(path).map_err(|e| problem(e.to_string()))?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut writer =

@@ -13,6 +13,7 @@ export async function jobWhole(id, signal) {
     // Of a comparison under way only the finished ones are listed.
     index: run.run ?? at,
     label: run.label ?? [run.scheme, run.seed !== undefined && `seed ${run.seed}`].filter(Boolean).join(", "),
+    labels: run.labels ?? [],
   }));
   for (const run of runs)
     run.files ??= job.kind === "run" ? files : files.filter(({ path }) => path.startsWith(`runs/${run.index}/`));

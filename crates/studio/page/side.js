@@ -17,13 +17,9 @@ export class Side {
     });
     // The seed is shown only where there are several.
     const seeds = new Set(view.runs.map((one) => one.seed)).size;
-    const more =
-      run.label === view.job.name
-        ? ""
-        : run.label
-            .replace(run.scheme ?? "", "")
-            .replace(seeds > 1 ? "" : `seed ${run.seed}`, "")
-            .replace(/^[,\s]+|[,\s]+$/g, "");
+    // The scheme is in the heading.
+    const varied = run.labels.filter(([axis]) => axis !== "scheme").map(([axis, value]) => `${axis}=${value}`);
+    const more = [...varied, ...(seeds > 1 ? [`seed ${run.seed}`] : [])].join(", ");
     this.canvas = h("canvas", { class: "stage", role: "img" });
     this.stage = new Stage(this.canvas, view.camera);
     this.stage.load(

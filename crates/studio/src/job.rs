@@ -3,6 +3,7 @@
 use crate::limits;
 use crate::workspace::{Workspace, file_below, is_below};
 use files::problem::Problem;
+use results::comparison::Labels;
 use scenario::document::Document;
 use scenario::presets;
 use serde::{Deserialize, Serialize};
@@ -121,6 +122,9 @@ pub struct Stored {
     pub run: u64,
     /// For people.
     pub label: String,
+    /// What is varied, and its values of this run. Jobs of earlier versions do not have them.
+    #[serde(default)]
+    pub labels: Labels,
     /// The scheme, by the name that was asked for.
     pub scheme: Option<String>,
     /// Its seed.
@@ -506,7 +510,7 @@ mod tests {
         let state = State::Running;
         let mut job = Job { id: 1, request, state, created: 0, started, ended, progress, problem, notes, stored };
         let said = [
-            json!({"step": "reused", "run": 0, "label": "a", "key": "5eed", "scheme": "pfc", "seed": 3}),
+            json!({"step": "reused", "run": 0, "label": "a", "labels": [["scheme", "pfc"]], "key": "5eed", "scheme": "pfc", "seed": 3}),
             json!({"step": "planned", "runs": 4}),
             json!({"step": "running", "run": 2, "label": "b", "share": 0.5}),
             json!({"step": "done", "run": 1, "label": "c"}),
@@ -519,6 +523,7 @@ mod tests {
         assert_eq!((job.progress.runs, job.progress.done, job.progress.share), (4, 2, 0.625));
         assert_eq!(job.problem.unwrap()["message"], "first");
         let (label, scheme, key) = ("a".into(), Some("pfc".into()), "5eed".into());
-        assert_eq!(job.stored, [Stored { run: 0, label, scheme, seed: Some(3), key }]);
+        let labels = vec![("scheme".into(), "pfc".into())];
+        assert_eq!(job.stored, [Stored { run: 0, label, labels, scheme, seed: Some(3), key }]);
     }
 }

@@ -5,6 +5,7 @@ use crate::limits;
 use crate::workspace::{Workspace, file_below, list};
 use files::SUMMARY;
 use files::problem::{Problem, read_text};
+use results::comparison::{Labels, SCHEME};
 use results::records::{self, FlowRow};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
@@ -31,7 +32,7 @@ fn runs(workspace: &Workspace, job: &Job) -> Vec<Run> {
     let out = workspace.job(job.id).join(OUT);
     if let Request::Run { .. } = job.request {
         let (label, key) = (job.request.name().to_string(), String::new());
-        let stored = Stored { run: 0, label, scheme: None, seed: None, key };
+        let stored = Stored { run: 0, label, labels: Labels::new(), scheme: None, seed: None, key };
         return file_below(&out, SUMMARY).map(|_| Run { stored, folder: out }).into_iter().collect();
     }
     let comparison = read_json(&out, COMPARISON).filter(|_| job.state == State::Done).unwrap_or_default();
@@ -48,14 +49,17 @@ fn runs(workspace: &Workspace, job: &Job) -> Vec<Run> {
 
 /// A cell of a comparison.
 fn of_cell(run: u64, cell: &Value) -> Option<Stored> {
-    let words = cell["labels"].as_object().into_iter().flatten().map(|(axis, value)| {
-        let value = value.as_str().unwrap_or_default();
-        if axis == "scheme" { value.to_string() } else { format!("{axis}={value}") }
+    let labels = cell["labels"].as_object().into_iter().flatten();
+    let labels: Labels =
+        labels.map(|(axis, value)| (axis.clone(), value.as_str().unwrap_or_default().into())).collect();
+    let words = labels.iter().map(|(axis, value)| match axis.as_str() {
+        SCHEME => value.clone(),
+        _ => format!("{axis}={value}"),
     });
     let seed = cell["seed"].as_u64();
     let words: Vec<String> = words.chain(seed.map(|seed| format!("seed {seed}"))).collect();
-    let scheme = cell["labels"]["scheme"].as_str().map(String::from);
-    Some(Stored { run, label: words.join(", "), scheme, seed, key: cell["digest"].as_str()?.into() })
+    let scheme = cell["labels"][SCHEME].as_str().map(String::from);
+    Some(Stored { run, label: words.join(", "), labels, scheme, seed, key: cell["digest"].as_str()?.into() })
 }
 
 /// The folder of a run of a job.
@@ -101,6 +105,7 @@ pub fn whole(workspace: &Workspace, job: &Job) -> Value {
         json!({
             "run": stored.run,
             "label": stored.label,
+            "labels": stored.labels,
             "scheme": stored.scheme.clone().or_else(|| scheme(&summary)),
             "seed": stored.seed.or(summary["seed"].as_u64()),
             "folder": stored.key,
@@ -199,4 +204,20 @@ fn rows(folder: &Path, query: &HashMap<String, String>) -> Result<Value, Problem
         "rows": shown.collect::<Vec<_>>(),
         "groups": groups,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_has_its_labels_one_by_one_beside_its_name() {
+        let labels = json!({ "scheme": "pfc", "switch.buffer": "2MB" });
+        let run = of_cell(3, &json!({ "labels": labels, "seed": 2, "digest": "5eed" })).unwrap();
+        assert!(run.label.contains("pfc") && run.label.ends_with(", seed 2"), "{}", run.label);
+        let pair = |axis: &str, value: &str| (axis.to_string(), value.to_string());
+        assert_eq!(run.labels, [pair("scheme", "pfc"), pair("switch.buffer", "2MB")]);
+        assert_eq!((run.scheme.as_deref(), run.seed), (Some("pfc"), Some(2)));
+        assert_eq!(of_cell(3, &json!({ "labels": labels })), None);
+    }
 }

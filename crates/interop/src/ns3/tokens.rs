@@ -3,6 +3,7 @@
 //! The reference reads with C++ `>>`, so line breaks mean nothing to it: a file with everything on one line is valid.
 //! Lines and columns are tracked only to say where a problem is.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 
 use engine::units::{Rate, Time};
@@ -321,55 +322,85 @@ fn names<T>(units: &[(&str, T)]) -> String {
     units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ")
 }
 
+/// Why a word is not a quantity. Its text completes a sentence that starts with the word itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenError {
+    /// It is below zero.
+    Negative,
+    /// It has no number that a rate can have.
+    NotARate,
+    /// It has no number that a time can have.
+    NotATime,
+    /// It is a rate with a point and without a unit.
+    NoUnit,
+    /// It has none of the units of rates.
+    RateUnit,
+    /// It has none of the units of times.
+    TimeUnit,
+    /// It is above [`MAX_RATE`].
+    TooFast,
+    /// It is above [`MAX_DELAY`].
+    TooLong,
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TokenError::Negative => f.write_str("is negative"),
+            TokenError::NotARate => f.write_str("is not a rate"),
+            TokenError::NotATime => f.write_str("is not a time"),
+            TokenError::NoUnit => f.write_str("has no unit, and bits per second are whole"),
+            TokenError::RateUnit => write!(f, "has none of the units {}", names(RATE_UNITS)),
+            TokenError::TimeUnit => write!(f, "has none of the units {}", names(TIME_UNITS)),
+            TokenError::TooFast => f.write_str("is above 100 Tb/s"),
+            TokenError::TooLong => f.write_str("is above 1000 s"),
+        }
+    }
+}
+
+impl std::error::Error for TokenError {}
+
 /// Reads a rate as ns-3 does: a number and a unit, or bare bits per second.
-///
-/// The error completes a sentence that starts with the text itself.
-pub fn parse_rate(text: &str) -> Result<Rate, String> {
+pub fn parse_rate(text: &str) -> Result<Rate, TokenError> {
     if text.starts_with('-') {
-        return Err("is negative".into());
+        return Err(TokenError::Negative);
     }
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let too_fast = || "is above 100 Tb/s".to_string();
     let rate = if unit.is_empty() {
         if number.contains('.') {
-            return Err("has no unit, and bits per second are whole".into());
+            return Err(TokenError::NoUnit);
         }
         if number.is_empty() {
-            return Err("is not a rate".into());
+            return Err(TokenError::NotARate);
         }
         // Only digits are left, so that what does not fit is too large.
-        number.parse().map_err(|_| too_fast())?
+        number.parse().map_err(|_| TokenError::TooFast)?
     } else {
-        let number = decimal(number).ok_or("is not a rate")?;
+        let number = decimal(number).ok_or(TokenError::NotARate)?;
         let unit = RATE_UNITS.iter().find(|(name, _)| *name == unit);
-        let (_, scale) = unit.ok_or_else(|| format!("has none of the units {}", names(RATE_UNITS)))?;
+        let (_, scale) = unit.ok_or(TokenError::RateUnit)?;
         // In floating point and cut to whole bits, as the reference does it.
         (number * scale) as u64
     };
-    if rate > MAX_RATE.0 { Err(too_fast()) } else { Ok(Rate(rate)) }
+    if rate > MAX_RATE.0 { Err(TokenError::TooFast) } else { Ok(Rate(rate)) }
 }
 
 /// Reads a time as ns-3 does: a number and a unit, or bare seconds; cut to whole nanoseconds.
-///
-/// The error completes a sentence that starts with the text itself.
-pub fn parse_delay(text: &str) -> Result<Time, String> {
+pub fn parse_delay(text: &str) -> Result<Time, TokenError> {
     let split = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let number = decimal(number).ok_or("is not a time")?;
+    let number = decimal(number).ok_or(TokenError::NotATime)?;
     if number < 0.0 {
-        return Err("is negative".into());
+        return Err(TokenError::Negative);
     }
     let unit = if unit.is_empty() { "s" } else { unit };
-    let (_, scale) = TIME_UNITS
-        .iter()
-        .find(|(name, _)| *name == unit)
-        .ok_or_else(|| format!("has none of the units {}", names(TIME_UNITS)))?;
+    let (_, scale) = TIME_UNITS.iter().find(|(name, _)| *name == unit).ok_or(TokenError::TimeUnit)?;
     let ns = match scale {
         Scale::Times(factor) => to_ns(number, *factor),
         Scale::Over(divisor) => to_ns(number, 1).map(|value| value / divisor),
     };
-    ns.filter(|ns| *ns <= MAX_DELAY.ns()).map(Time::from_ns).ok_or_else(|| "is above 1000 s".into())
+    ns.filter(|ns| *ns <= MAX_DELAY.ns()).map(Time::from_ns).ok_or(TokenError::TooLong)
 }
 
 /// `seconds` in whole nanoseconds, as the reference converts them.
@@ -522,7 +553,7 @@ mod tests {
 
     #[test]
     fn a_bad_rate_says_what_is_wrong_with_it() {
-        let error = |text| parse_rate(text).unwrap_err();
+        let error = |text: &str| parse_rate(text).unwrap_err().to_string();
         assert_eq!(error("-1Gbps"), "is negative");
         assert!(error("100gbps").contains("none of the units bps b/s"));
         assert!(error("1e9bps").contains("none of the units"));
@@ -554,7 +585,7 @@ mod tests {
 
     #[test]
     fn a_bad_delay_says_what_is_wrong_with_it() {
-        let error = |text| parse_delay(text).unwrap_err();
+        let error = |text: &str| parse_delay(text).unwrap_err().to_string();
         assert_eq!(error("-1us"), "is negative");
         assert_eq!(error("us"), "is not a time");
         assert_eq!(error("1-2us"), "is not a time");

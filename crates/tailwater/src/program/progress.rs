@@ -142,9 +142,9 @@ impl Pulse {
         if for_programs() {
             let scheme = cell.labels.iter().find(|(axis, _)| axis == SCHEME).map(|(_, value)| value);
             let (label, key) = (cell.label(), cell.digest.to_string());
-            report(
-                &json!({ "step": step, "run": run, "label": label, "key": key, "scheme": scheme, "seed": cell.seed }),
-            );
+            report(&json!({
+                "step": step, "run": run, "label": label, "labels": cell.labels, "key": key, "scheme": scheme, "seed": cell.seed,
+            }));
         }
     }
 
