@@ -328,7 +328,8 @@ impl Row {
 pub fn markdown(rows: &[Row], paper: Option<&str>, experiments: &str) -> String {
     let Some(key) = paper else {
         let head = "| row | about | verdict at paper scale | hold | seeds |\n|---|---|---|---|---|\n";
-        return head.to_string() + &rows.iter().map(Row::short).collect::<String>().replace("EXPERIMENTS/", experiments);
+        return head.to_string()
+            + &rows.iter().map(Row::short).collect::<String>().replace("EXPERIMENTS/", experiments);
     };
     let own = |row: &&Row| row.experiment.id.split('/').next() == Some(key);
     let head = "| row | in the paper | verdict | holds | scale | seeds | does not hold: measured (expected) |\n|---|---|---|---|---|---|---|\n";
