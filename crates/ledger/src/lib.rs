@@ -6,6 +6,7 @@
 //! [`published`]. The [`papers`] themselves are cited from one list. What papers compute is [`theory`].
 
 mod answer;
+mod earlier;
 pub mod evidence;
 mod exhibit;
 pub mod experiment;
@@ -30,9 +31,9 @@ use std::path::Path;
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 /// The published tables of flow sizes.
-struct Published;
+struct PublishedSizes;
 
-impl Sizes for Published {
+impl Sizes for PublishedSizes {
     fn bytes_share(&self, workload: &str, up_to: u64) -> Option<f64> {
         traffic::Sizes::published(workload).map(|sizes| sizes.bytes_share(up_to))
     }
@@ -43,7 +44,7 @@ impl Sizes for Published {
 
 /// The tables of flow sizes that experiments ask about.
 pub fn sizes() -> &'static dyn Sizes {
-    &Published
+    &PublishedSizes
 }
 
 /// The ids of all experiments, in order.

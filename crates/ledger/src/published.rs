@@ -2,6 +2,7 @@
 //!
 //! The files of `published/` are part of the program, as those of `experiments/` are.
 
+use crate::earlier::EARLIER;
 use crate::evidence::Evidence;
 use crate::experiment::{Experiment, Scale};
 use crate::papers;
@@ -338,7 +339,8 @@ pub fn markdown(rows: &[Row], paper: Option<&str>, experiments: &str) -> String 
 }
 
 /// A text with everything between its markers brought up to date; `folder` is the path from the text's folder to the repository. Markers are
-/// `<!-- ledger:begin -->` and `<!-- ledger:end -->` for all rows, with `:KEY` after `ledger` for those of a paper, and `papers` for the papers.
+/// `<!-- ledger:begin -->` and `<!-- ledger:end -->` for all rows, with `:KEY` after `ledger` for those of a paper, `ledger:changes` for verdicts from
+/// what to what, and `papers` for the papers.
 pub fn refreshed(text: &str, rows: &[Row], folder: &str) -> Result<String, Problem> {
     let mut out = text.to_string();
     let experiments = format!("{folder}experiments/");
@@ -348,7 +350,17 @@ pub fn refreshed(text: &str, rows: &[Row], folder: &str) -> Result<String, Probl
         let name = key.as_ref().map_or("ledger".to_string(), |key| format!("ledger:{key}"));
         out = between(&out, &name, &markdown(rows, key.as_deref(), &experiments));
     }
+    out = between(&out, "ledger:changes", &changes(rows));
     Ok(between(&out, "papers", &papers::markdown()?))
+}
+
+/// The rows that are published and had a verdict before, from what to what.
+fn changes(rows: &[Row]) -> String {
+    let changed = EARLIER.iter().filter_map(|(id, before)| {
+        let published = rows.iter().find(|row| row.experiment.id == *id)?.published.as_ref()?;
+        Some(format!("| {id} | {before} | {}, {} |\n", published.verdict.name(), published.holding()))
+    });
+    "| row | before | now |\n|---|---|---|\n".to_string() + &changed.collect::<String>()
 }
 
 /// A text with `new` between the markers of that name, if it has them.

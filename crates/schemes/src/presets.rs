@@ -5,6 +5,23 @@
 
 use fabric::axes::registry::Preset;
 
+/// Settings with the parameters of the DCQCN paper (Zhu et al., SIGCOMM 2015).
+macro_rules! dcqcn_of_2015 {
+    ($($setting:expr),+ $(,)?) => {
+        &[
+            $($setting,)+
+            ("scheme.dcqcn.alpha_interval", "55us"),
+            ("scheme.dcqcn.decrease_interval", "50us"),
+            ("scheme.dcqcn.increase_timer", "55us"),
+            ("scheme.dcqcn.recovery_stages", "5"),
+            ("scheme.dcqcn.ai", "40Mbps"),
+            ("scheme.dcqcn.hai", "40Mbps"),
+            ("scheme.dcqcn.min_rate", "100Mbps"),
+            ("scheme.dcqcn.clamp_target", "true"),
+        ]
+    };
+}
+
 /// Every preset.
 pub const PRESETS: &[Preset] = &[
     Preset {
@@ -60,72 +77,40 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "dcqcn-sigcomm15",
         about: "DCQCN over PFC, with the parameters of its paper of 2015.",
-        settings: &[
+        settings: dcqcn_of_2015![
             ("scheme.flow_control", "pfc"),
             ("scheme.congestion_control", "dcqcn"),
             ("scheme.window", "none"),
-            ("scheme.dcqcn.alpha_interval", "55us"),
-            ("scheme.dcqcn.decrease_interval", "50us"),
-            ("scheme.dcqcn.increase_timer", "55us"),
-            ("scheme.dcqcn.recovery_stages", "5"),
-            ("scheme.dcqcn.ai", "40Mbps"),
-            ("scheme.dcqcn.hai", "40Mbps"),
-            ("scheme.dcqcn.min_rate", "100Mbps"),
-            ("scheme.dcqcn.clamp_target", "true"),
         ],
     },
     Preset {
         name: "dcqcn-no-pfc-sigcomm15",
         about: "DCQCN without PFC, with the parameters of its paper of 2015.",
-        settings: &[
+        settings: dcqcn_of_2015![
             ("scheme.flow_control", "none"),
             ("scheme.congestion_control", "dcqcn"),
             ("scheme.window", "none"),
-            ("scheme.dcqcn.alpha_interval", "55us"),
-            ("scheme.dcqcn.decrease_interval", "50us"),
-            ("scheme.dcqcn.increase_timer", "55us"),
-            ("scheme.dcqcn.recovery_stages", "5"),
-            ("scheme.dcqcn.ai", "40Mbps"),
-            ("scheme.dcqcn.hai", "40Mbps"),
-            ("scheme.dcqcn.min_rate", "100Mbps"),
-            ("scheme.dcqcn.clamp_target", "true"),
         ],
     },
     Preset {
         name: "dcqcn+win-sigcomm15",
         about: "DCQCN over PFC, with the parameters of its paper of 2015 and a fixed window of one bandwidth-delay product.",
-        settings: &[
+        settings: dcqcn_of_2015![
             ("scheme.flow_control", "pfc"),
             ("scheme.congestion_control", "dcqcn"),
             ("scheme.window", "bdp"),
             ("scheme.window_rule", "fixed"),
-            ("scheme.dcqcn.alpha_interval", "55us"),
-            ("scheme.dcqcn.decrease_interval", "50us"),
-            ("scheme.dcqcn.increase_timer", "55us"),
-            ("scheme.dcqcn.recovery_stages", "5"),
-            ("scheme.dcqcn.ai", "40Mbps"),
-            ("scheme.dcqcn.hai", "40Mbps"),
-            ("scheme.dcqcn.min_rate", "100Mbps"),
-            ("scheme.dcqcn.clamp_target", "true"),
         ],
     },
     Preset {
         name: "dcqcn+win+sfq-sigcomm15",
         about: "DCQCN+Win of 2015, with flows spread over 32 queues of every port by hash.",
-        settings: &[
+        settings: dcqcn_of_2015![
             ("scheme.flow_control", "pfc"),
             ("scheme.congestion_control", "dcqcn"),
             ("scheme.window", "bdp"),
             ("scheme.window_rule", "fixed"),
             ("switch.queues", "32"),
-            ("scheme.dcqcn.alpha_interval", "55us"),
-            ("scheme.dcqcn.decrease_interval", "50us"),
-            ("scheme.dcqcn.increase_timer", "55us"),
-            ("scheme.dcqcn.recovery_stages", "5"),
-            ("scheme.dcqcn.ai", "40Mbps"),
-            ("scheme.dcqcn.hai", "40Mbps"),
-            ("scheme.dcqcn.min_rate", "100Mbps"),
-            ("scheme.dcqcn.clamp_target", "true"),
         ],
     },
     Preset {
