@@ -9,7 +9,7 @@
 //! with the same traffic.
 
 use super::answer::{Samples, answer, distribution, samples, series};
-use super::experiment::{Column, Expectation, Experiment, Figure, Kind, Scale};
+use super::experiment::{Column, Expectation, Experiment, Figure, Kind, Place, Scale, Stated};
 use super::expression::{Answers, Bindings, Expression, Missing, Probe, Quantity, Scope, Sizes, Statistic, Step, What};
 use results::exhibit::{Curve, Plot, Point};
 use results::measure::jackknife;
@@ -296,10 +296,12 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// How many samples there are over all seeds.
+    /// How many samples there are over all seeds. Seeds that are all the same are one sample, however many they are.
     fn count(&self, probe: &Probe) -> usize {
         let found = pool(probe).and_then(|samples| self.pools.get(&samples));
-        found.into_iter().flat_map(|pool| pool.by_seed.values().flatten().flatten()).map(|part| part.count).sum()
+        let seeds = if self.alike(probe) { 1 } else { usize::MAX };
+        let pools = found.into_iter().flat_map(|pool| pool.by_seed.values().take(seeds));
+        pools.flatten().flatten().map(|part| part.count).sum()
     }
 
     fn evaluate(
@@ -419,11 +421,11 @@ impl<'a> Evidence<'a> {
                     let (of, unit) = panel.unwrap_or_default();
                     let unit = unit.map_or(String::new(), |unit| format!(" ({})", unit.symbol()));
                     let title = format!("{}, {of}{unit} {}", figure.title, step.name);
-                    (Some(step.name), Plot { title, categories: categories.clone(), curves: Vec::new() })
+                    (Some(step.name), Plot { title, categories: categories.clone(), ..Plot::default() })
                 })
                 .collect(),
             None => {
-                vec![(None, Plot { title: figure.title.clone(), categories: categories.clone(), curves: Vec::new() })]
+                vec![(None, Plot { title: figure.title.clone(), categories: categories.clone(), ..Plot::default() })]
             }
         };
         for (name, variant, bound) in self.curves(figure) {
@@ -448,6 +450,27 @@ impl<'a> Evidence<'a> {
                 };
                 let name = name.trim_start_matches(", ").to_string();
                 plot.curves.push(Curve { name, variant: variant.clone(), points: points.clone() });
+            }
+        }
+        for (value, plot) in &mut plots {
+            let here = |stated: &&Stated| stated.panel.is_none() || stated.panel == *value;
+            for Stated { variant, x, y, .. } in figure.stated.iter().filter(here) {
+                let named = |name| plot.categories.iter().flatten().position(|known| known == name);
+                // A value that is not run at this scale has no place.
+                let Some(x) = (match x {
+                    Place::At(x) => Some(*x),
+                    Place::Named(name) => named(name).map(|place| place as f64),
+                }) else {
+                    continue;
+                };
+                let point = Point { x, y: *y, interval: None };
+                match plot.stated.iter_mut().find(|curve| curve.variant == *variant) {
+                    Some(curve) => curve.points.push(point),
+                    None => {
+                        let name = variant.as_ref().map_or("the paper".into(), |name| format!("{name}, in the paper"));
+                        plot.stated.push(Curve { name, variant: variant.clone(), points: vec![point] });
+                    }
+                }
             }
         }
         plots.into_iter().map(|(_, plot)| plot).collect()
@@ -517,7 +540,7 @@ impl<'a> Evidence<'a> {
             let points: Vec<Point> = sizes.iter().filter_map(point).collect();
             (!points.is_empty()).then(|| Curve { name: workload.clone(), variant: None, points })
         };
-        Plot { title: figure.title.clone(), categories: None, curves: workloads.iter().filter_map(curve).collect() }
+        Plot { title: figure.title.clone(), curves: workloads.iter().filter_map(curve).collect(), ..Plot::default() }
     }
 }
 

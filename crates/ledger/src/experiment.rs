@@ -132,10 +132,34 @@ pub struct Figure {
     pub y: Axis,
     /// Lines to compare with.
     pub marks: Vec<Mark>,
+    /// Points that the paper states.
+    pub stated: Vec<Stated>,
     /// The variants that it shows; empty for all.
     pub variants: Vec<String>,
     /// A label with one panel for each of its values.
     pub panel: Option<String>,
+}
+
+/// A point that a paper states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stated {
+    /// What it is about; none for all.
+    pub variant: Option<String>,
+    /// The panel that it is in, where there are several.
+    pub panel: Option<String>,
+    /// Where on the horizontal axis.
+    pub x: Place,
+    /// How high.
+    pub y: f64,
+}
+
+/// A place on the horizontal axis of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// At a number.
+    At(f64),
+    /// At a name, where the axis has names.
+    Named(String),
 }
 
 /// What a paper leads us to expect of a value. Without any range it is a question: the value is reported, nothing is claimed.
@@ -687,6 +711,7 @@ impl Reader<'_> {
                 }
             }
         };
+        let variants = texts(&mut table, "variants")?;
         let (across, up) = match &parsed {
             Kind::Lines { x, .. } | Kind::Bars { x, .. } => (experiment.axis(x), (title.clone(), None)),
             Kind::Cdf { .. } => ((title.clone(), None), ("share of samples".into(), None)),
@@ -695,11 +720,22 @@ impl Reader<'_> {
                 ((FLOW_SIZE.into(), Some(Unit::Bytes)), ("share of bytes in flows up to that size".into(), None))
             }
         };
+        let names = match &parsed {
+            Kind::Bars { x, .. } => figure_steps(&scope, x, &variants),
+            Kind::Lines { x, .. } if x != "size" => {
+                let steps = figure_steps(&scope, x, &variants);
+                if steps.iter().all(|step| step.is_number) { Vec::new() } else { steps }
+            }
+            _ => Vec::new(),
+        };
+        let names: Vec<String> = names.into_iter().map(|step| step.name).collect();
+        let stated = self.stated(&mut table, &names, &scope, panel.as_deref())?;
         let figure = Figure {
             x: axis(&mut table, "x", across)?,
             y: axis(&mut table, "y", up)?,
             marks: self.marks(&mut table)?,
-            variants: texts(&mut table, "variants")?,
+            stated,
+            variants,
             panel,
             kind: parsed,
             title,
@@ -715,10 +751,57 @@ impl Reader<'_> {
         let mut marks = Vec::new();
         for mut one in table.tables("mark")? {
             let at = self.bound(&mut one, "at")?.ok_or_else(|| one.missing("at", "a number with or without a unit"))?;
-            marks.push(Mark { at, title: one.required("title")? });
+            let axis: Option<String> = one.optional("axis")?;
+            let level = match axis.as_deref() {
+                None | Some("x") => false,
+                Some("y") => true,
+                Some(_) => {
+                    return Err(one.problem_at("axis", "is neither \"x\" nor \"y\"").help("write one of the two"));
+                }
+            };
+            marks.push(Mark { level, at, title: one.required("title")? });
             one.finish()?;
         }
         Ok(marks)
+    }
+
+    /// `[[figure.paper]]`: points that the paper states. `names` are those along the horizontal axis, where it has no numbers.
+    fn stated(
+        &self,
+        table: &mut Table<'_>,
+        names: &[String],
+        scope: &Scope,
+        panel: Option<&str>,
+    ) -> Result<Vec<Stated>, Problem> {
+        let panels: Vec<String> =
+            panel.and_then(|key| scope.steps(key)).unwrap_or_default().into_iter().map(|step| step.name).collect();
+        let mut stated = Vec::new();
+        for mut one in table.tables("paper")? {
+            let among = |one: &mut Table<'_>, key: &str, known: &[String]| -> Result<Option<String>, Problem> {
+                let Some(item) = one.item(key) else { return Ok(None) };
+                let name = word(&item)?;
+                if known.contains(&name) {
+                    return Ok(Some(name));
+                }
+                let there = if known.is_empty() {
+                    "there are none: leave it out".into()
+                } else {
+                    format!("there are {}", known.join(", "))
+                };
+                Err(item.problem(format!("the figure has no {key} {}", quoted(&name))).help(there))
+            };
+            let variant = among(&mut one, "variant", &scope.variants)?;
+            let panel = among(&mut one, "panel", &panels)?;
+            let x = match names {
+                [] => self.bound(&mut one, "x")?.map(Place::At),
+                _ => among(&mut one, "x", names)?.map(Place::Named),
+            };
+            let x = x.ok_or_else(|| one.missing("x", "a place on the horizontal axis"))?;
+            let y = self.bound(&mut one, "y")?.ok_or_else(|| one.missing("y", "a number with or without a unit"))?;
+            stated.push(Stated { variant, panel, x, y });
+            one.finish()?;
+        }
+        Ok(stated)
     }
 
     fn expectation(&self, mut table: Table<'_>, scope: &Scope) -> Result<Expectation, Problem> {
@@ -854,6 +937,13 @@ fn check_unit(table: &Table<'_>, unit: &str) -> Result<(), Problem> {
     }
     let problem = table.problem_at("unit", format!("there is no unit {}", quoted(unit)));
     Err(problem.help("write B, us, Gbps, % or x, or leave it out"))
+}
+
+/// What a figure goes through along its horizontal axis; of variants, those that it shows.
+fn figure_steps(scope: &Scope, x: &str, variants: &[String]) -> Vec<Step> {
+    let mut steps = scope.steps(x).unwrap_or_default();
+    steps.retain(|step| x != "variant" || variants.is_empty() || variants.contains(&step.name));
+    steps
 }
 
 fn known_variant(table: &Table<'_>, name: &str, experiment: &Experiment) -> Result<(), Problem> {

@@ -951,6 +951,9 @@ fn a_percentile_of_few_samples_is_marked_with_their_number() {
     }
     let pooled = over_seeds("p50(slowdown)", 2, &|seed| slowed(&vec![seed as f64; 50])).unwrap();
     assert_eq!((pooled.samples, pooled.few), (Some(100), false));
+    // Seeds that give the same are no more samples.
+    let same = over_seeds("p50(slowdown)", 3, &|_| slowed(&[1.0; 50])).unwrap();
+    assert_eq!((same.samples, same.few, same.interval), (Some(50), true, Some((1.0, 1.0))));
 }
 
 #[test]
@@ -1008,6 +1011,39 @@ fn figures_have_a_curve_for_every_variant_and_value_that_was_run() {
     let plot = &evidence.plots(queue)[0];
     let points: Vec<(f64, f64)> = plot.curves[0].points.iter().map(|point| (point.x, point.y)).collect();
     assert_eq!(points, [(0.0, 10.0), (10.0, 20.0), (20.0, 30.0), (30.0, 40.0)]);
+}
+
+#[test]
+fn a_figure_shows_what_the_paper_states_in_its_panel_and_at_its_place() {
+    let stated = r#"
+[[figure.mark]]
+axis = "y"
+at = 1.5
+title = "the bound"
+[[figure.paper]]
+variant = "B"
+x = "100Gbps"
+y = "16KB"
+[[figure.paper]]
+x = "40Gbps"
+y = 3
+"#;
+    let next = "[[figure]]\ntitle = \"Buffers\"";
+    assert!(MINE.contains(next));
+    let text = MINE.replace(next, &format!("{stated}\n{next}"));
+    let experiment = Experiment::read("mine.toml", &text, &super::text).unwrap_or_else(|problem| panic!("{problem}"));
+    let figure = &experiment.figures[1];
+    assert_eq!(figure.marks.iter().map(|mark| (mark.level, mark.at)).collect::<Vec<_>>(), [(true, 1.5)]);
+    let evidence = evidence(&experiment, 1, &|_, _, _| 1.0);
+    let plot = &evidence.plots(figure)[0];
+    let shown: Vec<_> =
+        plot.stated.iter().map(|curve| (curve.name.as_str(), curve.points[0].x, curve.points[0].y)).collect();
+    assert_eq!(shown, [("B, in the paper", 1.0, 16_000.0)], "40 Gb/s is not run at this scale");
+    for (bad, says) in [("x = \"100Gbps\"", "x"), ("variant = \"B\"", "variant")] {
+        let text = text.replacen(bad, &format!("{says} = \"Z\""), 1);
+        let problem = Experiment::read("mine.toml", &text, &super::text).unwrap_err().to_string();
+        assert!(problem.contains(&format!("the figure has no {says} \"Z\"")), "{problem}");
+    }
 }
 
 /// All flows have 1 KB.
@@ -1168,7 +1204,7 @@ fn a_verdict_is_written_as_json_and_read_back_as_a_state() {
     assert_eq!(first["paper"], "A beats B");
     assert_eq!(first["expression"], experiment.expectations[0].text.as_str());
     assert_eq!((&first["value"], &first["holds"]), (&json!(3.0), &json!("holds")));
-    assert_eq!((&first["samples"], &first["few_samples"]), (&json!(10), &json!(true)));
+    assert_eq!((&first["samples"], &first["few_samples"]), (&json!(5), &json!(true)));
     assert_eq!(first["interval"], json!([3.0, 3.0]));
     assert_eq!((&first["at_least"], &first["at_most"]), (&json!(1.5), &Value::Null));
     assert_eq!(first["partly"], json!({ "at_least": 1.0, "at_most": null }));

@@ -3,7 +3,8 @@
 use crate::curves::word;
 use crate::pages::{Report, footer, provenance};
 use crate::{
-    Axis, Block, Cell, Column, Figure, Format, Link, Mark, Page, Palette, Point, Section, Sheet, Style, Table, Tone,
+    Axis, Block, Cell, Column, Figure, Format, Link, Mark, Page, Palette, Point, Section, Series, Sheet, Style, Table,
+    Tone,
 };
 use results::exhibit::{self, Better, Curve, Exhibit, Plot, Unit};
 use results::verdict::{Holds, Judged, Overall, Verdict, digits, show};
@@ -85,7 +86,19 @@ fn draw(spec: &exhibit::Figure, plot: &Plot, id: String, intervals: bool, palett
         });
         figure.series.push(palette.series(&name, style, points));
     }
-    figure.marks = spec.marks.iter().map(|mark| Mark::x(mark.at * across, mark.title.as_str())).collect();
+    for Curve { name, variant, points } in &plot.stated {
+        // In the colour of what it is about.
+        let slot = palette.slot(variant.as_ref().unwrap_or(name));
+        let points =
+            points.iter().map(|point| Point { x: point.x * across, y: point.y * up, interval: None }).collect();
+        figure.series.push(Series { name: name.clone(), slot, style: Style::Stated, points });
+    }
+    figure.marks = (spec.marks.iter())
+        .map(|mark| match mark.level {
+            true => Mark::y(mark.at * up, mark.title.as_str()),
+            false => Mark::x(mark.at * across, mark.title.as_str()),
+        })
+        .collect();
     figure
 }
 

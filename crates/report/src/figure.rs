@@ -166,6 +166,8 @@ pub enum Style {
     Bars,
     /// Markers alone.
     Markers,
+    /// Hollow markers: what somebody else has stated.
+    Stated,
 }
 
 impl Series {

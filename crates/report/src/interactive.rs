@@ -16,7 +16,7 @@ const COLUMNS: f64 = 1_500.0;
 pub(crate) fn plot(figure: &Figure) -> Value {
     let data = figure.drawable();
     let has = |style| figure.series.iter().any(|series| series.style == style);
-    let (bars, markers) = (has(Style::Bars), has(Style::Markers) || has(Style::LineMarkers));
+    let (bars, markers) = (has(Style::Bars), has(Style::Markers) || has(Style::Stated) || has(Style::LineMarkers));
     let x = Ruler::new(&data.x, data.x_bounds, &Room { length: 600.0, level: true, zero: false, air: markers });
     let y = Ruler::new(&data.y, data.y_bounds, &Room { length: 300.0, level: false, zero: bars, air: false });
     let named = matches!(data.x.scale, Scale::Categories(_));
@@ -146,11 +146,11 @@ impl Plot {
     /// The traces of a series: itself, and the band around it.
     fn traces(&self, series: &Series, runs: &[Vec<Point>]) -> Vec<Value> {
         let (bars, step) = (series.style == Style::Bars, series.style == Style::Step);
-        let scatter = series.style == Style::Markers;
+        let scatter = matches!(series.style, Style::Markers | Style::Stated);
         let place = |point: &Point| (self.x.place(point.x), self.y.place(point.y));
         let thinned = |run: &Vec<Point>| match series.style {
             Style::Bars => run.clone(),
-            Style::Markers => thin_markers(run, COLUMNS, place),
+            Style::Markers | Style::Stated => thin_markers(run, COLUMNS, place),
             _ => thin(run, COLUMNS, place),
         };
         let runs: Vec<Vec<Point>> = runs.iter().map(thinned).collect();
@@ -173,10 +173,14 @@ impl Plot {
             let shape = if step { "hv" } else { "linear" };
             trace["line"] = json!({"width": if dense { 1.3 } else { 2.0 }, "dash": dashes, "shape": shape});
             let (size, opacity) = if scatter && series.points.len() > CLOUD { (4, 0.6) } else { (8, 1.0) };
-            trace["marker"] = json!({"symbol": symbol(series.slot), "size": size, "opacity": opacity});
+            let outline = match series.style {
+                Style::Stated => format!("{}-open", symbol(series.slot)),
+                _ => symbol(series.slot).into(),
+            };
+            trace["marker"] = json!({"symbol": outline, "size": size, "opacity": opacity});
             trace["mode"] = json!(match series.style {
                 Style::LineMarkers => "lines+markers",
-                Style::Markers => "markers",
+                Style::Markers | Style::Stated => "markers",
                 _ => "lines",
             });
         }

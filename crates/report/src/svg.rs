@@ -141,9 +141,11 @@ fn stroke(series: &Series, look: &str) -> String {
 /// A series' marker at a place.
 fn shape(series: &Series, look: &str, (x, y): (f64, f64)) -> String {
     let (x, y, d) = (n(x), n(y), marker(series.slot));
-    format!(
-        "<path transform=\"translate({x} {y})\" d=\"{d}\" fill=\"{look}\" stroke=\"#ffffff\" stroke-width=\"0.8\"/>"
-    )
+    let paint = match series.style {
+        Style::Stated => format!("fill=\"#ffffff\" fill-opacity=\"0.7\" stroke=\"{look}\" stroke-width=\"1.6\""),
+        _ => format!("fill=\"{look}\" stroke=\"#ffffff\" stroke-width=\"0.8\""),
+    };
+    format!("<path transform=\"translate({x} {y})\" d=\"{d}\" {paint}/>")
 }
 
 /// What a series looks like, in a legend: its middle is at the origin's height.
@@ -154,7 +156,7 @@ pub(crate) fn sample(series: &Series, look: &str) -> String {
         Style::Bars => format!("<rect x=\"8\" y=\"-6\" width=\"14\" height=\"12\" fill=\"{look}\"/>"),
         Style::Line | Style::Step => line(),
         Style::LineMarkers => line() + &shape(),
-        Style::Markers => shape(),
+        Style::Markers | Style::Stated => shape(),
     }
 }
 

@@ -124,9 +124,11 @@ pub struct Axis {
     pub log: bool,
 }
 
-/// A vertical line in a figure.
+/// A line across a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
+    /// Whether it lies at a height rather than stands at a place of the horizontal axis.
+    pub level: bool,
     /// Where, in the axis' unit.
     pub at: f64,
     /// What it says.
@@ -156,7 +158,7 @@ pub struct Curve {
 }
 
 /// A figure, or a panel of one, ready to be drawn.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plot {
     /// Its caption.
     pub title: String,
@@ -164,4 +166,6 @@ pub struct Plot {
     pub categories: Option<Vec<String>>,
     /// The curves that there is data for.
     pub curves: Vec<Curve>,
+    /// The points that the paper states, by variant.
+    pub stated: Vec<Curve>,
 }

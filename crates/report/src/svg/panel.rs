@@ -62,7 +62,7 @@ impl<'a> Panel<'a> {
         let mut right = MARGIN + 4.0;
 
         // Labels at the ends of the x axis may reach beyond the plot; that takes from its width, which may change the ticks.
-        let air = has(Style::Markers) || has(Style::LineMarkers);
+        let air = has(Style::Markers) || has(Style::Stated) || has(Style::LineMarkers);
         let (length, x, names) = loop {
             let length = width - left - right;
             let x = Ruler::new(&data.x, data.x_bounds, &Room { length, level: true, zero: false, air });
@@ -208,7 +208,7 @@ impl<'a> Panel<'a> {
     /// Draws a series that is no bars, moved sideways by `shift`.
     fn line(&self, layers: &mut Layers, series: &Series, runs: &[Vec<Point>], shift: f64) {
         let look = colour(series.slot);
-        let (step, scatter) = (series.style == Style::Step, series.style == Style::Markers);
+        let (step, scatter) = (series.style == Style::Step, matches!(series.style, Style::Markers | Style::Stated));
         let marked = scatter || series.style == Style::LineMarkers;
         let cloud = scatter && series.points.len() > CLOUD;
         let [mut line, mut shapes, mut whiskers, mut dots] = [(); 4].map(|()| String::new());

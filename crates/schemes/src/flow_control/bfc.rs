@@ -492,9 +492,11 @@ impl Bfc {
     /// Pauses a flow, whose queue is at `spot`.
     fn pause(&self, node: &mut Node, at: &mut NodeView<'_>, id: EntryId, spot: Spot) {
         let entry = &mut node.table[id];
-        let before = std::mem::replace(&mut entry.state, State::Paused);
-        if before != State::Running {
-            return;
+        match std::mem::replace(&mut entry.state, State::Paused) {
+            State::Running => {}
+            // It leaves the list, and goes to the list's end if it is listed again.
+            State::Listed => return entry.turn += 1,
+            State::Paused => return,
         }
         let (in_port, vfid, turn) = (entry.in_port, entry.vfid, entry.turn);
         node.counts.pauses += 1;

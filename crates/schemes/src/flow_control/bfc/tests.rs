@@ -188,6 +188,26 @@ fn a_listed_flow_is_resumed_by_the_next_frame_one_to_an_interval_however_long_th
 }
 
 #[test]
+fn a_listed_flow_that_is_paused_again_goes_to_the_end_of_the_list() {
+    let params = Params { queues: 1, high_priority: false, ..Params::default() };
+    let layout = params.layout(&Graph::default()).unwrap();
+    let mut bench = Builder::switch(3, 0).layout(&layout).build_with(|setup| Bfc::new(&params, setup));
+    let flows = [0, 1].map(|nth| bench.flow(0, 2, nth));
+    bench.close(RECEIVER);
+    flows.iter().for_each(|&flow| bench.arrive(SENDER, flow));
+    let first = bench.at(|bfc, node, at| {
+        let (spot, [one, two]) = (Spot { port: RECEIVER, class: ClassId(0), queue: 0 }, [0, 1]);
+        assert_eq!([one, two].map(|id| node.table[id].flow), flows.map(|flow| flow.0));
+        [one, two].into_iter().for_each(|id| bfc.pause(node, at, id, spot));
+        bfc.list(node, at, spot, one);
+        bfc.pause(node, at, one, spot);
+        [two, one].into_iter().for_each(|id| bfc.list(node, at, spot, id));
+        bfc.next_listed(node, bfc.place(spot)).map(|(id, _)| id)
+    });
+    assert_eq!(first, Some(1));
+}
+
+#[test]
 fn a_flow_with_nothing_queued_is_to_be_resumed_when_its_queue_is_short() {
     for (emptied, listed) in [(Emptied::Waits, 0), (Emptied::Listed, 1)] {
         let params = Params { queues: 1, high_priority: false, emptied, ..Params::default() };
