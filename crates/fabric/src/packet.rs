@@ -123,7 +123,7 @@ impl Packet {
         reports: 0,
     };
 
-    fn set_bits(&mut self, bits: u128) {
+    pub(crate) fn set_bits(&mut self, bits: u128) {
         self.seq = bits as u64;
         self.tuple.source = (bits >> 64) as u32;
         self.tuple.destination = (bits >> 96) as u32;

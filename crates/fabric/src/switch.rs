@@ -509,7 +509,10 @@ impl Core {
             (true, false) => p.pause_total += now - p.pause_start,
             _ => {}
         }
-        *(if pause { &mut self.counts.pauses } else { &mut self.counts.resumes }) += 1;
+        // A word that changes nothing, such as a pause that is renewed, is none of them.
+        if before != p.paused {
+            *(if pause { &mut self.counts.pauses } else { &mut self.counts.resumes }) += 1;
+        }
         if self.setup.measure.pause_log {
             self.probes.log_pause(now, port, pause);
         }

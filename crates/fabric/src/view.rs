@@ -8,6 +8,7 @@
 use crate::axes::congestion_control::Incident;
 use crate::axes::flow_control::Visit;
 use crate::buffer::{Account, Buffer};
+use crate::clock::Clock;
 use crate::host::{BY_SCHEME, BY_TRANSPORT, Receiver, Sender};
 use crate::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use crate::message::{Message, Packer, assert_frame, assert_signal};
@@ -489,6 +490,32 @@ impl NodeView<'_> {
             p.urgent = true;
             self.core.kicks.push(port);
         }
+    }
+
+    /// Sends a frame as [`NodeView::send_frame`] does. If a frame of this flow control that `supersedes` takes for outdated still waits
+    /// at the port, that one says `message` instead, in its place, and is given back as it was.
+    ///
+    /// So no more frames wait than there are subjects to speak of, however often the scheme changes its mind. The reference sends each.
+    pub fn send_latest<M: Message>(
+        &mut self,
+        port: PortId,
+        size: u16,
+        message: M,
+        supersedes: impl Fn(&M) -> bool,
+    ) -> Option<M> {
+        const { assert!(M::PAYLOADS == 0, "a frame with a payload cannot be changed any more") };
+        if self.core.setup.clock == Clock::Exact && self.has_frames(port) {
+            let (own, layer) = (self.own(port), self.layer);
+            let core = &mut *self.core;
+            let waiting = |id: PacketId| Some((id, core.pool[id].message::<M>(layer).filter(&supersedes)?));
+            let found = core.ports[own as usize].frames.iter(&core.pool).find_map(waiting);
+            if let Some((id, old)) = found {
+                core.pool[id].set_bits(Packer::of(message).0);
+                return Some(old);
+            }
+        }
+        self.send_frame(port, size, message);
+        None
     }
 
     /// Sends a frame as [`NodeView::send_frame`] does, but by a switch's control queue, so that it delays no other frame.

@@ -303,6 +303,10 @@ fn port_name(graph: &Graph, map: &PortMap, port: u32) -> (String, String) {
     (name(port), name(map.peer[port as usize]))
 }
 
+/// The ending of a run that came to rest with flows unfinished, for which there is no excuse: no deadlock, no stop, no link that
+/// fails. It breaks the promise that every flow ends.
+pub const STALLED: &str = "stalled";
+
 impl Summary {
     /// Sums up a run.
     pub fn new(identity: Identity, graph: &Graph, groups: &[String], outcome: &Outcome, wall: Duration) -> Summary {
@@ -315,14 +319,23 @@ impl Summary {
             WaitingQueue { from, to, queue }
         };
         let queue = |wait: &Wait| port(wait.port, (outcome.queues > 1).then_some(wait.queue));
+        // Where no link can fail there is no excuse for a flow that waits for ever outside of a deadlock.
+        let fault = graph.fallible();
         let (ending, waits) = match &outcome.stall {
             _ if outcome.interrupted => ("interrupted", Vec::new()),
             Some(Stall::Deadlock(cycle)) => ("deadlock", cycle.iter().map(queue).collect()),
-            Some(Stall::Blocked(ports)) => ("blocked", ports.iter().map(|&p| port(p, None)).collect()),
-            Some(Stall::Lost) => ("lost", Vec::new()),
+            Some(Stall::Blocked(ports)) => {
+                (if fault { "blocked" } else { STALLED }, ports.iter().map(|&p| port(p, None)).collect())
+            }
+            Some(Stall::Lost) => (if fault { "lost" } else { STALLED }, Vec::new()),
             None if outcome.complete() => ("complete", Vec::new()),
             None => ("stopped", Vec::new()),
         };
+        let unfinished = outcome.flows.len() - outcome.finished.len();
+        let stalled = (ending == STALLED).then(|| {
+            let flows = if unfinished == 1 { "1 flow waits".into() } else { format!("{unfinished} flows wait") };
+            format!("{flows} for ever, without a deadlock, a stop or a link that fails")
+        });
         let slowdowns = slowdowns(outcome.flows.iter());
         let switches = graph.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::Switch);
         let to_f64 = |samples: &[u32]| samples.iter().map(|&s| s as f64).collect::<Vec<_>>();
@@ -399,7 +412,7 @@ impl Summary {
             control_bytes: c.control_bytes,
             events: c.events,
             packet_hops: c.hops,
-            violations: outcome.violations.clone(),
+            violations: outcome.violations.iter().cloned().chain(stalled).collect(),
             cost: Cost {
                 wall_seconds,
                 packet_hops_per_second: c.hops as f64 / wall_seconds.max(1e-9),

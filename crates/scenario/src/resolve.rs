@@ -130,8 +130,18 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     check_end(&scenario, &map)?;
 
     let (switch, nic) = (&scenario.switch, &scenario.nic);
-    let lossy = (scenario.graph.fallible() || !memory.promised) && !transport.own_timeout();
+    // A receiver that takes packets in order only discards those that overtake, and may ask for them only once.
+    let discards = transport.in_order() && scenario.choices.load_balancing.may_reorder();
+    let lossy = (scenario.graph.fallible() || !memory.promised || discards) && !transport.own_timeout();
     let timeout = nic.timeout.or(transport.timeout()).or(lossy.then_some(TIMEOUT));
+    if discards {
+        notes.push(format!(
+            "packets that {} lets overtake each other are discarded by {}'s receivers and sent again: choose a transport that takes \
+             them in any order, such as irn, or a balancing that keeps order",
+            scenario.choices.load_balancing.name(),
+            transport.name()
+        ));
+    }
     let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
     if timeout.is_some_and(|timeout| timeout <= longest) {
         notes.push(format!(

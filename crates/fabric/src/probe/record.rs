@@ -332,7 +332,8 @@ impl Core {
             let mut over = true;
             if self.owns(specs[flow].src.0) {
                 let s = &self.hosts.senders[flow];
-                over &= s.done();
+                // One that waits for others has nothing to send yet, and so nothing left.
+                over &= s.started() && s.done();
                 let by = held.get(&(flow as u32)).map_or(0, |node| *node as u64 + 1);
                 now = [s.high, now[1], s.acked, self.hosts.holds[flow].until(end.min(s.finished)).0, by];
             }

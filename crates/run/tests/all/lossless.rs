@@ -86,7 +86,7 @@ impl Case {
         let scheme = self.scheme.clone().unwrap_or_else(|| format!("[scheme]\npreset = \"{preset}\"\n{more}"));
         let mut text =
             format!("{scheme}[traffic]\nclasses = {classes}\n[switch]\n{switch}[nic]\n{nic}{}{faults}", fabric.text);
-        for message in &self.messages {
+        for (number, message) in self.messages.iter().enumerate() {
             let Message { size, start_ns, .. } = message;
             let dst = if self.incast { self.messages[0].dst } else { message.dst } % fabric.hosts;
             let src = fabric.partner(dst, message.src);
@@ -94,6 +94,14 @@ impl Case {
             text += &format!(
                 "[[flow]]\nsrc = {src}\ndst = {dst}\nsize = \"{size}B\"\nstart = \"{start_ns}ns\"\nclass = {class}\n"
             );
+            // Some are answered: a flow that waits for another, for longer than most take.
+            if message.src % 4 == 3 {
+                let gap = message.src % 7 * 10_000;
+                text += &format!(
+                    "id = \"m{number}\"\n[[flow]]\nsrc = {dst}\ndst = {src}\nsize = \"{size}B\"\n\
+                     after = \"m{number}\"\ngap = \"{gap}ns\"\nclass = {class}\n"
+                );
+            }
         }
         text
     }

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod deadlock;
+mod endings;
 mod golden;
 mod graphs;
 mod htsim;

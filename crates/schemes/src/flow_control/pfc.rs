@@ -75,7 +75,7 @@ impl FlowControlDef for Params {
         (2 * ports * classes).div_ceil(8)
     }
     fn pause_in(&self, frame: &Packet) -> Option<(u8, bool)> {
-        frame.message::<Frame>(0).map(Frame::class)
+        frame.message::<Frame>(0).map(|frame| frame.class())
     }
     fn run(&self, job: Job<'_>) -> Outcome {
         let pause = self.pause.or(pause_limit(&job.setup.graph));
@@ -86,7 +86,7 @@ impl FlowControlDef for Params {
 
 /// Whether a frame of a scheme with PFC beneath it is a pause, and of which class.
 pub fn pause_beneath(frame: &Packet) -> Option<(u8, bool)> {
-    frame.message::<Frame>(1).map(Frame::class)
+    frame.message::<Frame>(1).map(|frame| frame.class())
 }
 
 /// A pause is renewed for as long as the ingress is full: that it runs out does not end a cycle.
@@ -119,7 +119,7 @@ message! {
 }
 
 impl Frame {
-    fn class(self) -> (u8, bool) {
+    fn class(&self) -> (u8, bool) {
         match self {
             Frame::Pause { class } => (class.0, true),
             Frame::Resume { class } => (class.0, false),
@@ -190,7 +190,7 @@ impl Pfc {
     #[cold]
     fn order(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
         node.pauses_sent += 1;
-        at.send_frame(port, self.frame, Frame::Pause { class });
+        self.say(node, at, port, Frame::Pause { class });
         if let Some(pause) = self.pause {
             node.deadlines.set(at, port, timer(class, RENEW), Some(Time(pause.0.div_ceil(2))));
         }
@@ -199,7 +199,18 @@ impl Pfc {
     #[cold]
     fn resume(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
         node.resumes_sent += 1;
-        at.send_frame(port, self.frame, Frame::Resume { class });
+        self.say(node, at, port, Frame::Resume { class });
+    }
+
+    /// What is said last of a class counts: a frame of it that has not left yet says it. So no more than one of each class waits at a
+    /// port, which is what headroom is computed with.
+    fn say(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, frame: Frame) {
+        let class = frame.class().0;
+        match at.send_latest(port, self.frame, frame, |old: &Frame| old.class().0 == class) {
+            Some(Frame::Pause { .. }) => node.pauses_sent -= 1,
+            Some(Frame::Resume { .. }) => node.resumes_sent -= 1,
+            None => {}
+        }
     }
 
     /// A neighbour's word, or the end of its pause.

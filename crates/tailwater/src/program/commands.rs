@@ -31,6 +31,8 @@ pub fn printed(result: Output) -> Result<ExitCode, Problem> {
 
 /// A run whose promises were broken.
 pub const BROKEN: u8 = 3;
+/// A run in which flows wait for ever without an excuse.
+const STALLED: u8 = 5;
 
 fn default_folder(scenario: &Path) -> PathBuf {
     let stem = scenario.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
@@ -103,7 +105,8 @@ pub fn run(
         finished.summary.violations.iter().for_each(|violation| progress::broken(violation));
         let place = path.join(files::SUMMARY).display().to_string();
         progress::problem(&Problem::new(place, "says more; this run is not a result"));
-        return Ok(ExitCode::from(BROKEN));
+        let stalled = finished.summary.ending == run::outcome::STALLED;
+        return Ok(ExitCode::from(if stalled { STALLED } else { BROKEN }));
     }
     if quiet {
         return Ok(ExitCode::SUCCESS);
@@ -133,12 +136,21 @@ fn table(s: &Summary) -> String {
     };
     let mut out = format!("{}: {}, seed {}\n", s.identity.scenario, s.identity.scheme(), s.identity.seed);
     out += &format!("{} of {} flows finished in {:.3} us: {}\n", s.finished, s.flows, s.end_ps as f64 / 1e6, s.ending);
+    if s.finished < s.flows {
+        out += &format!("{} flows are not finished: no number below is about them\n", s.flows - s.finished);
+    }
     for port in &s.waiting {
         out += &format!("  waiting: {port}\n");
     }
     out += &format!(
         "\n{:<20} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
-        "slowdown", "flows", "mean", "p50", "p95", "p99", "p99.9"
+        if s.finished < s.flows { "of finished flows" } else { "slowdown" },
+        "flows",
+        "mean",
+        "p50",
+        "p95",
+        "p99",
+        "p99.9"
     );
     for bin in s.slowdown_by_size.iter().filter(|b| b.slowdown.count > 0) {
         let name = bin.up_to.map_or(format!("over {}", bytes(bin.above)), |end| format!("up to {}", bytes(end)));

@@ -132,6 +132,22 @@ fn the_packet_that_crosses_the_threshold_pauses_its_sender_and_the_one_that_brin
 }
 
 #[test]
+fn at_most_one_frame_of_a_class_waits_however_often_it_changes_its_mind() {
+    // Without a gap and with nothing to share, every packet pauses and every packet that leaves resumes.
+    let builder = Builder::switch(3, 0).memory(100_000, 0, 40_000);
+    let mut bench = builder.build(Pfc::new(&Params::default(), None, true));
+    [SENDER, RECEIVER].into_iter().for_each(|port| bench.close(port));
+    for _ in 0..50 {
+        fill(&mut bench, 1);
+        assert!(bench.transmit(RECEIVER).is_some());
+    }
+    let said: Vec<Frame> = std::iter::from_fn(|| bench.transmit(SENDER)).map(|sent| sent.message()).collect();
+    assert_eq!(said, [Frame::Resume { class: CLASS }]);
+    let node = bench.node();
+    assert_eq!((node.pauses_sent, node.resumes_sent), (0, 1), "what was never sent is not counted");
+}
+
+#[test]
 fn a_paused_port_sends_nothing_of_the_class_until_it_is_resumed_or_the_pause_runs_out() {
     let mut bench = bench(&Params::default(), Some(Time::from_us(300)));
     fill(&mut bench, 3);

@@ -1,0 +1,63 @@
+//! Every flow ends, or the run says why not.
+
+use engine::Time;
+use run::outcome::STALLED;
+use scenario::Scenario;
+use scenario::resolve::{Resolved, resolve};
+use std::path::Path;
+
+fn read(text: &str, sets: &[String]) -> Resolved {
+    let scenario = Scenario::parse("a.toml", text, Path::new("/nowhere"), sets);
+    scenario.and_then(resolve).unwrap_or_else(|problem| panic!("{problem}\n{text}"))
+}
+
+/// Links of three speeds, so that packets that take different paths overtake each other.
+const UNEVEN: &str = r#"
+[topology]
+kind = "fat-tree"
+k = 4
+host_rate = "33.3Gbps"
+edge_rate = "10Gbps"
+core_rate = "25Gbps"
+[switch]
+buffer = "60KB"
+[scheme]
+preset = "pfc"
+routing = "spray"
+[[incast]]
+degree = 15
+size_each = "20KB"
+count = 3
+every = "1ns"
+arrivals = "fixed"
+"#;
+
+#[test]
+fn go_back_n_ends_although_its_packets_overtake_each_other() {
+    for seed in 1..=20 {
+        let resolved = read(UNEVEN, &[format!("seed={seed}")]);
+        assert!(resolved.promised, "no packet is lost: a timeout is needed all the same");
+        let finished = run::run(resolved, &mut |_, _| true);
+        let summary = &finished.summary;
+        assert_eq!((summary.ending, summary.finished), ("complete", summary.flows), "seed {seed}");
+        assert_eq!((summary.dropped.packets, &summary.violations), (0, &vec![]), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_flow_that_waits_for_ever_breaks_a_promise_unless_a_link_fails() {
+    for seed in 1..=20 {
+        let mut resolved = read(UNEVEN, &[format!("seed={seed}")]);
+        resolved.setup.nic.timeout = None;
+        let summary = run::run(resolved, &mut |_, _| true).summary;
+        if summary.finished < summary.flows {
+            assert_eq!(summary.ending, STALLED, "seed {seed}");
+            let waiting = summary.flows - summary.finished;
+            let [said] = &summary.violations[..] else { panic!("{:?}", summary.violations) };
+            assert!(said.starts_with(&format!("{waiting} flow")) && said.contains("for ever"), "{said}");
+            assert!(summary.end_ps < Time::from_ms(100).0);
+            return;
+        }
+    }
+    panic!("with a timeout that never comes, none of the runs stalled: this no longer tests anything");
+}
