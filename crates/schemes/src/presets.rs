@@ -195,6 +195,21 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "bfc-nsdi22",
+        about: "BFC as its authors' simulator of 2022 has it: pauses name queues, flows come back to theirs for 6 us.",
+        settings: &[
+            ("scheme.flow_control", "bfc"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.window", "none"),
+            ("scheme.bfc.queues", "31"),
+            ("scheme.bfc.pauses", "queues"),
+            ("scheme.bfc.keep", "6us"),
+            ("scheme.bfc.resume", "marked"),
+            ("scheme.bfc.high_priority", "false"),
+            ("switch.scheduler", "round-robin"),
+        ],
+    },
+    Preset {
         name: "sfc",
         about: "Source flow control; senders go at line rate until a switch signals them to wait.",
         settings: &[("scheme.flow_control", "sfc"), ("scheme.congestion_control", "none"), ("scheme.window", "none")],

@@ -28,7 +28,7 @@ use fabric::view::{NodeView, Site};
 use fabric::{Outcome, Setup, message};
 use filter::{Counting, MAX_HASHES, Received, Shape};
 use pfc::Pfc;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use table::{EntryId, NO_QUEUE, NONE, State, Table};
 
 engine::choice! {
@@ -62,6 +62,18 @@ engine::choice! {
         Checked = "checked",
         /// All at once (BFC-BufferOpt).
         All = "all",
+        /// A flow when the last of its packets that found the queue too long has left (NSDI'22). A frame says so at once.
+        Marked = "marked",
+    }
+}
+
+engine::choice! {
+    /// What a pause names.
+    pub enum Pauses {
+        /// A flow.
+        Flows = "flows",
+        /// The queue that the flow has upstream, which packets carry (NSDI'22). At a NIC, which has a queue per flow, a flow.
+        Queues = "queues",
     }
 }
 
@@ -107,6 +119,10 @@ engine::parameters! {
         emptied: Emptied = Emptied::Waits,
         /// The first packet of a flow goes into a queue that goes before all others.
         high_priority: bool = true,
+        /// What a pause names. A queue that is paused is no free one, and free ones are taken at random.
+        pauses: Pauses = Pauses::Flows,
+        /// How long a flow comes back to its physical queue after its last packet has left there. Others may have it meanwhile.
+        keep: Time = Time::ZERO,
     }
 }
 
@@ -138,6 +154,9 @@ impl Definition for Params {
         }
         if self.frame_header.0 > 512 {
             return Err(Misfit::new("frame_header", self.frame_header, "write a size up to \"512B\""));
+        }
+        if self.keep > Time::from_ms(1000) {
+            return Err(Misfit::new("keep", self.keep, "write a time up to \"1s\""));
         }
         for (name, time) in [("hop_rtt", self.hop_rtt), ("period", self.period)] {
             if time.is_some_and(|time| !(Time::from_ns(10)..=Time::from_ms(1000)).contains(&time)) {
@@ -210,6 +229,8 @@ message! {
 /// A port of a node that forwards, as packets come in by it: whom it pauses at the neighbour.
 struct Ingress {
     filter: Counting,
+    /// Packets queued here that found their queue too long, by what their pause names, with `resume = "marked"`.
+    marks: BTreeMap<u16, u32>,
     /// How often a filter that says nothing is still sent: once after a change, or as often as makes sure that one arrives.
     repeats: u32,
     /// The next frame is on the event queue.
@@ -329,6 +350,8 @@ pub struct Node {
     physical: Vec<Physical>,
     /// (HRTT + period) times the egress rate in bytes, by kind of ingress and kind of egress.
     thresholds: Vec<u64>,
+    /// Flows that keep their physical queue although they have no packet there: until when, entry and turn.
+    kept: VecDeque<(Time, EntryId, u32)>,
     counts: Counts,
     /// Samples by number of physical queues in use at a port that has any.
     in_use: Vec<u64>,
@@ -347,6 +370,9 @@ pub struct Node {
 /// How often a filter that has become empty is sent where links lose frames. The protocol never stops sending; that all of
 /// these get lost is as good as impossible.
 const REPEATS: u32 = 64;
+
+/// Set in the word of a packet that found its queue too long, beside its entry.
+const MARK: u32 = 1 << 31;
 
 /// The timer of a port for its next frame. Those of its physical queues, class by class, come after it.
 const TICK: u32 = 0;
@@ -412,6 +438,21 @@ impl Bfc {
         }
     }
 
+    /// A packet's virtual flow.
+    #[inline]
+    fn vfid(&self, packet: &Packet) -> u16 {
+        match self.params.pauses {
+            Pauses::Flows => packet.tag,
+            Pauses::Queues => self.tag(&packet.tuple),
+        }
+    }
+
+    /// The name in filters of a queue, by its number among all of its port's. VFIDs are small numbers, these great ones.
+    #[inline]
+    fn queue_name(queue: QueueId) -> u16 {
+        !(queue.0 as u16)
+    }
+
     /// What leaves by a port in a class.
     #[inline]
     fn lane(&self, port: PortId, class: ClassId) -> u32 {
@@ -453,11 +494,20 @@ impl Bfc {
         if self.params.assignment == Assignment::Hashed {
             return vfid % queues as u16;
         }
-        let free = (!node.taken[self.lane(port, class) as usize]).trailing_zeros();
-        if free < queues {
-            return free as u16;
-        }
         let number = |queue: u32| self.number(Spot { port, class, queue });
+        let mut free = !node.taken[self.lane(port, class) as usize] & (u128::MAX >> (128 - queues));
+        let received = &node.egress[port.index()].received;
+        let by_queue = self.params.pauses == Pauses::Queues;
+        if by_queue && received.any() {
+            let paused = |&queue: &u32| received.pauses(self.shape, Self::queue_name(number(queue)));
+            (0..queues).filter(paused).for_each(|queue| free &= !(1 << queue));
+        }
+        if free != 0 {
+            // The first one, or the first from a random one on, lest a flow find the queue taken that it comes back to.
+            let from = if by_queue || self.params.keep > Time::ZERO { at.draw(queues as u64) } else { 0 };
+            let later = free & (u128::MAX << from);
+            return if later == 0 { free } else { later }.trailing_zeros() as u16;
+        }
         let queue = match self.params.crowded {
             Crowded::Random => at.draw(queues as u64) as u32,
             Crowded::Shortest => {
@@ -489,8 +539,8 @@ impl Bfc {
         at.queue_bytes(out_port, queue) * active.max(1) as u64 > threshold
     }
 
-    /// Pauses a flow, whose queue is at `spot`.
-    fn pause(&self, node: &mut Node, at: &mut NodeView<'_>, id: EntryId, spot: Spot) {
+    /// Pauses a flow, whose queue is at `spot`, by that name.
+    fn pause(&self, node: &mut Node, at: &mut NodeView<'_>, id: EntryId, spot: Spot, name: u16) {
         let entry = &mut node.table[id];
         match std::mem::replace(&mut entry.state, State::Paused) {
             State::Running => {}
@@ -498,10 +548,11 @@ impl Bfc {
             State::Listed => return entry.turn += 1,
             State::Paused => return,
         }
-        let (in_port, vfid, turn) = (entry.in_port, entry.vfid, entry.turn);
+        entry.name = name;
+        let (in_port, turn) = (entry.in_port, entry.turn);
         node.counts.pauses += 1;
         let ingress = &mut node.ingress[in_port.index()];
-        ingress.filter.insert(self.name(vfid));
+        ingress.filter.insert(name);
         ingress.repeats = self.repeats;
         node.counts.filter_peak = node.counts.filter_peak.max(ingress.filter.len() as u64);
         ingress.tick_later(at, in_port);
@@ -513,15 +564,73 @@ impl Bfc {
     fn resume(&self, node: &mut Node, at: &mut NodeView<'_>, id: EntryId) {
         let entry = &mut node.table[id];
         entry.state = State::Running;
-        let (in_port, vfid, packets) = (entry.in_port, entry.vfid, entry.packets);
+        let (in_port, name) = (entry.in_port, entry.name);
+        // It may still come back to its queue.
+        let gone = entry.packets == 0 && (self.params.keep == Time::ZERO || entry.until < at.now());
         node.counts.resumes += 1;
         let ingress = &mut node.ingress[in_port.index()];
-        ingress.filter.remove(self.name(vfid));
+        ingress.filter.remove(name);
         ingress.repeats = self.repeats;
         ingress.tick_later(at, in_port);
-        if packets == 0 {
+        if gone {
             node.table.remove(id);
         }
+    }
+
+    /// A packet has found its queue too long: what its pause names is paused until it has left.
+    fn mark(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, name: u16) {
+        let ingress = &mut node.ingress[port.index()];
+        let marks = ingress.marks.entry(name).or_default();
+        *marks += 1;
+        if *marks > 1 {
+            return;
+        }
+        node.counts.pauses += 1;
+        ingress.filter.insert(name);
+        ingress.repeats = self.repeats;
+        node.counts.filter_peak = node.counts.filter_peak.max(ingress.filter.len() as u64);
+        ingress.tick_later(at, port);
+    }
+
+    /// Such a packet has left. A frame tells of the last one at once.
+    fn unmark(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, name: u16) {
+        let ingress = &mut node.ingress[port.index()];
+        let Some(marks) = ingress.marks.get_mut(&name) else { return };
+        *marks -= 1;
+        if *marks > 0 {
+            return;
+        }
+        ingress.marks.remove(&name);
+        node.counts.resumes += 1;
+        ingress.filter.remove(name);
+        ingress.repeats = self.repeats;
+        self.send(node, at, port);
+        node.ingress[port.index()].tick_later(at, port);
+    }
+
+    /// Forgets the flows that have not come back to their queues in time.
+    fn forget(&self, node: &mut Node, now: Time) {
+        while let Some(&(until, id, turn)) = node.kept.front()
+            && until < now
+        {
+            node.kept.pop_front();
+            let entry = &mut node.table[id];
+            if entry.turn != turn || entry.packets > 0 || entry.until != until {
+                continue;
+            }
+            entry.queue = NO_QUEUE;
+            if entry.state == State::Running {
+                node.table.remove(id);
+            }
+        }
+    }
+
+    /// Sends what is paused to the neighbour at a port.
+    fn send(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        let ingress = &node.ingress[port.index()];
+        node.counts.frames += 1;
+        node.counts.frame_bytes += self.params.frame_size();
+        at.send_frame(port, self.params.frame_size() as u16, Frame { filter: ingress.filter.snapshot() });
     }
 
     fn tick(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
@@ -533,11 +642,9 @@ impl Bfc {
         if ingress.repeats > 0 || !ingress.filter.is_empty() {
             ingress.repeats = ingress.repeats.saturating_sub(1);
             node.egress[port.index()].due = at.now() + ingress.period;
-            node.counts.frames += 1;
-            node.counts.frame_bytes += self.params.frame_size();
             node.counts.capacity_bytes += ingress.capacity;
-            at.send_frame(port, self.params.frame_size() as u16, Frame { filter: ingress.filter.snapshot() });
-            ingress.tick_later(at, port);
+            self.send(node, at, port);
+            node.ingress[port.index()].tick_later(at, port);
         }
     }
 
@@ -643,7 +750,10 @@ impl Bfc {
         if received.any()
             && let Some(head) = at.head(port, queue)
         {
-            let name = self.name(at.packet(head).tag);
+            let name = match self.params.pauses {
+                Pauses::Flows => self.name(at.packet(head).tag),
+                Pauses::Queues => Self::queue_name(queue),
+            };
             hold = received.pauses(self.shape, name);
             node.counts.lookups += 1;
             node.counts.false_positives += (hold && !received.really(self.shape, name)) as u64;
@@ -725,6 +835,7 @@ impl FlowControl for Bfc {
             let (_, period) = self.timing(site, port);
             Ingress {
                 filter: Counting::new(self.shape),
+                marks: BTreeMap::new(),
                 repeats: 0,
                 ticking: false,
                 period,
@@ -750,6 +861,7 @@ impl FlowControl for Bfc {
             taken: vec![0; lanes],
             physical: vec![Physical::default(); lanes * self.params.queues as usize],
             thresholds: thresholds.collect(),
+            kept: VecDeque::new(),
             counts: Counts::default(),
             in_use: Vec::new(),
             kilobytes: Vec::new(),
@@ -790,9 +902,12 @@ impl FlowControl for Bfc {
     #[inline]
     fn queue(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) -> QueueId {
         let packet = at.packet(visit.packet);
-        let (vfid, first, data) = (packet.tag, packet.flags & flag::FIRST != 0, packet.kind == Kind::Data);
+        let (vfid, first, data) = (self.vfid(packet), packet.flags & flag::FIRST != 0, packet.kind == Kind::Data);
         let &Visit { in_port, out_port, class, .. } = visit;
         node.plan = Plan::Apart;
+        if self.params.keep > Time::ZERO {
+            self.forget(node, at.now());
+        }
         // ACKs among the data belong to no flow.
         if !data {
             return QueueId(self.first_queue(class) + self.express);
@@ -838,18 +953,18 @@ impl FlowControl for Bfc {
             Plan::With(id, queue) => (id, queue),
             Plan::First(queue) => {
                 node.counts.insertions += 1;
-                let &Packet { tag, flow, .. } = at.packet(packet);
-                (node.table.insert(tag, in_port, self.lane(out_port, class), flow), queue)
+                let (vfid, flow) = (self.vfid(at.packet(packet)), at.packet(packet).flow);
+                (node.table.insert(vfid, in_port, self.lane(out_port, class), flow), queue)
             }
         };
         *at.word(packet) = id;
-        let flow = at.packet(packet).flow;
+        let (flow, tag) = (at.packet(packet).flow, at.packet(packet).tag);
         let spot = Spot { port: out_port, class, queue: queue as u32 };
         let entry = &mut node.table[id];
         entry.packets += 1;
         // Two flows with the same VFID and path are one to this switch.
         node.counts.vfid_collisions += (std::mem::replace(&mut entry.flow, flow) != flow) as u64;
-        if entry.queue == NO_QUEUE {
+        if entry.packets == 1 {
             entry.queue = queue;
             let physical = &mut node.physical[self.place(spot)];
             physical.flows += 1;
@@ -860,8 +975,17 @@ impl FlowControl for Bfc {
         if alone {
             self.look(node, at, out_port, number);
         }
-        if node.table[id].state != State::Paused && self.over(node, at, in_port, spot) {
-            self.pause(node, at, id, spot);
+        let name = match self.params.pauses {
+            Pauses::Flows => self.name(tag),
+            Pauses::Queues => tag,
+        };
+        if self.params.resume == Resume::Marked {
+            if node.table[id].packets > 1 && self.over(node, at, in_port, spot) {
+                *at.word(packet) |= MARK;
+                self.mark(node, at, in_port, name);
+            }
+        } else if node.table[id].state != State::Paused && self.over(node, at, in_port, spot) {
+            self.pause(node, at, id, spot, name);
         }
     }
 
@@ -869,6 +993,10 @@ impl FlowControl for Bfc {
     fn dequeued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
         let &Visit { packet, in_port, out_port, queue: number, class, .. } = visit;
         let spot = self.spot(visit);
+        let tag = at.packet(packet).tag;
+        if self.params.pauses == Pauses::Queues {
+            at.packet_mut(packet).tag = Self::queue_name(number);
+        }
         if spot.queue == self.express {
             return;
         }
@@ -876,21 +1004,32 @@ impl FlowControl for Bfc {
         if node.egress[out_port.index()].received.any() || at.is_held(out_port, number) {
             self.look(node, at, out_port, number);
         }
-        let id = *at.word(packet);
-        if id == NONE {
+        let word = *at.word(packet);
+        if word == NONE {
             return;
+        }
+        let id = word & !MARK;
+        if word != id {
+            let name = if self.params.pauses == Pauses::Queues { tag } else { self.name(tag) };
+            self.unmark(node, at, in_port, name);
         }
         let place = self.place(spot);
         let entry = &mut node.table[id];
         entry.packets -= 1;
         let (last, state) = (entry.packets == 0, entry.state);
         if last {
-            entry.queue = NO_QUEUE;
+            let keep = self.params.keep;
+            if keep == Time::ZERO {
+                entry.queue = NO_QUEUE;
+            } else {
+                entry.until = at.now() + keep;
+                node.kept.push_back((entry.until, id, entry.turn));
+            }
             node.physical[place].flows -= 1;
             if node.physical[place].flows == 0 {
                 node.taken[self.lane(out_port, class) as usize] &= !(1 << spot.queue);
             }
-            if state == State::Running {
+            if state == State::Running && keep == Time::ZERO {
                 node.table.remove(id);
             }
         }

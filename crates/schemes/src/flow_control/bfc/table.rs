@@ -3,6 +3,7 @@
 //! As many buckets as there are VFIDs, so that an entry need not store its VFID, and four entries in each, distinguished by
 //! ingress and egress. What finds its bucket full goes into a small cache; what finds that full too has no entry.
 
+use engine::Time;
 use fabric::id::PortId;
 
 /// Number of an entry; [`NONE`] for none.
@@ -23,7 +24,7 @@ pub enum State {
     Listed,
 }
 
-/// What a switch knows of a flow while a packet of it is queued, or while it is paused.
+/// What a switch knows of a flow while a packet of it is queued, while it is paused, or while it keeps its queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// The next in the bucket.
@@ -38,8 +39,12 @@ pub struct Entry {
     pub flow: u32,
     /// Its virtual flow.
     pub vfid: u16,
-    /// Its physical queue, while it has packets there.
+    /// Its physical queue, while it has packets there or keeps it.
     pub queue: u16,
+    /// With no packet there, it keeps the queue until then.
+    pub until: Time,
+    /// What its pause named.
+    pub name: u16,
     /// Whether it is paused.
     pub state: State,
     /// It is in the cache because its bucket was full.
@@ -128,6 +133,8 @@ impl Table {
             flow,
             vfid,
             queue: NO_QUEUE,
+            until: Time::ZERO,
+            name: 0,
             state: State::Running,
             cached,
             turn: 0,

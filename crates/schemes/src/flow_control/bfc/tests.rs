@@ -230,6 +230,118 @@ fn a_flow_with_nothing_queued_is_to_be_resumed_when_its_queue_is_short() {
     }
 }
 
+/// What the preset `bfc-nsdi22` sets.
+fn nsdi22() -> Params {
+    let (pauses, resume, keep) = (Pauses::Queues, Resume::Marked, Time::from_us(6));
+    Params { queues: 31, pauses, resume, keep, high_priority: false, ..Params::default() }
+}
+
+fn switch_with(params: &Params) -> Bench<Bfc> {
+    let layout = params.layout(&Graph::default()).unwrap();
+    Builder::switch(3, 0).layout(&layout).build_with(|setup| Bfc::new(params, setup))
+}
+
+#[test]
+fn a_flow_is_paused_until_the_last_packet_that_found_the_queue_too_long_has_left() {
+    let mut bench = switch_with(&Params { resume: Resume::Marked, high_priority: false, ..Params::default() });
+    let flow = bench.flow(0, 2, 0);
+    bench.close(RECEIVER);
+    (0..40).for_each(|_| bench.arrive(SENDER, flow));
+    let marks = |bench: &Bench<Bfc>| bench.node().ingress[0].marks.values().copied().collect::<Vec<u32>>();
+    // 35 packets are not too many.
+    assert_eq!((bench.node().ingress[0].filter.len(), marks(&bench)), (1, vec![5]));
+    (0..39).for_each(|_| _ = bench.transmit(RECEIVER));
+    assert_eq!((bench.node().ingress[0].filter.len(), marks(&bench)), (1, vec![1]));
+    let before = bench.node().counts.frames;
+    bench.transmit(RECEIVER);
+    assert_eq!((bench.node().ingress[0].filter.len(), marks(&bench)), (0, vec![]));
+    assert_eq!(bench.node().counts.frames, before + 1, "a frame says so at once");
+}
+
+#[test]
+fn a_flow_with_one_packet_queued_is_not_paused_by_the_queue_of_others() {
+    let mut bench =
+        switch_with(&Params { queues: 1, resume: Resume::Marked, high_priority: false, ..Params::default() });
+    let flows = [0, 1].map(|nth| bench.flow(0, 2, nth));
+    bench.close(RECEIVER);
+    (0..35).for_each(|_| bench.arrive(SENDER, flows[0]));
+    bench.arrive(SENDER, flows[1]);
+    assert_eq!(bench.node().ingress[0].filter.len(), 0);
+    bench.arrive(SENDER, flows[1]);
+    assert_eq!(bench.node().ingress[0].filter.len(), 1);
+}
+
+#[test]
+fn a_pause_names_the_queue_upstream_and_holds_whoever_is_in_it() {
+    let mut bench = switch_with(&Params { queues: 2, keep: Time::ZERO, ..nsdi22() });
+    let (flow, shape) = (bench.flow(0, 2, 0), Shape::new(128, 4));
+    bench.close(RECEIVER);
+    // It came from the seventh queue of the switch before.
+    let upstream = Bfc::queue_name(QueueId(7));
+    (0..40).for_each(|_| bench.arrive_as(SENDER, flow, |packet| packet.tag = upstream));
+    let sent = Received::new(bench.node().ingress[0].filter.snapshot(), shape);
+    assert!(sent.pauses(shape, upstream) && !sent.pauses(shape, Bfc::queue_name(QueueId(8))));
+    // A packet that leaves carries the number of its queue here.
+    let queue = bench.node().table[0].queue;
+    let number = QueueId(queue as u32);
+    assert_eq!(bench.transmit(RECEIVER).unwrap().packet.tag, Bfc::queue_name(number));
+    // The neighbour pauses that queue, which holds it whatever flow is first.
+    let mut filter = Counting::new(shape);
+    filter.insert(Bfc::queue_name(number));
+    bench.frame(RECEIVER, Frame { filter: filter.snapshot() });
+    assert_eq!(bench.held_queues(RECEIVER), [number]);
+    // No other flow gets a queue that is paused, even if it is empty.
+    bench.frame(RECEIVER, Frame { filter: Counting::new(shape).snapshot() });
+    (0..39).for_each(|_| _ = bench.transmit(RECEIVER));
+    bench.frame(RECEIVER, Frame { filter: filter.snapshot() });
+    let other = bench.flow(0, 2, 1);
+    for _ in 0..20 {
+        bench.close(RECEIVER);
+        bench.arrive(SENDER, other);
+        assert!(bench.node().taken.contains(&(1 << (1 - queue))) && bench.held_queues(RECEIVER).is_empty());
+        bench.transmit(RECEIVER);
+    }
+}
+
+#[test]
+fn a_flow_comes_back_to_its_queue_for_a_while_even_if_another_has_it_meanwhile() {
+    let mut bench =
+        switch_with(&Params { queues: 2, high_priority: false, keep: Time::from_us(6), ..Params::default() });
+    let flows = [0, 1, 2].map(|nth| bench.flow(0, 2, nth));
+    bench.arrive(SENDER, flows[0]);
+    while bench.transmit(RECEIVER).is_some() {}
+    let queue = bench.node().table[0].queue;
+    assert_eq!((bench.node().table.len(), bench.node().taken.iter().all(|&taken| taken == 0)), (1, true));
+    bench.close(RECEIVER);
+    flows[1..].iter().for_each(|&flow| bench.arrive(SENDER, flow));
+    bench.advance(Time::from_us(4));
+    bench.arrive(SENDER, flows[0]);
+    let node = bench.node();
+    assert_eq!((node.table[0].flow, node.table[0].queue), (flows[0].0, queue));
+    assert_eq!(node.physical.iter().map(|physical| physical.flows).max(), Some(2));
+    // When it has been away for longer, it is forgotten.
+    (0..3).for_each(|_| _ = bench.transmit(RECEIVER));
+    assert_eq!(bench.node().table.len(), 3);
+    bench.advance(Time::from_us(7));
+    bench.arrive(SENDER, flows[1]);
+    assert_eq!(bench.node().table.len(), 1);
+}
+
+#[test]
+fn the_form_of_2022_leaves_nothing_paused() {
+    for (senders, middle) in [(8, 100), (8, 40), (2, 400)] {
+        for params in [nsdi22(), Params { queues: 2, ..nsdi22() }, Params { keep: Time::ZERO, ..nsdi22() }] {
+            let (outcome, network) = run(&params, setup(line(senders, middle), flows(senders, 6, 100_000)));
+            assert!(counter(&outcome, "flows_paused") > 0);
+            assert_eq!(counter(&outcome, "flows_paused"), counter(&outcome, "flows_resumed"));
+            switches(&network, senders, |node| {
+                assert!(node.taken.iter().all(|&taken| taken == 0));
+                assert!(node.ingress.iter().all(|ingress| ingress.marks.is_empty() && ingress.filter.is_empty()));
+            });
+        }
+    }
+}
+
 #[test]
 fn a_single_packet_goes_ahead_of_the_queues() {
     let late = Time::from_us(100);
