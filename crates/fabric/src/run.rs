@@ -404,7 +404,7 @@ impl Core {
         self.time.events.push(Event::new(p.free_at, p.end_rank, Class::TxEnd as u8, port));
     }
 
-    /// Bytes that `port` has sent: of a packet that is being sent only what is on the wire already.
+    /// Bytes that `port` has sent: of a packet that is being sent only the whole bytes that are on the wire already.
     pub(crate) fn sent_by_now(&self, port: usize) -> u64 {
         self.sent_by(port, self.time.now)
     }
@@ -415,7 +415,7 @@ impl Core {
         if p.free_at <= then {
             return p.tx_bytes;
         }
-        p.tx_bytes.saturating_sub(self.rate(port as u32).bytes_in(p.free_at - then))
+        p.tx_bytes.saturating_sub(self.rate(port as u32).bytes_over(p.free_at - then))
     }
 
     /// Forgets a packet that did not make it.

@@ -113,8 +113,8 @@ engine::parameters! {
         /// Where ACKs travel.
         ack_lane: Lane = Lane::Control,
         /// A sender starts over from the last acknowledged byte when this long nothing was acknowledged. Auto: 1ms if
-        /// packets can be lost, otherwise never.
-        timeout: Option<Time> = None, in Time(1)..=MAX_WAIT,
+        /// packets can be lost, or overtake each other where receivers take them in order only; otherwise never.
+        timeout: Option<Time> = None, in Time::from_us(1)..=MAX_WAIT,
         /// A receiver that misses something says so at most this often for the same gap, except when it sees the sender start
         /// over in vain.
         nack_interval: Time = Time::from_us(500), in Time::ZERO..=MAX_WAIT,

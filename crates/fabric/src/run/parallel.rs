@@ -216,6 +216,8 @@ struct Gate {
     limit: AtomicU64,
     stop_idle: AtomicBool,
     over: AtomicBool,
+    /// A thread did not finish its stretch: it panicked.
+    failed: AtomicBool,
 }
 
 /// How often a thread looks again before it lets others have the processor.
@@ -261,6 +263,17 @@ impl Gate {
                 std::thread::yield_now();
             }
         }
+    }
+}
+
+/// Says that a thread is done with its stretch, also if it fails: the others would wait for it for ever.
+struct Done<'a>(&'a Gate);
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.failed.store(true, Ordering::SeqCst);
+        }
+        self.0.done.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -318,8 +331,8 @@ impl<F: FlowControl> Network<F> {
                         }
                         let next = Time(gate.next.load(Ordering::SeqCst));
                         let limit = Time(gate.limit.load(Ordering::SeqCst));
+                        let _done = Done(gate);
                         lock(shard).stretch(next, limit, gate.stop_idle.load(Ordering::SeqCst));
-                        gate.done.fetch_add(1, Ordering::SeqCst);
                     }
                 });
             }
@@ -416,6 +429,7 @@ fn lead<F: FlowControl>(
             gate.open();
             all[0].stretch(next, limit, stop_idle);
             gate.join(shards.len() - 1);
+            assert!(!gate.failed.load(Ordering::SeqCst), "another thread failed");
             all.extend(shards[1..].iter().map(lock));
         } else {
             all.iter_mut().for_each(|shard| shard.stretch(next, limit, stop_idle));
@@ -451,4 +465,23 @@ fn plan_together<F: FlowControl>(
     let together = taken.reduce(|(now, a), (_, b)| (now, a.and(b)));
     let Some((now, pulse)) = together else { return planned };
     shards.iter_mut().map(|shard| plan(&mut shard.network.core, now, pulse)).last().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_failed() {
+        let gate = Gate::default();
+        std::thread::scope(|scope| {
+            let failing = scope.spawn(|| {
+                let _done = Done(&gate);
+                panic!("on purpose");
+            });
+            gate.join(1);
+            assert!(failing.join().is_err());
+        });
+        assert!(gate.failed.load(Ordering::SeqCst));
+    }
 }

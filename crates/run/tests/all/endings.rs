@@ -45,6 +45,19 @@ fn go_back_n_ends_although_its_packets_overtake_each_other() {
 }
 
 #[test]
+fn no_link_is_used_more_than_all_of_the_time_however_soon_a_run_stops() {
+    let text = "[topology]\nkind = \"star\"\nhosts = 4\n[[incast]]\ndegree = 3\nsize_each = \"30KB\"\ncount = 1\nevery = \"1us\"\n";
+    for stop in ["1ps", "75ps", "1ns", "130ns", "1001ns", "2us"] {
+        let summary = run::run(read(text, &[format!("stop={stop}")]), &mut |_, _| true).summary;
+        let used = &summary.utilisation;
+        for spread in [&used.from_hosts, &used.to_hosts, &used.between_switches] {
+            assert!(spread.max.is_none_or(|most| most <= 1.0), "stopped at {stop}: {spread:?}");
+        }
+        assert!(used.receivers_gbps.max.is_none_or(|most| most <= 100.0), "stopped at {stop}");
+    }
+}
+
+#[test]
 fn a_flow_that_waits_for_ever_breaks_a_promise_unless_a_link_fails() {
     for seed in 1..=20 {
         let mut resolved = read(UNEVEN, &[format!("seed={seed}")]);

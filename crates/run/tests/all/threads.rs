@@ -112,6 +112,22 @@ fn what_waits_for_others_starts_as_it_would_in_any_number_of_blocks_and_threads(
     assert!(lost > 0, "the link that fails carries nothing");
 }
 
+#[test]
+fn a_run_ends_at_the_same_instant_in_any_number_of_blocks_although_senders_repeat_themselves() {
+    // The timeout is shorter than the round trip: when the last ACK arrives, senders are about to send again.
+    let text = "seed = 627\n[topology]\nkind = \"chain\"\nswitches = 5\n[nic]\ntimeout = \"1us\"\n\
+                [scheme]\npreset = \"swift\"\n[scheme.swift]\nreset_after = 1\n\
+                [[collective]]\nkind = \"ring-all-reduce\"\nsize = \"263B\"\n";
+    let mut resolved = read(text, &[]);
+    resolved.setup.nic.timeout = Some(Time(1));
+    let whole = resolved.simulate_in(1, Some(1), &mut |_, _| true);
+    assert!(whole.complete() && whole.counts.timeouts > 0);
+    for (threads, blocks) in [(1, 2), (1, 4), (2, 1), (2, 4)] {
+        let other = resolved.simulate_in(threads, Some(blocks), &mut |_, _| true);
+        assert_same(&whole, &other, &format!("{threads} threads, {blocks} blocks"));
+    }
+}
+
 /// A fabric of that size is done in blocks by default, by one thread and by each of two.
 #[test]
 fn a_large_fabric_gives_the_same_in_the_blocks_that_it_asks_for() {
