@@ -81,6 +81,11 @@ def test_changes_as_a_dictionary_are_those_of_the_command_line():
     assert tailwater.run(SMALL, sets={"name": "12", "seed": 7}).summary["scenario"] == "12"
 
 
+def test_no_threads_at_all_are_refused():
+    with pytest.raises(ValueError, match="threads is 0: write 1 or more"):
+        tailwater.run(SMALL, threads=0)
+
+
 def test_threads_do_not_show():
     one = tailwater.run(SMALL, threads=1)
     many = tailwater.run(SMALL, threads=4)

@@ -78,7 +78,7 @@ impl Buffer {
     pub fn threshold(&self, share: Share) -> u64 {
         match (self.pool, self.ingress_part) {
             (None, _) => u64::MAX,
-            (Some(pool), None) => ((pool - self.shared) * share.alpha as u64) >> 16,
+            (Some(pool), None) => (pool - self.shared).saturating_mul(share.alpha as u64) >> 16,
             (_, Some(part)) => part,
         }
     }

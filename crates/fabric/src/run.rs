@@ -296,7 +296,8 @@ impl Core {
                 last: (0, Time::ZERO),
                 moved_before: 0,
                 timers: 0,
-                patience: Time(stall::PATIENCE.0 + 8 * timeout.0 + 16 * farthest.0),
+                // A congestion control may pace one packet in a thousand round trips.
+                patience: Time(stall::PATIENCE.0 + 8 * timeout.0 + 4096 * farthest.0),
                 stuck: false,
                 changes: links::changes(&setup),
                 turns: 0,

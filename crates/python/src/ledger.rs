@@ -2,7 +2,7 @@
 
 use crate::problem::{failed, raised, several};
 use crate::single::{Figures, figures};
-use crate::threads_or_all;
+use crate::{check_threads, threads_or_all};
 use crate::watch::{GridWatch, Watch, of_grid, watched};
 use engine::Parameters;
 use files::problem::Problem;
@@ -70,6 +70,7 @@ pub fn reproduce(
     threads: Option<usize>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String, Values, Figures)> {
+    check_threads(threads)?;
     let find = || -> Result<(Experiment, Scale), Problem> {
         let scales = [Scale::Quick, Scale::Paper];
         let scale = scales.into_iter().find(|known| known.name() == scale);

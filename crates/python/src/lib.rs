@@ -12,6 +12,7 @@ mod single;
 mod table;
 mod watch;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The compiled half of the package.
@@ -38,6 +39,14 @@ mod _tailwater {
     /// The program's version.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+}
+
+/// Refuses no threads at all.
+fn check_threads(threads: Option<usize>) -> PyResult<()> {
+    match threads {
+        Some(0) => Err(PyValueError::new_err("threads is 0: write 1 or more, or None for one on each core")),
+        _ => Ok(()),
+    }
 }
 
 /// As many threads as were asked for, or as there are cores.

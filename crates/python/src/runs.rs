@@ -3,7 +3,7 @@
 use crate::problem::{failed, raised, several};
 use crate::single::{Figures, figures};
 use crate::table::Table;
-use crate::threads_or_all;
+use crate::{check_threads, threads_or_all};
 use crate::watch::{GridWatch, Watch, of_grid, watched};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use files::problem::{Problem, read_text};
@@ -108,6 +108,7 @@ impl Plan {
         threads: Option<usize>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<(Vec<PathBuf>, usize, Vec<String>)> {
+        check_threads(threads)?;
         let store = Store::new(store).recorded(record);
         let explain = |problem: Problem| match &self.sweep {
             Some(sweep) => sweep.explain(problem),
@@ -209,6 +210,7 @@ pub fn work(
     record: bool,
     threads: Option<usize>,
 ) -> PyResult<(PathBuf, bool)> {
+    check_threads(threads)?;
     let cell = || -> Result<Cell, Problem> {
         let source = source(text);
         let mut document = Document::parse(source.name.as_str(), source.text.as_str())?;

@@ -3,7 +3,7 @@
 use crate::controller::Controller;
 use crate::problem::{broken, raised, several};
 use crate::table::Table;
-use crate::threads_or_all;
+use crate::{check_threads, threads_or_all};
 use crate::watch::{Watch, of_run, watched};
 use ::run::{Finished, with_overrides};
 use engine::{QuantityError, Time};
@@ -117,6 +117,7 @@ pub fn run(
     controller: Option<Bound<'_, PyAny>>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Run> {
+    check_threads(threads)?;
     let watch = Arc::new(Watch::default());
     let controller = controller.map(|prototype| Controller::new(&prototype, &watch)).transpose()?;
     let mut scenario_text = with_overrides(&text, &sets);

@@ -217,12 +217,8 @@ fn comparison_table(curves: &[Curve<'_>]) -> Table {
         let cell = |compared: &Compared| {
             let estimate = estimate(curve, compared);
             let Some(mean) = estimate.mean else { return Cell::from("–") };
-            let half = estimate.half.filter(|half| *half > 0.0);
-            let text = match half {
-                Some(half) => format!("{} ± {}", compared.format.show(mean), compared.format.show(half)),
-                None => compared.format.show(mean),
-            };
-            let cell = Cell::from(text);
+            let spread = estimate.spread(|end| compared.format.show(end));
+            let cell = Cell::from(compared.format.show(mean) + &spread);
             if best(compared) == Some(mean) && curves.len() > 1 { cell.strong() } else { cell }
         };
         [curve.name.as_str().into()].into_iter().chain(all.iter().map(cell)).collect()

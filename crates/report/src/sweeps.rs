@@ -227,9 +227,8 @@ pub fn page(title: &str, table: &comparison::Table, spec: &str, command: &str) -
 fn rows(table: &comparison::Table) -> Table {
     let cell = |(measure, value): (&Measure, &Estimate)| {
         let (format, scale) = (format(measure.unit), scale(measure.unit));
-        let half = value.half.filter(|half| *half > 0.0).map(|half| format!(" ± {}", format.show(half * scale)));
         let mean = value.mean.map_or("–".into(), |mean| format.show(mean * scale));
-        Cell::from(mean + &half.unwrap_or_default())
+        Cell::from(mean + &value.spread(|end| format.show(end * scale)))
     };
     let row = |row: &Row| {
         let labels = table.axes.iter().map(|axis| Cell::from(label(row, axis)));

@@ -107,15 +107,15 @@ fn in_words(estimate: &Estimate, unit: Unit) -> String {
         Unit::Microseconds => 1e6,
     };
     let Some(mean) = estimate.mean.map(|mean| mean / scale) else { return "-".into() };
-    let half = estimate.half.map(|half| half / scale).filter(|half| *half > 0.0);
+    let exact = estimate.half.is_none_or(|half| half <= 0.0);
     let digits = match mean.abs() {
-        _ if unit == Unit::Count && half.is_none() => 0,
+        _ if unit == Unit::Count && exact => 0,
         0.0 => 0,
         ..10.0 => 2,
         ..100.0 => 1,
         _ => 0,
     };
-    format!("{mean:.digits$}{}", half.map_or(String::new(), |half| format!(" ±{half:.digits$}")))
+    format!("{mean:.digits$}{}", estimate.spread(|value| format!("{:.digits$}", value / scale)))
 }
 
 /// An end of a bin of sizes.

@@ -25,7 +25,8 @@ pub fn quantile_interval(values: &[f64], q: f64) -> Option<(f64, f64)> {
     (low >= 1.0 && high <= n).then(|| (values[low as usize - 1], values[high as usize - 1]))
 }
 
-/// A 95 % confidence interval of the mean, by the normal approximation. `None` for fewer than two values.
+/// A 95 % confidence interval of the mean, by the normal approximation. `None` for fewer than two values. Where all values are
+/// positive it is that of the mean's logarithm, so that it is positive, too.
 pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     if values.len() < 2 {
@@ -34,7 +35,15 @@ pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
     let half = Z * (variance / n).sqrt();
-    Some((mean - half, mean + half))
+    Some(around(mean, half, values.iter().all(|value| *value > 0.0)))
+}
+
+/// The interval around a mean. On a logarithmic scale if it is one of positive values.
+fn around(mean: f64, half: f64, positive: bool) -> (f64, f64) {
+    match positive {
+        true => (mean * (-half / mean).exp(), mean * (half / mean).exp()),
+        false => (mean - half, mean + half),
+    }
 }
 
 /// A mean over seeds.
@@ -46,6 +55,8 @@ pub struct Estimate {
     pub half: Option<f64>,
     /// How many values.
     pub count: usize,
+    /// Whether all of them are above zero.
+    positive: bool,
 }
 
 impl Estimate {
@@ -53,19 +64,31 @@ impl Estimate {
     pub fn of(values: &[f64]) -> Estimate {
         let count = values.len();
         if count == 0 {
-            return Estimate { mean: None, half: None, count };
+            return Estimate { mean: None, half: None, count, positive: false };
         }
         let mean = values.iter().sum::<f64>() / count as f64;
         let half = (count > 1).then(|| {
             let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
             student(count - 1) * (variance / count as f64).sqrt()
         });
-        Estimate { mean: Some(mean), half, count }
+        Estimate { mean: Some(mean), half, count, positive: values.iter().all(|value| *value > 0.0) }
     }
 
-    /// The confidence interval.
+    /// The confidence interval: of positive values it is positive.
     pub fn interval(&self) -> Option<(f64, f64)> {
-        Some((self.mean? - self.half?, self.mean? + self.half?))
+        Some(around(self.mean?, self.half?, self.positive))
+    }
+
+    /// What stands behind the mean: `±` and half of the interval, or its ends where it is too wide to be symmetric. Nothing where there
+    /// is no interval or it has no width.
+    pub fn spread(&self, show: impl Fn(f64) -> String) -> String {
+        match (self.interval(), self.mean, self.half) {
+            (Some((low, high)), Some(mean), Some(half)) if self.positive && half > mean / 4.0 => {
+                format!(" ({}–{})", show(low), show(high))
+            }
+            (_, _, Some(half)) if half > 0.0 => format!(" ±{}", show(half)),
+            _ => String::new(),
+        }
     }
 }
 
@@ -233,9 +256,17 @@ mod tests {
         assert_eq!(quantile_interval(&values, 0.99), Some((983.0, 997.0)));
         assert_eq!(quantile_interval(&values, 0.999), None, "a thousand values do not bound the 99.9th percentile");
         assert_eq!(quantile_interval(&[], 0.5), None);
-        let (low, high) = mean_interval(&[1.0, 2.0, 3.0, 4.0]).unwrap();
-        assert!((low + high - 5.0).abs() < 1e-12 && (high - 2.5 - 1.959_963_984 * (5.0f64 / 12.0).sqrt()).abs() < 1e-8);
+        let (low, high) = mean_interval(&[0.0, 1.0, 2.0, 3.0]).unwrap();
+        assert!((low + high - 3.0).abs() < 1e-12 && (high - 1.5 - 1.959_963_984 * (5.0f64 / 12.0).sqrt()).abs() < 1e-8);
         assert_eq!(mean_interval(&[1.0]), None);
+        // Slowdowns with a long tail.
+        let (low, high) = mean_interval(&[1.0, 1.0, 60.0]).unwrap();
+        assert!(low > 0.0 && high > 60.0, "{low} to {high}");
+        let estimate = Estimate::of(&[1.0, 2.0, 45.0]);
+        assert!(estimate.interval().unwrap().0 > 0.0);
+        assert_eq!(Estimate::of(&[9.0, 10.0, 11.0]).spread(|value| format!("{value:.1}")), " ±2.5");
+        assert_eq!(estimate.spread(|value| format!("{value:.0}")), " (0–791)", "half is 62.4 and 3.9 means");
+        assert_eq!(Estimate::of(&[3.0, 3.0]).spread(|value| value.to_string()), "");
     }
 
     #[test]

@@ -486,8 +486,11 @@ pub fn write(
         tables::write(&folder.file(name), columns)?;
     }
     folder.write("scenario.toml", scenario)?;
+    // What the tables took counts, too.
+    let mut summary = summary.clone();
+    summary.cost.peak_memory_bytes = peak_memory();
     let text =
-        serde_json::to_string_pretty(summary).map_err(|e| Problem::new(SUMMARY, format!("cannot be written: {e}")))?;
+        serde_json::to_string_pretty(&summary).map_err(|e| Problem::new(SUMMARY, format!("cannot be written: {e}")))?;
     folder.write(SUMMARY, text + "\n")?;
     folder.publish()
 }

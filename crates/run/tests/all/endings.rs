@@ -58,6 +58,38 @@ fn no_link_is_used_more_than_all_of_the_time_however_soon_a_run_stops() {
 }
 
 #[test]
+fn a_switch_may_have_more_memory_than_32_bits_count() {
+    for buffer in ["5GB", "8000066KB", "1000GB"] {
+        let sets = [format!("switch.buffer={buffer}"), "scheme.preset=\"swift+irn\"".into()];
+        let text = "[topology]\nkind = \"star\"\nhosts = 4\n[[incast]]\ndegree = 3\nsize_each = \"3MB\"\ncount = 1\nevery = \"1us\"\n";
+        let summary = run::run(read(text, &sets), &mut |_, _| true).summary;
+        assert_eq!((summary.ending, summary.dropped.packets), ("complete", 0), "{buffer}");
+    }
+}
+
+#[test]
+fn nobody_loses_patience_with_a_sender_that_backs_off_on_a_slow_link() {
+    let text = r#"
+        [topology]
+        kind = "dumbbell"
+        left = 6
+        host_rate = "1294944bps"
+        [scheme]
+        congestion_control = "swift"
+        [[link]]
+        between = ["h8", "sw1"]
+        corruption = 0.0328
+        [[incast]]
+        degree = 7
+        size = "18088B"
+        every = "1ns"
+        count = 2
+    "#;
+    let summary = run::run(read(text, &[]), &mut |_, _| true).summary;
+    assert_eq!((summary.ending, summary.finished), ("complete", 14));
+}
+
+#[test]
 fn a_flow_that_waits_for_ever_breaks_a_promise_unless_a_link_fails() {
     for seed in 1..=20 {
         let mut resolved = read(UNEVEN, &[format!("seed={seed}")]);

@@ -65,9 +65,17 @@ impl TransportDef for GoBackN {
         self.forget
     }
     fn patience(&self, setup: &Setup) -> Time {
-        setup.nic.timeout.unwrap_or_default()
+        let timeout = setup.nic.timeout.unwrap_or_default();
+        // The longest back-off: so many of the largest packets at the slowest host's rate.
+        let slowest = setup.graph.links.iter().map(|link| link.rate).min().filter(|_| self.backoff);
+        let largest = setup.nic.payload as u64 + setup.nic.header as u64;
+        let backoff = slowest.map_or(0, |rate| rate.time_for(largest).0.saturating_mul(1 << MOST_TRIES));
+        Time(timeout.0.saturating_add(backoff))
     }
 }
+
+/// A sender that starts over waits for up to two to the power of its tries in packets, and of no more than these.
+const MOST_TRIES: u8 = 12;
 
 /// The mechanism. All of its state is in the two halves of a flow.
 struct Machine {
@@ -85,7 +93,7 @@ impl Machine {
         if self.habits.backoff {
             let (tries, size) = (s.tries, s.last_size as u64);
             if tries > 0 {
-                let packets = at.draw(1 << tries.min(12));
+                let packets = at.draw(1 << tries.min(MOST_TRIES));
                 let wait = Time(at.line(flow).time_for(size).0 * packets);
                 let due = at.due(flow).max(at.now() + wait);
                 at.due_at(flow, due);

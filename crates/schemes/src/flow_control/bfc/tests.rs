@@ -198,9 +198,9 @@ fn a_listed_flow_that_is_paused_again_goes_to_the_end_of_the_list() {
     let first = bench.at(|bfc, node, at| {
         let (spot, [one, two]) = (Spot { port: RECEIVER, class: ClassId(0), queue: 0 }, [0, 1]);
         assert_eq!([one, two].map(|id| node.table[id].flow), flows.map(|flow| flow.0));
-        [one, two].into_iter().for_each(|id| bfc.pause(node, at, id, spot));
+        [one, two].into_iter().for_each(|id| bfc.pause(node, at, id, spot, 0));
         bfc.list(node, at, spot, one);
-        bfc.pause(node, at, one, spot);
+        bfc.pause(node, at, one, spot, 0);
         [two, one].into_iter().for_each(|id| bfc.list(node, at, spot, id));
         bfc.next_listed(node, bfc.place(spot)).map(|(id, _)| id)
     });
