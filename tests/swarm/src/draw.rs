@@ -12,11 +12,14 @@ use scenario::{Scenario, presets, schema};
 use std::path::Path;
 
 /// The most data packets of a scenario.
-const PACKETS: u64 = 20_000;
+const PACKETS: u64 = 8_000;
 /// The most hosts.
 const HOSTS: usize = 64;
 /// How often what is refused is mended before it is given up.
 const MENDS: usize = 24;
+
+/// Choices that may not go with others.
+const RIVALS: [&str; 4] = ["scheme.transport", "scheme.flow_control", "scheme.edge_control", "scheme.preset"];
 
 /// Draws one thing after the other.
 struct Draw<'a> {
@@ -43,16 +46,16 @@ pub fn read(text: &str, folder: &Path) -> Result<Resolved, files::problem::Probl
     resolve(Scenario::parse("case.toml", text, folder, &[])?)
 }
 
-/// The scenario with that number of a seed; nothing where it could not be made valid, or is too large.
-pub fn draw(seed: u64, number: u64, folder: &Path) -> Option<Text> {
+/// The scenario with that number of a seed, or why there is none: it could not be made valid, or is too large.
+pub fn draw(seed: u64, number: u64, folder: &Path) -> Result<Text, &'static str> {
     let mut stream = Stream::new(seed, number);
     let wild = [0.0, 0.0, 0.05, 0.3][stream.below(4) as usize];
     let often = [0.05, 0.15, 0.4][stream.below(3) as usize];
-    let mut text = Draw { stream, wild, often, folder, number }.scenario()?;
+    let mut text = Draw { stream, wild, often, folder, number }.scenario().ok_or("no fabric")?;
     let mut stream = Stream::new(seed ^ 0x5eed, number);
     for _ in 0..MENDS {
         let problem = match read(&text.to_string(), folder) {
-            Ok(resolved) => return fits(&resolved).then_some(text),
+            Ok(resolved) => return if fits(&resolved) { Ok(text) } else { Err("too large") },
             Err(problem) => problem,
         };
         // A buffer that is too small: its refusal names one that is not.
@@ -65,14 +68,18 @@ pub fn draw(seed: u64, number: u64, folder: &Path) -> Option<Text> {
             ("nic.forward_buffer", Some(least)) => {
                 text.table("nic").set("forward_buffer", Bytes(least.0 + extra).show())
             }
-            ("stop", _) | ("", _) if help.contains("stop") => text.table("").set("stop", "\"1ms\""),
+            ("stop" | "", _) if help.contains("stop") => text.table("").set("stop", "\"1ms\""),
             _ if text.remove(&key) => {}
-            // A key of the preset's.
-            _ if key.starts_with("scheme") && text.remove("scheme.preset") => {}
-            _ => return None,
+            // What is wrong is a default or the preset's: the choice that does not go with it is taken away.
+            ("switch.ecn_max", _) if text.remove("switch.ecn_min") => {}
+            _ if RIVALS.iter().any(|rival| text.remove(rival)) => {}
+            ("", _) if problem.message.contains("no flows") => {
+                text.0.push(Table::one_of("flow").with("src", 0).with("dst", 1).with("size", "\"1KB\""));
+            }
+            _ => return Err("refused"),
         }
     }
-    None
+    Err("refused again and again")
 }
 
 /// Whether a scenario is small enough.
@@ -584,7 +591,7 @@ impl Draw<'_> {
     }
 
     fn scenario(&mut self) -> Option<Text> {
-        let (topology, place) = self.topology()?;
+        let (topology, place) = (0..20).find_map(|_| self.topology())?;
         let mut root = Table::new("");
         if self.chance(0.5) {
             root.set("seed", self.below(1_000));

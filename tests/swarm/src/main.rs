@@ -86,13 +86,18 @@ impl Swarm {
             }
             self.count("drawn");
             let drawn = std::panic::catch_unwind(|| draw::draw(self.seed, number, &self.out));
-            let Some(text) = drawn.unwrap_or_else(|_| {
-                let what = "while it was drawn".to_string();
-                self.found(number, &Text::default(), &Failure { kind: "panic of the reader".into(), what });
-                None
-            }) else {
-                self.forget(number);
-                continue;
+            let text = match drawn {
+                Ok(Ok(text)) => text,
+                Ok(Err(why)) => {
+                    self.count(format!("not run: {why}"));
+                    self.forget(number);
+                    continue;
+                }
+                Err(_) => {
+                    let what = "while it was drawn".to_string();
+                    self.found(number, &Text::default(), &Failure { kind: "panic of the reader".into(), what });
+                    continue;
+                }
             };
             match self.judge(desk, number, &text) {
                 Verdict::Refused(_) => self.count("refused"),

@@ -20,7 +20,14 @@ pub fn differences(one: &Outcome, other: &Outcome) -> Vec<(&'static str, String)
     }
     fields!(end counts finished flow_control histograms congestion_control transport switches samples series);
     fields!(flows paused peak sent left stall violations);
-    compare("recording", one.recording == other.recording, [&"one recording", &"another"]);
+    let recordings = [one, other].map(|outcome| outcome.recording.as_ref());
+    compare("recording", recordings[0].is_some() == recordings[1].is_some(), [&"", &""]);
+    if let [Some(one), Some(other)] = recordings {
+        let frames = [one, other].map(|recording| (recording.first, recording.every, recording.frames));
+        compare("frames of the recording", frames[0] == frames[1], [&frames[0], &frames[1]]);
+        compare("ports of the recording", one.ports == other.ports, [&"", &""]);
+        compare("flows of the recording", (&one.chosen, &one.flows) == (&other.chosen, &other.flows), [&"", &""]);
+    }
     let captured = one.captured.iter().map(visible).eq(other.captured.iter().map(visible));
     compare("captured", captured, [&one.captured.len(), &other.captured.len()]);
     all
