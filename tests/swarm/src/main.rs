@@ -7,7 +7,7 @@ mod text;
 
 use clap::Parser;
 use judge::{Failure, Verdict, judge, quiet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -60,6 +60,8 @@ struct Swarm {
     counts: Mutex<BTreeMap<String, u64>>,
     /// By kind: how many.
     findings: Mutex<BTreeMap<String, u64>>,
+    /// Scenarios whose graph files stay.
+    kept: Mutex<BTreeSet<u64>>,
 }
 
 /// What one thread is at, and since when.
@@ -85,17 +87,11 @@ impl Swarm {
                 break;
             }
             self.count("drawn");
-            let drawn = std::panic::catch_unwind(|| draw::draw(self.seed, number, &self.out));
-            let text = match drawn {
-                Ok(Ok(text)) => text,
-                Ok(Err(why)) => {
+            let text = match draw::draw(self.seed, number, &self.out) {
+                Ok(text) => text,
+                Err(why) => {
                     self.count(format!("not run: {why}"));
                     self.forget(number);
-                    continue;
-                }
-                Err(_) => {
-                    let what = "while it was drawn".to_string();
-                    self.found(number, &Text::default(), &Failure { kind: "panic of the reader".into(), what });
                     continue;
                 }
             };
@@ -112,10 +108,9 @@ impl Swarm {
 
     /// Takes away the graph file of a scenario that is not a finding.
     fn forget(&self, number: u64) {
-        let graph = format!("graph-{number}.toml");
-        let text = lock(&self.findings).contains_key(&graph);
-        if !text {
-            _ = std::fs::remove_file(self.out.join(graph));
+        if !lock(&self.kept).contains(&number) {
+            // Most have none.
+            _ = std::fs::remove_file(self.out.join(format!("graph-{number}.toml")));
         }
     }
 
@@ -140,7 +135,8 @@ impl Swarm {
         }
         let end = Instant::now() + SHRINKING;
         let mut last = failure.clone();
-        let text = shrink::shrink(text, |shorter| match self.judge(desk, number, shorter) {
+        let spelled = |text: &Text| draw::spelled_out(text, &self.out);
+        let text = shrink::shrink(text, spelled, |shorter| match self.judge(desk, number, shorter) {
             Verdict::Failed(same) if Instant::now() < end && same.kind == failure.kind => {
                 last = same;
                 true
@@ -164,11 +160,8 @@ impl Swarm {
         if let Err(e) = std::fs::write(&path, file) {
             eprintln!("{}: {e}", path.display());
         }
-        // Its graph file stays.
         lock(&self.findings).entry(kind.clone()).or_insert(1);
-        if text.to_string().contains("graph-") {
-            lock(&self.findings).insert(format!("graph-{number}.toml"), 0);
-        }
+        lock(&self.kept).insert(number);
     }
 }
 
@@ -187,7 +180,7 @@ fn replay(path: &Path, shorten: bool) -> Result<ExitCode, std::io::Error> {
     if shorten {
         let fails =
             |text: &Text| matches!(judge(&text.to_string(), folder), Verdict::Failed(f) if f.kind == failure.kind);
-        println!("\n{}", shrink::shrink(Text::parse(&text), fails));
+        println!("\n{}", shrink::shrink(Text::parse(&text), |text| draw::spelled_out(text, folder), fails));
     }
     Ok(ExitCode::FAILURE)
 }
@@ -216,6 +209,7 @@ fn swarm(arguments: &Arguments) -> Result<ExitCode, std::io::Error> {
         out: arguments.out.clone(),
         counts: Mutex::default(),
         findings: Mutex::default(),
+        kept: Mutex::default(),
     });
     let spawn = || {
         let (desk, swarm) = (Arc::new(Desk::default()), swarm.clone());
@@ -240,7 +234,6 @@ fn swarm(arguments: &Arguments) -> Result<ExitCode, std::io::Error> {
     let counts = lock(&swarm.counts);
     counts.iter().for_each(|(what, count)| println!("{count:>8} {what}"));
     let findings = lock(&swarm.findings);
-    let findings: Vec<_> = findings.iter().filter(|(_, count)| **count > 0).collect();
     println!("{:>8} kinds of findings with seed {}", findings.len(), swarm.seed);
     findings.iter().for_each(|(kind, count)| println!("{count:>8} {kind}"));
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -2,8 +2,24 @@
 
 use crate::text::Text;
 
-/// Takes away tables and keys, and makes numbers smaller, as long as `fails` says that it still fails.
-pub fn shrink(mut text: Text, mut fails: impl FnMut(&Text) -> bool) -> Text {
+/// Takes away tables and keys, writes down flows that are drawn, and makes numbers smaller, as long as `fails` says that it still fails.
+/// What `spelled` gives is tried in place of what it is given.
+pub fn shrink(text: Text, spelled: impl Fn(&Text) -> Option<Text>, mut fails: impl FnMut(&Text) -> bool) -> Text {
+    let text = shorten(text, &mut fails);
+    match spelled(&text) {
+        // Flows by themselves are better to read as long as they are few.
+        Some(plain) if fails(&plain) => {
+            let plain = shorten(plain, &mut fails);
+            if plain.lines() <= text.lines() + FEW { plain } else { text }
+        }
+        _ => text,
+    }
+}
+
+/// Lines that written flows may have more than drawn ones.
+const FEW: usize = 12;
+
+fn shorten(mut text: Text, mut fails: impl FnMut(&Text) -> bool) -> Text {
     loop {
         let before = text.clone();
         tables(&mut text, &mut fails);
@@ -84,7 +100,7 @@ mod tests {
             let text = text.to_string();
             text.contains("alpha") && text.contains("src = 5") && text.contains("[[flow]]")
         };
-        assert_eq!(shrink(text, fails).to_string(), "[switch]\nalpha = 0.5\n[[flow]]\nsrc = 5\n");
+        assert_eq!(shrink(text, |_| None, fails).to_string(), "[switch]\nalpha = 0.5\n[[flow]]\nsrc = 5\n");
     }
 
     #[test]

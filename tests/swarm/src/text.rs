@@ -79,6 +79,11 @@ impl Text {
         Text(tables)
     }
 
+    /// How many lines it has.
+    pub fn lines(&self) -> usize {
+        self.0.iter().map(|table| table.keys.len() + 1).sum()
+    }
+
     /// The table of that path, made if it is not there.
     pub fn table(&mut self, path: &str) -> &mut Table {
         let place = self.0.iter().position(|table| table.path == path && !table.many);
