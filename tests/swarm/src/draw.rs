@@ -393,7 +393,8 @@ impl Draw<'_> {
             };
             let dst = one.unwrap_or_else(|| self.below(place.hosts));
             let dst = if dst == src { (src + 1 + self.below(place.hosts - 1)) % place.hosts } else { dst };
-            let size = self.spread(1, (bytes / count).max(1));
+            let most = (bytes / count).max(1);
+            let size = if self.chance(0.3) { most } else { self.spread(1, most) };
             let mut flow = Table::one_of("flow")
                 .with("src", text(&format!("h{src}")))
                 .with("dst", text(&format!("h{dst}")))
@@ -471,7 +472,8 @@ impl Draw<'_> {
             "incast" => {
                 let (degree, count) = (self.between(1, place.hosts + 2), self.between(1, 3));
                 table.set("degree", degree);
-                let each = self.spread(1, (bytes / degree / count).max(1));
+                let most = (bytes / degree / count).max(1);
+                let each = if self.chance(0.5) { most } else { self.spread(1, most) };
                 match self.chance(0.5) {
                     true => table.set("size_each", Bytes(each).show()),
                     false => table.set("size", Bytes((each * degree).max(degree)).show()),
@@ -650,7 +652,11 @@ impl Draw<'_> {
             tables.push(self.measure(&place));
         }
         // Enough that queues build up, and bounded.
-        let bytes = self.spread(1, PACKETS / 2) * payload;
+        let packets = match self.chance(0.5) {
+            true => self.between(PACKETS / 8, PACKETS / 2),
+            false => self.spread(1, PACKETS / 2),
+        };
+        let bytes = packets * payload;
         let kinds = self.between(1, 2);
         for _ in 0..kinds {
             let kind = self.pick(&["flow", "flow", "load", "incast", "incast", "long", "collective", "collective"]);

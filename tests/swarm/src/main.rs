@@ -18,7 +18,7 @@ use text::Text;
 /// How long one finding is made shorter.
 const SHRINKING: Duration = Duration::from_secs(20);
 /// How long one run of a scenario may take before its thread is given up.
-const HANGS: Duration = Duration::from_secs(90);
+const HANGS: Duration = Duration::from_secs(180);
 
 /// Random scenarios over everything that there is, and what must hold of every one of them.
 #[derive(Parser)]
@@ -97,7 +97,10 @@ impl Swarm {
             };
             match self.judge(desk, number, &text) {
                 Verdict::Refused(_) => self.count("refused"),
-                Verdict::Sound(ending) => self.count(format!("ending {ending}")),
+                Verdict::Sound(ending, happened) => {
+                    self.count(format!("sound: {ending}"));
+                    happened.iter().for_each(|what| self.count(format!("sound, and {what}")));
+                }
                 Verdict::Long => self.count("given up: too long"),
                 Verdict::Failed(failure) => self.fail(desk, number, text, failure),
             }
@@ -172,7 +175,7 @@ fn replay(path: &Path, shorten: bool) -> Result<ExitCode, std::io::Error> {
     let verdict = judge(&text, folder);
     match &verdict {
         Verdict::Failed(Failure { kind, what }) => println!("failed: {kind}\n  {what}"),
-        Verdict::Sound(ending) => println!("sound: {ending}"),
+        Verdict::Sound(ending, happened) => println!("sound: {ending}; {}", happened.join(", ")),
         Verdict::Refused(why) => println!("refused: {why}"),
         Verdict::Long => println!("given up: too long"),
     }
