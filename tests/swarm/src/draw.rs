@@ -65,7 +65,8 @@ pub fn draw(seed: u64, number: u64, folder: &Path) -> Result<Text, &'static str>
         let key = problem.key.clone().unwrap_or_default();
         let help = problem.help.clone().unwrap_or_default();
         let least = help.split('"').nth(1).and_then(|size| size.parse::<Bytes>().ok());
-        let extra = [0, 1, stream.below(20_000), stream.below(10_000_000)][stream.below(4) as usize];
+        let extra =
+            [0, 1, stream.below(20_000), stream.below(20_000), stream.below(5_000_000)][stream.below(5) as usize];
         match (key.as_str(), least) {
             ("switch.buffer", Some(least)) => text.table("switch").set("buffer", Bytes(least.0 + extra).show()),
             ("nic.forward_buffer", Some(least)) => {
@@ -245,9 +246,9 @@ impl Draw<'_> {
 
     /// A time within a run.
     fn time(&mut self) -> Time {
-        match self.below(3) {
-            0 => Time::ZERO,
-            1 => Time::from_ns(self.below(30_000)),
+        match self.below(4) {
+            0 | 1 => Time::ZERO,
+            2 => Time::from_ns(self.below(5_000)),
             _ => Time(self.below(100_000_000)),
         }
     }
@@ -629,7 +630,7 @@ impl Draw<'_> {
             if path == "switch" && self.chance(0.05) {
                 table.set("unlimited", true);
             }
-            if path == "switch" && table.get("buffer").is_none() && self.chance(0.5) {
+            if path == "switch" && table.get("buffer").is_none() && self.chance(0.7) {
                 // The least that is accepted, or a little more.
                 table.set("buffer", text("1B"));
             }

@@ -264,9 +264,9 @@ fn bounds(resolved: &Resolved, finished: &Finished) -> Result<(), Failure> {
             return failed("bound: fairness above one", format!("{:?}", group.fairness));
         }
     }
-    // A flow that may take several paths may be faster than alone on one.
-    let steady =
-        !resolved.choices.load_balancing.may_reorder() && graph.links.iter().all(|link| link.outages.is_empty());
+    // A flow that may take several paths may be faster than alone on one; IOFD deflects flows to other paths, too.
+    let moved = resolved.choices.load_balancing.may_reorder() || resolved.choices.flow_control.name() == "iofd";
+    let steady = !moved && graph.links.iter().all(|link| link.outages.is_empty());
     for (number, flow) in outcome.flows.iter().enumerate() {
         let spec = &flow.spec;
         if steady && slowdown(flow).is_some_and(|slowdown| slowdown < 1.0) {
