@@ -205,6 +205,8 @@ fn files(one: &Finished, other: &Finished, text: &str, how: &str) -> Result<(), 
 /// A run that was given up: whether it still got anywhere.
 fn endless(text: &str, folder: &Path, given_up: &Outcome) -> Result<Verdict, Failure> {
     let mut resolved = read(text, folder).or_else(|problem| failed("refused the second time", problem.to_string()))?;
+    let longest = resolved.setup.flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
+    let hasty = resolved.setup.nic.timeout.is_some_and(|timeout| timeout < longest);
     resolved.setup.stop = Time(given_up.end.0 / 2);
     let half = run_for_long(resolved);
     let received = |outcome: &Outcome| outcome.flows.iter().map(|flow| flow.delivered).sum::<u64>();
@@ -214,7 +216,8 @@ fn endless(text: &str, folder: &Path, given_up: &Outcome) -> Result<Verdict, Fai
         let finished = format!("{} of {} flows", given_up.finished.len(), given_up.flows.len());
         let what =
             format!("{finished}, {} B received at {} and at {}", received(given_up), half.outcome.end, given_up.end);
-        return failed("goes on for ever without progress", what);
+        let hasty = if hasty { ", timeout below the round trip" } else { "" };
+        return failed(format!("goes on for ever without progress{hasty}"), what);
     }
     Ok(Verdict::Long)
 }
