@@ -225,9 +225,11 @@ impl Draw<'_> {
                 Absent::Value(raw) => Some(raw),
                 _ => None,
             };
-            if let Some(value) = self.value(kind, usual) {
-                table.set(name, value);
-            }
+            let Some(value) = self.value(kind, usual) else { continue };
+            // Longer passages make runs of many seconds, of which samples are all that happens.
+            let passage = ["pipeline", "forward_delay"].contains(name);
+            let long = |value: &str| value.trim_matches('"').parse::<Time>().is_ok_and(|time| time > Time::from_ms(1));
+            table.set(name, if passage && long(&value) { text("1ms") } else { value });
         }
     }
 
@@ -616,6 +618,8 @@ impl Draw<'_> {
         }
         let mut tables = vec![root, topology];
         let sections = schema::sections();
+        // Some scenarios have hardly any memory, tiny thresholds and a crowd: what pauses is put to the test.
+        let squeezed = self.chance(0.2);
         let mut payload = 1_000;
         for path in ["switch", "nic"] {
             let Some(section) = sections.iter().find(|section| section.path == path) else { continue };
@@ -629,6 +633,15 @@ impl Draw<'_> {
             }
             if path == "switch" && self.chance(0.05) {
                 table.set("unlimited", true);
+            }
+            if squeezed && path == "switch" {
+                table
+                    .keys
+                    .retain(|(key, _)| !["buffer", "headroom", "egress_alpha", "unlimited"].contains(&key.as_str()));
+                table.set("buffer", text("1B"));
+                table.set("alpha", self.pick(&["0", "0.000001", "0.001", "0.125", "1"]));
+            } else if squeezed {
+                table.set("payload", Bytes(self.spread(1, 9_000)).show());
             }
             if path == "switch" && table.get("buffer").is_none() && self.chance(0.7) {
                 // The least that is accepted, or a little more.
@@ -655,6 +668,7 @@ impl Draw<'_> {
         // Enough that queues build up, and bounded.
         let packets = match self.chance(0.5) {
             true => self.between(PACKETS / 8, PACKETS / 2),
+            false if squeezed => PACKETS / 4,
             false => self.spread(1, PACKETS / 2),
         };
         let bytes = packets * payload;
@@ -662,6 +676,7 @@ impl Draw<'_> {
         for _ in 0..kinds {
             let kind = self.pick(&["flow", "flow", "load", "incast", "incast", "long", "collective", "collective"]);
             match kind {
+                _ if squeezed => tables.push(self.drawn(&place, "incast", bytes / kinds, classes)),
                 "flow" => self.flows(&place, bytes / kinds, classes, &mut tables),
                 kind => tables.push(self.drawn(&place, kind, bytes / kinds, classes)),
             }
