@@ -3,25 +3,39 @@
 use fabric::Outcome;
 use fabric::packet::flag;
 use fabric::probe::Captured;
+use std::fmt::Debug;
+
+/// What a result can show and two runs do not have in common: the name of each, and both values where they are short.
+pub fn differences(one: &Outcome, other: &Outcome) -> Vec<(&'static str, String)> {
+    let mut all = Vec::new();
+    let mut compare = |name, same: bool, values: [&dyn Debug; 2]| {
+        if !same {
+            let [one, other] = values.map(|value| format!("{value:?}"));
+            let short = one.len().max(other.len()) < 2000;
+            all.push((name, if short { format!("{one} and {other}") } else { String::new() }));
+        }
+    };
+    macro_rules! fields {
+        ($($field:ident)+) => { $(compare(stringify!($field), one.$field == other.$field, [&one.$field, &other.$field]);)+ };
+    }
+    fields!(end counts finished flow_control histograms congestion_control transport switches samples series);
+    fields!(flows paused peak sent left stall violations);
+    let recordings = [one, other].map(|outcome| outcome.recording.as_ref());
+    compare("recording", recordings[0].is_some() == recordings[1].is_some(), [&"", &""]);
+    if let [Some(one), Some(other)] = recordings {
+        let frames = [one, other].map(|recording| (recording.first, recording.every, recording.frames));
+        compare("frames of the recording", frames[0] == frames[1], [&frames[0], &frames[1]]);
+        compare("ports of the recording", one.ports == other.ports, [&"", &""]);
+        compare("flows of the recording", (&one.chosen, &one.flows) == (&other.chosen, &other.flows), [&"", &""]);
+    }
+    let captured = one.captured.iter().map(visible).eq(other.captured.iter().map(visible));
+    compare("captured", captured, [&one.captured.len(), &other.captured.len()]);
+    all
+}
 
 /// Everything that a result can show is the same.
 pub fn assert_same(one: &Outcome, several: &Outcome, what: &str) {
-    assert_eq!(one.end, several.end, "{what}");
-    assert_eq!(one.counts, several.counts, "{what}");
-    assert_eq!(one.finished, several.finished, "{what}");
-    assert_eq!(one.flow_control, several.flow_control, "{what}");
-    assert_eq!(one.histograms, several.histograms, "{what}");
-    assert_eq!(one.congestion_control, several.congestion_control, "{what}");
-    assert_eq!(one.transport, several.transport, "{what}");
-    assert_eq!(one.switches, several.switches, "{what}");
-    assert_eq!(one.samples, several.samples, "{what}");
-    assert_eq!(one.series, several.series, "{what}");
-    assert!(one.recording == several.recording, "{what}");
-    assert!(one.flows == several.flows, "{what}");
-    assert_eq!((&one.paused, &one.peak, &one.sent), (&several.paused, &several.peak, &several.sent), "{what}");
-    assert_eq!((one.left, &one.stall), (several.left, &several.stall), "{what}");
-    assert_eq!(one.violations, several.violations, "{what}");
-    assert!(one.captured.iter().map(visible).eq(several.captured.iter().map(visible)), "{what}: what was captured");
+    assert_eq!(differences(one, several), [], "{what}");
 }
 
 /// What a capture shows of a packet.
