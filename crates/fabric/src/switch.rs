@@ -402,7 +402,8 @@ impl Core {
                         break queue;
                     }
                     queue = self.switches.masks.next_ready(port, queue)?;
-                    self.switches.queues[first + queue as usize].deficit += self.setup.switch.quantum;
+                    let deficit = &mut self.switches.queues[first + queue as usize].deficit;
+                    *deficit = deficit.saturating_add(self.setup.switch.quantum);
                 }
             }
             Discipline::Own(queueing) => {

@@ -2,8 +2,8 @@
 
 use crate::problem::{failed, raised, several};
 use crate::single::{Figures, figures};
-use crate::{check_threads, threads_or_all};
 use crate::watch::{GridWatch, Watch, of_grid, watched};
+use crate::{check_threads, threads_or_all};
 use engine::Parameters;
 use files::problem::Problem;
 use ledger::evidence::Evidence;

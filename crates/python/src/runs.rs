@@ -3,8 +3,8 @@
 use crate::problem::{failed, raised, several};
 use crate::single::{Figures, figures};
 use crate::table::Table;
-use crate::{check_threads, threads_or_all};
 use crate::watch::{GridWatch, Watch, of_grid, watched};
+use crate::{check_threads, threads_or_all};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use files::problem::{Problem, read_text};
 use files::{FILES, SUMMARY};

@@ -3,8 +3,8 @@
 use crate::controller::Controller;
 use crate::problem::{broken, raised, several};
 use crate::table::Table;
-use crate::{check_threads, threads_or_all};
 use crate::watch::{Watch, of_run, watched};
+use crate::{check_threads, threads_or_all};
 use ::run::{Finished, with_overrides};
 use engine::{QuantityError, Time};
 use fabric::axes::Definition;

@@ -37,7 +37,7 @@ const ROCE_PORT: u16 = 4791;
 const SAMPLE: Time = Time::from_us(10);
 /// The same of what is followed closely.
 const SERIES: Time = Time::from_us(1);
-/// The retransmission timeout that "auto" stands for where packets can be lost.
+/// The retransmission timeout that "auto" stands for where packets can be lost, if twice the longest round trip is no longer.
 const TIMEOUT: Time = Time::from_ms(1);
 /// The most entries of the routing tables, of eight bytes each.
 const MAX_ROUTES: u64 = 1 << 28;
@@ -133,7 +133,8 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     // A receiver that takes packets in order only discards those that overtake, and may ask for them only once.
     let discards = transport.in_order() && scenario.choices.load_balancing.may_reorder();
     let lossy = (scenario.graph.fallible() || !memory.promised || discards) && !transport.own_timeout();
-    let timeout = nic.timeout.or(transport.timeout()).or(lossy.then_some(TIMEOUT));
+    let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
+    let timeout = nic.timeout.or(transport.timeout()).or(lossy.then_some(TIMEOUT.max(Time(2 * longest.0))));
     if discards {
         notes.push(format!(
             "packets that {} lets overtake each other are discarded by {}'s receivers and sent again: choose a transport that takes \
@@ -142,7 +143,6 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             transport.name()
         ));
     }
-    let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
     if timeout.is_some_and(|timeout| timeout <= longest) {
         notes.push(format!(
             "the timeout is not longer than the longest base RTT ({longest}): senders repeat themselves"
@@ -156,6 +156,19 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             let message = format!("a queue may never hold even one packet of {} B", wire.largest);
             let help = "write a larger egress_alpha, or give a larger buffer or reserve";
             return Err(scenario.problem("switch.egress_alpha", message).help(help));
+        }
+    }
+    // Without flow control every queue has a part of its own.
+    let apart = switch.sharing == Sharing::Static && layout.headroom.is_none() && !transport.drops();
+    let queues = lanes(&scenario, &layout) as u64 * layout.queues.unwrap_or(switch.queues) as u64;
+    for (node, pool) in (0..).zip(&memory.pool).filter(|_| apart) {
+        let parts = map.of(node).len() as u64 * queues;
+        if let Some(pool) = pool.filter(|pool| pool / parts.max(1) < wire.largest) {
+            let name = &scenario.graph.nodes[node as usize].name;
+            let message =
+                format!("each of the {parts} queues of {name} has {} B, less than one packet", pool / parts.max(1));
+            let help = "give a larger buffer, fewer queues, or sharing = \"dynamic\"";
+            return Err(scenario.problem("switch.sharing", message).help(help));
         }
     }
     if layout.queues.is_some() && scenario.wrote("switch.queues") {

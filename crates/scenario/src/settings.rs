@@ -112,8 +112,8 @@ engine::parameters! {
         ack_every: u32 = 1, in 1..=1_000_000,
         /// Where ACKs travel.
         ack_lane: Lane = Lane::Control,
-        /// A sender starts over from the last acknowledged byte when this long nothing was acknowledged. Auto: 1ms if
-        /// packets can be lost, or overtake each other where receivers take them in order only; otherwise never.
+        /// A sender starts over from the last acknowledged byte when this long nothing was acknowledged. Auto: 1ms, or twice the
+        /// longest round trip if that is more, if packets can be lost, or overtake each other where receivers take them in order only; otherwise never.
         timeout: Option<Time> = None, in Time::from_us(1)..=MAX_WAIT,
         /// A receiver that misses something says so at most this often for the same gap, except when it sees the sender start
         /// over in vain.

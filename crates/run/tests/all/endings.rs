@@ -90,6 +90,39 @@ fn nobody_loses_patience_with_a_sender_that_backs_off_on_a_slow_link() {
 }
 
 #[test]
+fn a_part_of_memory_that_no_packet_fits_in_is_refused() {
+    let text = "[topology]\nkind = \"star\"\nhosts = 4\n[switch]\nsharing = \"static\"\nqueues = 2\nbuffer = \"21KB\"\n\
+                [scheme]\npreset = \"hpcc+irn\"\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1783B\"\n";
+    let refused = Scenario::parse("a.toml", text, Path::new("/nowhere"), &[]).and_then(resolve).err().unwrap();
+    assert!(refused.message.contains("has 577 B, less than one packet"), "{refused}");
+    let sets = ["switch.buffer=30KB".to_string()];
+    let summary = run::run(read(text, &sets), &mut |_, _| true).summary;
+    assert_eq!(summary.ending, "complete");
+}
+
+#[test]
+fn a_quantum_of_any_size_is_served() {
+    let text = "[topology]\nkind = \"star\"\nhosts = 3\n[switch]\nquantum = \"1GB\"\n[scheme]\npreset = \"bfc-no-high-priority\"\n\
+                [[flow]]\nsrc = 1\ndst = 0\nsize = \"137487B\"\n[[flow]]\nsrc = 1\ndst = 0\nsize = \"137487B\"\n\
+                [[flow]]\nsrc = 2\ndst = 0\nsize = \"137487B\"\n";
+    assert_eq!(run::run(read(text, &[]), &mut |_, _| true).summary.ending, "complete");
+}
+
+#[test]
+fn the_automatic_timeout_is_longer_than_the_round_trip() {
+    let text = "[topology]\nkind = \"star\"\nhosts = 3\ndelay = \"3ms\"\n[scheme]\npreset = \"lossy\"\n\
+                [[flow]]\nsrc = 1\ndst = 0\nsize = \"1MB\"\n";
+    let resolved = read(text, &[]);
+    assert!(
+        resolved.setup.nic.timeout.is_some_and(|timeout| timeout >= Time::from_ms(24)),
+        "{:?}",
+        resolved.setup.nic.timeout
+    );
+    let finished = run::run(resolved, &mut |_, _| true);
+    assert_eq!((finished.summary.ending, finished.summary.retransmitted.packets), ("complete", 0));
+}
+
+#[test]
 fn a_flow_that_waits_for_ever_breaks_a_promise_unless_a_link_fails() {
     for seed in 1..=20 {
         let mut resolved = read(UNEVEN, &[format!("seed={seed}")]);

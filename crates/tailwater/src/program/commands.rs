@@ -180,7 +180,9 @@ fn table(s: &Summary) -> String {
         s.cost.wall_seconds,
         s.cost.packet_hops_per_second / 1e6,
         s.events as f64 / s.packet_hops.max(1) as f64,
-        run::outcome::peak_memory().or(s.cost.peak_memory_bytes).map_or(String::new(), |m| format!(", {} of memory", bytes(m)))
+        run::outcome::peak_memory()
+            .or(s.cost.peak_memory_bytes)
+            .map_or(String::new(), |m| format!(", {} of memory", bytes(m)))
     );
     out
 }
