@@ -411,7 +411,7 @@ impl Drop for Claim {
             if !path(self.number + 1).exists() {
                 (1..=self.number).rev().for_each(|number| _ = fs::remove_file(path(number)));
             }
-        } else if self.number == 1 && !claim.is_late() {
+        } else if self.number == 1 && !claim.is_late() && !path(2).exists() {
             _ = fs::remove_file(own);
         } else {
             let text = Owner { released: true, ..claim.owner }.text(claim.beats + 1);
