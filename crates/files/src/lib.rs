@@ -195,6 +195,8 @@ pub const FILES: &str = "files.json";
 impl Folder {
     /// Prepares to write `path`. A folder of earlier results is replaced in the end; anything else is left alone.
     pub fn prepare(path: &Path) -> Result<Folder, Problem> {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        sweep(parent.unwrap_or(Path::new(".")));
         let occupied = path.is_file()
             || path.is_dir()
                 && !path.join(SUMMARY).is_file()

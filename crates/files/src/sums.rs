@@ -14,7 +14,8 @@ use std::path::Path;
 pub const SUMS: &str = "SHA256SUMS";
 
 /// What to do about a damaged folder.
-const REMEDY: &str = "run it again; what is damaged in a store is put aside and run again by `tailwater store verify --repair`";
+const REMEDY: &str =
+    "run it again; what is damaged in a store is put aside and run again by `tailwater store verify --repair`";
 
 /// SHA-256 of a file, in hexadecimal digits.
 pub fn sha256(path: &Path) -> io::Result<String> {
@@ -92,7 +93,9 @@ mod tests {
         write("c.txt", "");
         assert_eq!(check(dir.path(), |_| true), Ok(false));
         let text = list(dir.path()).unwrap();
-        assert!(text.starts_with("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a b.txt\ne3b0c442"));
+        assert!(
+            text.starts_with("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a b.txt\ne3b0c442")
+        );
         write(SUMS, &text);
         assert_eq!(check(dir.path(), |_| true), Ok(true));
         write("a b.txt", "abd");

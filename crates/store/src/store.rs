@@ -10,6 +10,8 @@ use files::problem::Problem;
 use files::sums::{self, SUMS};
 use files::{FILES, Folder, SUMMARY, in_the_way};
 use results::recording::RECORDING;
+use results::records::{self, FLOWS, FlowRow, Records};
+use run::CAPTURE;
 use scenario::document::Document;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -259,6 +261,18 @@ impl Store {
         fs::rename(self.folder.join(name), &place).map_err(|e| files::refused(&place, e))?;
         Ok(place)
     }
+}
+
+/// Reads a folder of results back, if it is not damaged.
+pub fn open(folder: &Path) -> Result<Records, Problem> {
+    sums::check(folder, |name| name != RECORDING && name != CAPTURE)?;
+    records::open(folder)
+}
+
+/// Reads only the flows of a folder of results, if they are not damaged.
+pub fn open_flows(folder: &Path) -> Result<Vec<FlowRow>, Problem> {
+    sums::check(folder, |name| name == FLOWS)?;
+    records::open_flows(folder)
 }
 
 /// The run whose input a folder holds, if this program gives it that name: the same code, and in `base` the same files

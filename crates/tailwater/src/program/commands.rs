@@ -95,10 +95,7 @@ pub fn run(
     });
     progress.finish();
     let record = run::with_overrides(&text, sets);
-    let path = finished.write(&out, &record)?;
-    if report {
-        report::folder::write_run(&path)?;
-    }
+    let path = report::folder::write_whole(&out, report, |folder| finished.write(folder, &record))?;
     if !finished.summary.violations.is_empty() {
         finished.summary.violations.iter().for_each(|violation| progress::broken(violation));
         let place = path.join(files::SUMMARY).display().to_string();
