@@ -252,6 +252,7 @@ impl Folder {
         if !self.file(SUMS).exists() {
             let text = sums::list(&self.draft).map_err(|e| refused(&self.path.join(SUMS), e))?;
             self.write(SUMS, text)?;
+            sums::settle(&self.file(SUMS)).map_err(|e| refused(&self.path.join(SUMS), e))?;
         }
         if let Some(stays) = self.stays {
             // Nothing there, as almost always: no moment without the folder for others to see.

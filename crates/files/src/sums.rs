@@ -31,13 +31,23 @@ pub fn sha256(path: &Path) -> io::Result<String> {
     }
 }
 
-/// The list of what a folder holds now.
+/// Waits until a file is on its disk. Only then does a file system on a network say that the disk is full.
+pub(crate) fn settle(path: &Path) -> io::Result<()> {
+    match File::open(path)?.sync_all() {
+        // Some file systems cannot.
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),
+        result => result,
+    }
+}
+
+/// The list of what a folder holds now, when that is on its disk.
 pub(crate) fn list(folder: &Path) -> io::Result<String> {
     let mut lines = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if entry.file_type()?.is_file() && name != SUMS {
+            settle(&entry.path())?;
             lines.insert(name, sha256(&entry.path())?);
         }
     }

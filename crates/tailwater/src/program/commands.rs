@@ -191,7 +191,7 @@ pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Probl
 pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
     let inputs = interop::ns3::read(config)?;
     if !quiet {
-        inputs.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        inputs.notes.iter().for_each(|note| progress::note(&note.to_string()));
     }
     inputs.outputs().into_iter().try_for_each(files::check_writable)?;
     let translated = interop::ns3::translate::translate(&inputs)?;
@@ -207,8 +207,8 @@ pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
     progress.finish();
     let wall = start.elapsed();
     if !outcome.violations.is_empty() {
-        outcome.violations.iter().for_each(|v| eprintln!("broken promise: {v}"));
-        eprintln!("error: this run is not a result; nothing is written");
+        outcome.violations.iter().for_each(|v| progress::broken(v));
+        progress::complain(format_args!("error: this run is not a result; nothing is written"));
         return Ok(ExitCode::from(BROKEN));
     }
     inputs.write(&graph, &outcome)?;

@@ -67,18 +67,23 @@ fn report(line: &Value) {
     _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
+/// A line for people on standard error. That may be a file on a disk that is full, or gone: the runs go on.
+pub fn complain(line: std::fmt::Arguments<'_>) {
+    _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}
+
 /// Something worth knowing.
 pub fn note(text: &str) {
     match for_programs() {
         true => report(&json!({ "step": "note", "text": text })),
-        false => eprintln!("note: {text}"),
+        false => complain(format_args!("note: {text}")),
     }
 }
 
 /// What went wrong, with its place.
 pub fn problem(problem: &Problem) {
     if !for_programs() {
-        return eprintln!("error: {problem}");
+        return complain(format_args!("error: {problem}"));
     }
     let mut line = problem.json();
     line["step"] = json!("problem");
@@ -92,7 +97,7 @@ pub fn broken(violation: &str) {
             let broken = Problem::new("the run", format!("broken promise: {violation}"));
             problem(&broken.cause(Cause::BrokenPromise));
         }
-        false => eprintln!("broken promise: {violation}"),
+        false => complain(format_args!("broken promise: {violation}")),
     }
 }
 
@@ -265,7 +270,7 @@ impl GridProgress {
     /// A line that stays.
     fn say(&self, line: &str) {
         if !self.quiet {
-            self.lines.suspend(|| eprintln!("{line}"));
+            self.lines.suspend(|| complain(format_args!("{line}")));
         }
     }
 
