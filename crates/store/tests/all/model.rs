@@ -221,7 +221,8 @@ impl World {
                     let free = self.files[slot as usize].is_none();
                     let make = |w: &mut World, p: &mut Process, future: bool| {
                         p.which += 1;
-                        let file = File { owner: who as u8, which: p.which, written: false, released: false, future, age: 0 };
+                        let file =
+                            File { owner: who as u8, which: p.which, written: false, released: false, future, age: 0 };
                         w.files[slot as usize] = Some(file);
                         w.touched(slot);
                     };
