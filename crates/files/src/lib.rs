@@ -4,15 +4,17 @@
 //! were killed are recognised by their names, which say who writes them, and removed.
 
 pub mod problem;
+pub mod sums;
 
 use crate::problem::Problem;
+use crate::sums::SUMS;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// A problem with writing `path`.
 pub fn refused(path: &Path, error: std::io::Error) -> Problem {
@@ -65,12 +67,40 @@ fn is_stale(name: &str, age: Option<Duration>) -> bool {
     gone || age.is_some_and(|age| age > STALE)
 }
 
-/// Removes what killed processes left in a folder. What a living one is writing stays.
+/// What an earlier folder was called before it was moved away to make room, if that is what a name says.
+fn moved_away(name: &str) -> Option<&str> {
+    let (original, owner) = name.strip_prefix('.')?.strip_suffix(".old")?.rsplit_once('.')?;
+    (owner.split('-').count() == 3).then_some(original)
+}
+
+/// What time the file system has: the machine whose clock it goes by may be another.
+fn clock(folder: &Path) -> Option<SystemTime> {
+    let trial = draft(&folder.join("clock"));
+    let time = fs::write(&trial, b"?").and_then(|()| fs::metadata(&trial)?.modified());
+    _ = fs::remove_file(&trial);
+    time.ok()
+}
+
+/// Removes what killed processes left in a folder. What a living one is writing stays, and an earlier folder that was moved away
+/// when its process was killed comes back.
 pub fn sweep(folder: &Path) {
+    let now = LazyLock::new(|| clock(folder));
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|time| time.elapsed().ok());
-        if is_stale(&entry.file_name().to_string_lossy(), age) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with('.') {
+            continue;
+        }
+        let time = entry.metadata().and_then(|m| m.modified()).ok();
+        let age = time.and_then(|time| now.as_ref()?.duration_since(time).ok());
+        if is_stale(&name, age) {
             let path = entry.path();
+            if let Some(original) = moved_away(&name).map(|name| folder.join(name))
+                && path.join(SUMMARY).is_file()
+                && !original.exists()
+                && fs::rename(&path, &original).is_ok()
+            {
+                continue;
+            }
             // Another process may sweep at the same time: the later one finds nothing.
             let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         }
@@ -104,16 +134,46 @@ pub fn check_writable(path: &Path) -> Result<(), Problem> {
     fs::remove_file(&trial).map_err(|e| refused(path, e))
 }
 
-/// Writes a set of files: all of them are complete before the first appears under its name.
-pub fn write_all<T: AsRef<[u8]>>(files: &[(&Path, T)]) -> Result<(), Problem> {
-    let drafts: Vec<PathBuf> = files.iter().map(|(path, _)| draft(path)).collect();
-    let mut pairs = files.iter().zip(&drafts);
-    let result = pairs.try_for_each(|((path, text), draft)| fs::write(draft, text).map_err(|e| refused(path, e)));
-    let mut pairs = files.iter().zip(&drafts);
-    let result = result
-        .and_then(|()| pairs.try_for_each(|((path, _), draft)| fs::rename(draft, path).map_err(|e| refused(path, e))));
+/// Writes a set of files: all of them are complete before the first appears under its name. Where something fails, nothing
+/// that is new stays.
+pub fn write_all<P: AsRef<Path>, T: AsRef<[u8]>>(files: &[(P, T)]) -> Result<(), Problem> {
+    write_together(files, false)
+}
+
+/// The same, with folders made where there are none.
+pub fn write_deep<P: AsRef<Path>, T: AsRef<[u8]>>(files: &[(P, T)]) -> Result<(), Problem> {
+    write_together(files, true)
+}
+
+fn write_together<P: AsRef<Path>, T: AsRef<[u8]>>(files: &[(P, T)], deep: bool) -> Result<(), Problem> {
+    let drafts: Vec<PathBuf> = files.iter().map(|(path, _)| draft(path.as_ref())).collect();
+    let (mut made, mut placed) = (Vec::new(), Vec::new());
+    let mut write = || {
+        for ((path, text), draft) in files.iter().zip(&drafts) {
+            let path = path.as_ref();
+            let folder = path.parent().filter(|folder| deep && !folder.as_os_str().is_empty());
+            if let Some(folder) = folder {
+                let missing = folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists());
+                made.extend(missing.map(Path::to_path_buf));
+                fs::create_dir_all(folder).map_err(|e| refused(path, e))?;
+            }
+            fs::write(draft, text).map_err(|e| refused(path, e))?;
+        }
+        for ((path, _), draft) in files.iter().zip(&drafts) {
+            let path = path.as_ref();
+            let new = !path.exists();
+            fs::rename(draft, path).map_err(|e| refused(path, e))?;
+            placed.extend(new.then_some(path));
+        }
+        Ok(())
+    };
+    let result = write();
     if result.is_err() {
         drafts.iter().for_each(|draft| _ = fs::remove_file(draft));
+        placed.iter().for_each(|path| _ = fs::remove_file(path));
+        // The deepest first; one in which there is something else stays.
+        made.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
+        made.iter().for_each(|folder| _ = fs::remove_dir(folder));
     }
     result
 }
@@ -135,6 +195,8 @@ pub const FILES: &str = "files.json";
 impl Folder {
     /// Prepares to write `path`. A folder of earlier results is replaced in the end; anything else is left alone.
     pub fn prepare(path: &Path) -> Result<Folder, Problem> {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        sweep(parent.unwrap_or(Path::new(".")));
         let occupied = path.is_file()
             || path.is_dir()
                 && !path.join(SUMMARY).is_file()
@@ -167,6 +229,11 @@ impl Folder {
         Folder::prepare(path).map(drop)
     }
 
+    /// The folder as long as it is written, for those who write into folders themselves.
+    pub fn place(&self) -> &Path {
+        &self.draft
+    }
+
     /// Where a file of the folder is to be written now.
     pub fn file(&self, name: &str) -> PathBuf {
         self.draft.join(name)
@@ -177,10 +244,17 @@ impl Folder {
         fs::write(self.file(name), text).map_err(|e| refused(&self.path.join(name), e))
     }
 
-    /// Puts the folder in its place.
+    /// Puts the folder in its place, with the digests of its files ([`sums`]) if it has none.
     pub fn publish(self) -> Result<PathBuf, Problem> {
-        if let Some(stays) = self.stays {
+        if self.stays.is_some() {
             self.list()?;
+        }
+        if !self.file(SUMS).exists() {
+            let text = sums::list(&self.draft).map_err(|e| refused(&self.path.join(SUMS), e))?;
+            self.write(SUMS, text)?;
+            sums::settle(&self.file(SUMS)).map_err(|e| refused(&self.path.join(SUMS), e))?;
+        }
+        if let Some(stays) = self.stays {
             // Nothing there, as almost always: no moment without the folder for others to see.
             if fs::rename(&self.draft, &self.path).is_ok() || stays(&self.path) {
                 return Ok(self.path.clone());
@@ -261,6 +335,9 @@ mod tests {
         };
         assert_eq!(put("1", |_| unreachable!()), "1");
         assert_eq!(fs::read_to_string(path.join(FILES)).unwrap(), "{\n  \"a.txt\": 3\n}\n");
+        let sums = sums::read(&path).unwrap().unwrap();
+        assert_eq!(sums.keys().collect::<Vec<_>>(), ["a.txt", FILES, SUMMARY]);
+        assert_eq!(sums::check(&path, |_| true), Ok(true));
         assert_eq!(put("2", |_| true), "1");
         assert_eq!(put("3", |_| false), "3");
     }
@@ -296,6 +373,46 @@ mod tests {
         assert_eq!(left, expected);
         let day = Duration::from_secs(25 * 3600);
         assert!(is_stale(".a.elsewhere-1-1.part", Some(day)) && !is_stale(".mine.part", Some(day)));
+    }
+
+    #[test]
+    fn an_earlier_folder_that_was_moved_away_by_a_killed_process_comes_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let gone = {
+            let mut child = std::process::Command::new("true").spawn().unwrap();
+            child.wait().unwrap();
+            child.id()
+        };
+        if MACHINE.is_empty() {
+            return; // The system does not list its processes.
+        }
+        let away = |name: &str| dir.path().join(format!(".{name}.{}-{gone}-2.old", *MACHINE));
+        for name in ["run", "a.b"] {
+            fs::create_dir(away(name)).unwrap();
+            fs::write(away(name).join(SUMMARY), "1").unwrap();
+        }
+        fs::create_dir(dir.path().join("run")).unwrap();
+        sweep(dir.path());
+        assert!(!dir.path().join("run").join(SUMMARY).exists(), "a new one stays");
+        assert_eq!(fs::read_to_string(dir.path().join("a.b").join(SUMMARY)).unwrap(), "1");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn files_that_are_written_together_are_all_there_or_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::write(path("old.txt"), "old").unwrap();
+        fs::create_dir(path("taken")).unwrap();
+        fs::write(path("taken/x"), "").unwrap();
+        // The last cannot be put in its place: there is a folder.
+        let all = ["old.txt", "deep/er/a.txt", "taken"].map(|name| (path(name), "new"));
+        assert!(write_deep(&all).is_err());
+        assert!(!path("deep").exists() && path("taken/x").exists());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+        write_deep(&all[..2]).unwrap();
+        assert_eq!(fs::read_to_string(path("old.txt")).unwrap(), "new");
+        assert_eq!(fs::read_to_string(path("deep/er/a.txt")).unwrap(), "new");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::experiment::{Column, Expectation, Experiment, Figure, Kind, Place, Sc
 use super::expression::{Answers, Bindings, Expression, Missing, Probe, Quantity, Scope, Sizes, Statistic, Step, What};
 use results::exhibit::{Curve, Plot, Point};
 use results::measure::jackknife;
-use results::records::{self, Records};
+use results::records::Records;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use store::Store;
@@ -177,11 +177,11 @@ impl<'a> Evidence<'a> {
         };
         let failed = |problems| Failed { problems, broken: false, finished: 0, runs: 0 };
         let plan = grid.plan().map_err(failed)?;
-        let folders = grid::run(&plan, store, threads, observer)?.folders;
+        let folders = grid::run(&plan, &store.clone().thorough(true), threads, observer)?.folders;
         // Seeds turn fastest.
         let runs = cells.iter().flat_map(|cell| (1..=seeds).map(move |seed| (cell, seed)));
         for ((cell, seed), folder) in runs.zip(&folders) {
-            let records = records::open(folder).map_err(|problem| failed(vec![problem]))?;
+            let records = store::open(folder).map_err(|problem| failed(vec![problem]))?;
             evidence.add(&Run { variant: cell.variant.clone(), values: cell.values.clone(), seed, records });
         }
         Ok(evidence)

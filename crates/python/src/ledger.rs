@@ -86,7 +86,7 @@ pub fn reproduce(
         }
     };
     let (experiment, scale) = find().map_err(|problem| raised(py, problem))?;
-    let (watch, store) = (Watch::default(), Store::new(store));
+    let (watch, store) = (Watch::default(), Store::new(store).thorough(true));
     let go = || -> Result<_, Failed> {
         let (observer, threads) = (GridWatch::new(&watch), threads_or_all(threads));
         let own = seeds.unwrap_or(experiment.seeds(scale));

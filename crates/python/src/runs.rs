@@ -12,7 +12,6 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use results::comparison;
-use results::records;
 use scenario::document::Document;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -109,7 +108,7 @@ impl Plan {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<(Vec<PathBuf>, usize, Vec<String>)> {
         check_threads(threads)?;
-        let store = Store::new(store).recorded(record);
+        let store = Store::new(store).recorded(record).thorough(true);
         let explain = |problem: Problem| match &self.sweep {
             Some(sweep) => sweep.explain(problem),
             None => problem,
@@ -136,7 +135,7 @@ impl Plan {
     /// Figures of the runs in these folders.
     fn draw(&self, py: Python<'_>, folders: Vec<PathBuf>) -> PyResult<Figures> {
         let draw = || -> Result<Figures, Problem> {
-            let records = folders.iter().map(|folder| records::open(folder)).collect::<Result<Vec<_>, _>>()?;
+            let records = folders.iter().map(|folder| store::open(folder)).collect::<Result<Vec<_>, _>>()?;
             let title = self.grid.source.title.as_str();
             let curves = report::curves::of_grid(
                 title,

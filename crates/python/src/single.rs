@@ -13,7 +13,7 @@ use interop::ns3::{output, translate};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use results::records::{BUFFERS, FLOWS, LINKS, PORTS, RATES};
-use results::{records, tables};
+use results::tables;
 use scenario::Scenario;
 use scenario::resolve::resolve;
 use std::collections::BTreeMap;
@@ -72,13 +72,8 @@ impl Run {
 
     /// Writes a folder of results as `tailwater run` does, with its report or without.
     fn write(&self, py: Python<'_>, out: PathBuf, report: bool) -> PyResult<PathBuf> {
-        let write = || {
-            let path = self.finished.write(&out, &self.scenario)?;
-            if report {
-                report::folder::write_run(&path)?;
-            }
-            Ok(path)
-        };
+        let results = |folder: &Path| self.finished.write(folder, &self.scenario);
+        let write = || report::folder::write_whole(&out, report, results);
         py.detach(write).map_err(|problem| raised(py, problem))
     }
 }
@@ -161,6 +156,7 @@ pub fn run(
 #[pyfunction]
 pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(String, String, Tables)> {
     let load = || -> Result<_, Problem> {
+        files::sums::check(&folder, |name| name.ends_with(".parquet") || name == files::SUMMARY)?;
         let there = [FLOWS, BUFFERS, LINKS, PORTS, RATES].into_iter();
         let there = there.filter(|name| [FLOWS, BUFFERS, LINKS].contains(name) || folder.join(name).is_file());
         let tables = there.map(|name| Ok((stem(name), tables::read(&folder.join(name))?)));
@@ -186,7 +182,7 @@ pub fn figures(report: &report::pages::Report) -> Figures {
 /// Draws a folder of results.
 #[pyfunction]
 pub fn draw(py: Python<'_>, folder: PathBuf) -> PyResult<Figures> {
-    let draw = || Ok(figures(&report::folder::of_run(&folder, &records::open(&folder)?)?));
+    let draw = || Ok(figures(&report::folder::of_run(&folder, &store::open(&folder)?)?));
     py.detach(draw).map_err(|problem| raised(py, problem))
 }
 

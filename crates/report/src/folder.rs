@@ -1,6 +1,7 @@
 //! Reports in files: a page, and its figures as images beside it.
 
 use crate::pages::{self, Report};
+use files::Folder;
 use files::problem::{Problem, read_text};
 use results::records::{self, OVERRIDE, Records};
 use std::path::{Path, PathBuf};
@@ -10,10 +11,9 @@ pub const PAGE: &str = "report.html";
 /// The folder of the images.
 const FIGURES: &str = "figures";
 
-/// Writes a report into a folder: `report.html`, and every figure in `figures` as SVG and PNG.
-pub fn write(report: &Report, out: &Path) -> Result<(), Problem> {
+/// The files of a report in a folder: `report.html`, and every figure in `figures` as SVG and PNG.
+pub fn files(report: &Report, out: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, Problem> {
     let folder = out.join(FIGURES);
-    files::make_folder(&folder)?;
     let mut written: Vec<(PathBuf, Vec<u8>)> = vec![(out.join(PAGE), report.page.html().into_bytes())];
     for (id, svg) in report.drawings() {
         let name = |ending: &str| folder.join(format!("{id}.{ending}"));
@@ -22,8 +22,33 @@ pub fn write(report: &Report, out: &Path) -> Result<(), Problem> {
         written.push((name("svg"), svg.into_bytes()));
         written.push((name("png"), image));
     }
-    let all: Vec<(&Path, &[u8])> = written.iter().map(|(path, bytes)| (path.as_path(), bytes.as_slice())).collect();
-    files::write_all(&all)
+    Ok(written)
+}
+
+/// Writes a report into a folder, all of it or nothing.
+pub fn write(report: &Report, out: &Path) -> Result<(), Problem> {
+    files::write_deep(&files(report, out)?)
+}
+
+/// Writes a folder of results, with its report or without, that appears whole or not at all: `results` writes the results into the folder
+/// that it is given.
+pub fn write_whole(
+    out: &Path,
+    report: bool,
+    results: impl FnOnce(&Path) -> Result<PathBuf, Problem>,
+) -> Result<PathBuf, Problem> {
+    let folder = Folder::prepare(out)?;
+    // What cannot be written is named as it would have been called.
+    let named = |problem: Problem| {
+        let path = Path::new(&problem.file);
+        let name = path.strip_prefix(folder.place()).ok().or(path.file_name().map(Path::new));
+        let place = out.join(name.unwrap_or(Path::new(""))).display().to_string();
+        let remedy = "choose a folder with --out on a disk with room; nothing was written";
+        Problem::new(place, problem.message.as_str()).help(remedy).cause(problem.cause)
+    };
+    let drawn = |path: PathBuf| if report { write_run(&path) } else { Ok(()) };
+    results(folder.place()).and_then(drawn).map_err(named)?;
+    folder.publish()
 }
 
 /// The scenario that gave a folder of results.

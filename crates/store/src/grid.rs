@@ -4,7 +4,7 @@
 //! Runs that are there already are not repeated, so that an interrupted grid goes on where it was; nor are those that
 //! another process works on ([`crate::claims`]).
 
-use crate::claims::Owner;
+use crate::claims::{Held, Owner};
 use crate::digest::Digest;
 use crate::store::{Found, Input, Known, Store};
 use engine::Time;
@@ -390,6 +390,19 @@ pub struct Step {
     pub elapsed: Duration,
 }
 
+/// A run of another process that this one waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wait<'a> {
+    /// Its place in the plan.
+    pub place: usize,
+    /// The run.
+    pub cell: &'a Cell,
+    /// Whose it is, and for how long nothing was heard of it.
+    pub held: Held,
+    /// For how long it has been waited for.
+    pub waited: Duration,
+}
+
 /// An observer of a grid's runs. Cells are identified by their place in the plan.
 pub trait Observer: Sync {
     /// Something worth knowing, such as a damaged folder that is run again.
@@ -406,6 +419,8 @@ pub trait Observer: Sync {
     fn finished(&self, _place: usize, _cell: &Cell, _cost: Option<&Cost>) {}
     /// Another process works on it.
     fn elsewhere(&self, _place: usize, _cell: &Cell, _owner: &Owner) {}
+    /// There is nothing to do but to wait for runs of other processes: all of them. Called after a second, and then ever more rarely.
+    fn waiting(&self, _runs: &[Wait<'_>]) {}
     /// Whether to stop: no run is begun, and those under way are dropped. Asked again and again.
     fn stop(&self) -> bool {
         false
@@ -593,6 +608,36 @@ struct Queue {
 /// The pause between two looks at runs of others: at first, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
+/// Between two reports of what is waited for: at first, and at most.
+const REPORTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Runs of others that are waited for, and since when.
+struct Waits {
+    runs: BTreeMap<usize, (Instant, Held)>,
+    /// When they are reported next, and how long after that.
+    next: Option<(Instant, Duration)>,
+}
+
+impl Waits {
+    /// What is to be reported now, if anything is.
+    fn due<'a>(&mut self, plan: &'a [Cell]) -> Vec<Wait<'a>> {
+        let now = Instant::now();
+        let (next, pause) = *self.next.get_or_insert((now + REPORTS.0, REPORTS.0));
+        if now < next {
+            return Vec::new();
+        }
+        let pause = (pause * 2).min(REPORTS.1);
+        self.next = Some((now + pause, pause));
+        let wait = |(&place, (since, held)): (&usize, &(Instant, Held))| Wait {
+            place,
+            cell: &plan[place],
+            held: held.clone(),
+            waited: now.duration_since(*since),
+        };
+        self.runs.iter().map(wait).collect()
+    }
+}
+
 impl Ready<'_> {
     /// Does the runs, several at a time, and writes each as soon as it is over.
     ///
@@ -610,6 +655,7 @@ impl Ready<'_> {
         let queue = Queue { open: missing.iter().map(|(place, _)| *place).collect(), elsewhere: VecDeque::new() };
         let (queue, faults, over) = (Mutex::new(queue), Mutex::new(Vec::new()), AtomicBool::new(false));
         let (ran, left) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let waits = Mutex::new(Waits { runs: BTreeMap::new(), next: None });
         // Threads that would find no run of their own help with the others.
         let each = (threads / missing.len().max(1)).max(1);
         let fail = |place: usize, fault: Fault| {
@@ -620,17 +666,25 @@ impl Ready<'_> {
         let see_to = |place: usize, first: bool| -> bool {
             let cell = &plan[place];
             if let Ok(Found::Whole(_)) = store.lookup(cell.digest) {
+                locked(&waits).runs.remove(&place);
                 observer.reused(place, cell);
                 return true;
             }
             let claim = match claims.claim(cell.digest) {
                 Ok(Ok(claim)) => claim,
-                Ok(Err(owner)) => {
+                Ok(Err(held)) => {
                     if first {
-                        observer.elsewhere(place, cell, &owner);
+                        observer.elsewhere(place, cell, &held.owner);
                     }
-                    left.fetch_add(usize::from(!wait), Ordering::Relaxed);
-                    return !wait;
+                    // A run is left to a process that lives. Whether one does that is elsewhere shows within a lease.
+                    let leave = !wait && held.alive;
+                    left.fetch_add(usize::from(leave), Ordering::Relaxed);
+                    let mut waits = locked(&waits);
+                    match leave {
+                        true => _ = waits.runs.remove(&place),
+                        false => waits.runs.entry(place).or_insert_with(|| (Instant::now(), Held::default())).1 = held,
+                    }
+                    return leave;
                 }
                 Err(problem) => {
                     observer.started(place, cell);
@@ -639,14 +693,19 @@ impl Ready<'_> {
                     return true;
                 }
             };
+            locked(&waits).runs.remove(&place);
             // The process that had it may have finished just before.
             if let Ok(Found::Whole(_)) = store.lookup(cell.digest) {
+                claim.done();
                 observer.reused(place, cell);
                 return true;
             }
             observer.started(place, cell);
             let result = run_one(place, cell, store, each, observer);
-            drop(claim);
+            match &result {
+                Ok(_) => claim.done(),
+                Err(_) => drop(claim),
+            }
             observer.finished(place, cell, result.as_ref().ok());
             match result {
                 Ok(_) => _ = ran.fetch_add(1, Ordering::Relaxed),
@@ -671,6 +730,10 @@ impl Ready<'_> {
                 } else {
                     locked(&queue).elsewhere.push_back(place);
                     if !first {
+                        let due = locked(&waits).due(plan);
+                        if !due.is_empty() {
+                            observer.waiting(&due);
+                        }
                         // All of them are looked at in that time, however many they are.
                         std::thread::sleep(pause / waiting.max(1) as u32);
                         pause = (pause + pause / (8 * waiting.max(1) as u32)).min(PAUSES.1);
@@ -683,8 +746,8 @@ impl Ready<'_> {
                 scope.spawn(work);
             }
         });
-        let names: BTreeSet<String> = plan.iter().map(|cell| cell.digest.to_string()).collect();
-        claims.tidy(|name| names.contains(name) && store.folder().join(name).exists());
+        let names: BTreeMap<String, Digest> = plan.iter().map(|cell| (cell.digest.to_string(), cell.digest)).collect();
+        claims.tidy(|name| names.get(name).is_some_and(|name| matches!(store.lookup(*name), Ok(Found::Whole(_)))));
         let (faults, queue) = (taken(faults), taken(queue));
         if faults.is_empty() {
             let folders = plan.iter().map(|cell| store.path(cell.digest)).collect();

@@ -10,7 +10,7 @@ mod store;
 pub mod sweep;
 
 pub use digest::Digest;
-pub use store::{Found, INPUT_FILES, Input, Known, Store};
+pub use store::{Checked, DAMAGED, Found, INPUT_FILES, Input, Known, Store, again, open, open_flows};
 
 /// Tests find the schemes that come with the program.
 #[cfg(test)]

@@ -5,12 +5,15 @@
 
 use crate::claims::{Claims, LEASE};
 use crate::digest::Digest;
+use crate::grid::{Cell, Grid, Source};
 use files::problem::Problem;
-use files::{FILES, Folder, SUMMARY, hex, in_the_way};
+use files::sums::{self, SUMS};
+use files::{FILES, Folder, SUMMARY, in_the_way};
 use results::recording::RECORDING;
+use results::records::{self, FLOWS, FlowRow, Records};
+use run::CAPTURE;
 use scenario::document::Document;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,15 +67,7 @@ impl Input {
 
 /// SHA-256 of a file, if it is one.
 fn hash_file(path: &Path) -> Option<String> {
-    let mut file = fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|m| m.is_file()))?;
-    let mut hash = Sha256::new();
-    let mut piece = vec![0; 1 << 16];
-    loop {
-        match std::io::Read::read(&mut file, &mut piece).ok()? {
-            0 => return Some(hex(&hash.finalize(), 32)),
-            count => hash.update(piece.get(..count)?),
-        }
-    }
+    path.is_file().then(|| sums::sha256(path).ok()).flatten()
 }
 
 /// What a store has of a run.
@@ -92,18 +87,26 @@ pub struct Store {
     folder: PathBuf,
     /// Only a run with a recording is whole.
     recorded: bool,
+    /// Every file is checked against its digest, not only the small ones.
+    thorough: bool,
     lease: Duration,
 }
 
 impl Store {
     /// In that folder, which need not exist.
     pub fn new(folder: impl Into<PathBuf>) -> Store {
-        Store { folder: folder.into(), recorded: false, lease: LEASE }
+        Store { folder: folder.into(), recorded: false, thorough: false, lease: LEASE }
     }
 
     /// The same, in which every run is to have a recording, or need not. One without is done again, and has the same name.
     pub fn recorded(self, recorded: bool) -> Store {
         Store { recorded, ..self }
+    }
+
+    /// The same, in which a run counts as whole only if all of its files have their digests: for those who read its tables. Otherwise
+    /// that is checked of the summary and the scenario, and of the others the length.
+    pub fn thorough(self, thorough: bool) -> Store {
+        Store { thorough, ..self }
     }
 
     /// The same, in which what this process claims is free for others when it gives no sign of life for so long.
@@ -141,7 +144,7 @@ impl Store {
         if !path.is_dir() {
             return Err(in_the_way(&path));
         }
-        Ok(match damage(&path) {
+        Ok(match damage(&path, self.thorough) {
             None if self.recorded && !path.join(RECORDING).is_file() => Found::Nothing,
             None => Found::Whole(path),
             Some(damage) => Found::Damaged(Problem::new(path.display().to_string(), damage)),
@@ -158,8 +161,8 @@ impl Store {
     /// leaves a whole one.
     pub fn draft(&self, digest: Digest) -> Result<Folder, Problem> {
         let stays: fn(&Path) -> bool = match self.recorded {
-            true => |path| damage(path).is_none() && path.join(RECORDING).is_file(),
-            false => |path| damage(path).is_none(),
+            true => |path| damage(path, true).is_none() && path.join(RECORDING).is_file(),
+            false => |path| damage(path, true).is_none(),
         };
         Folder::keep(&self.path(digest), stays)
     }
@@ -170,8 +173,9 @@ impl Store {
     }
 }
 
-/// What is wrong with a run's folder, if anything is.
-fn damage(path: &Path) -> Option<String> {
+/// What is wrong with a run's folder, if anything is. Of files other than the summary and the scenario only the length is looked
+/// at, unless all are to be read.
+fn damage(path: &Path, all: bool) -> Option<String> {
     let read = |name: &str| fs::read_to_string(path.join(name)).map_err(|e| format!("is damaged: {name}: {e}"));
     let check = || -> Result<(), String> {
         let list: BTreeMap<String, u64> =
@@ -184,12 +188,101 @@ fn damage(path: &Path) -> Option<String> {
         }
         serde_json::from_str::<Value>(&read(SUMMARY)?).map_err(|e| format!("is damaged: {SUMMARY}: {e}"))?;
         let name = path.file_name().map(|name| name.to_string_lossy());
-        match name.is_some_and(|name| name == Digest::of(&read(SCENARIO).unwrap_or_default()).to_string()) {
-            true => Ok(()),
-            false => Err(format!("is damaged: {SCENARIO} is not what the folder is named after")),
+        if name.is_none_or(|name| name != Digest::of(&read(SCENARIO).unwrap_or_default()).to_string()) {
+            return Err(format!("is damaged: {SCENARIO} is not what the folder is named after"));
         }
+        let Some(sums) = sums::read(path).map_err(|problem| format!("is damaged: {SUMS}: {}", problem.message))? else {
+            return Ok(());
+        };
+        let small = [SUMMARY, SCENARIO, FILES];
+        if let Some(name) = small.into_iter().find(|name| !sums.contains_key(*name)) {
+            return Err(format!("is damaged: {SUMS} has no {name}"));
+        }
+        for (name, sum) in sums.iter().filter(|(name, _)| all || small.contains(&name.as_str())) {
+            let found = sums::sha256(&path.join(name)).map_err(|e| format!("is damaged: {name}: {e}"))?;
+            if found != *sum {
+                return Err(format!("is damaged: {name} has another SHA-256 than {SUMS} says"));
+            }
+        }
+        Ok(())
     };
     check().err()
+}
+
+/// A run of a store, checked file by file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Its name, a digest.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether there are digests of its files. Without, only lengths can be checked.
+    pub digests: bool,
+    /// What is wrong with it, if anything is.
+    pub damage: Option<Problem>,
+}
+
+/// The folder of a store in which damaged runs are put aside.
+pub const DAMAGED: &str = "damaged";
+
+impl Store {
+    /// The runs that are there, whole or not, by name.
+    pub fn names(&self) -> Result<Vec<String>, Problem> {
+        let remedy = "name the folder of a store, such as results/runs";
+        let problem = |e| Problem::new(self.folder.display().to_string(), format!("cannot be read: {e}")).help(remedy);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(problem)? {
+            let name = entry.map_err(problem)?.file_name().to_string_lossy().into_owned();
+            if name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)) {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Reads every file of a run and checks it.
+    pub fn verify(&self, name: &str) -> Checked {
+        let path = self.folder.join(name);
+        let problem = |damage| Problem::new(path.display().to_string(), damage);
+        let damage = damage(&path, true).map(problem);
+        Checked { name: name.into(), digests: path.join(SUMS).exists(), damage, path }
+    }
+
+    /// Moves a run's folder away, so that the run is done again; says where it is now.
+    pub fn put_aside(&self, name: &str) -> Result<PathBuf, Problem> {
+        let aside = self.folder.join(DAMAGED);
+        fs::create_dir_all(&aside).map_err(|e| files::refused(&aside, e))?;
+        let places = (1..).map(|count| match count {
+            1 => aside.join(name),
+            _ => aside.join(format!("{name}.{count}")),
+        });
+        let place = places.into_iter().find(|place| !place.exists()).unwrap_or_default();
+        fs::rename(self.folder.join(name), &place).map_err(|e| files::refused(&place, e))?;
+        Ok(place)
+    }
+}
+
+/// Reads a folder of results back, if it is not damaged.
+pub fn open(folder: &Path) -> Result<Records, Problem> {
+    sums::check(folder, |name| name != RECORDING && name != CAPTURE)?;
+    records::open(folder)
+}
+
+/// Reads only the flows of a folder of results, if they are not damaged.
+pub fn open_flows(folder: &Path) -> Result<Vec<FlowRow>, Problem> {
+    sums::check(folder, |name| name == FLOWS)?;
+    records::open_flows(folder)
+}
+
+/// The run whose input a folder holds, if this program gives it that name: the same code, and in `base` the same files
+/// that the scenario names.
+pub fn again(name: &str, folder: &Path, base: &Path) -> Option<Cell> {
+    let path = folder.join(SCENARIO);
+    let text = fs::read_to_string(&path).ok()?;
+    let source = Source { name: path.display().to_string(), title: String::new(), text, base: base.into() };
+    let grid = Grid { source, sets: vec![], variants: vec![], axes: vec![], seeds: vec![] };
+    grid.plan().ok()?.into_iter().find(|cell| cell.digest.to_string() == name)
 }
 
 #[cfg(test)]

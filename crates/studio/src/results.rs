@@ -6,7 +6,7 @@ use crate::workspace::{Workspace, file_below, list};
 use files::SUMMARY;
 use files::problem::{Problem, read_text};
 use results::comparison::{Labels, SCHEME};
-use results::records::{self, FlowRow};
+use results::records::FlowRow;
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -187,7 +187,7 @@ fn rows(folder: &Path, query: &HashMap<String, String>) -> Result<Value, Problem
         return Err(Problem::new("sort", "is not a column").help(format!("write one of {}", names.join(", "))));
     };
     let descending = query.get("desc").is_some_and(|value| value == "1" || value == "true");
-    let flows = records::open_flows(folder)?;
+    let flows = store::open_flows(folder)?;
     let mut groups: Vec<&str> = flows.iter().map(|flow| flow.group.as_str()).collect();
     groups.sort_unstable();
     groups.dedup();

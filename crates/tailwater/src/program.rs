@@ -10,6 +10,7 @@ mod listing;
 mod planned;
 mod progress;
 mod slurm;
+mod store;
 mod studio;
 mod sweep;
 mod theory;
@@ -72,6 +73,12 @@ enum Command {
     Compare(compare::Arguments),
     /// Do the runs of a sweep's file, here or on a cluster, together with any number of other processes.
     Sweep(sweep::Arguments),
+    /// Look after a store of runs.
+    Store {
+        /// What is to be done.
+        #[command(subcommand)]
+        what: store::What,
+    },
     /// Say whether links can come to wait for one another in a cycle, and where; nothing is run.
     Deadlock(deadlock::Arguments),
     /// Draw folders of results: a page of one, or of several side by side, and its figures as images.
@@ -201,6 +208,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Check { scenario, sets, json } => commands::check(&scenario, &sets, json),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
+        Command::Store { what } => store::store(&what),
         Command::Deadlock(arguments) => deadlock::deadlock(&arguments),
         Command::Traffic { scenario, sets, out, format, describe } => {
             traffic::traffic(&scenario, &sets, out, format, describe)

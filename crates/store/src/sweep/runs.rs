@@ -10,10 +10,10 @@ use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Writes a row for each run of a plan, in its order: `digest`, the name of its folder in the store; a column for each
+/// A Parquet table, as the bytes of its file in the folder `out`, with a row for each run of a plan, in its order: `digest`, the name of its folder in the store; a column for each
 /// axis, with numbers where all its values are; for quantities, such as `4MB`, a second one with `.number` after its name;
 /// `seed`, `ending`, and a column for each measure. What a run cost is left out, so that the file is always the same.
-pub fn write(path: &Path, plan: &[Cell], summaries: &[Value], table: &Table) -> Result<(), Problem> {
+pub fn bytes(out: &Path, plan: &[Cell], summaries: &[Value], table: &Table) -> Result<Vec<u8>, Problem> {
     let mut columns: Vec<(String, ArrayRef)> = Vec::new();
     let mut put = |name: &str, array: ArrayRef| columns.push((name.to_string(), array));
     put("digest", Arc::new(StringArray::from_iter_values(plan.iter().map(|cell| cell.digest.to_string()))));
@@ -38,12 +38,10 @@ pub fn write(path: &Path, plan: &[Cell], summaries: &[Value], table: &Table) -> 
         let values: Float64Array = summaries.iter().map(|summary| measure.of(summary)).collect();
         put(&measure.key, Arc::new(values));
     }
-    let draft = files::draft(path);
+    let draft = files::draft(&out.join("runs.parquet"));
     let columns = columns.iter().map(|(name, array)| (name.as_str(), array.clone())).collect();
     let written = tables::write(&draft, columns)
-        .and_then(|()| std::fs::rename(&draft, path).map_err(|error| files::refused(path, error)));
-    if written.is_err() {
-        _ = std::fs::remove_file(&draft);
-    }
+        .and_then(|()| std::fs::read(&draft).map_err(|error| files::refused(&draft, error)));
+    _ = std::fs::remove_file(&draft);
     written
 }

@@ -1,5 +1,6 @@
 //! The store, grids, sweeps and recordings.
 
+mod model;
 mod recording;
 #[path = "../../../run/tests/all/same.rs"]
 mod same;

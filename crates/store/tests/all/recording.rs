@@ -184,13 +184,14 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     fs::read_dir(folder).unwrap().map(|found| entry(found.unwrap())).collect()
 }
 
-/// The same without what a run cost, and without the list of the files.
+/// The same without what a run cost, and without the lists of the files.
 fn comparable(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = files(folder);
     let mut summary: Value = serde_json::from_slice(&files["summary.json"]).unwrap();
     summary["cost"] = Value::Null;
     files.insert("summary.json".into(), summary.to_string().into_bytes());
     files.remove("files.json");
+    files.remove("SHA256SUMS");
     files
 }
 

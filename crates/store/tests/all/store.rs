@@ -58,7 +58,7 @@ impl Observer for Watch {
     }
 }
 
-/// Every file below a folder with its content, what runs cost left out, and when it was written.
+/// Every file below a folder with its content, what runs cost and its digest left out, and when it was written.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_path_buf()];
@@ -74,6 +74,10 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
                 let mut summary: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
                 assert!(summary["cost"].take().is_object());
                 bytes = summary.to_string().into_bytes();
+            }
+            if path.ends_with("SHA256SUMS") {
+                let text = String::from_utf8(bytes).unwrap();
+                bytes = text.lines().filter(|line| !line.ends_with("  summary.json")).collect::<String>().into_bytes();
             }
             let written = fs::metadata(&path).unwrap().modified().unwrap();
             found.insert(path.strip_prefix(folder).unwrap().to_path_buf(), (bytes, written));
@@ -122,7 +126,7 @@ fn the_number_of_threads_does_not_show_in_the_store() {
         grid::run(&plan, &store, threads, &()).unwrap();
         bytes(store.folder())
     });
-    assert_eq!(stores[0].len(), 12 * 6);
+    assert_eq!(stores[0].len(), 12 * 7);
     assert!(stores[0] == stores[1]);
 }
 
@@ -136,9 +140,11 @@ fn a_folder_is_named_after_its_scenario_which_gives_the_same_run_again() {
     assert_eq!(Digest::of(&scenario), plan[0].digest);
     let again = run::run(run::load(&folder.join("scenario.toml"), &[]).unwrap(), &mut |_, _| true);
     again.write(&dir.path().join("again"), &scenario).unwrap();
-    let mut stored = bytes(&folder);
+    let (mut stored, mut again) = (bytes(&folder), bytes(&dir.path().join("again")));
     stored.remove(Path::new("files.json")).unwrap();
-    assert_eq!(stored, bytes(&dir.path().join("again")));
+    // The one has the digest of files.json, which the other has not.
+    [&mut stored, &mut again].into_iter().for_each(|files| _ = files.remove(Path::new("SHA256SUMS")).unwrap());
+    assert_eq!(stored, again);
 }
 
 #[test]
@@ -203,6 +209,79 @@ fn a_damaged_folder_is_reported_and_run_again() {
         assert!(note.contains("is run again (dcqcn, switch.buffer=2MB, seed 1)"), "{note}");
         assert_eq!(bytes(store.folder()), whole);
     }
+}
+
+/// Changes one byte in the middle of a file, which keeps its length.
+fn flip(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_changed_digit_in_a_summary_is_noticed_and_the_run_is_done_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = grid(STAR, dir.path()).plan().unwrap();
+    let (plan, store) = (&plan[..1], Store::new(dir.path()));
+    grid::run(plan, &store, 1, &()).unwrap();
+    let (whole, summary) = (bytes(store.folder()), store.path(plan[0].digest).join("summary.json"));
+    let text = fs::read_to_string(&summary).unwrap();
+    let digits: Vec<usize> = text.char_indices().filter(|(_, c)| c.is_ascii_digit()).map(|(place, _)| place).collect();
+    for &place in digits.iter().step_by(digits.len() / 8) {
+        let mut changed = text.clone().into_bytes();
+        changed[place] = if changed[place] == b'9' { b'8' } else { changed[place] + 1 };
+        fs::write(&summary, changed).unwrap();
+        assert!(matches!(store.lookup(plan[0].digest), Ok(Found::Damaged(_))), "the digit at {place}");
+    }
+    let watch = Watch::default();
+    assert_eq!(grid::run(plan, &store, 1, &watch).unwrap().ran, 1);
+    let note = watch.notes.into_inner().unwrap().remove(0);
+    assert!(note.contains("summary.json has another SHA-256 than SHA256SUMS says; it is run again"), "{note}");
+    assert_eq!(bytes(store.folder()), whole);
+}
+
+#[test]
+fn a_changed_byte_in_a_table_is_noticed_by_those_who_read_tables_and_by_verification() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = grid(STAR, dir.path()).plan().unwrap();
+    let (plan, store) = (&plan[..2], Store::new(dir.path().join("runs")));
+    grid::run(plan, &store, 1, &()).unwrap();
+    let (whole, name) = (bytes(store.folder()), plan[0].digest.to_string());
+    for file in ["flows.parquet", "buffers.parquet", "links.parquet", "files.json"] {
+        flip(&store.path(plan[0].digest).join(file));
+        let checked = store.verify(&name);
+        assert!(checked.digests && checked.damage.is_some_and(|problem| problem.message.contains(file)), "{file}");
+        assert_eq!(store.verify(&plan[1].digest.to_string()).damage, None);
+        let thorough = store.clone().thorough(true);
+        assert!(matches!(thorough.lookup(plan[0].digest), Ok(Found::Damaged(_))), "{file}");
+        assert_eq!(grid::run(plan, &thorough, 1, &()).unwrap().ran, 1, "{file}");
+        assert_eq!(bytes(store.folder()), whole, "{file}");
+    }
+    // Put aside, it is done again from its own scenario.
+    flip(&store.path(plan[0].digest).join("flows.parquet"));
+    let aside = store.put_aside(&name).unwrap();
+    assert_eq!(aside, store.folder().join("damaged").join(&name));
+    assert_eq!(store.names().unwrap(), [plan[1].digest.to_string()]);
+    let again = store::again(&name, &aside, dir.path()).expect("the same program gives it the same name");
+    assert_eq!(grid::run(&[again], &store, 1, &()).unwrap().ran, 1);
+    assert_eq!(store.put_aside(&name).unwrap(), store.folder().join("damaged").join(format!("{name}.2")));
+}
+
+#[test]
+fn a_store_from_before_there_were_digests_works_and_verification_says_that_it_has_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = grid(STAR, dir.path()).plan().unwrap();
+    let (plan, store) = (&plan[..1], Store::new(dir.path()));
+    grid::run(plan, &store, 1, &()).unwrap();
+    fs::remove_file(store.path(plan[0].digest).join("SHA256SUMS")).unwrap();
+    for store in [store.clone(), store.clone().thorough(true)] {
+        assert_eq!(grid::run(plan, &store, 1, &()).unwrap().reused, 1);
+    }
+    let checked = store.verify(&plan[0].digest.to_string());
+    assert_eq!((checked.digests, checked.damage), (false, None));
+    fs::write(store.path(plan[0].digest).join("SHA256SUMS"), "").unwrap();
+    assert!(store.verify(&plan[0].digest.to_string()).damage.is_some(), "a list that was cut off is none");
 }
 
 #[test]

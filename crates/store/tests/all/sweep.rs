@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use store::claims::{Claims, FOLDER, State};
+use store::claims::{Claim, Claims, FOLDER, State};
 use store::grid::{self, Cell, Observer};
 use store::sweep::{self, Options, Sweep};
 use store::{Digest, Store};
@@ -174,6 +174,8 @@ seeds = 3
 struct Watch {
     started: Mutex<Vec<usize>>,
     elsewhere: Mutex<Vec<usize>>,
+    /// Hosts that were waited for, and for how long nothing was heard of them.
+    waited: Mutex<Vec<(String, Duration)>>,
     stop_after: Option<usize>,
     finished: Mutex<usize>,
 }
@@ -184,6 +186,10 @@ impl Observer for Watch {
     }
     fn elsewhere(&self, place: usize, _: &Cell, _: &store::claims::Owner) {
         self.elsewhere.lock().unwrap().push(place);
+    }
+    fn waiting(&self, runs: &[grid::Wait<'_>]) {
+        let waits = runs.iter().map(|run| (run.held.owner.host.clone(), run.held.silent));
+        self.waited.lock().unwrap().extend(waits);
     }
     fn finished(&self, _: usize, _: &Cell, _: Option<&Cost>) {
         *self.finished.lock().unwrap() += 1;
@@ -310,14 +316,103 @@ fn a_claim_without_a_sign_of_life_is_void_after_its_own_lease_and_exactly_one_ta
     assert!(impatient.claim(digest).unwrap().is_err());
     until("the claim is void", || matches!(impatient.state(digest).unwrap(), State::Void(_)));
     assert!(begin.elapsed() >= Duration::from_millis(1400), "{:?}", begin.elapsed());
+    let all: Vec<Claims> = (0..8).map(|_| Claims::new(dir.path(), Duration::from_secs(60))).collect();
     let got: Vec<_> = std::thread::scope(|scope| {
-        let take = || Claims::new(dir.path(), Duration::from_secs(60)).claim(digest).unwrap().ok();
-        let tried: Vec<_> = (0..8).map(|_| scope.spawn(take)).collect();
+        let take = |claims| scope.spawn(move || patiently(claims, digest, Duration::from_secs(3)));
+        let tried: Vec<_> = all.iter().map(take).collect();
         tried.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(got.iter().flatten().count(), 1);
-    drop(got);
-    assert_eq!(impatient.state(digest).unwrap(), State::Free, "both are cleared up");
+    got.into_iter().flatten().for_each(|claim| claim.done());
+    assert_eq!(impatient.state(digest).unwrap(), State::Free);
+    assert!(fs::read_dir(dir.path().join(FOLDER)).unwrap().all(|entry| entry.unwrap().path().ends_with("clock")));
+}
+
+/// Asks for a claim again and again, for so long.
+fn patiently(claims: &Claims, digest: Digest, patience: Duration) -> Option<Claim> {
+    let begin = Instant::now();
+    loop {
+        match claims.claim(digest).unwrap() {
+            Ok(claim) => return Some(claim),
+            Err(_) if begin.elapsed() > patience => return None,
+            Err(_) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// Dates a claim so far from now, after it or before.
+fn date(store: &Path, digest: Digest, distance: Duration, after: bool) {
+    let file = fs::OpenOptions::new().write(true).open(store.join(FOLDER).join(format!("{digest}.1"))).unwrap();
+    let now = std::time::SystemTime::now();
+    file.set_modified(if after { now + distance } else { now - distance }).unwrap();
+}
+
+#[test]
+fn a_claim_dated_in_the_future_is_void_after_its_lease_like_any_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let digest = Digest::of("a run");
+    foreign(dir.path(), digest, Duration::from_millis(500));
+    date(dir.path(), digest, Duration::from_secs(365 * 24 * 3600), true);
+    let claims = Claims::new(dir.path(), Duration::from_secs(60));
+    let begin = Instant::now();
+    assert!(patiently(&claims, digest, Duration::from_secs(20)).is_some(), "it is void at some time");
+    assert!(begin.elapsed() >= Duration::from_millis(500), "but not before its lease: {:?}", begin.elapsed());
+}
+
+#[test]
+fn a_claim_dated_in_the_past_is_void_only_when_it_was_watched_for_its_lease() {
+    let dir = tempfile::tempdir().unwrap();
+    let digest = Digest::of("a run");
+    foreign(dir.path(), digest, Duration::from_millis(1500));
+    date(dir.path(), digest, Duration::from_secs(365 * 24 * 3600), false);
+    let claims = Claims::new(dir.path(), Duration::from_secs(60));
+    let begin = Instant::now();
+    assert!(claims.claim(digest).unwrap().is_err(), "its owner may be alive, with another clock");
+    // A sign of life counts from when it is seen, whatever time it bears.
+    std::thread::sleep(Duration::from_millis(700));
+    date(dir.path(), digest, Duration::from_secs(700 * 24 * 3600), false);
+    assert!(patiently(&claims, digest, Duration::from_secs(20)).is_some());
+    assert!(begin.elapsed() >= Duration::from_millis(2200), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_sweep_waits_for_a_claim_dated_in_the_future_no_longer_than_its_lease_and_says_for_whom() {
+    let desk = desk();
+    let plan = parse("scenario = \"star.toml\"", desk.path()).plan().unwrap();
+    let store = Store::new(desk.path().join("runs"));
+    for wait in [true, false] {
+        fs::create_dir_all(store.folder()).unwrap();
+        foreign(store.folder(), plan[0].digest, Duration::from_millis(2500));
+        date(store.folder(), plan[0].digest, Duration::from_secs(365 * 24 * 3600), true);
+        let watch = Watch::default();
+        let done = sweep::work(&plan, &store, &Options { wait, ..Options::default() }, &watch).unwrap();
+        assert_eq!((done.ran, done.left), (1, 0), "a run is not left to a process that gives no sign of life");
+        let waited = watch.waited.into_inner().unwrap();
+        let (host, silent) = waited.first().expect("it says whom it waits for");
+        assert!(host == "n17" && *silent >= Duration::from_millis(900), "{waited:?}");
+        assert!(!store.folder().join(FOLDER).exists(), "nothing is left of claims");
+        fs::remove_dir_all(store.folder()).unwrap();
+    }
+}
+
+#[test]
+fn a_run_is_left_to_a_process_elsewhere_as_soon_as_that_shows_a_sign_of_life() {
+    let desk = desk();
+    let plan = parse("scenario = \"star.toml\"", desk.path()).plan().unwrap();
+    let store = Store::new(desk.path().join("runs"));
+    fs::create_dir_all(store.folder()).unwrap();
+    foreign(store.folder(), plan[0].digest, Duration::from_secs(3600));
+    let options = Options { wait: false, ..Options::default() };
+    std::thread::scope(|scope| {
+        let work = scope.spawn(|| sweep::work(&plan, &store, &options, &()).unwrap());
+        let mut age = 1;
+        while !work.is_finished() {
+            std::thread::sleep(Duration::from_millis(50));
+            date(store.folder(), plan[0].digest, Duration::from_secs(age), true);
+            age += 1;
+        }
+        assert_eq!(work.join().unwrap().left, 1);
+    });
 }
 
 #[test]
@@ -326,12 +421,13 @@ fn a_process_whose_claim_was_taken_over_leaves_the_new_owner_alone() {
     let digest = Digest::of("a run");
     let first = Claims::new(dir.path(), Duration::from_secs(60));
     let claim = first.claim(digest).unwrap().unwrap();
-    // As if nothing had been heard for an hour.
+    // It beats every ten seconds, and has said that it is void after half a second.
     let path = dir.path().join(FOLDER).join(format!("{digest}.1"));
-    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-    file.set_modified(std::time::SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("60000", "500")).unwrap();
     let second = Claims::new(dir.path(), Duration::from_secs(60));
-    let taken = second.claim(digest).unwrap().expect("it is void");
+    let taken = patiently(&second, digest, Duration::from_secs(9)).expect("it is void");
+    fs::write(&path, text).unwrap();
     drop(claim);
     assert!(matches!(second.state(digest).unwrap(), State::Held(_)), "the second still has it");
     drop(taken);

@@ -97,10 +97,7 @@ pub fn run(
     });
     progress.finish();
     let record = run::with_overrides(&text, sets);
-    let path = finished.write(&out, &record)?;
-    if report {
-        report::folder::write_run(&path)?;
-    }
+    let path = report::folder::write_whole(&out, report, |folder| finished.write(folder, &record))?;
     if !finished.summary.violations.is_empty() {
         finished.summary.violations.iter().for_each(|violation| progress::broken(violation));
         let place = path.join(files::SUMMARY).display().to_string();
@@ -208,7 +205,7 @@ pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Probl
 pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
     let inputs = interop::ns3::read(config)?;
     if !quiet {
-        inputs.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        inputs.notes.iter().for_each(|note| progress::note(&note.to_string()));
     }
     inputs.outputs().into_iter().try_for_each(files::check_writable)?;
     let translated = interop::ns3::translate::translate(&inputs)?;
@@ -224,8 +221,8 @@ pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
     progress.finish();
     let wall = start.elapsed();
     if !outcome.violations.is_empty() {
-        outcome.violations.iter().for_each(|v| eprintln!("broken promise: {v}"));
-        eprintln!("error: this run is not a result; nothing is written");
+        outcome.violations.iter().for_each(|v| progress::broken(v));
+        progress::complain(format_args!("error: this run is not a result; nothing is written"));
         return Ok(ExitCode::from(BROKEN));
     }
     inputs.write(&graph, &outcome)?;

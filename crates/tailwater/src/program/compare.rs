@@ -6,7 +6,6 @@ use clap::Args;
 use files::problem::{Problem, read_text};
 use report::curves;
 use results::comparison::{Better, SCHEME, Table};
-use results::records;
 use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -71,7 +70,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
         Ok(plan) => plan,
         Err(problems) => return Ok(report_problems(&problems)),
     };
-    let store = Store::new(&arguments.store).recorded(arguments.record);
+    let store = Store::new(&arguments.store).recorded(arguments.record).thorough(true);
     let threads = crate::program::commands::threads_or_all(arguments.threads);
     let progress = GridProgress::new(arguments.quiet);
     let result = grid::ready(&plan, &store, threads, &progress).and_then(|ready| {
@@ -118,14 +117,15 @@ fn write(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &P
     // The file that marks a comparison's folder comes first: an interruption leaves nothing that is refused later.
     let paths = [COMPARISON, TABLE, SCENARIO].map(|name| out.join(name));
     let texts = [&comparison, &table.csv(), &grid.source.text];
-    let all: Vec<(&Path, &str)> = paths.iter().zip(texts).map(|(path, text)| (path.as_path(), text.as_str())).collect();
-    files::write_all(&all)?;
+    let texts = texts.map(|text| text.clone().into_bytes());
+    let mut all: Vec<(PathBuf, Vec<u8>)> = paths.into_iter().zip(texts).collect();
     if plan.len() <= MOST_DRAWN {
-        draw(arguments, grid, plan, done, out)?;
+        all.extend(draw(arguments, grid, plan, done, out)?);
     } else {
         let remedy = "compare fewer, or draw some of them with `tailwater report`";
         progress::note(&format!("{} runs are too many for one page of figures; {remedy}", plan.len()));
     }
+    put(out, &all)?;
     if arguments.quiet {
         return Ok(ExitCode::SUCCESS);
     }
@@ -134,14 +134,25 @@ fn write(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &P
     printed(say(format!("{}\n{runs}, {} new; comparison in {}\n", table.text(), done.ran, out.display())))
 }
 
+/// Writes the files of a folder, all or none. One that was made for them goes with them.
+pub(crate) fn put(out: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), Problem> {
+    files::write_deep(files).inspect_err(|_| _ = std::fs::remove_dir(out))
+}
+
 /// Draws the comparison: a page, and its figures as images.
-fn draw(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &Path) -> Result<(), Problem> {
-    let records = done.folders.iter().map(|folder| records::open(folder)).collect::<Result<Vec<_>, _>>()?;
+fn draw(
+    arguments: &Arguments,
+    grid: &Grid,
+    plan: &[Cell],
+    done: &Done,
+    out: &Path,
+) -> Result<Vec<(PathBuf, Vec<u8>)>, Problem> {
+    let records = done.folders.iter().map(|folder| store::open(folder)).collect::<Result<Vec<_>, _>>()?;
     let curves =
         curves::of_grid(&grid.source.title, &plan.iter().map(|cell| &cell.labels).collect::<Vec<_>>(), &records);
     let title = records.first().and_then(|run| run.summary["scenario"].as_str()).unwrap_or(&grid.source.title);
     let report = report::pages::comparison(title, &curves, &grid.source.text, &command(arguments));
-    report::folder::write(&report, out)
+    report::folder::files(&report, out)
 }
 
 pub(crate) fn read_summary(folder: &Path) -> Result<Value, Problem> {

@@ -5,19 +5,18 @@ use files::problem::Problem;
 use report::curves::Curve;
 use report::folder::{PAGE, of_run, scenario, write};
 use report::pages::{self, Report};
-use results::records::{self, Records};
+use results::records::Records;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// `tailwater report`.
 pub fn report(folders: &[PathBuf], out: Option<PathBuf>) -> Result<ExitCode, Problem> {
-    let records = folders.iter().map(|folder| records::open(folder)).collect::<Result<Vec<_>, _>>()?;
+    let records = folders.iter().map(|folder| store::open(folder)).collect::<Result<Vec<_>, _>>()?;
     let (report, default) = match (folders, records.as_slice()) {
         ([folder], [run]) => (of_run(folder, run)?, folder.clone()),
         _ => (side_by_side(folders, &records)?, PathBuf::from("results/report")),
     };
     let out = out.unwrap_or(default);
-    files::make_folder(&out)?;
     write(&report, &out)?;
     printed(say(format!("{}\n", out.join(PAGE).display())))
 }

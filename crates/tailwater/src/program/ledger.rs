@@ -273,7 +273,8 @@ fn one(experiment: &Experiment, publish: Option<&Path>, how: &How) -> Result<Rep
     let seeds = how.seeds.unwrap_or(experiment.seeds(how.scale));
     let threads = crate::program::commands::threads_or_all(how.threads);
     let progress = GridProgress::new(how.quiet);
-    let gathered = Evidence::gather(experiment, how.scale, seeds, &Store::new(&how.store), threads, &progress);
+    let gathered =
+        Evidence::gather(experiment, how.scale, seeds, &Store::new(&how.store).thorough(true), threads, &progress);
     progress.finish();
     let evidence = gathered.map_err(|failed| failed.problems)?;
     let verdict = ledger::judge(experiment, how.scale, &evidence);

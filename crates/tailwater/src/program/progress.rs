@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use store::claims::Owner;
-use store::grid::{Cell, HOPS, Observer, Step, Work};
+use store::grid::{Cell, HOPS, Observer, Step, Wait, Work};
 
 /// How progress is reported.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -67,18 +67,23 @@ fn report(line: &Value) {
     _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
+/// A line for people on standard error. That may be a file on a disk that is full, or gone: the runs go on.
+pub fn complain(line: std::fmt::Arguments<'_>) {
+    _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}
+
 /// Something worth knowing.
 pub fn note(text: &str) {
     match for_programs() {
         true => report(&json!({ "step": "note", "text": text })),
-        false => eprintln!("note: {text}"),
+        false => complain(format_args!("note: {text}")),
     }
 }
 
 /// What went wrong, with its place.
 pub fn problem(problem: &Problem) {
     if !for_programs() {
-        return eprintln!("error: {problem}");
+        return complain(format_args!("error: {problem}"));
     }
     let mut line = problem.json();
     line["step"] = json!("problem");
@@ -92,7 +97,7 @@ pub fn broken(violation: &str) {
             let broken = Problem::new("the run", format!("broken promise: {violation}"));
             problem(&broken.cause(Cause::BrokenPromise));
         }
-        false => eprintln!("broken promise: {violation}"),
+        false => complain(format_args!("broken promise: {violation}")),
     }
 }
 
@@ -111,6 +116,19 @@ fn unseen(quiet: bool) -> bool {
 fn pace(now: Time, hops: u64, seconds: f64) -> String {
     let speed = hops as f64 / seconds.max(1e-9) / 1e6;
     format!("{:.1} us simulated, {speed:.1} M packet-hops/s", now.us_f64())
+}
+
+/// Seconds since 1970 as a date and time.
+fn utc(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Counted from a first of March, so that the leap day is the last of a year.
+    let days = days.saturating_add(719_468);
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (day, month, year) = (day - (153 * month + 2) / 5 + 1, (month + 2) % 12 + 1, era * 400 + year + month / 10);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
 /// Lines for programs about runs under way.
@@ -252,7 +270,7 @@ impl GridProgress {
     /// A line that stays.
     fn say(&self, line: &str) {
         if !self.quiet {
-            self.lines.suspend(|| eprintln!("{line}"));
+            self.lines.suspend(|| complain(format_args!("{line}")));
         }
     }
 
@@ -314,6 +332,32 @@ impl Observer for GridProgress {
         self.pulse.cell("elsewhere", place, cell);
     }
 
+    fn waiting(&self, runs: &[Wait<'_>]) {
+        if for_programs() {
+            return runs.iter().for_each(|Wait { place, cell, held, waited }| {
+                let owner = &held.owner;
+                report(&json!({
+                    "step": "waiting", "run": place, "label": cell.label(), "key": cell.digest.to_string(),
+                    "host": owner.host, "process": owner.process, "since": owner.since,
+                    "waited_s": waited.as_secs(), "silent_s": held.silent.as_secs(), "lease_s": owner.lease().as_secs(),
+                }));
+            });
+        }
+        let Some(first) = runs.iter().max_by_key(|run| run.held.silent) else { return };
+        let (owner, silent) = (&first.held.owner, first.held.silent.as_secs());
+        let who = match owner.host.as_str() {
+            "" => "a process that has not said its name".into(),
+            host => format!("process {} of {host}, at it since {} by its clock", owner.process, utc(owner.since)),
+        };
+        let lease = owner.lease().as_secs();
+        let others =
+            if runs.len() > 1 { format!(" and {} more runs of others", runs.len() - 1) } else { String::new() };
+        self.say(&format!(
+            "waiting for {}: {who}; no sign of life for {silent} s, taken over after {lease} s{others}",
+            first.cell.label()
+        ));
+    }
+
     fn started(&self, place: usize, cell: &Cell) {
         let line = self.lines.insert_before(&self.overall, bar("{wide_msg}"));
         line.set_message(format!("{}: reading", cell.label()));
@@ -349,5 +393,19 @@ impl Observer for GridProgress {
         if self.lines.is_hidden() && !for_programs() {
             self.say(&format!("{over} of {all}: {}: {end}", cell.label()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::utc;
+
+    #[test]
+    fn seconds_are_dates() {
+        assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(utc(951_782_399), "2000-02-28 23:59:59 UTC");
+        assert_eq!(utc(951_868_800), "2000-03-01 00:00:00 UTC");
+        assert_eq!(utc(4_102_444_799), "2099-12-31 23:59:59 UTC");
+        utc(u64::MAX);
     }
 }

@@ -1,6 +1,7 @@
 //! `tailwater studio`: the page on this machine.
 
 use crate::program::commands::say;
+use crate::program::progress;
 use files::problem::Problem;
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroUsize;
@@ -52,6 +53,6 @@ fn browse(url: &str) {
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let quiet = || Stdio::null();
     if Command::new(opener).arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().is_err() {
-        eprintln!("note: there is no {opener} to open a browser with; open the address yourself");
+        progress::note(&format!("there is no {opener} to open a browser with; open the address yourself"));
     }
 }

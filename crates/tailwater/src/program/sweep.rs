@@ -1,7 +1,7 @@
 //! `tailwater sweep`: many runs as a file, done here, by many processes, or by a cluster.
 
 use crate::program::commands::{BROKEN, printed, say, threads_or_all};
-use crate::program::compare::{about_runs, labels, read_summary};
+use crate::program::compare::{about_runs, labels, put, read_summary};
 use crate::program::planned::{Named, Planned, RUNS, SPEC, SWEEP, TABLE, in_a_line};
 use crate::program::progress::{self, GridProgress};
 use crate::program::slurm;
@@ -11,7 +11,7 @@ use files::problem::Problem;
 use results::comparison::Table;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use store::sweep::{self, Options, runs};
@@ -178,8 +178,10 @@ fn print_status(planned: &Planned, json: bool) -> Result<ExitCode, Problem> {
     let mut text = in_a_line(&status);
     text += &format!("; in {}\n", planned.store.folder().display());
     for (cell, owner) in running {
-        let age = now.saturating_sub(owner.since);
-        text += &format!("  {}: {} process {}, for {age} s\n", cell.label(), owner.host, owner.process);
+        // Its clock may be another.
+        let age =
+            now.checked_sub(owner.since).map_or("from the future by its clock".into(), |age| format!("for {age} s"));
+        text += &format!("  {}: {} process {}, {age}\n", cell.label(), owner.host, owner.process);
     }
     for folder in &status.broken {
         text += &format!("  broke a promise: {}\n", folder.display());
@@ -208,12 +210,15 @@ fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Probl
     let about = format!("{:#}\n", about(planned, &folders, &table));
     // The file that marks a sweep's folder comes first: an interruption leaves nothing that is refused later.
     let paths = [SWEEP, TABLE, SPEC, SCENARIO].map(|name| out.join(name));
-    let texts = [about.as_str(), &table.csv(), &sweep.text, &sweep.grid.source.text];
-    let all: Vec<(&Path, &str)> = paths.iter().zip(texts).map(|(path, text)| (path.as_path(), text)).collect();
-    files::write_all(&all)?;
-    runs::write(&out.join(RUNS), plan, &summaries, &table)?;
+    let texts =
+        [about.as_str(), &table.csv(), &sweep.text, &sweep.grid.source.text].map(|text| text.as_bytes().to_vec());
+    let mut all: Vec<(PathBuf, Vec<u8>)> = paths.into_iter().zip(texts).collect();
+    let failed = |_: &Problem| _ = std::fs::remove_dir(out);
+    all.push((out.join(RUNS), runs::bytes(out, plan, &summaries, &table).inspect_err(failed)?));
     let title = summaries.first().and_then(|summary| summary["scenario"].as_str()).unwrap_or(&sweep.title);
-    report::folder::write(&report::sweeps::page(title, &table, &sweep.text, &command(planned)), out)?;
+    let page = report::sweeps::page(title, &table, &sweep.text, &command(planned));
+    all.extend(report::folder::files(&page, out).inspect_err(failed)?);
+    put(out, &all)?;
     if quiet {
         return Ok(ExitCode::SUCCESS);
     }

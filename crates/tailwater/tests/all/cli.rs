@@ -195,6 +195,7 @@ fn a_run_writes_a_folder_with_everything_promised() {
     assert_eq!(
         files.iter().map(String::as_str).collect::<BTreeSet<_>>(),
         BTreeSet::from([
+            "SHA256SUMS",
             "buffers.parquet",
             "figures",
             "flows.parquet",

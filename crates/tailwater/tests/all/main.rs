@@ -4,6 +4,7 @@ mod claims;
 mod cli;
 mod compare;
 mod desk;
+mod harm;
 mod pages;
 mod patience;
 mod progress;
