@@ -186,7 +186,9 @@ fn files(one: &Finished, other: &Finished, text: &str, how: &str) -> Result<(), 
     };
     let (one, other) = (write(one, "one")?, write(other, "other")?);
     let entries = std::fs::read_dir(&one).or_else(|e| failed("no results", e.to_string()))?;
-    for name in entries.flatten().map(|entry| entry.file_name()) {
+    // The digests are of files that say what the run cost, too.
+    let names = entries.flatten().map(|entry| entry.file_name()).filter(|name| name != files::sums::SUMS);
+    for name in names {
         let mut contents = [&one, &other].map(|folder| std::fs::read(folder.join(&name)).unwrap_or_default());
         if name == files::SUMMARY {
             contents = contents.map(|bytes| {
