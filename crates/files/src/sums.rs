@@ -82,8 +82,10 @@ pub fn check(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<bool, Probl
         let problem = |message: String| Err(Problem::new(path.display().to_string(), message).help(REMEDY));
         match sha256(&path) {
             Ok(found) if found == *sum => {}
-            Ok(_) => return problem(format!("is damaged: its SHA-256 is not the one in {SUMS}")),
-            Err(error) if error.kind() == ErrorKind::NotFound => return problem("is damaged: it is missing".into()),
+            Ok(_) => return problem(format!("cannot be read: it is damaged, its SHA-256 is not the one in {SUMS}")),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return problem("cannot be read: it is missing".into());
+            }
             Err(error) => return problem(format!("cannot be read: {error}")),
         }
     }
@@ -110,7 +112,11 @@ mod tests {
         assert_eq!(check(dir.path(), |_| true), Ok(true));
         write("a b.txt", "abd");
         assert_eq!(check(dir.path(), |name| name == "c.txt"), Ok(true), "only what is asked for is read");
-        assert!(problem().to_string().contains("a b.txt: is damaged: its SHA-256 is not the one in SHA256SUMS"));
+        assert!(
+            problem()
+                .to_string()
+                .contains("a b.txt: cannot be read: it is damaged, its SHA-256 is not the one in SHA256SUMS")
+        );
         assert!(problem().help.is_some());
         fs::remove_file(dir.path().join("a b.txt")).unwrap();
         assert!(problem().message.contains("it is missing"));

@@ -87,7 +87,8 @@ fn damaged_tables_are_refused_by_reports_run_again_by_comparisons_and_repaired_b
     assert_eq!(printed, "2 runs, 0 damaged\n");
 
     flip(&flows);
-    let said = desk.refuses(&format!("report {place}"), &format!("{place}/flows.parquet: is damaged"));
+    let said =
+        desk.refuses(&format!("report {place}"), &format!("{place}/flows.parquet: cannot be read: it is damaged"));
     assert!(said.contains("tailwater store verify --repair"), "{said}");
     let (status, printed, _) = answer(desk.command("store verify").output().unwrap());
     assert_eq!(status, Some(1));
@@ -121,7 +122,7 @@ fn a_folder_of_a_run_whose_tables_are_damaged_is_not_drawn() {
     desk.works("run star.toml --out out --quiet");
     desk.works("report out");
     flip(&desk.path("out/links.parquet"));
-    desk.refuses("report out", "out/links.parquet: is damaged");
+    desk.refuses("report out", "out/links.parquet: cannot be read: it is damaged");
 }
 
 /// Every file and folder below a folder.
