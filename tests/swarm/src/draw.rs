@@ -229,7 +229,14 @@ impl Draw<'_> {
             // Longer passages make runs of many seconds, of which samples are all that happens.
             let passage = ["pipeline", "forward_delay"].contains(name);
             let long = |value: &str| value.trim_matches('"').parse::<Time>().is_ok_and(|time| time > Time::from_ms(1));
-            table.set(name, if passage && long(&value) { text("1ms") } else { value });
+            // A host that forwards this slowly gets copies of packets faster than it sends them on, and its memory may be large.
+            let crawls = |value: &str| value.trim_matches('"').parse::<Rate>().is_ok_and(|rate| rate.0 < 1_000_000_000);
+            let value = match *name {
+                _ if passage && long(&value) => text("1ms"),
+                "forward_rate" if crawls(&value) => text("1Gbps"),
+                _ => value,
+            };
+            table.set(name, value);
         }
     }
 
