@@ -47,7 +47,7 @@ impl FlowLine {
 /// Reads a flow file: a count, then a line per flow with source, destination, priority, destination port, size and
 /// start.
 ///
-/// `file` is its name, for problems only. More flows than announced are refused.
+/// `file` is its name, for problems only. More flows than announced are refused, and so is a file without a count.
 pub fn parse(file: &str, text: &str, topology: &Topology) -> Result<Vec<FlowLine>, Problem> {
     match parse_with_surplus(file, text, topology)? {
         (_, Some(surplus)) => Err(surplus),
@@ -63,6 +63,14 @@ pub fn parse_with_surplus(
     text: &str,
     topology: &Topology,
 ) -> Result<(Vec<FlowLine>, Option<Problem>), Problem> {
+    match read_flows(file, text, topology) {
+        Ok((flows, None)) => Ok((flows, None)),
+        // Without its count the first flow's source would pass for one, and the file for one with no flows or too many.
+        read => Tokens::new(file, text).uncounted("flow", 6).map_or(read, Err),
+    }
+}
+
+fn read_flows(file: &str, text: &str, topology: &Topology) -> Result<(Vec<FlowLine>, Option<Problem>), Problem> {
     let mut tokens = Tokens::new(file, text);
     let announced = tokens.announced("flows", 6)?;
     let is_node = format!("a node, 0 to {}", topology.nodes().saturating_sub(1));
@@ -217,6 +225,22 @@ mod tests {
         assert_eq!(error("").message, "the file ends before the number of flows");
         assert!(error("-1").message.contains("is not the number of flows"));
         assert!(error("4294967295").message.contains("ends after 0 of the 4294967295 flows"));
+    }
+
+    #[test]
+    fn a_file_without_its_count_is_refused_whatever_its_first_source() {
+        for first in ["0 2", "1 0", "2 0"] {
+            let text = FLOWS.replace("3\n0 2", first);
+            let problem = parse_with_surplus("flow.txt", &text, &star(3)).unwrap_err();
+            assert_eq!(problem.message, "the file begins with a flow, and not with the number of flows");
+            assert_eq!(place(&problem), (1, 1));
+            assert_eq!(problem.help.as_deref(), Some("write 3 on a line before it"));
+        }
+        let cut = "0 2 3 100 10 2.0\n1 2 3\n";
+        let problem = error(cut);
+        assert_eq!(problem.help.as_deref(), Some("write the number of flows on a line before it"));
+        // Line breaks still mean nothing.
+        assert_eq!(parse("flow.txt", "1 0 2 3 100 10\n2.0\n", &star(3)).unwrap().len(), 1);
     }
 
     #[test]

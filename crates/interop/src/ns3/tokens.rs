@@ -44,6 +44,11 @@ impl<'a> Token<'a> {
         quoted(self.text)
     }
 
+    /// The words of its line.
+    pub fn line_words(&self) -> Vec<&'a str> {
+        words(self.source).collect()
+    }
+
     /// Whether this word opens a line of prose.
     ///
     /// Many input files of the reference end with a few lines that explain the format. It never reads them.
@@ -237,6 +242,21 @@ impl<'a> Tokens<'a> {
             "the file ends after {done} of the {count} {what} that line {line} announces{partly}"
         ))
         .help(format!("add what is missing, or announce {done} {what} on line {line}"))
+    }
+
+    /// The problem that a file begins with its first record of `fields` words, and not with the number of them.
+    ///
+    /// A line break after a count and a part of a record would be valid, but nobody writes that: this is for files that cannot be
+    /// read as they are.
+    pub fn uncounted(mut self, what: &str, fields: usize) -> Option<Problem> {
+        let first = self.next().filter(|first| looks_numeric(first.text) && words(first.source).count() == fields)?;
+        let all = 1 + self.by_ref().take_while(|token| !token.opens_a_note()).count();
+        let help = match all.is_multiple_of(fields) {
+            true => format!("write {} on a line before it", all / fields),
+            false => format!("write the number of {what}s on a line before it"),
+        };
+        let message = format!("the file begins with a {what}, and not with the number of {what}s");
+        Some(first.problem(self.file, message).help(help))
     }
 
     /// What stands after the last record announced, if it is more than notes.

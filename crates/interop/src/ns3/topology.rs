@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use engine::units::{Rate, Time};
 
-use super::tokens::{Announced, Token, Tokens, Want};
+use super::tokens::{Announced, Token, Tokens, Want, parse_rate};
 use files::problem::Problem;
 
 /// The most nodes a topology can have: an address of the reference has 16 bits for the node.
@@ -144,6 +144,41 @@ pub fn parse(file: &str, text: &str) -> Result<Topology, Problem> {
 ///
 /// The reference ignores it.
 pub fn parse_with_surplus(file: &str, text: &str) -> Result<(Topology, Option<Problem>), Problem> {
+    // What is read out of step fails at some link, which is not where the fault is.
+    read_topology(file, text).map_err(|problem| out_of_step(file, text).unwrap_or(problem))
+}
+
+/// The problem that there are not as many numbers before the first link as the counts and the switches announced take.
+fn out_of_step(file: &str, text: &str) -> Option<Problem> {
+    const HELP: &str =
+        "begin with the numbers of nodes, switches and links, list the switches, then write a line per link";
+    let is_link = |token: &Token<'_>| {
+        let words = token.line_words();
+        // A rate without its unit would pass for a switch.
+        token.starts_line && words.len() == 5 && words[2].parse::<u64>().is_err() && parse_rate(words[2]).is_ok()
+    };
+    let mut tokens = Tokens::new(file, text);
+    let mut before = Vec::new();
+    let link = loop {
+        match tokens.next()? {
+            token if is_link(&token) => break token,
+            token => before.push(token),
+        }
+    };
+    let [_, switches, _, listed @ ..] = before.as_slice() else {
+        let message = "the first link comes before the numbers of nodes, switches and links";
+        return Some(link.problem(file, message).help(HELP));
+    };
+    let announced: u64 = switches.text.parse().ok()?;
+    let found = listed.len() as u64;
+    let message = format!(
+        "line {} announces {announced} switches, and {found} are listed before the first link, on line {}",
+        switches.line, link.line
+    );
+    (announced != found).then(|| switches.problem(file, message).help(HELP))
+}
+
+fn read_topology(file: &str, text: &str) -> Result<(Topology, Option<Problem>), Problem> {
     let mut tokens = Tokens::new(file, text);
     let nodes = tokens.announced("nodes", 1)?;
     let switches = tokens.announced("switches", 1)?;
@@ -170,16 +205,19 @@ pub fn parse_with_surplus(file: &str, text: &str) -> Result<(Topology, Option<Pr
             *slot = true;
         }
     }
+    let surplus = tokens.surplus(&links);
     let lonely = topology.hosts().find(|host| linked.get(*host as usize) != Some(&true));
     if let Some(host) = lonely {
-        return Err(Problem::new(file, format!("host {host} has no link"))
-            .help(format!("add a link for it, or announce fewer nodes on line {}", nodes.token.line)));
+        // Links that are not read are the likely reason.
+        let problem = nodes.token.problem(file, format!("host {host} has no link"));
+        let help = format!("add a link for it, or announce fewer nodes on line {}", nodes.token.line);
+        return Err(surplus.unwrap_or(problem.help(help)));
     }
     if let Some((a, b)) = topology.separated() {
-        return Err(Problem::new(file, format!("host {a} cannot reach host {b}: no path of switches joins them"))
-            .help("hosts do not forward; add a link between their switches"));
+        let problem = Problem::new(file, format!("host {a} cannot reach host {b}: no path of switches joins them"));
+        return Err(surplus.unwrap_or(problem.help("hosts do not forward; add a link between their switches")));
     }
-    Ok((topology, tokens.surplus(&links)))
+    Ok((topology, surplus))
 }
 
 /// Reads the switches' ids.
@@ -352,6 +390,52 @@ pub(crate) mod tests {
         assert!(error(&format!("{LEAF_SPINE}0 6\n")).help.as_deref().unwrap().starts_with("correct the number"));
         let (topology, surplus) = parse_with_surplus("t", &text).unwrap();
         assert_eq!((topology.links.len(), surplus.unwrap().line), (6, Some(9)));
+    }
+
+    #[test]
+    fn links_that_are_not_read_are_named_where_a_host_has_none() {
+        let problem = parse_with_surplus("t", &LEAF_SPINE.replace("7 3 6", "7 3 5")).unwrap_err();
+        assert_eq!(problem.message, "\"5\" comes after the 5 links that line 1 announces");
+        assert!(problem.help.as_deref().unwrap().starts_with("announce 6 links on line 1"), "{problem}");
+        let order = "2 5 100Gbps 0.001ms 0\n3 5 100Gbps 0.001ms 0\n4 6 400Gbps 1us 0.000000\n5 6 400Gbps 1us 0.25\n";
+        let later = "4 6 400Gbps 1us 0\n5 6 400Gbps 1us 0\n2 5 100Gbps 0.001ms 0\n3 5 100Gbps 0.001ms 0\n";
+        let problem = parse_with_surplus("t", &LEAF_SPINE.replace("7 3 6", "7 3 5").replace(order, later)).unwrap_err();
+        assert_eq!(place(&problem), (8, 1));
+    }
+
+    #[test]
+    fn a_number_of_switches_that_does_not_match_is_refused_where_it_is_announced() {
+        for (wrong, count) in [("7 2 6", 2), ("7 4 6", 4), ("7 0 6", 0), ("7 5 6", 5)] {
+            let problem = error(&LEAF_SPINE.replace("7 3 6", wrong));
+            let expected =
+                format!("line 1 announces {count} switches, and 3 are listed before the first link, on line 3");
+            assert_eq!(problem.message, expected);
+            assert_eq!(place(&problem), (1, 3));
+            assert!(problem.help.is_some());
+        }
+        let problem = error(&LEAF_SPINE.replace("4 5 6\n", ""));
+        assert!(problem.message.starts_with("line 1 announces 3 switches, and 0 are listed"), "{problem}");
+        // Line breaks still mean nothing.
+        let split = LEAF_SPINE.replace("7 3 6\n4 5 6\n", "7\n3 6 4\n5 6\n");
+        assert_eq!(parse("t", &split).unwrap().links.len(), 6);
+    }
+
+    #[test]
+    fn a_file_without_its_counts_is_refused() {
+        let problem = error(&LEAF_SPINE.replace("7 3 6\n4 5 6\n", ""));
+        assert_eq!(problem.message, "the first link comes before the numbers of nodes, switches and links");
+        assert_eq!(place(&problem), (1, 1));
+        let problem = error(&LEAF_SPINE.replace("7 3 6\n", ""));
+        assert!(problem.message.starts_with("line 1 announces 5 switches, and 0 are listed"), "{problem}");
+        assert!(problem.help.as_deref().unwrap().starts_with("begin with the numbers of nodes"), "{problem}");
+    }
+
+    #[test]
+    fn a_number_of_nodes_that_does_not_match_is_refused() {
+        let problem = error(&LEAF_SPINE.replace("7 3 6", "8 3 6"));
+        assert_eq!((problem.message.as_str(), place(&problem)), ("host 7 has no link", (1, 1)));
+        let problem = error(&LEAF_SPINE.replace("7 3 6", "6 3 6"));
+        assert_eq!(problem.message, "switch \"6\" is not a node, 0 to 5");
     }
 
     #[test]

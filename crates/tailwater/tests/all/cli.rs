@@ -785,6 +785,21 @@ fn more_lines_than_a_file_announces_are_left_out_and_noted() {
 }
 
 #[test]
+fn files_without_their_counts_are_refused_and_nothing_runs() {
+    for (name, contents, message) in [
+        ("flow.txt", changed(FLOWS, "2\n0", "0"), "the file begins with a flow, and not with the number of flows"),
+        ("flow.txt", changed(FLOWS, "2\n0", "3\n0"), "the file ends after 2 of the 3 flows"),
+        ("topology.txt", changed(TOPOLOGY, "4 1 3\n3\n", ""), "the first link comes before the numbers of nodes"),
+    ] {
+        let desk = ns3();
+        desk.write(name, contents);
+        let problem = desk.refuses(&["ns3", "config.txt"], name);
+        assert!(problem.contains(message) && problem.contains("help: "), "{problem}");
+        assert!(!desk.path("fct.txt").exists());
+    }
+}
+
+#[test]
 fn a_rate_without_marking_thresholds_is_refused_with_what_to_write() {
     // The configuration has thresholds for a rate that no link has; the line shown is that of a link without.
     for key in ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"] {
