@@ -65,7 +65,7 @@ fn problems_and_notes_are_reported_with_their_places() {
     }
     let (code, lines) = lines(&bad, &["reproduce", "bfc/fig444"]);
     assert_eq!((code, steps(&lines)), (Some(1), vec!["problem"]));
-    let noted = desk(&format!("{TINY}[nic]\ntimeout = \"1ns\"\n"));
+    let noted = desk(&format!("{TINY}[nic]\ntimeout = \"1us\"\n"));
     let (_, lines) = self::lines(&noted, &["run", "a.toml"]);
     assert!(lines.iter().any(|line| line["step"] == "note" && line["text"].is_string()), "{lines:?}");
 }
