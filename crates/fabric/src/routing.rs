@@ -130,7 +130,6 @@ impl Routing {
     /// neighbours taken from the highest node number down.
     pub fn new(graph: &Graph, map: &PortMap, up: &[bool]) -> Routing {
         let nodes = graph.nodes.len();
-        let neighbours = sorted_neighbours(graph, map);
         let mut destinations = vec![Destination { group: NOWHERE, home: NOWHERE, port: NOWHERE }; nodes];
         let mut roots: Vec<u32> = Vec::new();
         let mut group_of_switch: HashMap<u32, u32> = HashMap::new();
@@ -159,6 +158,11 @@ impl Routing {
         let mut rows = vec![Row { start: NOWHERE, mask: u32::MAX }; nodes];
         let choosers = (0..nodes).filter(|&n| graph.nodes[n].kind == Kind::Switch || map.of(n as u32).len() != 1);
         choosers.enumerate().for_each(|(i, n)| rows[n].start = i as u32 * groups);
+        // Nothing passes a host with one link, and hosts are most of the nodes.
+        let mut neighbours = sorted_neighbours(graph, map);
+        for ports in &mut neighbours {
+            ports.retain(|&port| rows[map.node[map.peer[port as usize] as usize] as usize].start != NOWHERE);
+        }
         let count = rows.iter().filter(|row| row.start != NOWHERE).count();
         let entries = vec![Entry::default(); count * groups as usize];
         let only: Vec<u32> =
@@ -197,16 +201,17 @@ impl Routing {
                 }
             }
             for (node, list) in lists.iter_mut().enumerate() {
-                let mut list = std::mem::take(list);
-                if list.is_empty() || routing.rows[node].start == NOWHERE {
+                if list.is_empty() {
                     continue;
                 }
                 list.truncate(MAX_PATHS);
-                let entry = *known.entry(list).or_insert_with_key(|list| {
-                    let start = routing.ports.len();
+                let entry = known.get(list.as_slice()).copied().unwrap_or_else(|| {
+                    let entry = Entry::new(routing.ports.len(), list.len());
                     routing.ports.extend_from_slice(list);
-                    Entry::new(start, list.len())
+                    known.insert(list.clone(), entry);
+                    entry
                 });
+                list.clear();
                 routing.entries[routing.rows[node].start as usize + group] = entry;
             }
         }

@@ -26,6 +26,10 @@ pub use error::{GraphError, LinkError, ShapeError};
 pub const MAX_NODES: u64 = 1_000_000;
 /// The most links that a shape builds.
 pub const MAX_LINKS: u64 = 4_000_000;
+/// The most ports of a node.
+pub const MAX_PORTS: u64 = u16::MAX as u64;
+/// The most entries of the routing tables, of eight bytes each.
+pub const MAX_ROUTES: u64 = 1 << 28;
 
 /// What a node does with a packet that is not for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -203,10 +207,28 @@ impl Graph {
             ports[link.a.index()] += 1;
             ports[link.b.index()] += 1;
         }
-        if let Some(node) = ports.iter().position(|&count| count > u16::MAX as u32) {
+        if let Some(node) = ports.iter().position(|&count| count as u64 > MAX_PORTS) {
             return Err(GraphError::TooManyPorts { name: self.nodes[node].name.clone(), ports: ports[node] });
         }
+        let (nodes, roots) = (self.nodes.len() as u64, self.roots(&ports));
+        if nodes * roots > MAX_ROUTES {
+            return Err(GraphError::TooManyRoutes { nodes, roots });
+        }
         self.check_connected()
+    }
+
+    /// How many rows the routing tables have: one per switch with hosts, and one per host with several links or without a switch.
+    fn roots(&self, ports: &[u32]) -> u64 {
+        let mut root = vec![false; self.nodes.len()];
+        for link in &self.links {
+            for (end, peer) in [(link.a, link.b), (link.b, link.a)] {
+                if self[end].kind == Kind::Host {
+                    let hangs = ports[end.index()] == 1 && self[peer].kind == Kind::Switch;
+                    root[if hangs { peer } else { end }.index()] = true;
+                }
+            }
+        }
+        root.into_iter().filter(|root| *root).count() as u64
     }
 
     fn check_connected(&self) -> Result<(), GraphError> {
@@ -233,11 +255,17 @@ impl Graph {
     }
 
     /// An empty graph with room for a fabric of that size, or an error that names the parameters to lower.
-    fn sized(nodes: u64, links: u64, lower: &'static str) -> Result<Graph, ShapeError> {
-        for (count, most, what) in [(nodes, MAX_NODES, "nodes"), (links, MAX_LINKS, "links")] {
+    fn sized(size: Size, lower: &'static str) -> Result<Graph, ShapeError> {
+        let Size { nodes, links, roots, ports } = size;
+        let limits =
+            [(nodes, MAX_NODES, "nodes"), (links, MAX_LINKS, "links"), (ports, MAX_PORTS, "ports at one switch")];
+        for (count, most, what) in limits {
             if count > most {
                 return Err(ShapeError::TooLarge { what, most, lower });
             }
+        }
+        if product(&[nodes, roots]) > MAX_ROUTES {
+            return Err(ShapeError::TooManyRoutes { nodes, roots, lower });
         }
         Ok(Graph {
             nodes: Vec::with_capacity(nodes as usize),
@@ -288,6 +316,16 @@ impl Index<NodeId> for Graph {
     }
 }
 
+/// How large a fabric will be. A million nodes take seconds to build, and arithmetic none.
+struct Size {
+    nodes: u64,
+    links: u64,
+    /// Rows of the routing tables.
+    roots: u64,
+    /// Ports of the node that has the most.
+    ports: u64,
+}
+
 /// A rate and a delay that a link may have.
 #[derive(Clone, Copy)]
 struct Wire {
@@ -334,7 +372,8 @@ pub trait Shape: engine::Parameters {
     fn about(&self) -> &'static str;
     /// The graph, which passes [`Graph::check`]. The error says which parameter is wrong and what to write instead.
     ///
-    /// Shapes of more than [`MAX_NODES`] nodes or [`MAX_LINKS`] links are refused before anything is built.
+    /// Shapes of more than [`MAX_NODES`] nodes, [`MAX_LINKS`] links, [`MAX_PORTS`] ports of a node or [`MAX_ROUTES`] routes are refused
+    /// before anything is built.
     fn build(&self) -> Result<Graph, ShapeError>;
 }
 
@@ -391,7 +430,7 @@ mod tests {
     /// The error, which must contain every one of the words.
     #[track_caller]
     pub(super) fn refused(shape: &dyn Shape, words: &[&str]) {
-        let error = shape.build().expect_err("the parameters are bad").to_string();
+        let error = shape.build().map(drop).expect_err("the parameters are bad").to_string();
         for word in words {
             assert!(error.contains(word), "\"{word}\" is not in: {error}");
         }
@@ -567,9 +606,80 @@ mod tests {
 
     #[test]
     fn the_limits_themselves_are_allowed() {
-        assert!(Graph::sized(MAX_NODES, MAX_LINKS, "").is_ok());
-        assert!(Graph::sized(MAX_NODES + 1, 0, "x").unwrap_err().to_string().contains("1000000 nodes; lower x"));
-        assert!(Graph::sized(0, MAX_LINKS + 1, "x").unwrap_err().to_string().contains("4000000 links; lower x"));
+        let sized = |nodes, links, roots, ports| Graph::sized(Size { nodes, links, roots, ports }, "x");
+        assert!(sized(MAX_NODES, MAX_LINKS, 1, MAX_PORTS).is_ok());
+        assert!(sized(1 << 14, 0, 1 << 14, 0).is_ok());
+        for (size, words) in [
+            (sized(MAX_NODES + 1, 0, 0, 0), "more than 1000000 nodes; lower x"),
+            (sized(0, MAX_LINKS + 1, 0, 0), "more than 4000000 links; lower x"),
+            (sized(0, 0, 0, MAX_PORTS + 1), "more than 65535 ports at one switch; lower x"),
+            (sized((1 << 14) + 1, 0, 1 << 14, 0), "routing tables would take 2 GB; make the fabric smaller: lower x"),
+        ] {
+            let error = size.unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    /// A shape with some of its parameters set.
+    fn with(name: &str, parameters: &[(&'static str, i64)]) -> Box<dyn Shape> {
+        let mut shape = shape(name).unwrap();
+        for (parameter, value) in parameters {
+            assert_eq!(shape.set(parameter, &Raw::Integer(*value)), Some(Ok(())), "{name} {parameter}");
+        }
+        shape
+    }
+
+    #[test]
+    fn a_switch_of_a_shape_may_have_as_many_ports_as_can_be_numbered_and_no_more() {
+        let cases: [(&str, &[(&str, i64)], &str, i64); 9] = [
+            ("star", &[], "hosts", 65_535),
+            ("dumbbell", &[("right", 1), ("bottlenecks", 5)], "left", 65_530),
+            ("dumbbell", &[("left", 1), ("bottlenecks", 5)], "right", 65_530),
+            ("leaf-spine", &[("leaves", 1), ("spines", 2), ("links_per_pair", 3)], "hosts_per_leaf", 65_529),
+            ("leaf-spine", &[("leaves", 5), ("spines", 1), ("hosts_per_leaf", 1)], "links_per_pair", 13_107),
+            ("fat-tree", &[("k", 2)], "oversubscription", 65_534),
+            ("k-ary-n-tree", &[("n", 1)], "k", 65_535),
+            ("two-sites", &[("leaves", 1), ("spines", 5)], "hosts_per_leaf", 65_530),
+            ("chain", &[("switches", 3)], "hosts_per_switch", 65_533),
+        ];
+        for (name, parameters, last, most) in cases {
+            let sized = |most: i64| with(name, &[parameters, &[(last, most)]].concat());
+            let graph = sized(most).build().unwrap_or_else(|error| panic!("{name} {last}: {error}"));
+            assert_eq!(graph.check(), Ok(()), "{name}");
+            assert_eq!(graph.ports().iter().map(Vec::len).max(), Some(65_535), "{name} {last}");
+            refused(&*sized(most + 1), &["more than 65535 ports at one switch", last]);
+        }
+    }
+
+    #[test]
+    fn shapes_and_their_graphs_agree_on_what_routing_tables_can_hold() {
+        // Just within the limit, and just beyond. What is beyond is built link by link for comparison.
+        let cases: [(&str, &[(&str, i64)], &str, i64); 7] = [
+            ("leaf-spine", &[("hosts_per_leaf", 1), ("spines", 1)], "leaves", 11_584),
+            ("two-sites", &[("hosts_per_leaf", 1), ("spines", 1)], "leaves", 5_792),
+            ("chain", &[("hosts_per_switch", 1)], "switches", 11_585),
+            ("fat-tree", &[], "k", 72),
+            ("bcube", &[("k", 1)], "n", 127),
+            ("k-ary-n-tree", &[("n", 2)], "k", 644),
+            ("k-ary-n-tree", &[("k", 2)], "n", 13),
+        ];
+        for (name, parameters, last, most) in cases {
+            let sized = |most: i64| with(name, &[parameters, &[(last, most)]].concat());
+            let graph = sized(most).build().unwrap_or_else(|error| panic!("{name} {last}: {error}"));
+            assert_eq!(graph.check(), Ok(()), "{name} {last}");
+            let step = if name == "fat-tree" { 2 } else { 1 };
+            refused(&*sized(most + step), &["routing tables", "smaller", last]);
+        }
+        let rows = |name: &str, parameters: &[(&'static str, i64)]| {
+            let graph = with(name, parameters).build().unwrap();
+            let ports: Vec<u32> = graph.ports().iter().map(|ports| ports.len() as u32).collect();
+            graph.roots(&ports)
+        };
+        assert_eq!(rows("star", &[]), 1);
+        assert_eq!(rows("bcube", &[("n", 4), ("k", 0)]), 1);
+        assert_eq!(rows("bcube", &[("n", 4), ("k", 1)]), 16);
+        assert_eq!(rows("fat-tree", &[("k", 4)]), 8);
+        assert_eq!(rows("dumbbell", &[]), 2);
     }
 
     proptest! {

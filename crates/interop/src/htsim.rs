@@ -16,13 +16,27 @@
 //! `recv_done_trigger` when the receiver has everything. That is what flows that wait can say, as long as the host that waits is
 //! the one that knows; what they cannot say is refused.
 
+use engine::{Bytes, Time};
+use fabric::topology::{MAX_LINKS, MAX_NODES, MAX_PORTS, MAX_ROUTES};
 use files::problem::Problem;
 use scenario::document::{quote, quoted};
+use scenario::resolve::resolve;
+use scenario::{Beside, Scenario, SwitchSettings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use traffic::{MAX_SIZE, MAX_START};
 
 /// The most hosts, which is also more than htsim has room for.
 const MOST_HOSTS: u64 = 1 << 20;
+
+/// The fastest link of a scenario.
+const MOST_GBPS: u64 = 100_000;
+
+/// The longest delay of a link and of a switch, a second.
+const MOST_NS: u64 = 1_000_000_000;
+
+/// How often the switches' memory is doubled until it holds what lossless links need.
+const DOUBLINGS: u32 = 20;
 
 /// A file's name and text.
 #[derive(Clone, Copy, Debug)]
@@ -109,11 +123,13 @@ struct Matrix<'a> {
 }
 
 /// Turns a connection matrix, and a topology if there is one, into a scenario whose files begin with `stem`.
+///
+/// What comes out can be run: it is checked as a scenario here, and what is wrong is put down to a line of these files.
 pub fn import(matrix: Text<'_>, topology: Option<Text<'_>>, stem: &str) -> Result<Imported, Problem> {
     let read = Matrix::read(matrix)?;
     let mut notes = Vec::new();
-    let mut scenario = format!("# From htsim's {}", quoted(matrix.name));
-    let mut graph = None;
+    let (mut fabric, mut pipeline, mut graph) = (String::new(), None, None);
+    let mut source = format!("# From htsim's {}", quoted(matrix.name));
     match topology {
         Some(file) => {
             let tree = Tree::read(file)?;
@@ -121,18 +137,15 @@ pub fn import(matrix: Text<'_>, topology: Option<Text<'_>>, stem: &str) -> Resul
                 let message = format!("has {} nodes, but {} has {}", read.nodes, file.name, tree.nodes);
                 return Err(Problem::new(matrix.name, message).help("give the topology that the matrix was made for"));
             }
-            let _ = writeln!(scenario, " and {}.\nname = {}\n", quoted(file.name), quote(stem));
+            let _ = write!(source, " and {}", quoted(file.name));
             if tree.tiers.len() == 2 {
-                scenario += &tree.leaf_spine();
+                fabric = tree.leaf_spine();
             } else {
                 graph = Some(tree.graph());
                 let path = quote(&format!("{stem}.graph.toml"));
-                let _ = writeln!(scenario, "[topology]\nkind = \"file\"\npath = {path}");
+                let _ = writeln!(fabric, "[topology]\nkind = \"file\"\npath = {path}");
             }
-            let latency = tree.tiers[0].switch_latency;
-            if latency > 0 {
-                let _ = writeln!(scenario, "\n[switch]\npipeline = \"{latency}ns\"");
-            }
+            pipeline = Some(tree.tiers[0].switch_latency).filter(|latency| *latency > 0);
             if tree.queues {
                 notes.push(format!(
                     "{}: Queue_Up and Queue_Down are left out: switches here share one memory; set switch.buffer",
@@ -146,13 +159,44 @@ pub fn import(matrix: Text<'_>, topology: Option<Text<'_>>, stem: &str) -> Resul
                 let message = format!("{} nodes are not a fat tree of k-port switches, which has k³/4", read.nodes);
                 return Err(Problem::new(matrix.name, message).help("give the topology, too, with --topo"));
             };
-            let _ = writeln!(scenario, ".\nname = {}\n\n[topology]\nkind = \"fat-tree\"\nk = {k}", quote(stem));
+            let _ = writeln!(fabric, "[topology]\nkind = \"fat-tree\"\nk = {k}");
             notes.push(format!("no topology was given: a fat tree of {k}-port switches with 100Gbps and 1us links"));
         }
     }
-    let _ = writeln!(scenario, "\n[traffic]\ntrace = {}", quote(&format!("{stem}.csv")));
+    let trace = format!("{stem}.csv");
+    let scenario = |buffer: Option<Bytes>| {
+        let mut text = format!("{source}.\nname = {}\n\n{fabric}", quote(stem));
+        if pipeline.is_some() || buffer.is_some() {
+            text += "\n[switch]\n";
+        }
+        let _ = pipeline.map_or(Ok(()), |latency| writeln!(text, "pipeline = \"{latency}ns\""));
+        let _ = buffer.map_or(Ok(()), |buffer| writeln!(text, "buffer = \"{buffer}\""));
+        let _ = writeln!(text, "\n[traffic]\ntrace = {}", quote(&trace));
+        text
+    };
     let flows = read.flows()?;
-    Ok(Imported { scenario, flows, graph, notes })
+    let graph_name = format!("{stem}.graph.toml");
+    let mut files = vec![(trace.as_str(), flows.as_str())];
+    files.extend(graph.as_ref().map(|graph| (graph_name.as_str(), graph.as_str())));
+    let check = |text: &str| Scenario::parse_beside(stem, text, Beside::Texts(&files), &[]).and_then(resolve).map(drop);
+
+    let mut text = scenario(None);
+    let mut found = check(&text);
+    let usual = SwitchSettings::default().buffer;
+    for doubling in 1..=DOUBLINGS {
+        // The files say nothing of a shared memory, so it is made as large as it must be.
+        if !found.as_ref().is_err_and(|problem| problem.key.as_deref() == Some("switch.buffer")) {
+            break;
+        }
+        let buffer = Bytes(usual.0 << doubling);
+        text = scenario(Some(buffer));
+        found = check(&text);
+        if found.is_ok() {
+            notes.push(format!("switch.buffer is {buffer}: {usual} would not hold the headroom of lossless links"));
+        }
+    }
+    found.map_err(|problem| read.blame(&problem, &trace, topology.unwrap_or(matrix).name))?;
+    Ok(Imported { scenario: text, flows, graph, notes })
 }
 
 impl<'a> Matrix<'a> {
@@ -194,6 +238,9 @@ impl<'a> Matrix<'a> {
                 return problem(format!("says {head} {said}, but has {found}"), "check that the file is whole");
             }
         }
+        if connections.is_empty() {
+            return problem("has no connections".into(), "add one, such as 0->1 start 0 size 1000000, and count it");
+        }
         let mut ids = BTreeSet::new();
         for Connection { line, src, dst, id, .. } in &connections {
             if let Some(node) = [src, dst].into_iter().find(|node| **node >= nodes) {
@@ -208,6 +255,22 @@ impl<'a> Matrix<'a> {
             }
         }
         Ok(Matrix { nodes, connections, triggers })
+    }
+
+    /// A problem of the scenario as one of the files that it was made of: of a connection, if it is one of the trace, or else of `file`.
+    fn blame(&self, problem: &Problem, trace: &str, file: &str) -> Problem {
+        // Flows are in the order of connections, one in each line after the first.
+        let by_line = || problem.line.filter(|_| problem.file == trace).and_then(|line| line.checked_sub(2));
+        let rest = || problem.message.strip_prefix("flow ")?.split_once(&format!(" of {trace}: "));
+        let (place, message) = match rest() {
+            Some((number, message)) => (number.parse().ok().and_then(|number: usize| number.checked_sub(1)), message),
+            None => (by_line(), problem.message.as_str()),
+        };
+        let help = problem.help.clone().unwrap_or_else(|| "change it in this file".into());
+        match place.and_then(|place| self.connections.get(place)) {
+            Some(Connection { line, .. }) => line.problem("", message, help),
+            None => Problem::new(file, format!("what it describes cannot be run: {message}")).help(help),
+        }
     }
 
     /// The flows as a trace.
@@ -322,9 +385,23 @@ fn read_connection(line: Line<'_>) -> Result<Connection<'_>, Problem> {
                     let help = "write start and picoseconds, from 0 on";
                     return Err(line.problem(value.unwrap_or(&word), "start: expected a time", help));
                 };
+                if time > MAX_START.0 {
+                    let message = format!("start is {}, later than a scenario can say", Time(time));
+                    let help = format!("start it at {} picoseconds or before", MAX_START.0);
+                    return Err(line.problem(value.unwrap_or(&word), message, help));
+                }
                 start = Some(time);
             }
-            "size" => size = Some(line.number("size", rest.next())?),
+            "size" => {
+                let value = rest.next();
+                let bytes = line.number("size", value)?;
+                if bytes > MAX_SIZE.0 {
+                    let message = format!("size is {}, more than a flow can have", Bytes(bytes));
+                    let help = format!("write {} bytes or less, or split the connection", MAX_SIZE.0);
+                    return Err(line.problem(value.unwrap_or(&word), message, help));
+                }
+                size = Some(bytes);
+            }
             "id" => id = Some(line.number("id", rest.next())?),
             "trigger" => trigger = Some(line.number("trigger", rest.next())?),
             "send_done_trigger" => fires.push((line.number(word, rest.next())?, true)),
@@ -388,6 +465,16 @@ impl Tree {
             let words = line.words();
             let key = words[0].to_lowercase();
             let value = line.number(words[0], words.get(1))?;
+            let most = match key.as_str() {
+                "downlink_speed_gbps" => MOST_GBPS,
+                "downlink_latency_ns" | "switch_latency_ns" => MOST_NS,
+                "queue_up" | "queue_down" => u64::MAX,
+                _ => MOST_HOSTS,
+            };
+            if value > most {
+                let message = format!("{} is {value}, and {most} is the most", words[0]);
+                return Err(line.problem(words.get(1).unwrap_or(&""), message, format!("write {most} or less")));
+            }
             match (key.as_str(), current) {
                 ("nodes", None) => nodes = Some(value),
                 ("tiers", None) => count = Some(value),
@@ -494,7 +581,33 @@ impl Tree {
             same("Radix_Down of Tier 2", top.down, self.pods * top.bundle)?;
             same("the number of top switches", self.cores, self.aggs * each)?;
         }
+        self.fits()?;
         Ok(self)
+    }
+
+    /// Refuses what is larger than any fabric here, before its graph is written.
+    fn fits(&self) -> Result<(), (String, &'static str)> {
+        let all = |each: u64| self.pods.saturating_mul(each);
+        let bundles = |switches: u64, links: u64, tier: usize| {
+            switches.saturating_mul(links).saturating_mul(self.tiers.get(tier).map_or(0, |tier| tier.bundle))
+        };
+        let (roots, aggs) = (all(self.tors), all(self.aggs));
+        let nodes = self.nodes.saturating_add(roots).saturating_add(aggs).saturating_add(self.cores);
+        let links = self.nodes.saturating_add(bundles(roots, self.aggs, 1));
+        let links = links.saturating_add(if self.cores > 0 { bundles(aggs, self.tiers[1].up, 2) } else { 0 });
+        let ports = self.tiers.iter().map(|tier| tier.down.saturating_add(tier.up)).max().unwrap_or(0);
+        let limits = [
+            (nodes, MAX_NODES, "nodes"),
+            (links, MAX_LINKS, "links"),
+            (ports, MAX_PORTS, "ports at one switch"),
+            (nodes.saturating_mul(roots), MAX_ROUTES, "entries of routing tables"),
+        ];
+        match limits.into_iter().find(|(count, most, _)| count > most) {
+            Some((count, most, what)) => {
+                Err((format!("it describes {count} {what}, and {most} is the most"), "give a smaller topology"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Two tiers, as a shape that scenarios have.

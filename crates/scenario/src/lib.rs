@@ -23,7 +23,7 @@ mod traffic;
 pub mod watch;
 mod wiring;
 
-pub use scenario::{Choices, Scenario};
+pub use scenario::{Beside, Choices, Scenario};
 pub use settings::{Lane, MeasureSettings, NicSettings, Sharing, SwitchSettings, WindowSize};
 pub use traffic::GroupReport;
 pub use watch::Watch;

@@ -23,7 +23,7 @@ use fabric::setup::{
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
 use files::problem::Problem;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use traffic::{FlowRequest, MAX_START, Names};
 
@@ -39,8 +39,6 @@ const SAMPLE: Time = Time::from_us(10);
 const SERIES: Time = Time::from_us(1);
 /// The retransmission timeout that "auto" stands for where packets can be lost, if twice the longest round trip is no longer.
 const TIMEOUT: Time = Time::from_ms(1);
-/// The most entries of the routing tables, of eight bytes each.
-const MAX_ROUTES: u64 = 1 << 28;
 /// The most egress queues of the whole fabric.
 const MAX_QUEUES: u64 = 1 << 27;
 
@@ -126,28 +124,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     if transport.drops() {
         memory.promised = false;
     }
-    let (flows, after) = flows(&scenario, &map, &wire, &mut notes)?;
-    check_end(&scenario, &map)?;
-
     let (switch, nic) = (&scenario.switch, &scenario.nic);
-    // A receiver that takes packets in order only discards those that overtake, and may ask for them only once.
-    let discards = transport.in_order() && scenario.choices.load_balancing.may_reorder();
-    let lossy = (scenario.graph.fallible() || !memory.promised || discards) && !transport.own_timeout();
-    let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
-    let timeout = nic.timeout.or(transport.timeout()).or(lossy.then_some(TIMEOUT.max(Time(2 * longest.0))));
-    if discards {
-        notes.push(format!(
-            "packets that {} lets overtake each other are discarded by {}'s receivers and sent again: choose a transport that takes \
-             them in any order, such as irn, or a balancing that keeps order",
-            scenario.choices.load_balancing.name(),
-            transport.name()
-        ));
-    }
-    if timeout.is_some_and(|timeout| timeout <= longest) {
-        notes.push(format!(
-            "the timeout is not longer than the longest base RTT ({longest}): senders repeat themselves"
-        ));
-    }
     let (fc, egress_alpha) = (&scenario.choices.flow_control, switch.egress_alpha);
     let egress_alpha = egress_alpha.or((layout.headroom.is_none() && !own_room).then_some(1.0));
     if let Some(alpha) = egress_alpha {
@@ -171,13 +148,35 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             return Err(scenario.problem("switch.sharing", message).help(help));
         }
     }
-    if layout.queues.is_some() && scenario.wrote("switch.queues") {
-        notes.push(format!("switch.queues has no effect: {} lays out its own", fc.name()));
-    }
     let largest = transport.most_packets().saturating_mul(nic.payload.0);
     if let Some(flow) = scenario.traffic.flows.iter().position(|flow| flow.size > largest) {
         let message = format!("{} cannot number the packets of this flow", transport.name());
         return Err(scenario.flow_problem(flow, message).help("make it smaller, or write a larger payload in [nic]"));
+    }
+    // Paths take the longest: whatever can be refused without them has been.
+    let (flows, after) = flows(&scenario, &map, &wire, &mut notes)?;
+    check_end(&scenario, &map)?;
+
+    // A receiver that takes packets in order only discards those that overtake, and may ask for them only once.
+    let discards = transport.in_order() && scenario.choices.load_balancing.may_reorder();
+    let lossy = (scenario.graph.fallible() || !memory.promised || discards) && !transport.own_timeout();
+    let longest = flows.iter().map(|flow| flow.base_rtt).max().unwrap_or_default();
+    let timeout = nic.timeout.or(transport.timeout()).or(lossy.then_some(TIMEOUT.max(Time(2 * longest.0))));
+    if discards {
+        notes.push(format!(
+            "packets that {} lets overtake each other are discarded by {}'s receivers and sent again: choose a transport that takes \
+             them in any order, such as irn, or a balancing that keeps order",
+            scenario.choices.load_balancing.name(),
+            transport.name()
+        ));
+    }
+    if timeout.is_some_and(|timeout| timeout <= longest) {
+        notes.push(format!(
+            "the timeout is not longer than the longest base RTT ({longest}): senders repeat themselves"
+        ));
+    }
+    if layout.queues.is_some() && scenario.wrote("switch.queues") {
+        notes.push(format!("switch.queues has no effect: {} lays out its own", fc.name()));
     }
     if own_room {
         for key in ["switch.alpha", "switch.headroom", "switch.sharing"].iter().filter(|key| scenario.wrote(key)) {
@@ -294,25 +293,6 @@ fn lanes(scenario: &Scenario, layout: &Layout) -> u8 {
 /// Refuses what would not fit in memory.
 fn check_sizes(scenario: &Scenario, layout: &Layout) -> Result<(), Problem> {
     let (graph, switch) = (&scenario.graph, &scenario.switch);
-    // The routing tables have a row per switch with hosts, and one per host with several links.
-    let ports = graph.ports();
-    let mut roots = HashSet::new();
-    for host in graph.hosts() {
-        match ports[host.index()].as_slice() {
-            [(_, peer)] if graph[*peer].kind == Kind::Switch => roots.insert(*peer),
-            _ => roots.insert(host),
-        };
-    }
-    let routes = roots.len() as u64 * graph.nodes.len() as u64;
-    if routes > MAX_ROUTES {
-        let message = format!(
-            "{} nodes and {} switches with hosts are too many: the routing tables would take {} GB",
-            graph.nodes.len(),
-            roots.len(),
-            routes / 125_000_000
-        );
-        return Err(scenario.problem("topology", message).help("make the fabric smaller"));
-    }
     if lanes(scenario, layout) > MAX_LANES {
         let (name, channels) = (scenario.choices.flow_control.name(), layout.channels);
         let message = format!("{name} lays out each of {} classes {channels} times", scenario.classes);

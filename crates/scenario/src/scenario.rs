@@ -28,7 +28,7 @@ use fabric::topology::{Graph, Kind};
 use files::problem::{Problem, read_text};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// The keys of `[scheme]` that choose a mechanism, each of which may have a table of parameters there. `routing` is what load balancing was
@@ -66,6 +66,36 @@ impl Choices {
             queueing: &*self.queueing,
             marking: &*self.marking,
             window,
+        }
+    }
+}
+
+/// Where the files are that a scenario names.
+#[derive(Clone, Copy, Debug)]
+pub enum Beside<'a> {
+    /// In this folder, if their paths are relative.
+    Folder(&'a Path),
+    /// Nowhere yet: these are their names and what is in them.
+    Texts(&'a [(&'a str, &'a str)]),
+}
+
+impl Beside<'_> {
+    /// The path of a file.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        match self {
+            Beside::Folder(folder) => folder.join(name),
+            Beside::Texts(_) => name.into(),
+        }
+    }
+
+    /// What is in a file.
+    pub(crate) fn read(&self, name: &str) -> Result<String, Problem> {
+        match self {
+            Beside::Folder(folder) => read_text(&folder.join(name)),
+            Beside::Texts(texts) => match texts.iter().find(|(other, _)| *other == name) {
+                Some((_, text)) => Ok((*text).into()),
+                None => Err(Problem::new(name, "is not there")),
+            },
         }
     }
 }
@@ -123,6 +153,11 @@ impl Scenario {
 
     /// Reads a scenario from `text`, which problems call `name`. Files that it names are looked for in `base`.
     pub fn parse(name: &str, text: &str, base: &Path, sets: &[String]) -> Result<Scenario, Problem> {
+        Scenario::parse_beside(name, text, Beside::Folder(base), sets)
+    }
+
+    /// The same with the files that it names wherever they are.
+    pub fn parse_beside(name: &str, text: &str, base: Beside<'_>, sets: &[String]) -> Result<Scenario, Problem> {
         let mut document = Document::parse(name, text)?;
         for set in sets {
             document.set(set)?;

@@ -2,12 +2,13 @@
 
 use super::settings::texts;
 use super::wiring::{self, NodeRef};
+use crate::Beside;
 use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, one_of, quoted, suggest};
 use engine::{Bytes, Kind as ValueKind, QuantityError, Time, Value, Word};
 use fabric::id::{ClassId, FlowId, NodeId};
 use fabric::topology::{Graph, Kind};
-use files::problem::{Problem, read_text};
+use files::problem::Problem;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
@@ -311,7 +312,7 @@ const SIGMA: f64 = 2.0;
 pub(super) fn read_traffic(
     root: &mut Table<'_>,
     graph: &Graph,
-    base: &Path,
+    base: Beside<'_>,
     seed: u64,
     stop: Option<Time>,
 ) -> Result<Requests, Problem> {
@@ -460,7 +461,7 @@ type Generator<'a> = fn(&mut Reader<'a>, &mut Table<'_>, Origin) -> Result<Drawn
 struct Reader<'a> {
     names: Names<'a>,
     places: Places<'a>,
-    base: &'a Path,
+    base: Beside<'a>,
     seed: u64,
     stop: Option<Time>,
     requests: Requests,
@@ -592,8 +593,8 @@ impl Reader<'_> {
 
     fn read_trace(&mut self, table: &mut Table<'_>) -> Result<(), Problem> {
         let Some(path) = table.optional::<String>("trace")? else { return Ok(()) };
-        let full = self.base.join(&path);
-        let text = read_text(&full).map_err(|problem| wiring::elsewhere(table, "trace", &problem))?;
+        let full = self.base.path(&path);
+        let text = self.base.read(&path).map_err(|problem| wiring::elsewhere(table, "trace", &problem))?;
         let trace = read_trace(&text, &self.names, self.requests.classes).map_err(|fault| {
             let problem = Problem::new(full.display().to_string(), fault.message);
             problem.at(fault.line, fault.column, &fault.source).help(fault.help)
@@ -862,7 +863,7 @@ impl Reader<'_> {
         if let Ok(Bytes(size)) = fixed {
             return Sizes::fixed(size).map_err(faulty);
         }
-        let full = self.base.join(&text);
+        let full = self.base.path(&text);
         if !full.is_file() && !text.contains(['/', '\\']) {
             if let Some(error) = fixed.err().filter(|_| text.starts_with(|c: char| c.is_ascii_digit())) {
                 return Err(item.problem(error.to_string()).help(format!("write {}", some_sizes())));
@@ -874,7 +875,7 @@ impl Reader<'_> {
                 return Err(problem.help(one_of(&text, &known) + ", a size, or the path of a file"));
             }
         }
-        let content = read_text(&full).map_err(|problem| wiring::elsewhere(table, "sizes", &problem))?;
+        let content = self.base.read(&text).map_err(|problem| wiring::elsewhere(table, "sizes", &problem))?;
         Sizes::read(&content).map_err(|fault| {
             let problem = Problem::new(full.display().to_string(), fault.message);
             problem.at(fault.line, fault.column, &fault.source).help(fault.help)

@@ -1,15 +1,15 @@
 //! The fabric of a scenario: a shape with its parameters or a graph file, and what single links have of their own.
 
 use super::settings::{MAX_RATE, MIN_RATE};
+use crate::Beside;
 use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, quoted, suggest};
 use engine::{Kind as ValueKind, Limits, Rate, Raw, Time, Value, ValueError};
 use fabric::id::NodeId;
 use fabric::topology::{self, Graph, GraphError, Kind, Link, MAX_LINKS, MAX_NODES};
-use files::problem::{Problem, read_text};
+use files::problem::Problem;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::path::Path;
 use std::sync::LazyLock;
 use traffic::{MAX_START, Names};
 
@@ -163,7 +163,7 @@ impl fmt::Display for Topology {
 }
 
 /// Builds what `[topology]` describes, and says what that is. Files are looked for in `base`.
-pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph, Topology), Problem> {
+pub(super) fn read_topology(root: &mut Table<'_>, base: Beside<'_>) -> Result<(Graph, Topology), Problem> {
     let names: Vec<&str> = topology::shapes().iter().map(|shape| shape.name()).chain([FILE]).collect();
     let kinds = names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
     let Some(mut table) = root.table("topology")? else {
@@ -177,10 +177,9 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: &Path) -> Result<(Graph,
     }
     if kind == FILE {
         let path: String = table.required("path")?;
-        let full = base.join(&path);
-        let text = read_text(&full).map_err(|problem| elsewhere(&table, "path", &problem))?;
+        let text = base.read(&path).map_err(|problem| elsewhere(&table, "path", &problem))?;
         table.finish()?;
-        let graph = read_graph(&full.display().to_string(), text)?;
+        let graph = read_graph(&base.path(&path).display().to_string(), text)?;
         return Ok((graph, Topology { kind, settings: vec![("path", path)] }));
     }
     let Some(mut shape) = topology::shape(&kind) else {

@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Size, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// BCube(n, k): `n^(k+1)` hosts with `k+1` ports, and `k+1` levels of `n^k` switches with `n` ports.
@@ -38,8 +38,13 @@ impl Shape for Bcube {
         let per_level = n.saturating_pow(self.k);
         let hosts = product(&[per_level, n]);
         let levels = u64::from(self.k) + 1;
-        let mut graph =
-            Graph::sized(sum(&[hosts, product(&[levels, per_level])]), product(&[levels, hosts]), "n or k")?;
+        let size = Size {
+            nodes: sum(&[hosts, product(&[levels, per_level])]),
+            links: product(&[levels, hosts]),
+            roots: if levels == 1 { 1 } else { hosts },
+            ports: n.max(levels),
+        };
+        let mut graph = Graph::sized(size, "n or k")?;
         let hosts = graph.row(Kind::Host, 0, "h", hosts);
         // A base of 2 and the limit on nodes keep the levels far below 255.
         let mut rows = Vec::new();

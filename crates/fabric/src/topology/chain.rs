@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Size, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// Switches in a row, with hosts on each. The hosts of the first switch come first; the links between switches
@@ -38,8 +38,13 @@ impl Shape for Chain {
         let host_wire = Wire::new(("host_rate", self.host_rate), ("host_delay", self.host_delay))?;
         let trunk = Wire::new(("trunk_rate", self.trunk_rate), ("trunk_delay", self.trunk_delay))?;
         let hosts = product(&[switches, each]);
-        let mut graph =
-            Graph::sized(sum(&[hosts, switches]), sum(&[hosts, switches - 1]), "switches or hosts_per_switch")?;
+        let size = Size {
+            nodes: sum(&[hosts, switches]),
+            links: sum(&[hosts, switches - 1]),
+            roots: switches,
+            ports: each + (switches - 1).min(2),
+        };
+        let mut graph = Graph::sized(size, "switches or hosts_per_switch")?;
         let hosts = graph.row(Kind::Host, 0, "h", hosts);
         let switches = graph.row(Kind::Switch, 1, "sw", switches);
         graph.hang(hosts, switches.clone(), host_wire);

@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, sum};
+use super::{Graph, Kind, Shape, ShapeError, Size, Wire, at_least, sum};
 
 engine::parameters! {
     /// Two switches with hosts on each and a bottleneck between. The hosts on the left come first.
@@ -40,8 +40,13 @@ impl Shape for Dumbbell {
         let host_wire = Wire::new(("host_rate", self.host_rate), ("host_delay", self.host_delay))?;
         let bottleneck =
             Wire::new(("bottleneck_rate", self.bottleneck_rate), ("bottleneck_delay", self.bottleneck_delay))?;
-        let links = sum(&[left, right, bottlenecks]);
-        let mut graph = Graph::sized(sum(&[left, right, 2]), links, "left, right or bottlenecks")?;
+        let size = Size {
+            nodes: sum(&[left, right, 2]),
+            links: sum(&[left, right, bottlenecks]),
+            roots: 2,
+            ports: left.max(right) + bottlenecks,
+        };
+        let mut graph = Graph::sized(size, "left, right or bottlenecks")?;
         let hosts = graph.row(Kind::Host, 0, "h", left + right);
         let switches = graph.row(Kind::Switch, 1, "sw", 2);
         let (first, second) = (switches.start, switches.start + 1);

@@ -45,6 +45,13 @@ pub enum GraphError {
         /// How many it has.
         ports: u32,
     },
+    /// The routing tables would be too large.
+    TooManyRoutes {
+        /// Nodes.
+        nodes: u64,
+        /// Switches with hosts, and hosts with several links.
+        roots: u64,
+    },
     /// A host has no link.
     Unlinked {
         /// The host.
@@ -101,6 +108,12 @@ pub enum LinkError {
     },
 }
 
+/// That routing tables would be too large: they have a row for each root.
+fn too_many_routes(nodes: u64, roots: u64) -> String {
+    let gigabytes = nodes.saturating_mul(roots) / 125_000_000;
+    format!("{nodes} nodes and {roots} switches with hosts are too many: the routing tables would take {gigabytes} GB")
+}
+
 impl GraphError {
     /// What is wrong, and where.
     pub fn problem(&self) -> String {
@@ -116,6 +129,7 @@ impl GraphError {
             GraphError::TooManyPorts { name, ports } => {
                 format!("{name} would have {ports} ports, and {} is the most", u16::MAX)
             }
+            GraphError::TooManyRoutes { nodes, roots } => too_many_routes(*nodes, *roots),
             GraphError::Unlinked { host, name } => format!("host {host} ({name}) has no link"),
             GraphError::Unreachable { host, name, from, from_name } => {
                 format!("host {host} ({name}) cannot be reached from host {from} ({from_name})")
@@ -130,7 +144,7 @@ impl GraphError {
             GraphError::SameName { .. } => Some("rename one"),
             GraphError::NoSuchNode { .. } => None,
             GraphError::Link { error, .. } => Some(error.remedy()),
-            GraphError::TooManyPorts { .. } => Some("make the fabric smaller"),
+            GraphError::TooManyPorts { .. } | GraphError::TooManyRoutes { .. } => Some("make the fabric smaller"),
             GraphError::Unlinked { .. } => Some("connect it"),
             GraphError::Unreachable { .. } => Some("connect them"),
         }
@@ -229,9 +243,18 @@ pub enum ShapeError {
         /// The parameter that would have to be larger.
         or_raise: &'static str,
     },
+    /// The routing tables would be too large.
+    TooManyRoutes {
+        /// Nodes.
+        nodes: u64,
+        /// Switches with hosts, and hosts with several links.
+        roots: u64,
+        /// The parameters to lower, as a list in words.
+        lower: &'static str,
+    },
     /// There would be more of something than a fabric may have.
     TooLarge {
-        /// What there is too much of: `nodes` or `links`.
+        /// What there is too much of, such as `nodes`.
         what: &'static str,
         /// How many there may be.
         most: u64,
@@ -249,7 +272,7 @@ impl ShapeError {
             | ShapeError::TooMany { parameter, .. }
             | ShapeError::NoRate { parameter }
             | ShapeError::NoDelay { parameter } => Some(parameter),
-            ShapeError::TooLarge { .. } => None,
+            ShapeError::TooLarge { .. } | ShapeError::TooManyRoutes { .. } => None,
         }
     }
 
@@ -264,6 +287,7 @@ impl ShapeError {
                 format!("{parameter} is {count}, but {why} {most} ports")
             }
             ShapeError::NoRate { parameter } | ShapeError::NoDelay { parameter } => format!("{parameter} is 0"),
+            ShapeError::TooManyRoutes { nodes, roots, .. } => too_many_routes(*nodes, *roots),
             ShapeError::TooLarge { what, most, .. } => format!("the fabric would have more than {most} {what}"),
         }
     }
@@ -276,6 +300,7 @@ impl ShapeError {
             ShapeError::TooMany { most, or_raise, .. } => format!("write {most} or fewer, or a larger {or_raise}"),
             ShapeError::NoRate { .. } => "write a rate above zero, such as \"100Gbps\"".into(),
             ShapeError::NoDelay { .. } => "write a delay above zero, such as \"1us\"".into(),
+            ShapeError::TooManyRoutes { lower, .. } => format!("make the fabric smaller: lower {lower}"),
             ShapeError::TooLarge { lower, .. } => format!("lower {lower}"),
         }
     }

@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Size, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// The three-tier fat tree of `k`-port switches: `k` pods of `k/2` edge and `k/2` aggregation switches, and
@@ -59,11 +59,14 @@ impl Shape for FatTree {
         let per_tier = product(&[pods, half]);
         let cores = product(&[half, half]);
         let hosts = product(&[per_tier, half, oversubscription]);
-        let mut graph = Graph::sized(
-            sum(&[hosts, per_tier, per_tier, cores]),
-            sum(&[hosts, product(&[2, per_tier, half])]),
-            "k or oversubscription",
-        )?;
+        let size = Size {
+            nodes: sum(&[hosts, per_tier, per_tier, cores]),
+            links: sum(&[hosts, product(&[2, per_tier, half])]),
+            roots: per_tier,
+            // Of an edge switch, which has the most.
+            ports: sum(&[product(&[half, oversubscription]), half]),
+        };
+        let mut graph = Graph::sized(size, "k or oversubscription")?;
         let hosts = graph.row(Kind::Host, 0, "h", hosts);
         let edges = graph.row(Kind::Switch, 1, "edge", per_tier);
         let aggs = graph.row(Kind::Switch, 2, "agg", per_tier);

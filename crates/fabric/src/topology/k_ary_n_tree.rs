@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Size, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// The k-ary n-tree: `k^n` hosts under `n` stages of `k^(n-1)` switches, with `k` ports down and `k` up. Those of the last
@@ -38,8 +38,13 @@ impl Shape for KAryNTree {
         let wire = Wire::new(("rate", self.rate), ("delay", self.delay))?;
         let per_stage = k.saturating_pow(self.n - 1);
         let hosts = product(&[per_stage, k]);
-        let mut graph =
-            Graph::sized(sum(&[hosts, product(&[stages, per_stage])]), product(&[stages, hosts]), "k or n")?;
+        let size = Size {
+            nodes: sum(&[hosts, product(&[stages, per_stage])]),
+            links: product(&[stages, hosts]),
+            roots: per_stage,
+            ports: if stages == 1 { k } else { 2 * k },
+        };
+        let mut graph = Graph::sized(size, "k or n")?;
         let hosts = graph.row(Kind::Host, 0, "h", hosts);
         // A base of 2 and the limit on nodes keep the stages far below 255.
         let stages: Vec<_> = (0..self.n)

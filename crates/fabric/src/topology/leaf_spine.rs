@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Size, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// Two tiers of switches: every leaf is joined with every spine.
@@ -47,11 +47,13 @@ impl Shape for LeafSpine {
         let host_wire = Wire::new(("host_rate", self.host_rate), ("host_delay", self.host_delay))?;
         let uplink = Wire::new(("uplink_rate", self.uplink_rate), ("uplink_delay", self.uplink_delay))?;
         let hosts = product(&[leaves, each]);
-        let mut graph = Graph::sized(
-            sum(&[hosts, leaves, spines]),
-            sum(&[hosts, product(&[leaves, spines, parallel])]),
-            "leaves, hosts_per_leaf, spines or links_per_pair",
-        )?;
+        let size = Size {
+            nodes: sum(&[hosts, leaves, spines]),
+            links: sum(&[hosts, product(&[leaves, spines, parallel])]),
+            roots: leaves,
+            ports: sum(&[each, product(&[spines, parallel])]).max(product(&[leaves, parallel])),
+        };
+        let mut graph = Graph::sized(size, "leaves, hosts_per_leaf, spines or links_per_pair")?;
         let hosts = graph.row(Kind::Host, 0, "h", hosts);
         let leaves = graph.row(Kind::Switch, 1, "leaf", leaves);
         let spines = graph.row(Kind::Switch, 2, "spine", spines);

@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, ShapeError, Wire, at_least};
+use super::{Graph, Kind, Shape, ShapeError, Size, Wire, at_least};
 
 engine::parameters! {
     /// Hosts around one switch. Host `i` is on the switch's port `i`.
@@ -28,7 +28,7 @@ impl Shape for Star {
     fn build(&self) -> Result<Graph, ShapeError> {
         let hosts = at_least(1, "hosts", self.hosts)?;
         let wire = Wire::new(("rate", self.rate), ("delay", self.delay))?;
-        let mut graph = Graph::sized(hosts + 1, hosts, "hosts")?;
+        let mut graph = Graph::sized(Size { nodes: hosts + 1, links: hosts, roots: 1, ports: hosts }, "hosts")?;
         let hosts = graph.row(Kind::Host, 0, "h", hosts);
         let switch = graph.row(Kind::Switch, 1, "sw", 1);
         graph.hang(hosts, switch, wire);

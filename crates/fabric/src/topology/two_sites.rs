@@ -2,7 +2,7 @@
 
 use engine::{Rate, Time};
 
-use super::{Graph, Kind, Shape, ShapeError, Wire, at_least, product, sum};
+use super::{Graph, Kind, Shape, ShapeError, Size, Wire, at_least, product, sum};
 
 engine::parameters! {
     /// Two equal leaf-spine sites. Each has a gateway that is joined with all its spines, and one long link joins
@@ -55,11 +55,13 @@ impl Shape for TwoSites {
         let gateway_wire = Wire::new(("gateway_rate", self.gateway_rate), ("gateway_delay", self.gateway_delay))?;
         let long = Wire::new(("long_rate", self.long_rate), ("long_delay", self.long_delay))?;
         let hosts = product(&[2, leaves, each]);
-        let mut graph = Graph::sized(
-            sum(&[hosts, 2 * leaves, 2 * spines, 2]),
-            sum(&[hosts, product(&[2, leaves, spines]), 2 * spines, 1]),
-            "leaves, hosts_per_leaf or spines",
-        )?;
+        let size = Size {
+            nodes: sum(&[hosts, 2 * leaves, 2 * spines, 2]),
+            links: sum(&[hosts, product(&[2, leaves, spines]), 2 * spines, 1]),
+            roots: 2 * leaves,
+            ports: (each + spines).max(leaves + 1).max(spines + 1),
+        };
+        let mut graph = Graph::sized(size, "leaves, hosts_per_leaf or spines")?;
         let hosts = graph.row(Kind::Host, 0, "h", hosts);
         let leaves = graph.row(Kind::Switch, 1, "leaf", 2 * leaves);
         let spines = graph.row(Kind::Switch, 2, "spine", 2 * spines);

@@ -2,10 +2,11 @@
 
 use fabric::Outcome;
 use files::problem::Problem;
+use interop::htsim::{self, Text};
 use interop::ns3::{self, Inputs};
 use proptest::prelude::*;
-use scenario::Scenario;
 use scenario::resolve::resolve;
+use scenario::{Beside, Scenario};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -450,6 +451,83 @@ fn ns3_files() -> [String; 4] {
     [CONFIG, TOPOLOGY, FLOWS, TRACE].map(String::from)
 }
 
+const MATRIX: &str = "\
+Nodes 16
+Connections 4
+Triggers 2
+0->15 id 1 start 0 size 2000000 recv_done_trigger 1
+15->3 id 2 trigger 1 size 1000000 send_done_trigger 2
+# Two kinds of waiting.
+15->4 id 3 trigger 2 size 90000
+7->2 start 1500.0 size 9
+trigger id 1 oneshot
+trigger id 2 barrier count 1
+";
+
+const THREE_TIERS: &str = "\
+Nodes 16
+Tiers 3
+Podsize 4
+Tier 0
+Downlink_speed_Gbps 100
+Radix_Down 2
+Radix_Up 2
+Queue_Up 100000
+Downlink_Latency_ns 500
+Switch_Latency_ns 200
+Tier 1
+Downlink_speed_Gbps 100
+Radix_Down 2
+Radix_Up 2
+Downlink_Latency_ns 600
+Switch_Latency_ns 200
+Tier 2
+Downlink_speed_Gbps 100
+Radix_Down 4
+Downlink_Latency_ns 700
+Switch_Latency_ns 200
+";
+
+const TWO_TIERS: &str = "\
+Nodes 16
+Tiers 2
+Podsize 16
+Tier 0
+Downlink_speed_Gbps 100
+Radix_Down 8
+Radix_Up 4
+Oversubscribed 2
+Downlink_Latency_ns 1000
+Tier 1
+Downlink_speed_Gbps 100
+Radix_Down 4
+Bundle 2
+Downlink_Latency_ns 2000
+";
+
+/// Reads a matrix and a topology. What is accepted, `check` accepts too.
+fn read_htsim(matrix: &str, topology: Option<&str>) -> Result<bool, TestCaseError> {
+    let begin = Instant::now();
+    let named = |name, text| Text { name, text };
+    let imported = htsim::import(named("a.cm", matrix), topology.map(|text| named("a.topo", text)), "made");
+    let accepted = imported.is_ok();
+    match imported {
+        Err(problem) => {
+            prop_assert!(["a.cm", "a.topo"].contains(&problem.file.as_str()), "{}", problem);
+            let text = if problem.file == "a.cm" { matrix } else { topology.unwrap_or_default() };
+            has_a_place(&problem, text)?;
+            prop_assert!(problem.help.is_some(), "{}", problem);
+        }
+        Ok(htsim::Imported { scenario, flows, graph, .. }) => {
+            let files = [("made.csv", flows.as_str()), ("made.graph.toml", graph.as_deref().unwrap_or_default())];
+            let read = Scenario::parse_beside("made.toml", &scenario, Beside::Texts(&files), &[]).and_then(resolve);
+            prop_assert!(read.is_ok(), "{}\n{}", read.unwrap_err(), scenario);
+        }
+    }
+    prop_assert!(begin.elapsed() < LONG, "it took {:?}", begin.elapsed());
+    Ok(accepted)
+}
+
 fn config(cases: u32) -> ProptestConfig {
     let mut config = ProptestConfig { max_shrink_time: 20_000, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
@@ -464,6 +542,9 @@ fn the_inputs_are_good_before_they_are_damaged() {
         assert!(read_scenario(&text, true).unwrap(), "{text}");
     }
     assert!(read_ns3(&ns3_files(), true).unwrap());
+    for topology in [Some(THREE_TIERS), Some(TWO_TIERS), None] {
+        assert!(read_htsim(MATRIX, topology).unwrap());
+    }
 }
 
 proptest! {
@@ -480,6 +561,20 @@ proptest! {
         let mut files = ns3_files();
         files[which] = damaged(&files[which], &damages);
         read_ns3(&files, false)?;
+    }
+
+    #[test]
+    fn damaged_files_of_htsim_are_refused_or_make_scenarios_that_can_be_run(
+        three in any::<bool>(),
+        which in 0usize..3,
+        damages in damages(),
+    ) {
+        let topology = if three { THREE_TIERS } else { TWO_TIERS };
+        match which {
+            0 => read_htsim(&damaged(MATRIX, &damages), Some(topology))?,
+            1 => read_htsim(&damaged(MATRIX, &damages), None)?,
+            _ => read_htsim(MATRIX, Some(&damaged(topology, &damages)))?,
+        };
     }
 }
 
@@ -524,6 +619,15 @@ fn every_number(text: &str, run: impl Fn(String) -> Result<bool, TestCaseError>)
 fn any_number_of_a_scenario_may_be_any_other() {
     let fatal: Vec<String> =
         everything().iter().flat_map(|text| every_number(text, |text| read_scenario(&text, true))).collect();
+    assert!(fatal.is_empty(), "{}", fatal.join("\n"));
+}
+
+#[test]
+fn any_number_of_htsims_files_may_be_any_other() {
+    let mut fatal = every_number(MATRIX, |text| read_htsim(&text, Some(THREE_TIERS)));
+    for topology in [THREE_TIERS, TWO_TIERS] {
+        fatal.extend(every_number(topology, |text| read_htsim(MATRIX, Some(&text))));
+    }
     assert!(fatal.is_empty(), "{}", fatal.join("\n"));
 }
 

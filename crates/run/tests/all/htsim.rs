@@ -148,6 +148,16 @@ fn what_is_wrong_or_cannot_be_said_is_refused_with_its_line_and_a_remedy() {
         (format!("{head}0->1 start 0"), Some(3), "has no size above 0"),
         (format!("{head}0->1 start 0 size 0"), Some(3), "has no size above 0"),
         (format!("{head}0->1 start -5 size 1"), Some(3), "start: expected a time"),
+        ("Nodes 16\nConnections 0\n".into(), None, "has no connections"),
+        (format!("{head}0->1 start 18000000000000000000 size 1"), Some(3), "later than a scenario can say"),
+        (format!("{head}0->1 start 0 size 1000000000001"), Some(3), "more than a flow can have"),
+        (
+            format!(
+                "{two}0->1 id 1 trigger 1 size 1 send_done_trigger 1\n0->2 id 2 start 0 size 1\ntrigger id 1 oneshot"
+            ),
+            Some(4),
+            "wait",
+        ),
         (format!("{head}0->1 start 0 size big"), Some(3), "size: expected a whole number, found \"big\""),
         (format!("{head}0->1 size 1"), Some(3), "needs a start or a trigger"),
         (format!("{head}0->1 start 0 trigger 1 size 1"), Some(3), "needs a start or a trigger"),
@@ -204,10 +214,58 @@ fn what_is_wrong_or_cannot_be_said_is_refused_with_its_line_and_a_remedy() {
         ("Queue_Up 100000", "Queue_In 1", "unknown key \"Queue_In\""),
         ("Podsize 4", "Podsize four", "Podsize: expected a whole number"),
         ("Podsize 4", "Pods 4", "unknown key \"Pods\""),
+        (
+            "Downlink_speed_Gbps 100",
+            "Downlink_speed_Gbps 100001",
+            "Downlink_speed_Gbps is 100001, and 100000 is the most",
+        ),
+        ("Downlink_Latency_ns 500", "Downlink_Latency_ns 1000000001", "and 1000000000 is the most"),
+        ("Radix_Down 2", "Oversubscribed 18446744073709551615", "and 1048576 is the most"),
+        ("Radix_Down 2", "Bundle 1048577", "and 1048576 is the most"),
     ] {
         let topology = TREE.replacen(from, to, 1);
         let problem = read(PERMUTATION, Some(&topology)).expect_err(to);
         assert!(problem.message.contains(message), "{to}: {problem}");
         assert!(problem.help.is_some(), "{problem}");
     }
+}
+
+#[test]
+fn a_slow_link_that_a_connection_would_take_for_ever_on_is_put_down_to_the_connection() {
+    let slow = LEAF_SPINE.replace("Downlink_speed_Gbps 100", "Downlink_speed_Gbps 1");
+    let matrix = "Nodes 32\nConnections 2\n1->0 start 0 size 1\n31->0 start 0 size 1000000000000\n";
+    // It is long, but within what a run may last.
+    load(&read(matrix, Some(&slow)).unwrap());
+}
+
+#[test]
+fn long_links_get_the_memory_that_they_need() {
+    let matrix = "Nodes 32\nConnections 1\n31->0 start 0 size 1\n";
+    let long = LEAF_SPINE.replace("Downlink_Latency_ns 2000", "Downlink_Latency_ns 2000000");
+    let imported = read(matrix, Some(&long)).unwrap();
+    assert!(imported.scenario.contains("\n[switch]\nbuffer = \""), "{}", imported.scenario);
+    assert!(imported.notes.iter().any(|note| note.starts_with("switch.buffer is ")), "{:?}", imported.notes);
+    load(&imported);
+    let endless = LEAF_SPINE
+        .replace("Downlink_Latency_ns 2000", "Downlink_Latency_ns 1000000000")
+        .replace("Downlink_speed_Gbps 100", "Downlink_speed_Gbps 100000");
+    let problem = read(matrix, Some(&endless)).unwrap_err();
+    assert!(problem.file == "a.topo" && problem.help.is_some(), "{problem}");
+    assert!(problem.message.starts_with("what it describes cannot be run: "), "{problem}");
+}
+
+#[test]
+fn topologies_beyond_all_memory_are_refused_before_a_graph_is_written() {
+    let matrix = "Nodes 2\nConnections 1\n0->1 start 0 size 1\n";
+    let begin = std::time::Instant::now();
+    // 65 536 pods of one host each: as many racks.
+    let pods = "Nodes 65536\nTiers 3\nPodsize 1\n\
+                Tier 0\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1\nRadix_Down 1\nRadix_Up 1\n\
+                Tier 1\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1\nRadix_Down 1\nRadix_Up 1\n\
+                Tier 2\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1\nRadix_Down 65536\n";
+    let problem = read(matrix, Some(pods)).unwrap_err();
+    assert!(problem.message.contains("ports at one switch") && problem.file == "a.topo", "{problem}");
+    let problem = read("Nodes 1024000\nConnections 1\n0->1 start 0 size 1\n", None).unwrap_err();
+    assert!(problem.message.contains("more than 1000000 nodes") && problem.file == "a.cm", "{problem}");
+    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
 }

@@ -424,6 +424,42 @@ fn hosts_that_no_switch_connects_cannot_talk() {
 }
 
 #[test]
+fn a_fabric_that_is_too_large_is_refused_before_its_traffic_is_drawn() {
+    // The traffic would be refused, too, but only after some work.
+    let load = "[[load]]\nsizes = \"hadoop\"\nload = 0.5\nduration = \"1s\"\n";
+    for (topology, message) in [
+        ("kind = \"star\"\nhosts = 65536", "more than 65535 ports at one switch"),
+        (
+            "kind = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 65535\nspines = 1",
+            "more than 65535 ports at one switch",
+        ),
+        ("kind = \"fat-tree\"\nk = 74", "routing tables"),
+        ("kind = \"leaf-spine\"\nleaves = 900\nhosts_per_leaf = 1000", "routing tables"),
+        ("kind = \"bcube\"\nn = 256\nk = 1", "routing tables"),
+    ] {
+        let problem = read(&format!("[topology]\n{topology}\n{load}"), &[]).unwrap_err();
+        assert!(problem.message.contains(message), "{problem}");
+        assert!(problem.help.as_deref().unwrap().contains("lower "), "{problem}");
+    }
+}
+
+#[test]
+fn memory_that_holds_no_packet_is_refused_before_paths_are_looked_for() {
+    // No path joins the hosts, either, which takes longest to find out.
+    let folder = tempfile::tempdir().unwrap();
+    let node = |name: &str, kind: &str| format!("[[node]]\nname = \"{name}\"\nkind = \"{kind}\"\n");
+    let link =
+        |a: &str, b: &str| format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"10Gbps\"\ndelay = \"1us\"\n");
+    let nodes = [("a", "host"), ("b", "host"), ("c", "host"), ("s", "switch")].map(|(name, kind)| node(name, kind));
+    let links = [("a", "s"), ("s", "b"), ("b", "c")].map(|(a, b)| link(a, b));
+    std::fs::write(folder.path().join("net.toml"), nodes.concat() + &links.concat()).unwrap();
+    let text = "[topology]\nkind = \"file\"\npath = \"net.toml\"\n[[flow]]\nsrc = \"a\"\ndst = \"c\"\nsize = \"1KB\"\n";
+    let sets = ["scheme.flow_control=none", "switch.egress_alpha=0", "switch.reserve=0B"].map(String::from);
+    let problem = Scenario::parse("a.toml", text, folder.path(), &sets).and_then(resolve).unwrap_err();
+    assert!(problem.message.contains("a queue may never hold even one packet"), "{problem}");
+}
+
+#[test]
 fn a_fabric_beyond_all_memory_is_refused() {
     let text = "[topology]\nkind = \"leaf-spine\"\nleaves = 30000\nhosts_per_leaf = 1\nspines = 1\n\
                 [[flow]]\nsrc = 0\ndst = 1\nsize = \"1KB\"\n";

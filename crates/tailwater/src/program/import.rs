@@ -35,8 +35,11 @@ pub fn import(from: &From) -> Result<ExitCode, Problem> {
     let (cm_name, cm_text) = (cm.display().to_string(), read_text(cm)?);
     let topo = topo.as_ref().map(|path| Ok((path.display().to_string(), read_text(path)?))).transpose()?;
     let topo = topo.as_ref().map(|(name, text)| Text { name, text });
-    let stem = out.file_stem().unwrap_or_default().to_string_lossy();
-    let imported = htsim::import(Text { name: &cm_name, text: &cm_text }, topo, &stem)?;
+    let Some(stem) = out.file_stem().and_then(|stem| stem.to_str()) else {
+        return Err(Problem::new("--out", "is not text in UTF-8, and the scenario names files after it")
+            .help("use another name"));
+    };
+    let imported = htsim::import(Text { name: &cm_name, text: &cm_text }, topo, stem)?;
     let (flows, graph) = (beside("csv"), beside("graph.toml"));
     let mut all: Vec<(&Path, &str)> = vec![(&flows, &imported.flows)];
     all.extend(imported.graph.as_ref().map(|text| (graph.as_path(), text.as_str())));

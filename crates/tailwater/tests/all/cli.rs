@@ -800,6 +800,29 @@ fn files_without_their_counts_are_refused_and_nothing_runs() {
 }
 
 #[test]
+fn what_is_imported_passes_the_check_and_what_would_not_is_not_written() {
+    let matrix = "Nodes 16\nConnections 1\n0->15 start 0 size 2000000\n";
+    // Links of 40 ms need more memory than switches have if nothing is said.
+    let tier = |number: u32, rest: &str| {
+        format!("Tier {number}\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 40000000\nRadix_Down 4\n{rest}")
+    };
+    let topology = format!("Nodes 16\nTiers 2\nPodsize 16\n{}{}", tier(0, "Radix_Up 4\n"), tier(1, ""));
+    let desk = Desk::new();
+    desk.write("a.cm", matrix).write("a.topo", topology);
+    let output = desk.tailwater(&["import", "htsim", "--cm", "a.cm", "--topo", "a.topo", "--out", "a.toml"]);
+    assert!(output.status.success() && text(&output.stderr).contains("note: switch.buffer is "), "{output:?}");
+    desk.works(&["check", "a.toml"]);
+    for (from, to, place) in [
+        ("start 0", "start 2000000000000000000", "b.cm:3:13"),
+        ("size 2000000", "size 2000000000000", "b.cm:3:20"),
+        ("Connections 1\n0->15 start 0 size 2000000\n", "Connections 0\n", "b.cm: has no connections"),
+    ] {
+        desk.write("b.cm", changed(matrix, from, to));
+        desk.refuses(&["import", "htsim", "--cm", "b.cm", "--topo", "a.topo", "--out", "b.toml"], place);
+    }
+}
+
+#[test]
 fn a_rate_without_marking_thresholds_is_refused_with_what_to_write() {
     // The configuration has thresholds for a rate that no link has; the line shown is that of a link without.
     for key in ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"] {
