@@ -620,6 +620,9 @@ mod tests {
         }
     }
 
+    /// A shape, some of its parameters, and the largest value that one more may have.
+    type Case = (&'static str, &'static [(&'static str, i64)], &'static str, i64);
+
     /// A shape with some of its parameters set.
     fn with(name: &str, parameters: &[(&'static str, i64)]) -> Box<dyn Shape> {
         let mut shape = shape(name).unwrap();
@@ -631,7 +634,7 @@ mod tests {
 
     #[test]
     fn a_switch_of_a_shape_may_have_as_many_ports_as_can_be_numbered_and_no_more() {
-        let cases: [(&str, &[(&str, i64)], &str, i64); 9] = [
+        let cases: [Case; 9] = [
             ("star", &[], "hosts", 65_535),
             ("dumbbell", &[("right", 1), ("bottlenecks", 5)], "left", 65_530),
             ("dumbbell", &[("left", 1), ("bottlenecks", 5)], "right", 65_530),
@@ -654,7 +657,7 @@ mod tests {
     #[test]
     fn shapes_and_their_graphs_agree_on_what_routing_tables_can_hold() {
         // Just within the limit, and just beyond. What is beyond is built link by link for comparison.
-        let cases: [(&str, &[(&str, i64)], &str, i64); 7] = [
+        let cases: [Case; 7] = [
             ("leaf-spine", &[("hosts_per_leaf", 1), ("spines", 1)], "leaves", 11_584),
             ("two-sites", &[("hosts_per_leaf", 1), ("spines", 1)], "leaves", 5_792),
             ("chain", &[("hosts_per_switch", 1)], "switches", 11_585),

@@ -6,7 +6,7 @@ use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, quoted, suggest};
 use engine::{Kind as ValueKind, Limits, Rate, Raw, Time, Value, ValueError};
 use fabric::id::NodeId;
-use fabric::topology::{self, Graph, GraphError, Kind, Link, MAX_LINKS, MAX_NODES};
+use fabric::topology::{self, Graph, GraphError, Kind, Link, MAX_LINKS, MAX_NODES, ShapeError};
 use files::problem::Problem;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -192,9 +192,13 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: Beside<'_>) -> Result<(G
     };
     table.fill(&mut *shape)?;
     let parameters = shape.list();
-    let graph = shape
-        .build()
-        .map_err(|error| table.problem_at(error.parameter().unwrap_or("kind"), error.problem()).help(error.remedy()))?;
+    let graph = shape.build().map_err(|error| {
+        let problem = match error {
+            ShapeError::TooManyRoutes { .. } => table.problem(error.problem()),
+            _ => table.problem_at(error.parameter().unwrap_or("kind"), error.problem()),
+        };
+        problem.help(error.remedy())
+    })?;
     for link in &graph.links {
         let ends = || format!("{} to {}", graph[link.a].name, graph[link.b].name);
         if !(MIN_RATE..=MAX_RATE).contains(&link.rate) || !(Time(1)..=MAX_DELAY).contains(&link.delay) {

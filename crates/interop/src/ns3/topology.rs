@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use engine::units::{Rate, Time};
 
-use super::tokens::{Announced, Token, Tokens, Want, parse_rate};
+use super::tokens::{Announced, Token, Tokens, Want};
 use files::problem::Problem;
 
 /// The most nodes a topology can have: an address of the reference has 16 bits for the node.
@@ -152,17 +152,20 @@ pub fn parse_with_surplus(file: &str, text: &str) -> Result<(Topology, Option<Pr
 fn out_of_step(file: &str, text: &str) -> Option<Problem> {
     const HELP: &str =
         "begin with the numbers of nodes, switches and links, list the switches, then write a line per link";
+    let whole = |word: &str| word.parse::<u64>().is_ok();
     let is_link = |token: &Token<'_>| {
         let words = token.line_words();
         // A rate without its unit would pass for a switch.
-        token.starts_line && words.len() == 5 && words[2].parse::<u64>().is_err() && parse_rate(words[2]).is_ok()
+        token.starts_line && words.len() == 5 && !whole(words[2])
     };
     let mut tokens = Tokens::new(file, text);
     let mut before = Vec::new();
     let link = loop {
         match tokens.next()? {
             token if is_link(&token) => break token,
-            token => before.push(token),
+            token if whole(token.text) => before.push(token),
+            // This is part of a link that is wrong in itself.
+            _ => return None,
         }
     };
     let [_, switches, _, listed @ ..] = before.as_slice() else {
@@ -415,6 +418,11 @@ pub(crate) mod tests {
         }
         let problem = error(&LEAF_SPINE.replace("4 5 6\n", ""));
         assert!(problem.message.starts_with("line 1 announces 3 switches, and 0 are listed"), "{problem}");
+        // A first link that is wrong in itself is not mistaken for switches.
+        for wrong in ["0 4 100Gbs 0.001ms 0", "0 4 100Gbps 0.001ms", "0 4 100Gbps 0.001ms 0 0"] {
+            let problem = error(&LEAF_SPINE.replace("0 4 100Gbps 0.001ms 0", wrong));
+            assert!(problem.line.is_some_and(|line| (3..=4).contains(&line)), "{problem}");
+        }
         // Line breaks still mean nothing.
         let split = LEAF_SPINE.replace("7 3 6\n4 5 6\n", "7\n3 6 4\n5 6\n");
         assert_eq!(parse("t", &split).unwrap().links.len(), 6);

@@ -231,14 +231,6 @@ fn what_is_wrong_or_cannot_be_said_is_refused_with_its_line_and_a_remedy() {
 }
 
 #[test]
-fn a_slow_link_that_a_connection_would_take_for_ever_on_is_put_down_to_the_connection() {
-    let slow = LEAF_SPINE.replace("Downlink_speed_Gbps 100", "Downlink_speed_Gbps 1");
-    let matrix = "Nodes 32\nConnections 2\n1->0 start 0 size 1\n31->0 start 0 size 1000000000000\n";
-    // It is long, but within what a run may last.
-    load(&read(matrix, Some(&slow)).unwrap());
-}
-
-#[test]
 fn long_links_get_the_memory_that_they_need() {
     let matrix = "Nodes 32\nConnections 1\n31->0 start 0 size 1\n";
     let long = LEAF_SPINE.replace("Downlink_Latency_ns 2000", "Downlink_Latency_ns 2000000");
@@ -246,12 +238,6 @@ fn long_links_get_the_memory_that_they_need() {
     assert!(imported.scenario.contains("\n[switch]\nbuffer = \""), "{}", imported.scenario);
     assert!(imported.notes.iter().any(|note| note.starts_with("switch.buffer is ")), "{:?}", imported.notes);
     load(&imported);
-    let endless = LEAF_SPINE
-        .replace("Downlink_Latency_ns 2000", "Downlink_Latency_ns 1000000000")
-        .replace("Downlink_speed_Gbps 100", "Downlink_speed_Gbps 100000");
-    let problem = read(matrix, Some(&endless)).unwrap_err();
-    assert!(problem.file == "a.topo" && problem.help.is_some(), "{problem}");
-    assert!(problem.message.starts_with("what it describes cannot be run: "), "{problem}");
 }
 
 #[test]
@@ -266,6 +252,7 @@ fn topologies_beyond_all_memory_are_refused_before_a_graph_is_written() {
     let problem = read(matrix, Some(pods)).unwrap_err();
     assert!(problem.message.contains("ports at one switch") && problem.file == "a.topo", "{problem}");
     let problem = read("Nodes 1024000\nConnections 1\n0->1 start 0 size 1\n", None).unwrap_err();
+    assert!(problem.message.starts_with("what it describes cannot be run: "), "{problem}");
     assert!(problem.message.contains("more than 1000000 nodes") && problem.file == "a.cm", "{problem}");
     assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
 }
