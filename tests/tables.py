@@ -39,6 +39,12 @@ def interval(values, q):
     return (values[low - 1], values[high - 1]) if low >= 1 and high <= n else (None, None)
 
 
+def mean_end(values, error):
+    """An end of the interval of a mean; on a logarithmic scale where all values are positive."""
+    mean = float(np.mean(values))
+    return mean * math.exp(error / mean) if min(values) > 0 else mean + error
+
+
 def spread(what, reported, values):
     values = np.sort(np.asarray(values, dtype=float))
     n = len(values)
@@ -54,7 +60,7 @@ def spread(what, reported, values):
     ends = around["mean"] or (None, None)
     error = Z * float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else None
     for end, sign in zip(ends, (-1, 1)):
-        same(f"{what}.interval.mean", end, None if error is None else float(np.mean(values)) + sign * error)
+        same(f"{what}.interval.mean", end, None if error is None else mean_end(values, sign * error))
 
 
 def by_size(what, reported, sizes, values):
