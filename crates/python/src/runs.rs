@@ -7,6 +7,7 @@ use crate::watch::{GridWatch, Watch, of_grid, watched};
 use crate::{check_threads, threads_or_all};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use files::problem::{Problem, read_text};
+use files::sums::SUMS;
 use files::{FILES, SUMMARY};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -249,7 +250,8 @@ pub fn keep(
         store.prepare()?;
         files::sweep(store.folder());
         let folder = store.draft(digest)?;
-        for (file, bytes) in contents.iter().filter(|(file, _)| file.as_str() != FILES) {
+        // The lists of files and of their digests are made anew.
+        for (file, bytes) in contents.iter().filter(|(file, _)| ![FILES, SUMS].contains(&file.as_str())) {
             if file.contains(['/', '\\']) {
                 return Err(Problem::new(file.as_str(), "is not the name of a file of results"));
             }
