@@ -61,15 +61,15 @@ pub fn expression(bytes: &[u8]) {
                 assert!(fault.at <= length, "{fault:?}");
             }
             Ok(expression) => {
-                if let Err(fault) = expression.check(&SCOPE, &[]) {
-                    assert!(fault.at <= length, "{fault:?}");
+                match expression.check(&SCOPE, &[]) {
+                    Err(fault) => assert!(fault.at <= length, "{fault:?}"),
+                    Ok(()) => _ = expression.probes(&SCOPE, &Bindings::new()),
                 }
                 let (low, high) = expression.bounds();
                 assert!(low <= high, "{low} to {high}");
                 if let Some(value) = expression.constant() {
                     assert!(value.is_nan() || (low..=high).contains(&value), "{value} is not from {low} to {high}");
                 }
-                _ = expression.probes(&SCOPE, &Bindings::new());
             }
         }
     }

@@ -23,7 +23,8 @@ fn main() -> std::io::Result<()> {
         dictionary.push('"');
         for byte in word.bytes() {
             let plain = byte.is_ascii_graphic() && byte != b'"' && byte != b'\\' || byte == b' ';
-            let written = if plain { write!(dictionary, "{}", byte as char) } else { write!(dictionary, "\\x{byte:02x}") };
+            let written =
+                if plain { write!(dictionary, "{}", byte as char) } else { write!(dictionary, "\\x{byte:02x}") };
             written.map_err(std::io::Error::other)?;
         }
         dictionary += "\"\n";

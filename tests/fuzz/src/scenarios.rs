@@ -103,9 +103,7 @@ fn json_of_item(item: &Item) -> Value {
         Item::None => Value::Null,
         Item::Value(value) => json_of(value),
         Item::Table(table) => table.iter().map(|(key, item)| (key.to_string(), json_of_item(item))).collect(),
-        Item::ArrayOfTables(tables) => {
-            tables.iter().map(|table| json_of_item(&Item::Table(table.clone()))).collect()
-        }
+        Item::ArrayOfTables(tables) => tables.iter().map(|table| json_of_item(&Item::Table(table.clone()))).collect(),
     }
 }
 

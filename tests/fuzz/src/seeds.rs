@@ -17,7 +17,8 @@ fn texts(folder: &str, ending: &str) -> Vec<String> {
             let path = entry.path();
             if path.is_dir() {
                 below(&path, ending, found);
-            } else if path.extension().is_some_and(|end| end == ending) && entry.metadata().is_ok_and(|m| m.len() < LONGEST)
+            } else if path.extension().is_some_and(|end| end == ending)
+                && entry.metadata().is_ok_and(|m| m.len() < LONGEST)
             {
                 found.push(path);
             }
@@ -263,8 +264,7 @@ const JOB: &str = r#"{"id":7,"request":{"kind":"compare","name":"a","schemes":["
 %%
 {"verdict":"holds","scale":"quick","expectations":[{"holds":"yes"}]}"#;
 
-const RUN_JOB: &str =
-    r#"{"id":7,"request":{"kind":"run","name":"a"},"state":"queued","created":1,"progress":{"runs":0,"done":0,"share":0,"label":""}}"#;
+const RUN_JOB: &str = r#"{"id":7,"request":{"kind":"run","name":"a"},"state":"queued","created":1,"progress":{"runs":0,"done":0,"share":0,"label":""}}"#;
 
 const REQUESTS: [&str; 14] = [
     "POST /api/jobs\n{\"kind\":\"run\",\"name\":\"a\",\"text\":\"[topology]\\nkind = \\\"star\\\"\\n\",\"sets\":[\"seed=2\"],\"record\":true}",
@@ -297,8 +297,11 @@ fn connections() -> Vec<Vec<u8>> {
         with("GET /", "Origin: http://127.0.0.1:4774\r\nSec-Fetch-Site: same-origin\r\nAccept-Encoding: gzip\r\n"),
         with("GET /api/jobs/1/recording/0", "Authorization: Bearer abc\r\nAccept-Encoding: gzip, br\r\n"),
         with("HEAD /api/presets?token=abc", "Sec-Fetch-Site: cross-site\r\n"),
-        [with("POST /api/jobs", &format!("{json}Content-Length: 36\r\n")), br#"{"kind":"reproduce","id":"bfc/fig4"}"#.to_vec()]
-            .concat(),
+        [
+            with("POST /api/jobs", &format!("{json}Content-Length: 36\r\n")),
+            br#"{"kind":"reproduce","id":"bfc/fig4"}"#.to_vec(),
+        ]
+        .concat(),
         [
             with("POST /api/check", &format!("{json}Transfer-Encoding: chunked\r\n")),
             b"b\r\n{\"text\":\"\"}\r\n0\r\n\r\n".to_vec(),
@@ -348,8 +351,11 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             let shapes = fabric::topology::shapes();
             found.extend(shapes.iter().map(|shape| {
                 let list: String = shape.list().iter().map(|p| format!("{} = {}\n", p.name, p.value)).collect();
-                format!("[topology]\nkind = \"{}\"\n{list}[[collective]]\nkind = \"ring\"\nsize = \"1MB\"\n", shape.name())
-                    .into_bytes()
+                format!(
+                    "[topology]\nkind = \"{}\"\n{list}[[collective]]\nkind = \"ring\"\nsize = \"1MB\"\n",
+                    shape.name()
+                )
+                .into_bytes()
             }));
             found
         }
@@ -429,23 +435,30 @@ fn split(text: &str, into: &mut BTreeSet<String>) {
 pub fn words(target: &str) -> BTreeSet<String> {
     install();
     let mut words = BTreeSet::new();
-    let numbers = ["0", "-1", "1e308", "nan", "inf", "-inf", "4294967296", "9223372036854775807", "18446744073709551615"];
+    let numbers =
+        ["0", "-1", "1e308", "nan", "inf", "-inf", "4294967296", "9223372036854775807", "18446744073709551615"];
     words.extend(numbers.map(String::from));
     words.insert("\n%%\n".into());
     let mut scenario = || {
         for section in schema::sections() {
-            words.extend(section.path.split('.').map(String::from));
+            words.extend(section.path.split('.').filter(|word| !word.is_empty()).map(String::from));
             words.extend(section.keys.iter().map(|key| format!("{} = ", key.name)));
         }
         words.extend(scenario::presets::all().iter().map(|preset| format!("{:?}", preset.name)));
-        words.extend(["100Gbps", "1us", "1ms", "64KB", "\"none\"", "\"auto\"", "true", "false", "\n[[", "]]\n"].map(String::from));
+        words.extend(
+            ["100Gbps", "1us", "1ms", "64KB", "\"none\"", "\"auto\"", "true", "false", "\n[[", "]]\n"]
+                .map(String::from),
+        );
     };
     match target {
         "document" | "scenario" | "schema" | "graph" | "sweep" | "vary" | "experiment" | "store" => scenario(),
         _ => {}
     }
     for seed in seeds(target) {
-        if target != "table" && target != "recording" && let Ok(text) = std::str::from_utf8(&seed) {
+        if target != "table"
+            && target != "recording"
+            && let Ok(text) = std::str::from_utf8(&seed)
+        {
             split(text, &mut words);
         }
     }
