@@ -4,8 +4,7 @@ use crate::{has_a_place, install, parts};
 use ledger::experiment::{Experiment, Scale};
 use ledger::expression::{Bindings, Expression, Label, Scope, Step, matches, size_range, time_range};
 use ledger::published::Published;
-use scenario::Scenario;
-use std::path::Path;
+use scenario::document::Document;
 use std::sync::LazyLock;
 
 /// An experiment, and the scenario of its first runs.
@@ -26,8 +25,10 @@ pub fn experiment(bytes: &[u8]) {
             assert!(!cell.name().is_empty());
             _ = experiment.missing(&cell.variant);
             let scenario = experiment.scenario.as_deref().expect("what has runs has a scenario");
-            if let Err(problem) = Scenario::parse("b.toml", scenario, Path::new("/nowhere"), &cell.sets) {
-                has_a_place(&problem, &[("b.toml", scenario)]);
+            let mut document = Document::parse("b.toml", scenario).unwrap_or_else(|problem| panic!("{problem}"));
+            // What the scenario makes of them is another target's.
+            if let Err(problem) = cell.sets.iter().try_for_each(|set| document.set(set)) {
+                has_a_place(&problem, &[]);
             }
         }
         let scope = experiment.scope(Some(scale));
