@@ -64,8 +64,7 @@ impl Run {
     fn tables(&self, py: Python<'_>) -> PyResult<Tables> {
         let mut all = BTreeMap::new();
         for (file, columns) in py.detach(|| self.finished.tables()) {
-            let batch = tables::batch(columns).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-            all.insert(stem(file), Py::new(py, Table(batch))?);
+            all.insert(stem(file), Py::new(py, Table::new(columns)?)?);
         }
         Ok(all)
     }
@@ -166,7 +165,7 @@ pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(String, String, Tables
     let (summary, scenario, tables) = py.detach(load).map_err(|problem| raised(py, problem))?;
     let mut all = BTreeMap::new();
     for (name, table) in tables {
-        all.insert(name, Py::new(py, Table(table.batch().clone()))?);
+        all.insert(name, Py::new(py, Table::new(table.into_columns())?)?);
     }
     Ok((summary, scenario, all))
 }

@@ -8,6 +8,7 @@ pub mod comparison;
 pub mod exhibit;
 pub mod measure;
 pub mod numbers;
+mod parquet;
 pub mod recording;
 pub mod records;
 pub mod tables;

@@ -214,7 +214,7 @@ fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Probl
         [about.as_str(), &table.csv(), &sweep.text, &sweep.grid.source.text].map(|text| text.as_bytes().to_vec());
     let mut all: Vec<(PathBuf, Vec<u8>)> = paths.into_iter().zip(texts).collect();
     let failed = |_: &Problem| _ = std::fs::remove_dir(out);
-    all.push((out.join(RUNS), runs::bytes(out, plan, &summaries, &table).inspect_err(failed)?));
+    all.push((out.join(RUNS), runs::bytes(plan, &summaries, &table)));
     let title = summaries.first().and_then(|summary| summary["scenario"].as_str()).unwrap_or(&sweep.title);
     let page = report::sweeps::page(title, &table, &sweep.text, &command(planned));
     all.extend(report::folder::files(&page, out).inspect_err(failed)?);
