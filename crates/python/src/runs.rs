@@ -154,8 +154,8 @@ fn columns(table: &comparison::Table) -> Vec<(String, Column)> {
     let rows = &table.rows;
     let mut all: Vec<(String, Column)> = Vec::new();
     for axis in &table.axes {
-        let label = |row: &comparison::Row| row.labels.iter().find(|(name, _)| name == axis).map(|(_, v)| v.as_str());
-        all.push((axis.clone(), Column::maybe_texts(rows.iter().map(label))));
+        let labels = rows.iter().map(|row| row.labels.iter().find(|(name, _)| name == axis).map(|(_, v)| v.as_str()));
+        all.push((axis.clone(), Column::maybe_texts(labels)));
     }
     let runs = rows.iter().map(|row| row.endings.values().sum::<usize>() as u64);
     all.push(("runs".into(), Column::counts(runs)));

@@ -411,7 +411,7 @@ fn read_footer(bytes: &[u8]) -> Result<Footer, Broken> {
             let (mut leaf, mut children) = (Leaf::default(), 0);
             reader.structure(|element, field| {
                 match field.id {
-                    1 => leaf.physical = element.i32(&field)?,
+                    1 => element.set_i32(&field, &mut leaf.physical)?,
                     3 => match element.i32(&field)? {
                         2 => return Err(Broken::Column),
                         repetition => leaf.optional = repetition == 1,
@@ -430,15 +430,19 @@ fn read_footer(bytes: &[u8]) -> Result<Footer, Broken> {
             elements.push(leaf);
             Ok(())
         }),
-        3 => Ok(rows = file.count(&field)?),
+        3 => file.set_count(&field, &mut rows),
         4 => file.list(&field, |reader| {
             let (mut count, mut chunks) = (0, Vec::new());
             reader.structure(|group, field| match field.id {
-                1 => group.list(&field, |reader| Ok(chunks.push(read_place(reader)?))),
-                3 => Ok(count = group.count(&field)?),
+                1 => group.list(&field, |reader| {
+                    chunks.push(read_place(reader)?);
+                    Ok(())
+                }),
+                3 => group.set_count(&field, &mut count),
                 _ => group.skip(&field),
             })?;
-            Ok(groups.push((count, chunks)))
+            groups.push((count, chunks));
+            Ok(())
         }),
         _ => file.skip(&field),
     })?;
@@ -454,9 +458,9 @@ fn read_place(reader: &mut Reader<'_>) -> Result<Place, Broken> {
     reader.structure(|chunk, field| match field.id {
         3 => chunk.inner(&field, |meta, field| {
             match field.id {
-                4 => place.codec = meta.i32(&field)?,
-                5 => place.values = meta.count(&field)?,
-                9 => place.at = meta.count(&field)?,
+                4 => meta.set_i32(&field, &mut place.codec)?,
+                5 => meta.set_count(&field, &mut place.values)?,
+                9 => meta.set_count(&field, &mut place.at)?,
                 11 => place.dictionary_at = Some(meta.count(&field)?),
                 _ => meta.skip(&field)?,
             }
@@ -470,15 +474,15 @@ fn read_place(reader: &mut Reader<'_>) -> Result<Place, Broken> {
 fn read_page(reader: &mut Reader<'_>) -> Result<Page, Broken> {
     let mut page = Page { levels: RLE, ..Page::default() };
     reader.structure(|header, field| match field.id {
-        1 => Ok(page.kind = header.i32(&field)?),
-        2 => Ok(page.plain = header.count(&field)?),
-        3 => Ok(page.packed = header.count(&field)?),
+        1 => header.set_i32(&field, &mut page.kind),
+        2 => header.set_count(&field, &mut page.plain),
+        3 => header.set_count(&field, &mut page.packed),
         5 | 7 => {
             let data = field.id == 5;
             header.inner(&field, |inner, field| match field.id {
-                1 => Ok(page.values = inner.count(&field)?),
-                2 => Ok(page.encoding = inner.i32(&field)?),
-                3 if data => Ok(page.levels = inner.i32(&field)?),
+                1 => inner.set_count(&field, &mut page.values),
+                2 => inner.set_i32(&field, &mut page.encoding),
+                3 if data => inner.set_i32(&field, &mut page.levels),
                 _ => inner.skip(&field),
             })
         }

@@ -13,7 +13,6 @@ const DOUBLE: u8 = 7;
 const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const SET: u8 = 10;
-const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 
 /// How deep structures may nest in a file: Parquet's own go no deeper than six.
@@ -225,6 +224,16 @@ impl<'a> Reader<'a> {
         usize::try_from(self.integer(field)?).map_err(|_| Broken::Number)
     }
 
+    pub(super) fn set_i32(&mut self, field: &Field, value: &mut i32) -> Result<(), Broken> {
+        *value = self.i32(field)?;
+        Ok(())
+    }
+
+    pub(super) fn set_count(&mut self, field: &Field, value: &mut usize) -> Result<(), Broken> {
+        *value = self.count(field)?;
+        Ok(())
+    }
+
     pub(super) fn text(&mut self, field: &Field) -> Result<String, Broken> {
         if field.kind != BINARY {
             return Err(Broken::Type);
@@ -298,7 +307,6 @@ impl<'a> Reader<'a> {
                 Ok(())
             }
             STRUCT => self.structure(|reader, field| reader.skip(&field)),
-            MAP => Err(Broken::Type),
             _ => Err(Broken::Type),
         }
     }
