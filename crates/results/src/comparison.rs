@@ -188,6 +188,14 @@ fn measures(summaries: &[Value]) -> Vec<Measure> {
             all.push(measure("slowdown_p99_large", &head, "slowdown p99 large", Unit::Ratio, &at));
         }
     }
+    let collectives =
+        summaries.first().and_then(|summary| summary["collectives"].as_array()).cloned().unwrap_or_default();
+    for (place, collective) in collectives.iter().enumerate() {
+        let name = collective["name"].as_str().unwrap_or_default();
+        let (key, at) = (format!("completion_ps_{name}"), format!("/collectives/{place}/completion_ps/mean"));
+        let label = format!("completion time of {name}");
+        all.push(measure(&key, &format!("{name} us"), &label, Unit::Microseconds, &at));
+    }
     all.extend([
         measure("peak_buffer_bytes", "peak buffer KB", "peak buffer", Unit::Kilobytes, "/buffer/peak"),
         measure("paused_ps", "paused us", "paused", Unit::Microseconds, "/pause/paused_ps"),
