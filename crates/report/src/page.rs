@@ -372,13 +372,6 @@ fn script_safe(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
-/// Plotly's script, from between the tags in which its crate has it.
-fn plotly() -> String {
-    let sources = plotly::Plot::offline_js_sources();
-    let script = sources.split_once('>').and_then(|(_, rest)| rest.split_once("</script>"));
-    script.map_or_else(String::new, |(script, _)| script.to_string())
-}
-
 /// Colours of the slots as CSS variables.
 fn slots(of: fn(&(&'static str, &'static str)) -> &'static str) -> String {
     COLOURS.iter().enumerate().map(|(slot, pair)| format!("--s{slot}:{};", of(pair))).collect()
@@ -469,7 +462,8 @@ impl Page {
         }
         out.push_str("</main>\n");
         if some {
-            let _ = writeln!(out, "<script>{}</script>\n<script>\n{}</script>", plotly(), include_str!("page/page.js"));
+            let (plot, page) = (include_str!("page/plot.js"), include_str!("page/page.js"));
+            let _ = writeln!(out, "<script>\n{plot}{page}</script>");
         }
         out.push_str("</body>\n</html>\n");
         out

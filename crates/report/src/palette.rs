@@ -73,12 +73,6 @@ pub(crate) fn marker(slot: usize) -> &'static str {
     SHAPES[slot % SHAPES.len()]
 }
 
-/// The same marker by its name in Plotly.
-pub(crate) fn symbol(slot: usize) -> &'static str {
-    const NAMES: [&str; 8] = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "pentagon", "x"];
-    NAMES[slot % NAMES.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
