@@ -9,12 +9,12 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { browser, page } from "./browser.mjs";
 
 const program = resolve(process.env.TAILWATER ?? "target/debug/tailwater");
-const scenario = fileURLToPath(new URL("../../examples/incast.toml", import.meta.url));
+const scenario = fileURLToPath(new URL("../../examples/leaf_spine.toml", import.meta.url));
 let folder, chromium, address;
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "report-"));
-  const arguments_ = ["compare", scenario, "--schemes", "pfc,hpcc", "--out", join(folder, "out"), "--quiet"];
+  const arguments_ = ["compare", scenario, "--schemes", "pfc,hpcc", "--seeds", "3", "--out", join(folder, "out"), "--quiet"];
   execFileSync(program, arguments_, { cwd: folder, stdio: "pipe" });
   address = pathToFileURL(join(folder, "out", "report.html")).href;
   chromium = await browser();
@@ -161,7 +161,7 @@ test("texts stay within a figure and off each other at every width, light and da
       });
       assert.deepEqual(trouble, [], `at ${width}`);
     }
-    const ink = await plot.locator("svg text").first().evaluate((text) => getComputedStyle(text).fill);
+    const ink = await plot.locator("svg text").last().evaluate((text) => getComputedStyle(text).fill);
     assert.equal(ink, colorScheme === "dark" ? "rgb(228, 231, 235)" : "rgb(29, 32, 36)");
     await done();
   }
@@ -169,7 +169,7 @@ test("texts stay within a figure and off each other at every width, light and da
 
 test("on paper there are drawings, and a figure can be saved", async () => {
   const { tab, plot, done } = await open("buffers");
-  const drawing = tab.locator("#buffers .paper svg");
+  const drawing = tab.locator("#buffers .paper > svg");
   assert.equal(await drawing.isVisible(), false);
   await tab.emulateMedia({ media: "print" });
   assert.deepEqual([await drawing.isVisible(), await plot.isVisible()], [true, false]);

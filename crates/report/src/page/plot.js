@@ -28,7 +28,8 @@ const width = text => measure.measureText(text).width;
 const widest = lines => Math.max(0, ...lines.map(width));
 function wrap(text, room) {
   const lines = [];
-  for (const word of text.split(/\s+/).filter(Boolean)) {
+  // A number stays with its unit.
+  for (const word of text.replace(/(\d) (?=[A-Zµa-z]{1,4}\b)/g, '$1\u00a0').split(/[ \n\t]+/).filter(Boolean)) {
     const longer = lines.length ? lines.at(-1) + ' ' + word : word;
     if (lines.length && width(longer) <= room) lines[lines.length - 1] = longer;
     else lines.push(word);
@@ -63,7 +64,7 @@ function linear([low, high], pixels, axis, upright) {
 /** Ticks of a logarithmic axis, whose ends are powers of ten: decades, and what lies between as far as there is room. */
 function logarithmic([low, high], pixels, axis, upright) {
   const decade = pixels / (high - low), need = upright ? 26 : 54, values = [], minor = [];
-  const digits = decade > 9 * need ? [1, 2, 3, 4, 5, 6, 7, 8, 9] : decade > 3.4 * need ? [1, 2, 5] : [1];
+  const digits = 0.0458 * decade > need - 8 ? [1, 2, 3, 4, 5, 6, 7, 8, 9] : decade > 3.4 * need ? [1, 2, 5] : [1];
   const every = Math.max(1, Math.ceil(need / decade)), inside = value => Math.log10(value) >= low - 1e-9 && Math.log10(value) <= high + 1e-9;
   for (let power = Math.floor(low); power <= high; power++) {
     for (let digit = 1; digit < 10 && high - low < 9; digit++) minor.push(Number(digit + 'e' + power));
@@ -152,14 +153,16 @@ class Plot {
     const { host, spec, svg } = this, [room, tall] = [host.clientWidth, host.clientHeight];
     if (room < 40 || tall < 40) return;
     measure.font = `${SIZE}px ${getComputedStyle(host).fontFamily}`;
-    const touch = matchMedia('(pointer: coarse)').matches, top = touch ? 40 : 10, right = 14;
+    const touch = matchMedia('(pointer: coarse)').matches, top = touch ? 40 : 10;
     const ticks = (axis, view, pixels, upright) => (axis.log ? logarithmic : linear)(view, pixels, axis, upright);
     // What stands at an axis takes room from the plot, which changes what stands there: the second time it fits.
-    let left = 60, bottom = 50, x, y, names, below, beside;
+    let left = 60, right = 14, bottom, x, y, names, below, beside;
     for (let pass = 0; pass < 2; pass++) {
       this.wide = Math.max(20, room - left - right);
       names = spec.x.names ? this.names() : null;
       x = names ? null : ticks(spec.x, this.view.x, this.wide, false);
+      const last = x?.ticks.at(-1);
+      if (last) right = Math.max(14, this.across(last.at) + width(last.text) / 2 - this.wide + 2);
       below = wrap(spec.x.label, this.wide);
       bottom = 12 + (spec.empty ? 0 : names ? names.tall : LINE) + LINE * below.length + 4;
       this.high = Math.max(20, tall - top - bottom);
