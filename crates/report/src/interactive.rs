@@ -3,6 +3,7 @@
 //! Colours are left to the page, which knows whether it is light or dark; a series carries its slot instead. So are ticks, which
 //! follow a zoom.
 
+use crate::drawing::dashes;
 use crate::figure::{Axis, CLOUD, Figure, Mark, Point, Scale, Series, Style, thin, thin_markers};
 use crate::format::{Format, significant};
 use crate::palette::{COLOURS, dash, marker};
@@ -107,10 +108,10 @@ impl Plot {
         });
         if matches!(kind, "line" | "step") {
             out["thin"] = json!(series.is_dense());
-            out["dash"] = json!(if series.is_dense() { "" } else { dash(series.slot) });
+            out["dash"] = json!(dashes(if series.is_dense() { &[] } else { dash(series.slot) }));
         }
         if kind == "markers" || series.style == Style::LineMarkers {
-            out["marker"] = json!(marker(series.slot));
+            out["marker"] = json!(marker(series.slot).to_string());
             out["hollow"] = json!(series.style == Style::Stated);
         }
         if runs.iter().flatten().any(|point| point.interval.is_some()) {

@@ -4,12 +4,13 @@
 //! the drawing of [`Figure::svg`], which is shown on paper and wherever scripts do not run. The page forbids itself, in its
 //! first lines, to load anything from anywhere.
 
+use crate::drawing;
 use crate::fabric::Picture;
 use crate::figure::{Figure, Series, Sheet};
 use crate::heat::Heat;
 use crate::interactive;
 use crate::palette::COLOURS;
-use crate::svg::{letters, sample};
+use crate::svg::{self, letters};
 use crate::text::escape;
 use std::fmt::Write;
 
@@ -359,11 +360,13 @@ impl<'a> Drawing<'a> {
 /// A switch for everything of a name.
 fn chip(series: &Series) -> String {
     let (slot, name) = (series.slot % COLOURS.len(), escape(&series.name));
-    let sample = sample(series, "currentColor");
+    let mut sample = String::new();
+    drawing::svg(&svg::sample(series, "currentColor"), &mut sample);
     format!(
         "<button type=\"button\" class=\"chip\" aria-pressed=\"true\" data-name=\"{name}\">\
-         <svg width=\"30\" height=\"14\" viewBox=\"0 -7 30 14\" fill=\"none\" style=\"color:var(--s{slot})\" aria-hidden=\"true\">{sample}</svg>\
-         {name}</button>"
+         <svg width=\"30\" height=\"14\" viewBox=\"0 -7 30 14\" fill=\"none\" style=\"color:var(--s{slot})\" aria-hidden=\"true\">{}</svg>\
+         {name}</button>",
+        sample.replace('\n', "")
     )
 }
 
