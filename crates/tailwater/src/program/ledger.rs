@@ -292,7 +292,7 @@ fn one(experiment: &Experiment, publish: Option<&Path>, how: &How) -> Result<Rep
         Some(folder) => {
             let mut published =
                 Published::new(experiment, how.scale, &evidence, &verdict, &command, run::code()).map_err(stop)?;
-            let drawings: Vec<String> = report.drawings().map(|(_, svg)| svg).collect();
+            let drawings: Vec<String> = report.drawings().map(|(_, drawing)| drawing.svg()).collect();
             Some(published.write(folder, &drawings).map_err(stop)?)
         }
         None => None,
