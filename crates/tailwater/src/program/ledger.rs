@@ -312,7 +312,13 @@ fn winners(experiment: &Experiment, evidence: &Evidence<'_>) -> String {
             known.reverse();
         }
         let shown = |(name, value): &(&str, f64)| format!("{name} {}", show(*value, &column.unit));
+        let first = known.iter().take_while(|(_, value)| known.first().is_some_and(|best| best.1 == *value)).count();
         match known.as_slice() {
+            [best, .., worst] if first > 1 && best.1 != worst.1 => {
+                let (value, worst) = (show(best.1, &column.unit), shown(worst));
+                format!("  {:width$}  {first} share the first rank with {value}, last {worst}\n", column.title)
+            }
+            [best, ..] if first > 1 => format!("  {:width$}  all {}\n", column.title, show(best.1, &column.unit)),
             [] => format!("  {:width$}  nothing\n", column.title),
             [best, .., worst] => format!("  {:width$}  {}, last {}\n", column.title, shown(best), shown(worst)),
             [only] => format!("  {:width$}  {}\n", column.title, shown(only)),
