@@ -359,7 +359,8 @@ pub fn refreshed(text: &str, rows: &[Row], folder: &str) -> Result<String, Probl
 /// How many rows there are of each verdict, paper by paper and in all. `docs` is the path to the folder of that name.
 fn counts(rows: &[Row], docs: &str) -> String {
     let verdict = |row: &Row| row.published.as_ref().map(|published| published.verdict);
-    let named = [Overall::Holds, Overall::InPart, Overall::Fails, Overall::CannotTell, Overall::Measured, Overall::Needs];
+    let named =
+        [Overall::Holds, Overall::InPart, Overall::Fails, Overall::CannotTell, Overall::Measured, Overall::Needs];
     let mut known: Vec<Option<Overall>> = named.into_iter().map(Some).collect();
     known.retain(|name| rows.iter().any(|row| verdict(row) == *name));
     known.push(None);
@@ -375,7 +376,8 @@ fn counts(rows: &[Row], docs: &str) -> String {
             keys.push(key);
         }
     }
-    let titles: String = known.iter().map(|name| format!(" {} |", name.map_or("not published", Overall::name))).collect();
+    let titles: String =
+        known.iter().map(|name| format!(" {} |", name.map_or("not published", Overall::name))).collect();
     let mut out = format!("| rows of | all |{titles}\n|---|--:|{}\n", "--:|".repeat(known.len()));
     for key in keys {
         let own: Vec<&Row> = rows.iter().filter(|row| row.experiment.id.split('/').next() == Some(key)).collect();

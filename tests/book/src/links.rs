@@ -62,9 +62,12 @@ impl Page<'_> {
             return Err("does not exist");
         }
         // A text of the root that is a page, too.
-        let twin = target.file_stem().map(|stem| PathBuf::from(format!("{}.md", stem.to_string_lossy().to_lowercase())));
+        let twin =
+            target.file_stem().map(|stem| PathBuf::from(format!("{}.md", stem.to_string_lossy().to_lowercase())));
         let place = match target.strip_prefix(super::DOCS) {
-            Ok(page) if page.extension().is_none_or(|ending| ending != "md") || self.pages.contains(page) => page.into(),
+            Ok(page) if page.extension().is_none_or(|ending| ending != "md") || self.pages.contains(page) => {
+                page.into()
+            }
             Ok(_) => return Err("is no page: docs/SUMMARY.md does not name it"),
             Err(_) => match twin.filter(|twin| target.components().count() == 1 && self.pages.contains(twin)) {
                 Some(twin) => twin,
@@ -137,7 +140,8 @@ fn of_markdown(text: &str) -> Vec<(Range<usize>, String)> {
 
 /// The values of `href` and `src` in HTML, with their places.
 fn of_html(html: &str) -> Vec<(usize, String)> {
-    let mut out: Vec<(usize, String)> = [" href=\"", " src=\""].iter().flat_map(|name| attributes(html, name)).collect();
+    let mut out: Vec<(usize, String)> =
+        [" href=\"", " src=\""].iter().flat_map(|name| attributes(html, name)).collect();
     out.sort();
     out
 }

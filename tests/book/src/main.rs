@@ -73,7 +73,10 @@ fn build(root: &Path) -> Result<(PathBuf, Vec<String>)> {
         }
     }
     let mut problems = found.problems;
-    problems.extend(links::of_book(&folder)?);
+    // What is wrong in a source shows in its page, too.
+    if problems.is_empty() {
+        problems.extend(links::of_book(&folder)?);
+    }
     for text in BESIDE {
         problems.extend(links::of_text(root, Path::new(text), &folder)?);
     }

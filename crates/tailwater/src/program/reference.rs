@@ -37,9 +37,25 @@ fn keys() -> String {
            same as a JSON Schema for editors. A table in double brackets may be repeated.\n\n";
     let sections: Vec<&Section> =
         schema::sections().into_iter().filter(|section| !section.keys.is_empty() || section.others.is_some()).collect();
-    let links: Vec<String> =
-        sections.iter().map(|section| format!("[{}](#{})", title(section), anchor(&title(section)))).collect();
-    out += &format!("{}.\n\n", links.join(" · "));
+    let kinds: [(&str, &dyn Fn(&Section) -> bool); 3] = [
+        ("Tables", &|section| section.path != "topology" && !section.path.starts_with("scheme.")),
+        ("Topologies", &|section| section.path == "topology"),
+        ("Mechanisms", &|section| section.path.starts_with("scheme.")),
+    ];
+    for (kind, fits) in kinds {
+        let link = |section: &&&Section| {
+            let name = match (section.path.as_str(), section.with) {
+                ("", _) => "top level".into(),
+                ("topology", Some((_, kind))) => format!("`{kind}`"),
+                _ => format!("`{}`", title(section)),
+            };
+            format!("[{name}](#{})", anchor(&title(section)))
+        };
+        let links: Vec<String> =
+            sections.iter().filter(|section| fits(section)).map(|section| link(&section)).collect();
+        out += &format!("- {kind}: {}\n", links.join(" · "));
+    }
+    out.push('\n');
     sections.iter().for_each(|section| out += &table(section));
     out
 }
@@ -118,7 +134,9 @@ fn presets() -> String {
     }
     for (axis, variants) in registry.definitions() {
         let (_, title, key) = AXES.into_iter().find(|known| known.0 == axis).unwrap_or((axis, axis, axis));
-        out += &format!("\n## {title}\n\nChosen by `{key}`.\n\n| name | what it does | from | parameters |\n|---|---|---|---|\n");
+        out += &format!(
+            "\n## {title}\n\nChosen by `{key}`.\n\n| name | what it does | from | parameters |\n|---|---|---|---|\n"
+        );
         for variant in variants {
             let name = variant.name();
             let source = ledger::papers::of_scheme(name).map(|paper| paper.cite());
@@ -213,8 +231,11 @@ fn argument(arg: &Arg) -> String {
         }
         None => (help, String::new()),
     };
-    let defaults: Vec<String> =
-        if takes { arg.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect() } else { Vec::new() };
+    let defaults: Vec<String> = if takes {
+        arg.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect()
+    } else {
+        Vec::new()
+    };
     let default = if defaults.is_empty() { told } else { defaults.join(", ") };
     format!("| `{name}` | {}{words} | {} |\n", cell(&sentence(&help)), cell(&default))
 }
@@ -236,13 +257,17 @@ mod tests {
     #[test]
     fn the_reference_has_every_table_command_and_preset() {
         let [(_, keys), (_, presets), (_, commands)] = pages();
-        for part in ["## `[[collective]]`\n", "| `kind` | `\"ring-all-reduce\"`", "## `[scheme.dcqcn]`\n", "## Top level\n"] {
+        for part in
+            ["## `[[collective]]`\n", "| `kind` | `\"ring-all-reduce\"`", "## `[scheme.dcqcn]`\n", "## Top level\n"]
+        {
             assert!(keys.contains(part), "{part}");
         }
         for part in ["| `hpcc` |", "## Load balancing\n", "keys.md#schemebfc"] {
             assert!(presets.contains(part), "{part}");
         }
-        for part in ["## `tailwater run`\n", "### `tailwater store verify`\n", "| `--set KEY=VALUE` |", "| `-q, --quiet` |"] {
+        for part in
+            ["## `tailwater run`\n", "### `tailwater store verify`\n", "| `--set KEY=VALUE` |", "| `-q, --quiet` |"]
+        {
             assert!(commands.contains(part), "{part}");
         }
         // What only programs use is not shown.

@@ -1,7 +1,7 @@
 //! The book: commands that its pages show are run, and print what the pages say.
 //!
 //! A block of code that is called `console` has commands after `$ `, each with what it prints below. `$ ` commands of a page are run one after the other
-//! in a folder with the examples, and with the files that the page shows in blocks called `toml,file=NAME`. With `REWRITE_GOLDEN=1` the pages get what the
+//! in a folder with the examples, and with the files that the page shows in blocks called `toml,file=NAME` or the like. With `REWRITE_GOLDEN=1` the pages get what the
 //! commands print now.
 
 use crate::patience;
@@ -34,7 +34,7 @@ fn printed(command: &str, folder: &Path) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_tailwater")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
     let mut shell = Command::new("sh");
-    shell.args(["-c", command]).current_dir(folder).env("PATH", path).env("COLUMNS", "100");
+    shell.args(["-c", command]).current_dir(folder).env("PATH", path).envs([("COLUMNS", "100"), ("LC_ALL", "C")]);
     let child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let output = patience::output(command, child);
     // What goes on while a command works is not shown; what it refuses is.
@@ -49,7 +49,7 @@ fn refreshed(page: &str, folder: &Path) -> String {
     let (mut out, mut lines) = (String::new(), page.lines().peekable());
     while let Some(line) = lines.next() {
         out += &format!("{line}\n");
-        if let Some(name) = line.strip_prefix("```toml,file=") {
+        if let Some((_, name)) = line.split_once(",file=").filter(|(before, _)| before.starts_with("```")) {
             let mut text = String::new();
             while let Some(line) = lines.next_if(|line| *line != "```") {
                 text += &format!("{line}\n");
@@ -98,7 +98,9 @@ fn commands_that_pages_show_print_what_the_pages_say() {
         let fresh = refreshed(&text, folder(&root).path());
         if std::env::var_os("REWRITE_GOLDEN").is_some() {
             fs::write(&page, &fresh).unwrap();
-        } else if let Some((place, (now, shown))) = fresh.lines().zip(text.lines()).enumerate().find(|(_, (a, b))| a != b) {
+        } else if let Some((place, (now, shown))) =
+            fresh.lines().zip(text.lines()).enumerate().find(|(_, (a, b))| a != b)
+        {
             let (name, line) = (page.display(), place + 1);
             panic!(
                 "{name}:{line}:\n  the page says {shown}\n  it is         {now}\nif that is meant: REWRITE_GOLDEN=1 cargo test -p tailwater --test all book::"
