@@ -250,3 +250,45 @@ pub fn of_text(root: &Path, name: &Path, book: &Path) -> io::Result<Vec<String>>
     }
     Ok(problems)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_of_markdown_and_html_are_found_with_their_places() {
+        let text = "[a](b.md#c) ![d](e.svg), `[no](link)`\n\n[![f](g.png)](h.md)\n\n<img src=\"i.svg\">\n\n| [j](k.toml) |\n|---|\n";
+        let found = of_markdown(text);
+        let links: Vec<&str> = found.iter().map(|(_, link)| link.as_str()).collect();
+        assert_eq!(links, ["b.md#c", "e.svg", "g.png", "h.md", "i.svg", "k.toml"]);
+        assert!(found.iter().all(|(place, link)| &text[place.clone()] == link));
+    }
+
+    #[test]
+    fn links_of_a_page_lead_to_pages_and_to_copies_of_files_and_nowhere_else() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let pages: BTreeSet<PathBuf> = ["start.md", "guides/buffer.md", "architecture.md"].map(PathBuf::from).into();
+        let (name, path) = (Path::new("docs/guides/buffer.md"), Path::new("guides/buffer.md"));
+        let page = Page { root: &root, pages: &pages, name, folder: Path::new("docs/guides"), path };
+        let mut found = Found::default();
+        let text =
+            "[a](../start.md#x) [b](../../examples/incast.toml) [c](../../ARCHITECTURE.md) [d](#e) [f](https://g.h)";
+        let expected =
+            "[a](../start.md#x) [b](../files/examples/incast.toml) [c](../architecture.md) [d](#e) [f](https://g.h)";
+        assert_eq!(page.rewritten(text, &mut found), expected);
+        assert_eq!((found.files.len(), found.problems.len()), (1, 0));
+        let bad = "[a](../none.md)\n[b](../schemes.md)\n[c](../../examples)\n[d](../../../out)\n";
+        assert_eq!(page.rewritten(bad, &mut found), bad);
+        let problems = found.problems.iter().rev();
+        for (line, (problem, why)) in problems.zip(["not exist", "is no page", "a folder", "leads out"]).enumerate() {
+            assert!(problem.starts_with(&format!("docs/guides/buffer.md:{}: ", line + 1)), "{problem}");
+            assert!(problem.contains(why), "{problem}");
+        }
+    }
+
+    #[test]
+    fn escapes_in_anchors_are_resolved() {
+        assert_eq!(decoded("a%20b%"), "a b%");
+        assert_eq!(decoded("%CE%B8-powertcp"), "θ-powertcp");
+    }
+}

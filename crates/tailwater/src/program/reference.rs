@@ -37,27 +37,33 @@ fn keys() -> String {
            same as a JSON Schema for editors. A table in double brackets may be repeated.\n\n";
     let sections: Vec<&Section> =
         schema::sections().into_iter().filter(|section| !section.keys.is_empty() || section.others.is_some()).collect();
-    let kinds: [(&str, &dyn Fn(&Section) -> bool); 3] = [
-        ("Tables", &|section| section.path != "topology" && !section.path.starts_with("scheme.")),
-        ("Topologies", &|section| section.path == "topology"),
-        ("Mechanisms", &|section| section.path.starts_with("scheme.")),
-    ];
-    for (kind, fits) in kinds {
-        let link = |section: &&&Section| {
-            let name = match (section.path.as_str(), section.with) {
-                ("", _) => "top level".into(),
-                ("topology", Some((_, kind))) => format!("`{kind}`"),
-                _ => format!("`{}`", title(section)),
-            };
-            format!("[{name}](#{})", anchor(&title(section)))
-        };
-        let links: Vec<String> =
-            sections.iter().filter(|section| fits(section)).map(|section| link(&section)).collect();
+    for kind in ["Tables", "Topologies", "Mechanisms"] {
+        let of_kind = sections.iter().filter(|section| kind_of(section) == kind);
+        let links: Vec<String> = of_kind.map(|section| link(section)).collect();
         out += &format!("- {kind}: {}\n", links.join(" · "));
     }
     out.push('\n');
     sections.iter().for_each(|section| out += &table(section));
     out
+}
+
+/// Among which links on top of the page a table has its own.
+fn kind_of(section: &Section) -> &'static str {
+    match section.path.as_str() {
+        "topology" => "Topologies",
+        path if path.starts_with("scheme.") => "Mechanisms",
+        _ => "Tables",
+    }
+}
+
+/// A link to a table, within the page.
+fn link(section: &Section) -> String {
+    let name = match (section.path.as_str(), section.with) {
+        ("", _) => "top level".into(),
+        ("topology", Some((_, kind))) => format!("`{kind}`"),
+        _ => format!("`{}`", title(section)),
+    };
+    format!("[{name}](#{})", anchor(&title(section)))
 }
 
 /// A table as it is written, with what chooses it if there are several of that name.
