@@ -2,6 +2,7 @@
 
 use crate::program::commands::{Output, printed, say};
 use crate::program::progress::{self, GridProgress};
+use crate::program::reference;
 use files::problem::Problem;
 use ledger::evidence::Evidence;
 use ledger::experiment::{Column, Experiment, Scale};
@@ -36,7 +37,7 @@ pub struct Claims {
     /// Fail if a published result is of another version of its row, or of none.
     #[arg(long, group = "output", conflicts_with = "filter")]
     check: bool,
-    /// Bring the tables in README.md and docs/ of this folder up to date.
+    /// Bring what is made in README.md and docs/ of this folder up to date: tables of the ledger, and the reference.
     #[arg(long, group = "output", conflicts_with = "filter")]
     write_docs: bool,
 }
@@ -106,7 +107,7 @@ fn here(experiment: &Experiment, out: &Path) -> Value {
     })
 }
 
-/// Brings the tables between markers up to date.
+/// Brings the tables between markers up to date, and the reference where there is a folder for it.
 fn write_docs(rows: &[Row]) -> Result<ExitCode, Problem> {
     let mut pages = vec![(PathBuf::from("README.md"), "")];
     let docs = std::fs::read_dir("docs").map_err(|error| {
@@ -123,6 +124,15 @@ fn write_docs(rows: &[Row]) -> Result<ExitCode, Problem> {
         if fresh != text {
             files::write_all(&[(&path, fresh)])?;
             result = result.and_then(|()| say(format!("{}\n", path.display())));
+        }
+    }
+    if Path::new(reference::FOLDER).is_dir() {
+        for (name, text) in reference::pages() {
+            let path = Path::new(reference::FOLDER).join(name);
+            if std::fs::read_to_string(&path).unwrap_or_default() != text {
+                files::write_all(&[(&path, text)])?;
+                result = result.and_then(|()| say(format!("{}\n", path.display())));
+            }
         }
     }
     printed(result)
