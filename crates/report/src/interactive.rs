@@ -46,6 +46,7 @@ fn axis(axis: &Axis, ruler: &Ruler) -> Value {
             out["powers"] = json!([low, high]);
         }
         None if axis.format == Format::Percent => out["percent"] = json!(true),
+        None if axis.format == Format::Count => out["count"] = json!(true),
         None => out["unit"] = json!(axis.unit),
     }
     if let Scale::Categories(names) = &axis.scale {

@@ -12,6 +12,7 @@ function plain(value, powers, digits) {
 /** A value of an axis in words. It is in the unit of the axis, as everything in a figure's data. */
 function words(value, axis, digits) {
   value *= axis.divisor;
+  if (axis.count && Math.abs(value) >= 100) return String(Math.round(value)).replace('-', '−');
   if (axis.percent) return round(value * 100, digits) + '%';
   if (axis.base) {
     const [low, high] = axis.powers, size = Math.log10(Math.abs(value) || 1);
