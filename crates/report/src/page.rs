@@ -7,9 +7,10 @@
 use crate::drawing;
 use crate::fabric::Picture;
 use crate::figure::{Figure, Series, Sheet};
+use crate::folder::NAMED;
 use crate::heat::Heat;
 use crate::interactive;
-use crate::palette::COLOURS;
+use crate::palette::{COLOURS, variable};
 use crate::svg::{self, letters};
 use crate::text::escape;
 use std::fmt::Write;
@@ -336,7 +337,7 @@ impl<'a> Drawing<'a> {
         }
         out.push_str("<div class=\"panels\">\n");
         for (figure, letter) in self.panels.iter().zip(letters()) {
-            out.push_str("<div class=\"panel\">");
+            let _ = write!(out, "<div class=\"panel\" {NAMED}{}\">", escape(&figure.id));
             if self.lettered {
                 let _ = write!(out, "<h4>({letter}) {}</h4>", escape(&figure.title));
                 if !figure.subtitle.is_empty() {
@@ -369,12 +370,12 @@ impl<'a> Drawing<'a> {
 
 /// A switch for everything of a name.
 fn chip(series: &Series) -> String {
-    let (slot, name) = (series.slot % COLOURS.len(), escape(&series.name));
+    let (colour, name) = (variable(series.slot), escape(&series.name));
     let mut sample = String::new();
     drawing::svg(&svg::sample(series, "currentColor"), &mut sample);
     format!(
         "<button type=\"button\" class=\"chip\" aria-pressed=\"true\" data-name=\"{name}\">\
-         <svg width=\"30\" height=\"14\" viewBox=\"0 -7 30 14\" fill=\"none\" style=\"color:var(--s{slot})\" aria-hidden=\"true\">{}</svg>\
+         <svg width=\"30\" height=\"14\" viewBox=\"0 -7 30 14\" fill=\"none\" style=\"color:var({colour})\" aria-hidden=\"true\">{}</svg>\
          {name}</button>",
         sample.replace('\n', "")
     )
@@ -440,7 +441,8 @@ impl Page {
                         let (id, caption) = (anchor(&picture.id, &mut taken), prose(&picture.caption));
                         let _ = writeln!(
                             out,
-                            "<figure class=\"picture\" id=\"{id}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            "<figure class=\"picture\" id=\"{id}\" {NAMED}{}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            escape(&picture.id),
                             picture.svg()
                         );
                     }
@@ -448,7 +450,8 @@ impl Page {
                         let (id, caption) = (anchor(&heat.id, &mut taken), prose(&heat.caption));
                         let _ = writeln!(
                             out,
-                            "<figure class=\"picture\" id=\"{id}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            "<figure class=\"picture\" id=\"{id}\" {NAMED}{}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            escape(&heat.id),
                             heat.svg()
                         );
                     }

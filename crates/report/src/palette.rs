@@ -64,8 +64,16 @@ pub(crate) const COLOURS: [(&str, &str); 8] = [
 const DASHES: [&[f64]; 7] =
     [&[], &[7.0, 3.0], &[2.0, 2.5], &[9.0, 3.0, 2.0, 3.0], &[12.0, 4.0], &[4.5, 2.5], &[9.0, 2.5, 2.0, 2.5, 2.0, 2.5]];
 
+/// The slot of what a paper states of nobody in particular: grey, on any page.
+pub(crate) const STATED: usize = usize::MAX;
+
 pub(crate) fn colour(slot: usize) -> &'static str {
-    COLOURS[slot % COLOURS.len()].0
+    if slot == STATED { "#6b6b6b" } else { COLOURS[slot % COLOURS.len()].0 }
+}
+
+/// What a page calls the colour of a slot.
+pub(crate) fn variable(slot: usize) -> String {
+    if slot == STATED { "--soft".into() } else { format!("--s{}", slot % COLOURS.len()) }
 }
 
 pub(crate) fn dash(slot: usize) -> &'static [f64] {
