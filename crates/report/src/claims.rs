@@ -2,6 +2,7 @@
 
 use crate::curves::word;
 use crate::pages::{Report, footer, provenance};
+use crate::palette::STATED;
 use crate::{
     Axis, Block, Cell, Column, Figure, Format, Link, Mark, Page, Palette, Point, Section, Series, Sheet, Style, Table,
     Tone,
@@ -51,6 +52,16 @@ fn category(name: &str) -> String {
     }
 }
 
+/// The title of a panel without a unit that its value has again: `arrivals last (ms) 3ms` is `arrivals last 3ms`.
+fn heading(title: &str) -> String {
+    let parts = title.rsplit_once(' ').and_then(|(name, value)| {
+        let (name, unit) = name.strip_suffix(')')?.rsplit_once(" (")?;
+        value.strip_suffix(unit)?.parse::<f64>().ok()?;
+        Some(format!("{name} {value}"))
+    });
+    parts.unwrap_or_else(|| title.into())
+}
+
 /// The fewest seeds whose interval is drawn: Student's t makes that of two far wider than any figure.
 const FEWEST_SEEDS: usize = 3;
 
@@ -70,13 +81,15 @@ fn draw(spec: &exhibit::Figure, plot: &Plot, id: String, intervals: bool, palett
     };
     let style = match spec.style {
         exhibit::Style::Lines => Style::LineMarkers,
+        // A bar says how far it is from 0, which a logarithmic axis does not have.
+        exhibit::Style::Bars if spec.y.log => Style::Markers,
         exhibit::Style::Bars => Style::Bars,
         exhibit::Style::Distribution | exhibit::Style::Series => Style::Line,
     };
     if spec.style == exhibit::Style::Distribution {
         y = y.format(Format::Percent).range(0.0, 1.0);
     }
-    let mut figure = Figure::new(id, plot.title.as_str(), x, y);
+    let mut figure = Figure::new(id, heading(&plot.title), x, y);
     for Curve { name, points, .. } in &plot.curves {
         let name = if name.is_empty() { figure.y.label.clone() } else { name.clone() };
         let points = points.iter().map(|point| Point {
@@ -88,7 +101,7 @@ fn draw(spec: &exhibit::Figure, plot: &Plot, id: String, intervals: bool, palett
     }
     for Curve { name, variant, points } in &plot.stated {
         // In the colour of what it is about.
-        let slot = palette.slot(variant.as_ref().unwrap_or(name));
+        let slot = variant.as_ref().map_or(STATED, |variant| palette.slot(variant));
         let points =
             points.iter().map(|point| Point { x: point.x * across, y: point.y * up, interval: None }).collect();
         figure.series.push(Series { name: name.clone(), slot, style: Style::Stated, points });
@@ -374,6 +387,15 @@ mod tests {
         assert_eq!((rate.format, scale), (Format::Rate, 1e9));
         assert_eq!((of(Some(Unit::Percent)).0.unit, of(Some(Unit::Percent)).1), (Some("%".into()), 1.0));
         assert_eq!((of(None).0.format, of(None).0.unit), (Format::Plain, None));
+    }
+
+    #[test]
+    fn a_panels_title_has_its_unit_once() {
+        assert_eq!(heading("arrivals last (ms) 3ms"), "arrivals last 3ms");
+        assert_eq!(heading("load (%) 60%"), "load 60%");
+        for title in ["BFC", "buffer 3MB", "senders (at once) 32", "(ms) of 3us"] {
+            assert_eq!(heading(title), title);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::{Axis, Figure, Format, Mark, Palette, Point, Style};
 use results::comparison::{Labels, SCHEME};
 use results::measure::{Estimate, percentile, quantile_interval};
 use results::records::{FlowRow, Records};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs that differ in their seed only, under one name.
 #[derive(Clone, Debug)]
@@ -69,9 +70,10 @@ fn bins(curves: &[Curve<'_>], of: &dyn Fn(&FlowRow) -> bool) -> Vec<(u64, u64, S
     kept.map(|(above, up_to)| (above, up_to, name(above, up_to))).collect()
 }
 
-/// The interval of a mean over seeds as it is drawn: not of two, whose interval says nothing.
+/// The interval of a mean over seeds as it is drawn: not of two, whose interval says nothing, and never below 0, where nothing
+/// that is drawn can be.
 fn drawn(estimate: Estimate) -> Option<(f64, f64)> {
-    estimate.interval().filter(|_| estimate.count > 2)
+    estimate.interval().filter(|_| estimate.count > 2).map(|(low, high)| (low.max(0.0), high))
 }
 
 /// A percentile over seeds: of one run with the interval of its order statistics, of several the mean of the runs'.
@@ -110,6 +112,36 @@ pub fn slowdown_by_size(curves: &[Curve<'_>], palette: &mut Palette, q: f64, gro
     figure.marks.push(Mark::y(1.0, "alone in the network"));
     figure.notes.push(format!("sizes of which a run has fewer than {FEWEST} flows are left out"));
     figure
+}
+
+/// The distribution of slowdowns, of the flows of a group or of all: for flows that are all of a size, by which there is nothing
+/// to see.
+pub fn slowdowns(curves: &[Curve<'_>], palette: &mut Palette, group: Option<&str>) -> Figure {
+    let of = |flow: &&FlowRow| group.is_none_or(|group| flow.group == group);
+    let id = group.map_or("slowdowns".into(), |group| format!("slowdowns-{}", word(group)));
+    let figure = Figure::new(id, "Slowdown of the flows", Axis::log("Slowdown"), share());
+    let values = |run: &Records| run.flows.iter().filter(of).filter_map(|flow| flow.slowdown).collect();
+    let mut figure = cdf(figure, curves, palette, values);
+    let sizes = || curves.iter().flat_map(|curve| &curve.runs).flat_map(|run| run.flows.iter().filter(of));
+    let (least, most) = (sizes().map(|flow| flow.size).min(), sizes().map(|flow| flow.size).max());
+    let flows = group.map_or("flows".into(), |group| format!("flows of group {group}"));
+    figure.subtitle = match (least, most) {
+        (Some(least), Some(most)) if least == most => format!("{flows}, {} each", size(least)),
+        (Some(least), Some(most)) => format!("{flows}, {} to {}", size(least), size(most)),
+        _ => flows,
+    };
+    // Of a single flow there is no distribution.
+    figure.series.iter_mut().filter(|series| series.points.len() < 2).for_each(|series| series.points.clear());
+    figure
+}
+
+/// How slowdowns are drawn: by size, at the tail and in the middle, where there are several sizes.
+fn slowdown_figures(curves: &[Curve<'_>], palette: &mut Palette, group: Option<&str>) -> Vec<Figure> {
+    let of = |flow: &FlowRow| flow.slowdown.is_some() && group.is_none_or(|group| flow.group == group);
+    match bins(curves, &of).len() {
+        0 | 1 => vec![slowdowns(curves, palette, group)],
+        _ => [0.99, 0.5].map(|q| slowdown_by_size(curves, palette, q, group)).into(),
+    }
 }
 
 /// `text` as part of a file's name.
@@ -164,15 +196,22 @@ pub fn buffers(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
     })
 }
 
-/// What arrived at each host, over the whole run.
+/// Bits per second that arrived at each host that somebody sends to, over the whole run.
+pub(crate) fn received(run: &Records) -> Vec<f64> {
+    let span = span(run);
+    let receivers: BTreeSet<&str> = run.flows.iter().map(|flow| flow.dst.as_str()).collect();
+    let links = run.links.iter().filter(|link| link.to_host && receivers.contains(link.to.as_str()));
+    links.map(|link| link.sent_bytes as f64 * 8e12 / span).collect()
+}
+
+/// What arrived at each host that somebody sends to, over the whole run.
 pub fn receivers(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
-    let x = Axis::linear("Receiver throughput").format(Format::Rate);
+    let most = curves.iter().flat_map(|curve| &curve.runs).flat_map(|run| received(run)).fold(0.0, f64::max);
+    let mut x = Axis::linear("Receiver throughput").format(Format::Rate);
+    // From nothing: what differs little is to look so.
+    x.range = (most > 0.0).then_some((0.0, 1.02 * most));
     let figure = Figure::new("receivers", "Throughput of the receivers", x, share());
-    cdf(figure, curves, palette, |run| {
-        let span = span(run);
-        let hosts = run.links.iter().filter(|link| link.to_host);
-        hosts.map(|link| link.sent_bytes as f64 * 8e12 / span).collect()
-    })
+    cdf(figure, curves, palette, received)
 }
 
 /// Picoseconds from the first flow's start to the end.
@@ -311,21 +350,33 @@ fn by_value(curves: &[Curve<'_>], palette: &mut Palette, id: &str, title: &str, 
     Some(figure)
 }
 
+/// Gives what is of a scheme its colour, whatever else it is of.
+fn of_schemes(curves: &[Curve<'_>], palette: &mut Palette) {
+    let mut kin: BTreeMap<&str, usize> = BTreeMap::new();
+    for curve in curves {
+        if let Some((_, scheme)) = curve.labels.iter().find(|(axis, _)| axis == SCHEME) {
+            let nth = kin.entry(scheme).or_insert(0);
+            palette.kin(&curve.name, scheme, *nth);
+            *nth += 1;
+        }
+    }
+}
+
 /// Every figure that the results support.
 pub fn all(curves: &[Curve<'_>], palette: &mut Palette) -> Vec<Figure> {
     let mut figures = Vec::new();
-    let mut lines = Palette::default();
+    of_schemes(curves, palette);
     let p99 = Axis::log("p99 slowdown");
-    figures.extend(by_value(curves, &mut lines, "p99-by-value", "p99 of slowdown", p99, "/slowdown/p99"));
+    figures.extend(by_value(curves, palette, "p99-by-value", "p99 of slowdown", p99, "/slowdown/p99"));
     let peak = Axis::linear("Peak buffer").format(Format::Bytes);
-    figures.extend(by_value(curves, &mut lines, "buffer-by-value", "Peak buffer of a switch", peak, "/buffer/peak"));
+    figures.extend(by_value(curves, palette, "buffer-by-value", "Peak buffer of a switch", peak, "/buffer/peak"));
     let groups = groups(curves);
     match groups.as_slice() {
         [] => {}
-        [_] => figures.extend([0.99, 0.5].map(|q| slowdown_by_size(curves, palette, q, None))),
+        [_] => figures.extend(slowdown_figures(curves, palette, None)),
         several => {
             for group in several {
-                figures.extend([0.99, 0.5].map(|q| slowdown_by_size(curves, palette, q, Some(group))));
+                figures.extend(slowdown_figures(curves, palette, Some(group)));
             }
         }
     }

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 pub const PAGE: &str = "report.html";
 /// The folder of the images.
 const FIGURES: &str = "figures";
+/// How the page names the files of a figure.
+pub(crate) const NAMED: &str = "data-figure=\"";
 
 /// The files of a report in a folder: `report.html`, and every figure in `figures` as SVG and PNG.
 pub fn files(report: &Report, out: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, Problem> {
@@ -25,9 +27,27 @@ pub fn files(report: &Report, out: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, Pro
     Ok(written)
 }
 
-/// Writes a report into a folder, all of it or nothing.
+/// Writes a report into a folder, all of it or nothing. Figures of an earlier one are gone then.
 pub fn write(report: &Report, out: &Path) -> Result<(), Problem> {
-    files::write_deep(&files(report, out)?)
+    replace(out, &files(report, out)?)
+}
+
+/// Writes files, a report's among them, all or none. Figures that the page of an earlier report in the folder names, and no longer
+/// are, go; nothing else does, as the folder may be somebody's own.
+pub fn replace(out: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), Problem> {
+    let page = out.join(PAGE);
+    let drawn = files.iter().any(|(path, _)| *path == page);
+    let earlier = if drawn { std::fs::read_to_string(&page).unwrap_or_default() } else { String::new() };
+    files::write_deep(files)?;
+    let names = earlier.split(NAMED).skip(1).filter_map(|rest| rest.split('"').next());
+    let plain = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_');
+    for path in names.filter(plain).flat_map(|name| ["svg", "png"].map(|ending| format!("{name}.{ending}"))) {
+        let path = out.join(FIGURES).join(path);
+        if files.iter().all(|(kept, _)| *kept != path) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+    Ok(())
 }
 
 /// Writes a folder of results, with its report or without, that appears whole or not at all: `results` writes the results into the folder
@@ -68,4 +88,38 @@ pub fn of_run(folder: &Path, records: &Records) -> Result<Report, Problem> {
 /// Draws a folder of results into itself.
 pub fn write_run(folder: &Path) -> Result<(), Problem> {
     write(&of_run(folder, &records::open(folder)?)?, folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Axis, Figure, Page, Palette, Section, Style};
+
+    fn report(id: &str) -> Report {
+        let mut figure = Figure::new(id, id, Axis::linear("x"), Axis::linear("y"));
+        figure.series.push(Palette::default().series("one", Style::Line, [(0.0, 0.0), (1.0, 1.0)]));
+        let mut section = Section::new("Figures");
+        section.push(figure.clone());
+        let page = Page { sections: vec![section], ..Page::new("A page", "") };
+        Report { page, figures: vec![figure], pictures: Vec::new(), heats: Vec::new() }
+    }
+
+    #[test]
+    fn figures_of_an_earlier_report_go_and_those_of_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let figures = folder.path().join(FIGURES);
+        let names = || {
+            let entries = std::fs::read_dir(&figures).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        write(&report("first"), folder.path()).unwrap();
+        std::fs::write(figures.join("mine.svg"), "<svg/>").unwrap();
+        assert_eq!(names(), ["first.png", "first.svg", "mine.svg"]);
+        write(&report("second"), folder.path()).unwrap();
+        assert_eq!(names(), ["mine.svg", "second.png", "second.svg"]);
+        write(&report("second"), folder.path()).unwrap();
+        assert_eq!(names(), ["mine.svg", "second.png", "second.svg"]);
+    }
 }

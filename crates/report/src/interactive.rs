@@ -6,7 +6,7 @@
 use crate::drawing::dashes;
 use crate::figure::{Axis, CLOUD, Figure, Mark, Point, Scale, Series, Style, thin, thin_markers};
 use crate::format::{Format, significant};
-use crate::palette::{COLOURS, dash, marker};
+use crate::palette::{dash, marker, variable};
 use crate::scale::{Room, Ruler};
 use serde_json::{Value, json};
 
@@ -31,6 +31,7 @@ pub(crate) fn plot(figure: &Figure) -> Value {
         "empty": empty,
         "alone": figure.bars_stand_alone(),
         "apart": figure.dodges(&data.x),
+        "dots": figure.has_dots(),
         "series": series.collect::<Vec<_>>(),
         "marks": marks.map(|mark| plot.mark(mark)).collect::<Vec<_>>(),
     })
@@ -46,6 +47,7 @@ fn axis(axis: &Axis, ruler: &Ruler) -> Value {
             out["powers"] = json!([low, high]);
         }
         None if axis.format == Format::Percent => out["percent"] = json!(true),
+        None if axis.format == Format::Count => out["count"] = json!(true),
         None => out["unit"] = json!(axis.unit),
     }
     if let Scale::Categories(names) = &axis.scale {
@@ -101,7 +103,8 @@ impl Plot {
         };
         let mut out = json!({
             "name": series.name,
-            "slot": series.slot % COLOURS.len(),
+            "slot": series.slot,
+            "colour": format!("var({})", variable(series.slot)),
             "kind": kind,
             "x": over(&|point| json!(self.across(point.x))),
             "y": over(&|point| json!(self.up(point.y))),

@@ -7,9 +7,10 @@
 use crate::drawing;
 use crate::fabric::Picture;
 use crate::figure::{Figure, Series, Sheet};
+use crate::folder::NAMED;
 use crate::heat::Heat;
 use crate::interactive;
-use crate::palette::COLOURS;
+use crate::palette::{COLOURS, variable};
 use crate::svg::{self, letters};
 use crate::text::escape;
 use std::fmt::Write;
@@ -210,8 +211,8 @@ impl Cell {
         Cell { link: Some(target.into()), ..self }
     }
 
-    fn html(&self) -> String {
-        let mut html = prose(&self.text);
+    fn html(&self, number: bool) -> String {
+        let mut html = if number { figures(&self.text) } else { prose(&self.text) };
         if let Some(tone) = self.tone {
             let class = match tone {
                 Tone::Good => "good",
@@ -252,6 +253,16 @@ fn prose(text: &str) -> String {
         _ => format!("<code>{}</code>", escape(part)),
     };
     parts.iter().enumerate().map(set).collect()
+}
+
+/// A number with its unit, which stay together, and its interval, which may stand below.
+fn figures(text: &str) -> String {
+    let whole = |text: &str| prose(text).replace(' ', "\u{a0}");
+    match text.find(" (").or(text.find(" ±")) {
+        Some(at) => format!("{} <span class=\"spread\">{}</span>", whole(&text[..at]), whole(&text[at + 1..])),
+        None if text.chars().any(char::is_alphabetic) && text.len() > 20 => prose(text),
+        None => whole(text),
+    }
 }
 
 /// What a heading or a figure is called in addresses: no two the same.
@@ -326,7 +337,7 @@ impl<'a> Drawing<'a> {
         }
         out.push_str("<div class=\"panels\">\n");
         for (figure, letter) in self.panels.iter().zip(letters()) {
-            out.push_str("<div class=\"panel\">");
+            let _ = write!(out, "<div class=\"panel\" {NAMED}{}\">", escape(&figure.id));
             if self.lettered {
                 let _ = write!(out, "<h4>({letter}) {}</h4>", escape(&figure.title));
                 if !figure.subtitle.is_empty() {
@@ -359,12 +370,12 @@ impl<'a> Drawing<'a> {
 
 /// A switch for everything of a name.
 fn chip(series: &Series) -> String {
-    let (slot, name) = (series.slot % COLOURS.len(), escape(&series.name));
+    let (colour, name) = (variable(series.slot), escape(&series.name));
     let mut sample = String::new();
     drawing::svg(&svg::sample(series, "currentColor"), &mut sample);
     format!(
         "<button type=\"button\" class=\"chip\" aria-pressed=\"true\" data-name=\"{name}\">\
-         <svg width=\"30\" height=\"14\" viewBox=\"0 -7 30 14\" fill=\"none\" style=\"color:var(--s{slot})\" aria-hidden=\"true\">{}</svg>\
+         <svg width=\"30\" height=\"14\" viewBox=\"0 -7 30 14\" fill=\"none\" style=\"color:var({colour})\" aria-hidden=\"true\">{}</svg>\
          {name}</button>",
         sample.replace('\n', "")
     )
@@ -430,7 +441,8 @@ impl Page {
                         let (id, caption) = (anchor(&picture.id, &mut taken), prose(&picture.caption));
                         let _ = writeln!(
                             out,
-                            "<figure class=\"picture\" id=\"{id}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            "<figure class=\"picture\" id=\"{id}\" {NAMED}{}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            escape(&picture.id),
                             picture.svg()
                         );
                     }
@@ -438,14 +450,15 @@ impl Page {
                         let (id, caption) = (anchor(&heat.id, &mut taken), prose(&heat.caption));
                         let _ = writeln!(
                             out,
-                            "<figure class=\"picture\" id=\"{id}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            "<figure class=\"picture\" id=\"{id}\" {NAMED}{}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            escape(&heat.id),
                             heat.svg()
                         );
                     }
                     Block::Code { title, text } => code(&mut out, title, text),
                     Block::Facts(facts) => {
                         let fact = |(name, value): &(String, Cell)| {
-                            format!("<div><dt>{}</dt><dd>{}</dd></div>", prose(name), value.html())
+                            format!("<div><dt>{}</dt><dd>{}</dd></div>", prose(name), value.html(false))
                         };
                         let _ = writeln!(out, "<dl>{}</dl>", facts.iter().map(fact).collect::<String>());
                     }
@@ -491,9 +504,13 @@ fn switches(drawings: &[Drawing]) -> String {
     format!("<div class=\"switches\" title=\"{hint}\"><span>Show</span>{}</div>\n", chips.concat())
 }
 
+/// A table of more columns than this may be wider than the text.
+const BROAD: usize = 6;
+
 impl Table {
     fn html(&self, out: &mut String) {
-        out.push_str("<div class=\"table\"><table>");
+        let broad = if self.columns.len() > BROAD { " broad" } else { "" };
+        let _ = write!(out, "<div class=\"table{broad}\"><table>");
         if !self.caption.is_empty() {
             let _ = write!(out, "<caption>{}</caption>", prose(&self.caption));
         }
@@ -506,7 +523,10 @@ impl Table {
             .map(|(at, column)| format!("<th scope=\"col\"{}>{}</th>", side(at), prose(&column.name)));
         let _ = write!(out, "<thead><tr>{}</tr></thead><tbody>", heads.collect::<String>());
         for row in &self.rows {
-            let cells = row.iter().enumerate().map(|(at, cell)| format!("<td{}>{}</td>", side(at), cell.html()));
+            let cells = row.iter().enumerate().map(|(at, cell)| {
+                let side = side(at);
+                format!("<td{side}>{}</td>", cell.html(!side.is_empty()))
+            });
             let _ = writeln!(out, "<tr>{}</tr>", cells.collect::<String>());
         }
         out.push_str("</tbody></table></div>\n");

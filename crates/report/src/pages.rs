@@ -39,6 +39,11 @@ fn short(value: Option<f64>) -> String {
     value.map_or("–".into(), |value| Format::Plain.show(value))
 }
 
+/// A count, exact.
+fn count(value: &Value) -> String {
+    value.as_u64().map_or("–".into(), |count| count.to_string())
+}
+
 fn interval(value: &Value) -> String {
     match (value[0].as_f64(), value[1].as_f64()) {
         (Some(low), Some(high)) => format!("{} to {}", Format::Plain.show(low), Format::Plain.show(high)),
@@ -48,7 +53,7 @@ fn interval(value: &Value) -> String {
 
 /// A spread of slowdowns as a row of a table.
 fn spread_row(name: String, spread: &Value) -> Vec<Cell> {
-    let mut row: Vec<Cell> = vec![name.into(), short(number(&spread["count"])).into()];
+    let mut row: Vec<Cell> = vec![name.into(), count(&spread["count"]).into()];
     row.extend(["mean", "p50", "p95", "p99", "p999", "max"].map(|key| short(number(&spread[key])).into()));
     row.push(interval(&spread["interval"]["p99"]).into());
     row
@@ -87,7 +92,6 @@ fn slowdown_table(run: &Records) -> Table {
 fn facts(run: &Records) -> Vec<(String, Cell)> {
     let s = &run.summary;
     let text = |key: &str| s[key].as_str().unwrap_or("–").to_string();
-    let count = |value: &Value| value.as_u64().map_or("–".to_string(), |n| n.to_string());
     let ending = match s["ending"].as_str() {
         Some("complete") => Cell::badge(Tone::Good, "complete"),
         other => Cell::badge(Tone::Bad, other.unwrap_or("unknown")),
@@ -163,10 +167,17 @@ pub fn run(records: &Records, scenario: &str, command: &str) -> Report {
     Report { page, figures, pictures, heats: Vec::new() }
 }
 
-/// How a number of a summary is shown in a comparison.
+/// Where a number of a run is.
+enum At {
+    Summary(String),
+    /// The mean rate of those that receive.
+    Receivers,
+}
+
+/// How a number of a run is shown in a comparison.
 struct Compared {
     name: String,
-    at: String,
+    at: At,
     format: Format,
     /// Whether less is better; otherwise nothing is.
     less: bool,
@@ -175,8 +186,8 @@ struct Compared {
 /// What is compared: the slowdowns of every group of flows, and what the network did.
 fn compared(curves: &[Curve<'_>]) -> Vec<Compared> {
     let one =
-        |name: &str, at: &str, format: Format, less: bool| Compared { name: name.into(), at: at.into(), format, less };
-    let mut all = vec![one("flows finished", "/finished", Format::Plain, false)];
+        |name: &str, at: &str, format, less| Compared { name: name.into(), at: At::Summary(at.into()), format, less };
+    let mut all = vec![one("flows finished", "/finished", Format::Count, false)];
     let first = curves.first().and_then(|curve| curve.runs.first());
     let groups = first.and_then(|run| run.summary["groups"].as_array()).cloned().unwrap_or_default();
     let has_flows = |group: &Value| group["slowdown"]["count"].as_u64().is_some_and(|count| count > 0);
@@ -195,8 +206,8 @@ fn compared(curves: &[Curve<'_>]) -> Vec<Compared> {
     all.extend([
         one("peak buffer", "/buffer/peak", Format::Bytes, true),
         one("time paused", "/pause/share", Format::Percent, true),
-        one("dropped", "/dropped/packets", Format::Plain, true),
-        one("receivers' mean rate", "/utilisation/receivers_gbps/mean", Format::Rate, false),
+        one("dropped", "/dropped/packets", Format::Count, true),
+        Compared { name: "receivers' mean rate".into(), at: At::Receivers, format: Format::Rate, less: false },
     ]);
     all
 }
@@ -204,8 +215,13 @@ fn compared(curves: &[Curve<'_>]) -> Vec<Compared> {
 fn comparison_table(curves: &[Curve<'_>]) -> Table {
     let all = compared(curves);
     let estimate = |curve: &Curve<'_>, compared: &Compared| {
-        let scale = if compared.format == Format::Rate { 1e9 } else { 1.0 };
-        let value = |run: &&Records| run.summary.pointer(&compared.at).and_then(Value::as_f64).map(|v| v * scale);
+        let value = |run: &&Records| match &compared.at {
+            At::Summary(at) => run.summary.pointer(at).and_then(Value::as_f64),
+            At::Receivers => {
+                let rates = curves::received(run);
+                (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+            }
+        };
         Estimate::of(&curve.runs.iter().filter_map(value).collect::<Vec<_>>())
     };
     let best = |compared: &Compared| {

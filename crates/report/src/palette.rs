@@ -7,7 +7,9 @@ use crate::figure::{Point, Series, Style};
 /// in all its figures.
 #[derive(Clone, Debug, Default)]
 pub struct Palette {
-    names: Vec<String>,
+    names: Vec<(String, usize)>,
+    /// The next free slot.
+    next: usize,
 }
 
 impl Palette {
@@ -22,10 +24,20 @@ impl Palette {
 
     /// The slot of a name, the next free one if it is new.
     pub fn slot(&mut self, name: &str) -> usize {
-        self.names.iter().position(|known| known == name).unwrap_or_else(|| {
-            self.names.push(name.to_string());
-            self.names.len() - 1
+        let known = self.names.iter().find(|(known, _)| known == name).map(|(_, slot)| *slot);
+        known.unwrap_or_else(|| {
+            self.next += 1;
+            self.names.push((name.to_string(), self.next - 1));
+            self.next - 1
         })
+    }
+
+    /// Gives a name the colour of another, such as a scheme's, with dashes of its own: those of its `nth` kin.
+    pub fn kin(&mut self, name: &str, of: &str, nth: usize) {
+        let slot = self.slot(of) + nth * COLOURS.len();
+        if self.names.iter().all(|(known, _)| known != name) {
+            self.names.push((name.to_string(), slot));
+        }
     }
 
     /// A series of this name with the name's slot.
@@ -52,8 +64,16 @@ pub(crate) const COLOURS: [(&str, &str); 8] = [
 const DASHES: [&[f64]; 7] =
     [&[], &[7.0, 3.0], &[2.0, 2.5], &[9.0, 3.0, 2.0, 3.0], &[12.0, 4.0], &[4.5, 2.5], &[9.0, 2.5, 2.0, 2.5, 2.0, 2.5]];
 
+/// The slot of what a paper states of nobody in particular: grey, on any page.
+pub(crate) const STATED: usize = usize::MAX;
+
 pub(crate) fn colour(slot: usize) -> &'static str {
-    COLOURS[slot % COLOURS.len()].0
+    if slot == STATED { "#6b6b6b" } else { COLOURS[slot % COLOURS.len()].0 }
+}
+
+/// What a page calls the colour of a slot.
+pub(crate) fn variable(slot: usize) -> String {
+    if slot == STATED { "--soft".into() } else { format!("--s{}", slot % COLOURS.len()) }
 }
 
 pub(crate) fn dash(slot: usize) -> &'static [f64] {
@@ -115,6 +135,19 @@ mod tests {
         assert_eq!(palette.slot("DCQCN"), 1);
         assert_eq!(palette.series("BFC", Style::Line, [(0.0, 0.0)]).slot, 0);
         assert_eq!(palette.slot("HPCC"), 2);
+    }
+
+    #[test]
+    fn kin_has_the_colour_and_dashes_of_its_own() {
+        let mut palette = Palette::new(["pfc", "hpcc"]);
+        for (nth, buffer) in ["1MB", "2MB", "4MB"].into_iter().enumerate() {
+            palette.kin(&format!("hpcc, {buffer}"), "hpcc", nth);
+        }
+        let slots = ["hpcc", "hpcc, 1MB", "hpcc, 2MB", "hpcc, 4MB"].map(|name| palette.slot(name));
+        assert_eq!(slots[0], slots[1]);
+        assert!(slots.iter().all(|&slot| colour(slot) == colour(slots[0])));
+        assert!(dash(slots[1]) != dash(slots[2]) && dash(slots[2]) != dash(slots[3]));
+        assert_eq!(palette.slot("bfc"), 2);
     }
 
     #[test]

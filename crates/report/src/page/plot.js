@@ -12,6 +12,7 @@ function plain(value, powers, digits) {
 /** A value of an axis in words. It is in the unit of the axis, as everything in a figure's data. */
 function words(value, axis, digits) {
   value *= axis.divisor;
+  if (axis.count && Math.abs(value) >= 100) return String(Math.round(value)).replace('-', '−');
   if (axis.percent) return round(value * 100, digits) + '%';
   if (axis.base) {
     const [low, high] = axis.powers, size = Math.log10(Math.abs(value) || 1);
@@ -205,7 +206,7 @@ class Plot {
     labels.append(make('path', { class: 'axis', d: `M0 0V${n(high)}H${n(wide)}` }));
 
     this.shown = spec.series.filter(series => !this.hidden.has(series.name));
-    this.places = this.shown.map((series, at) => this.series(layers, series, at));
+    this.places = this.shown.map(series => this.series(layers, series));
     const clip = make('svg', { x: -2, y: -2, width: n(wide + 4), height: n(high + 4), viewBox: `-2 -2 ${n(wide + 4)} ${n(high + 4)}` });
     clip.append(...layers.bands, ...layers.bars, ...layers.lines);
     plot.append(clip, ...layers.over);
@@ -232,13 +233,16 @@ class Plot {
   }
 
   /** Draws a series into the layers; gives back the places of its points. */
-  series(layers, series, order) {
+  series(layers, series) {
     const { spec, shown } = this, bars = shown.filter(({ kind }) => kind === 'bars');
     const [low, high] = this.view.x, slot = this.wide / (high - low), step = series.kind === 'step';
-    const group = () => make('g', { style: `color:var(--s${series.slot})` });
+    const group = () => make('g', { style: `color:${series.colour}` });
     const sets = spec.alone ? 1 : Math.max(1, bars.length), thick = Math.min(56, 0.82 * slot / sets);
-    const shift = series.kind === 'bars' ? (spec.alone ? 0 : (bars.indexOf(series) - (sets - 1) / 2) * thick)
-      : spec.apart ? (order - (shown.length - 1) / 2) * Math.min(7, 0.5 * slot / shown.length) : 0;
+    // What is stated of a series stands where that does.
+    const own = series.hollow ? shown.find(other => !other.hollow && other.slot === series.slot) : series;
+    const apart = shown.filter(other => !other.hollow), nth = own ? apart.indexOf(own) : (apart.length - 1) / 2;
+    const shift = own?.kind === 'bars' ? (spec.alone ? 0 : (bars.indexOf(own) - (sets - 1) / 2) * thick)
+      : spec.apart ? (nth - (apart.length - 1) / 2) * Math.min(spec.dots ? 18 : 7, (spec.dots ? 0.8 : 0.5) * slot / Math.max(1, apart.length)) : 0;
     const places = series.x.map((x, at) => x === null ? null : [this.across(x) + shift, this.down(series.y[at])]);
     const whisker = at => {
       const end = value => n(Math.max(0, Math.min(this.high, this.down(value)))), x = places[at][0];
@@ -339,7 +343,7 @@ class Plot {
     cursor.replaceChildren();
     const line = (series, ...text) => {
       const swatch = element('i', {});
-      swatch.style.background = `var(--s${series.slot})`;
+      swatch.style.background = series.colour;
       rows.push(element('p', {}, swatch, element('b', {}, series.name), ...text));
     };
     let at;
@@ -356,7 +360,7 @@ class Plot {
       if (at && this.inside(at)) {
         line(series);
         rows.push(element('p', {}, this.value(series, focus.at)), element('p', {}, 'at ' + words(series.x[focus.at], spec.x)));
-        cursor.append(make('circle', { cx: n(at[0]), cy: n(at[1]), r: 6, style: `color:var(--s${series.slot})` }));
+        cursor.append(make('circle', { cx: n(at[0]), cy: n(at[1]), r: 6, style: `color:${series.colour}` }));
       }
     }
     readout.hidden = rows.length < 2;

@@ -100,8 +100,8 @@ impl<'a> Panel<'a> {
         let mut inner = Pen::default();
         let axes = self.grid(&mut inner);
         if self.data.x_bounds.is_some() {
-            let ink = self.series(&mut inner);
-            self.marks(&mut inner, ink);
+            let (ink, texts) = self.series(&mut inner);
+            self.marks(&mut inner, ink, texts);
         } else {
             let middle = (wide / 2.0, high / 2.0 + MIDDLE * LABEL);
             inner.text(middle, Hold::Middle, font(LABEL, GREY), 0.0, "no data");
@@ -173,28 +173,33 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// Draws the data and gives back where its ink is, by and large.
-    fn series(&self, pen: &mut Pen) -> Vec<Place> {
+    /// Draws the data and gives back where its ink is, by and large, and the boxes of the texts in it.
+    fn series(&self, pen: &mut Pen) -> (Vec<Place>, Vec<[f64; 4]>) {
         let slot = self.plot.0 / self.x.ticks.len().max(1) as f64;
-        let all = self.figure.series.len() as f64;
-        let apart = if self.figure.dodges(&self.data.x) { (0.5 * slot / all).min(7.0) } else { 0.0 };
+        let (part, most) = if self.figure.has_dots() { (0.8, 18.0) } else { (0.5, 7.0) };
+        let apart = |all: f64| if self.figure.dodges(&self.data.x) { (part * slot / all).min(most) } else { 0.0 };
         let (sets, thick) = bar_width(self.figure, slot);
         let mut bars = 0;
+        let mut besides: Vec<(usize, f64)> = Vec::new();
         let mut layers = Layers::default();
-        for (at, (series, runs)) in self.figure.series.iter().zip(&self.data.runs).enumerate() {
+        for (series, runs) in self.figure.series.iter().zip(&self.data.runs) {
             if series.style == Style::Bars {
                 let beside = (f64::from(bars % sets) - f64::from(sets) / 2.0) * thick;
                 self.bars(&mut layers, runs, Bar { look: colour(series.slot), beside, thick });
+                besides.push((series.slot, beside + thick / 2.0));
                 bars += 1;
             } else {
-                self.line(&mut layers, series, runs, (at as f64 - (all - 1.0) / 2.0) * apart);
+                // What is stated of a bar stands where that does.
+                let bar = besides.iter().find(|(slot, _)| *slot == series.slot).map(|(_, beside)| *beside);
+                let (nth, all) = self.figure.among(series);
+                self.line(&mut layers, series, runs, bar.unwrap_or((nth - (all - 1.0) / 2.0) * apart(all)));
             }
         }
         let inside = [layers.bands.items, layers.bars.items, layers.lines.items].concat();
         let size = (self.plot.0 + 4.0, self.plot.1 + 4.0);
         pen.put(Item::Clip { corner: (-2.0, -2.0), size, items: inside });
         pen.items.extend(layers.over.items);
-        layers.ink
+        (layers.ink, layers.texts)
     }
 
     /// Draws a series that is no bars, moved sideways by `shift`.
@@ -282,8 +287,10 @@ impl<'a> Panel<'a> {
             if self.figures && point.y >= 0.0 {
                 // Over a bar that reaches the top of the plot there is no room but inside.
                 let place = (centre, (above - 4.0).max(SMALL));
-                layers.over.text(place, Hold::Middle, font(SMALL, INK), 0.0, &self.figure.y.format.show(point.y));
-                layers.ink.push((centre, above - 8.0));
+                let value = self.figure.y.format.show(point.y);
+                let half = text::width(&value, SMALL, false) / 2.0;
+                layers.texts.push([centre - half, place.1 - SMALL, centre + half, place.1 + 3.0]);
+                layers.over.text(place, Hold::Middle, font(SMALL, INK), 0.0, &value);
             }
         }
     }
@@ -303,7 +310,7 @@ impl<'a> Panel<'a> {
     }
 
     /// Draws the reference lines, each with its label where it hides the least.
-    fn marks(&self, pen: &mut Pen, mut ink: Vec<Place>) {
+    fn marks(&self, pen: &mut Pen, mut ink: Vec<Place>, mut taken: Vec<[f64; 4]>) {
         let (wide, high) = self.plot;
         let ruler = |mark: &Mark| if mark.upright { &self.x } else { &self.y };
         let marks: Vec<&Mark> =
@@ -315,7 +322,6 @@ impl<'a> Panel<'a> {
             pen.put(Shape::path(Path::through(&[from, to])).stroke(stroke));
             ink.extend(along(from, to));
         }
-        let mut taken: Vec<[f64; 4]> = Vec::new();
         for mark in marks {
             let lines = wrap(&mark.label, SMALL, false, 0.7 * wide);
             let tall = lines.len() as f64 * LINE * SMALL;
@@ -352,6 +358,8 @@ struct Layers {
     lines: Pen,
     over: Pen,
     ink: Vec<Place>,
+    /// Boxes of texts: left, top, right, bottom.
+    texts: Vec<[f64; 4]>,
 }
 
 /// What the bars of a series have in common: colour, place beside the category's middle, thickness.

@@ -155,7 +155,7 @@ fn write(
 
 /// Writes the files of a folder, all or none. One that was made for them goes with them.
 pub(crate) fn put(out: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), Problem> {
-    files::write_deep(files).inspect_err(|_| _ = std::fs::remove_dir(out))
+    report::folder::replace(out, files).inspect_err(|_| _ = std::fs::remove_dir(out))
 }
 
 /// Draws the comparison: a page, and its figures as images.
