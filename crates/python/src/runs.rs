@@ -143,7 +143,7 @@ impl Plan {
                 &self.cells.iter().map(|cell| &cell.labels).collect::<Vec<_>>(),
                 &records,
             );
-            Ok(figures(&report::pages::comparison(title, &curves, &self.grid.source.text, "")))
+            Ok(figures(&report::pages::comparison(title, &curves, None, &self.grid.source.text, "")))
         };
         py.detach(draw).map_err(|problem| raised(py, problem))
     }

@@ -2,8 +2,8 @@
 
 use crate::{Axis, Figure, Format, Mark, Palette, Point, Style};
 use results::comparison::{Labels, SCHEME};
-use results::measure::{Estimate, percentile, quantile_interval};
-use results::records::{FlowRow, Records};
+use results::measure::{Estimate, jackknife, percentile, quantile_interval};
+use results::records::{BufferSeries, FlowRow, Records};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs that differ in their seed only, under one name.
@@ -38,6 +38,8 @@ const ENDS: [u64; 12] =
     [100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000];
 /// The fewest flows of a run that a bin's percentile is computed from.
 const FEWEST: usize = 5;
+/// The most lines of a figure in which each is to be followed.
+const FEW_LINES: usize = 6;
 /// The most points of a distribution that are drawn.
 const MOST_POINTS: usize = 1000;
 
@@ -76,7 +78,7 @@ fn drawn(estimate: Estimate) -> Option<(f64, f64)> {
     estimate.interval().filter(|_| estimate.count > 2).map(|(low, high)| (low.max(0.0), high))
 }
 
-/// A percentile over seeds: of one run with the interval of its order statistics, of several the mean of the runs'.
+/// A percentile over seeds: of one run with the interval of its order statistics, of several that of all their flows, with the jackknife's.
 fn tail(samples: Vec<Vec<f64>>, q: f64) -> Option<(f64, Option<(f64, f64)>)> {
     let mut samples: Vec<Vec<f64>> = samples.into_iter().filter(|values| values.len() >= FEWEST).collect();
     samples.iter_mut().for_each(|values| values.sort_by(f64::total_cmp));
@@ -84,8 +86,15 @@ fn tail(samples: Vec<Vec<f64>>, q: f64) -> Option<(f64, Option<(f64, f64)>)> {
         [] => None,
         [values] => Some((percentile(values, q), quantile_interval(values, q))),
         several => {
-            let estimate = Estimate::of(&several.iter().map(|values| percentile(values, q)).collect::<Vec<_>>());
-            Some((estimate.mean?, drawn(estimate).map(|(low, high)| (low.max(1.0), high))))
+            let without = |seed: Option<usize>| {
+                let kept = several.iter().enumerate().filter(|(place, _)| Some(*place) != seed);
+                let mut all: Vec<f64> = kept.flat_map(|(_, values)| values.iter().copied()).collect();
+                all.sort_by(f64::total_cmp);
+                percentile(&all, q)
+            };
+            let others: Vec<f64> = (0..several.len()).map(|seed| without(Some(seed))).collect();
+            let interval = jackknife(without(None), &others).filter(|_| several.len() > 2);
+            Some((without(None), interval.map(|(low, high)| (low.max(1.0), high))))
         }
     }
 }
@@ -194,6 +203,48 @@ pub fn buffers(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
     cdf(figure, curves, palette, |run| {
         run.buffers.iter().flat_map(|series| &series.peak_bytes).map(|&bytes| bytes as f64).collect()
     })
+}
+
+/// How long the flows of each group took.
+fn completion(run: &Records) -> Figure {
+    let x = Axis::log("Completion time").format(Format::Time);
+    let mut figure = Figure::new("completion", "Completion times", x, share());
+    let mut palette = Palette::default();
+    let mut groups: Vec<&str> = Vec::new();
+    for flow in &run.flows {
+        if !groups.contains(&flow.group.as_str()) && groups.len() < FEW_LINES {
+            groups.push(&flow.group);
+        }
+    }
+    for group in groups {
+        let of = run.flows.iter().filter(|flow| flow.group == group);
+        let times = of.filter_map(|flow| Some(flow.received_ps? as f64 / 1e12)).collect();
+        let name = if group.is_empty() { "flows" } else { group };
+        figure.series.push(palette.series(name, Style::Step, distribution(times)));
+    }
+    figure
+}
+
+/// Memory over time of the switches that held the most.
+fn memory(run: &Records) -> Figure {
+    let x = Axis::linear("Time").format(Format::Time);
+    let y = Axis::linear("Switch buffer occupancy").format(Format::Bytes);
+    let mut figure = Figure::new("memory", "Buffer occupancy over time", x, y);
+    let mut palette = Palette::default();
+    let most = |series: &&BufferSeries| series.peak_bytes.iter().copied().max().unwrap_or(0);
+    let mut fullest: Vec<&BufferSeries> = run.buffers.iter().filter(|series| most(series) > 0).collect();
+    fullest.sort_by_key(|series| std::cmp::Reverse(most(series)));
+    let all = fullest.len();
+    fullest.truncate(FEW_LINES);
+    if all > fullest.len() {
+        figure.subtitle = format!("the {} of {all} switches that held the most", fullest.len());
+    }
+    for series in fullest {
+        let points =
+            series.time_ps.iter().zip(&series.peak_bytes).map(|(&time, &bytes)| (time as f64 / 1e12, bytes as f64));
+        figure.series.push(palette.series(&series.switch, Style::Line, points.collect::<Vec<_>>()));
+    }
+    figure
 }
 
 /// Bits per second that arrived at each host that somebody sends to, over the whole run.
@@ -389,6 +440,8 @@ pub fn all(curves: &[Curve<'_>], palette: &mut Palette) -> Vec<Figure> {
     if let [Curve { runs, .. }] = curves
         && let [run] = runs.as_slice()
     {
+        figures.push(completion(run));
+        figures.push(memory(run));
         let mut own = Palette::default();
         if !run.ports.is_empty() {
             figures.extend([queues(run, &mut own), port_rates(run, &mut own)]);

@@ -3,7 +3,9 @@
 use crate::curves::{self, Curve};
 use crate::fabric::Picture;
 use crate::heat::Heat;
-use crate::{Cell, Column, Drawing, Figure, Format, Page, Palette, Section, Table, Tone};
+use crate::{Axis, Cell, Column, Drawing, Figure, Format, Mark, Page, Palette, Point, Section, Style, Table, Tone};
+use results::answer::{Answer, FEW, P99, certainly_least};
+use results::comparison::Labels;
 use results::measure::Estimate;
 use results::records::Records;
 use serde_json::Value;
@@ -214,42 +216,102 @@ fn compared(curves: &[Curve<'_>]) -> Vec<Compared> {
 
 fn comparison_table(curves: &[Curve<'_>]) -> Table {
     let all = compared(curves);
-    let estimate = |curve: &Curve<'_>, compared: &Compared| {
-        let value = |run: &&Records| match &compared.at {
-            At::Summary(at) => run.summary.pointer(at).and_then(Value::as_f64),
-            At::Receivers => {
-                let rates = curves::received(run);
-                (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
-            }
-        };
-        Estimate::of(&curve.runs.iter().filter_map(value).collect::<Vec<_>>())
+    let value = |run: &Records, compared: &Compared| match &compared.at {
+        At::Summary(at) => run.summary.pointer(at).and_then(Value::as_f64),
+        At::Receivers => {
+            let rates = curves::received(run);
+            (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+        }
     };
-    let best = |compared: &Compared| {
-        let means = curves.iter().filter_map(|curve| estimate(curve, compared).mean);
-        if compared.less { means.min_by(f64::total_cmp) } else { None }
+    let estimate = |curve: &Curve<'_>, compared: &Compared| {
+        Estimate::of(&curve.runs.iter().filter_map(|run| value(run, compared)).collect::<Vec<_>>())
+    };
+    // Bold is what is certain.
+    let best = |compared: &Compared| -> Option<usize> {
+        let values = |curve: &Curve<'_>| curve.runs.iter().filter_map(|run| value(run, compared)).collect();
+        compared.less.then(|| certainly_least(&curves.iter().map(values).collect::<Vec<Vec<f64>>>())).flatten()
     };
     let columns = all.iter().map(|compared| Column::number(compared.name.as_str()));
-    let row = |curve: &Curve<'_>| {
+    let row = |(place, curve): (usize, &Curve<'_>)| {
         let cell = |compared: &Compared| {
             let estimate = estimate(curve, compared);
             let Some(mean) = estimate.mean else { return Cell::from("–") };
             let spread = estimate.spread(|end| compared.format.show(end));
             let cell = Cell::from(compared.format.show(mean) + &spread);
-            if best(compared) == Some(mean) && curves.len() > 1 { cell.strong() } else { cell }
+            if best(compared) == Some(place) { cell.strong() } else { cell }
         };
         [curve.name.as_str().into()].into_iter().chain(all.iter().map(cell)).collect()
     };
     Table {
-        caption: "Slowdowns by group of flows, if there are several. Means over seeds, with the half of their 95 % intervals if there are several. The least of a column is bold."
+        caption: "Slowdowns by group of flows, if there are several. Means over seeds, with the half of their 95 % intervals if there are several. Bold is certainly the least."
             .into(),
         columns: [Column::text("")].into_iter().chain(columns).collect(),
-        rows: curves.iter().map(row).collect(),
+        rows: curves.iter().enumerate().map(row).collect(),
     }
 }
 
+/// Who wins where: in words, in a table by size, and in a figure.
+pub(crate) fn wins(answer: &Answer, palette: &mut Palette) -> (Section, Option<Figure>) {
+    let mut section = Section::new("Who wins where");
+    for clauses in answer.clauses() {
+        section.push(clauses.join("; ") + ".");
+    }
+    let lines = answer.labels().count();
+    let winners: Vec<Vec<usize>> = (0..answer.classes.len()).map(|class| answer.winners(class)).collect();
+    let name = |labels: &Labels| match labels.is_empty() {
+        true => "all runs".to_string(),
+        false => labels.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", "),
+    };
+    let number = |value: f64| Format::Plain.show(value);
+    let row = |(line, labels): (usize, &Labels)| {
+        let cell = |class: usize| {
+            let tail = answer.tail(line, class);
+            let Some(value) = tail.percentiles[P99] else {
+                return Cell::from(if tail.flows > 0 { "not finished" } else { "–" });
+            };
+            let interval =
+                value.interval.map_or(String::new(), |(low, high)| format!(" ({}–{})", number(low), number(high)));
+            let few = if tail.flows < FEW { "?" } else { "" };
+            let cell = Cell::from(format!("{}{interval}{few}", number(value.value)));
+            if winners[class].contains(&line) { cell.strong() } else { cell }
+        };
+        [name(labels).into()].into_iter().chain((0..answer.classes.len()).map(cell)).collect()
+    };
+    let seeds = match answer.seeds() {
+        1 => "One seed: nothing is certain.".to_string(),
+        seeds => format!("Flows of {seeds} seeds together, with 95 % intervals."),
+    };
+    section.push(Table {
+        caption: format!("p99 slowdown by flow size{}. {seeds} Bold is certainly the lowest; a question mark stands behind what has fewer than {FEW} flows.", answer.window()),
+        columns: [Column::text("")].into_iter().chain(answer.classes.iter().map(|class| Column::number(class.head()))).collect(),
+        rows: answer.labels().enumerate().map(row).collect(),
+    });
+    if lines > MOST_SERIES || answer.classes.is_empty() {
+        return (section, None);
+    }
+    let x = Axis::categories("Flows", answer.classes.iter().map(|class| class.head()));
+    let mut figure = Figure::new("wins", "p99 slowdown by flow size", x, Axis::log("p99 slowdown"));
+    for (line, labels) in answer.labels().enumerate() {
+        let point = |class: usize| {
+            let tail = answer.tail(line, class).percentiles[P99]?;
+            Some(Point { x: class as f64, y: tail.value, interval: tail.interval.filter(|_| answer.seeds() > 2) })
+        };
+        let points: Vec<Point> = (0..answer.classes.len()).filter_map(point).collect();
+        figure.series.push(palette.series(&name(labels), Style::Markers, points));
+    }
+    figure.marks.push(Mark::y(1.0, "alone in the network"));
+    section.blocks.insert(0, figure.clone().into());
+    (section, Some(figure))
+}
+
+/// The most lines that the leading figure has.
+const MOST_SERIES: usize = 8;
+
 /// The page of a comparison.
-pub fn comparison(title: &str, curves: &[Curve<'_>], scenario: &str, command: &str) -> Report {
-    let figures = curves::all(curves, &mut Palette::default());
+pub fn comparison(title: &str, curves: &[Curve<'_>], answer: Option<&Answer>, scenario: &str, command: &str) -> Report {
+    let mut palette = Palette::default();
+    let mut figures = curves::all(curves, &mut palette);
+    let wins = answer.map(|answer| wins(answer, &mut palette));
     let seeds = curves.iter().map(|curve| curve.runs.len()).max().unwrap_or(0);
     let lead = format!(
         "{} with {} on the same traffic.",
@@ -262,6 +324,10 @@ pub fn comparison(title: &str, curves: &[Curve<'_>], scenario: &str, command: &s
     summary.push(comparison_table(curves));
     let mut drawn = Section::new("Figures");
     figures.iter().for_each(|figure| drawn.push(figure.clone()));
-    page.sections = vec![summary, drawn, provenance(scenario, command)];
+    if let Some((section, figure)) = wins {
+        page.sections.push(section);
+        figure.into_iter().for_each(|figure| figures.insert(0, figure));
+    }
+    page.sections.extend([summary, drawn, provenance(scenario, command)]);
     Report { page, figures, pictures: Vec::new(), heats: Vec::new() }
 }

@@ -5,6 +5,7 @@ use crate::format::log_span;
 use crate::heat::Heat;
 use crate::pages::{Report, footer, provenance};
 use crate::{Axis, Block, Cell, Column, Figure, Format, Page, Palette, Point, Section, Sheet, Style, Table};
+use results::answer::Answer;
 use results::comparison::{self, Measure, Row, SCHEME, Unit};
 use results::measure::Estimate;
 use results::numbers::{Kind, numbers};
@@ -276,7 +277,9 @@ fn maps(table: &comparison::Table, axes: &[Values], place: usize, measure: &Meas
 }
 
 /// The page of a sweep. `spec` is its file, `command` does it again.
-pub fn page(title: &str, table: &comparison::Table, spec: &str, command: &str) -> Report {
+pub fn page(title: &str, table: &comparison::Table, answer: Option<&Answer>, spec: &str, command: &str) -> Report {
+    let by_size = answer.map(|answer| table.by_size(answer));
+    let table = by_size.as_ref().unwrap_or(table);
     let axes: Vec<Values> =
         table.axes.iter().filter(|axis| *axis != SCHEME).map(|axis| Values::new(table, axis)).collect();
     let worth_drawing = |measure: &Measure| !["flows", "finished"].contains(&measure.key.as_str());

@@ -111,7 +111,7 @@ pub struct Tail {
 /// The percentiles of a [`Tail`].
 pub const PERCENTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")];
 /// The place of the 99th among them.
-const P99: usize = 2;
+pub const P99: usize = 2;
 
 /// Whether a line is the best of those that it is held against.
 #[derive(Clone, Debug, PartialEq)]
@@ -174,6 +174,37 @@ fn over_seeds(seeds: usize, value: f64, without: impl Fn(usize) -> Option<f64>) 
     jackknife(value, &others?)
 }
 
+/// How lines stand by a number over seeds: what a line has, with a seed left out or none. None where a line has nothing.
+fn standing(lines: &[usize], seeds: usize, of: impl Fn(usize, Option<usize>) -> Option<f64>) -> Option<Standing> {
+    let mut order = lines
+        .iter()
+        .map(|&line| of(line, None).filter(|value| *value > 0.0).map(|value| (line, value)))
+        .collect::<Option<Vec<_>>>()?;
+    order.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let &(best, least) = order.first()?;
+    let against = |&(line, value): &(usize, f64)| {
+        let ratio = value / least;
+        let without = |seed| Some(of(line, Some(seed))? / of(best, Some(seed))?).filter(|ratio| ratio.is_finite());
+        let interval = (seeds > 1).then(|| over_seeds(seeds, ratio, without)).flatten();
+        (line, Value { value: ratio, interval })
+    };
+    Some(Standing { best, others: order[1..].iter().map(against).collect() })
+}
+
+/// Which line's mean over seeds is certainly the least; a value for each line and seed. None if that is nobody's.
+pub fn certainly_least(values: &[Vec<f64>]) -> Option<usize> {
+    let seeds = values.iter().map(Vec::len).max()?;
+    let of = |line: usize, without: Option<usize>| {
+        let kept = values[line].iter().enumerate().filter(|(seed, _)| Some(*seed) != without).map(|(_, value)| *value);
+        let kept: Vec<f64> = kept.collect();
+        (!kept.is_empty()).then(|| kept.iter().sum::<f64>() / kept.len() as f64)
+    };
+    let alike = values.iter().all(|line| line.len() == seeds);
+    let lines: Vec<usize> = (0..values.len()).collect();
+    let standing = standing(&lines, seeds, of).filter(|standing| alike && standing.certain())?;
+    Some(standing.best)
+}
+
 /// Runs as an answer wants them: where each is in its grid, its flows, and its summary's peak of buffer.
 pub struct Run<'a> {
     /// Where it is; those that differ in their seed only follow each other.
@@ -226,6 +257,11 @@ impl Answer {
         self.lines.iter().map(|line| &line.labels)
     }
 
+    /// How many seeds it is from.
+    pub fn seeds(&self) -> usize {
+        self.seeds
+    }
+
     /// What was asked.
     pub fn question(&self) -> &Question {
         &self.question
@@ -264,19 +300,7 @@ impl Answer {
     }
 
     fn standing(&self, lines: &[usize], of: impl Fn(usize, Option<usize>) -> Option<f64>) -> Option<Standing> {
-        let mut order = lines
-            .iter()
-            .map(|&line| of(line, None).filter(|value| *value > 0.0).map(|value| (line, value)))
-            .collect::<Option<Vec<_>>>()?;
-        order.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let &(best, least) = order.first()?;
-        let against = |&(line, value): &(usize, f64)| {
-            let ratio = value / least;
-            let without = |seed| Some(of(line, Some(seed))? / of(best, Some(seed))?).filter(|ratio| ratio.is_finite());
-            let interval = (self.seeds > 1).then(|| over_seeds(self.seeds, ratio, without)).flatten();
-            (line, Value { value: ratio, interval })
-        };
-        Some(Standing { best, others: order[1..].iter().map(against).collect() })
+        standing(lines, self.seeds, of)
     }
 
     /// Lines that differ in their first label alone: those that are held against each other.

@@ -1,5 +1,6 @@
 //! The numbers of a comparison: what the runs of a grid came to, side by side.
 
+use crate::answer::{Answer, Class, P99};
 use crate::measure::Estimate;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ pub const SCHEME: &str = "scheme";
 pub type Labels = Vec<(String, String)>;
 
 /// A number that each run has.
+#[derive(Clone)]
 pub struct Measure {
     /// In files.
     pub key: String,
@@ -78,6 +80,7 @@ impl Unit {
 }
 
 /// Runs that differ only in their seed.
+#[derive(Clone)]
 pub struct Row {
     /// Where in the grid it is.
     pub labels: Labels,
@@ -88,6 +91,7 @@ pub struct Row {
 }
 
 /// A line for each point of a grid, a column for each axis and measure.
+#[derive(Clone)]
 pub struct Table {
     /// The scenario's title.
     pub title: String,
@@ -228,6 +232,43 @@ impl Table {
             measures,
             rows,
         }
+    }
+
+    /// The same with tails by group and size of flow in place of those of all flows: what figures are drawn of.
+    pub fn by_size(&self, answer: &Answer) -> Table {
+        let mut table = self.clone();
+        let tails = |measure: &Measure| measure.key.starts_with("slowdown_p9");
+        let at = table.measures.iter().position(tails).unwrap_or(table.measures.len());
+        let kept: Vec<bool> = table.measures.iter().map(|measure| !tails(measure)).collect();
+        let only = |place: &mut usize| {
+            *place += 1;
+            kept[*place - 1]
+        };
+        let mut place = 0;
+        table.measures.retain(|_| only(&mut place));
+        for row in &mut table.rows {
+            let mut place = 0;
+            row.values.retain(|_| only(&mut place));
+        }
+        let measure = |class: &Class| Measure {
+            key: format!("slowdown_p99 {}", class.head()),
+            head: format!("p99 {}", class.head()),
+            label: format!("p99 slowdown, {}", class.words()),
+            unit: Unit::Ratio,
+            better: Some(Better::Less),
+            at: String::new(),
+        };
+        table.measures.splice(at..at, answer.classes.iter().map(measure));
+        for (line, row) in table.rows.iter_mut().enumerate() {
+            let value = |class: usize| {
+                let tail = answer.tail(line, class).percentiles[P99];
+                tail.map_or(Estimate::of(&[]), |tail| {
+                    Estimate::with_interval(tail.value, tail.interval, answer.seeds())
+                })
+            };
+            row.values.splice(at..at, (0..answer.classes.len()).map(value));
+        }
+        table
     }
 
     /// For people: a column for each axis and measure, as wide as it must be, under the title.

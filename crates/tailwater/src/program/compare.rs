@@ -6,7 +6,7 @@ use crate::program::progress::{self, GridProgress};
 use clap::Args;
 use files::problem::{Problem, read_text};
 use report::curves;
-use results::answer::Question;
+use results::answer::{Answer, Question};
 use results::comparison::{Better, SCHEME, Table};
 use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
@@ -138,7 +138,7 @@ fn write(
     let texts = texts.map(|text| text.clone().into_bytes());
     let mut all: Vec<(PathBuf, Vec<u8>)> = paths.into_iter().zip(texts).collect();
     if plan.len() <= MOST_DRAWN {
-        all.extend(draw(arguments, grid, plan, done, out)?);
+        all.extend(draw(arguments, grid, plan, done, &answer, out)?);
     } else {
         let remedy = "compare fewer, or draw some of them with `tailwater report`";
         progress::note(&format!("{} runs are too many for one page of figures; {remedy}", plan.len()));
@@ -164,13 +164,14 @@ fn draw(
     grid: &Grid,
     plan: &[Cell],
     done: &Done,
+    answer: &Answer,
     out: &Path,
 ) -> Result<Vec<(PathBuf, Vec<u8>)>, Problem> {
     let records = done.folders.iter().map(|folder| store::open(folder)).collect::<Result<Vec<_>, _>>()?;
     let curves =
         curves::of_grid(&grid.source.title, &plan.iter().map(|cell| &cell.labels).collect::<Vec<_>>(), &records);
     let title = records.first().and_then(|run| run.summary["scenario"].as_str()).unwrap_or(&grid.source.title);
-    let report = report::pages::comparison(title, &curves, &grid.source.text, &command(arguments));
+    let report = report::pages::comparison(title, &curves, Some(answer), &grid.source.text, &command(arguments));
     report::folder::files(&report, out)
 }
 

@@ -220,7 +220,7 @@ fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Probl
     let failed = |_: &Problem| _ = std::fs::remove_dir(out);
     all.push((out.join(RUNS), runs::bytes(plan, &summaries, &table)));
     let title = summaries.first().and_then(|summary| summary["scenario"].as_str()).unwrap_or(&sweep.title);
-    let page = report::sweeps::page(title, &table, &sweep.text, &command(planned));
+    let page = report::sweeps::page(title, &table, Some(&answer), &sweep.text, &command(planned));
     all.extend(report::folder::files(&page, out).inspect_err(failed)?);
     put(out, &all)?;
     if quiet {
