@@ -253,8 +253,8 @@ fn comparison_table(curves: &[Curve<'_>]) -> Table {
 /// Who wins where: in words, in a table by size, and in a figure.
 pub(crate) fn wins(answer: &Answer, palette: &mut Palette) -> (Section, Option<Figure>) {
     let mut section = Section::new("Who wins where");
-    for clauses in answer.clauses() {
-        section.push(clauses.join("; ") + ".");
+    for clause in answer.clauses().into_iter().flatten() {
+        section.push(clause + ".");
     }
     let lines = answer.labels().count();
     let winners: Vec<Vec<usize>> = (0..answer.classes.len()).map(|class| answer.winners(class)).collect();
