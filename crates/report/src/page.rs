@@ -257,11 +257,11 @@ fn prose(text: &str) -> String {
 
 /// A number with its unit, which stay together, and its interval, which may stand below.
 fn figures(text: &str) -> String {
-    let whole = |text: &str| prose(text).replace(' ', "\u{a0}");
+    let joined = |text: &str| prose(text).replace(' ', "\u{a0}");
+    let number = |text: &str| if text.matches(' ').count() == 1 { joined(text) } else { prose(text) };
     match text.find(" (").or(text.find(" ±")) {
-        Some(at) => format!("{} <span class=\"spread\">{}</span>", whole(&text[..at]), whole(&text[at + 1..])),
-        None if text.chars().any(char::is_alphabetic) && text.len() > 20 => prose(text),
-        None => whole(text),
+        Some(at) => format!("{} <span class=\"spread\">{}</span>", number(&text[..at]), joined(&text[at + 1..])),
+        None => number(text),
     }
 }
 

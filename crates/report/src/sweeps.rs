@@ -228,7 +228,7 @@ fn same_height(figures: &mut [Figure]) {
     let points = || figures.iter().flat_map(|figure| &figure.series).flat_map(|series| &series.points);
     let ends = || points().flat_map(|point| point.interval.map_or([point.y; 2], |(low, high)| [low, high]));
     let (low, high) = (ends().fold(f64::INFINITY, f64::min), ends().fold(f64::NEG_INFINITY, f64::max));
-    if figures.len() < 2 || !(low < high) {
+    if figures.len() < 2 || low >= high {
         return;
     }
     for figure in figures.iter_mut() {

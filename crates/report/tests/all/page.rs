@@ -90,6 +90,26 @@ fn a_page_has_everything_it_was_given() {
 }
 
 #[test]
+fn a_number_stays_with_its_unit_and_its_interval_may_stand_below() {
+    let mut section = Section::new("Numbers");
+    let cells = ["209 KB (98.3 KB–444 KB)", "12.8 ±0.471", "5 of 8", "–"];
+    section.push(Table {
+        columns: cells.map(Column::number).into(),
+        rows: vec![cells.map(Cell::from).into()],
+        ..Default::default()
+    });
+    let html = Page { sections: vec![section], ..Page::new("A table", "") }.html();
+    for part in [
+        "209\u{a0}KB <span class=\"spread\">(98.3\u{a0}KB–444\u{a0}KB)</span>",
+        "12.8 <span class=\"spread\">±0.471</span>",
+        ">5 of 8<",
+        ">–<",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+}
+
+#[test]
 fn a_page_loads_nothing_and_forbids_itself_to() {
     let html = page().html();
     assert!(html.contains("default-src 'none'"));
