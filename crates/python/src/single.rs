@@ -131,8 +131,9 @@ pub fn run(
         Ok(if record || every.is_some() { ::run::recording::record(resolved, every) } else { resolved })
     };
     let go = || -> Result<_, Problem> {
-        let mut resolved = load()?;
-        let (notes, work) = (std::mem::take(&mut resolved.notes), Work::of(&resolved));
+        let resolved = load()?;
+        let notes: Vec<String> = resolved.notes.iter().map(ToString::to_string).collect();
+        let work = Work::of(&resolved);
         let finished = ::run::run(resolved, &mut |now, hops| {
             watch.report(now.0, work.share(now, hops, HOPS), hops);
             !watch.stopped()

@@ -4,6 +4,7 @@ use super::settings::{MAX_MEMORY, MAX_RATE, MIN_RATE};
 use super::wiring;
 use crate::declared::{Key, Section};
 use crate::document::Table;
+use crate::scenario::Problems;
 use engine::{Bytes, Rate, Time, Value};
 use fabric::id::NodeId;
 use fabric::routing::PortMap;
@@ -53,11 +54,25 @@ const BUFFER: Bytes = Bytes(1_000_000);
 /// Reads all `[[slow]]`.
 pub(super) fn read(root: &mut Table<'_>, graph: &Graph) -> Result<Vec<Slow>, Problem> {
     let (names, map) = (Names::new(graph), PortMap::new(graph));
-    let mut all: Vec<Slow> = Vec::new();
-    for mut table in root.tables("slow")? {
+    let (mut all, mut wrong): (Vec<Slow>, _) = (Vec::new(), Problems::default());
+    for table in root.tables("slow")? {
+        let one = read_one(table, graph, &names, &map, &all);
+        all.extend(wrong.keep(one));
+    }
+    wrong.or(all)
+}
+
+/// Reads one of them; `all` are those before it.
+fn read_one(
+    mut table: Table<'_>,
+    graph: &Graph,
+    names: &Names<'_>,
+    map: &PortMap,
+    all: &[Slow],
+) -> Result<Slow, Problem> {
         table.takes(&SLOW);
         let Some(item) = table.item("host") else { return Err(table.missing("host", "a host, such as \"h0\"")) };
-        let host = wiring::node(&item, &names)?;
+        let host = wiring::node(&item, names)?;
         let name = &graph[host].name;
         if graph[host].kind != Kind::Host {
             return Err(item.problem(format!("{name} is a switch")).help("name a host, such as \"h0\""));
@@ -84,7 +99,5 @@ pub(super) fn read(root: &mut Table<'_>, graph: &Graph) -> Result<Vec<Slow>, Pro
             return Err(table.problem_at("xoff", "xoff is above buffer").help(help));
         }
         table.finish()?;
-        all.push(Slow { host, rate, from, until, buffer, xoff });
-    }
-    Ok(all)
+        Ok(Slow { host, rate, from, until, buffer, xoff })
 }
