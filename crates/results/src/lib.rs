@@ -4,6 +4,7 @@
 //! [`comparison`], in the numbers of [`measure`]. Of an experiment: its [`verdict`], and what it has to show ([`exhibit`]). Nothing
 //! here knows how a run is done.
 
+pub mod answer;
 pub mod comparison;
 pub mod exhibit;
 pub mod measure;

@@ -18,6 +18,9 @@ pub const PORTS: &str = "ports.parquet";
 /// The table of the chosen flows over time.
 pub const RATES: &str = "rates.parquet";
 
+/// The table of collectives.
+pub const COLLECTIVES: &str = "collectives.parquet";
+
 /// How the scenario in a folder of results records a change by `--set`.
 pub const OVERRIDE: &str = "#   --set ";
 

@@ -1,5 +1,6 @@
 //! A folder of results: `summary.json`, tables of flows, buffers, links and time series, and the scenario that gave them.
 
+use crate::collective::{self, Together};
 use crate::slowdown::{since, slowdown, slowdown_acknowledged, slowdowns};
 use engine::Time;
 use fabric::Outcome;
@@ -9,13 +10,14 @@ use fabric::topology::{Graph, Kind};
 use files::problem::Problem;
 use files::{Folder, SUMMARY};
 use results::measure::{SizeBin, Spread, by_size, jain};
-use results::records::{BUFFERS, FLOWS, LINKS, PORTS, RATES};
+use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PORTS, RATES};
 use results::tables::{self, Column, Columns};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+use traffic::Messages;
 
 /// What a run was: the part of a summary that its input decides.
 #[derive(Clone, Debug, Serialize)]
@@ -273,6 +275,9 @@ pub struct Summary {
     pub slowdown_acknowledged: Spread,
     /// Group by group.
     pub groups: Vec<Group>,
+    /// Collective by collective; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub collectives: Vec<Together>,
     /// How busy the links were.
     pub utilisation: Utilisation,
     /// Pauses.
@@ -310,7 +315,14 @@ pub const STALLED: &str = "stalled";
 
 impl Summary {
     /// Sums up a run.
-    pub fn new(identity: Identity, graph: &Graph, groups: &[String], outcome: &Outcome, wall: Duration) -> Summary {
+    pub fn new(
+        identity: Identity,
+        graph: &Graph,
+        groups: &[String],
+        collectives: &[Messages],
+        outcome: &Outcome,
+        wall: Duration,
+    ) -> Summary {
         let map = PortMap::new(graph);
         let c = &outcome.counts;
         let begin = outcome.flows.first().map_or(Time::ZERO, |f| f.spec.start);
@@ -378,6 +390,7 @@ impl Summary {
             slowdown_by_size: by_size(&slowdowns),
             slowdown_acknowledged: Spread::of(outcome.flows.iter().filter_map(slowdown_acknowledged).collect()),
             groups: (0..).zip(groups).map(|(tag, name)| Group::new(name, tag, outcome)).collect(),
+            collectives: collectives.iter().map(|messages| Together::new(groups, messages, outcome)).collect(),
             utilisation: Utilisation::new(graph, &map, outcome, span),
             pause: Pauses {
                 pauses: c.pauses,
@@ -480,11 +493,9 @@ pub fn write(
     folder: Folder,
     summary: &Summary,
     scenario: &str,
-    graph: &Graph,
-    groups: &[String],
-    outcome: &Outcome,
+    tables: Vec<(&'static str, Columns)>,
 ) -> Result<PathBuf, Problem> {
-    for (name, columns) in all_columns(graph, groups, outcome) {
+    for (name, columns) in tables {
         tables::write(&folder.file(name), &columns)?;
     }
     folder.write("scenario.toml", scenario)?;
@@ -497,8 +508,14 @@ pub fn write(
     folder.publish()
 }
 
-/// The tables of a run by the names of their files; those of ports and flows over time only if some were chosen.
-pub fn all_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Vec<(&'static str, Columns)> {
+/// The tables of a run by the names of their files; those of ports and flows over time only if some were chosen, that of collectives
+/// if there are any.
+pub fn all_columns(
+    graph: &Graph,
+    groups: &[String],
+    collectives: &[Messages],
+    outcome: &Outcome,
+) -> Vec<(&'static str, Columns)> {
     let (map, series) = (PortMap::new(graph), &outcome.series);
     let mut all = vec![
         (FLOWS, flow_columns(graph, groups, outcome)),
@@ -510,6 +527,9 @@ pub fn all_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Vec<(
     }
     if !series.flows.is_empty() {
         all.push((RATES, rate_columns(groups, outcome)));
+    }
+    if !collectives.is_empty() {
+        all.push((COLLECTIVES, collective::columns(groups, collectives, outcome)));
     }
     all
 }

@@ -26,7 +26,7 @@ use fabric::{Outcome, Setup};
 use files::problem::Problem;
 use std::collections::HashMap;
 use std::fmt;
-use traffic::{FlowRequest, MAX_START, Names};
+use traffic::{FlowRequest, MAX_START, Messages, Names};
 
 /// Where the addresses of hosts begin: 11.0.0.1.
 const FIRST_ADDRESS: u32 = 0x0b00_0001;
@@ -62,6 +62,8 @@ pub struct Resolved {
     pub notes: Vec<Note>,
     /// Names of the groups of flows, by their tags.
     pub groups: Vec<String>,
+    /// The collectives among them.
+    pub collectives: Vec<Messages>,
     /// By node, the memory for packets; `None` for a host that does not forward, or for no limit.
     pub memory: Vec<Option<u64>>,
     /// What the scenario says of its wiring.
@@ -154,7 +156,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         return Err(scenario.flow_problem(flow, message).help("make it smaller, or write a larger payload in [nic]"));
     }
     // Paths take the longest: whatever can be refused without them has been.
-    let (flows, after) = flows(&scenario, &map, &wire, &mut notes)?;
+    let (flows, after, collectives) = flows(&scenario, &map, &wire, &mut notes)?;
     check_end(&scenario, &map)?;
 
     // A receiver that takes packets in order only discards those that overtake, and may ask for them only once.
@@ -258,6 +260,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         promised: memory.promised,
         notes,
         groups: scenario.traffic.groups,
+        collectives,
         memory: room,
         topology: scenario.topology,
         preset: scenario.preset,
@@ -647,13 +650,14 @@ fn series(scenario: &Scenario, flows: &[FlowSpec]) -> Option<SeriesSetup> {
     Some(SeriesSetup { every: scenario.measure.series.unwrap_or(SERIES), ports: watch.ports.clone(), flows })
 }
 
-/// The flows in order of start, with their paths through the idle network timed, and which of them wait for which.
+/// The flows in order of start, with their paths through the idle network timed, which of them wait for which, and which are a
+/// collective's.
 fn flows(
     scenario: &Scenario,
     map: &PortMap,
     wire: &Wire,
     notes: &mut Vec<String>,
-) -> Result<(Vec<FlowSpec>, Vec<After>), Problem> {
+) -> Result<(Vec<FlowSpec>, Vec<After>, Vec<Messages>), Problem> {
     let graph = &scenario.graph;
     let names = Names::new(graph);
     let paths = Paths::new(
@@ -736,7 +740,10 @@ fn flows(
         first: FlowId(place[after.first.index()]),
         gap: after.gap,
     });
-    Ok((flows, after.collect()))
+    // All of a collective start together: they stay together, in their order.
+    let moved = |messages: &Messages| Messages { first: FlowId(place[messages.first.index()]), ..*messages };
+    let collectives = scenario.traffic.collectives.iter().map(moved).collect();
+    Ok((flows, after.collect(), collectives))
 }
 
 /// A host's address.

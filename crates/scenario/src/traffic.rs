@@ -819,6 +819,8 @@ impl Reader<'_> {
         let collective = Collective { operation, hosts, size: size.0, rounds, start, gap };
         let (flows, waits) = collective.generate(origin, self.budget()).map_err(|fault| at(table, fault))?;
         self.waits = waits;
+        let first = FlowId(self.requests.all.flows.len() as u32);
+        self.requests.all.collectives.push(collective.messages(origin.group, first));
         let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, start) };
         Ok((flows, plan))
     }

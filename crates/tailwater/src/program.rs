@@ -1,5 +1,6 @@
 //! The command line.
 
+mod answer;
 mod commands;
 mod compare;
 mod deadlock;

@@ -154,6 +154,17 @@ fn table(s: &Summary) -> String {
         out += &spread(&name, &bin.slowdown);
     }
     out += &spread("all", &s.slowdown);
+    for c in &s.collectives {
+        let us = |ps: Option<f64>| ps.map_or("-".into(), |ps| format!("{:.3} us", ps / 1e6));
+        let (done, mean, longest) = (c.finished, us(c.completion_ps.mean), us(c.completion_ps.max));
+        let (name, kind, hosts, rounds) = (&c.name, c.kind, c.hosts, c.rounds);
+        out += &match (done, rounds) {
+            (1, 1) => format!("\n{name}: {kind} of {hosts} hosts took {mean}\n"),
+            _ => format!(
+                "\n{name}: {kind} of {hosts} hosts, {done} of {rounds} rounds done: {mean} on average, {longest} at the most\n"
+            ),
+        };
+    }
     out += &format!(
         "\n{} data packets sent, {} again; {} dropped (buffer {}, link {}, down {}); {} marked\n",
         s.injected.packets,

@@ -1,10 +1,12 @@
 //! `tailwater compare`: a grid of runs, a table, and a folder that says how it came about.
 
+use crate::program::answer::{self, Asked, BY_SIZE};
 use crate::program::commands::{BROKEN, printed, say};
 use crate::program::progress::{self, GridProgress};
 use clap::Args;
 use files::problem::{Problem, read_text};
 use report::curves;
+use results::answer::Question;
 use results::comparison::{Better, SCHEME, Table};
 use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
@@ -37,6 +39,8 @@ pub struct Arguments {
     /// Override a key in all runs, as with `run`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
+    #[command(flatten)]
+    asked: Asked,
     /// Where the comparison goes [default: results/compare-NAME-OF-THE-FILE].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -60,6 +64,10 @@ pub struct Arguments {
 pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     arguments.reporting.begin();
     let source = Source::load(&arguments.scenario)?;
+    let question = match arguments.asked.question() {
+        Ok(question) => question,
+        Err(problems) => return Ok(report_problems(&problems)),
+    };
     let seeds = grid::seeds(arguments.seeds.as_deref(), &arguments.sets)?;
     let axes = arguments.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let variants = Variant::schemes(&source, &arguments.sets, &arguments.schemes)?;
@@ -81,7 +89,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     });
     progress.finish();
     match result {
-        Ok(done) => write(arguments, &grid, &plan, &done, &out),
+        Ok(done) => write(arguments, question, &grid, &plan, &done, &out),
         Err(failed) => {
             let code = report_problems(&failed.problems);
             if failed.finished > 0 {
@@ -109,14 +117,24 @@ fn check_out(out: &Path) -> Result<(), Problem> {
 }
 
 /// Writes everything that a comparison's folder has, and prints the table.
-fn write(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &Path) -> Result<ExitCode, Problem> {
+fn write(
+    arguments: &Arguments,
+    question: Question,
+    grid: &Grid,
+    plan: &[Cell],
+    done: &Done,
+    out: &Path,
+) -> Result<ExitCode, Problem> {
     let summaries = done.folders.iter().map(|folder| read_summary(folder)).collect::<Result<Vec<_>, _>>()?;
     let table = grid.table(plan, &summaries);
-    let comparison = comparison(arguments, grid, plan, done, &summaries, &table, out);
+    let answer = answer::answer(question, plan, &done.folders, &summaries)?;
+    let mut comparison = comparison(arguments, grid, plan, done, &summaries, &table, out);
+    comparison.extend(answer::about(&answer));
+    let comparison = Value::from(comparison);
     let comparison = format!("{comparison:#}\n");
     // The file that marks a comparison's folder comes first: an interruption leaves nothing that is refused later.
-    let paths = [COMPARISON, TABLE, SCENARIO].map(|name| out.join(name));
-    let texts = [&comparison, &table.csv(), &grid.source.text];
+    let paths = [COMPARISON, TABLE, BY_SIZE, SCENARIO].map(|name| out.join(name));
+    let texts = [&comparison, &table.csv(), &answer.csv(), &grid.source.text];
     let texts = texts.map(|text| text.clone().into_bytes());
     let mut all: Vec<(PathBuf, Vec<u8>)> = paths.into_iter().zip(texts).collect();
     if plan.len() <= MOST_DRAWN {
@@ -131,7 +149,8 @@ fn write(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &P
     }
     let runs = done.ran + done.reused;
     let runs = if runs == 1 { "1 run".into() } else { format!("{runs} runs") };
-    printed(say(format!("{}\n{runs}, {} new; comparison in {}\n", table.text(), done.ran, out.display())))
+    let (title, answer, table, new) = (&table.title, answer::text(&answer), table.brief(), done.ran);
+    printed(say(format!("{title}\n\n{answer}\n{table}\n{runs}, {new} new; comparison in {}\n", out.display())))
 }
 
 /// Writes the files of a folder, all or none. One that was made for them goes with them.
@@ -171,7 +190,7 @@ fn comparison(
     summaries: &[Value],
     table: &Table,
     out: &Path,
-) -> Value {
+) -> Map<String, Value> {
     let mut axes: Vec<Value> =
         grid.axes.iter().map(|axis| json!({ "name": axis.key, "values": axis.values })).collect();
     if !grid.variants.is_empty() {
@@ -185,7 +204,7 @@ fn comparison(
         ("sets".into(), json!(grid.sets)),
         ("axes".into(), axes.into()),
     ]);
-    about.into()
+    about
 }
 
 /// What `comparison.json` and `sweep.json` say alike: the program, every run, and the table.
@@ -249,6 +268,7 @@ fn command(arguments: &Arguments) -> String {
     arguments.seeds.iter().for_each(|seeds| option("seeds", seeds.clone()));
     arguments.vary.iter().for_each(|axis| option("vary", axis.clone()));
     arguments.sets.iter().for_each(|set| option("set", set.clone()));
+    arguments.asked.options().into_iter().for_each(|(name, value)| option(name, value));
     if arguments.record {
         words.push("--record".into());
     }

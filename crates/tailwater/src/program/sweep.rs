@@ -1,5 +1,6 @@
 //! `tailwater sweep`: many runs as a file, done here, by many processes, or by a cluster.
 
+use crate::program::answer::{self, BY_SIZE};
 use crate::program::commands::{BROKEN, printed, say, threads_or_all};
 use crate::program::compare::{about_runs, labels, put, read_summary};
 use crate::program::planned::{Named, Planned, RUNS, SPEC, SWEEP, TABLE, in_a_line};
@@ -9,7 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use engine::{QuantityError, Time};
 use files::problem::Problem;
 use results::comparison::Table;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -207,11 +208,14 @@ fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Probl
     let table = sweep.grid.table(plan, &summaries);
     files::make_folder(out)?;
     files::sweep(out);
-    let about = format!("{:#}\n", about(planned, &folders, &table));
+    let answer = answer::answer(planned.question.clone(), plan, &folders, &summaries)?;
+    let mut about = about(planned, &folders, &table);
+    about.extend(answer::about(&answer));
+    let about = format!("{:#}\n", Value::from(about));
     // The file that marks a sweep's folder comes first: an interruption leaves nothing that is refused later.
-    let paths = [SWEEP, TABLE, SPEC, SCENARIO].map(|name| out.join(name));
-    let texts =
-        [about.as_str(), &table.csv(), &sweep.text, &sweep.grid.source.text].map(|text| text.as_bytes().to_vec());
+    let paths = [SWEEP, TABLE, BY_SIZE, SPEC, SCENARIO].map(|name| out.join(name));
+    let texts = [about.as_str(), &table.csv(), &answer.csv(), &sweep.text, &sweep.grid.source.text]
+        .map(|text| text.as_bytes().to_vec());
     let mut all: Vec<(PathBuf, Vec<u8>)> = paths.into_iter().zip(texts).collect();
     let failed = |_: &Problem| _ = std::fs::remove_dir(out);
     all.push((out.join(RUNS), runs::bytes(plan, &summaries, &table)));
@@ -223,17 +227,20 @@ fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Probl
         return Ok(ExitCode::SUCCESS);
     }
     let new = if ran > 0 { format!(", {ran} new") } else { String::new() };
-    printed(say(format!("{}\n{} runs{new}; sweep in {}\n", table.text(), status.runs, out.display())))
+    let (title, answer, table) = (&table.title, answer::text(&answer), table.brief());
+    printed(say(format!("{title}\n\n{answer}\n{table}\n{} runs{new}; sweep in {}\n", status.runs, out.display())))
 }
 
 /// The command that gives the same sweep.
 fn command(planned: &Planned) -> String {
     let record = if planned.store.is_recorded() { " --record" } else { "" };
-    format!("tailwater sweep {}{record}", slurm::word(&planned.spec.display().to_string()))
+    let asked = planned.asked.iter().map(|(name, value)| format!(" --{name} {}", slurm::word(value)));
+    let asked: String = asked.collect();
+    format!("tailwater sweep {}{record}{asked}", slurm::word(&planned.spec.display().to_string()))
 }
 
 /// `sweep.json`.
-fn about(planned: &Planned, folders: &[PathBuf], table: &Table) -> Value {
+fn about(planned: &Planned, folders: &[PathBuf], table: &Table) -> Map<String, Value> {
     let Planned { sweep, plan, out, .. } = planned;
     let values = |axis: &String| {
         let mut values: Vec<&str> = Vec::new();
@@ -251,5 +258,5 @@ fn about(planned: &Planned, folders: &[PathBuf], table: &Table) -> Value {
         ("sets".into(), json!(sweep.grid.sets)),
         ("axes".into(), table.axes.iter().map(values).collect()),
     ]);
-    about.into()
+    about
 }
