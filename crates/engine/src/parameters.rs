@@ -296,7 +296,11 @@ impl Kind {
                 Some(if number.fract() == 0.0 { whole.to_string() } else { format!("{whole} or {}", whole + 1) })
             }
             (Kind::Integer(_) | Kind::Number(_) | Kind::Bool, Raw::Text(text)) => {
-                let bare = [text.parse().map(Raw::Integer).ok(), text.parse().map(Raw::Float).ok(), text.parse().map(Raw::Bool).ok()];
+                let bare = [
+                    text.parse().map(Raw::Integer).ok(),
+                    text.parse().map(Raw::Float).ok(),
+                    text.parse().map(Raw::Bool).ok(),
+                ];
                 let fits = bare.into_iter().flatten().any(|raw| self.admit(&raw).is_ok());
                 fits.then(|| format!("{text}, without quotes"))
             }
@@ -788,7 +792,9 @@ mod tests {
         for (kind, raw) in bad {
             assert!(kind.admit(&raw).is_err(), "{kind} {raw:?}");
         }
-        for (kind, raw) in [(Option::<Time>::kind(), text("auto")), (f64::kind(), Raw::Integer(1)), (u8::kind(), Raw::Integer(1))] {
+        for (kind, raw) in
+            [(Option::<Time>::kind(), text("auto")), (f64::kind(), Raw::Integer(1)), (u8::kind(), Raw::Integer(1))]
+        {
             assert_eq!(kind.admit(&raw), Ok(()), "{kind} {raw:?}");
         }
     }

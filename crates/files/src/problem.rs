@@ -365,7 +365,10 @@ flow.txt:17:11: size \"-5\" is not a whole number of bytes above zero
     fn a_problem_of_a_preset_says_how_to_override_it() {
         let problem = Problem::new("preset \"p\"", "no window").given(Given::Preset("p".into())).key("scheme.window");
         let help = problem.help("write \"bdp\"").help.clone().unwrap();
-        assert!(help.starts_with("write \"bdp\"") && help.contains("a scheme.window of your own overrides it"), "{help}");
+        assert!(
+            help.starts_with("write \"bdp\"") && help.contains("a scheme.window of your own overrides it"),
+            "{help}"
+        );
     }
 
     #[test]

@@ -73,7 +73,10 @@ impl Run {
     fn write(&self, py: Python<'_>, out: PathBuf, report: bool) -> PyResult<PathBuf> {
         let results = |folder: &Path| self.finished.write(folder, &self.scenario);
         let write = || report::folder::write_whole(&out, report, results);
-        py.detach(write).map_err(|problem| raised(py, problem))
+        match py.detach(write) {
+            Ok((path, None)) => Ok(path),
+            Ok((_, Some(problem))) | Err(problem) => Err(raised(py, problem)),
+        }
     }
 }
 

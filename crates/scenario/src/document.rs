@@ -744,7 +744,8 @@ impl<'a> Table<'a> {
         for parameter in parameters.list() {
             let asked = self.known.iter().any(|known| known == parameter.name);
             let Some(item) = (if asked { None } else { self.item(parameter.name) }) else { continue };
-            let wrong = |message: String, help: String| item.problem(message).help(item.worded(help)).cause(Cause::Value);
+            let wrong =
+                |message: String, help: String| item.problem(message).help(item.worded(help)).cause(Cause::Value);
             match &item.node.content {
                 Content::Value(raw) => {
                     if let Err(range) = parameter.kind.check(raw) {

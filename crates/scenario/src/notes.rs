@@ -109,7 +109,9 @@ impl Known<'_> {
         let transport = &self.scenario.choices.transport;
         let ignored = transport.ignores().iter().filter(|key| self.scenario.written(key));
         let ignored = ignored.map(|key| Note::idle(key, &format!("{} has its own rule", transport.name())));
-        notes.extend(ignored.filter(|note| notes.iter().all(|known: &Note| known.idle != note.idle)).collect::<Vec<_>>());
+        notes.extend(
+            ignored.filter(|note| notes.iter().all(|known: &Note| known.idle != note.idle)).collect::<Vec<_>>(),
+        );
         notes
     }
 
@@ -131,13 +133,18 @@ impl Known<'_> {
         let payload = scenario.nic.payload.0;
         if (1..payload).contains(&self.window) {
             let window = self.window;
-            notes.push(format!("a window of {window} B is less than a packet of {payload} B: one packet at a time is on its way"));
+            notes.push(format!(
+                "a window of {window} B is less than a packet of {payload} B: one packet at a time is on its way"
+            ));
         }
         for (place, slow) in scenario.slow.iter().enumerate() {
             let links = scenario.graph.links.iter().filter(|link| link.a == slow.host || link.b == slow.host);
             if let Some(fastest) = links.map(|link| link.rate).max().filter(|rate| slow.rate >= *rate) {
                 let name = &scenario.graph[slow.host].name;
-                notes.push(format!("slow.{place}.rate is {}: the link of {name} brings {fastest}, so that it is not slow", slow.rate));
+                notes.push(format!(
+                    "slow.{place}.rate is {}: the link of {name} brings {fastest}, so that it is not slow",
+                    slow.rate
+                ));
             }
         }
         notes

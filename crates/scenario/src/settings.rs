@@ -267,8 +267,11 @@ impl SwitchSettings {
             return Ok(());
         }
         let message = format!("ecn_max is {}, below ecn_min, which is {}", self.ecn_max, self.ecn_min);
-        let help =
-            format!("write {} or more for ecn_max, or {} or less for ecn_min", self.ecn_min.show(), self.ecn_max.show());
+        let help = format!(
+            "write {} or more for ecn_max, or {} or less for ecn_min",
+            self.ecn_min.show(),
+            self.ecn_max.show()
+        );
         Err(Misfit { parameter: "ecn_max", message, help })
     }
 }

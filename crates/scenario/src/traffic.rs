@@ -319,7 +319,8 @@ pub(super) fn read_traffic(
     seed: u64,
     stop: Option<Time>,
 ) -> Result<Requests, Problem> {
-    let requests = Requests { classes: 1, all: Traffic::default(), parts: Vec::new(), plans: Vec::new(), notes: Vec::new() };
+    let requests =
+        Requests { classes: 1, all: Traffic::default(), parts: Vec::new(), plans: Vec::new(), notes: Vec::new() };
     let (names, places) = (Names::new(graph), Places::new(graph));
     let mut reader = Reader { names, places, base, seed, stop, requests, waits: Vec::new() };
     let mut table = root.table("traffic")?;
@@ -531,59 +532,57 @@ impl Reader<'_> {
         ids: &mut HashMap<String, Range<u32>>,
         waits: &mut Vec<Wait<'a>>,
     ) -> Result<(), Problem> {
-            table.takes(&FLOW);
-            let flows = self.read_flow(&mut table)?;
-            if let Some(id) = table.optional::<String>("id")?
-                && ids.insert(id.clone(), flows.clone()).is_some()
-            {
-                let problem = table.problem_at("id", format!("the id {} is there twice", quoted(&id)));
-                return Err(problem.help("give every [[flow]] an id of its own"));
+        table.takes(&FLOW);
+        let flows = self.read_flow(&mut table)?;
+        if let Some(id) = table.optional::<String>("id")?
+            && ids.insert(id.clone(), flows.clone()).is_some()
+        {
+            let problem = table.problem_at("id", format!("the id {} is there twice", quoted(&id)));
+            return Err(problem.help("give every [[flow]] an id of its own"));
+        }
+        let gap: Option<Time> = table.optional("gap")?;
+        match table.item("after") {
+            Some(item) => {
+                let ids = item.items().unwrap_or_else(|_| vec![item]);
+                waits.push(Wait { flows, ids, gap: gap.unwrap_or_default() });
             }
-            let gap: Option<Time> = table.optional("gap")?;
-            match table.item("after") {
-                Some(item) => {
-                    let ids = item.items().unwrap_or_else(|_| vec![item]);
-                    waits.push(Wait { flows, ids, gap: gap.unwrap_or_default() });
-                }
-                None if gap.is_some() => {
-                    return Err(table
-                        .problem_at("gap", "a gap after nothing")
-                        .help("add after = the id of a [[flow]]"));
-                }
-                None => {}
+            None if gap.is_some() => {
+                return Err(table.problem_at("gap", "a gap after nothing").help("add after = the id of a [[flow]]"));
             }
-            let path = table.path().to_string();
-            table.finish()?;
-            self.part(&path, Source::Listed);
-            Ok(())
+            None => {}
+        }
+        let path = table.path().to_string();
+        table.finish()?;
+        self.part(&path, Source::Listed);
+        Ok(())
     }
 
     /// Finds the flows that others wait for.
     fn read_waits(&mut self, ids: &HashMap<String, Range<u32>>, wait: Wait<'_>) -> Result<(), Problem> {
-            for item in wait.ids {
-                let id: String = item.read()?;
-                let Some(first) = ids.get(&id) else {
-                    let mut known: Vec<&str> = ids.keys().map(String::as_str).collect();
-                    known.sort_unstable();
-                    let meant = suggest(&id, &known);
-                    let problem = item.problem(format!("there is no flow with the id {}", quoted(&id))).meant(meant);
-                    return Err(problem.help(match meant {
-                        Some(meant) => format!("did you mean \"{meant}\"?"),
-                        None => "write the id of another [[flow]]".into(),
-                    }));
-                };
-                let pairs = wait.flows.len() as u64 * first.len() as u64;
-                if self.requests.all.after.len() as u64 + pairs > MAX_FLOWS {
-                    let problem = item.problem("too many flows wait for too many others");
-                    return Err(problem.help("write a smaller count"));
-                }
-                for flow in wait.flows.clone() {
-                    let after =
-                        first.clone().map(|first| After { flow: FlowId(flow), first: FlowId(first), gap: wait.gap });
-                    self.requests.all.after.extend(after);
-                }
+        for item in wait.ids {
+            let id: String = item.read()?;
+            let Some(first) = ids.get(&id) else {
+                let mut known: Vec<&str> = ids.keys().map(String::as_str).collect();
+                known.sort_unstable();
+                let meant = suggest(&id, &known);
+                let problem = item.problem(format!("there is no flow with the id {}", quoted(&id))).meant(meant);
+                return Err(problem.help(match meant {
+                    Some(meant) => format!("did you mean \"{meant}\"?"),
+                    None => "write the id of another [[flow]]".into(),
+                }));
+            };
+            let pairs = wait.flows.len() as u64 * first.len() as u64;
+            if self.requests.all.after.len() as u64 + pairs > MAX_FLOWS {
+                let problem = item.problem("too many flows wait for too many others");
+                return Err(problem.help("write a smaller count"));
             }
-            Ok(())
+            for flow in wait.flows.clone() {
+                let after =
+                    first.clone().map(|first| After { flow: FlowId(flow), first: FlowId(first), gap: wait.gap });
+                self.requests.all.after.extend(after);
+            }
+        }
+        Ok(())
     }
 
     /// Reads one `[[flow]]`, but for what it waits for, and gives the numbers of its flows.

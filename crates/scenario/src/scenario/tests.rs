@@ -771,9 +771,17 @@ fn a_key_without_effect_is_noted_with_the_reason() {
     noted(&["scheme.flow_control=none", "switch.resume_gap=1KB"], "switch.resume_gap", "flow control none pauses");
     noted(&["switch.sharing=static", "switch.alpha=1"], "switch.alpha", "switch.sharing is \"static\"");
     noted(&["scheme.pfc.detection=1ms"], "scheme.pfc.detection", "scheme.pfc.watchdog is false");
-    noted(&["switch.scheduler=round-robin", "switch.quantum=2KB"], "switch.quantum", "switch.scheduler is \"round-robin\"");
+    noted(
+        &["switch.scheduler=round-robin", "switch.quantum=2KB"],
+        "switch.quantum",
+        "switch.scheduler is \"round-robin\"",
+    );
     noted(&["switch.ecn_max=500KB"], "switch.ecn_max", "nobody marks for congestion control none");
-    noted(&["scheme.preset=dcqcn", "switch.ecn=false", "switch.ecn_max=500KB"], "switch.ecn_max", "switch.ecn is false");
+    noted(
+        &["scheme.preset=dcqcn", "switch.ecn=false", "switch.ecn_max=500KB"],
+        "switch.ecn_max",
+        "switch.ecn is false",
+    );
     noted(&["scheme.window_rule=fixed"], "scheme.window_rule", "flows have no window");
     noted(&["measure.series=2us"], "measure.series", "measure.ports and measure.flows name nothing");
     noted(&["measure.capture_packets=5"], "measure.capture_packets", "measure.capture names no port");
@@ -834,7 +842,11 @@ fn what_is_odd_but_legal_is_noted() {
     noted(&with(&load(0.6).repeat(2)), &[], "what is drawn asks together for 120 % of the hosts' links");
     let incast = "[[incast]]\ndegree = 8\nsize = \"80KB\"\nto = \"h0\"\n";
     noted(&with(incast), &[], "incast.0.degree is 8, and 3 hosts can send");
-    noted(&with("[[slow]]\nhost = \"h0\"\nrate = \"200Gbps\"\n"), &[], "slow.0.rate is 200Gbps: the link of h0 brings 100Gbps");
+    noted(
+        &with("[[slow]]\nhost = \"h0\"\nrate = \"200Gbps\"\n"),
+        &[],
+        "slow.0.rate is 200Gbps: the link of h0 brings 100Gbps",
+    );
     noted(STAR, &["scheme.window=500B"], "a window of 500 B is less than a packet of 1000 B");
     noted(STAR, &["switch.alpha=0"], "switch.alpha is 0");
     noted(STAR, &["scheme.preset=dcqcn", "switch.ecn=false"], "switch.ecn is false: dcqcn gets no marks");
@@ -923,14 +935,32 @@ fn a_setting_of_a_preset_is_not_blamed_on_the_user() {
 
 #[test]
 fn a_key_that_is_there_twice_is_named_with_its_first_place() {
-    refused("[topology]\nkind = \"star\"\nhosts = 4\nkind = \"chain\"", &[], 4, "kind is there twice: first in line 2", "remove one");
+    refused(
+        "[topology]\nkind = \"star\"\nhosts = 4\nkind = \"chain\"",
+        &[],
+        4,
+        "kind is there twice: first in line 2",
+        "remove one",
+    );
     let text = format!("{STAR}[switch]\nalpha = 1\n[nic]\n[switch]\nqueues = 2");
     refused(&text, &[], 11, "the table [switch] is there twice: first in line 8", "under one of them");
 }
 
 #[test]
 fn a_value_after_set_is_explained_without_quotes() {
-    refused(STAR, &["switch.buffer=lots"], None, "found \"lots\"", "write a size, such as 12MB (1B to 1000GB). Packet memory");
+    refused(
+        STAR,
+        &["switch.buffer=lots"],
+        None,
+        "found \"lots\"",
+        "write a size, such as 12MB (1B to 1000GB). Packet memory",
+    );
     refused(STAR, &["topology.rate=400G"], None, "did you mean \"400Gbps\"?", "a rate, such as 100Gbps");
-    refused(&format!("{STAR}[switch]\nbuffer = \"lots\""), &[], 9, "found \"lots\"", "a size in quotes, such as \"12MB\"");
+    refused(
+        &format!("{STAR}[switch]\nbuffer = \"lots\""),
+        &[],
+        9,
+        "found \"lots\"",
+        "a size in quotes, such as \"12MB\"",
+    );
 }

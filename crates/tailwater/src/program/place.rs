@@ -2,8 +2,10 @@
 
 use crate::program::progress;
 use files::problem::Problem;
+use results::comparison::SCHEME;
 use serde_json::{Value, json};
 use std::path::{Component, Path, PathBuf};
+use store::grid::Grid;
 
 /// The file that marks a comparison's folder.
 pub const COMPARISON: &str = "comparison.json";
@@ -13,9 +15,24 @@ const MOST: usize = 1000;
 
 /// What a comparison is known by: its scenario's file, what it varies, and what it changes. Seeds are not part of it: more of them make
 /// the same comparison better.
-pub fn identity(scenario: &Path, axes: &Value, sets: &[String]) -> Value {
-    let file: PathBuf = scenario.components().filter(|part| *part != Component::CurDir).collect();
-    json!({ "file": file.display().to_string(), "axes": axes, "sets": sets })
+pub fn identity(scenario: &Path, grid: &Grid) -> Value {
+    json!({ "file": file(scenario), "axes": axes(grid), "sets": grid.sets })
+}
+
+/// The scenario's file, as `comparison.json` names it.
+pub fn file(scenario: &Path) -> String {
+    scenario.components().filter(|part| *part != Component::CurDir).collect::<PathBuf>().display().to_string()
+}
+
+/// What is compared and varied, as `comparison.json` has it.
+pub fn axes(grid: &Grid) -> Value {
+    let mut axes: Vec<Value> =
+        grid.axes.iter().map(|axis| json!({ "name": axis.key, "values": axis.values })).collect();
+    if !grid.variants.is_empty() {
+        let names: Vec<&String> = grid.variants.iter().map(|variant| &variant.name).collect();
+        axes.insert(0, json!({ "name": SCHEME, "values": names }));
+    }
+    axes.into()
 }
 
 /// The command that gave another comparison than `own`, if that is what a folder has.
@@ -43,7 +60,9 @@ pub fn of(asked: Option<&Path>, usual: &Path, own: &Value, replace: bool, quiet:
     })?;
     if !quiet {
         let (usual, free) = (usual.display(), free.display());
-        progress::note(&format!("{usual} has another comparison; this one goes to {free} (--replace or --out change that)"));
+        progress::note(&format!(
+            "{usual} has another comparison; this one goes to {free} (--replace or --out change that)"
+        ));
     }
     Ok(free)
 }
@@ -51,13 +70,18 @@ pub fn of(asked: Option<&Path>, usual: &Path, own: &Value, replace: bool, quiet:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store::grid::{Source, Variant};
 
     #[test]
     fn a_comparison_takes_the_place_of_none_but_itself() {
         let desk = tempfile::tempdir().unwrap();
         let usual = desk.path().join("compare-a");
-        let one = identity(Path::new("./a.toml"), &json!([{ "name": "scheme", "values": ["pfc"] }]), &[]);
-        let two = identity(Path::new("a.toml"), &json!([{ "name": "scheme", "values": ["hpcc"] }]), &[]);
+        let of_scheme = |file: &str, name: &str| {
+            let source = Source { name: "a.toml".into(), title: "a".into(), text: String::new(), base: PathBuf::new() };
+            let variants = vec![Variant { name: name.into(), sets: Vec::new() }];
+            identity(Path::new(file), &Grid { source, sets: Vec::new(), variants, axes: Vec::new(), seeds: Vec::new() })
+        };
+        let (one, two) = (of_scheme("./a.toml", "pfc"), of_scheme("a.toml", "hpcc"));
         let keep = |folder: &Path, own: &Value| {
             std::fs::create_dir_all(folder).unwrap();
             let mut own = own.clone();
