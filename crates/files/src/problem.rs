@@ -238,7 +238,7 @@ impl Problem {
     pub fn help(mut self, help: impl Into<String>) -> Problem {
         let mut help = help.into();
         if let (Some(Given::Preset(name)), Some(key)) = (&self.given, &self.key) {
-            help += &format!("; the preset \"{name}\" sets it, and a {key} of your own overrides that");
+            help += &format!("; the preset \"{name}\" has set this, and a {key} of your own overrides it");
         }
         self.0.help = Some(help);
         self

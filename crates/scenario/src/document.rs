@@ -4,7 +4,7 @@
 //! command line does. A [`Table`] hands out typed values and remembers which keys it was asked for;
 //! [`Table::finish`] refuses the others.
 
-use crate::declared::{Key, Section};
+use crate::declared::{Absent, Key, Section};
 use engine::{Kind, OutOfRange, Parameters, Raw, Value, ValueError};
 use files::problem::{Cause, Given, Problem};
 use toml_edit as toml;
@@ -348,6 +348,8 @@ impl Document {
                 table.takes(section);
                 table.known.extend(section.keys.iter().map(|key| key.name.to_string()));
                 table.known.extend(section.tables.iter().map(|table| table.to_string()));
+                let needed = section.keys.iter().filter(|key| key.absent == Absent::Needed && !table.has(key.name));
+                problems.extend(needed.map(|key| table.missing(key.name, &key.kind.to_string())));
                 for member in members {
                     let kind = section.key(&member.key).map(|key| &key.kind).or(section.others.as_ref());
                     let is_table = section.tables.iter().any(|table| *table == member.key);

@@ -167,14 +167,15 @@ impl Problems {
     /// All of them, and of `others` those that are about other keys.
     fn with_others(self, mut others: Vec<Problem>, name: &str) -> Problem {
         let own: Vec<Problem> = self.0.into_iter().flat_map(Problem::split).collect();
+        let missing = own.iter().chain(&others).filter(|problem| problem.cause == Cause::MissingKey);
+        let missing: Vec<Option<String>> = missing.map(|problem| problem.key.clone()).collect();
         others.retain(|other| {
-            let same = |problem: &Problem| problem.key == other.key;
             // A key that is missing because it is misspelt is one mistake.
-            let misspelt = |problem: &Problem| {
-                let key = problem.key.as_deref().and_then(|key| key.rsplit('.').next());
-                problem.cause == Cause::MissingKey && other.cause == Cause::UnknownKey && key == other.meant.as_deref()
-            };
-            !own.iter().any(|problem| same(problem) || misspelt(problem))
+            let meant = other.key.as_deref().zip(other.meant.as_deref());
+            let meant = meant
+                .map(|(key, meant)| key.rsplit_once('.').map_or(meant.into(), |(table, _)| format!("{table}.{meant}")));
+            let misspelt = other.cause == Cause::UnknownKey && meant.is_some() && missing.contains(&meant);
+            !misspelt && own.iter().all(|problem| problem.key != other.key)
         });
         Problem::all(own.into_iter().chain(others)).unwrap_or_else(|| Problem::new(name, "cannot be read"))
     }

@@ -902,6 +902,14 @@ congestion_control = \"dcqnc\"
 }
 
 #[test]
+fn a_misspelt_key_that_is_missing_is_one_mistake_also_where_nothing_is_read() {
+    let text = STAR.replace("kind", "knid").replace("size", "sise") + "[[flow]]\nsrc = 0\ndst = 1\n";
+    let Err(problem) = read(&text, &[]) else { panic!("no kind") };
+    let said: Vec<String> = problem.split().into_iter().map(|problem| problem.message.clone()).collect();
+    assert_eq!(said, ["[topology] has no kind", "[flow.0] has no size", "[flow.1] has no size"]);
+}
+
+#[test]
 fn a_problem_with_the_fabric_brings_no_others_with_it() {
     let text = STAR.replace("hosts = 4", "hosts = 2.5");
     let Err(problem) = read(&text, &[]) else { panic!("half a host") };
@@ -926,8 +934,8 @@ fn a_setting_of_a_preset_is_not_blamed_on_the_user() {
     let Err(problem) = read(STAR, &sets) else { panic!("hpcc has no window") };
     assert!(problem.file.starts_with("preset \"dcqcn\", scheme.window = none"), "{problem}");
     let help = problem.help.as_deref().unwrap();
-    assert!(help.starts_with("write window = \"bdp\"; the preset \"dcqcn\" sets it"), "{problem}");
-    assert!(help.ends_with("a scheme.window of your own overrides that"), "{problem}");
+    assert!(help.starts_with("write window = \"bdp\"; the preset \"dcqcn\" has set this"), "{problem}");
+    assert!(help.ends_with("a scheme.window of your own overrides it"), "{problem}");
     let own = [&sets[..], &["scheme.window=none"]].concat();
     let Err(problem) = read(STAR, &own) else { panic!("hpcc has no window") };
     assert_eq!(problem.help.as_deref(), Some("write window = \"bdp\", or leave the key out"));

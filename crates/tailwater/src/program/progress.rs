@@ -427,7 +427,8 @@ impl Observer for GridProgress {
         let hops = cost.map_or(0.0, |cost| cost.packet_hops_per_second * cost.wall_seconds);
         let (over, all) = self.over(place, hops as u64);
         self.pulse.cell(if cost.is_some() { "done" } else { "failed" }, place, cell);
-        let end = cost.map_or("failed".into(), |cost| {
+        let without = if interrupt::stopped() { "stopped" } else { "failed" };
+        let end = cost.map_or(without.into(), |cost| {
             format!("{:.2} s, {:.1} M packet-hops/s", cost.wall_seconds, cost.packet_hops_per_second / 1e6)
         });
         if self.lines.is_hidden() && !for_programs() {
