@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The studio's page: its parts in Node, and the whole in a real Chromium. Installs what is missing.
+# The studio's page: its parts in Node, and the whole in a real Chromium. Reports there, too. Installs what is missing.
 #   tests/studio/run.sh target/debug/tailwater
 # Screenshots are in tests/studio/shots.
 set -euo pipefail
@@ -14,4 +14,4 @@ command -v node >/dev/null && command -v npm >/dev/null || missing+=(nodejs npm)
 
 rm -rf shots
 node --test unit.test.mjs
-TAILWATER="$binary" node --test studio.test.mjs
+TAILWATER="$binary" node --test studio.test.mjs report.test.mjs

@@ -179,7 +179,7 @@ pub type Figures = Vec<(String, String)>;
 
 /// The figures of a report.
 pub fn figures(report: &report::pages::Report) -> Figures {
-    report.drawings().map(|(id, svg)| (id.to_string(), svg)).collect()
+    report.drawings().map(|(id, drawing)| (id.to_string(), drawing.svg())).collect()
 }
 
 /// Draws a folder of results.

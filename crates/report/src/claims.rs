@@ -138,8 +138,9 @@ fn ranking(exhibit: &Exhibit) -> Table {
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut last: Vec<Cell> = vec![Cell::from("best").strong()];
     for (place, column) in exhibit.columns.iter().enumerate() {
-        let values = &column.values;
-        let known = || values.iter().filter_map(|(name, value)| Some((name.as_str(), (*value)?)));
+        let entries = &column.entries;
+        let known = || entries.iter().filter_map(|entry| Some((entry.name.as_str(), entry.value?)));
+        let ranks = column.ranks();
         let by_value = |a: &(&str, f64), b: &(&str, f64)| a.1.total_cmp(&b.1);
         let (least, most) = (known().min_by(by_value), known().max_by(by_value));
         let best = match column.better {
@@ -147,19 +148,29 @@ fn ranking(exhibit: &Exhibit) -> Table {
             Some(Better::High) => most,
             None => None,
         };
-        for (row, (name, value)) in values.iter().enumerate() {
+        for (row, (entry, rank)) in entries.iter().zip(&ranks).enumerate() {
             if place == 0 {
-                rows.push(vec![name.as_str().into()]);
+                rows.push(vec![entry.name.as_str().into()]);
             }
-            let shown = match value {
-                Some(value) => Cell::from(show(*value, &column.unit)),
-                None => "-".into(),
+            let value = |value: f64| show(value, &column.unit);
+            let shown = match (entry.value, entry.interval) {
+                (Some(mean), Some((low, high))) if high > low => {
+                    format!("{} ({}–{})", value(mean), value(low), value(high))
+                }
+                (Some(mean), _) => value(mean),
+                _ => "-".into(),
             };
-            let wins = matches!((value, best), (Some(value), Some((_, best))) if *value == best);
-            rows[row].push(if wins { Cell::badge(Tone::Good, shown.text) } else { shown });
+            let shared = ranks.iter().filter(|other| *other == rank).count() > 1;
+            let shown = match rank {
+                Some(rank) => format!("{rank}{} · {shown}", if shared { "=" } else { "." }),
+                None => shown,
+            };
+            rows[row].push(if *rank == Some(1) { Cell::badge(Tone::Good, shown) } else { shown.into() });
         }
+        let first = ranks.iter().filter(|rank| **rank == Some(1)).count();
         let worst = if best == least { most } else { least };
         last.push(match (best, worst) {
+            (Some(_), _) if first > 1 => format!("{first} share it").into(),
             (Some((name, best)), Some((_, worst))) if best > 0.0 && worst > 0.0 => {
                 format!("{name} ({}×)", digits(best.max(worst) / best.min(worst))).into()
             }
@@ -170,8 +181,13 @@ fn ranking(exhibit: &Exhibit) -> Table {
     rows.push(last);
     let columns = exhibit.columns.iter().map(|column| Column::number(column.title.as_str()));
     Table {
-        caption: "The best of a column stands out; below, who that is, and how many times better than the worst."
-            .into(),
+        caption: format!(
+            "The best of a column stands out; below, who that is, and how many times better than the worst. Equal values share a rank. {}",
+            match exhibit.seeds {
+                1 => "One seed: there are no intervals, and small differences mean nothing.".into(),
+                seeds => format!("95 % intervals over {seeds} seeds."),
+            }
+        ),
         columns: std::iter::once(Column::text("scheme")).chain(columns).collect(),
         rows,
     }
@@ -257,14 +273,18 @@ const FIGURES: &str = "Figures";
 pub fn league(experiments: &[(&Exhibit, &str, &Page)]) -> Page {
     let schemes = experiments.iter().map(|(experiment, ..)| experiment.variants.len()).sum::<usize>();
     let lead = format!(
-        "{} fabrics, {schemes} entries: every scheme that can run on each, on the same traffic.",
-        experiments.len()
+        "{} fabrics, {schemes} entries: every scheme that can run on each, on the same traffic. Scale: {}.",
+        experiments.len(),
+        experiments.first().map_or("none", |(experiment, ..)| experiment.scale)
     );
     let mut page = Page::new("The league: who wins where", lead);
     page.footer = footer();
     for (experiment, folder, own) in experiments {
         let mut section = Section::new(experiment.title.as_str());
         section.push(experiment.says.as_str());
+        if let Some(reading) = &experiment.reading {
+            section.push(reading.as_str());
+        }
         for block in own
             .sections
             .iter()

@@ -15,11 +15,11 @@ const FIGURES: &str = "figures";
 pub fn files(report: &Report, out: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, Problem> {
     let folder = out.join(FIGURES);
     let mut written: Vec<(PathBuf, Vec<u8>)> = vec![(out.join(PAGE), report.page.html().into_bytes())];
-    for (id, svg) in report.drawings() {
+    for (id, drawing) in report.drawings() {
         let name = |ending: &str| folder.join(format!("{id}.{ending}"));
-        let image = crate::png(&svg)
+        let image = (drawing.png())
             .map_err(|error| Problem::new(name("png").display().to_string(), format!("cannot be drawn: {error}")))?;
-        written.push((name("svg"), svg.into_bytes()));
+        written.push((name("svg"), drawing.svg().into_bytes()));
         written.push((name("png"), image));
     }
     Ok(written)

@@ -4,12 +4,13 @@
 //! the drawing of [`Figure::svg`], which is shown on paper and wherever scripts do not run. The page forbids itself, in its
 //! first lines, to load anything from anywhere.
 
+use crate::drawing;
 use crate::fabric::Picture;
 use crate::figure::{Figure, Series, Sheet};
 use crate::heat::Heat;
 use crate::interactive;
 use crate::palette::COLOURS;
-use crate::svg::{letters, sample};
+use crate::svg::{self, letters};
 use crate::text::escape;
 use std::fmt::Write;
 
@@ -359,24 +360,19 @@ impl<'a> Drawing<'a> {
 /// A switch for everything of a name.
 fn chip(series: &Series) -> String {
     let (slot, name) = (series.slot % COLOURS.len(), escape(&series.name));
-    let sample = sample(series, "currentColor");
+    let mut sample = String::new();
+    drawing::svg(&svg::sample(series, "currentColor"), &mut sample);
     format!(
         "<button type=\"button\" class=\"chip\" aria-pressed=\"true\" data-name=\"{name}\">\
-         <svg width=\"30\" height=\"14\" viewBox=\"0 -7 30 14\" fill=\"none\" style=\"color:var(--s{slot})\" aria-hidden=\"true\">{sample}</svg>\
-         {name}</button>"
+         <svg width=\"30\" height=\"14\" viewBox=\"0 -7 30 14\" fill=\"none\" style=\"color:var(--s{slot})\" aria-hidden=\"true\">{}</svg>\
+         {name}</button>",
+        sample.replace('\n', "")
     )
 }
 
 /// JSON that cannot end the script element it stands in.
 fn script_safe(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
-}
-
-/// Plotly's script, from between the tags in which its crate has it.
-fn plotly() -> String {
-    let sources = plotly::Plot::offline_js_sources();
-    let script = sources.split_once('>').and_then(|(_, rest)| rest.split_once("</script>"));
-    script.map_or_else(String::new, |(script, _)| script.to_string())
 }
 
 /// Colours of the slots as CSS variables.
@@ -469,7 +465,8 @@ impl Page {
         }
         out.push_str("</main>\n");
         if some {
-            let _ = writeln!(out, "<script>{}</script>\n<script>\n{}</script>", plotly(), include_str!("page/page.js"));
+            let (plot, page) = (include_str!("page/plot.js"), include_str!("page/page.js"));
+            let _ = writeln!(out, "<script>\n{plot}{page}</script>");
         }
         out.push_str("</body>\n</html>\n");
         out

@@ -3,7 +3,7 @@
 use crate::curves::{self, Curve};
 use crate::fabric::Picture;
 use crate::heat::Heat;
-use crate::{Cell, Column, Figure, Format, Page, Palette, Section, Table, Tone};
+use crate::{Cell, Column, Drawing, Figure, Format, Page, Palette, Section, Table, Tone};
 use results::measure::Estimate;
 use results::records::Records;
 use serde_json::Value;
@@ -22,11 +22,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// Figures, pictures and heat maps by their ids, as SVG.
-    pub fn drawings(&self) -> impl Iterator<Item = (&str, String)> {
-        let figures = self.figures.iter().map(|figure| (figure.id.as_str(), figure.svg()));
-        let pictures = self.pictures.iter().map(|picture| (picture.id.as_str(), picture.svg()));
-        figures.chain(pictures).chain(self.heats.iter().map(|heat| (heat.id.as_str(), heat.svg())))
+    /// Figures, pictures and heat maps by their ids.
+    pub fn drawings(&self) -> impl Iterator<Item = (&str, Drawing)> {
+        let figures = self.figures.iter().map(|figure| (figure.id.as_str(), figure.drawing()));
+        let pictures = self.pictures.iter().map(|picture| (picture.id.as_str(), picture.drawing()));
+        figures.chain(pictures).chain(self.heats.iter().map(|heat| (heat.id.as_str(), heat.drawing())))
     }
 }
 

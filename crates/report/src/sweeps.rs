@@ -312,7 +312,7 @@ mod tests {
         assert_eq!((pfc.range, hpcc.range), (Some((1e9, 32e9)), Some((1e9, 32e9))));
         assert_eq!(pfc.look(2e9), hpcc.look(2e9));
         assert_ne!(pfc.look(1e9).0, pfc.look(32e9).0);
-        assert!(crate::png(&pfc.svg()).unwrap().starts_with(b"\x89PNG"));
+        assert!(pfc.drawing().png().unwrap().starts_with(b"\x89PNG"));
         let html = report.page.html();
         assert!(html.contains("Heat maps") && html.contains("id=\"map-slowdown-p99-2\""));
     }
@@ -345,6 +345,6 @@ mod tests {
         };
         let svg = heat.svg();
         assert!(svg.contains("&lt;angles&gt;") && svg.matches("–").count() == 2, "{svg}");
-        assert!(crate::png(&svg).is_ok());
+        assert!(heat.drawing().png().is_ok());
     }
 }

@@ -302,46 +302,47 @@ impl Answer {
         self.contests().into_iter().filter_map(standing).map(|standing| standing.best).collect()
     }
 
-    /// Who wins where and by how much, a sentence for each contest: by the tail of the smallest and of the largest flows of every group, and by memory.
-    /// Nothing where there is nothing to compare.
-    pub fn sentences(&self) -> Vec<String> {
-        self.contests().iter().filter(|contest| contest.len() > 1).map(|contest| self.sentence(contest)).collect()
+    /// Who wins where and by how much, some clauses for each contest: by the tail of the smallest and of the largest flows of every group, and by
+    /// memory. Nothing where there is nothing to compare.
+    pub fn clauses(&self) -> Vec<Vec<String>> {
+        self.contests().iter().filter(|contest| contest.len() > 1).map(|contest| self.contest(contest)).collect()
     }
 
-    fn sentence(&self, contest: &[usize]) -> String {
+    /// The same, a sentence for each contest.
+    pub fn sentences(&self) -> Vec<String> {
+        self.clauses().iter().map(|clauses| clauses.join("; ") + ".").collect()
+    }
+
+    fn contest(&self, contest: &[usize]) -> Vec<String> {
+        let rest = self.lines[contest[0]].labels.get(1..).unwrap_or_default();
+        let at: Vec<String> = rest.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
+        let at = if at.is_empty() { String::new() } else { format!("with {}, ", at.join(", ")) };
         let mut clauses = Vec::new();
         for (place, class) in self.classes.iter().enumerate() {
             let in_group = |other: &&Class| other.group == class.group && !other.whole;
             let parts: Vec<&Class> = self.classes.iter().filter(in_group).collect();
-            let shown = if parts.is_empty() {
-                class.whole
-            } else {
-                parts.first() == Some(&class) || parts.last() == Some(&class)
-            };
-            if !shown {
+            let ends = [parts.first(), parts.last()];
+            if !(if parts.is_empty() { class.whole } else { ends.contains(&Some(&class)) }) {
                 continue;
             }
             let flows: usize = self.lines[contest[0]].samples[place].iter().map(Vec::len).sum();
-            let what = format!("{} ({flows})", class.words());
+            let what = format!("{at}{flows} {}", class.words());
             clauses.push(match self.by_tail(contest, place, 0.99) {
-                _ if flows < FEW => format!("{what} are too few to judge by their p99"),
+                _ if flows < FEW => format!("{what}: too few to judge by their p99"),
                 Some(standing) => self.clause(&standing, &what, "p99 slowdown", &|line| {
                     self.tail(line, place).percentiles[P99].map_or("-".into(), |value| short(value.value))
                 }),
-                None => format!("not all {what} finish under every one"),
+                None => format!("{what}: not all finish under every one"),
             });
         }
         if let Some(standing) = self.by_buffer(contest) {
-            let kilobytes = |line: usize| {
+            let mean = |line: usize| {
                 let all = &self.lines[line].peak_buffer;
                 size_of(all.iter().sum::<f64>() / all.len().max(1) as f64)
             };
-            clauses.push(self.clause(&standing, "all traffic", "peak buffer", &kilobytes));
+            clauses.push(self.clause(&standing, &format!("{at}memory"), "peak buffer", &mean));
         }
-        let rest = self.lines[contest[0]].labels.get(1..).unwrap_or_default();
-        let at: Vec<String> = rest.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
-        let at = if at.is_empty() { String::new() } else { format!("With {}: ", at.join(", ")) };
-        format!("{at}{}.", clauses.join("; "))
+        clauses
     }
 
     fn name(&self, line: usize) -> &str {
@@ -352,27 +353,26 @@ impl Answer {
     fn clause(&self, standing: &Standing, what: &str, measure: &str, show: &dyn Fn(usize) -> String) -> String {
         let times = |value: &Value| match value.interval {
             Some((low, high)) if short(high) != short(low) => {
-                format!("{}× of it, {}–{}", short(value.value), short(low), short(high))
+                format!("{}× that ({}–{})", short(value.value), short(low), short(high))
             }
-            _ => format!("{}× of it", short(value.value)),
+            _ => format!("{}× that", short(value.value)),
         };
         let best = self.name(standing.best);
         let level: Vec<usize> =
             standing.others.iter().map(|(line, _)| *line).filter(|line| !standing.worse(*line)).collect();
         let next = standing.others.iter().find(|(line, _)| standing.worse(*line));
-        let next =
-            next.map_or(String::new(), |(line, ratio)| format!(" (next: {} with {})", self.name(*line), times(ratio)));
+        let next = next.map_or(String::new(), |(line, ratio)| format!(", {} has {}", self.name(*line), times(ratio)));
         let value = show(standing.best);
         if level.is_empty() {
-            return format!("{best} has the lowest {measure} for {what}: {value}{next}");
+            return format!("{what}: {best} has the lowest {measure}, {value}{next}");
         }
         if self.seeds < 2 {
-            return format!("{best} has the lowest {measure} for {what}, {value}, in the one seed there is");
+            return format!("{what}: {best} has the lowest {measure}, {value}, in the one seed there is");
         }
         let names: Vec<&str> = std::iter::once(best).chain(level.iter().map(|line| self.name(*line))).collect();
         let last = names.len() - 1;
         let names = format!("{} and {}", names[..last].join(", "), names[last]);
-        format!("{names} cannot be told apart by {measure} for {what}: {value} and up{next}")
+        format!("{what}: {names} cannot be told apart by {measure}, {value} and up{next}")
     }
 
     /// For people: the 99th percentile of every class and the median of all, a line each. What is certainly the best has a star.
@@ -597,21 +597,15 @@ mod tests {
 
     #[test]
     fn one_sentence_says_who_wins_where_and_by_how_much() {
-        let sentence = answer(Question::default(), Some(3.0)).sentences().join("\n");
-        assert!(
-            sentence.starts_with(
-                "a has the lowest p99 slowdown for flows of load up to 10KB (600): 11.7 (next: b with 1.50× of it"
-            ),
-            "{sentence}"
-        );
-        assert!(
-            sentence.contains("a and b cannot be told apart by p99 slowdown for flows of load above 1MB (600)"),
-            "{sentence}"
-        );
-        assert!(sentence.contains("flows of incast (3) are too few"), "{sentence}");
-        assert!(
-            sentence.ends_with("a has the lowest peak buffer for all traffic: 1.00 MB (next: b with 1.50× of it)."),
-            "{sentence}"
+        let clauses = answer(Question::default(), Some(3.0)).clauses().remove(0);
+        assert_eq!(
+            clauses,
+            [
+                "600 flows of load up to 10KB: a has the lowest p99 slowdown, 11.7, b has 1.50× that",
+                "600 flows of load above 1MB: a and b cannot be told apart by p99 slowdown, 8.00 and up",
+                "3 flows of incast: too few to judge by their p99",
+                "memory: a has the lowest peak buffer, 1.00 MB, b has 1.50× that",
+            ]
         );
     }
 

@@ -12,6 +12,8 @@ mod listing;
 mod place;
 mod planned;
 mod progress;
+mod reference;
+mod shell;
 mod slurm;
 mod store;
 mod studio;
@@ -25,7 +27,7 @@ use std::process::ExitCode;
 
 /// A laboratory for flow control in lossless data-centre fabrics.
 #[derive(Parser)]
-#[command(version, about, max_term_width = 100)]
+#[command(version = env!("TAILWATER_VERSION"), long_version = shell::version(), about, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -165,6 +167,16 @@ enum Command {
     League(ledger::How),
     /// Open a web page on this machine in which experiments are found, run, watched and compared.
     Studio(studio::Arguments),
+    /// Print a script with which a shell completes commands and options.
+    Completions {
+        /// Whose.
+        shell: clap_complete::Shell,
+    },
+    /// Write manual pages, one for each command.
+    Man {
+        /// The folder, such as ~/.local/share/man/man1; made if it does not exist.
+        folder: PathBuf,
+    },
     /// Print flows of a folder of results as JSON: how the studio reads what may be damaged.
     #[command(hide = true)]
     Flows {
@@ -227,6 +239,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Reproduce { names, all, publish, how } => ledger::reproduce(&names, all, publish.as_deref(), &how),
         Command::League(how) => ledger::league(&how),
         Command::Studio(arguments) => studio::studio(arguments),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man { folder } => shell::man(&folder),
         Command::Flows { folder, query } => {
             commands::printed(commands::say(::studio::flows(&folder, &query).to_string()))
         }

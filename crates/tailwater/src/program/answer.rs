@@ -95,15 +95,14 @@ pub fn answer(question: Question, plan: &[Cell], folders: &[PathBuf], summaries:
 
 /// What is printed: sentences, then the table by size.
 pub fn text(answer: &Answer) -> String {
-    let sentences = answer.sentences();
+    let contests = answer.clauses();
     let mut text = String::new();
-    for sentence in sentences.iter().take(MOST) {
-        // A clause to the line.
-        let clauses: Vec<String> = sentence.split_inclusive("; ").map(|clause| wrapped(clause.trim_end())).collect();
-        text += &format!("{}\n\n", clauses.join("\n"));
+    for clauses in contests.iter().take(MOST) {
+        clauses.iter().for_each(|clause| text += &format!("{}\n", wrapped(clause)));
+        text.push('\n');
     }
-    if sentences.len() > MOST {
-        text += &format!("… and {} more, in the report\n\n", sentences.len() - MOST);
+    if contests.len() > MOST {
+        text += &format!("… and {} more, in {BY_SIZE}\n\n", contests.len() - MOST);
     }
     text + &answer.text()
 }

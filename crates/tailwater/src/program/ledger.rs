@@ -3,6 +3,7 @@
 use crate::program::commands::{Output, printed, say};
 use crate::program::interrupt;
 use crate::program::progress::{self, GridProgress};
+use crate::program::reference;
 use files::problem::Problem;
 use ledger::evidence::Evidence;
 use ledger::experiment::{Column, Experiment, Scale};
@@ -37,7 +38,7 @@ pub struct Claims {
     /// Fail if a published result is of another version of its row, or of none.
     #[arg(long, group = "output", conflicts_with = "filter")]
     check: bool,
-    /// Bring the tables in README.md and docs/ of this folder up to date.
+    /// Bring what is made in README.md and docs/ of this folder up to date: tables of the ledger, and the reference.
     #[arg(long, group = "output", conflicts_with = "filter")]
     write_docs: bool,
 }
@@ -107,7 +108,7 @@ fn here(experiment: &Experiment, out: &Path) -> Value {
     })
 }
 
-/// Brings the tables between markers up to date.
+/// Brings the tables between markers up to date, and the reference where there is a folder for it.
 fn write_docs(rows: &[Row]) -> Result<ExitCode, Problem> {
     let mut pages = vec![(PathBuf::from("README.md"), "")];
     let docs = std::fs::read_dir("docs").map_err(|error| {
@@ -124,6 +125,15 @@ fn write_docs(rows: &[Row]) -> Result<ExitCode, Problem> {
         if fresh != text {
             files::write_all(&[(&path, fresh)])?;
             result = result.and_then(|()| say(format!("{}\n", path.display())));
+        }
+    }
+    if Path::new(reference::FOLDER).is_dir() {
+        for (name, text) in reference::pages() {
+            let path = Path::new(reference::FOLDER).join(name);
+            if std::fs::read_to_string(&path).unwrap_or_default() != text {
+                files::write_all(&[(&path, text)])?;
+                result = result.and_then(|()| say(format!("{}\n", path.display())));
+            }
         }
     }
     printed(result)
@@ -304,7 +314,7 @@ fn one(experiment: &Experiment, publish: Option<&Path>, how: &How) -> Result<Rep
         Some(folder) => {
             let mut published =
                 Published::new(experiment, how.scale, &evidence, &verdict, &command, run::code()).map_err(stop)?;
-            let drawings: Vec<String> = report.drawings().map(|(_, svg)| svg).collect();
+            let drawings: Vec<String> = report.drawings().map(|(_, drawing)| drawing.svg()).collect();
             Some(published.write(folder, &drawings).map_err(stop)?)
         }
         None => None,
@@ -324,7 +334,13 @@ fn winners(experiment: &Experiment, evidence: &Evidence<'_>) -> String {
             known.reverse();
         }
         let shown = |(name, value): &(&str, f64)| format!("{name} {}", show(*value, &column.unit));
+        let first = known.iter().take_while(|(_, value)| known.first().is_some_and(|best| best.1 == *value)).count();
         match known.as_slice() {
+            [best, .., worst] if first > 1 && best.1 != worst.1 => {
+                let (value, worst) = (show(best.1, &column.unit), shown(worst));
+                format!("  {:width$}  {first} share the first rank with {value}, last {worst}\n", column.title)
+            }
+            [best, ..] if first > 1 => format!("  {:width$}  all {}\n", column.title, show(best.1, &column.unit)),
             [] => format!("  {:width$}  nothing\n", column.title),
             [best, .., worst] => format!("  {:width$}  {}, last {}\n", column.title, shown(best), shown(worst)),
             [only] => format!("  {:width$}  {}\n", column.title, shown(only)),

@@ -460,6 +460,30 @@ fn a_wrong_command_line_is_explained() {
     assert!(desk.works(&["--version"]).starts_with("tailwater "));
 }
 
+#[test]
+fn the_version_has_the_code_that_decides_results_and_is_short_if_asked_so() {
+    let desk = Desk::new();
+    let (long, short) = (desk.works(&["--version"]), desk.works(&["-V"]));
+    let (first, rest) = long.split_once('\n').unwrap();
+    assert_eq!(first, short.trim_end());
+    assert!(first.starts_with(concat!("tailwater ", env!("CARGO_PKG_VERSION"))), "{first}");
+    let code = rest.trim_end().strip_prefix("results of code ").unwrap_or_default();
+    assert!(code.len() == 16 && code.chars().all(|c| c.is_ascii_hexdigit()), "{rest}");
+}
+
+#[test]
+fn completions_and_manual_pages_know_the_commands() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = desk.works(&["completions", shell]);
+        assert!(script.contains("reproduce") && script.contains("vary"), "{shell}");
+    }
+    assert_eq!(desk.tailwater(&["completions", "abacus"]).status.code(), Some(2));
+    assert_eq!(desk.works(&["man", "pages"]), "pages/tailwater.1\n");
+    let run = desk.read("pages/tailwater-run.1");
+    assert!(run.contains("Override a key") && run.contains(".TH"), "{run}");
+}
+
 /// The scenario with one part replaced, which must be there.
 #[track_caller]
 fn changed(text: &str, from: &str, to: &str) -> String {
