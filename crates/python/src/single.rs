@@ -73,7 +73,10 @@ impl Run {
     fn write(&self, py: Python<'_>, out: PathBuf, report: bool) -> PyResult<PathBuf> {
         let results = |folder: &Path| self.finished.write(folder, &self.scenario);
         let write = || report::folder::write_whole(&out, report, results);
-        py.detach(write).map_err(|problem| raised(py, problem))
+        match py.detach(write) {
+            Ok((path, None)) => Ok(path),
+            Ok((_, Some(problem))) | Err(problem) => Err(raised(py, problem)),
+        }
     }
 }
 
@@ -131,8 +134,9 @@ pub fn run(
         Ok(if record || every.is_some() { ::run::recording::record(resolved, every) } else { resolved })
     };
     let go = || -> Result<_, Problem> {
-        let mut resolved = load()?;
-        let (notes, work) = (std::mem::take(&mut resolved.notes), Work::of(&resolved));
+        let resolved = load()?;
+        let notes: Vec<String> = resolved.notes.iter().map(ToString::to_string).collect();
+        let work = Work::of(&resolved);
         let finished = ::run::run(resolved, &mut |now, hops| {
             watch.report(now.0, work.share(now, hops, HOPS), hops);
             !watch.stopped()

@@ -51,24 +51,27 @@ pub fn replace(out: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), Problem> 
 }
 
 /// Writes a folder of results, with its report or without, that appears whole or not at all: `results` writes the results into the folder
-/// that it is given.
+/// that it is given. A report that cannot be had is left out, and the problem with it is told.
 pub fn write_whole(
     out: &Path,
     report: bool,
     results: impl FnOnce(&Path) -> Result<PathBuf, Problem>,
-) -> Result<PathBuf, Problem> {
+) -> Result<(PathBuf, Option<Problem>), Problem> {
     let folder = Folder::prepare(out)?;
     // What cannot be written is named as it would have been called.
-    let named = |problem: Problem| {
+    let named = |problem: Problem, remedy: &str| {
         let path = Path::new(&problem.file);
         let name = path.strip_prefix(folder.place()).ok().or(path.file_name().map(Path::new));
         let place = out.join(name.unwrap_or(Path::new(""))).display().to_string();
-        let remedy = "choose a folder with --out on a disk with room; nothing was written";
         Problem::new(place, problem.message.as_str()).help(remedy).cause(problem.cause)
     };
-    let drawn = |path: PathBuf| if report { write_run(&path) } else { Ok(()) };
-    results(folder.place()).and_then(drawn).map_err(named)?;
-    folder.publish()
+    let remedy = "choose a folder with --out on a disk with room; nothing was written";
+    let path = results(folder.place()).map_err(|problem| named(problem, remedy))?;
+    let drawn = if report { write_run(&path) } else { Ok(()) };
+    let remedy =
+        format!("the results are there; `tailwater report {}` draws the page once that is mended", out.display());
+    let undrawn = drawn.err().map(|problem| named(problem, &remedy));
+    Ok((folder.publish()?, undrawn))
 }
 
 /// The scenario that gave a folder of results.

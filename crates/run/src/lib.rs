@@ -78,7 +78,8 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
     let start = Instant::now();
     let outcome = resolved.simulate(report);
     let (groups, collectives) = (resolved.groups, resolved.collectives);
-    let summary = Summary::new(identity, &graph, &groups, &collectives, &outcome, start.elapsed());
+    let mut summary = Summary::new(identity, &graph, &groups, &collectives, &outcome, start.elapsed());
+    summary.notes = resolved.notes.iter().map(ToString::to_string).collect();
     let flow_control = resolved.choices.flow_control;
     let capture = capture.map(|capture| Capture { ports: capture.ports, flow_control, payload });
     Finished { summary, outcome, graph, groups, collectives, capture, recorded }

@@ -294,6 +294,9 @@ pub struct Summary {
     pub events: u64,
     /// Packets that crossed a link.
     pub packet_hops: u64,
+    /// What is odd about the scenario, and allowed; left out where nothing is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Promises that were broken; empty in every result that can be believed.
     pub violations: Vec<String>,
     /// Time and memory.
@@ -423,6 +426,7 @@ impl Summary {
             control_bytes: c.control_bytes,
             events: c.events,
             packet_hops: c.hops,
+            notes: Vec::new(),
             violations: outcome.violations.iter().cloned().chain(stalled).collect(),
             cost: Cost {
                 wall_seconds,

@@ -5,6 +5,7 @@
 
 pub use crate::paths::{Framing, Leg, Paths, alone, ideal_time, round_trip};
 
+use crate::notes::{Known, Note};
 use crate::slow::Slow;
 use crate::{Choices, Lane, Scenario, Sharing, Topology, WindowSize};
 use engine::{Bytes, Event, Rate, Time};
@@ -58,7 +59,7 @@ pub struct Resolved {
     /// Whether the switches have the room to lose nothing. A run that loses something all the same has failed.
     pub promised: bool,
     /// What the user should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Names of the groups of flows, by their tags.
     pub groups: Vec<String>,
     /// The collectives among them.
@@ -127,8 +128,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         memory.promised = false;
     }
     let (switch, nic) = (&scenario.switch, &scenario.nic);
-    let (fc, egress_alpha) = (&scenario.choices.flow_control, switch.egress_alpha);
-    let egress_alpha = egress_alpha.or((layout.headroom.is_none() && !own_room).then_some(1.0));
+    let egress_alpha = switch.egress_alpha.or((layout.headroom.is_none() && !own_room).then_some(1.0));
     if let Some(alpha) = egress_alpha {
         let room = |pool: u64| ((pool as u128 * fixed_point(alpha) as u128) >> 16) + switch.reserve.0 as u128;
         if memory.pool.iter().flatten().any(|&pool| room(pool) < wire.largest as u128) {
@@ -177,24 +177,10 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             "the timeout is not longer than the longest base RTT ({longest}): senders repeat themselves"
         ));
     }
-    if layout.queues.is_some() && scenario.wrote("switch.queues") {
-        notes.push(format!("switch.queues has no effect: {} lays out its own", fc.name()));
-    }
-    if own_room {
-        for key in ["switch.alpha", "switch.headroom", "switch.sharing"].iter().filter(|key| scenario.wrote(key)) {
-            notes.push(format!("{key} has no effect: {} keeps within memory by its own means", fc.name()));
-        }
-    }
-    if !scenario.graph.forwarding {
-        for key in ["forward_delay", "forward_rate", "forward_buffer", "forward_order"] {
-            if scenario.wrote(&format!("nic.{key}")) {
-                notes.push(format!("nic.{key} has no effect: no host of this fabric forwards"));
-            }
-        }
-    }
-    for key in transport.ignores().iter().filter(|key| scenario.wrote(key)) {
-        notes.push(format!("{key} has no effect: {} has its own rule", transport.name()));
-    }
+    let window = flows.iter().map(|flow| flow.window).min().unwrap_or(0);
+    let known = Known { scenario: &scenario, layout: &layout, own_room, window };
+    notes.extend(known.odd_values());
+    let notes = notes.into_iter().map(Note::from).chain(known.idle_keys()).collect();
     let room = |node: NodeId| scenario.graph.forwards(node, map.of(node.0).len()).then(|| scenario.buffer(node).0);
     let room = |node: NodeId| room(node).filter(|_| !switch.unlimited);
     let room = (0..scenario.graph.nodes.len() as u32).map(NodeId).map(room).collect();

@@ -6,8 +6,10 @@ mod compare;
 mod deadlock;
 mod drawing;
 mod import;
+mod interrupt;
 mod ledger;
 mod listing;
+mod place;
 mod planned;
 mod progress;
 mod reference;
@@ -53,7 +55,7 @@ enum Command {
         #[arg(long)]
         no_report: bool,
         /// How many threads [default: as many as there are cores]. The results are the same.
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = commands::from_one)]
         threads: Option<std::num::NonZeroUsize>,
         /// Show no progress and print nothing but problems.
         #[arg(long, short)]
@@ -130,9 +132,9 @@ enum Command {
         #[command(subcommand)]
         from: import::From,
     },
-    /// List the schemes and presets with their parameters and defaults.
+    /// List the schemes and presets with their parameters and defaults, or tell about one.
     Schemes {
-        /// Only those of this name.
+        /// Only those of this name, with the paper, the presets that use it, and what these set.
         name: Option<String>,
     },
     /// Closed forms of the papers, with numbers put in.
@@ -198,10 +200,10 @@ enum Command {
         #[arg(long, value_name = "SHARE", default_value_t = 0.3, allow_hyphen_values = true)]
         load: f64,
         /// How many threads each run may use.
-        #[arg(long, value_name = "N", default_value = "1")]
+        #[arg(long, value_name = "N", default_value = "1", value_parser = commands::from_one)]
         threads: std::num::NonZeroUsize,
         /// How many blocks a fabric is run in, 1 for the order of time [default: as many as its size needs].
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = commands::from_one)]
         blocks: Option<std::num::NonZeroUsize>,
         /// Print what the shards of a run exchange instead: how often, how much, and how far ahead each runs alone.
         #[arg(long)]

@@ -1,6 +1,7 @@
 //! The ledger's commands: what is claimed, and whether it holds.
 
 use crate::program::commands::{Output, printed, say};
+use crate::program::interrupt;
 use crate::program::progress::{self, GridProgress};
 use crate::program::reference;
 use files::problem::Problem;
@@ -177,7 +178,7 @@ pub struct How {
     #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
     store: PathBuf,
     /// How many threads: runs at a time, or threads of a run where there are fewer [default: as many as there are cores].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::program::commands::from_one)]
     threads: Option<NonZeroUsize>,
     /// Show no progress and print nothing but problems.
     #[arg(long, short)]
@@ -192,11 +193,15 @@ const LEAGUE: &str = "league";
 /// `tailwater league`: runs the experiments that rank schemes, and puts them on one page.
 pub fn league(how: &How) -> Result<ExitCode, Problem> {
     how.reporting.begin();
+    interrupt::heed(interrupt::of_runs(&how.store));
     let experiments = ledger::named(LEAGUE)?;
     let (mut result, mut pages): (Output, Vec<(Exhibit, &str, Page)>) = (Ok(()), Vec::new());
-    for experiment in &experiments {
+    let mut whole = true;
+    for experiment in experiments.iter().take_while(|_| !interrupt::stopped()) {
         match one(experiment, None, how) {
-            Ok(Reproduced { exhibit, winners, report, .. }) => {
+            Ok(Reproduced { exhibit, winners, report, problems, .. }) => {
+                problems.iter().for_each(progress::problem);
+                whole &= problems.is_empty();
                 if !how.quiet {
                     result = result.and_then(|()| say(format!("{}  {}\n{winners}\n", experiment.id, experiment.title)));
                 }
@@ -216,7 +221,7 @@ pub fn league(how: &How) -> Result<ExitCode, Problem> {
             result = result.and_then(|()| say(format!("{}\n", path.display())));
         }
     }
-    printed(result).map(|code| if done { code } else { ExitCode::FAILURE })
+    printed(result).map(|code| interrupt::status(if done && whole { code } else { ExitCode::FAILURE }))
 }
 
 /// `tailwater reproduce`: runs experiments, draws their figures and says whether they hold.
@@ -237,16 +242,19 @@ pub fn reproduce(names: &[String], all: bool, publish: Option<&Path>, how: &How)
         let problem = Problem::new("reproduce", "names no experiment");
         return Err(problem.help("write an id, such as bfc/fig4, or --all; `tailwater claims` lists them"));
     }
-    let (mut result, mut verdicts): (Output, Vec<Verdict>) = (Ok(()), Vec::new());
-    for experiment in &experiments {
+    interrupt::heed(interrupt::of_runs(&how.store));
+    let (mut result, mut verdicts, mut whole): (Output, Vec<Verdict>, bool) = (Ok(()), Vec::new(), true);
+    for experiment in experiments.iter().take_while(|_| !interrupt::stopped()) {
         // One that fails does not keep the others from being judged.
         match one(experiment, publish, how) {
-            Ok(Reproduced { verdict, winners, path, published, .. }) => {
+            Ok(Reproduced { verdict, winners, path, published, problems, .. }) => {
                 if !how.quiet {
                     let published = published.map_or(String::new(), |file| format!("  {}\n", file.display()));
                     let text = format!("{}{winners}  {}\n{published}\n", table(&verdict), path.display());
                     result = result.and_then(|()| say(text));
                 }
+                problems.iter().for_each(progress::problem);
+                whole &= problems.is_empty();
                 verdicts.push(verdict);
             }
             Err(problems) => problems.iter().for_each(progress::problem),
@@ -262,7 +270,7 @@ pub fn reproduce(names: &[String], all: bool, publish: Option<&Path>, how: &How)
         }
     }
     let done = verdicts.len() == experiments.len();
-    printed(result).map(|code| if done { code } else { ExitCode::FAILURE })
+    printed(result).map(|code| interrupt::status(if done && whole { code } else { ExitCode::FAILURE }))
 }
 
 /// What came out of an experiment.
@@ -276,6 +284,8 @@ struct Reproduced {
     path: PathBuf,
     /// What is to be published of it.
     published: Option<PathBuf>,
+    /// What could not be written of all that.
+    problems: Vec<Problem>,
 }
 
 /// Runs one experiment, judges it and writes its folder, and what is published of it.
@@ -295,9 +305,11 @@ fn one(experiment: &Experiment, publish: Option<&Path>, how: &How) -> Result<Rep
     let name = experiment.file.as_ref().map_or(experiment.id.clone(), |file| file.display().to_string());
     let command = format!("tailwater reproduce {name} --scale {}{seeds}", how.scale.name());
     let report = report::claims::experiment(&exhibit, &verdict, &command);
-    files::make_folder(&folder).map_err(stop)?;
-    report::folder::write(&report, &folder).map_err(stop)?;
-    verdict.write(&folder).map_err(stop)?;
+    let written = [
+        files::make_folder(&folder).map(drop).and_then(|()| verdict.write(&folder).map(drop)),
+        report::folder::write(&report, &folder).map(drop),
+    ];
+    let problems = written.into_iter().filter_map(Result::err).collect();
     let published = match publish {
         Some(folder) => {
             let mut published =
@@ -308,7 +320,7 @@ fn one(experiment: &Experiment, publish: Option<&Path>, how: &How) -> Result<Rep
         None => None,
     };
     let winners = winners(experiment, &evidence);
-    Ok(Reproduced { verdict, exhibit, winners, report, path: folder.join(report::folder::PAGE), published })
+    Ok(Reproduced { verdict, exhibit, winners, report, path: folder.join(report::folder::PAGE), published, problems })
 }
 
 /// Who is best by each column of an experiment, and who is worst.

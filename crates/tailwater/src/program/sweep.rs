@@ -2,7 +2,8 @@
 
 use crate::program::answer::{self, BY_SIZE};
 use crate::program::commands::{BROKEN, printed, say, threads_or_all};
-use crate::program::compare::{about_runs, labels, put, read_summary};
+use crate::program::compare::{about_runs, announce, labels, put, read_summary};
+use crate::program::interrupt;
 use crate::program::planned::{Named, Planned, RUNS, SPEC, SWEEP, TABLE, in_a_line};
 use crate::program::progress::{self, GridProgress};
 use crate::program::slurm;
@@ -35,7 +36,7 @@ pub struct Arguments {
     #[arg(long, requires = "shard")]
     help_others: bool,
     /// Runs at a time [default: one for each core; with --on, 1, which is also how many cores a task asks for].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::program::commands::from_one)]
     threads: Option<NonZeroUsize>,
     /// When a process gives no sign of life for so long, others take over its runs.
     #[arg(long, value_name = "TIME", default_value = "60s")]
@@ -110,6 +111,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
         wait: shard.is_none(),
         check: !arguments.help_others,
     };
+    interrupt::heed(interrupt::of_runs(planned.store.folder()));
     let progress = GridProgress::new(arguments.quiet);
     let result = sweep::work(&planned.plan, &planned.store, &options, &progress);
     progress.finish();
@@ -121,7 +123,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
                 let folder = planned.store.folder().display();
                 progress::note(&format!("{} of {} runs are in {folder}", failed.finished, failed.runs));
             }
-            return Ok(if failed.broken { ExitCode::from(BROKEN) } else { ExitCode::FAILURE });
+            return Ok(interrupt::status(if failed.broken { ExitCode::from(BROKEN) } else { ExitCode::FAILURE }));
         }
     };
     let Some((index, count)) = shard else { return collect(&planned, arguments.quiet, done.ran) };
@@ -217,18 +219,14 @@ fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Probl
     let texts = [about.as_str(), &table.csv(), &answer.csv(), &sweep.text, &sweep.grid.source.text]
         .map(|text| text.as_bytes().to_vec());
     let mut all: Vec<(PathBuf, Vec<u8>)> = paths.into_iter().zip(texts).collect();
-    let failed = |_: &Problem| _ = std::fs::remove_dir(out);
     all.push((out.join(RUNS), runs::bytes(plan, &summaries, &table)));
     let title = summaries.first().and_then(|summary| summary["scenario"].as_str()).unwrap_or(&sweep.title);
     let page = report::sweeps::page(title, &table, Some(&answer), &sweep.text, &command(planned));
-    all.extend(report::folder::files(&page, out).inspect_err(failed)?);
-    put(out, &all)?;
-    if quiet {
-        return Ok(ExitCode::SUCCESS);
-    }
+    let written = put(out, &all, report::folder::files(&page, out));
     let new = if ran > 0 { format!(", {ran} new") } else { String::new() };
     let (title, answer, table) = (&table.title, answer::text(&answer), table.brief());
-    printed(say(format!("{title}\n\n{answer}\n{table}\n{} runs{new}; sweep in {}\n", status.runs, out.display())))
+    let text = format!("{title}\n\n{answer}\n{table}\n");
+    announce(&text, &format!("{} runs{new}; sweep in {}\n", status.runs, out.display()), quiet, written)
 }
 
 /// The command that gives the same sweep.

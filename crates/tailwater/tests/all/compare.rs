@@ -283,3 +283,23 @@ fn a_comparison_writes_over_comparisons_only() {
     assert_eq!(cell["folder"], format!("runs/{}", cell["digest"].as_str().unwrap()));
     assert_eq!((&comparison["axes"], &cell["labels"]), (&serde_json::json!([]), &serde_json::json!({})));
 }
+
+#[test]
+fn a_comparison_of_other_schemes_gets_a_folder_of_its_own() {
+    let desk = desk();
+    desk.works("compare incast.toml --schemes pfc,hpcc");
+    let first = desk.read("results/compare-incast/comparison.json");
+    let (printed, said) = desk.works("compare incast.toml --schemes pfc,dcqcn");
+    assert!(printed.contains("comparison in results/compare-incast-2"), "{printed}");
+    assert!(said.contains("note: results/compare-incast has another comparison; this one goes to"), "{said}");
+    assert_eq!(desk.read("results/compare-incast/comparison.json"), first);
+    // The same again, also with more seeds, takes its own place.
+    let (printed, said) = desk.works("compare incast.toml --schemes pfc,hpcc --seeds 2");
+    assert!(printed.contains("comparison in results/compare-incast\n") && !said.contains("another"), "{printed}{said}");
+    let said = desk.refuses(
+        "compare incast.toml --out results/compare-incast-2",
+        "results/compare-incast-2: has another comparison",
+    );
+    assert!(said.contains("tailwater compare incast.toml --schemes pfc,dcqcn") && said.contains("--replace"), "{said}");
+    desk.works("compare incast.toml --out results/compare-incast-2 --replace");
+}
