@@ -225,6 +225,23 @@ fn completion(run: &Records) -> Figure {
     figure
 }
 
+/// Marks what happened to links in a figure over time. Many of them would hide what it shows.
+fn mark_outages(run: &Records, figure: &mut Figure) {
+    let outages = run.summary["outages"].as_array().map_or(&[][..], Vec::as_slice);
+    if outages.len() > FEW_LINES {
+        figure.notes.push(format!("{} outages of links are not marked", outages.len()));
+        return;
+    }
+    for outage in outages {
+        let name = |end: &str| outage[end].as_str().unwrap_or_default().to_string();
+        let link = format!("{}–{}", name("a"), name("b"));
+        let times = [(outage["from_ps"].as_u64(), "down"), (outage["until_ps"].as_u64(), "up")];
+        for (time, what) in times {
+            figure.marks.extend(time.map(|time| Mark::x(time as f64 / 1e12, format!("{link} {what}"))));
+        }
+    }
+}
+
 /// Memory over time of the switches that held the most.
 fn memory(run: &Records) -> Figure {
     let x = Axis::linear("Time").format(Format::Time);
@@ -441,14 +458,16 @@ pub fn all(curves: &[Curve<'_>], palette: &mut Palette) -> Vec<Figure> {
         && let [run] = runs.as_slice()
     {
         figures.push(completion(run));
-        figures.push(memory(run));
+        let mut over_time = vec![memory(run)];
         let mut own = Palette::default();
         if !run.ports.is_empty() {
-            figures.extend([queues(run, &mut own), port_rates(run, &mut own)]);
+            over_time.extend([queues(run, &mut own), port_rates(run, &mut own)]);
         }
         if !run.rates.is_empty() {
-            figures.push(flow_rates(run, &mut Palette::default()));
+            over_time.push(flow_rates(run, &mut Palette::default()));
         }
+        over_time.iter_mut().for_each(|figure| mark_outages(run, figure));
+        figures.extend(over_time);
     }
     figures.retain(|figure| figure.series.iter().any(|series| !series.points.is_empty()));
     figures

@@ -102,6 +102,35 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+/// A time in which a link was down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outage {
+    /// One of its ends.
+    pub a: String,
+    /// The other.
+    pub b: String,
+    /// Since when.
+    pub from_ps: u64,
+    /// Until when; none if it did not come back before the end.
+    pub until_ps: Option<u64>,
+}
+
+impl Outage {
+    /// Those of a fabric that began before the end of a run, in order of time.
+    fn all(graph: &Graph, end: Time) -> Vec<Outage> {
+        let name = |node| graph[node].name.clone();
+        let mut all = Vec::new();
+        for link in &graph.links {
+            for &(from, until) in link.outages.iter().filter(|(from, _)| *from < end) {
+                let until_ps = until.filter(|&until| until < end).map(|until| until.0);
+                all.push(Outage { a: name(link.a), b: name(link.b), from_ps: from.0, until_ps });
+            }
+        }
+        all.sort_by_key(|outage| outage.from_ps);
+        all
+    }
+}
+
 /// How long a link was held by pauses, in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PausedLink {
@@ -284,6 +313,9 @@ pub struct Summary {
     pub pause: Pauses,
     /// Switch memory.
     pub buffer: Buffers,
+    /// When links were down; left out if none was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
     /// What the schemes counted.
     pub counters: BTreeMap<String, u64>,
     /// What flow control saw at the sampling instants: how many samples had the value 0, 1, 2 and so on.
@@ -413,6 +445,7 @@ impl Summary {
                     })
                     .collect(),
             },
+            outages: Outage::all(graph, outcome.end),
             counters: outcome
                 .flow_control
                 .iter()
