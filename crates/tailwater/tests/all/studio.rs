@@ -1054,3 +1054,30 @@ fn a_long_queue_with_many_pages_survives_a_kill_within_bounded_memory() {
     assert!(first.max(last) < 100 << 20, "{first} {last}");
     drop(listeners);
 }
+
+#[test]
+fn connections_that_bring_no_request_keep_nobody_out() {
+    let (_dir, path) = workspace();
+    let server = Server::start(&path, &[]);
+    let mut page = server.listen();
+    let mut line = String::new();
+    page.read_line(&mut line).unwrap();
+    // Twice as many as are served at once; some have sent half a head.
+    let silent: Vec<TcpStream> = (0..800)
+        .map(|number| {
+            let mut stream = server.connect();
+            if number % 2 == 0 {
+                // It may be closed already.
+                _ = stream.write_all(b"GET /api/about HT");
+            }
+            stream
+        })
+        .collect();
+    let begin = std::time::Instant::now();
+    server.get("/api/about").good();
+    // Their time for sending a head is 15 s.
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+    let id = server.add(run(TINY));
+    assert_eq!(event(&mut page).1["id"], id, "a page that listens is not idle");
+    drop(silent);
+}
