@@ -673,10 +673,13 @@ test("ten tabs of a browser load and hear of a job, also those that come back", 
       }),
     );
     const left = pages[0];
+    await left.evaluate(() => addEventListener("pageshow", (event) => (window.persisted = event.persisted)));
     await left.goto(new URL("/icon.svg", studio.url).href);
     const id = await studio.job({ kind: "run", name: "for all tabs", text: HOT });
     for (const page of pages.slice(1)) await page.locator(`tr[data-job="${id}"] .badge`, { hasText: "done" }).waitFor();
-    await left.goBack();
+    // A page that was kept is not loaded.
+    await left.goBack({ waitUntil: "commit" });
+    await left.waitForFunction(() => window.persisted);
     await left.locator(`tr[data-job="${id}"] .badge`, { hasText: "done" }).waitFor();
     const later = await studio.job({ kind: "run", name: "later", text: HOT });
     for (const page of pages) await page.locator(`tr[data-job="${later}"] .badge`, { hasText: "done" }).waitFor();

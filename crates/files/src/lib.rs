@@ -178,7 +178,8 @@ fn write_together<P: AsRef<Path>, T: AsRef<[u8]>>(files: &[(P, T)], deep: bool) 
             let new = !path.exists();
             match fs::rename(draft, path) {
                 // Done, and the reply was lost: an NFS server that is asked again does not find the draft any more.
-                Err(error) if error.kind() == ErrorKind::NotFound && fs::read(path).is_ok_and(|is| is == text.as_ref()) => {}
+                Err(error)
+                    if error.kind() == ErrorKind::NotFound && fs::read(path).is_ok_and(|is| is == text.as_ref()) => {}
                 result => result.map_err(|e| refused(path, e))?,
             }
             placed.extend(new.then_some(path));

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, Sleep};
 
@@ -65,7 +65,7 @@ pub fn serve(options: Options, ready: impl FnOnce(&str, &[String])) -> Result<()
     let failed = |error| problem("the studio", error);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed)?;
     let result = runtime.block_on(async {
-        let listener = TcpListener::bind(place).await.map_err(|error| problem(&place.to_string(), error))?;
+        let listener = listen(place).map_err(|error| problem(&place.to_string(), error))?;
         let guard = Guard::new(listener.local_addr().map_err(failed)?).map_err(failed)?;
         let url = guard.url();
         let end = ending().map_err(failed)?;
@@ -94,6 +94,15 @@ pub fn serve(options: Options, ready: impl FnOnce(&str, &[String])) -> Result<()
     // Connections that are still there are not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
     result
+}
+
+/// Listens with room for a burst of connections. Where the system's queue is full it drops some without a word, and those who
+/// opened them try again after seconds, or never.
+fn listen(place: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if place.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(place)?;
+    socket.listen(limits::WAITING)
 }
 
 /// Is over when the process is asked to end.
