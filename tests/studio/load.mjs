@@ -15,7 +15,7 @@ import { BINARY, Studio } from "./server.mjs";
 const { values: given } = parseArgs({ options: { long: { type: "boolean" }, seed: { type: "string", default: "1" } } });
 const SIZE = given.long
   ? { tabs: 14, alone: 6, jobs: 200, idle: 500, slow: 40, deaf: 40, kills: 3, pause: 100 }
-  : { tabs: 8, alone: 1, jobs: 30, idle: 450, slow: 8, deaf: 8, kills: 1, pause: 600 };
+  : { tabs: 8, alone: 1, jobs: 24, idle: 450, slow: 8, deaf: 8, kills: 1, pause: 450 };
 
 // What the server allows itself (limits.rs), and what follows from it.
 const CONNECTIONS = 400;
