@@ -383,7 +383,7 @@ mod tests {
     fn lines_follow_a_key_in_order_of_its_numbers_with_bands_from_three_seeds_on() {
         let points = grid(&[SCHEMES, ("switch.buffer", &["10MB", "900KB", "4MB"])]);
         let table = table(&points, 3, |labels, seed| number(labels, "switch.buffer") / 1e6 + seed as f64);
-        let report = page("a sweep", &table, "", "tailwater sweep a.toml");
+        let report = page("a sweep", &table, None, "", "tailwater sweep a.toml");
         let figure = report.figures.iter().find(|figure| figure.id == "lines-slowdown-p99").unwrap();
         assert_eq!(figure.x.format, Format::Bytes);
         let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
@@ -404,7 +404,7 @@ mod tests {
             let twice = if labels[0].1 == "hpcc" { 2.0 } else { 1.0 };
             twice * number(labels, "switch.buffer") * number(labels, "nic.payload")
         });
-        let report = page("a sweep", &table, "", "");
+        let report = page("a sweep", &table, None, "", "");
         let [pfc, hpcc] = report.heats.as_slice() else { panic!("{:?}", report.heats) };
         assert_eq!((pfc.subtitle.as_str(), hpcc.subtitle.as_str()), ("pfc", "hpcc"));
         assert_eq!(pfc.x, ("Switch buffer".into(), ["1MB", "2MB", "4MB"].map(String::from).into()));
@@ -428,7 +428,7 @@ mod tests {
         let table = table(&[row("1MB", "1KB"), row("2MB", "2KB"), row("4MB", "4KB")], 1, |labels, _| {
             number(labels, "switch.buffer")
         });
-        let report = page("a sweep", &table, "", "");
+        let report = page("a sweep", &table, None, "", "");
         assert!(report.heats.is_empty(), "there is but a diagonal");
         assert_eq!(report.figures[0].series.len(), 1);
         assert_eq!(report.figures[0].series[0].points.len(), 3);
@@ -439,7 +439,7 @@ mod tests {
         let points =
             grid(&[SCHEMES, ("switch.buffer", &["1MB", "2MB", "4MB"]), ("load.0.load", &["0.3", "0.5", "0.7"])]);
         let table = table(&points, 3, |labels, seed| number(labels, "switch.buffer") / 1e6 + seed as f64);
-        let report = page("a sweep", &table, "", "");
+        let report = page("a sweep", &table, None, "", "");
         let ids: Vec<&str> = report.figures.iter().map(|figure| figure.id.as_str()).collect();
         assert_eq!(ids, ["lines-slowdown-p99-1", "lines-slowdown-p99-2"]);
         for (figure, scheme) in report.figures.iter().zip(["pfc", "hpcc"]) {
