@@ -108,6 +108,8 @@ pub fn router(studio: Arc<Studio>) -> Router {
         .route("/api/jobs/{id}/files/{*path}", get(job_file))
         .route("/api/jobs/{id}/recording/{run}", get(recording))
         .route("/api/jobs/{id}/flows/{run}", get(flows))
+        .route("/api/folders", get(folders))
+        .route("/api/folders/{*path}", get(folder_file))
         .route("/api/events", get(events))
         .fallback(get(page_file))
         .layer(middleware::from_fn_with_state(studio.clone(), guarded))
@@ -215,6 +217,25 @@ async fn ledger_file(State(studio): Shared, At(path): At<String>) -> Answer {
     let (id, file) = catalog::split(&path).ok_or_else(nothing_there)?;
     let file = file_below(&studio.jobs.workspace.ledger().join(id), file).ok_or_else(nothing_there)?;
     send_file(&file).await
+}
+
+async fn folders(State(studio): Shared) -> Answer {
+    let found = aside(move || studio.jobs.workspace.folders()).await?;
+    let all = found.iter().map(|found| {
+        json!({
+            "name": found.name,
+            "kind": found.kind,
+            "title": found.title,
+            "time": found.seconds,
+            "page": found.page,
+        })
+    });
+    Ok(json_response(&all.collect()))
+}
+
+async fn folder_file(State(studio): Shared, At(path): At<String>) -> Answer {
+    let file = aside(move || studio.jobs.workspace.folder_file(&path)).await?;
+    send_file(&file.ok_or_else(nothing_there)?).await
 }
 
 #[derive(Deserialize)]

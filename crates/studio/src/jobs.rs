@@ -254,7 +254,7 @@ impl Jobs {
     fn spawn(&self, job: &Job) -> std::io::Result<Child> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let child = Command::new(&self.program)
-            .args(job.request.arguments(job.id, (cores / self.at_once).max(1)))
+            .args(job.request.arguments(&self.workspace, job.id, (cores / self.at_once).max(1)))
             .current_dir(&self.workspace.folder)
             // It ends when this end of the pipe is closed, whatever closes it.
             .stdin(Stdio::piped())

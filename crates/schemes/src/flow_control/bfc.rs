@@ -10,6 +10,8 @@
 //! sent as packets; the time they take on a link is charged to the next packet there ([`FlowControl::lag`]).
 
 mod filter;
+#[cfg(test)]
+mod model;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -879,4 +879,6 @@ impl Floodgate {
 }
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;

@@ -390,4 +390,6 @@ impl FlowControl for Pfc {
 }
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;

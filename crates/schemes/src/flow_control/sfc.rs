@@ -567,4 +567,6 @@ impl FlowControl for Sfc {
 }
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
