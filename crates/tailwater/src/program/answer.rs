@@ -16,7 +16,7 @@ const MOST: usize = 4;
 const WIDTH: usize = 110;
 
 /// Which flows count, and how they are told apart.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct Asked {
     /// Tell flows apart by these sizes, such as `10KB,1MB` [default: 10KB,100KB,1MB].
     #[arg(long, value_name = "SIZE,SIZE", value_delimiter = ',')]

@@ -33,8 +33,6 @@ pub struct Named {
     /// Keep a recording.bin of each run; one that was not recorded is run again.
     #[arg(long)]
     record: bool,
-    #[command(flatten)]
-    asked: Asked,
 }
 
 /// A sweep that was read and planned.
@@ -57,9 +55,9 @@ pub struct Planned {
 
 impl Planned {
     /// Reads and plans it.
-    pub fn new(named: &Named) -> Result<Planned, Vec<Problem>> {
+    pub fn new(named: &Named, asked: &Asked) -> Result<Planned, Vec<Problem>> {
         let stop = |problem| vec![problem];
-        let question = named.asked.question()?;
+        let question = asked.question()?;
         let sweep = Sweep::load(&named.spec).map_err(stop)?;
         let plan = sweep.plan()?;
         let store = Store::new(&named.store).recorded(named.record);
@@ -69,7 +67,7 @@ impl Planned {
             let problem = Problem::new(out.display().to_string(), format!("has a {name} that is not of a sweep"));
             return Err(vec![problem.help("choose another folder with --out, or move that one away")]);
         }
-        Ok(Planned { spec: named.spec.clone(), sweep, plan, store, out, question, asked: named.asked.options() })
+        Ok(Planned { spec: named.spec.clone(), sweep, plan, store, out, question, asked: asked.options() })
     }
 
     /// How far it is.

@@ -1,6 +1,6 @@
 //! `tailwater sweep`: many runs as a file, done here, by many processes, or by a cluster.
 
-use crate::program::answer::{self, BY_SIZE};
+use crate::program::answer::{self, Asked, BY_SIZE};
 use crate::program::commands::{BROKEN, printed, say, threads_or_all};
 use crate::program::compare::{about_runs, announce, labels, put, read_summary};
 use crate::program::interrupt;
@@ -27,8 +27,11 @@ const SCENARIO: &str = "scenario.toml";
 pub struct Arguments {
     #[command(subcommand)]
     ask: Option<Ask>,
+    // Nothing is flattened into what may be left out: such a group counts as left out even when it is there.
     #[command(flatten)]
     sweep: Option<Named>,
+    #[command(flatten)]
+    asked: Asked,
     /// Do only shard I of N, counted from 1, and write no folder: the same shard is always the same runs.
     #[arg(long, value_name = "I/N", conflicts_with = "on")]
     shard: Option<String>,
@@ -74,6 +77,8 @@ enum Ask {
     Collect {
         #[command(flatten)]
         sweep: Named,
+        #[command(flatten)]
+        asked: Asked,
         /// Print nothing but problems.
         #[arg(long, short)]
         quiet: bool,
@@ -83,11 +88,14 @@ enum Ask {
 /// `tailwater sweep`.
 pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
     arguments.reporting.begin();
-    let named = match (&arguments.ask, &arguments.sweep) {
-        (Some(Ask::Status { sweep, .. } | Ask::Collect { sweep, .. }), _) | (None, Some(sweep)) => sweep,
+    let nothing = Asked::default();
+    let (named, asked) = match (&arguments.ask, &arguments.sweep) {
+        (Some(Ask::Status { sweep, .. }), _) => (sweep, &nothing),
+        (Some(Ask::Collect { sweep, asked, .. }), _) => (sweep, asked),
+        (None, Some(sweep)) => (sweep, &arguments.asked),
         (None, None) => return Err(Problem::new("tailwater sweep", "no file is named").help("name a sweep's file")),
     };
-    let mut planned = match Planned::new(named) {
+    let mut planned = match Planned::new(named, asked) {
         Ok(planned) => planned,
         Err(problems) => return Ok(crate::program::compare::report_problems(&problems)),
     };

@@ -1027,7 +1027,7 @@ fn a_scheme_is_told_about_with_its_paper_its_presets_and_its_conditions() {
     let told = desk.works(&["schemes", "BFC"]);
     for part in [
         "Backpressure flow control",
-        "NSDI 2022",
+        "arXiv:1909.09923",
         "vfids ",
         "16384",
         "Presets with it: bfc",
@@ -1122,7 +1122,7 @@ fn an_interrupted_run_says_that_nothing_is_kept_and_how_to_go_on() {
     let said = text(&output.stderr);
     assert!(said.contains("the run: was interrupted; nothing of it is kept"), "{said}");
     assert!(said.contains("help: the same command begins it again"), "{said}");
-    assert!(!desk.path("results").exists());
+    assert!(!desk.path("results/long").exists());
     let output = interrupted(&["compare", "long.toml", "--vary", "flow.0.size=10KB,100GB"]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{said}");
