@@ -235,13 +235,13 @@ except KeyboardInterrupt:
 def test_figures_and_summaries_are_shown():
     result = tailwater.run(SMALL)
     figures = result.figures()
-    assert "slowdown-p99-incast" in figures
-    figure = figures["slowdown-p99-incast"]
+    assert "slowdowns-incast" in figures
+    figure = figures["slowdowns-incast"]
     assert figure._repr_svg_().startswith("<svg")
     figure.save("figure.svg")
     assert Path("figure.svg").read_text() == figure.svg
     result.write("here")
-    assert Path("here/figures/slowdown-p99-incast.svg").read_text() == figure.svg
+    assert Path("here/figures/slowdowns-incast.svg").read_text() == figure.svg
     assert "data:image/svg+xml" in result._repr_html_() and "small" in result._repr_html_()
 
 

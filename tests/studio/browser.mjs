@@ -1,8 +1,9 @@
 // Debian's Chromium, and a page in it that tells of every error.
 import { chromium } from "playwright-core";
 
-export async function browser() {
+export async function browser(options = {}) {
   return chromium.launch({
+    ...options,
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: [
       "--no-sandbox",

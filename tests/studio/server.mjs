@@ -17,11 +17,12 @@ function within(what, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-const BINARY = process.env.TAILWATER ?? fileURLToPath(new URL("../../target/debug/tailwater", import.meta.url));
+export const BINARY = process.env.TAILWATER ?? fileURLToPath(new URL("../../target/debug/tailwater", import.meta.url));
 
 export class Studio {
-  constructor(options = []) {
+  constructor(options = [], env = {}) {
     this.options = options;
+    this.env = env;
     this.folder = mkdtempSync(join(tmpdir(), "studio-"));
     this.port = 0;
   }
@@ -32,6 +33,7 @@ export class Studio {
     const page = process.env.PAGE ? ["--page", process.env.PAGE] : [];
     this.process = spawn(BINARY, ["studio", join(this.folder, "work"), "--port", String(this.port), ...this.options, ...page], {
       stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, ...this.env },
     });
     const said = new Promise((resolve, reject) => {
       let text = "";
@@ -46,6 +48,13 @@ export class Studio {
     this.url = await within("the studio says where it is", said);
     this.port = Number(new URL(this.url).port);
     return this;
+  }
+
+  /** Ends it without a chance to do anything. */
+  async kill() {
+    const ended = new Promise((resolve) => this.process.once("exit", resolve));
+    this.process.kill("SIGKILL");
+    await within("the studio is killed", ended);
   }
 
   async stop() {

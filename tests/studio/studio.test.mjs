@@ -657,3 +657,63 @@ test("a studio that goes away is said to, and found again", async () => {
     await context.close();
   }
 });
+
+test("ten tabs of a browser load and hear of a job, also those that come back", async () => {
+  // A browser has six connections to a host. Pages that are left are kept, as people's browsers do.
+  const own = await launch({ ignoreDefaultArgs: ["--disable-back-forward-cache"] });
+  try {
+    const context = await own.newContext();
+    context.setDefaultTimeout(120_000);
+    const pages = await Promise.all(
+      Array.from({ length: 10 }, async () => {
+        const page = await context.newPage();
+        await page.goto(new URL("#/jobs", studio.url).href);
+        await page.locator(`tr[data-job="${pair}"]`).waitFor();
+        return page;
+      }),
+    );
+    const left = pages[0];
+    await left.evaluate(() => addEventListener("pageshow", (event) => (window.persisted = event.persisted)));
+    await left.goto(new URL("/icon.svg", studio.url).href);
+    const id = await studio.job({ kind: "run", name: "for all tabs", text: HOT });
+    for (const page of pages.slice(1)) await page.locator(`tr[data-job="${id}"] .badge`, { hasText: "done" }).waitFor();
+    // A page that was kept is not loaded.
+    await left.goBack({ waitUntil: "commit" });
+    await left.waitForFunction(() => window.persisted);
+    await left.locator(`tr[data-job="${id}"] .badge`, { hasText: "done" }).waitFor();
+    const later = await studio.job({ kind: "run", name: "later", text: HOT });
+    for (const page of pages) await page.locator(`tr[data-job="${later}"] .badge`, { hasText: "done" }).waitFor();
+  } finally {
+    await own.close();
+  }
+});
+
+test("without a shared worker a page that nobody looks at gives its connection up", async () => {
+  const { context, errors } = await open(browser);
+  try {
+    await context.addInitScript(() => {
+      delete window.SharedWorker;
+      let hidden = false;
+      Object.defineProperty(document, "visibilityState", { get: () => (hidden ? "hidden" : "visible") });
+      window.look = (now) => {
+        hidden = !now;
+        document.dispatchEvent(new Event("visibilitychange"));
+      };
+    });
+    const pages = [];
+    for (let at = 0; at < 8; at++) {
+      const page = await context.newPage();
+      await page.goto(new URL("#/jobs", studio.url).href);
+      await page.locator(`tr[data-job="${pair}"]`).waitFor();
+      await page.evaluate(() => window.look(false));
+      pages.push(page);
+    }
+    const id = await studio.job({ kind: "run", name: "while nobody looks", text: HOT });
+    assert.equal(await pages[0].locator(`tr[data-job="${id}"]`).count(), 0);
+    await pages[0].evaluate(() => window.look(true));
+    await pages[0].locator(`tr[data-job="${id}"] .badge`, { hasText: "done" }).waitFor();
+    assert.deepEqual(errors, []);
+  } finally {
+    await context.close();
+  }
+});

@@ -301,6 +301,7 @@ test("times survive a link, and numbers have their units", () => {
 test("an answer that is older than an event does not take a job back in time", async () => {
   const sources = [];
   globalThis.location = { search: "", pathname: "/", hash: "" };
+  globalThis.document = { visibilityState: "visible", addEventListener() {} };
   globalThis.EventSource = class {
     constructor() {
       this.heard = {};

@@ -14,7 +14,9 @@ pub mod queue;
 pub mod random;
 pub mod units;
 
-pub use parameters::{Kind, Limits, Misfit, Ordered, OutOfRange, Parameter, Parameters, Raw, Value, ValueError, Word};
+pub use parameters::{
+    Kind, Limits, Misfit, Only, Ordered, OutOfRange, Parameter, Parameters, Raw, Value, ValueError, Word,
+};
 pub use queue::{Event, EventQueue};
 pub use random::Stream;
 pub use units::{Bytes, QuantityError, Rate, Time};

@@ -268,6 +268,49 @@ impl Kind {
         }
     }
 
+    /// Reads a value and forgets it: the error that a reader of this kind would have. What reads an array looks at its elements itself.
+    pub fn admit(&self, raw: &Raw) -> Result<(), ValueError> {
+        match self {
+            Kind::Time(_) => Time::read(raw).map(drop)?,
+            Kind::Rate(_) => Rate::read(raw).map(drop)?,
+            Kind::Bytes(_) => Bytes::read(raw).map(drop)?,
+            Kind::Integer(_) => u64::read(raw).map(drop)?,
+            Kind::Number(_) => f64::read(raw).map(drop)?,
+            Kind::Auto(kind) if *raw != Raw::Text("auto".into()) => kind.admit(raw)?,
+            Kind::Auto(_) => {}
+            Kind::Either { of, .. } if of.iter().any(|kind| kind.admit(raw).is_ok()) => {}
+            Kind::Bool | Kind::Text | Kind::Choice(_) if self.has_form(raw) => {}
+            _ => {
+                return Err(ValueError::Expected { expected: self.to_string(), found: Some(raw.describe()) });
+            }
+        }
+        self.check(raw).map_err(ValueError::from)
+    }
+
+    /// What to write instead of a value that is not of this kind, where that can be told from the value: `2 or 3` for `2.5`.
+    pub fn instead(&self, raw: &Raw) -> Option<String> {
+        match (self, raw) {
+            (Kind::Auto(kind), raw) => kind.instead(raw),
+            (Kind::Integer(_), Raw::Float(number)) if number.is_finite() && (0.0..1e15).contains(number) => {
+                let whole = number.floor() as u64;
+                Some(if number.fract() == 0.0 { whole.to_string() } else { format!("{whole} or {}", whole + 1) })
+            }
+            (Kind::Integer(_) | Kind::Number(_) | Kind::Bool, Raw::Text(text)) => {
+                let bare = [
+                    text.parse().map(Raw::Integer).ok(),
+                    text.parse().map(Raw::Float).ok(),
+                    text.parse().map(Raw::Bool).ok(),
+                ];
+                let fits = bare.into_iter().flatten().any(|raw| self.admit(&raw).is_ok());
+                fits.then(|| format!("{text}, without quotes"))
+            }
+            (Kind::Time(_) | Kind::Rate(_) | Kind::Bytes(_), Raw::Integer(_) | Raw::Float(_)) => {
+                Some(format!("the number with its unit: {self}"))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a value is within the limits. What is not of this kind has none to break.
     pub fn check(&self, raw: &Raw) -> Result<(), OutOfRange> {
         fn beyond<T: Value + PartialOrd>(limits: &Option<Limits<T>>, raw: &Raw) -> bool {
@@ -474,6 +517,32 @@ pub struct Parameter {
     pub raw: Raw,
     /// What it does, in a sentence.
     pub about: String,
+    /// When it has an effect: all of these must hold. Empty for always.
+    pub only: Vec<Only>,
+}
+
+/// A condition under which a parameter has an effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// Another parameter of the same set has this value.
+    Beside {
+        /// The other parameter.
+        key: &'static str,
+        /// The value, as a scenario file would write it.
+        value: String,
+    },
+    /// The whole scenario is like this, in words that whoever knows the scenario recognises.
+    Under(&'static str),
+}
+
+/// It prints as in `only with watchdog = true`.
+impl fmt::Display for Only {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Only::Beside { key, value } => write!(f, "only with {key} = {value}"),
+            Only::Under(words) => write!(f, "only with {words}"),
+        }
+    }
 }
 
 /// A value that can be read and yet cannot be: what is wrong, and what to write instead.
@@ -532,10 +601,15 @@ impl Parameters for () {
 /// Declares a struct of parameters: `/// sentence`, `name: Type = default,` per line.
 ///
 /// Limits follow the default: `name: Type = default, in least..=most,`. An `Option` is limited like what it holds.
+///
+/// A parameter that has an effect only in some cases says in which, so that whoever sets it in vain is notified:
+/// `name: Type = default, if other == value,` where another parameter of the set must have that value,
+/// `name: Type = default, under "flow control that pauses",` where the whole scenario must be like that. Limits come first.
 #[macro_export]
 macro_rules! parameters {
     ($(#[$meta:meta])* pub struct $name:ident {
-        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr $(, in $limits:expr)?,)*
+        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr $(, in $limits:expr)?
+            $(, if $other:ident == $value:expr)* $(, under $words:expr)*,)*
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
@@ -555,6 +629,13 @@ macro_rules! parameters {
                     value: $crate::Value::show(&self.$field),
                     raw: $crate::Value::raw(&self.$field),
                     about: [$($doc),+].map(str::trim).join(" "),
+                    only: vec![
+                        $($crate::Only::Beside {
+                            key: stringify!($other),
+                            value: $crate::parameters::written_like(&self.$other, &$value),
+                        },)*
+                        $($crate::Only::Under($words),)*
+                    ],
                 },)*]
             }
             fn set(&mut self, name: &str, raw: &$crate::Raw) -> Option<Result<(), $crate::ValueError>> {
@@ -568,6 +649,12 @@ macro_rules! parameters {
             }
         }
     };
+}
+
+/// A value as a scenario file would write it; the first argument only says of which type it is.
+#[doc(hidden)]
+pub fn written_like<T: Value>(_: &T, value: &T) -> String {
+    value.show()
 }
 
 /// The kind of a type, with limits if there are any.
@@ -634,8 +721,16 @@ mod tests {
             /// A limit.
             limit: Option<Bytes> = None, in Bytes(10)..=Bytes(2000),
             /// How often.
-            times: u32 = 1, in 1..,
+            times: u32 = 1, in 1.., if direction == Direction::Down, under "gravity",
         }
+    }
+
+    #[test]
+    fn a_parameter_says_when_it_has_an_effect() {
+        let listed = Sample::default().list();
+        assert_eq!(listed[2].only, []);
+        let said: Vec<String> = listed[3].only.iter().map(Only::to_string).collect();
+        assert_eq!(said, ["only with direction = \"down\"", "only with gravity"]);
     }
 
     #[test]
@@ -681,6 +776,38 @@ mod tests {
         let kind = &sample.list()[2].kind;
         assert_eq!(kind.to_string(), "a size in quotes, such as \"12MB\" (\"10B\" to \"2KB\") or \"auto\"");
         assert_eq!(kind.check(&Raw::Bool(true)), Ok(()));
+    }
+
+    #[test]
+    fn a_kind_finds_the_same_faults_as_its_reader() {
+        let text = |text: &str| Raw::Text(text.into());
+        let bad = [
+            (Time::kind(), text("5")),
+            (u32::kind(), Raw::Float(2.5)),
+            (Direction::kind(), text("left")),
+            (bool::kind(), Raw::Integer(1)),
+            (Bytes::limited((Bytes(1)..=Bytes(9)).into()), text("10B")),
+            (Option::<Time>::kind(), text("soon")),
+        ];
+        for (kind, raw) in bad {
+            assert!(kind.admit(&raw).is_err(), "{kind} {raw:?}");
+        }
+        for (kind, raw) in
+            [(Option::<Time>::kind(), text("auto")), (f64::kind(), Raw::Integer(1)), (u8::kind(), Raw::Integer(1))]
+        {
+            assert_eq!(kind.admit(&raw), Ok(()), "{kind} {raw:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_kind_has_a_remedy_of_its_own() {
+        let text = |text: &str| Raw::Text(text.into());
+        assert_eq!(u32::kind().instead(&Raw::Float(2.5)).as_deref(), Some("2 or 3"));
+        assert_eq!(u32::kind().instead(&Raw::Float(2.0)).as_deref(), Some("2"));
+        assert_eq!(u32::kind().instead(&text("4")).as_deref(), Some("4, without quotes"));
+        assert_eq!(bool::kind().instead(&text("true")).as_deref(), Some("true, without quotes"));
+        assert!(Bytes::kind().instead(&Raw::Integer(5)).unwrap().starts_with("the number with its unit"));
+        assert_eq!(u32::kind().instead(&text("many")), None);
     }
 
     #[test]

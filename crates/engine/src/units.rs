@@ -168,7 +168,11 @@ impl fmt::Display for QuantityError {
                 write!(f, "\"{text}\" has no unit; write {name} such as \"{example}\" (units: {})", known())
             }
             QuantityFault::UnknownUnit(unit) => {
-                write!(f, "unknown unit \"{unit}\" in \"{text}\"; {name} takes one of {}", known())
+                write!(f, "unknown unit \"{unit}\" in \"{text}\"")?;
+                match self.meant() {
+                    Some(meant) => write!(f, "; did you mean \"{meant}\"? The units are {}", known()),
+                    None => write!(f, "; {name} takes one of {}", known()),
+                }
             }
             QuantityFault::NotDecimal(number) => {
                 write!(f, "\"{number}\" is not a decimal number; expected {name} such as \"{example}\"")
@@ -180,6 +184,24 @@ impl fmt::Display for QuantityError {
 }
 
 impl std::error::Error for QuantityError {}
+
+impl QuantityError {
+    /// The text with the unit that was probably meant: `400Gbps` for `400G`.
+    pub fn meant(&self) -> Option<String> {
+        let QuantityFault::UnknownUnit(unit) = &self.fault else { return None };
+        let number = self.text.strip_suffix(unit.as_str())?;
+        let lower = unit.to_lowercase();
+        let known = || self.expected.units.iter().map(|(name, _)| *name);
+        // Rates have many spellings, such as Gbit/s; their first letter tells them apart.
+        let of_rate = |name: &&str| self.expected == RATE && name.len() > 3 && unit.starts_with(&name[..1]);
+        let found = known()
+            .find(|name| name.to_lowercase() == lower)
+            .or_else(|| known().find(|name| name.starts_with(unit.as_str())))
+            .or_else(|| known().find(|name| name.to_lowercase().starts_with(&lower)))
+            .or_else(|| known().find(of_rate));
+        found.map(|unit| format!("{number}{unit}"))
+    }
+}
 
 impl Quantity {
     /// Splits `"1.5us"` into a decimal number and its unit, scaled exactly to an integer of the smallest unit.
@@ -317,6 +339,20 @@ mod tests {
         assert!(error("99999999999999s").contains("too large"));
         assert!(error("1e3us").contains("unknown unit"));
         assert!(error("us").contains("expected a time"));
+    }
+
+    #[test]
+    fn a_unit_that_is_nearly_right_is_suggested() {
+        let rate = |text: &str| text.parse::<Rate>().unwrap_err().meant();
+        assert_eq!(rate("400G").as_deref(), Some("400Gbps"));
+        assert_eq!(rate("400 gbps").as_deref(), Some("400 Gbps"));
+        assert_eq!(rate("40Gbit/s").as_deref(), Some("40Gbps"));
+        assert_eq!(rate("40XB"), None);
+        let size = |text: &str| text.parse::<Bytes>().unwrap_err().meant();
+        assert_eq!((size("4M").as_deref(), size("4mb").as_deref(), size("4XB")), (Some("4MB"), Some("4MB"), None));
+        let time = |text: &str| text.parse::<Time>().unwrap_err().meant();
+        assert_eq!((time("5u").as_deref(), time("5 parsecs")), (Some("5us"), None));
+        assert!("400G".parse::<Rate>().unwrap_err().to_string().contains("did you mean \"400Gbps\"?"));
     }
 
     #[test]

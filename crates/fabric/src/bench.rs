@@ -260,6 +260,10 @@ impl Sent {
         let packet = &self.packet;
         Sealed { layer: packet.tag as u8, bits: packet.bits(), payload: self.payload.clone() }.open()
     }
+    /// What a frame carries beyond that.
+    pub fn payload(&self) -> Option<&[u64]> {
+        self.payload.as_deref()
+    }
 }
 
 /// A timer of flow control.
@@ -398,6 +402,21 @@ impl<F: FlowControl> Bench<F> {
         let setup = self.network.core.setup.clone();
         let packet = Packet { kind, seq, size: setup.nic.ack_size, ..self.backward(flow) };
         self.packet(port, packet, answer);
+    }
+
+    /// What the bench of a neighbour has sent arrives.
+    pub fn hear(&mut self, port: PortId, sent: &Sent) {
+        self.settle();
+        let core = &mut self.network.core;
+        let mut packet = sent.packet;
+        if let Some(payload) = &sent.payload {
+            packet.flow = core.pool.store_payload(payload.clone());
+        }
+        let id = core.pool.insert(packet);
+        if let Some(answer) = sent.answer {
+            *core.pool.answer(id) = answer;
+        }
+        self.deliver(port, id);
     }
 
     /// A frame of the neighbour at a port arrives.
@@ -593,6 +612,72 @@ impl<F: FlowControl> Bench<F> {
         &self.network.core.counts
     }
 
+    /// Whatever of the node decides what it does from now on, as text: two benches of one node that give the same act alike. What flow
+    /// control keeps there itself is not in it, nor are congestion control and the transport. Timers of flow control are in it if there is a
+    /// `grain`: counted from now on, and rounded to that.
+    pub fn outlook(&mut self, grain: Option<Time>) -> String {
+        let (timers, now) = (self.timers(), self.now());
+        let core = &self.network.core;
+        let packet = |id: PacketId| {
+            let Packet { seq, next_rank, flow, dst, tuple, in_port, size, tag, kind, class, flags, .. } = core.pool[id];
+            let (flow, payload) = match flags & flag::PAYLOAD != 0 {
+                true => (0, core.pool.payload(flow)),
+                false => (flow, Default::default()),
+            };
+            let word = if kind == Kind::Data { next_rank } else { 0 };
+            format!("{kind:?}{:?}", (flow, seq, dst, tuple, (in_port, size, tag, class, flags, word), payload))
+        };
+        let list = |fifo: &crate::packet::Fifo| fifo.iter(&core.pool).map(packet).collect::<String>();
+        let (masks, switches) = (&core.switches.masks, &core.switches);
+        let mut all = String::new();
+        let ports = core.map.of(self.node.0);
+        for port in ports.clone() {
+            let p = &core.ports[port as usize];
+            all += &format!("\nport {:?} frames {} control {}", (p.paused, p.up), list(&p.frames), list(&p.control));
+            if p.has_queues() {
+                all += &format!(" last {}", p.last);
+                for queue in 0..switches.per_port {
+                    let q = &switches.queues[(p.first_queue + queue) as usize];
+                    let state = (masks.is_paused(port, queue), masks.is_held(port, queue), q.deficit);
+                    all += &format!(" queue {state:?} {}", list(&q.packets));
+                }
+            }
+            for group in 0..core.setup.switch.groups {
+                for class in 0..core.setup.classes {
+                    all += &format!(" {:?}", switches.accounts[core.account_number(port, class, group == 1)]);
+                }
+            }
+            if p.host {
+                let nic = &core.hosts.nics[p.nic as usize];
+                all += &format!(" nic {:?}", (nic.last, nic.relayed, &nic.flows));
+            }
+        }
+        for (flow, spec) in (0..).zip(&core.setup.flows) {
+            if spec.src == self.node {
+                let s = &core.hosts.senders[flow];
+                all += &format!("\nsends {:?}", (s.next, s.acked, s.size, s.window, s.held, s.tag, s.high));
+            }
+            if spec.dst == self.node {
+                let r = &core.hosts.receivers[flow];
+                all += &format!("\nreceives {:?}", (r.expected, r.unacked, r.early));
+            }
+        }
+        let buffer = &switches.buffers[self.node.index()];
+        all += &format!("\n{:?} {:?}", (buffer.shared, buffer.global), core.dice.streams[self.node.index()]);
+        for (grain, (time, timer)) in grain.into_iter().flat_map(|grain| timers.iter().map(move |timer| (grain, timer)))
+        {
+            all += &format!("\n{timer:?} in {}", (time.saturating_sub(now).0 + grain.0 / 2) / grain.0);
+        }
+        all
+    }
+
+    /// Frames that wait at a port, and other control packets that do.
+    pub fn waiting(&self, port: PortId) -> (usize, usize) {
+        let core = &self.network.core;
+        let p = &core.ports[self.base as usize + port.index()];
+        (p.frames.iter(&core.pool).count(), p.control.iter(&core.pool).count())
+    }
+
     /// The queues of a port that flow control holds.
     pub fn held_queues(&mut self, port: PortId) -> Vec<QueueId> {
         let queues = self.network.core.switches.per_port;
@@ -752,6 +837,42 @@ mod tests {
     #[should_panic(expected = "more than the scheme declares")]
     fn a_timer_that_was_not_declared_is_an_error() {
         Bench::switch(NoFlowControl, 3).view().set_timer(PortId(0), 0, Time::from_us(1));
+    }
+
+    /// Sends a payload to the neighbour for every packet, and keeps the last that came.
+    #[derive(Clone)]
+    struct Echo;
+    impl FlowControl for Echo {
+        type Node = Vec<u64>;
+        type Frame = Payload;
+        type Signal = ();
+        fn node(&self, _: &Site<'_>) -> Vec<u64> {
+            Vec::new()
+        }
+        fn enqueued(&self, _: &mut Vec<u64>, at: &mut NodeView<'_>, visit: &crate::axes::flow_control::Visit) {
+            at.send_frame(visit.in_port, 64, Box::new([7, visit.size as u64]) as Payload);
+        }
+        fn frame(&self, node: &mut Vec<u64>, _: &mut NodeView<'_>, _: PortId, frame: Payload) {
+            *node = frame.into();
+        }
+    }
+
+    #[test]
+    fn what_a_bench_sends_is_heard_by_that_of_its_neighbour_and_outlooks_tell_states_apart() {
+        let (mut host, mut switch) = (Bench::host(Echo), Bench::switch(Echo, 2));
+        let (port, flow) = (PortId(0), switch.flow(0, 1, 0));
+        (0..2).for_each(|port| switch.close(PortId(port)));
+        let empty = switch.outlook(None);
+        switch.arrive(port, flow);
+        assert_eq!((switch.waiting(port), switch.waiting(PortId(1))), ((1, 0), (0, 0)));
+        assert_ne!(switch.outlook(None), empty);
+        let frame = switch.transmit(port).unwrap();
+        assert_eq!(frame.payload(), Some([7, 1062].as_slice()));
+        host.hear(port, &frame);
+        assert_eq!(host.node(), &[7, 1062]);
+        // Apart from the time, all is as it was.
+        switch.transmit(PortId(1));
+        assert_eq!(switch.outlook(None), empty);
     }
 
     /// Keeps what happens to it, with the time.

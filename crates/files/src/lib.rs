@@ -11,6 +11,7 @@ use crate::sums::SUMS;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -107,6 +108,15 @@ pub fn sweep(folder: &Path) {
     }
 }
 
+/// Makes a folder whose name no other process has. It may be there all the same: an NFS server says so to a client that asks again
+/// because the first reply was lost, and a killed process may have had the same number in a container that is made anew.
+fn make_own(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        result => result,
+    }
+}
+
 /// Makes a folder where there is none, and checks that something can be put in it.
 pub fn make_folder(path: &Path) -> Result<(), Problem> {
     if path.exists() && !path.is_dir() {
@@ -114,7 +124,11 @@ pub fn make_folder(path: &Path) -> Result<(), Problem> {
     }
     fs::create_dir_all(path).map_err(|e| refused(path, e))?;
     let trial = draft(&path.join("trial"));
-    fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)).map_err(|e| refused(path, e))
+    let removed = |()| match fs::remove_dir(&trial) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => result,
+    };
+    make_own(&trial).and_then(removed).map_err(|e| refused(path, e))
 }
 
 /// A number that no other draft of this process has.
@@ -159,10 +173,15 @@ fn write_together<P: AsRef<Path>, T: AsRef<[u8]>>(files: &[(P, T)], deep: bool) 
             }
             fs::write(draft, text).map_err(|e| refused(path, e))?;
         }
-        for ((path, _), draft) in files.iter().zip(&drafts) {
+        for ((path, text), draft) in files.iter().zip(&drafts) {
             let path = path.as_ref();
             let new = !path.exists();
-            fs::rename(draft, path).map_err(|e| refused(path, e))?;
+            match fs::rename(draft, path) {
+                // Done, and the reply was lost: an NFS server that is asked again does not find the draft any more.
+                Err(error)
+                    if error.kind() == ErrorKind::NotFound && fs::read(path).is_ok_and(|is| is == text.as_ref()) => {}
+                result => result.map_err(|e| refused(path, e))?,
+            }
             placed.extend(new.then_some(path));
         }
         Ok(())
@@ -220,7 +239,7 @@ impl Folder {
         }
         let draft = draft(path);
         let _ = fs::remove_dir_all(&draft);
-        fs::create_dir(&draft).map_err(|e| refused(path, e))?;
+        make_own(&draft).map_err(|e| refused(path, e))?;
         Ok(Folder { path: path.to_owned(), draft, stays })
     }
 
@@ -373,6 +392,21 @@ mod tests {
         assert_eq!(left, expected);
         let day = Duration::from_secs(25 * 3600);
         assert!(is_stale(".a.elsewhere-1-1.part", Some(day)) && !is_stale(".mine.part", Some(day)));
+    }
+
+    #[test]
+    fn what_a_process_of_the_same_number_left_is_in_nobodys_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let me = std::process::id();
+        // As in a container that is made anew: the first process has the same number, and counts from one.
+        for (name, number) in ["trial", "run"].into_iter().flat_map(|name| (1..500).map(move |number| (name, number))) {
+            fs::create_dir(dir.path().join(format!(".{name}.{}-{me}-{number}.part", *MACHINE))).unwrap();
+        }
+        make_folder(dir.path()).unwrap();
+        let folder = Folder::prepare(&dir.path().join("run")).unwrap();
+        folder.write(SUMMARY, "{}").unwrap();
+        folder.publish().unwrap();
+        assert!(dir.path().join("run").join(SUMMARY).is_file());
     }
 
     #[test]

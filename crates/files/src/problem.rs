@@ -56,6 +56,8 @@ pub enum Given {
     Vary(String),
     /// `--schemes`.
     Schemes,
+    /// No option: the preset of that name has it.
+    Preset(String),
 }
 
 impl Given {
@@ -63,7 +65,7 @@ impl Given {
     pub fn assignment(&self) -> Option<&str> {
         match self {
             Given::Set(assignment) | Given::Vary(assignment) => Some(assignment),
-            Given::Schemes => None,
+            Given::Schemes | Given::Preset(_) => None,
         }
     }
 }
@@ -109,6 +111,8 @@ pub struct Details {
     pub given: Option<Given>,
     /// Which of several runs it is about.
     pub run: Option<String>,
+    /// What else is wrong with the same input, each without more of its own.
+    pub more: Vec<Problem>,
 }
 
 impl Deref for Problem {
@@ -172,6 +176,36 @@ impl Problem {
         self
     }
 
+    /// Several problems as one, in the order of their places; nothing if there are none.
+    pub fn all(problems: impl IntoIterator<Item = Problem>) -> Option<Problem> {
+        let mut all: Vec<Problem> = Vec::new();
+        for problem in problems.into_iter().flat_map(Problem::split) {
+            if !all.contains(&problem) {
+                all.push(problem);
+            }
+        }
+        // Those without a line are about the whole, or about the command line.
+        all.sort_by_key(|problem| (problem.line.is_none(), problem.line, problem.column));
+        let mut all = all.into_iter();
+        let mut first = all.next()?;
+        first.0.more = all.collect();
+        Some(first)
+    }
+
+    /// Each of them by itself.
+    pub fn split(mut self) -> Vec<Problem> {
+        let more = std::mem::take(&mut self.0.more);
+        std::iter::once(self).chain(more).collect()
+    }
+
+    /// The same with each of them changed.
+    pub fn map(mut self, change: impl Fn(Problem) -> Problem) -> Problem {
+        let more = std::mem::take(&mut self.0.more);
+        let mut first = change(self);
+        first.0.more.extend(more.into_iter().map(change));
+        first
+    }
+
     /// Says which of several runs it is about.
     pub fn in_run(mut self, run: impl Into<String>) -> Problem {
         self.0.run = Some(run.into());
@@ -200,9 +234,13 @@ impl Problem {
         })
     }
 
-    /// Says what to do about it.
+    /// Says what to do about it. Where a preset is at fault, that includes how to override it.
     pub fn help(mut self, help: impl Into<String>) -> Problem {
-        self.0.help = Some(help.into());
+        let mut help = help.into();
+        if let (Some(Given::Preset(name)), Some(key)) = (&self.given, &self.key) {
+            help += &format!("; the preset \"{name}\" has set this, and a {key} of your own overrides it");
+        }
+        self.0.help = Some(help);
         self
     }
 }
@@ -237,7 +275,7 @@ impl fmt::Display for Problem {
         if let Some(help) = &self.help {
             write!(f, "\n  help: {help}")?;
         }
-        Ok(())
+        self.more.iter().try_for_each(|problem| write!(f, "\n{problem}"))
     }
 }
 
@@ -309,6 +347,28 @@ flow.txt:17:11: size \"-5\" is not a whole number of bytes above zero
   help: write a size in bytes, such as 10000";
         assert_eq!(problem.to_string(), expected);
         assert_eq!((problem.line, problem.column), (Some(17), Some(11)));
+    }
+
+    #[test]
+    fn several_problems_are_one_that_names_each_once_in_order() {
+        let at = |line: usize| Problem::new("a.toml", format!("bad {line}")).at_line(line);
+        assert_eq!(Problem::all([]), None);
+        let both = Problem::all([at(3), Problem::new("--set x=1", "is bad")]).unwrap();
+        let all = Problem::all([both, at(2), at(3)]).unwrap();
+        assert_eq!(all.to_string(), "a.toml:2: bad 2\na.toml:3: bad 3\n--set x=1: is bad");
+        let runs = all.map(|problem| problem.in_run("seed 1"));
+        assert!(runs.clone().split().iter().all(|problem| problem.run.is_some() && problem.more.is_empty()));
+        assert_eq!(runs.split().len(), 3);
+    }
+
+    #[test]
+    fn a_problem_of_a_preset_says_how_to_override_it() {
+        let problem = Problem::new("preset \"p\"", "no window").given(Given::Preset("p".into())).key("scheme.window");
+        let help = problem.help("write \"bdp\"").help.clone().unwrap();
+        assert!(
+            help.starts_with("write \"bdp\"") && help.contains("a scheme.window of your own overrides it"),
+            "{help}"
+        );
     }
 
     #[test]

@@ -88,6 +88,7 @@ pub struct Evidence<'a> {
     scope: Scope,
     /// The same with only those variants that can be run: questions go over these.
     open: Scope,
+    scale: Scale,
     sizes: &'a dyn Sizes,
     /// Numbers that a run has one of, by probe.
     answers: BTreeMap<Probe, BySeed<f64>>,
@@ -100,6 +101,11 @@ pub struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
+    /// The scale that it is about.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
     /// Nothing known yet about an experiment at a scale.
     pub fn new(experiment: &'a Experiment, scale: Scale, sizes: &'a dyn Sizes) -> Evidence<'a> {
         let scope = experiment.scope(Some(scale));
@@ -109,6 +115,7 @@ impl<'a> Evidence<'a> {
             experiment,
             scope,
             open,
+            scale,
             sizes,
             answers: BTreeMap::new(),
             pools: BTreeMap::new(),

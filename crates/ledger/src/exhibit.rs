@@ -3,7 +3,7 @@
 use crate::evidence::Evidence;
 use crate::experiment::{Experiment, Kind};
 use crate::papers;
-use results::exhibit::{Column, Exhibit, Figure, Style};
+use results::exhibit::{Column, Entry, Exhibit, Figure, Style};
 
 /// What an experiment has to show, by the evidence.
 pub fn exhibit(experiment: &Experiment, evidence: &Evidence<'_>) -> Exhibit {
@@ -24,10 +24,14 @@ pub fn exhibit(experiment: &Experiment, evidence: &Evidence<'_>) -> Exhibit {
         title: column.title.clone(),
         unit: column.unit.clone(),
         better: column.better,
-        values: evidence
+        entries: evidence
             .column(column)
             .into_iter()
-            .map(|(name, value)| (name.to_string(), value.ok().map(|measured| measured.value)))
+            .map(|(name, measured)| {
+                let measured = measured.ok();
+                let interval = measured.as_ref().and_then(|measured| measured.interval);
+                Entry { name: name.to_string(), value: measured.map(|measured| measured.value), interval }
+            })
             .collect(),
     });
     Exhibit {
@@ -39,6 +43,7 @@ pub fn exhibit(experiment: &Experiment, evidence: &Evidence<'_>) -> Exhibit {
         scenario: experiment.scenario.clone(),
         variants: experiment.variants.iter().map(|variant| variant.name.clone()).collect(),
         seeds: evidence.seeds().len(),
+        scale: evidence.scale().name(),
         figures: figures.collect(),
         columns: columns.collect(),
     }

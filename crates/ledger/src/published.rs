@@ -340,7 +340,7 @@ pub fn markdown(rows: &[Row], paper: Option<&str>, experiments: &str) -> String 
 
 /// A text with everything between its markers brought up to date; `folder` is the path from the text's folder to the repository. Markers are
 /// `<!-- ledger:begin -->` and `<!-- ledger:end -->` for all rows, with `:KEY` after `ledger` for those of a paper, `ledger:changes` for verdicts from
-/// what to what, and `papers` for the papers.
+/// what to what, `ledger:counts` for how many rows of each paper have which verdict, and `papers` for the papers.
 pub fn refreshed(text: &str, rows: &[Row], folder: &str) -> Result<String, Problem> {
     let mut out = text.to_string();
     let experiments = format!("{folder}experiments/");
@@ -351,7 +351,39 @@ pub fn refreshed(text: &str, rows: &[Row], folder: &str) -> Result<String, Probl
         out = between(&out, &name, &markdown(rows, key.as_deref(), &experiments));
     }
     out = between(&out, "ledger:changes", &changes(rows));
+    let docs = if folder.is_empty() { "docs/" } else { "" };
+    out = between(&out, "ledger:counts", &counts(rows, docs));
     Ok(between(&out, "papers", &papers::markdown()?))
+}
+
+/// How many rows there are of each verdict, paper by paper and in all. `docs` is the path to the folder of that name.
+fn counts(rows: &[Row], docs: &str) -> String {
+    let verdict = |row: &Row| row.published.as_ref().map(|published| published.verdict);
+    let named =
+        [Overall::Holds, Overall::InPart, Overall::Fails, Overall::CannotTell, Overall::Measured, Overall::Needs];
+    let mut known: Vec<Option<Overall>> = named.into_iter().map(Some).collect();
+    known.retain(|name| rows.iter().any(|row| verdict(row) == *name));
+    known.push(None);
+    let line = |title: &str, rows: &[&Row]| {
+        let cells = known.iter().map(|name| rows.iter().filter(|row| verdict(row) == *name).count());
+        let cells: String = cells.map(|count| if count == 0 { " |".into() } else { format!(" {count} |") }).collect();
+        format!("| {title} | {} |{cells}\n", rows.len())
+    };
+    let mut keys: Vec<&str> = Vec::new();
+    for row in rows {
+        let key = row.experiment.id.split('/').next().unwrap_or_default();
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    let titles: String =
+        known.iter().map(|name| format!(" {} |", name.map_or("not published", Overall::name))).collect();
+    let mut out = format!("| rows of | all |{titles}\n|---|--:|{}\n", "--:|".repeat(known.len()));
+    for key in keys {
+        let own: Vec<&Row> = rows.iter().filter(|row| row.experiment.id.split('/').next() == Some(key)).collect();
+        out += &line(&format!("[{key}]({docs}{key}.md)"), &own);
+    }
+    out + &line("all", &rows.iter().collect::<Vec<_>>())
 }
 
 /// The rows that are published and had a verdict before, from what to what.

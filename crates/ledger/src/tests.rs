@@ -1371,6 +1371,13 @@ fn a_table_names_what_does_not_hold_and_what_is_not_published() {
     let fresh = published::refreshed(text, &rows, "../").unwrap();
     assert!(fresh.starts_with("a\n<!-- ledger:begin -->\n| row |") && !fresh.contains("stale"), "{fresh}");
     assert_eq!(published::refreshed(&fresh, &rows, "../").unwrap(), fresh);
+    let counts = "<!-- ledger:counts:begin -->\n<!-- ledger:counts:end -->";
+    let fresh = published::refreshed(counts, &rows, "").unwrap();
+    let lines: Vec<&str> = fresh.lines().skip(3).take(3).collect();
+    assert!(fresh.contains("| rows of | all | needs a scheme | not published |\n"), "{fresh}");
+    let expected =
+        ["| [mine](docs/mine.md) | 1 | 1 | |", "| [yours](docs/yours.md) | 1 | | 1 |", "| all | 2 | 1 | 1 |"];
+    assert_eq!(lines, expected);
     let json = rows[1].json(Value::Null);
     assert_eq!((&json["published"], &json["paper"]["name"]), (&Value::Null, &json!("a thesis")));
 }

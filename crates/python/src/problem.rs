@@ -29,7 +29,7 @@ fn exception(py: Python<'_>, problems: &[Problem]) -> PyResult<PyErr> {
 
 /// What is wrong with an input, as an exception with the command line's text.
 pub fn raised(py: Python<'_>, problem: Problem) -> PyErr {
-    several(py, &[problem])
+    several(py, &problem.split())
 }
 
 /// The same of several.

@@ -5,7 +5,6 @@ use crate::single::{Figures, figures};
 use crate::table::Table;
 use crate::watch::{GridWatch, Watch, of_grid, watched};
 use crate::{check_threads, threads_or_all};
-use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use files::problem::{Problem, read_text};
 use files::sums::SUMS;
 use files::{FILES, SUMMARY};
@@ -13,6 +12,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use results::comparison;
+use results::tables::Column;
 use scenario::document::Document;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -130,7 +130,7 @@ impl Plan {
         };
         let summaries = py.detach(load).map_err(|problem| raised(py, problem))?;
         let table = self.grid.table(&self.cells, &summaries);
-        Ok((Table(columns(&table).map_err(PyRuntimeError::new_err)?), table.text()))
+        Ok((Table::new(columns(&table))?, table.text()))
     }
 
     /// Figures of the runs in these folders.
@@ -143,35 +143,35 @@ impl Plan {
                 &self.cells.iter().map(|cell| &cell.labels).collect::<Vec<_>>(),
                 &records,
             );
-            Ok(figures(&report::pages::comparison(title, &curves, &self.grid.source.text, "")))
+            Ok(figures(&report::pages::comparison(title, &curves, None, &self.grid.source.text, "")))
         };
         py.detach(draw).map_err(|problem| raised(py, problem))
     }
 }
 
 /// A comparison's table in columns: the axes, how many runs, means and halves of their 95 % intervals, endings.
-fn columns(table: &comparison::Table) -> Result<RecordBatch, String> {
+fn columns(table: &comparison::Table) -> Vec<(String, Column)> {
     let rows = &table.rows;
-    let mut all: Vec<(String, ArrayRef)> = Vec::new();
+    let mut all: Vec<(String, Column)> = Vec::new();
     for axis in &table.axes {
-        let label = |row: &comparison::Row| row.labels.iter().find(|(name, _)| name == axis).map(|(_, v)| v.clone());
-        all.push((axis.clone(), Arc::new(rows.iter().map(label).collect::<StringArray>())));
+        let labels = rows.iter().map(|row| row.labels.iter().find(|(name, _)| name == axis).map(|(_, v)| v.as_str()));
+        all.push((axis.clone(), Column::maybe_texts(labels)));
     }
     let runs = rows.iter().map(|row| row.endings.values().sum::<usize>() as u64);
-    all.push(("runs".into(), Arc::new(runs.collect::<UInt64Array>())));
+    all.push(("runs".into(), Column::counts(runs)));
     for (place, measure) in table.measures.iter().enumerate() {
         let mean = rows.iter().map(|row| row.values.get(place).and_then(|value| value.mean));
         let half = rows.iter().map(|row| row.values.get(place).and_then(|value| value.half));
-        all.push((measure.key.clone(), Arc::new(mean.collect::<Float64Array>())));
-        all.push((format!("{}_ci95", measure.key), Arc::new(half.collect::<Float64Array>())));
+        all.push((measure.key.clone(), Column::numbers(mean)));
+        all.push((format!("{}_ci95", measure.key), Column::numbers(half)));
     }
     let ending = |row: &comparison::Row| {
         let each: Vec<String> = row.endings.iter().map(|(ending, count)| format!("{ending}:{count}")).collect();
-        Some(each.join(" "))
+        each.join(" ")
     };
-    all.push(("endings".into(), Arc::new(rows.iter().map(ending).collect::<StringArray>())));
-    RecordBatch::try_from_iter_with_nullable(all.into_iter().map(|(name, array)| (name, array, true)))
-        .map_err(|e| e.to_string())
+    let endings: Vec<String> = rows.iter().map(ending).collect();
+    all.push(("endings".into(), Column::texts(endings.iter().map(String::as_str))));
+    all
 }
 
 fn run_all(

@@ -12,7 +12,7 @@ use files::problem::{Problem, read_text};
 use interop::ns3::{output, translate};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use results::records::{BUFFERS, FLOWS, LINKS, PORTS, RATES};
+use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PORTS, RATES};
 use results::tables;
 use scenario::Scenario;
 use scenario::resolve::resolve;
@@ -64,8 +64,7 @@ impl Run {
     fn tables(&self, py: Python<'_>) -> PyResult<Tables> {
         let mut all = BTreeMap::new();
         for (file, columns) in py.detach(|| self.finished.tables()) {
-            let batch = tables::batch(columns).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-            all.insert(stem(file), Py::new(py, Table(batch))?);
+            all.insert(stem(file), Py::new(py, Table::new(columns)?)?);
         }
         Ok(all)
     }
@@ -74,7 +73,10 @@ impl Run {
     fn write(&self, py: Python<'_>, out: PathBuf, report: bool) -> PyResult<PathBuf> {
         let results = |folder: &Path| self.finished.write(folder, &self.scenario);
         let write = || report::folder::write_whole(&out, report, results);
-        py.detach(write).map_err(|problem| raised(py, problem))
+        match py.detach(write) {
+            Ok((path, None)) => Ok(path),
+            Ok((_, Some(problem))) | Err(problem) => Err(raised(py, problem)),
+        }
     }
 }
 
@@ -132,8 +134,9 @@ pub fn run(
         Ok(if record || every.is_some() { ::run::recording::record(resolved, every) } else { resolved })
     };
     let go = || -> Result<_, Problem> {
-        let mut resolved = load()?;
-        let (notes, work) = (std::mem::take(&mut resolved.notes), Work::of(&resolved));
+        let resolved = load()?;
+        let notes: Vec<String> = resolved.notes.iter().map(ToString::to_string).collect();
+        let work = Work::of(&resolved);
         let finished = ::run::run(resolved, &mut |now, hops| {
             watch.report(now.0, work.share(now, hops, HOPS), hops);
             !watch.stopped()
@@ -157,7 +160,7 @@ pub fn run(
 pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(String, String, Tables)> {
     let load = || -> Result<_, Problem> {
         files::sums::check(&folder, |name| name.ends_with(".parquet") || name == files::SUMMARY)?;
-        let there = [FLOWS, BUFFERS, LINKS, PORTS, RATES].into_iter();
+        let there = [FLOWS, BUFFERS, LINKS, PORTS, RATES, COLLECTIVES].into_iter();
         let there = there.filter(|name| [FLOWS, BUFFERS, LINKS].contains(name) || folder.join(name).is_file());
         let tables = there.map(|name| Ok((stem(name), tables::read(&folder.join(name))?)));
         let tables = tables.collect::<Result<Vec<_>, Problem>>()?;
@@ -166,7 +169,7 @@ pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(String, String, Tables
     let (summary, scenario, tables) = py.detach(load).map_err(|problem| raised(py, problem))?;
     let mut all = BTreeMap::new();
     for (name, table) in tables {
-        all.insert(name, Py::new(py, Table(table.batch().clone()))?);
+        all.insert(name, Py::new(py, Table::new(table.into_columns())?)?);
     }
     Ok((summary, scenario, all))
 }
@@ -176,7 +179,7 @@ pub type Figures = Vec<(String, String)>;
 
 /// The figures of a report.
 pub fn figures(report: &report::pages::Report) -> Figures {
-    report.drawings().map(|(id, svg)| (id.to_string(), svg)).collect()
+    report.drawings().map(|(id, drawing)| (id.to_string(), drawing.svg())).collect()
 }
 
 /// Draws a folder of results.

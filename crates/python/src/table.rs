@@ -1,16 +1,37 @@
 //! A table of results as Arrow's PyCapsule interface has it: pyarrow, pandas, Polars and DuckDB take it without a copy.
 
-use arrow::array::RecordBatch;
-use arrow::array::RecordBatchIterator;
-use arrow::ffi::FFI_ArrowSchema;
-use arrow::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt8Array, UInt64Array};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use results::tables::{Column, Values};
+use std::sync::Arc;
 
 /// A table. Its memory is freed with its last reader.
 #[pyclass(frozen, module = "tailwater", name = "Table")]
-pub struct Table(pub RecordBatch);
+pub struct Table(RecordBatch);
+
+/// A column as Arrow has it.
+fn array(column: &Column) -> ArrayRef {
+    let there = |row: usize| column.present.as_ref().is_none_or(|present| present[row]);
+    let rows = 0..column.rows();
+    match &column.values {
+        Values::Texts(texts) => Arc::new(rows.map(|row| there(row).then(|| texts.get(row))).collect::<StringArray>()),
+        Values::Small(values) => Arc::new(rows.map(|row| there(row).then(|| values[row])).collect::<UInt8Array>()),
+        Values::Counts(values) => Arc::new(rows.map(|row| there(row).then(|| values[row])).collect::<UInt64Array>()),
+        Values::Numbers(values) => Arc::new(rows.map(|row| there(row).then(|| values[row])).collect::<Float64Array>()),
+    }
+}
+
+impl Table {
+    /// Columns as one piece.
+    pub fn new<N: AsRef<str>>(columns: Vec<(N, Column)>) -> PyResult<Table> {
+        let arrays = columns.iter().map(|(name, column)| (name.as_ref(), array(column), true));
+        RecordBatch::try_from_iter_with_nullable(arrays).map(Table).map_err(internal)
+    }
+}
 
 /// An error of Arrow, which is ours.
 fn internal(error: impl std::fmt::Display) -> PyErr {

@@ -5,8 +5,8 @@
 //! about any scheme.
 
 use report::{
-    Axis, Block, Cell, Column, Figure, Format, Link, Mark, Page, Palette, Point, Section, Sheet, Style, Table, Tone,
-    png,
+    Axis, Block, Cell, Column, Drawing, Figure, Format, Link, Mark, Page, Palette, Point, Section, Sheet, Style, Table,
+    Tone,
 };
 use std::path::Path;
 
@@ -30,10 +30,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         awkward(&mut palette),
     ];
     for figure in &figures {
-        save(folder, &figure.id, &figure.svg())?;
+        save(folder, &figure.id, &figure.drawing())?;
     }
     let sheet = panels(&mut palette);
-    save(folder, &sheet.id, &sheet.svg())?;
+    save(folder, &sheet.id, &sheet.drawing())?;
     std::fs::write(folder.join("gallery.html"), page(figures, sheet).html())?;
     Ok(())
 }
@@ -118,9 +118,9 @@ fn page(figures: [Figure; 9], sheet: Sheet) -> Page {
     page
 }
 
-fn save(folder: &Path, id: &str, svg: &str) -> Result<(), Box<dyn std::error::Error>> {
-    std::fs::write(folder.join(id).with_extension("svg"), svg)?;
-    std::fs::write(folder.join(id).with_extension("png"), png(svg)?)?;
+fn save(folder: &Path, id: &str, drawing: &Drawing) -> Result<(), Box<dyn std::error::Error>> {
+    std::fs::write(folder.join(id).with_extension("svg"), drawing.svg())?;
+    std::fs::write(folder.join(id).with_extension("png"), drawing.png()?)?;
     Ok(())
 }
 

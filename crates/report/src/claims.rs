@@ -2,6 +2,7 @@
 
 use crate::curves::word;
 use crate::pages::{Report, footer, provenance};
+use crate::palette::STATED;
 use crate::{
     Axis, Block, Cell, Column, Figure, Format, Link, Mark, Page, Palette, Point, Section, Series, Sheet, Style, Table,
     Tone,
@@ -51,6 +52,16 @@ fn category(name: &str) -> String {
     }
 }
 
+/// The title of a panel without a unit that its value has again: `arrivals last (ms) 3ms` is `arrivals last 3ms`.
+fn heading(title: &str) -> String {
+    let parts = title.rsplit_once(' ').and_then(|(name, value)| {
+        let (name, unit) = name.strip_suffix(')')?.rsplit_once(" (")?;
+        value.strip_suffix(unit)?.parse::<f64>().ok()?;
+        Some(format!("{name} {value}"))
+    });
+    parts.unwrap_or_else(|| title.into())
+}
+
 /// The fewest seeds whose interval is drawn: Student's t makes that of two far wider than any figure.
 const FEWEST_SEEDS: usize = 3;
 
@@ -70,13 +81,15 @@ fn draw(spec: &exhibit::Figure, plot: &Plot, id: String, intervals: bool, palett
     };
     let style = match spec.style {
         exhibit::Style::Lines => Style::LineMarkers,
+        // A bar says how far it is from 0, which a logarithmic axis does not have.
+        exhibit::Style::Bars if spec.y.log => Style::Markers,
         exhibit::Style::Bars => Style::Bars,
         exhibit::Style::Distribution | exhibit::Style::Series => Style::Line,
     };
     if spec.style == exhibit::Style::Distribution {
         y = y.format(Format::Percent).range(0.0, 1.0);
     }
-    let mut figure = Figure::new(id, plot.title.as_str(), x, y);
+    let mut figure = Figure::new(id, heading(&plot.title), x, y);
     for Curve { name, points, .. } in &plot.curves {
         let name = if name.is_empty() { figure.y.label.clone() } else { name.clone() };
         let points = points.iter().map(|point| Point {
@@ -88,7 +101,7 @@ fn draw(spec: &exhibit::Figure, plot: &Plot, id: String, intervals: bool, palett
     }
     for Curve { name, variant, points } in &plot.stated {
         // In the colour of what it is about.
-        let slot = palette.slot(variant.as_ref().unwrap_or(name));
+        let slot = variant.as_ref().map_or(STATED, |variant| palette.slot(variant));
         let points =
             points.iter().map(|point| Point { x: point.x * across, y: point.y * up, interval: None }).collect();
         figure.series.push(Series { name: name.clone(), slot, style: Style::Stated, points });
@@ -138,8 +151,9 @@ fn ranking(exhibit: &Exhibit) -> Table {
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut last: Vec<Cell> = vec![Cell::from("best").strong()];
     for (place, column) in exhibit.columns.iter().enumerate() {
-        let values = &column.values;
-        let known = || values.iter().filter_map(|(name, value)| Some((name.as_str(), (*value)?)));
+        let entries = &column.entries;
+        let known = || entries.iter().filter_map(|entry| Some((entry.name.as_str(), entry.value?)));
+        let ranks = column.ranks();
         let by_value = |a: &(&str, f64), b: &(&str, f64)| a.1.total_cmp(&b.1);
         let (least, most) = (known().min_by(by_value), known().max_by(by_value));
         let best = match column.better {
@@ -147,19 +161,29 @@ fn ranking(exhibit: &Exhibit) -> Table {
             Some(Better::High) => most,
             None => None,
         };
-        for (row, (name, value)) in values.iter().enumerate() {
+        for (row, (entry, rank)) in entries.iter().zip(&ranks).enumerate() {
             if place == 0 {
-                rows.push(vec![name.as_str().into()]);
+                rows.push(vec![entry.name.as_str().into()]);
             }
-            let shown = match value {
-                Some(value) => Cell::from(show(*value, &column.unit)),
-                None => "-".into(),
+            let value = |value: f64| show(value, &column.unit);
+            let shown = match (entry.value, entry.interval) {
+                (Some(mean), Some((low, high))) if high > low => {
+                    format!("{} ({}–{})", value(mean), value(low), value(high))
+                }
+                (Some(mean), _) => value(mean),
+                _ => "-".into(),
             };
-            let wins = matches!((value, best), (Some(value), Some((_, best))) if *value == best);
-            rows[row].push(if wins { Cell::badge(Tone::Good, shown.text) } else { shown });
+            let shared = ranks.iter().filter(|other| *other == rank).count() > 1;
+            let shown = match rank {
+                Some(rank) => format!("{rank}{} · {shown}", if shared { "=" } else { "." }),
+                None => shown,
+            };
+            rows[row].push(if *rank == Some(1) { Cell::badge(Tone::Good, shown) } else { shown.into() });
         }
+        let first = ranks.iter().filter(|rank| **rank == Some(1)).count();
         let worst = if best == least { most } else { least };
         last.push(match (best, worst) {
+            (Some(_), _) if first > 1 => format!("{first} share it").into(),
             (Some((name, best)), Some((_, worst))) if best > 0.0 && worst > 0.0 => {
                 format!("{name} ({}×)", digits(best.max(worst) / best.min(worst))).into()
             }
@@ -170,8 +194,13 @@ fn ranking(exhibit: &Exhibit) -> Table {
     rows.push(last);
     let columns = exhibit.columns.iter().map(|column| Column::number(column.title.as_str()));
     Table {
-        caption: "The best of a column stands out; below, who that is, and how many times better than the worst."
-            .into(),
+        caption: format!(
+            "The best of a column stands out; below, who that is, and how many times better than the worst. Equal values share a rank. {}",
+            match exhibit.seeds {
+                1 => "One seed: there are no intervals, and small differences mean nothing.".into(),
+                seeds => format!("95 % intervals over {seeds} seeds."),
+            }
+        ),
         columns: std::iter::once(Column::text("scheme")).chain(columns).collect(),
         rows,
     }
@@ -257,14 +286,18 @@ const FIGURES: &str = "Figures";
 pub fn league(experiments: &[(&Exhibit, &str, &Page)]) -> Page {
     let schemes = experiments.iter().map(|(experiment, ..)| experiment.variants.len()).sum::<usize>();
     let lead = format!(
-        "{} fabrics, {schemes} entries: every scheme that can run on each, on the same traffic.",
-        experiments.len()
+        "{} fabrics, {schemes} entries: every scheme that can run on each, on the same traffic. Scale: {}.",
+        experiments.len(),
+        experiments.first().map_or("none", |(experiment, ..)| experiment.scale)
     );
     let mut page = Page::new("The league: who wins where", lead);
     page.footer = footer();
     for (experiment, folder, own) in experiments {
         let mut section = Section::new(experiment.title.as_str());
         section.push(experiment.says.as_str());
+        if let Some(reading) = &experiment.reading {
+            section.push(reading.as_str());
+        }
         for block in own
             .sections
             .iter()
@@ -354,6 +387,15 @@ mod tests {
         assert_eq!((rate.format, scale), (Format::Rate, 1e9));
         assert_eq!((of(Some(Unit::Percent)).0.unit, of(Some(Unit::Percent)).1), (Some("%".into()), 1.0));
         assert_eq!((of(None).0.format, of(None).0.unit), (Format::Plain, None));
+    }
+
+    #[test]
+    fn a_panels_title_has_its_unit_once() {
+        assert_eq!(heading("arrivals last (ms) 3ms"), "arrivals last 3ms");
+        assert_eq!(heading("load (%) 60%"), "load 60%");
+        for title in ["BFC", "buffer 3MB", "senders (at once) 32", "(ms) of 3us"] {
+            assert_eq!(heading(title), title);
+        }
     }
 
     #[test]

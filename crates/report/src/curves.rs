@@ -2,8 +2,9 @@
 
 use crate::{Axis, Figure, Format, Mark, Palette, Point, Style};
 use results::comparison::{Labels, SCHEME};
-use results::measure::{Estimate, percentile, quantile_interval};
-use results::records::{FlowRow, Records};
+use results::measure::{Estimate, jackknife, percentile, quantile_interval};
+use results::records::{BufferSeries, FlowRow, Records};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs that differ in their seed only, under one name.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ const ENDS: [u64; 12] =
     [100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000];
 /// The fewest flows of a run that a bin's percentile is computed from.
 const FEWEST: usize = 5;
+/// The most lines of a figure in which each is to be followed.
+const FEW_LINES: usize = 6;
 /// The most points of a distribution that are drawn.
 const MOST_POINTS: usize = 1000;
 
@@ -69,12 +72,13 @@ fn bins(curves: &[Curve<'_>], of: &dyn Fn(&FlowRow) -> bool) -> Vec<(u64, u64, S
     kept.map(|(above, up_to)| (above, up_to, name(above, up_to))).collect()
 }
 
-/// The interval of a mean over seeds as it is drawn: not of two, whose interval says nothing.
+/// The interval of a mean over seeds as it is drawn: not of two, whose interval says nothing, and never below 0, where nothing
+/// that is drawn can be.
 fn drawn(estimate: Estimate) -> Option<(f64, f64)> {
-    estimate.interval().filter(|_| estimate.count > 2)
+    estimate.interval().filter(|_| estimate.count > 2).map(|(low, high)| (low.max(0.0), high))
 }
 
-/// A percentile over seeds: of one run with the interval of its order statistics, of several the mean of the runs'.
+/// A percentile over seeds: of one run with the interval of its order statistics, of several that of all their flows, with the jackknife's.
 fn tail(samples: Vec<Vec<f64>>, q: f64) -> Option<(f64, Option<(f64, f64)>)> {
     let mut samples: Vec<Vec<f64>> = samples.into_iter().filter(|values| values.len() >= FEWEST).collect();
     samples.iter_mut().for_each(|values| values.sort_by(f64::total_cmp));
@@ -82,8 +86,15 @@ fn tail(samples: Vec<Vec<f64>>, q: f64) -> Option<(f64, Option<(f64, f64)>)> {
         [] => None,
         [values] => Some((percentile(values, q), quantile_interval(values, q))),
         several => {
-            let estimate = Estimate::of(&several.iter().map(|values| percentile(values, q)).collect::<Vec<_>>());
-            Some((estimate.mean?, drawn(estimate).map(|(low, high)| (low.max(1.0), high))))
+            let without = |seed: Option<usize>| {
+                let kept = several.iter().enumerate().filter(|(place, _)| Some(*place) != seed);
+                let mut all: Vec<f64> = kept.flat_map(|(_, values)| values.iter().copied()).collect();
+                all.sort_by(f64::total_cmp);
+                percentile(&all, q)
+            };
+            let others: Vec<f64> = (0..several.len()).map(|seed| without(Some(seed))).collect();
+            let interval = jackknife(without(None), &others).filter(|_| several.len() > 2);
+            Some((without(None), interval.map(|(low, high)| (low.max(1.0), high))))
         }
     }
 }
@@ -110,6 +121,36 @@ pub fn slowdown_by_size(curves: &[Curve<'_>], palette: &mut Palette, q: f64, gro
     figure.marks.push(Mark::y(1.0, "alone in the network"));
     figure.notes.push(format!("sizes of which a run has fewer than {FEWEST} flows are left out"));
     figure
+}
+
+/// The distribution of slowdowns, of the flows of a group or of all: for flows that are all of a size, by which there is nothing
+/// to see.
+pub fn slowdowns(curves: &[Curve<'_>], palette: &mut Palette, group: Option<&str>) -> Figure {
+    let of = |flow: &&FlowRow| group.is_none_or(|group| flow.group == group);
+    let id = group.map_or("slowdowns".into(), |group| format!("slowdowns-{}", word(group)));
+    let figure = Figure::new(id, "Slowdown of the flows", Axis::log("Slowdown"), share());
+    let values = |run: &Records| run.flows.iter().filter(of).filter_map(|flow| flow.slowdown).collect();
+    let mut figure = cdf(figure, curves, palette, values);
+    let sizes = || curves.iter().flat_map(|curve| &curve.runs).flat_map(|run| run.flows.iter().filter(of));
+    let (least, most) = (sizes().map(|flow| flow.size).min(), sizes().map(|flow| flow.size).max());
+    let flows = group.map_or("flows".into(), |group| format!("flows of group {group}"));
+    figure.subtitle = match (least, most) {
+        (Some(least), Some(most)) if least == most => format!("{flows}, {} each", size(least)),
+        (Some(least), Some(most)) => format!("{flows}, {} to {}", size(least), size(most)),
+        _ => flows,
+    };
+    // Of a single flow there is no distribution.
+    figure.series.iter_mut().filter(|series| series.points.len() < 2).for_each(|series| series.points.clear());
+    figure
+}
+
+/// How slowdowns are drawn: by size, at the tail and in the middle, where there are several sizes.
+fn slowdown_figures(curves: &[Curve<'_>], palette: &mut Palette, group: Option<&str>) -> Vec<Figure> {
+    let of = |flow: &FlowRow| flow.slowdown.is_some() && group.is_none_or(|group| flow.group == group);
+    match bins(curves, &of).len() {
+        0 | 1 => vec![slowdowns(curves, palette, group)],
+        _ => [0.99, 0.5].map(|q| slowdown_by_size(curves, palette, q, group)).into(),
+    }
 }
 
 /// `text` as part of a file's name.
@@ -164,15 +205,81 @@ pub fn buffers(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
     })
 }
 
-/// What arrived at each host, over the whole run.
+/// How long the flows of each group took.
+fn completion(run: &Records) -> Figure {
+    let x = Axis::log("Completion time").format(Format::Time);
+    let mut figure = Figure::new("completion", "Completion times", x, share());
+    let mut palette = Palette::default();
+    let mut groups: Vec<&str> = Vec::new();
+    for flow in &run.flows {
+        if !groups.contains(&flow.group.as_str()) && groups.len() < FEW_LINES {
+            groups.push(&flow.group);
+        }
+    }
+    for group in groups {
+        let of = run.flows.iter().filter(|flow| flow.group == group);
+        let times = of.filter_map(|flow| Some(flow.received_ps? as f64 / 1e12)).collect();
+        let name = if group.is_empty() { "flows" } else { group };
+        figure.series.push(palette.series(name, Style::Step, distribution(times)));
+    }
+    figure
+}
+
+/// Marks what happened to links in a figure over time. Many of them would hide what it shows.
+fn mark_outages(run: &Records, figure: &mut Figure) {
+    let outages = run.summary["outages"].as_array().map_or(&[][..], Vec::as_slice);
+    if outages.len() > FEW_LINES {
+        figure.notes.push(format!("{} outages of links are not marked", outages.len()));
+        return;
+    }
+    for outage in outages {
+        let name = |end: &str| outage[end].as_str().unwrap_or_default().to_string();
+        let link = format!("{}–{}", name("a"), name("b"));
+        let times = [(outage["from_ps"].as_u64(), "down"), (outage["until_ps"].as_u64(), "up")];
+        for (time, what) in times {
+            figure.marks.extend(time.map(|time| Mark::x(time as f64 / 1e12, format!("{link} {what}"))));
+        }
+    }
+}
+
+/// Memory over time of the switches that held the most.
+fn memory(run: &Records) -> Figure {
+    let x = Axis::linear("Time").format(Format::Time);
+    let y = Axis::linear("Switch buffer occupancy").format(Format::Bytes);
+    let mut figure = Figure::new("memory", "Buffer occupancy over time", x, y);
+    let mut palette = Palette::default();
+    let most = |series: &&BufferSeries| series.peak_bytes.iter().copied().max().unwrap_or(0);
+    let mut fullest: Vec<&BufferSeries> = run.buffers.iter().filter(|series| most(series) > 0).collect();
+    fullest.sort_by_key(|series| std::cmp::Reverse(most(series)));
+    let all = fullest.len();
+    fullest.truncate(FEW_LINES);
+    if all > fullest.len() {
+        figure.subtitle = format!("the {} of {all} switches that held the most", fullest.len());
+    }
+    for series in fullest {
+        let points =
+            series.time_ps.iter().zip(&series.peak_bytes).map(|(&time, &bytes)| (time as f64 / 1e12, bytes as f64));
+        figure.series.push(palette.series(&series.switch, Style::Line, points.collect::<Vec<_>>()));
+    }
+    figure
+}
+
+/// Bits per second that arrived at each host that somebody sends to, over the whole run.
+pub(crate) fn received(run: &Records) -> Vec<f64> {
+    let span = span(run);
+    let receivers: BTreeSet<&str> = run.flows.iter().map(|flow| flow.dst.as_str()).collect();
+    let links = run.links.iter().filter(|link| link.to_host && receivers.contains(link.to.as_str()));
+    links.map(|link| link.sent_bytes as f64 * 8e12 / span).collect()
+}
+
+/// What arrived at each host that somebody sends to, over the whole run.
 pub fn receivers(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
-    let x = Axis::linear("Receiver throughput").format(Format::Rate);
+    let most = curves.iter().flat_map(|curve| &curve.runs).flat_map(|run| received(run)).fold(0.0, f64::max);
+    let mut x = Axis::linear("Receiver throughput").format(Format::Rate);
+    // From nothing: what differs little is to look so.
+    x.range = (most > 0.0).then_some((0.0, 1.02 * most));
     let figure = Figure::new("receivers", "Throughput of the receivers", x, share());
-    cdf(figure, curves, palette, |run| {
-        let span = span(run);
-        let hosts = run.links.iter().filter(|link| link.to_host);
-        hosts.map(|link| link.sent_bytes as f64 * 8e12 / span).collect()
-    })
+    cdf(figure, curves, palette, received)
 }
 
 /// Picoseconds from the first flow's start to the end.
@@ -311,21 +418,33 @@ fn by_value(curves: &[Curve<'_>], palette: &mut Palette, id: &str, title: &str, 
     Some(figure)
 }
 
+/// Gives what is of a scheme its colour, whatever else it is of.
+fn of_schemes(curves: &[Curve<'_>], palette: &mut Palette) {
+    let mut kin: BTreeMap<&str, usize> = BTreeMap::new();
+    for curve in curves {
+        if let Some((_, scheme)) = curve.labels.iter().find(|(axis, _)| axis == SCHEME) {
+            let nth = kin.entry(scheme).or_insert(0);
+            palette.kin(&curve.name, scheme, *nth);
+            *nth += 1;
+        }
+    }
+}
+
 /// Every figure that the results support.
 pub fn all(curves: &[Curve<'_>], palette: &mut Palette) -> Vec<Figure> {
     let mut figures = Vec::new();
-    let mut lines = Palette::default();
+    of_schemes(curves, palette);
     let p99 = Axis::log("p99 slowdown");
-    figures.extend(by_value(curves, &mut lines, "p99-by-value", "p99 of slowdown", p99, "/slowdown/p99"));
+    figures.extend(by_value(curves, palette, "p99-by-value", "p99 of slowdown", p99, "/slowdown/p99"));
     let peak = Axis::linear("Peak buffer").format(Format::Bytes);
-    figures.extend(by_value(curves, &mut lines, "buffer-by-value", "Peak buffer of a switch", peak, "/buffer/peak"));
+    figures.extend(by_value(curves, palette, "buffer-by-value", "Peak buffer of a switch", peak, "/buffer/peak"));
     let groups = groups(curves);
     match groups.as_slice() {
         [] => {}
-        [_] => figures.extend([0.99, 0.5].map(|q| slowdown_by_size(curves, palette, q, None))),
+        [_] => figures.extend(slowdown_figures(curves, palette, None)),
         several => {
             for group in several {
-                figures.extend([0.99, 0.5].map(|q| slowdown_by_size(curves, palette, q, Some(group))));
+                figures.extend(slowdown_figures(curves, palette, Some(group)));
             }
         }
     }
@@ -338,13 +457,17 @@ pub fn all(curves: &[Curve<'_>], palette: &mut Palette) -> Vec<Figure> {
     if let [Curve { runs, .. }] = curves
         && let [run] = runs.as_slice()
     {
+        figures.push(completion(run));
+        let mut over_time = vec![memory(run)];
         let mut own = Palette::default();
         if !run.ports.is_empty() {
-            figures.extend([queues(run, &mut own), port_rates(run, &mut own)]);
+            over_time.extend([queues(run, &mut own), port_rates(run, &mut own)]);
         }
         if !run.rates.is_empty() {
-            figures.push(flow_rates(run, &mut Palette::default()));
+            over_time.push(flow_rates(run, &mut Palette::default()));
         }
+        over_time.iter_mut().for_each(|figure| mark_outages(run, figure));
+        figures.extend(over_time);
     }
     figures.retain(|figure| figure.series.iter().any(|series| !series.points.is_empty()));
     figures

@@ -347,9 +347,27 @@ impl Figure {
 
     /// Whether whiskers of different series would stand on each other, so that series are drawn a little apart.
     pub(crate) fn dodges(&self, x: &Axis) -> bool {
-        let crowd =
-            |series: &Series| series.style != Style::Bars && series.points.iter().any(|point| point.interval.is_some());
+        let crowd = |series: &Series| match series.style {
+            Style::Bars | Style::Stated => false,
+            Style::Markers => true,
+            _ => series.points.iter().any(|point| point.interval.is_some()),
+        };
         matches!(x.scale, Scale::Categories(_)) && self.series.iter().filter(|series| crowd(series)).count() > 1
+    }
+
+    /// Whether dots stand for bars, and beside each other as bars would.
+    pub(crate) fn has_dots(&self) -> bool {
+        self.series.iter().any(|series| series.style == Style::Markers)
+    }
+
+    /// The place of a series among those that are drawn apart, and how many these are: what is stated of a series stands where that
+    /// does, and of none in the middle.
+    pub(crate) fn among(&self, series: &Series) -> (f64, f64) {
+        let apart: Vec<usize> =
+            (self.series.iter()).filter(|other| other.style != Style::Stated).map(|other| other.slot).collect();
+        let all = apart.len().max(1) as f64;
+        let nth = apart.iter().position(|slot| *slot == series.slot).map(|nth| nth as f64);
+        (nth.unwrap_or((all - 1.0) / 2.0), all)
     }
 }
 

@@ -10,45 +10,68 @@ use std::path::{Path, PathBuf};
 pub const PAGE: &str = "report.html";
 /// The folder of the images.
 const FIGURES: &str = "figures";
+/// How the page names the files of a figure.
+pub(crate) const NAMED: &str = "data-figure=\"";
 
 /// The files of a report in a folder: `report.html`, and every figure in `figures` as SVG and PNG.
 pub fn files(report: &Report, out: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, Problem> {
     let folder = out.join(FIGURES);
     let mut written: Vec<(PathBuf, Vec<u8>)> = vec![(out.join(PAGE), report.page.html().into_bytes())];
-    for (id, svg) in report.drawings() {
+    for (id, drawing) in report.drawings() {
         let name = |ending: &str| folder.join(format!("{id}.{ending}"));
-        let image = crate::png(&svg)
+        let image = (drawing.png())
             .map_err(|error| Problem::new(name("png").display().to_string(), format!("cannot be drawn: {error}")))?;
-        written.push((name("svg"), svg.into_bytes()));
+        written.push((name("svg"), drawing.svg().into_bytes()));
         written.push((name("png"), image));
     }
     Ok(written)
 }
 
-/// Writes a report into a folder, all of it or nothing.
+/// Writes a report into a folder, all of it or nothing. Figures of an earlier one are gone then.
 pub fn write(report: &Report, out: &Path) -> Result<(), Problem> {
-    files::write_deep(&files(report, out)?)
+    replace(out, &files(report, out)?)
+}
+
+/// Writes files, a report's among them, all or none. Figures that the page of an earlier report in the folder names, and no longer
+/// are, go; nothing else does, as the folder may be somebody's own.
+pub fn replace(out: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), Problem> {
+    let page = out.join(PAGE);
+    let drawn = files.iter().any(|(path, _)| *path == page);
+    let earlier = if drawn { std::fs::read_to_string(&page).unwrap_or_default() } else { String::new() };
+    files::write_deep(files)?;
+    let names = earlier.split(NAMED).skip(1).filter_map(|rest| rest.split('"').next());
+    let plain = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_');
+    for path in names.filter(plain).flat_map(|name| ["svg", "png"].map(|ending| format!("{name}.{ending}"))) {
+        let path = out.join(FIGURES).join(path);
+        if files.iter().all(|(kept, _)| *kept != path) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+    Ok(())
 }
 
 /// Writes a folder of results, with its report or without, that appears whole or not at all: `results` writes the results into the folder
-/// that it is given.
+/// that it is given. A report that cannot be had is left out, and the problem with it is told.
 pub fn write_whole(
     out: &Path,
     report: bool,
     results: impl FnOnce(&Path) -> Result<PathBuf, Problem>,
-) -> Result<PathBuf, Problem> {
+) -> Result<(PathBuf, Option<Problem>), Problem> {
     let folder = Folder::prepare(out)?;
     // What cannot be written is named as it would have been called.
-    let named = |problem: Problem| {
+    let named = |problem: Problem, remedy: &str| {
         let path = Path::new(&problem.file);
         let name = path.strip_prefix(folder.place()).ok().or(path.file_name().map(Path::new));
         let place = out.join(name.unwrap_or(Path::new(""))).display().to_string();
-        let remedy = "choose a folder with --out on a disk with room; nothing was written";
         Problem::new(place, problem.message.as_str()).help(remedy).cause(problem.cause)
     };
-    let drawn = |path: PathBuf| if report { write_run(&path) } else { Ok(()) };
-    results(folder.place()).and_then(drawn).map_err(named)?;
-    folder.publish()
+    let remedy = "choose a folder with --out on a disk with room; nothing was written";
+    let path = results(folder.place()).map_err(|problem| named(problem, remedy))?;
+    let drawn = if report { write_run(&path) } else { Ok(()) };
+    let remedy =
+        format!("the results are there; `tailwater report {}` draws the page once that is mended", out.display());
+    let undrawn = drawn.err().map(|problem| named(problem, &remedy));
+    Ok((folder.publish()?, undrawn))
 }
 
 /// The scenario that gave a folder of results.
@@ -68,4 +91,38 @@ pub fn of_run(folder: &Path, records: &Records) -> Result<Report, Problem> {
 /// Draws a folder of results into itself.
 pub fn write_run(folder: &Path) -> Result<(), Problem> {
     write(&of_run(folder, &records::open(folder)?)?, folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Axis, Figure, Page, Palette, Section, Style};
+
+    fn report(id: &str) -> Report {
+        let mut figure = Figure::new(id, id, Axis::linear("x"), Axis::linear("y"));
+        figure.series.push(Palette::default().series("one", Style::Line, [(0.0, 0.0), (1.0, 1.0)]));
+        let mut section = Section::new("Figures");
+        section.push(figure.clone());
+        let page = Page { sections: vec![section], ..Page::new("A page", "") };
+        Report { page, figures: vec![figure], pictures: Vec::new(), heats: Vec::new() }
+    }
+
+    #[test]
+    fn figures_of_an_earlier_report_go_and_those_of_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let figures = folder.path().join(FIGURES);
+        let names = || {
+            let entries = std::fs::read_dir(&figures).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        write(&report("first"), folder.path()).unwrap();
+        std::fs::write(figures.join("mine.svg"), "<svg/>").unwrap();
+        assert_eq!(names(), ["first.png", "first.svg", "mine.svg"]);
+        write(&report("second"), folder.path()).unwrap();
+        assert_eq!(names(), ["mine.svg", "second.png", "second.svg"]);
+        write(&report("second"), folder.path()).unwrap();
+        assert_eq!(names(), ["mine.svg", "second.png", "second.svg"]);
+    }
 }

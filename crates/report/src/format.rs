@@ -16,6 +16,8 @@ pub enum Format {
     Rate,
     /// Shares of 1: `0.25` is `25%`.
     Percent,
+    /// Things that are counted: every digit of `8064`. A mean of counts may have a part of one.
+    Count,
 }
 
 impl Format {
@@ -25,12 +27,15 @@ impl Format {
             Format::Bytes => Some(("B", 0, 5)),
             Format::Time => Some(("s", -4, 0)),
             Format::Rate => Some(("bps", 0, 5)),
-            Format::Plain | Format::Percent => None,
+            Format::Plain | Format::Percent | Format::Count => None,
         }
     }
 
-    /// A value in words, to three significant digits: `12.3 KB`.
+    /// A value in words, to three significant digits (`12.3 KB`); a count in full.
     pub fn show(self, value: f64) -> String {
+        if self == Format::Count && (value.abs() >= 100.0 || value.fract() == 0.0) && value.abs() < 1e15 {
+            return trim(value.round());
+        }
         let value = significant(value, 3);
         if !value.is_finite() {
             return "–".to_string();
@@ -127,6 +132,11 @@ mod tests {
             (Format::Plain, 2e7, "2·10⁷"),
             (Format::Plain, 1e-6, "10⁻⁶"),
             (Format::Plain, f64::NAN, "–"),
+            (Format::Count, 8064.0, "8064"),
+            (Format::Count, 12_345_678.0, "12345678"),
+            (Format::Count, 743.33, "743"),
+            (Format::Count, 33.333, "33.3"),
+            (Format::Count, f64::NAN, "–"),
         ] {
             assert_eq!(format.show(value), text);
         }

@@ -8,8 +8,8 @@
 //! ticks are chosen by measuring the labels in the very font they are drawn in, so nothing overlaps or is cut off. From there it
 //! goes to two outputs:
 //!
-//! * **To paper**: [`Figure::svg`] draws it for a column of a paper, [`png`] makes an image of that with a font
-//!   that is part of the program. A [`Sheet`] sets several figures side by side as (a), (b), (c) with one legend.
+//! * **To paper**: [`Figure::drawing`] draws it for a column of a paper, [`Drawing::svg`] writes that down, and [`Drawing::png`]
+//!   paints it with a font that is part of the program. A [`Sheet`] sets several figures side by side as (a), (b), (c) with one legend.
 //! * **To a browser**: a [`Page`] holds headings, tables, code and figures. [`Page::html`] is one file that loads
 //!   nothing from anywhere. Its figures can be hovered, zoomed, and a scheme switched off in one is switched off in
 //!   all; printed, or without scripts, the page shows the paper's drawings instead.
@@ -22,7 +22,7 @@
 //! colour, dash and marker everywhere.
 //!
 //! ```
-//! use report::{Axis, Figure, Format, Mark, Palette, Style, png};
+//! use report::{Axis, Figure, Format, Mark, Palette, Style};
 //!
 //! let mut palette = Palette::default();
 //! let x = Axis::categories("Flow size", ["≤1 KB", "≤10 KB", "≤100 KB"]);
@@ -32,12 +32,13 @@
 //! figure.marks.push(Mark::y(1.0, "alone in the network"));
 //! let svg = figure.svg();
 //! assert!(svg.contains("p99 slowdown") && svg.contains("DCQCN"));
-//! assert!(png(&svg).unwrap().starts_with(b"\x89PNG"));
+//! assert!(figure.drawing().png().unwrap().starts_with(b"\x89PNG"));
 //! assert_eq!(Format::Bytes.show(12_000_000.0), "12 MB");
 //! ```
 
 pub mod claims;
 pub mod curves;
+mod drawing;
 pub mod fabric;
 mod figure;
 pub mod folder;
@@ -53,8 +54,9 @@ mod svg;
 pub mod sweeps;
 mod text;
 
+pub use drawing::Drawing;
 pub use figure::{Axis, Figure, Mark, Point, Scale, Series, Sheet, Style};
 pub use format::Format;
 pub use page::{Block, Cell, Column, Link, Page, Section, Table, Tone};
 pub use palette::Palette;
-pub use png::{DrawingError, png};
+pub use png::DrawingError;

@@ -4,12 +4,14 @@
 //! the drawing of [`Figure::svg`], which is shown on paper and wherever scripts do not run. The page forbids itself, in its
 //! first lines, to load anything from anywhere.
 
+use crate::drawing;
 use crate::fabric::Picture;
 use crate::figure::{Figure, Series, Sheet};
+use crate::folder::NAMED;
 use crate::heat::Heat;
 use crate::interactive;
-use crate::palette::COLOURS;
-use crate::svg::{letters, sample};
+use crate::palette::{COLOURS, variable};
+use crate::svg::{self, letters};
 use crate::text::escape;
 use std::fmt::Write;
 
@@ -209,8 +211,8 @@ impl Cell {
         Cell { link: Some(target.into()), ..self }
     }
 
-    fn html(&self) -> String {
-        let mut html = prose(&self.text);
+    fn html(&self, number: bool) -> String {
+        let mut html = if number { figures(&self.text) } else { prose(&self.text) };
         if let Some(tone) = self.tone {
             let class = match tone {
                 Tone::Good => "good",
@@ -251,6 +253,16 @@ fn prose(text: &str) -> String {
         _ => format!("<code>{}</code>", escape(part)),
     };
     parts.iter().enumerate().map(set).collect()
+}
+
+/// A number with its unit, which stay together, and its interval, which may stand below.
+fn figures(text: &str) -> String {
+    let joined = |text: &str| prose(text).replace(' ', "\u{a0}");
+    let number = |text: &str| if text.matches(' ').count() == 1 { joined(text) } else { prose(text) };
+    match text.find(" (").or(text.find(" ±")) {
+        Some(at) => format!("{} <span class=\"spread\">{}</span>", number(&text[..at]), joined(&text[at + 1..])),
+        None => number(text),
+    }
 }
 
 /// What a heading or a figure is called in addresses: no two the same.
@@ -325,7 +337,7 @@ impl<'a> Drawing<'a> {
         }
         out.push_str("<div class=\"panels\">\n");
         for (figure, letter) in self.panels.iter().zip(letters()) {
-            out.push_str("<div class=\"panel\">");
+            let _ = write!(out, "<div class=\"panel\" {NAMED}{}\">", escape(&figure.id));
             if self.lettered {
                 let _ = write!(out, "<h4>({letter}) {}</h4>", escape(&figure.title));
                 if !figure.subtitle.is_empty() {
@@ -358,25 +370,20 @@ impl<'a> Drawing<'a> {
 
 /// A switch for everything of a name.
 fn chip(series: &Series) -> String {
-    let (slot, name) = (series.slot % COLOURS.len(), escape(&series.name));
-    let sample = sample(series, "currentColor");
+    let (colour, name) = (variable(series.slot), escape(&series.name));
+    let mut sample = String::new();
+    drawing::svg(&svg::sample(series, "currentColor"), &mut sample);
     format!(
         "<button type=\"button\" class=\"chip\" aria-pressed=\"true\" data-name=\"{name}\">\
-         <svg width=\"30\" height=\"14\" viewBox=\"0 -7 30 14\" fill=\"none\" style=\"color:var(--s{slot})\" aria-hidden=\"true\">{sample}</svg>\
-         {name}</button>"
+         <svg width=\"30\" height=\"14\" viewBox=\"0 -7 30 14\" fill=\"none\" style=\"color:var({colour})\" aria-hidden=\"true\">{}</svg>\
+         {name}</button>",
+        sample.replace('\n', "")
     )
 }
 
 /// JSON that cannot end the script element it stands in.
 fn script_safe(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
-}
-
-/// Plotly's script, from between the tags in which its crate has it.
-fn plotly() -> String {
-    let sources = plotly::Plot::offline_js_sources();
-    let script = sources.split_once('>').and_then(|(_, rest)| rest.split_once("</script>"));
-    script.map_or_else(String::new, |(script, _)| script.to_string())
 }
 
 /// Colours of the slots as CSS variables.
@@ -434,7 +441,8 @@ impl Page {
                         let (id, caption) = (anchor(&picture.id, &mut taken), prose(&picture.caption));
                         let _ = writeln!(
                             out,
-                            "<figure class=\"picture\" id=\"{id}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            "<figure class=\"picture\" id=\"{id}\" {NAMED}{}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            escape(&picture.id),
                             picture.svg()
                         );
                     }
@@ -442,14 +450,15 @@ impl Page {
                         let (id, caption) = (anchor(&heat.id, &mut taken), prose(&heat.caption));
                         let _ = writeln!(
                             out,
-                            "<figure class=\"picture\" id=\"{id}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            "<figure class=\"picture\" id=\"{id}\" {NAMED}{}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            escape(&heat.id),
                             heat.svg()
                         );
                     }
                     Block::Code { title, text } => code(&mut out, title, text),
                     Block::Facts(facts) => {
                         let fact = |(name, value): &(String, Cell)| {
-                            format!("<div><dt>{}</dt><dd>{}</dd></div>", prose(name), value.html())
+                            format!("<div><dt>{}</dt><dd>{}</dd></div>", prose(name), value.html(false))
                         };
                         let _ = writeln!(out, "<dl>{}</dl>", facts.iter().map(fact).collect::<String>());
                     }
@@ -469,7 +478,8 @@ impl Page {
         }
         out.push_str("</main>\n");
         if some {
-            let _ = writeln!(out, "<script>{}</script>\n<script>\n{}</script>", plotly(), include_str!("page/page.js"));
+            let (plot, page) = (include_str!("page/plot.js"), include_str!("page/page.js"));
+            let _ = writeln!(out, "<script>\n{plot}{page}</script>");
         }
         out.push_str("</body>\n</html>\n");
         out
@@ -494,9 +504,13 @@ fn switches(drawings: &[Drawing]) -> String {
     format!("<div class=\"switches\" title=\"{hint}\"><span>Show</span>{}</div>\n", chips.concat())
 }
 
+/// A table of more columns than this may be wider than the text.
+const BROAD: usize = 6;
+
 impl Table {
     fn html(&self, out: &mut String) {
-        out.push_str("<div class=\"table\"><table>");
+        let broad = if self.columns.len() > BROAD { " broad" } else { "" };
+        let _ = write!(out, "<div class=\"table{broad}\"><table>");
         if !self.caption.is_empty() {
             let _ = write!(out, "<caption>{}</caption>", prose(&self.caption));
         }
@@ -509,7 +523,10 @@ impl Table {
             .map(|(at, column)| format!("<th scope=\"col\"{}>{}</th>", side(at), prose(&column.name)));
         let _ = write!(out, "<thead><tr>{}</tr></thead><tbody>", heads.collect::<String>());
         for row in &self.rows {
-            let cells = row.iter().enumerate().map(|(at, cell)| format!("<td{}>{}</td>", side(at), cell.html()));
+            let cells = row.iter().enumerate().map(|(at, cell)| {
+                let side = side(at);
+                format!("<td{side}>{}</td>", cell.html(!side.is_empty()))
+            });
             let _ = writeln!(out, "<tr>{}</tr>", cells.collect::<String>());
         }
         out.push_str("</tbody></table></div>\n");

@@ -3,7 +3,9 @@
 use crate::curves::{self, Curve};
 use crate::fabric::Picture;
 use crate::heat::Heat;
-use crate::{Cell, Column, Figure, Format, Page, Palette, Section, Table, Tone};
+use crate::{Axis, Cell, Column, Drawing, Figure, Format, Mark, Page, Palette, Point, Section, Style, Table, Tone};
+use results::answer::{Answer, FEW, P99, certainly_least};
+use results::comparison::Labels;
 use results::measure::Estimate;
 use results::records::Records;
 use serde_json::Value;
@@ -22,11 +24,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// Figures, pictures and heat maps by their ids, as SVG.
-    pub fn drawings(&self) -> impl Iterator<Item = (&str, String)> {
-        let figures = self.figures.iter().map(|figure| (figure.id.as_str(), figure.svg()));
-        let pictures = self.pictures.iter().map(|picture| (picture.id.as_str(), picture.svg()));
-        figures.chain(pictures).chain(self.heats.iter().map(|heat| (heat.id.as_str(), heat.svg())))
+    /// Figures, pictures and heat maps by their ids.
+    pub fn drawings(&self) -> impl Iterator<Item = (&str, Drawing)> {
+        let figures = self.figures.iter().map(|figure| (figure.id.as_str(), figure.drawing()));
+        let pictures = self.pictures.iter().map(|picture| (picture.id.as_str(), picture.drawing()));
+        figures.chain(pictures).chain(self.heats.iter().map(|heat| (heat.id.as_str(), heat.drawing())))
     }
 }
 
@@ -39,6 +41,11 @@ fn short(value: Option<f64>) -> String {
     value.map_or("–".into(), |value| Format::Plain.show(value))
 }
 
+/// A count, exact.
+fn count(value: &Value) -> String {
+    value.as_u64().map_or("–".into(), |count| count.to_string())
+}
+
 fn interval(value: &Value) -> String {
     match (value[0].as_f64(), value[1].as_f64()) {
         (Some(low), Some(high)) => format!("{} to {}", Format::Plain.show(low), Format::Plain.show(high)),
@@ -48,7 +55,7 @@ fn interval(value: &Value) -> String {
 
 /// A spread of slowdowns as a row of a table.
 fn spread_row(name: String, spread: &Value) -> Vec<Cell> {
-    let mut row: Vec<Cell> = vec![name.into(), short(number(&spread["count"])).into()];
+    let mut row: Vec<Cell> = vec![name.into(), count(&spread["count"]).into()];
     row.extend(["mean", "p50", "p95", "p99", "p999", "max"].map(|key| short(number(&spread[key])).into()));
     row.push(interval(&spread["interval"]["p99"]).into());
     row
@@ -87,7 +94,6 @@ fn slowdown_table(run: &Records) -> Table {
 fn facts(run: &Records) -> Vec<(String, Cell)> {
     let s = &run.summary;
     let text = |key: &str| s[key].as_str().unwrap_or("–").to_string();
-    let count = |value: &Value| value.as_u64().map_or("–".to_string(), |n| n.to_string());
     let ending = match s["ending"].as_str() {
         Some("complete") => Cell::badge(Tone::Good, "complete"),
         other => Cell::badge(Tone::Bad, other.unwrap_or("unknown")),
@@ -163,10 +169,17 @@ pub fn run(records: &Records, scenario: &str, command: &str) -> Report {
     Report { page, figures, pictures, heats: Vec::new() }
 }
 
-/// How a number of a summary is shown in a comparison.
+/// Where a number of a run is.
+enum At {
+    Summary(String),
+    /// The mean rate of those that receive.
+    Receivers,
+}
+
+/// How a number of a run is shown in a comparison.
 struct Compared {
     name: String,
-    at: String,
+    at: At,
     format: Format,
     /// Whether less is better; otherwise nothing is.
     less: bool,
@@ -175,8 +188,8 @@ struct Compared {
 /// What is compared: the slowdowns of every group of flows, and what the network did.
 fn compared(curves: &[Curve<'_>]) -> Vec<Compared> {
     let one =
-        |name: &str, at: &str, format: Format, less: bool| Compared { name: name.into(), at: at.into(), format, less };
-    let mut all = vec![one("flows finished", "/finished", Format::Plain, false)];
+        |name: &str, at: &str, format, less| Compared { name: name.into(), at: At::Summary(at.into()), format, less };
+    let mut all = vec![one("flows finished", "/finished", Format::Count, false)];
     let first = curves.first().and_then(|curve| curve.runs.first());
     let groups = first.and_then(|run| run.summary["groups"].as_array()).cloned().unwrap_or_default();
     let has_flows = |group: &Value| group["slowdown"]["count"].as_u64().is_some_and(|count| count > 0);
@@ -195,45 +208,110 @@ fn compared(curves: &[Curve<'_>]) -> Vec<Compared> {
     all.extend([
         one("peak buffer", "/buffer/peak", Format::Bytes, true),
         one("time paused", "/pause/share", Format::Percent, true),
-        one("dropped", "/dropped/packets", Format::Plain, true),
-        one("receivers' mean rate", "/utilisation/receivers_gbps/mean", Format::Rate, false),
+        one("dropped", "/dropped/packets", Format::Count, true),
+        Compared { name: "receivers' mean rate".into(), at: At::Receivers, format: Format::Rate, less: false },
     ]);
     all
 }
 
 fn comparison_table(curves: &[Curve<'_>]) -> Table {
     let all = compared(curves);
-    let estimate = |curve: &Curve<'_>, compared: &Compared| {
-        let scale = if compared.format == Format::Rate { 1e9 } else { 1.0 };
-        let value = |run: &&Records| run.summary.pointer(&compared.at).and_then(Value::as_f64).map(|v| v * scale);
-        Estimate::of(&curve.runs.iter().filter_map(value).collect::<Vec<_>>())
+    let value = |run: &Records, compared: &Compared| match &compared.at {
+        At::Summary(at) => run.summary.pointer(at).and_then(Value::as_f64),
+        At::Receivers => {
+            let rates = curves::received(run);
+            (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+        }
     };
-    let best = |compared: &Compared| {
-        let means = curves.iter().filter_map(|curve| estimate(curve, compared).mean);
-        if compared.less { means.min_by(f64::total_cmp) } else { None }
+    let estimate = |curve: &Curve<'_>, compared: &Compared| {
+        Estimate::of(&curve.runs.iter().filter_map(|run| value(run, compared)).collect::<Vec<_>>())
+    };
+    // Bold is what is certain.
+    let best = |compared: &Compared| -> Option<usize> {
+        let values = |curve: &Curve<'_>| curve.runs.iter().filter_map(|run| value(run, compared)).collect();
+        compared.less.then(|| certainly_least(&curves.iter().map(values).collect::<Vec<Vec<f64>>>())).flatten()
     };
     let columns = all.iter().map(|compared| Column::number(compared.name.as_str()));
-    let row = |curve: &Curve<'_>| {
+    let row = |(place, curve): (usize, &Curve<'_>)| {
         let cell = |compared: &Compared| {
             let estimate = estimate(curve, compared);
             let Some(mean) = estimate.mean else { return Cell::from("–") };
             let spread = estimate.spread(|end| compared.format.show(end));
             let cell = Cell::from(compared.format.show(mean) + &spread);
-            if best(compared) == Some(mean) && curves.len() > 1 { cell.strong() } else { cell }
+            if best(compared) == Some(place) { cell.strong() } else { cell }
         };
         [curve.name.as_str().into()].into_iter().chain(all.iter().map(cell)).collect()
     };
     Table {
-        caption: "Slowdowns by group of flows, if there are several. Means over seeds, with the half of their 95 % intervals if there are several. The least of a column is bold."
+        caption: "Slowdowns by group of flows, if there are several. Means over seeds, with the half of their 95 % intervals if there are several. Bold is certainly the least."
             .into(),
         columns: [Column::text("")].into_iter().chain(columns).collect(),
-        rows: curves.iter().map(row).collect(),
+        rows: curves.iter().enumerate().map(row).collect(),
     }
 }
 
+/// Who wins where: in words, in a table by size, and in a figure.
+pub(crate) fn wins(answer: &Answer, palette: &mut Palette) -> (Section, Option<Figure>) {
+    let mut section = Section::new("Who wins where");
+    for clause in answer.clauses().into_iter().flatten() {
+        section.push(clause + ".");
+    }
+    let lines = answer.labels().count();
+    let winners: Vec<Vec<usize>> = (0..answer.classes.len()).map(|class| answer.winners(class)).collect();
+    let name = |labels: &Labels| match labels.is_empty() {
+        true => "all runs".to_string(),
+        false => labels.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", "),
+    };
+    let number = |value: f64| Format::Plain.show(value);
+    let row = |(line, labels): (usize, &Labels)| {
+        let cell = |class: usize| {
+            let tail = answer.tail(line, class);
+            let Some(value) = tail.percentiles[P99] else {
+                return Cell::from(if tail.flows > 0 { "not finished" } else { "–" });
+            };
+            let interval =
+                value.interval.map_or(String::new(), |(low, high)| format!(" ({}–{})", number(low), number(high)));
+            let few = if tail.flows < FEW { "?" } else { "" };
+            let cell = Cell::from(format!("{}{interval}{few}", number(value.value)));
+            if winners[class].contains(&line) { cell.strong() } else { cell }
+        };
+        [name(labels).into()].into_iter().chain((0..answer.classes.len()).map(cell)).collect()
+    };
+    let seeds = match answer.seeds() {
+        1 => "One seed: nothing is certain.".to_string(),
+        seeds => format!("Flows of {seeds} seeds together, with 95 % intervals."),
+    };
+    section.push(Table {
+        caption: format!("p99 slowdown by flow size{}. {seeds} Bold is certainly the lowest; a question mark stands behind what has fewer than {FEW} flows.", answer.window()),
+        columns: [Column::text("")].into_iter().chain(answer.classes.iter().map(|class| Column::number(class.head()))).collect(),
+        rows: answer.labels().enumerate().map(row).collect(),
+    });
+    if lines > MOST_SERIES || answer.classes.is_empty() {
+        return (section, None);
+    }
+    let x = Axis::categories("Flows", answer.classes.iter().map(|class| class.head()));
+    let mut figure = Figure::new("wins", "p99 slowdown by flow size", x, Axis::log("p99 slowdown"));
+    for (line, labels) in answer.labels().enumerate() {
+        let point = |class: usize| {
+            let tail = answer.tail(line, class).percentiles[P99]?;
+            Some(Point { x: class as f64, y: tail.value, interval: tail.interval.filter(|_| answer.seeds() > 2) })
+        };
+        let points: Vec<Point> = (0..answer.classes.len()).filter_map(point).collect();
+        figure.series.push(palette.series(&name(labels), Style::Markers, points));
+    }
+    figure.marks.push(Mark::y(1.0, "alone in the network"));
+    section.blocks.insert(0, figure.clone().into());
+    (section, Some(figure))
+}
+
+/// The most lines that the leading figure has.
+const MOST_SERIES: usize = 8;
+
 /// The page of a comparison.
-pub fn comparison(title: &str, curves: &[Curve<'_>], scenario: &str, command: &str) -> Report {
-    let figures = curves::all(curves, &mut Palette::default());
+pub fn comparison(title: &str, curves: &[Curve<'_>], answer: Option<&Answer>, scenario: &str, command: &str) -> Report {
+    let mut palette = Palette::default();
+    let mut figures = curves::all(curves, &mut palette);
+    let wins = answer.map(|answer| wins(answer, &mut palette));
     let seeds = curves.iter().map(|curve| curve.runs.len()).max().unwrap_or(0);
     let lead = format!(
         "{} with {} on the same traffic.",
@@ -246,6 +324,10 @@ pub fn comparison(title: &str, curves: &[Curve<'_>], scenario: &str, command: &s
     summary.push(comparison_table(curves));
     let mut drawn = Section::new("Figures");
     figures.iter().for_each(|figure| drawn.push(figure.clone()));
-    page.sections = vec![summary, drawn, provenance(scenario, command)];
+    if let Some((section, figure)) = wins {
+        page.sections.push(section);
+        figure.into_iter().for_each(|figure| figures.insert(0, figure));
+    }
+    page.sections.extend([summary, drawn, provenance(scenario, command)]);
     Report { page, figures, pictures: Vec::new(), heats: Vec::new() }
 }

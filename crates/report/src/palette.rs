@@ -1,12 +1,15 @@
 //! Who looks how: colours, dashes and markers by slot.
 
+use crate::drawing::Path;
 use crate::figure::{Point, Series, Style};
 
 /// Hands every name a slot, in order of first mention. One palette per report keeps a scheme's looks the same
 /// in all its figures.
 #[derive(Clone, Debug, Default)]
 pub struct Palette {
-    names: Vec<String>,
+    names: Vec<(String, usize)>,
+    /// The next free slot.
+    next: usize,
 }
 
 impl Palette {
@@ -21,10 +24,20 @@ impl Palette {
 
     /// The slot of a name, the next free one if it is new.
     pub fn slot(&mut self, name: &str) -> usize {
-        self.names.iter().position(|known| known == name).unwrap_or_else(|| {
-            self.names.push(name.to_string());
-            self.names.len() - 1
+        let known = self.names.iter().find(|(known, _)| known == name).map(|(_, slot)| *slot);
+        known.unwrap_or_else(|| {
+            self.next += 1;
+            self.names.push((name.to_string(), self.next - 1));
+            self.next - 1
         })
+    }
+
+    /// Gives a name the colour of another, such as a scheme's, with dashes of its own: those of its `nth` kin.
+    pub fn kin(&mut self, name: &str, of: &str, nth: usize) {
+        let slot = self.slot(of) + nth * COLOURS.len();
+        if self.names.iter().all(|(known, _)| known != name) {
+            self.names.push((name.to_string(), slot));
+        }
     }
 
     /// A series of this name with the name's slot.
@@ -48,35 +61,67 @@ pub(crate) const COLOURS: [(&str, &str); 8] = [
 ];
 
 /// Dashes by slot: seven of them against eight colours, so that the pair first repeats after 56 slots.
-const DASHES: [&str; 7] = ["", "7 3", "2 2.5", "9 3 2 3", "12 4", "4.5 2.5", "9 2.5 2 2.5 2 2.5"];
+const DASHES: [&[f64]; 7] =
+    [&[], &[7.0, 3.0], &[2.0, 2.5], &[9.0, 3.0, 2.0, 3.0], &[12.0, 4.0], &[4.5, 2.5], &[9.0, 2.5, 2.0, 2.5, 2.0, 2.5]];
+
+/// The slot of what a paper states of nobody in particular: grey, on any page.
+pub(crate) const STATED: usize = usize::MAX;
 
 pub(crate) fn colour(slot: usize) -> &'static str {
-    COLOURS[slot % COLOURS.len()].0
+    if slot == STATED { "#6b6b6b" } else { COLOURS[slot % COLOURS.len()].0 }
 }
 
-pub(crate) fn dash(slot: usize) -> &'static str {
+/// What a page calls the colour of a slot.
+pub(crate) fn variable(slot: usize) -> String {
+    if slot == STATED { "--soft".into() } else { format!("--s{}", slot % COLOURS.len()) }
+}
+
+pub(crate) fn dash(slot: usize) -> &'static [f64] {
     DASHES[slot % DASHES.len()]
 }
 
-/// The outline of a slot's marker around the origin, for SVG.
-pub(crate) fn marker(slot: usize) -> &'static str {
-    const SHAPES: [&str; 8] = [
-        "M-3.8 0A3.8 3.8 0 1 1 3.8 0A3.8 3.8 0 1 1-3.8 0Z",
-        "M-3.4-3.4H3.4V3.4H-3.4Z",
-        "M0-4.6L4.3 3.2H-4.3Z",
-        "M0-4.9L4.4 0L0 4.9L-4.4 0Z",
-        "M0 4.6L4.3-3.2H-4.3Z",
-        "M-1.5-4.4H1.5V-1.5H4.4V1.5H1.5V4.4H-1.5V1.5H-4.4V-1.5H-1.5Z",
-        "M0-4.6L4.4-1.4L2.7 3.7H-2.7L-4.4-1.4Z",
-        "M0-2.1L2.3-4.4L4.4-2.3L2.1 0L4.4 2.3L2.3 4.4L0 2.1L-2.3 4.4L-4.4 2.3L-2.1 0L-4.4-2.3L-2.3-4.4Z",
+/// The outline of a slot's marker around the origin.
+pub(crate) fn marker(slot: usize) -> Path {
+    const CORNERS: [&[(f64, f64)]; 8] = [
+        &[],
+        &[(-3.4, -3.4), (3.4, -3.4), (3.4, 3.4), (-3.4, 3.4)],
+        &[(0.0, -4.6), (4.3, 3.2), (-4.3, 3.2)],
+        &[(0.0, -4.9), (4.4, 0.0), (0.0, 4.9), (-4.4, 0.0)],
+        &[(0.0, 4.6), (4.3, -3.2), (-4.3, -3.2)],
+        &[
+            (-1.5, -4.4),
+            (1.5, -4.4),
+            (1.5, -1.5),
+            (4.4, -1.5),
+            (4.4, 1.5),
+            (1.5, 1.5),
+            (1.5, 4.4),
+            (-1.5, 4.4),
+            (-1.5, 1.5),
+            (-4.4, 1.5),
+            (-4.4, -1.5),
+            (-1.5, -1.5),
+        ],
+        &[(0.0, -4.6), (4.4, -1.4), (2.7, 3.7), (-2.7, 3.7), (-4.4, -1.4)],
+        &[
+            (0.0, -2.1),
+            (2.3, -4.4),
+            (4.4, -2.3),
+            (2.1, 0.0),
+            (4.4, 2.3),
+            (2.3, 4.4),
+            (0.0, 2.1),
+            (-2.3, 4.4),
+            (-4.4, 2.3),
+            (-2.1, 0.0),
+            (-4.4, -2.3),
+            (-2.3, -4.4),
+        ],
     ];
-    SHAPES[slot % SHAPES.len()]
-}
-
-/// The same marker by its name in Plotly.
-pub(crate) fn symbol(slot: usize) -> &'static str {
-    const NAMES: [&str; 8] = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "pentagon", "x"];
-    NAMES[slot % NAMES.len()]
+    match CORNERS[slot % CORNERS.len()] {
+        [] => Path::circle((0.0, 0.0), 3.8),
+        corners => Path::around(corners),
+    }
 }
 
 #[cfg(test)]
@@ -93,8 +138,22 @@ mod tests {
     }
 
     #[test]
+    fn kin_has_the_colour_and_dashes_of_its_own() {
+        let mut palette = Palette::new(["pfc", "hpcc"]);
+        for (nth, buffer) in ["1MB", "2MB", "4MB"].into_iter().enumerate() {
+            palette.kin(&format!("hpcc, {buffer}"), "hpcc", nth);
+        }
+        let slots = ["hpcc", "hpcc, 1MB", "hpcc, 2MB", "hpcc, 4MB"].map(|name| palette.slot(name));
+        assert_eq!(slots[0], slots[1]);
+        assert!(slots.iter().all(|&slot| colour(slot) == colour(slots[0])));
+        assert!(dash(slots[1]) != dash(slots[2]) && dash(slots[2]) != dash(slots[3]));
+        assert_eq!(palette.slot("bfc"), 2);
+    }
+
+    #[test]
     fn fifty_six_slots_look_different() {
-        let looks: std::collections::BTreeSet<_> = (0..56).map(|slot| (colour(slot), dash(slot))).collect();
+        let looks: std::collections::BTreeSet<_> =
+            (0..56).map(|slot| (colour(slot), format!("{:?}", dash(slot)))).collect();
         assert_eq!(looks.len(), 56);
     }
 }

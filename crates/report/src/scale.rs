@@ -107,7 +107,9 @@ impl Ruler {
                 let some = if high == 0.0 { 1.0 } else { high.abs() / 2.0 };
                 (low, high) = if low == 0.0 { (0.0, some) } else { (low - some, high + some) };
             } else if room.air && room.level {
-                (low, high) = (low - 0.03 * span, high + 0.03 * span);
+                // What cannot be below 0 has no place there.
+                let least = if low >= 0.0 { 0.0 } else { f64::NEG_INFINITY };
+                (low, high) = ((low - 0.03 * span).max(least), high + 0.03 * span);
             } else if room.air {
                 high += 0.08 * span;
             }

@@ -1,17 +1,17 @@
 //! Figures drawn for paper: legible at the width of a column, in colour and without.
 //!
-//! A drawing is a stack: title, rows of panels, legend, notes. A [`Panel`] is a plot with its labels around it. Nothing in
+//! Each is a stack: title, rows of panels, legend, notes. A [`Panel`] is a plot with its labels around it. Nothing in
 //! a drawing has an identifier, so that many of them can share a page.
 
 mod fabric;
 mod heat;
 mod panel;
 
+use crate::drawing::{Colour, Drawing, Font, Hold, Item, Path, Place, Shape, Step, Stroke, Text};
 use crate::figure::{Figure, Series, Sheet, Style};
 use crate::palette::{colour, dash, marker};
-use crate::text::{self, escape, shorten, wrap};
+use crate::text::{self, shorten, wrap};
 use panel::Panel;
-use std::fmt::{Display, Write};
 
 /// Width of a figure and height of its plot.
 const FIGURE: (f64, f64) = (520.0, 240.0);
@@ -35,16 +35,26 @@ const INK: &str = "#1f1f1f";
 const GREY: &str = "#5a5a5a";
 
 impl Figure {
-    /// The figure as an SVG drawing.
+    /// The figure as SVG.
     pub fn svg(&self) -> String {
+        self.drawing().svg()
+    }
+
+    /// The figure as a drawing.
+    pub fn drawing(&self) -> Drawing {
         let panels = vec![Panel::new(self, FIGURE, None)];
         Stack { title: &self.title, subtitle: &self.subtitle, caption: &self.caption, columns: 1, panels }.draw()
     }
 }
 
 impl Sheet {
-    /// The sheet as an SVG drawing.
+    /// The sheet as SVG.
     pub fn svg(&self) -> String {
+        self.drawing().svg()
+    }
+
+    /// The sheet as a drawing.
+    pub fn drawing(&self) -> Drawing {
         let panels = self.figures.iter().zip(letters()).map(|(figure, letter)| Panel::new(figure, PANEL, Some(letter)));
         let columns = if self.columns == 0 { 3 } else { self.columns }.min(self.figures.len()).max(1);
         let (title, subtitle, caption, panels) = (&self.title, &self.subtitle, &self.caption, panels.collect());
@@ -57,60 +67,24 @@ pub(crate) fn letters() -> impl Iterator<Item = char> {
     (b'a'..=b'z').map(char::from).cycle()
 }
 
-/// A coordinate: two decimals at most, always written the same.
-fn n(value: f64) -> String {
-    let text = format!("{value:.2}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0".to_string() } else { text.to_string() }
-}
-
-/// Where a text is held.
-#[derive(Clone, Copy)]
-enum Hold {
-    Start,
-    Middle,
-    End,
-}
-
-/// How a text looks.
-#[derive(Clone, Copy)]
-struct Font {
-    size: f64,
-    bold: bool,
-    fill: &'static str,
-}
-
 const fn font(size: f64, fill: &'static str) -> Font {
-    Font { size, bold: false, fill }
+    Font { size, bold: false, fill, halo: false }
 }
 
 /// A drawing as it grows.
 #[derive(Default)]
 struct Pen {
-    out: String,
+    items: Vec<Item>,
 }
 
 impl Pen {
-    fn put(&mut self, text: impl Display) {
-        let _ = writeln!(self.out, "{text}");
+    fn put(&mut self, item: impl Into<Item>) {
+        self.items.push(item.into());
     }
 
     /// Text on a baseline, turned around the place where it is held.
-    fn text(&mut self, (x, y): (f64, f64), hold: Hold, font: Font, turn: f64, text: &str) {
-        let (x, y, size, fill) = (n(x), n(y), n(font.size), font.fill);
-        let _ = write!(self.out, "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{fill}\"");
-        let _ = match hold {
-            Hold::Start => Ok(()),
-            Hold::Middle => write!(self.out, " text-anchor=\"middle\""),
-            Hold::End => write!(self.out, " text-anchor=\"end\""),
-        };
-        if font.bold {
-            self.out.push_str(" font-weight=\"bold\"");
-        }
-        if turn != 0.0 {
-            let _ = write!(self.out, " transform=\"rotate({} {x} {y})\"", n(turn));
-        }
-        self.put(format_args!(">{}</text>", escape(text)));
+    fn text(&mut self, place: Place, hold: Hold, font: Font, turn: f64, text: &str) {
+        self.items.push(Item::Text(Text { place, hold, font, turn, text: text.into() }));
     }
 
     /// Lines of text below each other; `y` is where the first begins. Gives back where the next would.
@@ -121,42 +95,35 @@ impl Pen {
         }
         y
     }
-
-    fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), look: &str) {
-        let (x1, y1, x2, y2) = (n(x1), n(y1), n(x2), n(y2));
-        self.put(format_args!("<path d=\"M{x1} {y1}L{x2} {y2}\" {look}/>"));
-    }
 }
 
 /// The line of a series. Dashes are lost in one that goes up and down within each of them: it is drawn thin instead.
-fn stroke(series: &Series, look: &str) -> String {
-    let (width, dashes) = match dash(series.slot) {
-        _ if series.is_dense() => ("1.2", String::new()),
-        "" => ("2", String::new()),
-        dashes => ("2", format!(" stroke-dasharray=\"{dashes}\"")),
-    };
-    format!("stroke=\"{look}\" stroke-width=\"{width}\"{dashes}")
+fn stroke(series: &Series, look: impl Into<Colour>) -> Stroke {
+    match series.is_dense() {
+        true => Stroke::new(look, 1.2),
+        false => Stroke { dashes: dash(series.slot), ..Stroke::new(look, 2.0) },
+    }
 }
 
 /// A series' marker at a place.
-fn shape(series: &Series, look: &str, (x, y): (f64, f64)) -> String {
-    let (x, y, d) = (n(x), n(y), marker(series.slot));
-    let paint = match series.style {
-        Style::Stated => format!("fill=\"#ffffff\" fill-opacity=\"0.7\" stroke=\"{look}\" stroke-width=\"1.6\""),
-        _ => format!("fill=\"{look}\" stroke=\"#ffffff\" stroke-width=\"0.8\""),
-    };
-    format!("<path transform=\"translate({x} {y})\" d=\"{d}\" {paint}/>")
+fn shape(series: &Series, look: impl Into<Colour>, place: Place) -> Shape {
+    let outline = Shape::path(marker(series.slot)).at(place);
+    match series.style {
+        Style::Stated => outline.pale("#ffffff", 0.7).stroke(Stroke::new(look, 1.6)),
+        _ => outline.fill(look).stroke(Stroke::new("#ffffff", 0.8)),
+    }
 }
 
 /// What a series looks like, in a legend: its middle is at the origin's height.
-pub(crate) fn sample(series: &Series, look: &str) -> String {
-    let line = || format!("<path d=\"M0 0H{}\" {}/>", n(SAMPLE.0), stroke(series, look));
-    let shape = || shape(series, look, (SAMPLE.0 / 2.0, 0.0));
+pub(crate) fn sample(series: &Series, look: &'static str) -> Vec<Item> {
+    let line =
+        || Shape::path(Path(vec![Step::Move((0.0, 0.0)), Step::Across(SAMPLE.0)])).stroke(stroke(series, look)).into();
+    let shape = || shape(series, look, (SAMPLE.0 / 2.0, 0.0)).into();
     match series.style {
-        Style::Bars => format!("<rect x=\"8\" y=\"-6\" width=\"14\" height=\"12\" fill=\"{look}\"/>"),
-        Style::Line | Style::Step => line(),
-        Style::LineMarkers => line() + &shape(),
-        Style::Markers | Style::Stated => shape(),
+        Style::Bars => vec![Shape::rect((8.0, -6.0), (14.0, 12.0)).fill(look).into()],
+        Style::Line | Style::Step => vec![line()],
+        Style::LineMarkers => vec![line(), shape()],
+        Style::Markers | Style::Stated => vec![shape()],
     }
 }
 
@@ -170,7 +137,7 @@ struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    fn draw(&self) -> String {
+    fn draw(&self) -> Drawing {
         let panel = self.panels.first().map_or(FIGURE.0, |panel| panel.width);
         let width = (panel * self.columns as f64).max(FIGURE.0);
         let room = width - 2.0 * MARGIN;
@@ -197,15 +164,8 @@ impl Stack<'_> {
         for note in notes {
             y = pen.lines(MARGIN, y + 2.0, Hold::Start, font(SMALL, GREY), &wrap(note, SMALL, false, room));
         }
-        let (width, height, family) = (n(width), n((y + MARGIN).ceil()), text::FAMILY);
-        let mut out = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\"");
-        let _ = write!(out, " viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{family}\" fill=\"none\"");
-        let _ = writeln!(out, " stroke-linejoin=\"round\">\n<title>{}</title>", escape(self.title));
-        if !self.caption.is_empty() {
-            let _ = writeln!(out, "<desc>{}</desc>", escape(self.caption));
-        }
-        let _ = write!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{}</svg>\n", pen.out);
-        out
+        let (title, caption) = (self.title.into(), self.caption.into());
+        Drawing { width, height: (y + MARGIN).ceil(), title, caption, items: pen.items }
     }
 
     /// One entry for every name, in as many rows as it takes. Gives back where it ends.
@@ -239,12 +199,7 @@ impl Stack<'_> {
             let mut x = (width - total(&widths)) / 2.0;
             let middle = y + LINE * LEGEND / 2.0;
             for ((series, name), wide) in row.iter().zip(&widths) {
-                pen.put(format_args!(
-                    "<g transform=\"translate({} {})\">{}</g>",
-                    n(x),
-                    n(middle),
-                    sample(series, colour(series.slot))
-                ));
+                pen.put(Item::Group { shift: (x, middle), items: sample(series, colour(series.slot)) });
                 let place = (x + SAMPLE.0 + SAMPLE.1, middle + MIDDLE * LEGEND);
                 pen.text(place, Hold::Start, font(LEGEND, INK), 0.0, name);
                 x += wide + gap;

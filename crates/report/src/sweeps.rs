@@ -1,9 +1,11 @@
 //! Figures over sweeps: lines with confidence bands along one key, heat maps over two.
 
 use crate::curves::word;
+use crate::format::log_span;
 use crate::heat::Heat;
 use crate::pages::{Report, footer, provenance};
-use crate::{Axis, Cell, Column, Figure, Format, Page, Palette, Point, Section, Style, Table};
+use crate::{Axis, Block, Cell, Column, Figure, Format, Page, Palette, Point, Section, Sheet, Style, Table};
+use results::answer::Answer;
 use results::comparison::{self, Measure, Row, SCHEME, Unit};
 use results::measure::Estimate;
 use results::numbers::{Kind, numbers};
@@ -11,6 +13,8 @@ use std::collections::BTreeMap;
 
 /// The most lines of a figure.
 const MOST_LINES: usize = 16;
+/// The most bands of a figure that can be told apart.
+const MOST_BANDS: usize = 4;
 /// The most rows of the page's table.
 const MOST_ROWS: usize = 500;
 /// The most heat maps of a page.
@@ -20,7 +24,8 @@ fn format(unit: Unit) -> Format {
     match unit {
         Unit::Kilobytes => Format::Bytes,
         Unit::Microseconds => Format::Time,
-        Unit::Count | Unit::Ratio => Format::Plain,
+        Unit::Count => Format::Count,
+        Unit::Ratio => Format::Plain,
     }
 }
 
@@ -93,8 +98,10 @@ fn follows(table: &comparison::Table, axis: &str, from: &[&str]) -> bool {
 /// Where a row is, but for these axes and what follows from them.
 fn others(table: &comparison::Table, row: &Row, but: &[&str]) -> String {
     let rest = row.labels.iter().filter(|(axis, _)| !follows(table, axis, but));
-    let word =
-        |(axis, value): &(String, String)| if axis == SCHEME { value.clone() } else { format!("{axis}={value}") };
+    let word = |(axis, value): &(String, String)| match axis == SCHEME {
+        true => value.clone(),
+        false => format!("{} {value}", called(table, axis)),
+    };
     rest.map(word).collect::<Vec<_>>().join(", ")
 }
 
@@ -113,46 +120,123 @@ fn interval(estimate: &Estimate, unit: Unit) -> Option<(f64, f64)> {
     interval.map(|(low, high)| (low.max(least) * scale(unit), high * scale(unit)))
 }
 
-/// A line for each combination of the other axes, along the one with most values.
-fn lines(table: &comparison::Table, axes: &[Values], place: usize, measure: &Measure) -> Option<Figure> {
-    let main = axes.iter().max_by_key(|axis| (axis.numbers.is_some(), axis.names.len()))?;
-    let others = |row: &Row| match others(table, row, &[&main.axis]) {
+/// What people call a key: `load.0.load` is the load, `switch.buffer` the switch buffer. Keys that would have the same name keep
+/// theirs.
+fn called(table: &comparison::Table, axis: &str) -> String {
+    let name = |key: &str| {
+        let mut words: Vec<&str> = key.split('.').filter(|word| word.parse::<usize>().is_err()).collect();
+        words.dedup();
+        if words.len() > 1 && words[0] == SCHEME {
+            words.remove(0);
+        }
+        words.join(" ").replace('_', " ")
+    };
+    let own = name(axis);
+    let alone = table.axes.iter().filter(|other| name(other) == own).count() < 2;
+    if alone { own } else { axis.into() }
+}
+
+/// The first letter as a capital, as titles and axes have it.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().collect::<String>() + letters.as_str())
+}
+
+/// The lines of a measure: along the axis with most values, the first of several, a line for each combination of the others. More
+/// bands than can be told apart are panels side by side.
+fn lines(table: &comparison::Table, axes: &[Values], place: usize, measure: &Measure) -> Option<Sheet> {
+    let main = axes.iter().rev().max_by_key(|axis| (axis.numbers.is_some(), axis.names.len()))?;
+    let several = |axis: &&str| Values::new(table, axis).names.len() > 1 && !follows(table, axis, &[&main.axis]);
+    // Panels are of schemes, or of the first other key.
+    let split = [SCHEME].into_iter().chain(axes.iter().map(|axis| axis.axis.as_str())).find(several);
+    let line = |row: &Row, but: &[&str]| match others(table, row, but) {
         none if none.is_empty() => "all".to_string(),
         some => some,
     };
-    let mut names: Vec<String> = Vec::new();
-    for row in &table.rows {
-        let name = others(row);
-        if !names.contains(&name) {
-            names.push(name);
+    let in_order = |of: &dyn Fn(&Row) -> String| {
+        let mut all: Vec<String> = Vec::new();
+        for name in table.rows.iter().map(of) {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+        all
+    };
+    let bands = in_order(&|row| line(row, &[&main.axis])).len();
+    // All measures alike, so that a colour means the same in each.
+    let banded = table.rows.iter().flat_map(|row| &row.values).any(|value| interval(value, measure.unit).is_some());
+    let split = split.filter(|axis| {
+        banded && bands > MOST_BANDS && bands > Values::new(table, axis).names.len() && main.numbers.is_some()
+    });
+    let panels = split.map_or(vec![String::new()], |axis| in_order(&|row| label(row, axis).into()));
+    let but: Vec<&str> = [main.axis.as_str()].into_iter().chain(split).collect();
+    let names = in_order(&|row| line(row, &but));
+    let title = format!("{} by {}", capital(&measure.label), called(table, &main.axis));
+    let id = format!("lines-{}", word(&measure.key));
+    let mut y = Axis { label: capital(&measure.label), format: format(measure.unit), ..Axis::default() };
+    if measure.unit == Unit::Ratio {
+        y.scale = crate::Scale::Log;
+    }
+    let x = Axis { label: capital(&called(table, &main.axis)), ..main.axis() };
+    let factor = scale(measure.unit);
+    let mut palette = Palette::default();
+    if split.is_none() {
+        let schemes = in_order(&|row| label(row, SCHEME).into());
+        for scheme in schemes.iter().filter(|scheme| !scheme.is_empty()) {
+            let of = names.iter().filter(|name| *name == scheme || name.starts_with(&format!("{scheme}, ")));
+            of.enumerate().for_each(|(nth, name)| palette.kin(name, scheme, nth));
         }
     }
-    let y = Axis { label: measure.key.replace('_', " "), format: format(measure.unit), ..Axis::default() };
-    let ratio = measure.unit == Unit::Ratio;
-    let y = if ratio { Axis { scale: crate::Scale::Log, ..y } } else { y };
-    let title = format!("{} by {}", measure.key.replace('_', " "), main.axis);
-    let mut figure = Figure::new(format!("lines-{}", word(&measure.key)), title, main.axis(), y);
-    let mut palette = Palette::default();
-    for name in names.iter().take(MOST_LINES) {
-        let factor = scale(measure.unit);
-        let mut points: Vec<Point> = table
-            .rows
-            .iter()
-            .filter(|row| others(row) == *name)
-            .filter_map(|row| {
-                let estimate = &row.values[place];
-                let (x, y) = (main.place(label(row, &main.axis)), estimate.mean? * factor);
-                Some(Point { x, y, interval: interval(estimate, measure.unit) })
-            })
-            .collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        figure.series.push(palette.series(name, Style::LineMarkers, points));
+    let figure = |(number, panel): (usize, &String)| {
+        let (id, title) = match split {
+            Some(SCHEME) => (format!("{id}-{number}"), panel.clone()),
+            Some(axis) => (format!("{id}-{number}"), format!("{} {panel}", called(table, axis))),
+            None => (id.clone(), title.clone()),
+        };
+        let mut figure = Figure::new(id, title, x.clone(), y.clone());
+        for name in names.iter().take(MOST_LINES) {
+            let mut points: Vec<Point> = (table.rows.iter())
+                .filter(|row| split.is_none_or(|axis| label(row, axis) == panel) && line(row, &but) == *name)
+                .filter_map(|row| {
+                    let estimate = &row.values[place];
+                    let (x, y) = (main.place(label(row, &main.axis)), estimate.mean? * factor);
+                    Some(Point { x, y, interval: interval(estimate, measure.unit) })
+                })
+                .collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            figure.series.push(palette.series(name, Style::LineMarkers, points));
+        }
+        if names.len() > MOST_LINES {
+            figure.notes.push(format!("the first {MOST_LINES} of {} lines", names.len()));
+        }
+        figure.caption = "Means over seeds with their 95 % intervals, from three seeds on.".into();
+        figure
+    };
+    let mut figures: Vec<Figure> = (1..).zip(&panels).map(figure).collect();
+    // One point is no line.
+    let long = |figure: &Figure| figure.series.iter().any(|series| series.points.len() > 1);
+    if !figures.iter().any(long) {
+        return None;
     }
-    if names.len() > MOST_LINES {
-        figure.notes.push(format!("the first {MOST_LINES} of {} lines", names.len()));
+    same_height(&mut figures);
+    let caption = figures[0].caption.clone();
+    Some(Sheet { id, title, caption, figures, columns: 2, ..Sheet::default() })
+}
+
+/// Gives panels the same upright axis, so that they can be compared.
+fn same_height(figures: &mut [Figure]) {
+    let points = || figures.iter().flat_map(|figure| &figure.series).flat_map(|series| &series.points);
+    let ends = || points().flat_map(|point| point.interval.map_or([point.y; 2], |(low, high)| [low, high]));
+    let (low, high) = (ends().fold(f64::INFINITY, f64::min), ends().fold(f64::NEG_INFINITY, f64::max));
+    if figures.len() < 2 || low >= high {
+        return;
     }
-    figure.caption = "Means over seeds with their 95 % intervals, from three seeds on.".into();
-    Some(figure)
+    for figure in figures.iter_mut() {
+        figure.y.range = match figure.y.scale {
+            crate::Scale::Log => Some(log_span((low, high))),
+            _ => Some((low.min(0.0), 1.04 * high)),
+        };
+    }
 }
 
 /// A map for each combination of the other axes, over the two with most values.
@@ -168,11 +252,11 @@ fn maps(table: &comparison::Table, axes: &[Values], place: usize, measure: &Meas
         let at = maps.iter().position(|map| map.subtitle == subtitle).unwrap_or_else(|| {
             maps.push(Heat {
                 id: format!("map-{}-{}", word(&measure.key), maps.len() + 1),
-                title: measure.key.replace('_', " "),
+                title: capital(&measure.label),
                 subtitle,
                 caption: String::new(),
-                x: (x.axis.clone(), x.names.clone()),
-                y: (y.axis.clone(), y.names.clone()),
+                x: (capital(&called(table, &x.axis)), x.names.clone()),
+                y: (capital(&called(table, &y.axis)), y.names.clone()),
                 values: vec![vec![None; x.names.len()]; y.names.len()],
                 format: format(measure.unit),
                 log: measure.unit == Unit::Ratio,
@@ -193,27 +277,36 @@ fn maps(table: &comparison::Table, axes: &[Values], place: usize, measure: &Meas
 }
 
 /// The page of a sweep. `spec` is its file, `command` does it again.
-pub fn page(title: &str, table: &comparison::Table, spec: &str, command: &str) -> Report {
+pub fn page(title: &str, table: &comparison::Table, answer: Option<&Answer>, spec: &str, command: &str) -> Report {
+    let by_size = answer.map(|answer| table.by_size(answer));
+    let table = by_size.as_ref().unwrap_or(table);
     let axes: Vec<Values> =
         table.axes.iter().filter(|axis| *axis != SCHEME).map(|axis| Values::new(table, axis)).collect();
     let worth_drawing = |measure: &Measure| !["flows", "finished"].contains(&measure.key.as_str());
     let all = table.measures.iter().enumerate();
     let drawn: Vec<(usize, &Measure)> =
         all.filter(|(place, one)| worth_drawing(one) && differs(table, *place)).collect();
-    let figures: Vec<Figure> =
-        drawn.iter().filter_map(|(place, measure)| lines(table, &axes, *place, measure)).collect();
+    let sheets: Vec<Sheet> = drawn.iter().filter_map(|(place, one)| lines(table, &axes, *place, one)).collect();
+    let figures: Vec<Figure> = sheets.iter().flat_map(|sheet| sheet.figures.clone()).collect();
+    let block = |mut sheet: Sheet| match sheet.figures.len() {
+        1 => sheet.figures.remove(0).into(),
+        _ => sheet.into(),
+    };
     let worth_mapping = |measure: &Measure| ["p99", "peak"].iter().any(|word| measure.key.contains(word));
     let mapped = drawn.iter().filter(|(_, measure)| worth_mapping(measure));
     let mut heats: Vec<Heat> = mapped.flat_map(|(place, measure)| maps(table, &axes, *place, measure)).collect();
     heats.truncate(MOST_MAPS);
     let runs: usize = table.rows.iter().flat_map(|row| row.endings.values()).sum();
-    let mut page = Page::new(title, format!("{runs} runs over {}.", table.axes.join(", ")));
+    let mut page = Page::new(
+        title,
+        format!("{runs} runs over {}.", and(table.axes.iter().map(|axis| called(table, axis)).collect())),
+    );
     page.footer = footer();
     let mut summary = Section::new("Means");
     summary.push(rows(table));
     page.sections.push(summary);
     for (heading, blocks) in [
-        ("Lines", figures.iter().map(|figure| figure.clone().into()).collect::<Vec<crate::Block>>()),
+        ("Lines", sheets.into_iter().map(block).collect::<Vec<Block>>()),
         ("Heat maps", heats.iter().map(|heat| heat.clone().into()).collect()),
     ] {
         if !blocks.is_empty() {
@@ -222,6 +315,14 @@ pub fn page(title: &str, table: &comparison::Table, spec: &str, command: &str) -
     }
     page.sections.push(provenance(spec, command));
     Report { page, figures, pictures: Vec::new(), heats }
+}
+
+/// Words as a sentence lists them.
+fn and(mut words: Vec<String>) -> String {
+    match (words.pop(), words.join(", ")) {
+        (last, first) if first.is_empty() => last.unwrap_or_default(),
+        (last, first) => format!("{first} and {}", last.unwrap_or_default()),
+    }
 }
 
 fn rows(table: &comparison::Table) -> Table {
@@ -239,10 +340,10 @@ fn rows(table: &comparison::Table) -> Table {
     } else {
         String::new()
     };
-    let heads = table.measures.iter().map(|measure| Column::number(measure.key.replace('_', " ")));
+    let heads = table.measures.iter().map(|measure| Column::number(measure.label.as_str()));
     Table {
         caption: format!("Means over seeds, with the half of their 95 % intervals.{more}"),
-        columns: table.axes.iter().map(|axis| Column::text(axis.as_str())).chain(heads).collect(),
+        columns: table.axes.iter().map(|axis| Column::text(called(table, axis))).chain(heads).collect(),
         rows: table.rows.iter().take(MOST_ROWS).map(row).collect(),
     }
 }
@@ -282,7 +383,7 @@ mod tests {
     fn lines_follow_a_key_in_order_of_its_numbers_with_bands_from_three_seeds_on() {
         let points = grid(&[SCHEMES, ("switch.buffer", &["10MB", "900KB", "4MB"])]);
         let table = table(&points, 3, |labels, seed| number(labels, "switch.buffer") / 1e6 + seed as f64);
-        let report = page("a sweep", &table, "", "tailwater sweep a.toml");
+        let report = page("a sweep", &table, None, "", "tailwater sweep a.toml");
         let figure = report.figures.iter().find(|figure| figure.id == "lines-slowdown-p99").unwrap();
         assert_eq!(figure.x.format, Format::Bytes);
         let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
@@ -303,16 +404,16 @@ mod tests {
             let twice = if labels[0].1 == "hpcc" { 2.0 } else { 1.0 };
             twice * number(labels, "switch.buffer") * number(labels, "nic.payload")
         });
-        let report = page("a sweep", &table, "", "");
+        let report = page("a sweep", &table, None, "", "");
         let [pfc, hpcc] = report.heats.as_slice() else { panic!("{:?}", report.heats) };
         assert_eq!((pfc.subtitle.as_str(), hpcc.subtitle.as_str()), ("pfc", "hpcc"));
-        assert_eq!(pfc.x, ("switch.buffer".into(), ["1MB", "2MB", "4MB"].map(String::from).into()));
+        assert_eq!(pfc.x, ("Switch buffer".into(), ["1MB", "2MB", "4MB"].map(String::from).into()));
         assert_eq!(pfc.y.1, ["1KB", "4KB"], "from the bottom up");
         assert_eq!(pfc.values[1], [Some(4e9), Some(8e9), Some(16e9)]);
         assert_eq!((pfc.range, hpcc.range), (Some((1e9, 32e9)), Some((1e9, 32e9))));
         assert_eq!(pfc.look(2e9), hpcc.look(2e9));
         assert_ne!(pfc.look(1e9).0, pfc.look(32e9).0);
-        assert!(crate::png(&pfc.svg()).unwrap().starts_with(b"\x89PNG"));
+        assert!(pfc.drawing().png().unwrap().starts_with(b"\x89PNG"));
         let html = report.page.html();
         assert!(html.contains("Heat maps") && html.contains("id=\"map-slowdown-p99-2\""));
     }
@@ -327,10 +428,28 @@ mod tests {
         let table = table(&[row("1MB", "1KB"), row("2MB", "2KB"), row("4MB", "4KB")], 1, |labels, _| {
             number(labels, "switch.buffer")
         });
-        let report = page("a sweep", &table, "", "");
+        let report = page("a sweep", &table, None, "", "");
         assert!(report.heats.is_empty(), "there is but a diagonal");
         assert_eq!(report.figures[0].series.len(), 1);
         assert_eq!(report.figures[0].series[0].points.len(), 3);
+    }
+
+    #[test]
+    fn the_first_of_two_keys_is_the_axis_and_more_bands_than_can_be_told_apart_are_panels() {
+        let points =
+            grid(&[SCHEMES, ("switch.buffer", &["1MB", "2MB", "4MB"]), ("load.0.load", &["0.3", "0.5", "0.7"])]);
+        let table = table(&points, 3, |labels, seed| number(labels, "switch.buffer") / 1e6 + seed as f64);
+        let report = page("a sweep", &table, None, "", "");
+        let ids: Vec<&str> = report.figures.iter().map(|figure| figure.id.as_str()).collect();
+        assert_eq!(ids, ["lines-slowdown-p99-1", "lines-slowdown-p99-2"]);
+        for (figure, scheme) in report.figures.iter().zip(["pfc", "hpcc"]) {
+            assert_eq!((figure.title.as_str(), figure.x.label.as_str()), (scheme, "Switch buffer"));
+            let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
+            assert_eq!(names, ["load 0.3", "load 0.5", "load 0.7"]);
+        }
+        assert_eq!(report.figures[0].y.range, report.figures[1].y.range);
+        assert!(report.page.html().contains("Slowdown p99 by switch buffer"));
+        assert_eq!(report.page.lead, "54 runs over scheme, switch buffer and load.");
     }
 
     #[test]
@@ -345,6 +464,6 @@ mod tests {
         };
         let svg = heat.svg();
         assert!(svg.contains("&lt;angles&gt;") && svg.matches("–").count() == 2, "{svg}");
-        assert!(crate::png(&svg).is_ok());
+        assert!(heat.drawing().png().is_ok());
     }
 }

@@ -1,5 +1,6 @@
 //! The numbers of a comparison: what the runs of a grid came to, side by side.
 
+use crate::answer::{Answer, Class, P99};
 use crate::measure::Estimate;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ pub const SCHEME: &str = "scheme";
 pub type Labels = Vec<(String, String)>;
 
 /// A number that each run has.
+#[derive(Clone)]
 pub struct Measure {
     /// In files.
     pub key: String,
@@ -78,6 +80,7 @@ impl Unit {
 }
 
 /// Runs that differ only in their seed.
+#[derive(Clone)]
 pub struct Row {
     /// Where in the grid it is.
     pub labels: Labels,
@@ -88,6 +91,7 @@ pub struct Row {
 }
 
 /// A line for each point of a grid, a column for each axis and measure.
+#[derive(Clone)]
 pub struct Table {
     /// The scenario's title.
     pub title: String,
@@ -188,6 +192,14 @@ fn measures(summaries: &[Value]) -> Vec<Measure> {
             all.push(measure("slowdown_p99_large", &head, "slowdown p99 large", Unit::Ratio, &at));
         }
     }
+    let collectives =
+        summaries.first().and_then(|summary| summary["collectives"].as_array()).cloned().unwrap_or_default();
+    for (place, collective) in collectives.iter().enumerate() {
+        let name = collective["name"].as_str().unwrap_or_default();
+        let (key, at) = (format!("completion_ps_{name}"), format!("/collectives/{place}/completion_ps/mean"));
+        let label = format!("completion time of {name}");
+        all.push(measure(&key, &format!("{name} us"), &label, Unit::Microseconds, &at));
+    }
     all.extend([
         measure("peak_buffer_bytes", "peak buffer KB", "peak buffer", Unit::Kilobytes, "/buffer/peak"),
         measure("paused_ps", "paused us", "paused", Unit::Microseconds, "/pause/paused_ps"),
@@ -222,22 +234,76 @@ impl Table {
         }
     }
 
-    /// For people: a column for each axis and measure, as wide as it must be.
+    /// The same with tails by group and size of flow in place of those of all flows: what figures are drawn of.
+    pub fn by_size(&self, answer: &Answer) -> Table {
+        let mut table = self.clone();
+        let tails = |measure: &Measure| measure.key.starts_with("slowdown_p9");
+        let at = table.measures.iter().position(tails).unwrap_or(table.measures.len());
+        let kept: Vec<bool> = table.measures.iter().map(|measure| !tails(measure)).collect();
+        let only = |place: &mut usize| {
+            *place += 1;
+            kept[*place - 1]
+        };
+        let mut place = 0;
+        table.measures.retain(|_| only(&mut place));
+        for row in &mut table.rows {
+            let mut place = 0;
+            row.values.retain(|_| only(&mut place));
+        }
+        let measure = |class: &Class| Measure {
+            key: format!("slowdown_p99 {}", class.head()),
+            head: format!("p99 {}", class.head()),
+            label: format!("p99 slowdown, {}", class.words()),
+            unit: Unit::Ratio,
+            better: Some(Better::Less),
+            at: String::new(),
+        };
+        table.measures.splice(at..at, answer.classes.iter().map(measure));
+        for (line, row) in table.rows.iter_mut().enumerate() {
+            let value = |class: usize| {
+                let tail = answer.tail(line, class).percentiles[P99];
+                tail.map_or(Estimate::of(&[]), |tail| {
+                    Estimate::with_interval(tail.value, tail.interval, answer.seeds())
+                })
+            };
+            row.values.splice(at..at, (0..answer.classes.len()).map(value));
+        }
+        table
+    }
+
+    /// For people: a column for each axis and measure, as wide as it must be, under the title.
     pub fn text(&self) -> String {
+        format!("{}\n\n{}", self.title, self.columns(&|_| true))
+    }
+
+    /// The same without the title, without tails of slowdown, which are told by size, and without counts that say that all is well.
+    pub fn brief(&self) -> String {
+        let all_finished = {
+            let place = |key: &str| self.measures.iter().position(|measure| measure.key == key);
+            let (flows, finished) = (place("flows"), place("finished"));
+            let mean = |row: &Row, place: Option<usize>| row.values.get(place?)?.mean;
+            self.rows.iter().all(|row| mean(row, flows) == mean(row, finished))
+        };
+        self.columns(&|measure| !measure.key.starts_with("slowdown_p9") && !(all_finished && measure.key == "finished"))
+    }
+
+    fn columns(&self, shown: &dyn Fn(&Measure) -> bool) -> String {
+        let measures: Vec<(usize, &Measure)> =
+            self.measures.iter().enumerate().filter(|(_, measure)| shown(measure)).collect();
         let ending = |row: &Row| match row.endings.iter().collect::<Vec<_>>().as_slice() {
             [(ending, _)] => ending.to_string(),
             several => several.iter().map(|(ending, n)| format!("{n} {ending}")).collect::<Vec<_>>().join(", "),
         };
         let heads =
-            self.axes.iter().cloned().chain(self.measures.iter().map(|m| m.head.clone())).chain(["ending".into()]);
+            self.axes.iter().cloned().chain(measures.iter().map(|(_, m)| m.head.clone())).chain(["ending".into()]);
         let mut lines: Vec<Vec<String>> = vec![heads.collect()];
         for row in &self.rows {
-            let values = self.measures.iter().zip(&row.values).map(|(measure, value)| in_words(value, measure.unit));
+            let values = measures.iter().filter_map(|(at, measure)| Some(in_words(row.values.get(*at)?, measure.unit)));
             lines.push(row.labels.iter().map(|(_, value)| value.clone()).chain(values).chain([ending(row)]).collect());
         }
         let width = |column: usize| lines.iter().filter_map(|l| l.get(column)).map(|c| c.chars().count()).max();
         let widths: Vec<usize> = (0..).map_while(width).collect();
-        let mut text = format!("{}\n\n", self.title);
+        let mut text = String::new();
         for line in &lines {
             let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
                 let left = column < self.axes.len() || column + 1 == widths.len();

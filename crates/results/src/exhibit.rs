@@ -19,6 +19,8 @@ pub struct Exhibit {
     pub variants: Vec<String>,
     /// How many seeds its data are from.
     pub seeds: usize,
+    /// The scale at which it was run.
+    pub scale: &'static str,
     /// Its figures.
     pub figures: Vec<Figure>,
     /// The measures by which its variants are ranked.
@@ -64,8 +66,36 @@ pub struct Column {
     pub unit: String,
     /// Which values are better; none where that is a matter of taste.
     pub better: Option<Better>,
-    /// The variants that can be run, with their values; none where they cannot be determined.
-    pub values: Vec<(String, Option<f64>)>,
+    /// The variants that can be run.
+    pub entries: Vec<Entry>,
+}
+
+/// What a variant has of a measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The variant.
+    pub name: String,
+    /// Its value; none where it cannot be determined.
+    pub value: Option<f64>,
+    /// The value's 95 % interval, where there are seeds enough for one.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Column {
+    /// By entry, its rank, counted from 1; equal values share one, and as many ranks after it are left out. None without a value, or where neither
+    /// side is better.
+    pub fn ranks(&self) -> Vec<Option<usize>> {
+        let better = |a: f64, b: f64| match self.better {
+            Some(Better::Low) => a < b,
+            Some(Better::High) => a > b,
+            None => false,
+        };
+        let rank = |entry: &Entry| {
+            let value = entry.value.filter(|_| self.better.is_some())?;
+            Some(1 + self.entries.iter().filter_map(|other| other.value).filter(|other| better(*other, value)).count())
+        };
+        self.entries.iter().map(rank).collect()
+    }
 }
 
 engine::choice! {
@@ -168,4 +198,23 @@ pub struct Plot {
     pub curves: Vec<Curve>,
     /// The points that the paper states, by variant.
     pub stated: Vec<Curve>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_share_a_rank() {
+        let entry = |value| Entry { name: String::new(), value, interval: None };
+        let column = |better| Column {
+            title: String::new(),
+            unit: String::new(),
+            better,
+            entries: [Some(0.0), Some(3.0), None, Some(0.0), Some(1.0)].map(entry).to_vec(),
+        };
+        assert_eq!(column(Some(Better::Low)).ranks(), [Some(1), Some(4), None, Some(1), Some(3)]);
+        assert_eq!(column(Some(Better::High)).ranks(), [Some(3), Some(1), None, Some(3), Some(2)]);
+        assert_eq!(column(None).ranks(), [None; 5]);
+    }
 }

@@ -4,10 +4,12 @@
 //! [`comparison`], in the numbers of [`measure`]. Of an experiment: its [`verdict`], and what it has to show ([`exhibit`]). Nothing
 //! here knows how a run is done.
 
+pub mod answer;
 pub mod comparison;
 pub mod exhibit;
 pub mod measure;
 pub mod numbers;
+mod parquet;
 pub mod recording;
 pub mod records;
 pub mod tables;

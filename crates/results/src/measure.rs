@@ -74,6 +74,13 @@ impl Estimate {
         Estimate { mean: Some(mean), half, count, positive: values.iter().all(|value| *value > 0.0) }
     }
 
+    /// A value over `count` seeds whose interval was computed elsewhere.
+    pub fn with_interval(value: f64, interval: Option<(f64, f64)>, count: usize) -> Estimate {
+        let positive = value > 0.0 && interval.is_none_or(|(low, _)| low > 0.0);
+        let half = interval.map(|(_, high)| if positive { value * (high / value).ln() } else { high - value });
+        Estimate { mean: Some(value), half, count, positive }
+    }
+
     /// The confidence interval: of positive values it is positive.
     pub fn interval(&self) -> Option<(f64, f64)> {
         Some(around(self.mean?, self.half?, self.positive))

@@ -1,7 +1,6 @@
 //! Results read back from their folder: what comparisons, verdicts and figures are made of.
 
 use crate::tables::{self, Table};
-use arrow::datatypes::{Float64Type, UInt64Type};
 use files::SUMMARY;
 use files::problem::{Problem, read_text};
 use serde_json::Value;
@@ -18,6 +17,9 @@ pub const LINKS: &str = "links.parquet";
 pub const PORTS: &str = "ports.parquet";
 /// The table of the chosen flows over time.
 pub const RATES: &str = "rates.parquet";
+
+/// The table of collectives.
+pub const COLLECTIVES: &str = "collectives.parquet";
 
 /// How the scenario in a folder of results records a change by `--set`.
 pub const OVERRIDE: &str = "#   --set ";
@@ -155,12 +157,12 @@ pub fn open(folder: &Path) -> Result<Records, Problem> {
 
 fn flows(table: &Table) -> Result<Vec<FlowRow>, Problem> {
     let (src, dst, group) = (table.texts("src")?, table.texts("dst")?, table.texts("group")?);
-    let (size, start) = (table.counts("size_bytes")?, table.numbers::<UInt64Type>("start_ps")?);
-    let time = |name| table.numbers::<UInt64Type>(name);
+    let (size, start) = (table.counts("size_bytes")?, table.maybe_counts("start_ps")?);
+    let time = |name| table.maybe_counts(name);
     let (injected, received, acknowledged) = (time("injected_ps")?, time("received_ps")?, time("acknowledged_ps")?);
     let ideal = time("ideal_ps")?;
-    let slowdown = table.numbers::<Float64Type>("slowdown")?;
-    let slowdown_acknowledged = table.numbers::<Float64Type>("slowdown_acknowledged")?;
+    let slowdown = table.numbers("slowdown")?;
+    let slowdown_acknowledged = table.numbers("slowdown_acknowledged")?;
     let row = |row: usize| FlowRow {
         src: src[row].into(),
         dst: dst[row].into(),

@@ -1,42 +1,151 @@
-//! Parquet tables: columns in, columns out.
+//! Tables of results: columns in, columns out, as Parquet files.
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::concat_batches;
-use arrow::datatypes::{ArrowPrimitiveType, UInt64Type};
-use arrow::error::ArrowError;
+use crate::parquet;
 use files::problem::Problem;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
+use std::collections::HashMap;
 use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
 
 /// Columns of a table, with their names.
-pub type Columns = Vec<(&'static str, ArrayRef)>;
+pub type Columns = Vec<(&'static str, Column)>;
 
-/// Columns as one piece, in memory.
-pub fn batch(columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch, ArrowError> {
-    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
+/// A column: a value for each row, or none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// What it holds; anything where there is no value.
+    pub values: Values,
+    /// Which rows have a value; all, if this is not there.
+    pub present: Option<Vec<bool>>,
+}
+
+/// The values of a column, row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Texts.
+    Texts(Texts),
+    /// Whole numbers below 256.
+    Small(Vec<u8>),
+    /// Whole numbers.
+    Counts(Vec<u64>),
+    /// Numbers.
+    Numbers(Vec<f64>),
+}
+
+/// Texts of which most come again and again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Texts {
+    /// Each text once, in the order in which they first appear.
+    pub names: Vec<String>,
+    /// For each row the place of its text.
+    pub rows: Vec<u32>,
+}
+
+impl Texts {
+    /// The text of a row.
+    pub fn get(&self, row: usize) -> &str {
+        self.names.get(self.rows[row] as usize).map_or("", String::as_str)
+    }
+}
+
+fn gaps<T: Copy>(values: impl Iterator<Item = Option<T>>, none: T) -> (Vec<T>, Option<Vec<bool>>) {
+    let (mut present, mut all) = (Vec::new(), true);
+    let fill = |value: Option<T>| {
+        present.push(value.is_some());
+        all &= value.is_some();
+        value.unwrap_or(none)
+    };
+    let values = values.map(fill).collect();
+    (values, (!all).then_some(present))
+}
+
+impl Column {
+    /// Texts.
+    pub fn texts<'a>(values: impl Iterator<Item = &'a str>) -> Column {
+        Column::maybe_texts(values.map(Some))
+    }
+
+    /// Texts with gaps.
+    pub fn maybe_texts<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Column {
+        let (values, present) = gaps(values, "");
+        let (mut texts, mut known) = (Texts::default(), HashMap::new());
+        for value in values {
+            let place = *known.entry(value).or_insert_with(|| {
+                texts.names.push(value.to_owned());
+                texts.names.len() as u32 - 1
+            });
+            texts.rows.push(place);
+        }
+        Column { values: Values::Texts(texts), present }
+    }
+
+    /// Whole numbers below 256.
+    pub fn small(values: impl Iterator<Item = u8>) -> Column {
+        Column { values: Values::Small(values.collect()), present: None }
+    }
+
+    /// Whole numbers.
+    pub fn counts(values: impl Iterator<Item = u64>) -> Column {
+        Column { values: Values::Counts(values.collect()), present: None }
+    }
+
+    /// Whole numbers with gaps.
+    pub fn maybe_counts(values: impl Iterator<Item = Option<u64>>) -> Column {
+        let (values, present) = gaps(values, 0);
+        Column { values: Values::Counts(values), present }
+    }
+
+    /// Numbers with gaps.
+    pub fn numbers(values: impl Iterator<Item = Option<f64>>) -> Column {
+        let (values, present) = gaps(values, 0.0);
+        Column { values: Values::Numbers(values), present }
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> usize {
+        match &self.values {
+            Values::Texts(texts) => texts.rows.len(),
+            Values::Small(values) => values.len(),
+            Values::Counts(values) => values.len(),
+            Values::Numbers(values) => values.len(),
+        }
+    }
+
+    fn with_gaps<T: Copy>(&self, values: &[T]) -> Vec<Option<T>> {
+        let there = |row: usize| self.present.as_ref().is_none_or(|present| present[row]);
+        values.iter().enumerate().map(|(row, &value)| there(row).then_some(value)).collect()
+    }
+}
+
+/// Columns as the bytes of a Parquet file.
+pub fn encode<N: AsRef<str>>(columns: &[(N, Column)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode_to(&mut out, columns).expect("memory takes what is written to it");
+    out
+}
+
+fn encode_to<N: AsRef<str>>(out: impl std::io::Write, columns: &[(N, Column)]) -> std::io::Result<()> {
+    let rows = columns.first().map_or(0, |(_, column)| column.rows());
+    for (name, column) in columns {
+        assert_eq!(column.rows(), rows, "column {} is as long as the others", name.as_ref());
+    }
+    let columns: Vec<(&str, &Column)> = columns.iter().map(|(name, column)| (name.as_ref(), column)).collect();
+    parquet::write(out, &columns, rows)
 }
 
 /// Writes a table.
-pub fn write(path: &Path, columns: Vec<(&str, ArrayRef)>) -> Result<(), Problem> {
-    let problem = |e: String| Problem::new(path.display().to_string(), format!("cannot be written: {e}"));
-    let batch = batch(columns).map_err(|e| problem(e.to_string()))?;
-    let file = File::create(path).map_err(|e| problem(e.to_string()))?;
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer =
-        ArrowWriter::try_new(file, batch.schema(), Some(properties)).map_err(|e| problem(e.to_string()))?;
-    writer.write(&batch).map_err(|e| problem(e.to_string()))?;
-    writer.close().map_err(|e| problem(e.to_string()))?;
-    Ok(())
+pub fn write<N: AsRef<str>>(path: &Path, columns: &[(N, Column)]) -> Result<(), Problem> {
+    let problem = |e: std::io::Error| Problem::new(path.display().to_string(), format!("cannot be written: {e}"));
+    let file = File::create(path).map_err(problem)?;
+    encode_to(BufWriter::new(file), columns).map_err(problem)
 }
 
 /// A table that was read.
+#[derive(Debug)]
 pub struct Table {
     name: String,
-    batch: RecordBatch,
+    columns: Vec<(String, Column)>,
+    rows: usize,
 }
 
 /// Reads a table whole.
@@ -45,28 +154,29 @@ pub fn read(path: &Path) -> Result<Table, Problem> {
     let problem = |e: String| {
         Problem::new(name.clone(), format!("cannot be read: {e}")).help("remove its folder and run the scenario again")
     };
-    let file = File::open(path).map_err(|e| problem(e.to_string()))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| problem(e.to_string()))?;
-    let schema = reader.schema().clone();
-    let reader = reader.with_batch_size(1 << 16).build().map_err(|e| problem(e.to_string()))?;
-    let batches = reader.collect::<Result<Vec<_>, _>>().map_err(|e| problem(e.to_string()))?;
-    let batch = concat_batches(&schema, &batches).map_err(|e| problem(e.to_string()))?;
-    Ok(Table { name, batch })
+    let bytes = std::fs::read(path).map_err(|e| problem(e.to_string()))?;
+    let (columns, rows) = parquet::read(&bytes).map_err(|e| problem(e.to_string()))?;
+    Ok(Table { name, columns, rows })
 }
 
 impl Table {
-    /// All of it.
-    pub fn batch(&self) -> &RecordBatch {
-        &self.batch
+    /// Its columns, with their names.
+    pub fn columns(&self) -> &[(String, Column)] {
+        &self.columns
+    }
+
+    /// Gives its columns away.
+    pub fn into_columns(self) -> Vec<(String, Column)> {
+        self.columns
     }
 
     /// How many rows it has.
     pub fn rows(&self) -> usize {
-        self.batch.num_rows()
+        self.rows
     }
 
-    fn column(&self, column: &str) -> Result<&ArrayRef, Problem> {
-        self.batch.column_by_name(column).ok_or_else(|| self.wrong(column))
+    fn column(&self, column: &str) -> Result<&Column, Problem> {
+        self.columns.iter().find(|(name, _)| name == column).map(|(_, found)| found).ok_or_else(|| self.wrong(column))
     }
 
     fn wrong(&self, column: &str) -> Problem {
@@ -75,19 +185,34 @@ impl Table {
     }
 
     /// A column of numbers.
-    pub fn numbers<T: ArrowPrimitiveType>(&self, column: &str) -> Result<Vec<Option<T::Native>>, Problem> {
-        let array = self.column(column)?.as_primitive_opt::<T>().ok_or_else(|| self.wrong(column))?;
-        Ok(array.iter().collect())
+    pub fn numbers(&self, column: &str) -> Result<Vec<Option<f64>>, Problem> {
+        let found = self.column(column)?;
+        let Values::Numbers(values) = &found.values else { return Err(self.wrong(column)) };
+        Ok(found.with_gaps(values))
+    }
+
+    /// A column of whole numbers.
+    pub fn maybe_counts(&self, column: &str) -> Result<Vec<Option<u64>>, Problem> {
+        let found = self.column(column)?;
+        let Values::Counts(values) = &found.values else { return Err(self.wrong(column)) };
+        Ok(found.with_gaps(values))
     }
 
     /// A column of whole numbers without gaps.
     pub fn counts(&self, column: &str) -> Result<Vec<u64>, Problem> {
-        self.numbers::<UInt64Type>(column)?.into_iter().map(|n| n.ok_or_else(|| self.wrong(column))).collect()
+        match self.column(column)? {
+            Column { values: Values::Counts(values), present: None } => Ok(values.clone()),
+            _ => Err(self.wrong(column)),
+        }
     }
 
-    /// A column of text.
+    /// A column of texts without gaps.
     pub fn texts(&self, column: &str) -> Result<Vec<&str>, Problem> {
-        let array = self.column(column)?.as_string_opt::<i32>().ok_or_else(|| self.wrong(column))?;
-        Ok((0..array.len()).map(|row| array.value(row)).collect())
+        match self.column(column)? {
+            Column { values: Values::Texts(texts), present: None } => {
+                Ok((0..self.rows).map(|row| texts.get(row)).collect())
+            }
+            _ => Err(self.wrong(column)),
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod bench;
 mod code;
+pub mod collective;
 pub mod outcome;
 pub mod pcapng;
 pub mod recording;
@@ -28,6 +29,7 @@ use scenario::Scenario;
 use scenario::resolve::{Resolved, resolve};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use traffic::Messages;
 
 /// The file of what was captured.
 pub const CAPTURE: &str = "capture.pcapng";
@@ -40,6 +42,7 @@ pub struct Finished {
     pub outcome: Outcome,
     graph: Graph,
     groups: Vec<String>,
+    collectives: Vec<Messages>,
     capture: Option<Capture>,
     recorded: Option<recording::Scene>,
 }
@@ -74,17 +77,18 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
     let (capture, payload) = (setup.measure.capture.clone(), setup.nic.payload as u64);
     let start = Instant::now();
     let outcome = resolved.simulate(report);
-    let groups = resolved.groups;
-    let summary = Summary::new(identity, &graph, &groups, &outcome, start.elapsed());
+    let (groups, collectives) = (resolved.groups, resolved.collectives);
+    let mut summary = Summary::new(identity, &graph, &groups, &collectives, &outcome, start.elapsed());
+    summary.notes = resolved.notes.iter().map(ToString::to_string).collect();
     let flow_control = resolved.choices.flow_control;
     let capture = capture.map(|capture| Capture { ports: capture.ports, flow_control, payload });
-    Finished { summary, outcome, graph, groups, capture, recorded }
+    Finished { summary, outcome, graph, groups, collectives, capture, recorded }
 }
 
 impl Finished {
     /// Its tables, in memory, by the names of their files.
     pub fn tables(&self) -> Vec<(&'static str, Columns)> {
-        outcome::all_columns(&self.graph, &self.groups, &self.outcome)
+        outcome::all_columns(&self.graph, &self.groups, &self.collectives, &self.outcome)
     }
 
     /// Writes the folder of results; `scenario` is the file that gave them.
@@ -105,7 +109,7 @@ impl Finished {
         if let Some(scene) = &self.recorded {
             folder.write(RECORDING, scene.write(&self.summary.identity, &self.outcome))?;
         }
-        outcome::write(folder, &self.summary, scenario, &self.graph, &self.groups, &self.outcome)
+        outcome::write(folder, &self.summary, scenario, self.tables())
     }
 }
 

@@ -1,7 +1,7 @@
 //! A folder of results: `summary.json`, tables of flows, buffers, links and time series, and the scenario that gave them.
 
+use crate::collective::{self, Together};
 use crate::slowdown::{since, slowdown, slowdown_acknowledged, slowdowns};
-use arrow::array::{ArrayRef, Float64Array, StringArray, UInt8Array, UInt64Array};
 use engine::Time;
 use fabric::Outcome;
 use fabric::routing::PortMap;
@@ -10,14 +10,14 @@ use fabric::topology::{Graph, Kind};
 use files::problem::Problem;
 use files::{Folder, SUMMARY};
 use results::measure::{SizeBin, Spread, by_size, jain};
-use results::records::{BUFFERS, FLOWS, LINKS, PORTS, RATES};
-use results::tables::{self, Columns};
+use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PORTS, RATES};
+use results::tables::{self, Column, Columns};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
+use traffic::Messages;
 
 /// What a run was: the part of a summary that its input decides.
 #[derive(Clone, Debug, Serialize)]
@@ -100,6 +100,35 @@ pub struct Dropped {
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+/// A time in which a link was down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outage {
+    /// One of its ends.
+    pub a: String,
+    /// The other.
+    pub b: String,
+    /// Since when.
+    pub from_ps: u64,
+    /// Until when; none if it did not come back before the end.
+    pub until_ps: Option<u64>,
+}
+
+impl Outage {
+    /// Those of a fabric that began before the end of a run, in order of time.
+    fn all(graph: &Graph, end: Time) -> Vec<Outage> {
+        let name = |node| graph[node].name.clone();
+        let mut all = Vec::new();
+        for link in &graph.links {
+            for &(from, until) in link.outages.iter().filter(|(from, _)| *from < end) {
+                let until_ps = until.filter(|&until| until < end).map(|until| until.0);
+                all.push(Outage { a: name(link.a), b: name(link.b), from_ps: from.0, until_ps });
+            }
+        }
+        all.sort_by_key(|outage| outage.from_ps);
+        all
+    }
 }
 
 /// How long a link was held by pauses, in one direction.
@@ -275,12 +304,18 @@ pub struct Summary {
     pub slowdown_acknowledged: Spread,
     /// Group by group.
     pub groups: Vec<Group>,
+    /// Collective by collective; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub collectives: Vec<Together>,
     /// How busy the links were.
     pub utilisation: Utilisation,
     /// Pauses.
     pub pause: Pauses,
     /// Switch memory.
     pub buffer: Buffers,
+    /// When links were down; left out if none was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
     /// What the schemes counted.
     pub counters: BTreeMap<String, u64>,
     /// What flow control saw at the sampling instants: how many samples had the value 0, 1, 2 and so on.
@@ -291,6 +326,9 @@ pub struct Summary {
     pub events: u64,
     /// Packets that crossed a link.
     pub packet_hops: u64,
+    /// What is odd about the scenario, and allowed; left out where nothing is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Promises that were broken; empty in every result that can be believed.
     pub violations: Vec<String>,
     /// Time and memory.
@@ -309,7 +347,14 @@ pub const STALLED: &str = "stalled";
 
 impl Summary {
     /// Sums up a run.
-    pub fn new(identity: Identity, graph: &Graph, groups: &[String], outcome: &Outcome, wall: Duration) -> Summary {
+    pub fn new(
+        identity: Identity,
+        graph: &Graph,
+        groups: &[String],
+        collectives: &[Messages],
+        outcome: &Outcome,
+        wall: Duration,
+    ) -> Summary {
         let map = PortMap::new(graph);
         let c = &outcome.counts;
         let begin = outcome.flows.first().map_or(Time::ZERO, |f| f.spec.start);
@@ -377,6 +422,7 @@ impl Summary {
             slowdown_by_size: by_size(&slowdowns),
             slowdown_acknowledged: Spread::of(outcome.flows.iter().filter_map(slowdown_acknowledged).collect()),
             groups: (0..).zip(groups).map(|(tag, name)| Group::new(name, tag, outcome)).collect(),
+            collectives: collectives.iter().map(|messages| Together::new(groups, messages, outcome)).collect(),
             utilisation: Utilisation::new(graph, &map, outcome, span),
             pause: Pauses {
                 pauses: c.pauses,
@@ -399,6 +445,7 @@ impl Summary {
                     })
                     .collect(),
             },
+            outages: Outage::all(graph, outcome.end),
             counters: outcome
                 .flow_control
                 .iter()
@@ -412,6 +459,7 @@ impl Summary {
             control_bytes: c.control_bytes,
             events: c.events,
             packet_hops: c.hops,
+            notes: Vec::new(),
             violations: outcome.violations.iter().cloned().chain(stalled).collect(),
             cost: Cost {
                 wall_seconds,
@@ -478,12 +526,10 @@ pub fn write(
     folder: Folder,
     summary: &Summary,
     scenario: &str,
-    graph: &Graph,
-    groups: &[String],
-    outcome: &Outcome,
+    tables: Vec<(&'static str, Columns)>,
 ) -> Result<PathBuf, Problem> {
-    for (name, columns) in all_columns(graph, groups, outcome) {
-        tables::write(&folder.file(name), columns)?;
+    for (name, columns) in tables {
+        tables::write(&folder.file(name), &columns)?;
     }
     folder.write("scenario.toml", scenario)?;
     // What the tables took counts, too.
@@ -495,8 +541,14 @@ pub fn write(
     folder.publish()
 }
 
-/// The tables of a run by the names of their files; those of ports and flows over time only if some were chosen.
-pub fn all_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Vec<(&'static str, Columns)> {
+/// The tables of a run by the names of their files; those of ports and flows over time only if some were chosen, that of collectives
+/// if there are any.
+pub fn all_columns(
+    graph: &Graph,
+    groups: &[String],
+    collectives: &[Messages],
+    outcome: &Outcome,
+) -> Vec<(&'static str, Columns)> {
     let (map, series) = (PortMap::new(graph), &outcome.series);
     let mut all = vec![
         (FLOWS, flow_columns(graph, groups, outcome)),
@@ -509,15 +561,10 @@ pub fn all_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Vec<(
     if !series.flows.is_empty() {
         all.push((RATES, rate_columns(groups, outcome)));
     }
+    if !collectives.is_empty() {
+        all.push((COLLECTIVES, collective::columns(groups, collectives, outcome)));
+    }
     all
-}
-
-fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
-    Arc::new(values.map(Some).collect::<StringArray>())
-}
-
-fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
-    Arc::new(values.collect::<UInt64Array>())
 }
 
 fn group_name(groups: &[String], tag: u16) -> &str {
@@ -527,29 +574,24 @@ fn group_name(groups: &[String], tag: u16) -> &str {
 fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns {
     let rows = &outcome.flows;
     let name = |node: u32| graph.nodes[node as usize].name.as_str();
-    let fct = |then: fn(&FlowRecord) -> Time| -> ArrayRef {
-        Arc::new(rows.iter().map(|f| since(f, then(f))).collect::<UInt64Array>())
-    };
-    let ratio =
-        |of: fn(&FlowRecord) -> Option<f64>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<Float64Array>()) };
+    let fct = |then: fn(&FlowRecord) -> Time| Column::maybe_counts(rows.iter().map(|f| since(f, then(f))));
+    let ratio = |of: fn(&FlowRecord) -> Option<f64>| Column::numbers(rows.iter().map(of));
     let start = |f: &FlowRecord| (f.start != Time::MAX).then_some(f.start.0);
     let whole = |f: &FlowRecord| f.size == f.spec.size;
-    let ideal = |of: fn(&FlowRecord) -> Time| -> ArrayRef {
-        Arc::new(rows.iter().map(|f| whole(f).then(|| of(f).0)).collect::<UInt64Array>())
-    };
+    let ideal = |of: fn(&FlowRecord) -> Time| Column::maybe_counts(rows.iter().map(|f| whole(f).then(|| of(f).0)));
     vec![
-        ("flow", counts(0..rows.len() as u64)),
-        ("group", texts(rows.iter().map(|f| group_name(groups, f.spec.tag)))),
-        ("src", texts(rows.iter().map(|f| name(f.spec.src.0)))),
-        ("dst", texts(rows.iter().map(|f| name(f.spec.dst.0)))),
-        ("class", Arc::new(rows.iter().map(|f| f.spec.class.0).collect::<UInt8Array>())),
-        ("size_bytes", counts(rows.iter().map(|f| f.size))),
-        ("delivered_bytes", counts(rows.iter().map(|f| f.delivered))),
-        ("start_ps", Arc::new(rows.iter().map(start).collect::<UInt64Array>())),
+        ("flow", Column::counts(0..rows.len() as u64)),
+        ("group", Column::texts(rows.iter().map(|f| group_name(groups, f.spec.tag)))),
+        ("src", Column::texts(rows.iter().map(|f| name(f.spec.src.0)))),
+        ("dst", Column::texts(rows.iter().map(|f| name(f.spec.dst.0)))),
+        ("class", Column::small(rows.iter().map(|f| f.spec.class.0))),
+        ("size_bytes", Column::counts(rows.iter().map(|f| f.size))),
+        ("delivered_bytes", Column::counts(rows.iter().map(|f| f.delivered))),
+        ("start_ps", Column::maybe_counts(rows.iter().map(start))),
         ("injected_ps", fct(|f| f.injected)),
         ("received_ps", fct(|f| f.received)),
         ("acknowledged_ps", fct(|f| f.acknowledged)),
-        ("held_ps", counts(rows.iter().map(|f| f.held.0))),
+        ("held_ps", Column::counts(rows.iter().map(|f| f.held.0))),
         ("ideal_ps", ideal(|f| f.spec.ideal)),
         ("ideal_acknowledged_ps", ideal(|f| f.spec.ideal_acknowledged)),
         ("slowdown", ratio(slowdown)),
@@ -560,11 +602,11 @@ fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns 
 fn buffer_columns(graph: &Graph, outcome: &Outcome) -> Columns {
     let samples = &outcome.samples;
     let switches: Vec<usize> = (0..graph.nodes.len()).filter(|&n| graph.nodes[n].kind == Kind::Switch).collect();
-    let column = |of: &[Vec<u32>]| counts(switches.iter().flat_map(|&n| of[n].clone()).map(u64::from));
+    let column = |of: &[Vec<u32>]| Column::counts(switches.iter().flat_map(|&n| of[n].clone()).map(u64::from));
     let names = switches.iter().flat_map(|&n| samples.used[n].iter().map(move |_| graph.nodes[n].name.as_str()));
     vec![
-        ("switch", texts(names)),
-        ("time_ps", counts(switches.iter().flat_map(|_| samples.times.iter().map(|t| t.0)))),
+        ("switch", Column::texts(names)),
+        ("time_ps", Column::counts(switches.iter().flat_map(|_| samples.times.iter().map(|t| t.0)))),
         ("bytes", column(&samples.used)),
         ("peak_bytes", column(&samples.watermarks)),
     ]
@@ -576,14 +618,14 @@ fn link_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
     let far = |port: usize| near(map.peer[port] as usize);
     let kind = |kind: Kind| if kind == Kind::Host { "host" } else { "switch" };
     vec![
-        ("port", counts(ports().map(|p| p as u64))),
-        ("from", texts(ports().map(|p| near(p).name.as_str()))),
-        ("to", texts(ports().map(|p| far(p).name.as_str()))),
-        ("from_kind", texts(ports().map(|p| kind(near(p).kind)))),
-        ("to_kind", texts(ports().map(|p| kind(far(p).kind)))),
-        ("rate_bps", counts(ports().map(|p| graph.links[map.link[p] as usize].rate.0))),
-        ("sent_bytes", counts(outcome.sent.iter().copied())),
-        ("paused_ps", counts(outcome.paused.iter().map(|t| t.0))),
+        ("port", Column::counts(ports().map(|p| p as u64))),
+        ("from", Column::texts(ports().map(|p| near(p).name.as_str()))),
+        ("to", Column::texts(ports().map(|p| far(p).name.as_str()))),
+        ("from_kind", Column::texts(ports().map(|p| kind(near(p).kind)))),
+        ("to_kind", Column::texts(ports().map(|p| kind(far(p).kind)))),
+        ("rate_bps", Column::counts(ports().map(|p| graph.links[map.link[p] as usize].rate.0))),
+        ("sent_bytes", Column::counts(outcome.sent.iter().copied())),
+        ("paused_ps", Column::counts(outcome.paused.iter().map(|t| t.0))),
     ]
 }
 
@@ -596,12 +638,12 @@ fn port_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
     let value = |place: usize, time: usize| series.ports[time * watched.len() + place];
     let name = |port: u32| graph.nodes[map.node[port as usize] as usize].name.as_str();
     vec![
-        ("port", counts(rows().map(|(place, _)| watched[place] as u64))),
-        ("from", texts(rows().map(|(place, _)| name(watched[place])))),
-        ("to", texts(rows().map(|(place, _)| name(map.peer[watched[place] as usize])))),
-        ("time_ps", counts(rows().map(|(_, time)| series.times[time].0))),
-        ("queue_bytes", counts(rows().map(|(place, time)| value(place, time).0))),
-        ("sent_bytes", counts(rows().map(|(place, time)| value(place, time).1))),
+        ("port", Column::counts(rows().map(|(place, _)| watched[place] as u64))),
+        ("from", Column::texts(rows().map(|(place, _)| name(watched[place])))),
+        ("to", Column::texts(rows().map(|(place, _)| name(map.peer[watched[place] as usize])))),
+        ("time_ps", Column::counts(rows().map(|(_, time)| series.times[time].0))),
+        ("queue_bytes", Column::counts(rows().map(|(place, time)| value(place, time).0))),
+        ("sent_bytes", Column::counts(rows().map(|(place, time)| value(place, time).1))),
     ]
 }
 
@@ -613,9 +655,9 @@ fn rate_columns(groups: &[String], outcome: &Outcome) -> Columns {
     };
     let group = |flow: u32| group_name(groups, outcome.flows[flow as usize].spec.tag);
     vec![
-        ("flow", counts(rows().map(|(place, _)| watched[place].0 as u64))),
-        ("group", texts(rows().map(|(place, _)| group(watched[place].0)))),
-        ("time_ps", counts(rows().map(|(_, time)| series.times[time].0))),
-        ("received_bytes", counts(rows().map(|(place, time)| series.flows[time * watched.len() + place]))),
+        ("flow", Column::counts(rows().map(|(place, _)| watched[place].0 as u64))),
+        ("group", Column::texts(rows().map(|(place, _)| group(watched[place].0)))),
+        ("time_ps", Column::counts(rows().map(|(_, time)| series.times[time].0))),
+        ("received_bytes", Column::counts(rows().map(|(place, time)| series.flows[time * watched.len() + place]))),
     ]
 }

@@ -3,7 +3,7 @@
 //! What is declared is what the reader keeps to ([`crate::document::Table::takes`]), and what the manual, the studio's form
 //! and the JSON Schema ([`crate::schema`]) show.
 
-use engine::{Kind, Limits, Ordered, Parameter, Parameters, Raw, Value};
+use engine::{Kind, Limits, Only, Ordered, Parameter, Parameters, Raw, Value};
 
 /// What holds where a key is not written.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,12 +27,14 @@ pub struct Key {
     pub absent: Absent,
     /// What it does, in a sentence.
     pub about: String,
+    /// When it has an effect: all of these must hold. Empty for always.
+    pub only: Vec<Only>,
 }
 
 impl Key {
     /// A key that may be left out, with no effect.
     pub fn new(name: &'static str, kind: Kind, about: impl Into<String>) -> Key {
-        Key { name, kind, absent: Absent::Derived("none"), about: about.into() }
+        Key { name, kind, absent: Absent::Derived("none"), about: about.into(), only: Vec::new() }
     }
 
     /// The same, of a type.
@@ -57,6 +59,12 @@ impl Key {
         self
     }
 
+    /// It has an effect only where the scenario is like that.
+    pub fn under(mut self, words: &'static str) -> Key {
+        self.only.push(Only::Under(words));
+        self
+    }
+
     /// What holds where it is not written, in words.
     pub fn otherwise(mut self, words: &'static str) -> Key {
         self.absent = Absent::Derived(words);
@@ -66,8 +74,8 @@ impl Key {
 
 impl From<Parameter> for Key {
     fn from(parameter: Parameter) -> Key {
-        let Parameter { name, kind, raw, about, .. } = parameter;
-        Key { name, kind, absent: Absent::Value(raw), about }
+        let Parameter { name, kind, raw, about, only, .. } = parameter;
+        Key { name, kind, absent: Absent::Value(raw), about, only }
     }
 }
 

@@ -84,7 +84,7 @@ impl Resolved {
         self.describe_scheme(&mut sheet);
         self.describe_flows(&mut sheet);
         for note in &self.notes {
-            sheet.line("note", note);
+            sheet.line("note", &**note);
         }
         sheet.0
     }

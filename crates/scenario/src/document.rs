@@ -4,8 +4,8 @@
 //! command line does. A [`Table`] hands out typed values and remembers which keys it was asked for;
 //! [`Table::finish`] refuses the others.
 
-use crate::declared::{Key, Section};
-use engine::{OutOfRange, Parameters, Raw, Value, ValueError};
+use crate::declared::{Absent, Key, Section};
+use engine::{Kind, OutOfRange, Parameters, Raw, Value, ValueError};
 use files::problem::{Cause, Given, Problem};
 use toml_edit as toml;
 
@@ -148,6 +148,9 @@ impl Document {
             }
             Err(error) => {
                 let at = span_start(error.span());
+                if let Some(problem) = document.twice(&error) {
+                    return Err(problem);
+                }
                 let problem = document.locate(at, format!("is not TOML: {}", error.message()));
                 let bare = problem.source.as_deref().and_then(bare_quantity);
                 let help = match bare {
@@ -157,6 +160,29 @@ impl Document {
                 Err(problem.help(help).cause(Cause::Syntax))
             }
         }
+    }
+
+    /// The problem that a key, or a table, is there twice, if that is what the parser found.
+    fn twice(&self, error: &toml::TomlError) -> Option<Problem> {
+        let span = error.span().filter(|_| error.message() == "duplicate key")?;
+        let name = self.text.get(span.clone())?;
+        let at = self.locate(At::Text(span.start), "");
+        let line = at.line?;
+        let header = |line: &str| line.trim_start().starts_with('[');
+        let key = |line: &str| line.split_once('=').map_or("", |(key, _)| key).trim() == name;
+        let before: Vec<&str> = self.text.lines().take(line - 1).collect();
+        let whole = self.text.lines().nth(line - 1).filter(|line| header(line));
+        let first = match whole {
+            Some(whole) => before.iter().position(|line| line.split('#').next() == whole.split('#').next()),
+            // Since the table began.
+            None => before.iter().rposition(|line| header(line) || key(line)).filter(|&place| key(before[place])),
+        };
+        let (what, help) = match whole {
+            Some(_) => (format!("the table [{name}]"), "put the keys of both under one of them, and remove the other"),
+            None => (name.to_string(), "remove one of the two"),
+        };
+        let earlier = first.map_or(String::new(), |place| format!(": first in line {}", place + 1));
+        Some(at.saying(format!("{what} is there twice{earlier}")).help(help).cause(Cause::Syntax))
     }
 
     /// Its name, as problems show it.
@@ -223,11 +249,21 @@ impl Document {
     /// The value is written as for [`Document::set`]. Where the path leads through something that is not a table nothing
     /// happens: the reader of that key reports it.
     pub fn set_default(&mut self, label: impl Into<String>, path: &str, value: &str) {
+        self.fill_in(Label { text: label.into(), given: None }, path, value);
+    }
+
+    /// The same with a value of a preset.
+    pub fn set_by_preset(&mut self, preset: &str, path: &str, value: &str) {
+        let text = format!("preset \"{preset}\", {path} = {value}");
+        self.fill_in(Label { text, given: Some(Given::Preset(preset.into())) }, path, value);
+    }
+
+    fn fill_in(&mut self, label: Label, path: &str, value: &str) {
         if self.find(path).1 {
             return;
         }
         let Ok(content) = parse_value(value) else { return };
-        self.labels.push(Label { text: label.into(), given: None });
+        self.labels.push(label);
         let at = At::Label(self.labels.len() - 1);
         let path: Vec<&str> = path.split('.').collect();
         _ = put(&mut self.root, &path, "", Node { at, content });
@@ -271,6 +307,61 @@ impl Document {
         let mut out = String::new();
         write_table(&self.root.content, "", &mut out);
         out
+    }
+
+    /// Whether a user has written the value at a dotted path, in the text or as an option; what a preset fills in does not count.
+    pub fn written(&self, path: &str) -> bool {
+        let (node, whole) = self.find(path);
+        whole
+            && match node.at {
+                At::Label(label) => matches!(self.labels[label].given, Some(Given::Set(_))),
+                At::Text(_) | At::File => true,
+            }
+    }
+
+    /// Every value that is not what its declaration says, and every key that is not declared, in the tables of `sections`.
+    ///
+    /// Readers say more, and stop at the first problem of a table; this looks at what they have not come to.
+    pub fn check(&self, sections: &[&'static Section]) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for section in sections {
+            if let Some((key, word)) = section.with {
+                let chosen = self.texts(key).first().map(|(_, text)| *text == word);
+                // A table of parameters is read also where its mechanism is the usual one.
+                let shared = key.starts_with(&format!("{}.", section.path));
+                if !chosen.unwrap_or(!shared) {
+                    continue;
+                }
+            }
+            let (node, whole) = self.find(&section.path);
+            let tables: Vec<(String, &Node)> = match &node.content {
+                _ if !whole => continue,
+                Content::Array(nodes) if section.many => {
+                    nodes.iter().enumerate().map(|(place, node)| (format!("{}.{place}", section.path), node)).collect()
+                }
+                _ if section.many => continue,
+                _ => vec![(section.path.clone(), node)],
+            };
+            for (path, node) in tables {
+                let Content::Table(members) = &node.content else { continue };
+                let mut table = Table::new(self, path, node.at, members);
+                table.takes(section);
+                table.known.extend(section.keys.iter().map(|key| key.name.to_string()));
+                table.known.extend(section.tables.iter().map(|table| table.to_string()));
+                let needed = section.keys.iter().filter(|key| key.absent == Absent::Needed && !table.has(key.name));
+                problems.extend(needed.map(|key| table.missing(key.name, &key.kind.to_string())));
+                for member in members {
+                    let kind = section.key(&member.key).map(|key| &key.kind).or(section.others.as_ref());
+                    let is_table = section.tables.iter().any(|table| *table == member.key);
+                    match kind {
+                        Some(kind) => problems.extend(table.item(&member.key).and_then(|item| item.misfit(kind))),
+                        None if !is_table => problems.push(table.unknown(member)),
+                        None => {}
+                    }
+                }
+            }
+        }
+        problems
     }
 
     /// What a dotted path holds, in the words of [`Document::canonical`].
@@ -655,41 +746,47 @@ impl<'a> Table<'a> {
 
     /// Sets every remaining key that `parameters` has, and says which those were.
     pub fn fill(&mut self, parameters: &mut dyn Parameters) -> Result<Vec<&'static str>, Problem> {
-        let mut set = Vec::new();
+        let (mut set, mut problems) = (Vec::new(), Vec::new());
         for parameter in parameters.list() {
             let asked = self.known.iter().any(|known| known == parameter.name);
             let Some(item) = (if asked { None } else { self.item(parameter.name) }) else { continue };
-            let wrong = |message: String, help: String| item.problem(message).help(help).cause(Cause::Value);
+            let wrong =
+                |message: String, help: String| item.problem(message).help(item.worded(help)).cause(Cause::Value);
             match &item.node.content {
                 Content::Value(raw) => {
-                    parameter.kind.check(raw).map_err(|range| item.out_of_range(&range, &parameter.about))?;
+                    if let Err(range) = parameter.kind.check(raw) {
+                        problems.push(item.out_of_range(&range, &parameter.about));
+                        continue;
+                    }
                     match parameters.set(parameter.name, raw) {
                         Some(Ok(())) => set.push(parameter.name),
                         Some(Err(error)) => {
-                            let help = match parameter.kind.has_form(raw) {
-                                true => format!("write {}. {}", parameter.kind, parameter.about),
-                                false => parameter.about,
-                            };
-                            return Err(wrong(error.to_string(), help));
+                            let instead = parameter.kind.instead(raw).unwrap_or_else(|| parameter.kind.to_string());
+                            let help = format!("write {instead}. {}", parameter.about);
+                            problems.push(wrong(error.to_string(), help));
                         }
                         None => {}
                     }
                 }
                 other => {
                     let message = format!("expected {}, found {}", parameter.kind, other.describe());
-                    return Err(wrong(message, parameter.about));
+                    problems.push(wrong(message, parameter.about));
                 }
             }
         }
-        Ok(set)
+        Problem::all(problems).map_or(Ok(set), Err)
     }
 
     /// Refuses keys that were not asked for.
     pub fn finish(self) -> Result<(), Problem> {
         #[cfg(debug_assertions)]
         self.declared.iter().for_each(|section| section.compare(&self.known));
-        let Some(place) = self.used.iter().position(|used| !used) else { return Ok(()) };
-        let member = &self.members[place];
+        let unused = self.members.iter().zip(&self.used).filter(|(_, used)| !**used);
+        Problem::all(unused.map(|(member, _)| self.unknown(member))).map_or(Ok(()), Err)
+    }
+
+    /// The problem that a key is not one of those known.
+    fn unknown(&self, member: &Member) -> Problem {
         let message = format!("unknown key {} in {}", quoted(&member.key), self.title());
         let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
         let meant = suggest(&member.key, &known);
@@ -700,7 +797,7 @@ impl<'a> Table<'a> {
         };
         let at = if let At::Label(_) = member.node.at { member.node.at } else { member.at };
         let problem = self.document.locate(at, message).help(help).meant(meant);
-        Err(problem.key(self.join(&member.key)).cause(Cause::UnknownKey))
+        problem.key(self.join(&member.key)).cause(Cause::UnknownKey)
     }
 }
 
@@ -718,10 +815,8 @@ pub struct Item<'a> {
 impl<'a> Item<'a> {
     /// The value.
     pub fn read<T: Value>(&self) -> Result<T, Problem> {
-        let value = self.node.content.read().map_err(|error: ValueError| {
-            let problem = self.problem(error.to_string()).cause(Cause::Value);
-            problem.help(format!("write {}", self.declared.map_or_else(T::kind, |key| key.kind.clone())))
-        })?;
+        let kind = || self.declared.map_or_else(T::kind, |key| key.kind.clone());
+        let value = self.node.content.read().map_err(|error: ValueError| self.not_of(&kind(), &error))?;
         match (self.declared, &self.node.content) {
             (Some(key), Content::Value(raw)) => {
                 key.kind.check(raw).map_err(|range| self.out_of_range(&range, &key.about))?;
@@ -734,8 +829,50 @@ impl<'a> Item<'a> {
     /// The problem that its value is beyond the limits of its key, whose sentence is `about`.
     fn out_of_range(&self, range: &OutOfRange, about: &str) -> Problem {
         let message = format!("{} is {}", self.name, range.value);
-        let help = format!("write {}. {about}", range.limits);
-        self.document.locate(self.node.at, message).help(help).key(self.path.as_str()).cause(Cause::Value)
+        let help = self.worded(format!("write {}. {about}", range.limits));
+        self.document.locate(self.node.at, message).key(self.path.as_str()).help(help).cause(Cause::Value)
+    }
+
+    /// The problem that its value is not of a kind.
+    fn not_of(&self, kind: &Kind, error: &ValueError) -> Problem {
+        let instead = match &self.node.content {
+            Content::Value(raw) => kind.instead(raw),
+            _ => None,
+        };
+        let help = format!("write {}", instead.unwrap_or_else(|| kind.to_string()));
+        self.problem(error.to_string()).help(self.worded(help)).cause(Cause::Value)
+    }
+
+    /// What is wrong with its value, as far as a kind tells.
+    fn misfit(&self, kind: &Kind) -> Option<Problem> {
+        fn takes_arrays(kind: &Kind) -> bool {
+            match kind {
+                Kind::Array { .. } => true,
+                Kind::Auto(kind) => takes_arrays(kind),
+                Kind::Either { of, .. } => of.iter().any(takes_arrays),
+                _ => false,
+            }
+        }
+        let error = match &self.node.content {
+            Content::Value(raw) => kind.admit(raw).err()?,
+            Content::Array(_) if takes_arrays(kind) => return None,
+            other => ValueError::Expected { expected: kind.to_string(), found: Some(other.describe().into()) },
+        };
+        let about = self.declared.map_or("", |key| key.about.as_str());
+        Some(match &error {
+            ValueError::OutOfRange(range) => self.out_of_range(range, about),
+            error => self.not_of(kind, error),
+        })
+    }
+
+    /// A remedy as its reader would write it: a value after `--set` needs no quotes.
+    fn worded(&self, help: String) -> String {
+        match self.node.at {
+            At::Label(label) if matches!(self.document.labels[label].given, Some(Given::Set(_))) => {
+                help.replace(" in quotes", "").replace('"', "")
+            }
+            _ => help,
+        }
     }
 
     /// The value as it would be written after `--set key=`: text without quotes where it can do without.
@@ -924,7 +1061,8 @@ a.toml:2:1: unknown key \"bufer\" in [switch]
         let document = Document::parse("a.toml", "buffer = 4").unwrap();
         let problem = document.root().fill(&mut switch).unwrap_err();
         assert_eq!(problem.message, "buffer: expected a size in quotes, such as \"12MB\", found 4");
-        assert_eq!(problem.help.as_deref(), Some("Memory."));
+        let help = "write the number with its unit: a size in quotes, such as \"12MB\". Memory.";
+        assert_eq!(problem.help.as_deref(), Some(help));
     }
 
     #[test]
@@ -944,7 +1082,7 @@ a.toml:2:1: unknown key \"bufer\" in [switch]
         assert_eq!(problem.line, Some(2));
         assert_eq!(problem.help.as_deref(), Some("put quantities in quotes: \"4MB\""));
         let problem = Document::parse("a.toml", "a = 1\na = 2\n").unwrap_err();
-        assert!(problem.message.starts_with("is not TOML: duplicate key"), "{problem}");
+        assert_eq!(problem.message, "a is there twice: first in line 1");
         assert_eq!(problem.line, Some(2));
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn apply(preset: &Preset, document: &mut Document) {
         if *path == "scheme.load_balancing" && document.value("scheme.routing").is_some() {
             continue;
         }
-        document.set_default(format!("preset \"{}\", {path} = {value}", preset.name), path, value);
+        document.set_by_preset(preset.name, path, value);
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub use crate::paths::{Framing, Leg, Paths, alone, ideal_time, round_trip};
 
+use crate::notes::{Known, Note};
 use crate::slow::Slow;
 use crate::{Choices, Lane, Scenario, Sharing, Topology, WindowSize};
 use engine::{Bytes, Event, Rate, Time};
@@ -25,7 +26,7 @@ use fabric::{Outcome, Setup};
 use files::problem::Problem;
 use std::collections::HashMap;
 use std::fmt;
-use traffic::{FlowRequest, MAX_START, Names};
+use traffic::{FlowRequest, MAX_START, Messages, Names};
 
 /// Where the addresses of hosts begin: 11.0.0.1.
 const FIRST_ADDRESS: u32 = 0x0b00_0001;
@@ -58,9 +59,11 @@ pub struct Resolved {
     /// Whether the switches have the room to lose nothing. A run that loses something all the same has failed.
     pub promised: bool,
     /// What the user should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Names of the groups of flows, by their tags.
     pub groups: Vec<String>,
+    /// The collectives among them.
+    pub collectives: Vec<Messages>,
     /// By node, the memory for packets; `None` for a host that does not forward, or for no limit.
     pub memory: Vec<Option<u64>>,
     /// What the scenario says of its wiring.
@@ -125,8 +128,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         memory.promised = false;
     }
     let (switch, nic) = (&scenario.switch, &scenario.nic);
-    let (fc, egress_alpha) = (&scenario.choices.flow_control, switch.egress_alpha);
-    let egress_alpha = egress_alpha.or((layout.headroom.is_none() && !own_room).then_some(1.0));
+    let egress_alpha = switch.egress_alpha.or((layout.headroom.is_none() && !own_room).then_some(1.0));
     if let Some(alpha) = egress_alpha {
         let room = |pool: u64| ((pool as u128 * fixed_point(alpha) as u128) >> 16) + switch.reserve.0 as u128;
         if memory.pool.iter().flatten().any(|&pool| room(pool) < wire.largest as u128) {
@@ -154,7 +156,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         return Err(scenario.flow_problem(flow, message).help("make it smaller, or write a larger payload in [nic]"));
     }
     // Paths take the longest: whatever can be refused without them has been.
-    let (flows, after) = flows(&scenario, &map, &wire, &mut notes)?;
+    let (flows, after, collectives) = flows(&scenario, &map, &wire, &mut notes)?;
     check_end(&scenario, &map)?;
 
     // A receiver that takes packets in order only discards those that overtake, and may ask for them only once.
@@ -175,24 +177,10 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             "the timeout is not longer than the longest base RTT ({longest}): senders repeat themselves"
         ));
     }
-    if layout.queues.is_some() && scenario.wrote("switch.queues") {
-        notes.push(format!("switch.queues has no effect: {} lays out its own", fc.name()));
-    }
-    if own_room {
-        for key in ["switch.alpha", "switch.headroom", "switch.sharing"].iter().filter(|key| scenario.wrote(key)) {
-            notes.push(format!("{key} has no effect: {} keeps within memory by its own means", fc.name()));
-        }
-    }
-    if !scenario.graph.forwarding {
-        for key in ["forward_delay", "forward_rate", "forward_buffer", "forward_order"] {
-            if scenario.wrote(&format!("nic.{key}")) {
-                notes.push(format!("nic.{key} has no effect: no host of this fabric forwards"));
-            }
-        }
-    }
-    for key in transport.ignores().iter().filter(|key| scenario.wrote(key)) {
-        notes.push(format!("{key} has no effect: {} has its own rule", transport.name()));
-    }
+    let window = flows.iter().map(|flow| flow.window).min().unwrap_or(0);
+    let known = Known { scenario: &scenario, layout: &layout, own_room, window };
+    notes.extend(known.odd_values());
+    let notes = notes.into_iter().map(Note::from).chain(known.idle_keys()).collect();
     let room = |node: NodeId| scenario.graph.forwards(node, map.of(node.0).len()).then(|| scenario.buffer(node).0);
     let room = |node: NodeId| room(node).filter(|_| !switch.unlimited);
     let room = (0..scenario.graph.nodes.len() as u32).map(NodeId).map(room).collect();
@@ -272,6 +260,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         promised: memory.promised,
         notes,
         groups: scenario.traffic.groups,
+        collectives,
         memory: room,
         topology: scenario.topology,
         preset: scenario.preset,
@@ -661,13 +650,14 @@ fn series(scenario: &Scenario, flows: &[FlowSpec]) -> Option<SeriesSetup> {
     Some(SeriesSetup { every: scenario.measure.series.unwrap_or(SERIES), ports: watch.ports.clone(), flows })
 }
 
-/// The flows in order of start, with their paths through the idle network timed, and which of them wait for which.
+/// The flows in order of start, with their paths through the idle network timed, which of them wait for which, and which are a
+/// collective's.
 fn flows(
     scenario: &Scenario,
     map: &PortMap,
     wire: &Wire,
     notes: &mut Vec<String>,
-) -> Result<(Vec<FlowSpec>, Vec<After>), Problem> {
+) -> Result<(Vec<FlowSpec>, Vec<After>, Vec<Messages>), Problem> {
     let graph = &scenario.graph;
     let names = Names::new(graph);
     let paths = Paths::new(
@@ -750,7 +740,10 @@ fn flows(
         first: FlowId(place[after.first.index()]),
         gap: after.gap,
     });
-    Ok((flows, after.collect()))
+    // All of a collective start together: they stay together, in their order.
+    let moved = |messages: &Messages| Messages { first: FlowId(place[messages.first.index()]), ..*messages };
+    let collectives = scenario.traffic.collectives.iter().map(moved).collect();
+    Ok((flows, after.collect(), collectives))
 }
 
 /// A host's address.

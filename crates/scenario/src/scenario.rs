@@ -24,8 +24,8 @@ use fabric::axes::{
 };
 use fabric::id::NodeId;
 use fabric::setup::WindowRule;
-use fabric::topology::{Graph, Kind};
-use files::problem::{Problem, read_text};
+use fabric::topology::{Graph, GraphError, Kind};
+use files::problem::{Cause, Problem, read_text};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -140,7 +140,45 @@ pub struct Scenario {
     parts: Vec<Part>,
     /// What the generators are meant to make.
     pub(crate) plans: Vec<Plan>,
-    document: Document,
+    /// What is odd about what is to be sent.
+    pub(crate) notes: Vec<String>,
+    pub(crate) document: Document,
+}
+
+/// What is wrong with a scenario, as far as it has been read.
+#[derive(Default)]
+pub(crate) struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Keeps the problem, if that is what came out.
+    pub(crate) fn keep<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
+        result.map_err(|problem| self.0.push(problem)).ok()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A value that was read without a problem, or all problems.
+    pub(crate) fn or<T>(self, value: T) -> Result<T, Problem> {
+        Problem::all(self.0).map_or(Ok(value), Err)
+    }
+
+    /// All of them, and of `others` those that are about other keys.
+    fn with_others(self, mut others: Vec<Problem>, name: &str) -> Problem {
+        let own: Vec<Problem> = self.0.into_iter().flat_map(Problem::split).collect();
+        let missing = own.iter().chain(&others).filter(|problem| problem.cause == Cause::MissingKey);
+        let missing: Vec<Option<String>> = missing.map(|problem| problem.key.clone()).collect();
+        others.retain(|other| {
+            // A key that is missing because it is misspelt is one mistake.
+            let meant = other.key.as_deref().zip(other.meant.as_deref());
+            let meant = meant
+                .map(|(key, meant)| key.rsplit_once('.').map_or(meant.into(), |(table, _)| format!("{table}.{meant}")));
+            let misspelt = other.cause == Cause::UnknownKey && meant.is_some() && missing.contains(&meant);
+            !misspelt && own.iter().all(|problem| problem.key != other.key)
+        });
+        Problem::all(own.into_iter().chain(others)).unwrap_or_else(|| Problem::new(name, "cannot be read"))
+    }
 }
 
 impl Scenario {
@@ -159,44 +197,63 @@ impl Scenario {
     /// The same with the files that it names wherever they are.
     pub fn parse_beside(name: &str, text: &str, base: Beside<'_>, sets: &[String]) -> Result<Scenario, Problem> {
         let mut document = Document::parse(name, text)?;
+        let mut wrong = Problems::default();
         for set in sets {
-            document.set(set)?;
+            wrong.keep(document.set(set));
         }
-        let preset = apply_preset(&mut document)?;
+        let preset = wrong.keep(apply_preset(&mut document));
 
         let mut root = document.root();
         root.takes(&TOP);
-        let title: Option<String> = root.optional("name")?;
-        let seed: Option<u64> = root.optional("seed")?;
-        let stop = read_stop(&mut root)?;
-        let (mut graph, topology) = wiring::read_topology(&mut root, base)?;
-        wiring::read_links(&mut root, &mut graph)?;
-        graph.check().map_err(|error| wiring::remedied(document.problem("topology", error.problem()), &error))?;
+        let title: Option<String> = wrong.keep(root.optional("name")).flatten();
+        let seed: Option<u64> = wrong.keep(root.optional("seed")).flatten();
+        let stop = wrong.keep(read_stop(&mut root)).flatten();
+        let mut wired = wrong.keep(wiring::read_topology(&mut root, base));
+        if let Some((graph, _)) = &mut wired {
+            wrong.keep(wiring::read_links(&mut root, graph));
+            let faulty = |error: GraphError| wiring::remedied(document.problem("topology", error.problem()), &error);
+            wrong.keep(graph.check().map_err(faulty));
+        }
+        let graph = wired.as_ref().map(|(graph, _)| graph);
         let (mut switch, mut nic, mut measure) =
             (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
-        let buffers = read_switch(&mut root, &mut switch, &graph)?;
-        fill(&mut root, "nic", &mut nic)?;
-        let slow = slow::read(&mut root, &graph)?;
-        let mut measure_table = root.table("measure")?;
+        let buffers = wrong.keep(read_switch(&mut root, &mut switch, graph));
+        wrong.keep(fill(&mut root, "nic", &mut nic));
+        let slow = graph.and_then(|graph| wrong.keep(slow::read(&mut root, graph)));
+        let mut measure_table = wrong.keep(root.table("measure")).flatten();
         if let Some(table) = &mut measure_table {
             table.takes(&settings::MEASURE);
-            table.fill(&mut measure)?;
+            wrong.keep(table.fill(&mut measure));
         }
-        switch.check().map_err(|Misfit { parameter, message, help }| {
-            document.problem(&format!("switch.{parameter}"), message).help(help)
-        })?;
-        let scheme = read_scheme(&mut root, &switch)?;
-        let traffic = traffic::read_traffic(&mut root, &graph, base, seed.unwrap_or(1), stop)?;
-        let watch = match measure_table {
-            Some(mut table) => {
-                let watch = watch::read(&mut table, &graph, &traffic.all.groups)?;
-                table.finish()?;
-                watch
-            }
-            None => Watch::default(),
+        if buffers.is_some() {
+            wrong.keep(switch.check().map_err(|Misfit { parameter, message, help }| {
+                // Of two values that do not go together, the one that was written is at fault.
+                let (own, other) = (format!("switch.{parameter}"), "switch.ecn_min".to_string());
+                let at = if document.written(&other) && !document.written(&own) { other } else { own };
+                document.problem(&at, message).help(help)
+            }));
+        }
+        // Without its preset a scheme is another one.
+        let scheme = preset.as_ref().and_then(|_| wrong.keep(read_scheme(&mut root, &document, &switch)));
+        let mut traffic =
+            graph.and_then(|graph| wrong.keep(traffic::read_traffic(&mut root, graph, base, seed.unwrap_or(1), stop)));
+        let mut watch = Watch::default();
+        if let (Some(mut table), Some(graph), Some(traffic)) = (measure_table, graph, &traffic) {
+            let read = watch::read(&mut table, graph, &traffic.all.groups);
+            watch = wrong.keep(read.and_then(|watch| table.finish().map(|()| watch))).unwrap_or_default();
+        }
+        if wrong.is_empty() {
+            wrong.keep(root.finish());
+        }
+        if let (Some(graph), Some(traffic)) = (graph, &mut traffic) {
+            wrong.keep(traffic.check_after(&document, graph));
+        }
+        let ((Some((graph, topology)), Some(preset)), (Some(buffers), Some(slow)), (Some(scheme), Some(traffic)), true) =
+            ((wired, preset), (buffers, slow), (scheme, traffic), wrong.is_empty())
+        else {
+            return Err(wrong.with_others(document.check(&crate::schema::sections()), name));
         };
-        root.finish()?;
-        traffic.check_after(&document, &graph)?;
+        let notes = traffic.notes;
         Ok(Scenario {
             name: title.unwrap_or_else(|| name.into()),
             seed: seed.unwrap_or(1),
@@ -217,6 +274,7 @@ impl Scenario {
             topology,
             parts: traffic.parts,
             plans: traffic.plans,
+            notes,
             document,
         })
     }
@@ -237,6 +295,11 @@ impl Scenario {
             Some(misfit) => Err(self.problem(misfit.parameter, misfit.message).help(misfit.help)),
             None => Ok(self),
         }
+    }
+
+    /// Whether a user has written a key, in the file or by `--set`.
+    pub(crate) fn written(&self, path: &str) -> bool {
+        self.document.written(path)
     }
 
     /// Whether a key is there, in the file, by `--set` or by the preset.
@@ -347,13 +410,14 @@ fn fill(root: &mut Table<'_>, key: &str, parameters: &mut dyn Parameters) -> Res
 fn read_switch(
     root: &mut Table<'_>,
     settings: &mut SwitchSettings,
-    graph: &Graph,
+    graph: Option<&Graph>,
 ) -> Result<BTreeMap<NodeId, Bytes>, Problem> {
     let mut buffers = BTreeMap::new();
     let Some(mut table) = root.table("switch")? else { return Ok(buffers) };
     table.takes(&settings::SWITCH);
     table.fill(settings)?;
-    if let Some(mut named) = table.table("buffers")? {
+    let buffers_of = table.table("buffers")?;
+    if let (Some(mut named), Some(graph)) = (buffers_of, graph) {
         for pattern in named.rest() {
             let Some(item) = named.item(&pattern) else { continue };
             let bytes: Bytes = item.read()?;
@@ -425,7 +489,7 @@ fn parameters<T: ?Sized + Definition>(table: &mut Table<'_>, choice: &mut Box<T>
     suits(table, name, choice.check())
 }
 
-fn read_scheme(root: &mut Table<'_>, switch: &SwitchSettings) -> Result<Scheme, Problem> {
+fn read_scheme(root: &mut Table<'_>, document: &Document, switch: &SwitchSettings) -> Result<Scheme, Problem> {
     let registry = Registry::get();
     let nothing = Document::parse("", "")?;
     let mut table = root.table("scheme")?.unwrap_or_else(|| nothing.root());
@@ -474,7 +538,8 @@ fn read_scheme(root: &mut Table<'_>, switch: &SwitchSettings) -> Result<Scheme, 
         }
         if size == WindowSize::None && needs_window {
             let message = format!("{cc} is defined only with a window");
-            return Err(item.problem(message).help("write window = \"bdp\", or leave the key out"));
+            let or = if document.written("scheme.window") { ", or leave the key out" } else { "" };
+            return Err(item.problem(message).help(format!("write window = \"bdp\"{or}")));
         }
         window = size;
     }

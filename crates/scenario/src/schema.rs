@@ -87,7 +87,8 @@ pub(crate) static SCHEME: LazyLock<Section> = LazyLock::new(|| {
         Key::of::<WindowSize>("window", "How much of a flow may be unacknowledged.")
             .otherwise("`\"none\"`; `\"bdp\"` with a congestion control that needs one"),
         Key::of::<WindowRule>("window_rule", "Scaled: the window shrinks in proportion to the flow's rate.")
-            .or(WindowRule::Scaled),
+            .or(WindowRule::Scaled)
+            .under(settings::under::WINDOW),
     ]);
     let mechanisms = AXES.iter().flat_map(|axis| &axis.choices).map(|(name, ..)| *name);
     Section::new("scheme", "Who slows whom, and how.", keys).with_tables(mechanisms.collect())

@@ -18,6 +18,28 @@ pub(super) const MIN_RATE: Rate = Rate::from_mbps(1);
 /// The fastest link: what is computed from it fits its integers.
 pub(super) const MAX_RATE: Rate = Rate::from_gbps(100_000);
 
+/// What a scenario must be like for some keys to have an effect; [`crate::notes`] knows how to tell.
+pub(crate) mod under {
+    /// Switches have so much memory and no more.
+    pub const MEMORY: &str = "limited memory";
+    /// Thresholds divide it.
+    pub const THRESHOLDS: &str = "thresholds that divide the memory";
+    /// A full ingress stops its neighbour.
+    pub const PAUSES: &str = "flow control that pauses";
+    /// The scenario says how many queues there are.
+    pub const QUEUES: &str = "flow control that has no queues of its own";
+    /// Switches mark packets.
+    pub const MARKS: &str = "switches that mark";
+    /// Hosts forward.
+    pub const FORWARDING: &str = "hosts that forward";
+    /// Flows have a window.
+    pub const WINDOW: &str = "a window";
+    /// Ports or flows are followed.
+    pub const SERIES: &str = "ports or flows that are followed";
+    /// Ports are captured.
+    pub const CAPTURE: &str = "ports that are captured";
+}
+
 engine::choice! {
     /// How ports share the memory of a switch.
     pub enum Sharing {
@@ -32,49 +54,50 @@ engine::parameters! {
     /// Settings of every switch: the table `[switch]`.
     pub struct SwitchSettings {
         /// Packet memory of each switch.
-        buffer: Bytes = Bytes(12_000_000), in Bytes(1)..=MAX_MEMORY,
+        buffer: Bytes = Bytes(12_000_000), in Bytes(1)..=MAX_MEMORY, under under::MEMORY,
         /// Memory without end: nothing is paused or dropped for want of room.
         unlimited: bool = false,
         /// How ports share the memory beyond headroom and reserve. Static: every ingress port and class has the same part;
         /// without flow control that pauses, every egress queue.
-        sharing: Sharing = Sharing::Dynamic,
+        sharing: Sharing = Sharing::Dynamic, under under::THRESHOLDS, under under::MEMORY,
         /// Memory that every ingress port has to itself, per class.
-        reserve: Bytes = Bytes(4096), in Bytes(0)..=MAX_MEMORY,
+        reserve: Bytes = Bytes(4096), in Bytes(0)..=MAX_MEMORY, under under::MEMORY,
         /// Dynamic threshold: the most that an ingress port and class may take of the shared memory, as a multiple of
         /// what is free. Only with flow control that pauses.
-        alpha: f64 = 0.125, in 0.0..=MAX_ALPHA,
+        alpha: f64 = 0.125, in 0.0..=MAX_ALPHA, if sharing == Sharing::Dynamic, under under::THRESHOLDS, under under::PAUSES,
+            under under::MEMORY,
         /// Memory of every ingress port and class for what is in flight when it pauses its neighbour. Auto: just enough to
         /// lose nothing.
-        headroom: Option<Bytes> = None, in Bytes(0)..=MAX_MEMORY,
+        headroom: Option<Bytes> = None, in Bytes(0)..=MAX_MEMORY, under under::THRESHOLDS, under under::PAUSES, under under::MEMORY,
         /// Memory that all ports and classes of a switch share for what does not fit in their own headroom.
-        global_headroom: Bytes = Bytes(0), in Bytes(0)..=Bytes(u32::MAX as u64),
+        global_headroom: Bytes = Bytes(0), in Bytes(0)..=Bytes(u32::MAX as u64), under under::PAUSES, under under::MEMORY,
         /// A paused neighbour may go on when this far below the threshold.
-        resume_gap: Bytes = Bytes(3072), in Bytes(0)..=MAX_MEMORY,
+        resume_gap: Bytes = Bytes(3072), in Bytes(0)..=MAX_MEMORY, under under::PAUSES, under under::MEMORY,
         /// The most that an egress queue may hold: a reserve, and this multiple of the free shared memory. Auto: 1 without
         /// flow control, no limit with it.
-        egress_alpha: Option<f64> = None, in 0.0..=MAX_ALPHA,
+        egress_alpha: Option<f64> = None, in 0.0..=MAX_ALPHA, under under::MEMORY,
         /// From a packet's arrival to its being queued.
         pipeline: Time = Time::ZERO, in Time::ZERO..=MAX_PASSAGE,
         // Eight classes of these are as many as a port can number.
         /// Queues of every egress port and class; flows are spread over them by hash.
-        queues: u32 = 1, in 1..=8192,
+        queues: u32 = 1, in 1..=8192, under under::QUEUES,
         /// How an egress port chooses among its queues.
         scheduler: String = "drr".into(),
         /// What switches write on packets.
         marking: String = "red".into(),
         /// Bytes of a queue's turn with "drr". Auto: the largest packet.
-        quantum: Option<Bytes> = None, in Bytes(1)..=Bytes(1_000_000_000),
+        quantum: Option<Bytes> = None, in Bytes(1)..=Bytes(1_000_000_000), if scheduler == String::from("drr"),
         /// Mark packets that leave a long queue. Auto: if the congestion control reacts to marks. With DASR, ports to hosts
         /// never mark.
         ecn: Option<bool> = None,
         /// No packet is marked while its queue is no longer than this.
-        ecn_min: Bytes = Bytes(100_000), in Bytes(0)..=MAX_MEMORY,
+        ecn_min: Bytes = Bytes(100_000), in Bytes(0)..=MAX_MEMORY, under under::MARKS,
         /// Every packet is marked while its queue is longer than this.
-        ecn_max: Bytes = Bytes(400_000), in Bytes(0)..=MAX_MEMORY,
+        ecn_max: Bytes = Bytes(400_000), in Bytes(0)..=MAX_MEMORY, under under::MARKS,
         /// Probability of a mark just below ecn_max; it grows linearly from ecn_min.
-        ecn_probability: f64 = 0.2, in 0.0..=1.0,
+        ecn_probability: f64 = 0.2, in 0.0..=1.0, under under::MARKS,
         /// The two lengths are for links as fast as the hosts' and grow in proportion on faster ones.
-        ecn_scale: bool = true,
+        ecn_scale: bool = true, under under::MARKS,
     }
 }
 
@@ -121,13 +144,13 @@ engine::parameters! {
         /// Space packets by the flow's rate. Without, only the window slows a flow.
         pacing: bool = true,
         /// Where hosts forward: from a packet's arrival to its being queued.
-        forward_delay: Time = Time::ZERO, in Time::ZERO..=MAX_PASSAGE,
+        forward_delay: Time = Time::ZERO, in Time::ZERO..=MAX_PASSAGE, under under::FORWARDING,
         /// Where hosts forward: the most that a port sends of forwarded data. Auto: what its link carries.
-        forward_rate: Option<Rate> = None, in MIN_RATE..=MAX_RATE,
+        forward_rate: Option<Rate> = None, in MIN_RATE..=MAX_RATE, under under::FORWARDING,
         /// Where hosts forward: packet memory of each host for it. Auto: as much as a switch has.
-        forward_buffer: Option<Bytes> = None, in Bytes(1)..=MAX_MEMORY,
+        forward_buffer: Option<Bytes> = None, in Bytes(1)..=MAX_MEMORY, under under::FORWARDING, under under::MEMORY,
         /// Where hosts forward: what they forward and their own packets take turns, or what they forward goes first.
-        forward_order: Order = Order::Turns,
+        forward_order: Order = Order::Turns, under under::FORWARDING,
         /// Which messages of a host wait for one another: none (a queue for every message), or those to the same host and
         /// of the same class (a queue for every destination).
         queues: Lines = Lines::Flow,
@@ -148,9 +171,9 @@ engine::parameters! {
         /// How often the occupancy of the switches is sampled while flows are active. Auto: 10us.
         sample: Option<Time> = None, in Time::from_ns(1)..=MAX_WAIT,
         /// How often the ports and flows named by `ports` and `flows` are sampled. Auto: 1us.
-        series: Option<Time> = None, in Time::from_ns(1)..=MAX_WAIT,
+        series: Option<Time> = None, in Time::from_ns(1)..=MAX_WAIT, under under::SERIES,
         /// Packets that are kept of each port that `capture` names.
-        capture_packets: u32 = 10_000, in 1..=10_000_000,
+        capture_packets: u32 = 10_000, in 1..=10_000_000, under under::CAPTURE,
     }
 }
 
@@ -243,8 +266,12 @@ impl SwitchSettings {
         if self.ecn_max >= self.ecn_min {
             return Ok(());
         }
-        let message = format!("ecn_max is {}, below ecn_min", self.ecn_max);
-        let help = format!("write {} to {}", self.ecn_min.show(), MAX_MEMORY.show());
+        let message = format!("ecn_max is {}, below ecn_min, which is {}", self.ecn_max, self.ecn_min);
+        let help = format!(
+            "write {} or more for ecn_max, or {} or less for ecn_min",
+            self.ecn_min.show(),
+            self.ecn_max.show()
+        );
         Err(Misfit { parameter: "ecn_max", message, help })
     }
 }
@@ -275,7 +302,9 @@ mod tests {
         assert!(refused(Box::new(nic), "payload", text("9001B")).contains("\"1B\" to \"9KB\""));
         assert!(refused(Box::new(measure), "sample", text("0ps")).contains("\"1ns\" to \"1000s\", or \"auto\""));
         let switch = SwitchSettings { ecn_max: Bytes(1), ..switch };
-        assert_eq!(switch.check().unwrap_err().help, "write \"100KB\" to \"1000GB\"");
+        let misfit = switch.check().unwrap_err();
+        assert_eq!(misfit.message, "ecn_max is 1B, below ecn_min, which is 100KB");
+        assert_eq!(misfit.help, "write \"100KB\" or more for ecn_max, or \"1B\" or less for ecn_min");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::settings::{MAX_MEMORY, MAX_RATE, MIN_RATE};
 use super::wiring;
 use crate::declared::{Key, Section};
 use crate::document::Table;
+use crate::scenario::Problems;
 use engine::{Bytes, Rate, Time, Value};
 use fabric::id::NodeId;
 use fabric::routing::PortMap;
@@ -53,38 +54,49 @@ const BUFFER: Bytes = Bytes(1_000_000);
 /// Reads all `[[slow]]`.
 pub(super) fn read(root: &mut Table<'_>, graph: &Graph) -> Result<Vec<Slow>, Problem> {
     let (names, map) = (Names::new(graph), PortMap::new(graph));
-    let mut all: Vec<Slow> = Vec::new();
-    for mut table in root.tables("slow")? {
-        table.takes(&SLOW);
-        let Some(item) = table.item("host") else { return Err(table.missing("host", "a host, such as \"h0\"")) };
-        let host = wiring::node(&item, &names)?;
-        let name = &graph[host].name;
-        if graph[host].kind != Kind::Host {
-            return Err(item.problem(format!("{name} is a switch")).help("name a host, such as \"h0\""));
-        }
-        if graph.forwarding && map.of(host.0).len() > 1 {
-            let problem =
-                item.problem(format!("{name} forwards for others, and a pause of its NIC would stop them too"));
-            return Err(problem.help("name a host of a fabric where hosts do not forward"));
-        }
-        if all.iter().any(|slow| slow.host == host) {
-            return Err(item.problem(format!("{name} has a [[slow]] already")).help("write one for each host"));
-        }
-        let rate: Rate = table.required("rate")?;
-        let from: Time = table.optional("from")?.unwrap_or_default();
-        let until: Time = table.optional("until")?.unwrap_or(MAX_START);
-        if from >= until || until > MAX_START {
-            let help = format!("write a time after from, up to {MAX_START}, or leave it out");
-            return Err(table.problem_at("until", "until is out of range").help(help));
-        }
-        let buffer = table.optional("buffer")?.unwrap_or(BUFFER);
-        let xoff: Option<Bytes> = table.optional("xoff")?.flatten();
-        if xoff.is_some_and(|xoff| xoff > buffer) {
-            let help = format!("write a size up to buffer, which is \"{buffer}\"");
-            return Err(table.problem_at("xoff", "xoff is above buffer").help(help));
-        }
-        table.finish()?;
-        all.push(Slow { host, rate, from, until, buffer, xoff });
+    let (mut all, mut wrong): (Vec<Slow>, _) = (Vec::new(), Problems::default());
+    for table in root.tables("slow")? {
+        let one = read_one(table, graph, &names, &map, &all);
+        all.extend(wrong.keep(one));
     }
-    Ok(all)
+    wrong.or(all)
+}
+
+/// Reads one of them; `all` are those before it.
+fn read_one(
+    mut table: Table<'_>,
+    graph: &Graph,
+    names: &Names<'_>,
+    map: &PortMap,
+    all: &[Slow],
+) -> Result<Slow, Problem> {
+    table.takes(&SLOW);
+    let Some(item) = table.item("host") else { return Err(table.missing("host", "a host, such as \"h0\"")) };
+    let host = wiring::node(&item, names)?;
+    let name = &graph[host].name;
+    if graph[host].kind != Kind::Host {
+        return Err(item.problem(format!("{name} is a switch")).help("name a host, such as \"h0\""));
+    }
+    if graph.forwarding && map.of(host.0).len() > 1 {
+        let problem = item.problem(format!("{name} forwards for others, and a pause of its NIC would stop them too"));
+        return Err(problem.help("name a host of a fabric where hosts do not forward"));
+    }
+    if all.iter().any(|slow| slow.host == host) {
+        return Err(item.problem(format!("{name} has a [[slow]] already")).help("write one for each host"));
+    }
+    let rate: Rate = table.required("rate")?;
+    let from: Time = table.optional("from")?.unwrap_or_default();
+    let until: Time = table.optional("until")?.unwrap_or(MAX_START);
+    if from >= until || until > MAX_START {
+        let help = format!("write a time after from, up to {MAX_START}, or leave it out");
+        return Err(table.problem_at("until", "until is out of range").help(help));
+    }
+    let buffer = table.optional("buffer")?.unwrap_or(BUFFER);
+    let xoff: Option<Bytes> = table.optional("xoff")?.flatten();
+    if xoff.is_some_and(|xoff| xoff > buffer) {
+        let help = format!("write a size up to buffer, which is \"{buffer}\"");
+        return Err(table.problem_at("xoff", "xoff is above buffer").help(help));
+    }
+    table.finish()?;
+    Ok(Slow { host, rate, from, until, buffer, xoff })
 }

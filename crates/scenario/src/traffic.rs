@@ -5,6 +5,7 @@ use super::wiring::{self, NodeRef};
 use crate::Beside;
 use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, one_of, quoted, suggest};
+use crate::scenario::Problems;
 use engine::{Bytes, Kind as ValueKind, QuantityError, Time, Value, Word};
 use fabric::id::{ClassId, FlowId, NodeId};
 use fabric::topology::{Graph, Kind};
@@ -32,6 +33,8 @@ pub(super) struct Requests {
     pub all: Traffic,
     pub parts: Vec<Part>,
     pub plans: Vec<Plan>,
+    /// What is odd, and allowed.
+    pub notes: Vec<String>,
 }
 
 /// Consecutive flows of one source.
@@ -316,7 +319,8 @@ pub(super) fn read_traffic(
     seed: u64,
     stop: Option<Time>,
 ) -> Result<Requests, Problem> {
-    let requests = Requests { classes: 1, all: Traffic::default(), parts: Vec::new(), plans: Vec::new() };
+    let requests =
+        Requests { classes: 1, all: Traffic::default(), parts: Vec::new(), plans: Vec::new(), notes: Vec::new() };
     let (names, places) = (Names::new(graph), Places::new(graph));
     let mut reader = Reader { names, places, base, seed, stop, requests, waits: Vec::new() };
     let mut table = root.table("traffic")?;
@@ -324,10 +328,11 @@ pub(super) fn read_traffic(
         table.takes(&TRAFFIC);
         reader.requests.classes = table.optional("classes")?.unwrap_or(1);
     }
-    reader.read_flows(root.tables("flow")?)?;
+    let mut wrong = Problems::default();
+    let flows = root.tables("flow");
+    wrong.keep(flows.and_then(|tables| reader.read_flows(tables)));
     if let Some(mut table) = table {
-        reader.read_trace(&mut table)?;
-        table.finish()?;
+        wrong.keep(reader.read_trace(&mut table).and_then(|()| table.finish()));
     }
     let generators: [(&'static Section, Generator<'_>); 4] = [
         (&LOAD, Reader::read_load),
@@ -338,10 +343,12 @@ pub(super) fn read_traffic(
     let mut drawn = false;
     for (section, read) in generators {
         let kind = section.path.as_str();
-        for (number, mut table) in (0..).zip(root.tables(kind)?) {
+        for (number, mut table) in (0..).zip(wrong.keep(root.tables(kind)).into_iter().flatten()) {
             table.takes(section);
-            let origin = reader.origin(&mut table, kind, number)?;
-            let (flows, plan) = read(&mut reader, &mut table, origin)?;
+            drawn = true;
+            let origin = reader.origin(&mut table, kind, number);
+            let made = origin.and_then(|origin| read(&mut reader, &mut table, origin));
+            let Some((flows, plan)) = wrong.keep(made) else { continue };
             let first = reader.requests.all.flows.len() as u32;
             reader.requests.all.flows.extend(flows);
             for wait in reader.waits.drain(..) {
@@ -351,10 +358,11 @@ pub(super) fn read_traffic(
             }
             reader.requests.plans.push(plan);
             reader.part(table.path(), Source::Drawn);
-            table.finish()?;
-            drawn = true;
+            wrong.keep(table.finish());
         }
     }
+    wrong.or(())?;
+    reader.note_sum();
     if reader.requests.all.flows.is_empty() {
         return Err(match drawn {
             false => root.problem("the scenario has no flows").help(
@@ -505,59 +513,75 @@ impl Reader<'_> {
 
     fn read_flows(&mut self, tables: Vec<Table<'_>>) -> Result<(), Problem> {
         let mut ids: HashMap<String, Range<u32>> = HashMap::new();
-        let mut waits = Vec::new();
-        for mut table in tables {
-            table.takes(&FLOW);
-            let flows = self.read_flow(&mut table)?;
-            if let Some(id) = table.optional::<String>("id")?
-                && ids.insert(id.clone(), flows.clone()).is_some()
-            {
-                let problem = table.problem_at("id", format!("the id {} is there twice", quoted(&id)));
-                return Err(problem.help("give every [[flow]] an id of its own"));
-            }
-            let gap: Option<Time> = table.optional("gap")?;
-            match table.item("after") {
-                Some(item) => {
-                    let ids = item.items().unwrap_or_else(|_| vec![item]);
-                    waits.push(Wait { flows, ids, gap: gap.unwrap_or_default() });
-                }
-                None if gap.is_some() => {
-                    return Err(table
-                        .problem_at("gap", "a gap after nothing")
-                        .help("add after = the id of a [[flow]]"));
-                }
-                None => {}
-            }
-            let path = table.path().to_string();
-            table.finish()?;
-            self.part(&path, Source::Listed);
+        let (mut waits, mut wrong) = (Vec::new(), Problems::default());
+        for table in tables {
+            wrong.keep(self.read_flow_table(table, &mut ids, &mut waits));
         }
+        wrong.or(())?;
         for wait in waits {
-            for item in wait.ids {
-                let id: String = item.read()?;
-                let Some(first) = ids.get(&id) else {
-                    let mut known: Vec<&str> = ids.keys().map(String::as_str).collect();
-                    known.sort_unstable();
-                    let meant = suggest(&id, &known);
-                    let problem = item.problem(format!("there is no flow with the id {}", quoted(&id))).meant(meant);
-                    return Err(problem.help(match meant {
-                        Some(meant) => format!("did you mean \"{meant}\"?"),
-                        None => "write the id of another [[flow]]".into(),
-                    }));
-                };
-                let pairs = wait.flows.len() as u64 * first.len() as u64;
-                if self.requests.all.after.len() as u64 + pairs > MAX_FLOWS {
-                    let problem = item.problem("too many flows wait for too many others");
-                    return Err(problem.help("write a smaller count"));
-                }
-                for flow in wait.flows.clone() {
-                    let after =
-                        first.clone().map(|first| After { flow: FlowId(flow), first: FlowId(first), gap: wait.gap });
-                    self.requests.all.after.extend(after);
-                }
-            }
+            self.read_waits(&ids, wait)?;
         }
         self.requests.all.after.sort_by_key(|wait| wait.flow);
+        Ok(())
+    }
+
+    /// Reads one `[[flow]]` with what it waits for.
+    fn read_flow_table<'a>(
+        &mut self,
+        mut table: Table<'a>,
+        ids: &mut HashMap<String, Range<u32>>,
+        waits: &mut Vec<Wait<'a>>,
+    ) -> Result<(), Problem> {
+        table.takes(&FLOW);
+        let flows = self.read_flow(&mut table)?;
+        if let Some(id) = table.optional::<String>("id")?
+            && ids.insert(id.clone(), flows.clone()).is_some()
+        {
+            let problem = table.problem_at("id", format!("the id {} is there twice", quoted(&id)));
+            return Err(problem.help("give every [[flow]] an id of its own"));
+        }
+        let gap: Option<Time> = table.optional("gap")?;
+        match table.item("after") {
+            Some(item) => {
+                let ids = item.items().unwrap_or_else(|_| vec![item]);
+                waits.push(Wait { flows, ids, gap: gap.unwrap_or_default() });
+            }
+            None if gap.is_some() => {
+                return Err(table.problem_at("gap", "a gap after nothing").help("add after = the id of a [[flow]]"));
+            }
+            None => {}
+        }
+        let path = table.path().to_string();
+        table.finish()?;
+        self.part(&path, Source::Listed);
+        Ok(())
+    }
+
+    /// Finds the flows that others wait for.
+    fn read_waits(&mut self, ids: &HashMap<String, Range<u32>>, wait: Wait<'_>) -> Result<(), Problem> {
+        for item in wait.ids {
+            let id: String = item.read()?;
+            let Some(first) = ids.get(&id) else {
+                let mut known: Vec<&str> = ids.keys().map(String::as_str).collect();
+                known.sort_unstable();
+                let meant = suggest(&id, &known);
+                let problem = item.problem(format!("there is no flow with the id {}", quoted(&id))).meant(meant);
+                return Err(problem.help(match meant {
+                    Some(meant) => format!("did you mean \"{meant}\"?"),
+                    None => "write the id of another [[flow]]".into(),
+                }));
+            };
+            let pairs = wait.flows.len() as u64 * first.len() as u64;
+            if self.requests.all.after.len() as u64 + pairs > MAX_FLOWS {
+                let problem = item.problem("too many flows wait for too many others");
+                return Err(problem.help("write a smaller count"));
+            }
+            for flow in wait.flows.clone() {
+                let after =
+                    first.clone().map(|first| After { flow: FlowId(flow), first: FlowId(first), gap: wait.gap });
+                self.requests.all.after.extend(after);
+            }
+        }
         Ok(())
     }
 
@@ -705,6 +729,12 @@ impl Reader<'_> {
             let problem = table.problem_at("count", "count and duration together say too much");
             return Err(problem.help("leave out one of the two"));
         }
+        // The receiver itself never sends.
+        let senders = to.iter().map(|host| from.len() - usize::from(from.binary_search(host).is_ok())).min();
+        if let Some(senders) = senders.filter(|&senders| senders > 0 && degree as usize > senders && !replacement) {
+            let note = format!("is {degree}, and {senders} hosts can send: some send more than once in an event");
+            self.requests.notes.push(format!("{}.degree {note}", table.path()));
+        }
         let mut incast = Incast {
             degree,
             replacement,
@@ -788,6 +818,8 @@ impl Reader<'_> {
         let collective = Collective { operation, hosts, size: size.0, rounds, start, gap };
         let (flows, waits) = collective.generate(origin, self.budget()).map_err(|fault| at(table, fault))?;
         self.waits = waits;
+        let first = FlowId(self.requests.all.flows.len() as u32);
+        self.requests.all.collectives.push(collective.messages(origin.group, first));
         let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, start) };
         Ok((flows, plan))
     }
@@ -808,7 +840,7 @@ impl Reader<'_> {
     }
 
     /// The rate that `load` and `of` stand for.
-    fn bytes_per_second(&self, table: &mut Table<'_>, from: &[NodeId]) -> Result<Option<f64>, Problem> {
+    fn bytes_per_second(&mut self, table: &mut Table<'_>, from: &[NodeId]) -> Result<Option<f64>, Problem> {
         let load: Option<f64> = table.optional("load")?;
         let of: Option<Of> = table.optional("of")?;
         let Some(load) = load else {
@@ -829,7 +861,32 @@ impl Reader<'_> {
             let problem = table.problem_at("of", "the fabric has no core: no switch with hosts has a link to another");
             return Err(problem.help("write of = \"hosts\""));
         }
+        if load > 1.0 {
+            let (whose, percent) = match of.unwrap_or(Of::Hosts) {
+                Of::Hosts => ("the links of the hosts that send carry", load * 100.0),
+                Of::Core => ("the core carries", load * 100.0),
+            };
+            let note = format!("asks for {percent:.0} % of what {whose}: what waits grows as long as it lasts");
+            self.requests.notes.push(format!("{}.load {note}", table.path()));
+        }
         Ok(Some(load * capacity / 8.0))
+    }
+
+    /// Notes generators that ask for more than the hosts can send only together.
+    fn note_sum(&mut self) {
+        let capacity = self.places.rate_of(self.places.hosts());
+        let plans = &self.requests.plans;
+        let at = |time: Time| {
+            let lasting = plans.iter().filter(move |plan| plan.window.0 <= time && time < plan.window.1);
+            let rates: Vec<f64> = lasting.filter_map(|plan| plan.bytes_per_second).collect();
+            (rates.iter().sum::<f64>() * 8.0 / capacity, rates.len())
+        };
+        let most = plans.iter().map(|plan| at(plan.window.0)).max_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((share, 2..)) = most.filter(|(share, _)| *share > 1.0 && self.requests.notes.is_empty()) {
+            let note = "what is drawn asks together for";
+            let (percent, end) = (share * 100.0, "what waits grows as long as it lasts");
+            self.requests.notes.push(format!("{note} {percent:.0} % of the hosts' links: {end}"));
+        }
     }
 
     fn inter_site(&self, table: &mut Table<'_>) -> Result<Option<f64>, Problem> {

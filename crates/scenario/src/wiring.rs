@@ -4,6 +4,7 @@ use super::settings::{MAX_RATE, MIN_RATE};
 use crate::Beside;
 use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, quoted, suggest};
+use crate::scenario::Problems;
 use engine::{Kind as ValueKind, Limits, Rate, Raw, Time, Value, ValueError};
 use fabric::id::NodeId;
 use fabric::topology::{self, Graph, GraphError, Kind, Link, MAX_LINKS, MAX_NODES, ShapeError};
@@ -314,9 +315,9 @@ pub(super) fn read_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<(), 
     for (number, link) in graph.links.iter().enumerate() {
         between.entry((link.a.min(link.b), link.a.max(link.b))).or_default().push(number);
     }
-    let mut changes = Vec::new();
+    let (mut changes, mut wrong) = (Vec::new(), Problems::default());
     let names = Names::new(graph);
-    for mut table in tables {
+    let read = |mut table: Table<'_>| {
         table.takes(&LINK);
         let (a, b) = read_ends(&mut table, &names)?;
         let Some(links) = between.get(&(a.min(b), a.max(b))) else {
@@ -329,9 +330,12 @@ pub(super) fn read_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<(), 
         };
         let settings = LinkSettings::read(&mut table)?;
         table.finish()?;
-        changes.push((links, settings));
+        Ok((links, settings))
+    };
+    for table in tables {
+        changes.extend(wrong.keep(read(table)));
     }
-    for (links, settings) in changes {
+    for (links, settings) in wrong.or(changes)? {
         let LinkSettings { rate, delay, loss, corruption, down } = settings;
         for &link in links {
             LinkSettings { rate, delay, loss, corruption, down: down.clone() }.apply(&mut graph.links[link]);

@@ -14,6 +14,8 @@ pub mod bfc;
 pub mod dvl;
 pub mod floodgate;
 pub mod iofd;
+#[cfg(test)]
+mod model;
 pub mod pfc;
 pub mod portfc;
 pub mod sfc;
@@ -67,6 +69,18 @@ impl Deadlines {
             *deadline = Time::MAX;
         }
         due
+    }
+
+    /// The first that is due.
+    #[cfg(test)]
+    fn next(&self) -> Option<Time> {
+        self.at.iter().copied().min().filter(|&at| at != Time::MAX)
+    }
+
+    /// How far off each is: what decides what they do next.
+    #[cfg(test)]
+    fn outlook(&self, now: Time, grain: Time) -> Vec<u64> {
+        self.at.iter().map(|&at| model::left(at, now, grain)).collect()
     }
 }
 

@@ -313,7 +313,7 @@ impl Cell {
     pub fn load(&self) -> Result<Resolved, Problem> {
         let source = &self.source;
         let scenario = Scenario::parse(&source.name, &source.text, &source.base, &self.sets);
-        scenario.and_then(resolve).map_err(|problem| self.explain(problem))
+        scenario.and_then(resolve).map_err(|problem| problem.map(|problem| self.explain(problem)))
     }
 
     /// Its whole input, read anew.
@@ -341,7 +341,7 @@ impl Cell {
 fn distinct(problems: Vec<Problem>) -> Vec<Problem> {
     let mut seen = BTreeSet::new();
     let gist = |problem: &Problem| (problem.file.clone(), problem.line, problem.column, problem.message.clone());
-    problems.into_iter().filter(|problem| seen.insert(gist(problem))).collect()
+    problems.into_iter().flat_map(Problem::split).filter(|problem| seen.insert(gist(problem))).collect()
 }
 
 /// How much work a run is, before it is done.
@@ -421,6 +421,8 @@ pub trait Observer: Sync {
     fn elsewhere(&self, _place: usize, _cell: &Cell, _owner: &Owner) {}
     /// There is nothing to do but to wait for runs of other processes: all of them. Called after a second, and then ever more rarely.
     fn waiting(&self, _runs: &[Wait<'_>]) {}
+    /// So many of the runs that are to be done have been read, of so many.
+    fn checked(&self, _runs: usize, _of: usize) {}
     /// Whether to stop: no run is begun, and those under way are dropped. Asked again and again.
     fn stop(&self) -> bool {
         false
@@ -557,16 +559,21 @@ pub fn prepare<'a>(
         return Ok(Ready { plan, store, missing, runs, wait });
     }
     let (works, problems, notes) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()), Mutex::new(BTreeMap::new()));
+    let checked = AtomicUsize::new(0);
     on_threads(options.threads, &missing, |&place| {
         if observer.stop() {
             return;
         }
-        match plan[place].load() {
+        let loaded = plan[place].load();
+        observer.checked(checked.fetch_add(1, Ordering::Relaxed) + 1, missing.len());
+        match loaded {
             Ok(resolved) => {
                 locked(&works).push((place, Work::of(&resolved)));
                 let mut notes = locked(&notes);
-                let mut note = |note| notes.entry(note).or_insert_with(BTreeSet::new).extend([place]);
-                resolved.notes.into_iter().for_each(&mut note);
+                for note in resolved.notes {
+                    let known = notes.entry(note.to_string()).or_insert_with(|| (note.idle, BTreeSet::new()));
+                    known.1.insert(place);
+                }
             }
             Err(problem) => locked(&problems).push((place, problem)),
         }
@@ -578,7 +585,14 @@ pub fn prepare<'a>(
     if !problems.is_empty() {
         return Err(Failed::new(problems, false, runs - missing.len(), runs));
     }
-    for (note, places) in taken(notes) {
+    let notes: BTreeMap<String, (Option<String>, BTreeSet<usize>)> = taken(notes);
+    for (note, (idle, places)) in &notes {
+        // A key that some schemes have no use for is meant for the others.
+        let same = |(other, _): &&(Option<String>, BTreeSet<usize>)| idle.is_some() && other == idle;
+        let runs: BTreeSet<usize> = notes.values().filter(same).flat_map(|(_, places)| places).copied().collect();
+        if idle.is_some() && runs.len() < missing.len() {
+            continue;
+        }
         let label = places.first().map_or(String::new(), |&place| plan[place].label());
         let others = if places.len() > 1 { format!(" and {} more", places.len() - 1) } else { String::new() };
         observer.note(&format!("{label}{others}: {note}"));

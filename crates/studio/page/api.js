@@ -1,5 +1,7 @@
 // The server: requests, errors in words, and the stream of events.
 
+import { listen } from "./stream.js";
+
 const given = new URLSearchParams(location.search).get("token");
 if (given) {
   try {
@@ -149,10 +151,9 @@ async function refresh() {
 
 export const over = (job) => job && job.state !== "queued" && job.state !== "running";
 
-// The connection: an event stream that comes back by itself.
+// The connection: a stream of events that this page shares with the other pages of the browser, where the browser can.
 
-let stream = null;
-let retry = 0;
+let source = null;
 let state = "opening";
 const watchers = new Set();
 
@@ -170,21 +171,11 @@ function become(next) {
 
 function lost() {
   become("lost");
-  schedule();
+  source?.again();
 }
 
-function schedule() {
-  if (retry) return;
-  retry = setTimeout(() => {
-    retry = 0;
-    connect();
-  }, 1500);
-}
-
-export function connect() {
-  stream?.close();
-  stream = new EventSource(link("/api/events"));
-  stream.addEventListener("open", () => {
+function hear(kind, data) {
+  if (kind === "open") {
     const back = state === "lost";
     become("open");
     // What happened while the connection was lost.
@@ -192,20 +183,91 @@ export function connect() {
       list = refresh().catch(() => {
         list = null;
       });
-  });
-  stream.addEventListener("job", (event) => {
-    const job = JSON.parse(event.data);
+  } else if (kind === "lost") become("lost");
+  else if (kind === "job") {
+    const job = JSON.parse(data);
     heard.set(job.id, ++events);
     changed(job, false);
-  });
-  stream.addEventListener("gone", (event) => {
-    const { id } = JSON.parse(event.data);
+  } else if (kind === "gone") {
+    const { id } = JSON.parse(data);
     heard.set(id, ++events);
     if (known.delete(id)) changed({ id }, true);
-  });
-  stream.addEventListener("error", () => {
+  }
+}
+
+/** The worker is given up if it says nothing for so long. */
+const SILENCE_MS = 20_000;
+let shares = "SharedWorker" in globalThis;
+
+/** The stream of all pages of this browser. */
+function share(address) {
+  // Pages with another token have another worker.
+  const worker = new SharedWorker("/shared.js", { type: "module", name: `studio ${token ?? ""}` });
+  const { port } = worker;
+  let said = true;
+  const fail = () => {
+    stop();
+    shares = false;
     become("lost");
-    stream.close();
-    schedule();
+    connect();
+  };
+  // Silent for a whole turn, while this page was awake: the worker is gone.
+  const turn = setInterval(() => {
+    if (!said) fail();
+    said = false;
+  }, SILENCE_MS);
+  const stop = () => {
+    clearInterval(turn);
+    port.close();
+  };
+  worker.addEventListener("error", fail);
+  port.addEventListener("message", ({ data }) => {
+    said = true;
+    hear(data.kind, data.data);
   });
+  port.start();
+  port.postMessage({ kind: "come", address });
+  return {
+    again: () => port.postMessage({ kind: "again" }),
+    close() {
+      port.postMessage({ kind: "leave" });
+      stop();
+    },
+  };
+}
+
+/** A stream of this page alone. It is closed while nobody looks, so that other pages have a connection. */
+function own(address) {
+  let stream = null;
+  const look = () => {
+    if (document.visibilityState === "hidden") {
+      stream?.close();
+      stream = null;
+    } else stream ??= listen(address, hear);
+  };
+  document.addEventListener("visibilitychange", look);
+  look();
+  return {
+    again: () => stream?.again(),
+    close() {
+      document.removeEventListener("visibilitychange", look);
+      stream?.close();
+    },
+  };
+}
+
+export function connect() {
+  disconnect();
+  const address = link("/api/events");
+  try {
+    if (shares) source = share(address);
+  } catch {
+    shares = false;
+  }
+  source ??= own(address);
+}
+
+export function disconnect() {
+  source?.close();
+  source = null;
 }

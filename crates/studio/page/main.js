@@ -1,6 +1,6 @@
 // The frame around the views: which one is open, themes, keys, the connection.
 
-import { connect, jobs, onConnection } from "./api.js";
+import { connect, disconnect, jobs, onConnection } from "./api.js";
 import { h, keep, put, say } from "./dom.js";
 import * as ledger from "./ledger.js";
 import * as bench from "./bench.js";
@@ -155,5 +155,10 @@ jobs.watch((job, gone) => {
   if (!gone && job.state !== "running" && job.state !== "queued") say(`Job ${job.id}, ${job.name ?? job.kind}: ${job.state}.`);
 });
 connect();
+// A page that the browser keeps but does not run hears nothing; when it runs again it asks what it has missed.
+window.addEventListener("pagehide", disconnect);
+window.addEventListener("pageshow", ({ persisted }) => persisted && connect());
+document.addEventListener("freeze", disconnect);
+document.addEventListener("resume", connect);
 jobs.all().then(count, () => {});
 show();

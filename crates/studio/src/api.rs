@@ -108,6 +108,8 @@ pub fn router(studio: Arc<Studio>) -> Router {
         .route("/api/jobs/{id}/files/{*path}", get(job_file))
         .route("/api/jobs/{id}/recording/{run}", get(recording))
         .route("/api/jobs/{id}/flows/{run}", get(flows))
+        .route("/api/folders", get(folders))
+        .route("/api/folders/{*path}", get(folder_file))
         .route("/api/events", get(events))
         .fallback(get(page_file))
         .layer(middleware::from_fn_with_state(studio.clone(), guarded))
@@ -217,6 +219,25 @@ async fn ledger_file(State(studio): Shared, At(path): At<String>) -> Answer {
     send_file(&file).await
 }
 
+async fn folders(State(studio): Shared) -> Answer {
+    let found = aside(move || studio.jobs.workspace.folders()).await?;
+    let all = found.iter().map(|found| {
+        json!({
+            "name": found.name,
+            "kind": found.kind,
+            "title": found.title,
+            "time": found.seconds,
+            "page": found.page,
+        })
+    });
+    Ok(json_response(&all.collect()))
+}
+
+async fn folder_file(State(studio): Shared, At(path): At<String>) -> Answer {
+    let file = aside(move || studio.jobs.workspace.folder_file(&path)).await?;
+    send_file(&file.ok_or_else(nothing_there)?).await
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Check {
@@ -302,23 +323,30 @@ async fn recording(State(studio): Shared, At((id, run)): At<(String, String)>, h
     if !accepts.split(',').any(|coding| coding.trim() == "gzip") {
         return send_file(&file).await;
     }
-    let pack = move || -> std::io::Result<Vec<u8>> {
-        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        let (mut source, mut piece) = (std::fs::File::open(file)?, vec![0; 1 << 16]);
-        loop {
-            match source.read(&mut piece)? {
-                0 => return packer.finish(),
-                count => packer.write_all(&piece[..count])?,
+    let source = std::fs::File::open(file).map_err(|_| nothing_there())?;
+    let packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    // Piece by piece, at the pace of the reader: a recording may be large, and many may be asked for at once.
+    let pieces = stream::try_unfold(Some((source, packer)), async |packing| {
+        let Some((mut source, mut packer)) = packing else { return Ok(None) };
+        let pack = move || -> std::io::Result<_> {
+            let mut piece = vec![0; 1 << 18];
+            // Small pieces stay in the packer.
+            while packer.get_ref().is_empty() {
+                match source.read(&mut piece)? {
+                    0 => return Ok((packer.finish()?, None)),
+                    count => packer.write_all(&piece[..count])?,
+                }
             }
-        }
-    };
-    let bytes = aside(pack).await?.map_err(|_| nothing_there())?;
+            Ok((std::mem::take(packer.get_mut()), Some((source, packer))))
+        };
+        tokio::task::spawn_blocking(pack).await.map_err(std::io::Error::other)?.map(Some)
+    });
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream"),
         (header::CONTENT_ENCODING, "gzip"),
         (header::VARY, "accept-encoding"),
     ];
-    Ok((headers, bytes).into_response())
+    Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
 async fn flows(

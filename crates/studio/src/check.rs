@@ -27,14 +27,14 @@ pub fn answer(name: &str, text: &str, base: &Path, sets: &[String]) -> Value {
         Ok(json!({
             "ok": true,
             "describe": resolved.describe() + &groups,
-            "notes": resolved.notes,
+            "notes": resolved.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "nodes": graph.nodes.len(),
             "hosts": graph.hosts().count(),
             "flows": resolved.setup.flows.len(),
             "scene": drawn.then(|| Scene::new(&resolved)),
         }))
     };
-    read().unwrap_or_else(|problem| wrong(&[problem]))
+    read().unwrap_or_else(|problem| wrong(&problem.split()))
 }
 
 /// The same by a process of its own.

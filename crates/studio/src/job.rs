@@ -289,7 +289,9 @@ impl Request {
     }
 
     /// The arguments of its process, which works in the workspace.
-    pub fn arguments(&self, id: u64, threads: usize) -> Vec<String> {
+    pub fn arguments(&self, workspace: &Workspace, id: u64, threads: usize) -> Vec<String> {
+        let text = |path: PathBuf| path.display().to_string();
+        let (store, ledger) = (text(workspace.runs()), text(workspace.ledger()));
         let (scenario, out) = (format!("jobs/{id}/{SCENARIO}"), format!("jobs/{id}/{OUT}"));
         let mut words: Vec<String> = Vec::new();
         let mut add = |more: &[&str]| words.extend(more.iter().map(|word| word.to_string()));
@@ -301,7 +303,7 @@ impl Request {
                 add(recorded(record));
             }
             Request::Compare { schemes, seeds, vary, sets, record, .. } => {
-                add(&["compare", &scenario, "--out", &out, "--store", "runs"]);
+                add(&["compare", &scenario, "--out", &out, "--store", &store]);
                 if !schemes.is_empty() {
                     add(&["--schemes", &schemes.join(",")]);
                 }
@@ -311,7 +313,7 @@ impl Request {
                 add(recorded(record));
             }
             Request::Reproduce { id, scale } => {
-                add(&["reproduce", id, "--scale", scale, "--out", "ledger", "--store", "runs"]);
+                add(&["reproduce", id, "--scale", scale, "--out", &ledger, "--store", &store]);
             }
         }
         add(&["--threads", &threads.to_string(), "--progress", "json", "--leash"]);

@@ -70,6 +70,8 @@ pub struct Jobs {
     pub notes: Vec<String>,
     at_once: usize,
     inner: Mutex<Inner>,
+    /// Held while the folder of a job that has no process is changed, so that none comes back that is being removed.
+    folders: Mutex<()>,
     wake: Notify,
     events: broadcast::Sender<Arc<Event>>,
 }
@@ -107,7 +109,8 @@ impl Jobs {
         }
         notes.sort();
         let (events, _) = broadcast::channel(1024);
-        Ok(Jobs { workspace, program, notes, at_once, inner: Mutex::new(inner), wake: Notify::new(), events })
+        let inner = Mutex::new(inner);
+        Ok(Jobs { workspace, program, notes, at_once, inner, folders: Mutex::default(), wake: Notify::new(), events })
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -176,6 +179,7 @@ impl Jobs {
 
     /// Stops a job that waits or runs.
     pub fn cancel(&self, id: u64) -> Result<(), Refusal> {
+        let _folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         let mut inner = self.inner();
         let job = inner.jobs.get_mut(&id).ok_or(Refusal::Unknown)?;
         match job.state {
@@ -199,6 +203,7 @@ impl Jobs {
 
     /// Forgets a job and removes its folder. Runs in the store stay.
     pub fn delete(&self, id: u64) -> Result<(), Refusal> {
+        let _folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         let mut inner = self.inner();
         let job = inner.jobs.get(&id).ok_or(Refusal::Unknown)?;
         if job.state == State::Running {
@@ -249,7 +254,7 @@ impl Jobs {
     fn spawn(&self, job: &Job) -> std::io::Result<Child> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let child = Command::new(&self.program)
-            .args(job.request.arguments(job.id, (cores / self.at_once).max(1)))
+            .args(job.request.arguments(&self.workspace, job.id, (cores / self.at_once).max(1)))
             .current_dir(&self.workspace.folder)
             // It ends when this end of the pipe is closed, whatever closes it.
             .stdin(Stdio::piped())
@@ -378,22 +383,23 @@ impl Jobs {
 
     /// A process is over.
     fn over(&self, id: u64, (state, problem): (State, Option<Value>)) {
-        let mut inner = self.inner();
-        inner.running.remove(&id);
-        inner.notified.remove(&id);
-        let Some(job) = inner.jobs.get_mut(&id) else { return };
+        // Until the end nobody else changes a job that runs. It runs until its file says otherwise: deleted before that, it would come back.
+        let Some(mut job) = self.get(id) else { return };
         match state {
             State::Queued => job.wait_again(),
             state => job.end(state),
         }
         job.problem = problem;
-        let mut job = job.clone();
-        drop(inner);
         if let Err(problem) = job.write(&self.workspace) {
             // It is done all the same; after a restart it is done again.
             job.notes.push(problem.to_string());
         }
+        let mut inner = self.inner();
+        inner.running.remove(&id);
+        inner.notified.remove(&id);
+        // Before anybody can delete it: pages hear of a job last that it is gone.
         self.notify(&job);
+        inner.jobs.insert(id, job);
     }
 
     /// Stops every process. Its job waits for the next server.

@@ -10,6 +10,7 @@ mod catalog;
 pub mod check;
 mod guard;
 mod helper;
+mod idle;
 mod job;
 mod jobs;
 mod limits;

@@ -33,6 +33,8 @@ pub const HELPERS: usize = 4;
 pub const LISTENERS: usize = 100;
 /// Connections at once.
 pub const CONNECTIONS: usize = 400;
+/// Connections that wait to be taken.
+pub const WAITING: u32 = 1024;
 /// Time for sending the head of a request, from the connection or the request before.
 pub const HEAD: Duration = Duration::from_secs(15);
 /// Time for sending the body of a request.

@@ -29,9 +29,11 @@ const FILES: &[(&str, &[u8])] = files![
     "parts.js",
     "recording.js",
     "results.js",
+    "shared.js",
     "side.js",
     "stage.js",
     "start.js",
+    "stream.js",
     "toml.js",
 ];
 

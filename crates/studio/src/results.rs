@@ -44,7 +44,7 @@ fn runs(workspace: &Workspace, job: &Job) -> Vec<Run> {
     }
     // A digest and nothing else: whatever a file says, only the store is looked into.
     stored.retain(|stored| !stored.key.is_empty() && stored.key.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    stored.into_iter().map(|stored| Run { folder: workspace.runs().join(&stored.key), stored }).collect()
+    stored.into_iter().map(|stored| Run { folder: workspace.run(&stored.key), stored }).collect()
 }
 
 /// A cell of a comparison.

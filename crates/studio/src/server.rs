@@ -2,14 +2,17 @@
 
 use crate::api::{Studio, router};
 use crate::guard::Guard;
+use crate::idle::Idle;
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::workspace::Workspace;
 use axum::Router;
 use files::problem::Problem;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -19,7 +22,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, Sleep};
 
@@ -62,7 +65,7 @@ pub fn serve(options: Options, ready: impl FnOnce(&str, &[String])) -> Result<()
     let failed = |error| problem("the studio", error);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed)?;
     let result = runtime.block_on(async {
-        let listener = TcpListener::bind(place).await.map_err(|error| problem(&place.to_string(), error))?;
+        let listener = listen(place).map_err(|error| problem(&place.to_string(), error))?;
         let guard = Guard::new(listener.local_addr().map_err(failed)?).map_err(failed)?;
         let url = guard.url();
         let end = ending().map_err(failed)?;
@@ -93,6 +96,15 @@ pub fn serve(options: Options, ready: impl FnOnce(&str, &[String])) -> Result<()
     result
 }
 
+/// Listens with room for a burst of connections. Where the system's queue is full it drops some without a word, and those who
+/// opened them try again after seconds, or never.
+fn listen(place: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if place.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(place)?;
+    socket.listen(limits::WAITING)
+}
+
 /// Is over when the process is asked to end.
 fn ending() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -105,23 +117,40 @@ fn ending() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Takes connections, so many at once.
+/// Takes connections, so many at once. Where all places are taken, the connection that has been idle for longest makes room: one that
+/// brings no request must not keep out one that does.
 async fn accept(listener: &TcpListener, app: Router) {
     let places = Arc::new(Semaphore::new(limits::CONNECTIONS));
+    let idle = Arc::new(Idle::default());
     loop {
-        // A connection without a place waits in the system's queue.
-        let Ok(place) = places.clone().acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             // No more files may be opened, most likely: others end in the meantime.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
+        let place = match places.clone().try_acquire_owned() {
+            Ok(place) => place,
+            Err(_) => {
+                idle.close_oldest();
+                // Without an idle one, a request that is under way ends first.
+                let Ok(place) = places.clone().acquire_owned().await else { return };
+                place
+            }
+        };
         _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(app.clone());
+        let connection = idle.clone().enter();
+        let (app, requests) = (TowerToHyperService::new(app.clone()), connection.clone());
+        let service = service_fn(move |request| {
+            let (busy, answer) = (requests.busy(), app.call(request));
+            async move { Ok::<_, Infallible>(answer.await?.map(|body| busy.answer(body))) }
+        });
         tokio::spawn(async move {
             let _place = place;
             // What goes wrong with a connection is over with it.
-            _ = http().serve_connection(TokioIo::new(Patient::new(stream)), service).await;
+            tokio::select! {
+                _ = http().serve_connection(TokioIo::new(Patient::new(stream)), service) => {}
+                () = connection.closed() => {}
+            }
         });
     }
 }

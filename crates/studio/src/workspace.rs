@@ -7,11 +7,15 @@ use std::path::{Component, Path, PathBuf};
 
 /// The file that marks a workspace, and that its studio locks.
 const LOCK: &str = "studio.lock";
+/// The name of a workspace that shares a folder of results with the command line.
+const SHARING: &str = "studio";
 
 /// A folder that belongs to this process.
 pub struct Workspace {
     /// Where it is, without links.
     pub folder: PathBuf,
+    /// The folder of results that it shares with the command line, if it does.
+    pub results: Option<PathBuf>,
     /// Held as long as this is.
     _lock: File,
 }
@@ -35,7 +39,10 @@ impl Workspace {
             let help = "use the one that runs, stop it, or name another folder";
             return Err(problem("is in use by another studio".into(), help));
         }
-        let workspace = Workspace { folder: folder.canonicalize().map_err(refused)?, _lock: file };
+        let folder = folder.canonicalize().map_err(refused)?;
+        let shares = folder.file_name().is_some_and(|name| name == SHARING);
+        let results = folder.parent().filter(|_| shares).map(Path::to_owned);
+        let workspace = Workspace { folder, results, _lock: file };
         for part in [workspace.jobs(), workspace.runs(), workspace.ledger(), workspace.inputs()] {
             files::make_folder(&part)?;
         }
@@ -52,20 +59,73 @@ impl Workspace {
         self.jobs().join(id.to_string())
     }
 
-    /// The store of runs.
+    /// The store of runs: that of the command line, if the workspace is beside it.
     pub fn runs(&self) -> PathBuf {
-        self.folder.join("runs")
+        self.results.as_ref().unwrap_or(&self.folder).join("runs")
     }
 
-    /// What reproducing experiments gives.
+    /// The folder of a run. One from before stores were shared is where it was.
+    pub fn run(&self, key: &str) -> PathBuf {
+        let (shared, own) = (self.runs().join(key), self.folder.join("runs").join(key));
+        if !shared.is_dir() && own.is_dir() { own } else { shared }
+    }
+
+    /// What reproducing experiments gives, here and on the command line.
     pub fn ledger(&self) -> PathBuf {
-        self.folder.join("ledger")
+        self.results.as_ref().map_or_else(|| self.folder.join("ledger"), |results| results.join("claims"))
+    }
+
+    /// The folders of results that the command line has made beside the workspace: name, kind, and title. In order of time, the latest
+    /// first.
+    pub fn folders(&self) -> Vec<Found> {
+        let entries = self.results.iter().filter_map(|results| fs::read_dir(results).ok()).flatten().flatten();
+        let found = |entry: fs::DirEntry| {
+            let (name, path) = (entry.file_name().into_string().ok()?, entry.path());
+            if !is_below(&name) || !entry.file_type().ok()?.is_dir() {
+                return None;
+            }
+            let of = |(kind, file): (&'static str, &str)| {
+                let text = fs::read_to_string(file_below(&path, file)?).ok()?;
+                let said: serde_json::Value = serde_json::from_str(&text).ok()?;
+                Some((kind, file_below(&path, file)?, said["scenario"].as_str().unwrap_or_default().to_string()))
+            };
+            let kinds = [("compare", "comparison.json"), ("sweep", "sweep.json"), ("run", files::SUMMARY)];
+            let (kind, file, title) = kinds.into_iter().find_map(of)?;
+            let time = fs::metadata(file).and_then(|meta| meta.modified()).ok()?;
+            let seconds = time.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+            let page = file_below(&path, "report.html").is_some();
+            Some(Found { name, kind, title, seconds, page })
+        };
+        let mut all: Vec<Found> = entries.filter_map(found).collect();
+        all.sort_by(|a, b| b.seconds.cmp(&a.seconds).then_with(|| a.name.cmp(&b.name)));
+        all
+    }
+
+    /// A file of such a folder.
+    pub fn folder_file(&self, path: &str) -> Option<PathBuf> {
+        let (name, rest) = path.split_once('/')?;
+        self.folders().iter().any(|found| found.name == name).then_some(())?;
+        file_below(&self.results.as_ref()?.join(name), rest)
     }
 
     /// Files that scenarios may name: the user puts them there.
     pub fn inputs(&self) -> PathBuf {
         self.folder.join("files")
     }
+}
+
+/// A folder of results that the command line has made.
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// What made it: `run`, `compare` or `sweep`.
+    pub kind: &'static str,
+    /// The title of its scenario.
+    pub title: String,
+    /// When, in seconds since 1970.
+    pub seconds: u64,
+    /// Whether it has a page.
+    pub page: bool,
 }
 
 /// Whether a path names something below a folder: nothing absolute, no `..`, nothing hidden, no tricks.
@@ -143,6 +203,47 @@ mod tests {
         let mut found = Vec::new();
         list(&root, "", &mut found);
         assert_eq!(found, [("a/b.txt".to_string(), 1)]);
+    }
+
+    #[test]
+    fn a_workspace_beside_results_shares_them_with_the_command_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let results = dir.path().canonicalize().unwrap().join("results");
+        for (folder, file, text) in [
+            ("incast", "summary.json", r#"{"scenario": "sixteen to one"}"#),
+            ("compare-incast", "comparison.json", r#"{"scenario": "two schemes"}"#),
+            ("broken", "summary.json", "{"),
+            ("mine", "thesis.txt", ""),
+        ] {
+            fs::create_dir_all(results.join(folder)).unwrap();
+            fs::write(results.join(folder).join(file), text).unwrap();
+        }
+        fs::write(results.join("incast/report.html"), "<p>").unwrap();
+        let workspace = Workspace::open(&results.join("studio")).unwrap();
+        assert_eq!((workspace.runs(), workspace.ledger()), (results.join("runs"), results.join("claims")));
+        let mut found: Vec<_> = workspace.folders().into_iter().map(|f| (f.name, f.kind, f.title, f.page)).collect();
+        found.sort();
+        let expected = [("compare-incast", "compare", "two schemes", false), ("incast", "run", "sixteen to one", true)];
+        assert_eq!(found, expected.map(|(name, kind, title, page)| (name.into(), kind, title.into(), page)));
+        assert!(workspace.folder_file("incast/report.html").is_some());
+        for path in [
+            "incast",
+            "mine/thesis.txt",
+            "incast/../mine/thesis.txt",
+            "../x",
+            "studio/studio.lock",
+            "runs/a/summary.json",
+        ] {
+            assert_eq!(workspace.folder_file(path), None, "{path}");
+        }
+        // A run from before.
+        fs::create_dir_all(results.join("studio/runs/ab")).unwrap();
+        assert_eq!(workspace.run("ab"), results.join("studio/runs/ab"));
+        assert_eq!(workspace.run("cd"), results.join("runs/cd"));
+        // A workspace of another name has its own.
+        let alone = Workspace::open(&dir.path().join("alone")).unwrap();
+        assert_eq!((alone.results.clone(), alone.folders().len()), (None, 0));
+        assert!(alone.runs().ends_with("alone/runs"));
     }
 
     #[test]

@@ -1,14 +1,19 @@
 //! The command line.
 
+mod answer;
 mod commands;
 mod compare;
 mod deadlock;
 mod drawing;
 mod import;
+mod interrupt;
 mod ledger;
 mod listing;
+mod place;
 mod planned;
 mod progress;
+mod reference;
+mod shell;
 mod slurm;
 mod store;
 mod studio;
@@ -22,7 +27,7 @@ use std::process::ExitCode;
 
 /// A laboratory for flow control in lossless data-centre fabrics.
 #[derive(Parser)]
-#[command(version, about, max_term_width = 100)]
+#[command(version = env!("TAILWATER_VERSION"), long_version = shell::version(), about, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -50,7 +55,7 @@ enum Command {
         #[arg(long)]
         no_report: bool,
         /// How many threads [default: as many as there are cores]. The results are the same.
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = commands::from_one)]
         threads: Option<std::num::NonZeroUsize>,
         /// Show no progress and print nothing but problems.
         #[arg(long, short)]
@@ -127,9 +132,9 @@ enum Command {
         #[command(subcommand)]
         from: import::From,
     },
-    /// List the schemes and presets with their parameters and defaults.
+    /// List the schemes and presets with their parameters and defaults, or tell about one.
     Schemes {
-        /// Only those of this name.
+        /// Only those of this name, with the paper, the presets that use it, and what these set.
         name: Option<String>,
     },
     /// Closed forms of the papers, with numbers put in.
@@ -162,6 +167,16 @@ enum Command {
     League(ledger::How),
     /// Open a web page on this machine in which experiments are found, run, watched and compared.
     Studio(studio::Arguments),
+    /// Print a script with which a shell completes commands and options.
+    Completions {
+        /// Whose.
+        shell: clap_complete::Shell,
+    },
+    /// Write manual pages, one for each command.
+    Man {
+        /// The folder, such as ~/.local/share/man/man1; made if it does not exist.
+        folder: PathBuf,
+    },
     /// Print flows of a folder of results as JSON: how the studio reads what may be damaged.
     #[command(hide = true)]
     Flows {
@@ -185,10 +200,10 @@ enum Command {
         #[arg(long, value_name = "SHARE", default_value_t = 0.3, allow_hyphen_values = true)]
         load: f64,
         /// How many threads each run may use.
-        #[arg(long, value_name = "N", default_value = "1")]
+        #[arg(long, value_name = "N", default_value = "1", value_parser = commands::from_one)]
         threads: std::num::NonZeroUsize,
         /// How many blocks a fabric is run in, 1 for the order of time [default: as many as its size needs].
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = commands::from_one)]
         blocks: Option<std::num::NonZeroUsize>,
         /// Print what the shards of a run exchange instead: how often, how much, and how far ahead each runs alone.
         #[arg(long)]
@@ -224,6 +239,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Reproduce { names, all, publish, how } => ledger::reproduce(&names, all, publish.as_deref(), &how),
         Command::League(how) => ledger::league(&how),
         Command::Studio(arguments) => studio::studio(arguments),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man { folder } => shell::man(&folder),
         Command::Flows { folder, query } => {
             commands::printed(commands::say(::studio::flows(&folder, &query).to_string()))
         }

@@ -17,6 +17,17 @@ engine::choice! {
     }
 }
 
+impl Operation {
+    /// Its name in scenarios and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::RingAllReduce => "ring-all-reduce",
+            Operation::HalvingDoublingAllReduce => "halving-doubling-all-reduce",
+            Operation::AllToAll => "all-to-all",
+        }
+    }
+}
+
 /// A collective operation, repeated.
 #[derive(Clone, Debug)]
 pub struct Collective {
@@ -34,7 +45,46 @@ pub struct Collective {
     pub gap: Time,
 }
 
+/// The messages of a collective among all flows. They follow each other: round by round, and step by step within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Messages {
+    /// What is done.
+    pub operation: Operation,
+    /// The group of its flows.
+    pub group: u16,
+    /// How many hosts take part.
+    pub hosts: u64,
+    /// How often it is done.
+    pub rounds: u64,
+    /// Steps of a round.
+    pub steps: u64,
+    /// Messages of a step.
+    pub each: u64,
+    /// The first of its flows.
+    pub first: FlowId,
+}
+
+impl Messages {
+    /// The flows of a step of a round, both counted from 0.
+    pub fn step(&self, round: u64, step: u64) -> std::ops::Range<usize> {
+        let begin = self.first.index() + ((round * self.steps + step) * self.each) as usize;
+        begin..begin + self.each as usize
+    }
+}
+
 impl Collective {
+    /// Where its messages are, if the first of its flows is this one.
+    pub fn messages(&self, group: u16, first: FlowId) -> Messages {
+        let hosts = self.hosts.len() as u64;
+        let (steps, each) = match self.operation {
+            Operation::RingAllReduce => (2 * (hosts - 1), hosts),
+            Operation::HalvingDoublingAllReduce => (2 * u64::from(hosts.ilog2()), hosts),
+            // All messages are sent at once.
+            Operation::AllToAll => (1, hosts * (hosts - 1)),
+        };
+        Messages { operation: self.operation, group, hosts, rounds: self.rounds, steps, each, first }
+    }
+
     /// Makes the flows, and says which waits for which. `budget` is the most flows there may be.
     pub fn generate(&self, origin: Origin, budget: u64) -> Result<(Vec<FlowRequest>, Vec<After>), Fault> {
         let fault = |field, message: String, help: &str| Err(Fault { field, message, help: help.into() });
@@ -194,6 +244,25 @@ mod tests {
         }
         assert_eq!(sent, flows.len(), "every message can be sent one day");
         has
+    }
+
+    #[test]
+    fn messages_are_found_by_round_and_step() {
+        for (operation, steps, each) in [
+            (Operation::RingAllReduce, 6, 4),
+            (Operation::HalvingDoublingAllReduce, 4, 4),
+            (Operation::AllToAll, 1, 12),
+        ] {
+            let hosts = (10..14).map(NodeId).collect();
+            let collective =
+                Collective { operation, hosts, size: 4_000, rounds: 3, start: Time::ZERO, gap: Time::ZERO };
+            let messages = collective.messages(3, FlowId(5));
+            assert_eq!((messages.steps, messages.each), (steps, each), "{}", operation.name());
+            let (flows, _) = collective.generate(ORIGIN, MAX_FLOWS).unwrap_or_else(|fault| panic!("{}", fault.message));
+            assert_eq!(messages.step(0, 0).start, 5);
+            assert_eq!(messages.step(2, steps - 1).end, 5 + flows.len(), "{}", operation.name());
+            assert_eq!(engine::Value::raw(&operation), engine::Raw::Text(operation.name().into()));
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod text;
 pub mod trace;
 
 pub use arrivals::Arrivals;
-pub use collective::Collective;
+pub use collective::{Collective, Messages};
 pub use incast::Incast;
 pub use load::Load;
 pub use long::Long;
@@ -92,6 +92,8 @@ pub struct Traffic {
     pub groups: Vec<String>,
     /// Which flows wait for which.
     pub after: Vec<After>,
+    /// Which flows are a collective's.
+    pub collectives: Vec<Messages>,
 }
 
 impl Traffic {
@@ -116,6 +118,11 @@ impl Traffic {
             gap: after.gap,
         };
         self.after.extend(other.after.iter().map(after));
+        self.collectives.extend(other.collectives.iter().map(|messages| Messages {
+            first: FlowId(first + messages.first.0),
+            group: groups.get(messages.group as usize).copied().unwrap_or(messages.group),
+            ..*messages
+        }));
     }
 
     /// The same in order of start. Flows that start together keep their order.
@@ -123,16 +130,18 @@ impl Traffic {
         let mut order: Vec<u32> = (0..self.flows.len() as u32).collect();
         order.sort_by_key(|&flow| self.flows[flow as usize].start);
         let flows = order.iter().map(|&flow| self.flows[flow as usize]).collect();
-        let mut after = self.after.clone();
-        if !after.is_empty() {
+        let (mut after, mut collectives) = (self.after.clone(), self.collectives.clone());
+        if !after.is_empty() || !collectives.is_empty() {
             let mut place = vec![FlowId(0); order.len()];
             (0..).map(FlowId).zip(&order).for_each(|(new, &old)| place[old as usize] = new);
             for wait in &mut after {
                 (wait.flow, wait.first) = (place[wait.flow.index()], place[wait.first.index()]);
             }
             after.sort_by_key(|wait| wait.flow);
+            // All of a collective start together and stay together.
+            collectives.iter_mut().for_each(|messages| messages.first = place[messages.first.index()]);
         }
-        Traffic { flows, groups: self.groups.clone(), after }
+        Traffic { flows, groups: self.groups.clone(), after, collectives }
     }
 }
 

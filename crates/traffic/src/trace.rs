@@ -355,7 +355,7 @@ fn decimal(text: &str, power: u32) -> Option<u64> {
 /// Sizes and times are bare numbers, so that other tools read them too. A node whose name would not survive is written as its
 /// number. Only columns that some flow needs are written.
 pub fn write_trace(out: &mut dyn Write, graph: &Graph, traffic: &Traffic) -> io::Result<()> {
-    let Traffic { flows, groups, after } = traffic;
+    let Traffic { flows, groups, after, .. } = traffic;
     if let Some(name) = groups.iter().find(|name| !is_group_name(name)) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is no name for a group", quoted(name))));
     }
@@ -532,7 +532,7 @@ mod tests {
         let flows: Vec<_> = (0..50)
             .map(|i| flow(i % 3, (i + 1) % 3, 1 + i as u64 * 997, Time(i as u64 * 1_234_567), (i % 2) as u8))
             .collect();
-        let traffic = Traffic { flows, groups: vec!["trace".into()], after: Vec::new() };
+        let traffic = Traffic { flows, groups: vec!["trace".into()], ..Traffic::default() };
         let text = written(&graph, &traffic);
         assert!(
             text.starts_with("src,dst,size_bytes,start_ns,class,group\nh0,1,1,0,0,trace\n1,0,998,1234.567,1,trace\n"),

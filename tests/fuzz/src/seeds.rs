@@ -266,7 +266,7 @@ const JOB: &str = r#"{"id":7,"request":{"kind":"compare","name":"a","schemes":["
 
 const RUN_JOB: &str = r#"{"id":7,"request":{"kind":"run","name":"a"},"state":"queued","created":1,"progress":{"runs":0,"done":0,"share":0,"label":""}}"#;
 
-const REQUESTS: [&str; 14] = [
+const REQUESTS: [&str; 16] = [
     "POST /api/jobs\n{\"kind\":\"run\",\"name\":\"a\",\"text\":\"[topology]\\nkind = \\\"star\\\"\\n\",\"sets\":[\"seed=2\"],\"record\":true}",
     "POST /api/jobs\n{\"kind\":\"compare\",\"text\":\"\",\"schemes\":[\"pfc\"],\"seeds\":2,\"vary\":[\"a=1,2\"]}",
     "POST /api/jobs\n{\"kind\":\"compare\",\"text\":\"[topology]\\nkind=\\\"file\\\"\\npath=\\\"a.toml\\\"\",\"vary\":[\"traffic.trace=a,b\"],\"sets\":[\"-scheme\"]}",
@@ -279,6 +279,8 @@ const REQUESTS: [&str; 14] = [
     "GET /api/jobs/1/files/out/a%20b?x=1",
     "GET /api/jobs/1/flows/0?sort=size&desc=1&offset=0&limit=5&group=a",
     "GET /api/ledger/bfc/fig4/figures/1.svg",
+    "GET /api/folders",
+    "GET /api/folders/compare-a/report.html",
     "GET /api/events",
     "GET /style.css",
 ];

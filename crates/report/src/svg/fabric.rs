@@ -1,12 +1,12 @@
 //! A fabric drawn: boxes, lines, and what happened on them.
 
-use super::{Font, GREY, Hold, INK, LEGEND, LINE, MARGIN, MIDDLE, Pen, SMALL, TITLE, font, n};
+use super::{GREY, INK, LEGEND, LINE, MARGIN, MIDDLE, Pen, SMALL, TITLE, font};
+use crate::drawing::{Drawing, Font, Hold, Item, Path, Place as Point, Shape, Step, Stroke};
 use crate::fabric::{Layout, Picture, Places};
 use crate::format::Format;
-use crate::text::{self, escape, shorten, wrap};
+use crate::text::{self, shorten, wrap};
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
-use std::fmt::Write;
 
 /// Width of a picture.
 const WIDTH: f64 = 960.0;
@@ -39,8 +39,6 @@ struct Place {
     upright: bool,
 }
 
-type Point = (f64, f64);
-
 impl Place {
     /// The last point of a line from the middle of the box towards `(x, y)` that is still in it.
     fn edge(&self, (x, y): Point) -> Point {
@@ -64,25 +62,21 @@ impl Curve {
         (mix(self.from.0, self.bend.0, self.to.0), mix(self.from.1, self.bend.1, self.to.1))
     }
 
-    fn path(&self) -> String {
-        let [(a, b), (c, d), (e, f)] = [self.from, self.bend, self.to];
-        format!("M{} {}Q{} {} {} {}", n(a), n(b), n(c), n(d), n(e), n(f))
+    fn steps(&self) -> [Step; 2] {
+        [Step::Move(self.from), Step::Bend(self.bend, self.to)]
+    }
+
+    fn path(&self) -> Path {
+        Path(self.steps().into())
     }
 
     /// An arrowhead at a share of the curve's length.
-    fn head(&self, t: f64, size: f64) -> String {
+    fn head(&self, t: f64, size: f64) -> Path {
         let ((x, y), (bx, by)) = (self.at(t), self.at(t - 0.02));
         let long = libm::hypot(x - bx, y - by).max(1e-9);
         let (ux, uy) = ((x - bx) / long * size, (y - by) / long * size);
-        format!(
-            "M{} {}L{} {}L{} {}Z",
-            n(x + ux),
-            n(y + uy),
-            n(x - ux - uy * 0.8),
-            n(y - uy + ux * 0.8),
-            n(x - ux + uy * 0.8),
-            n(y - uy - ux * 0.8)
-        )
+        let back = |side: f64| (x - ux - side * uy * 0.8, y - uy + side * ux * 0.8);
+        Path::around(&[(x + ux, y + uy), back(1.0), back(-1.0)])
     }
 }
 
@@ -98,8 +92,13 @@ struct Canvas<'a> {
 }
 
 impl Picture {
-    /// The picture as an SVG drawing.
+    /// The picture as SVG.
     pub fn svg(&self) -> String {
+        self.drawing().svg()
+    }
+
+    /// The picture as a drawing.
+    pub fn drawing(&self) -> Drawing {
         let layout = self.layout();
         let width = match &layout.places {
             Places::Circle(circle) => WIDTH.max(2.0 * radius(circle.len()) + 300.0),
@@ -125,15 +124,8 @@ impl Picture {
             let line = format!("{}. {} → {}{label} waits for {next}", place + 1, name(wait.from), name(wait.to));
             y = pen.lines(MARGIN, y, Hold::Start, font(SMALL, INK), &wrap(&line, SMALL, false, room));
         }
-        let (width, height, family) = (n(width), n((y + MARGIN).ceil()), text::FAMILY);
-        let mut out = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\"");
-        let _ = write!(out, " viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{family}\" fill=\"none\"");
-        let _ = writeln!(out, " stroke-linejoin=\"round\">\n<title>{}</title>", escape(&self.title));
-        if !self.caption.is_empty() {
-            let _ = writeln!(out, "<desc>{}</desc>", escape(&self.caption));
-        }
-        let _ = write!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{}</svg>\n", pen.out);
-        out
+        let (title, caption) = (self.title.clone(), self.caption.clone());
+        Drawing { width, height: (y + MARGIN).ceil(), title, caption, items: pen.items }
     }
 }
 
@@ -262,10 +254,10 @@ impl<'a> Canvas<'a> {
         }
         pairs.sort_unstable();
         pairs.dedup();
-        let thin = if pairs.len() > 1000 { "0.4" } else { "0.9" };
-        let mut plain = String::new();
-        pairs.iter().for_each(|&(a, b)| plain += &self.curve(a, b, 0.0).path());
-        pen.put(format_args!("<path d=\"{plain}\" stroke=\"{QUIET}\" stroke-width=\"{thin}\"/>"));
+        let thin = if pairs.len() > 1000 { 0.4 } else { 0.9 };
+        let mut plain = Path::default();
+        pairs.iter().for_each(|&(a, b)| plain.extend(self.curve(a, b, 0.0).steps()));
+        pen.put(Shape::path(plain).stroke(Stroke::new(QUIET, thin)));
         // Of what is drawn as one, the worst.
         let mut loads: BTreeMap<(usize, usize), (f64, f64)> = BTreeMap::new();
         for load in &self.picture.loads {
@@ -284,9 +276,9 @@ impl<'a> Canvas<'a> {
             let colour = if paused > 0.0 { colour } else { "#94a1ae" };
             let width = 0.7 + 3.0 * used.clamp(0.0, 1.0) + if paused > 0.0 { 0.9 } else { 0.0 };
             let curve = self.curve(from, to, 0.6 + width / 2.0);
-            pen.put(format_args!("<path d=\"{}\" stroke=\"{colour}\" stroke-width=\"{}\"/>", curve.path(), n(width)));
+            pen.put(Shape::path(curve.path()).stroke(Stroke::new(colour, width)));
             if paused > 0.0 {
-                pen.put(format_args!("<path d=\"{}\" fill=\"{colour}\"/>", curve.head(0.6, 2.6 + width / 2.0)));
+                pen.put(Shape::path(curve.head(0.6, 2.6 + width / 2.0)).fill(colour));
             }
         }
     }
@@ -320,25 +312,17 @@ impl<'a> Canvas<'a> {
             } else {
                 ("#3c444d", 1.0)
             };
-            let (x, y) = (n(place.x - place.wide / 2.0), n(place.y - place.high / 2.0));
-            let (wide, high) = (n(place.wide), n(place.high));
+            let (corner, size) = ((place.x - place.wide / 2.0, place.y - place.high / 2.0), (place.wide, place.high));
             let round = if item.host { 1.5 } else { 4.0_f64.min(place.wide / 3.0) };
+            let edged = |corner: Point, fill: &'static str| {
+                Shape::round_rect(corner, size, round).fill(fill).stroke(Stroke::new(edge, thick))
+            };
             // Several drawn as one stand out as a stack.
             if item.members.len() > 1 {
-                let (x, y) = (n(place.x - place.wide / 2.0 + 2.5), n(place.y - place.high / 2.0 - 2.5));
-                pen.put(format_args!(
-                    "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" rx=\"{}\" fill=\"#ffffff\" stroke=\"{edge}\" stroke-width=\"{}\"/>",
-                    n(round), n(thick)
-                ));
+                pen.put(edged((corner.0 + 2.5, corner.1 - 2.5), "#ffffff"));
             }
-            let _ = write!(
-                pen.out,
-                "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" rx=\"{}\" fill=\"{fill}\" stroke=\"{edge}\" stroke-width=\"{}\">",
-                n(round),
-                n(thick)
-            );
             let held = item.peak.map_or(String::new(), |peak| format!(": at most {}", Format::Bytes.show(peak)));
-            pen.put(format_args!("<title>{}{}</title></rect>", escape(&item.name), escape(&held)));
+            pen.put(Shape { title: format!("{}{held}", item.name), ..edged(corner, fill) });
             if place.size >= 3.0 {
                 match place.upright {
                     false => {
@@ -370,8 +354,8 @@ impl<'a> Canvas<'a> {
                 continue;
             }
             let curve = self.curve(from, to, 4.0);
-            pen.put(format_args!("<path d=\"{}\" stroke=\"{CYCLE}\" stroke-width=\"3.2\"/>", curve.path()));
-            pen.put(format_args!("<path d=\"{}\" fill=\"{CYCLE}\"/>", curve.head(0.86, 6.5)));
+            pen.put(Shape::path(curve.path()).stroke(Stroke::new(CYCLE, 3.2)));
+            pen.put(Shape::path(curve.head(0.86, 6.5)).fill(CYCLE));
             let apart = |&(x, y): &Point| taken.iter().all(|&(a, b)| libm::hypot(x - a, y - b) > 19.0);
             let spots = [0.5, 0.35, 0.65, 0.25, 0.72, 0.42, 0.58].map(|t| curve.at(t));
             let spot = spots.into_iter().find(apart).unwrap_or(spots[0]);
@@ -379,11 +363,8 @@ impl<'a> Canvas<'a> {
             badges.push((place + 1, spot));
         }
         for (number, (x, y)) in badges {
-            pen.put(format_args!(
-                "<circle cx=\"{}\" cy=\"{}\" r=\"8.5\" fill=\"#ffffff\" stroke=\"{CYCLE}\" stroke-width=\"1.4\"/>",
-                n(x),
-                n(y)
-            ));
+            let badge = Shape::path(Path::circle((x, y), 8.5)).fill("#ffffff");
+            pen.put(badge.stroke(Stroke::new(CYCLE, 1.4)));
             let size = if number < 100 { 10.0 } else { 8.0 };
             let bold = Font { bold: true, ..font(size, CYCLE) };
             pen.text((x, y + MIDDLE * size), Hold::Middle, bold, 0.0, &number.to_string());
@@ -392,13 +373,15 @@ impl<'a> Canvas<'a> {
 
     /// What the looks mean. Gives back where it ends.
     fn legend(&self, pen: &mut Pen) -> f64 {
-        let mut entries: Vec<(String, String)> = Vec::new();
-        let line = |colour: &str, width: f64| {
-            format!("<path d=\"M0 0H22\" stroke=\"{colour}\" stroke-width=\"{}\"/>", n(width))
+        let mut entries: Vec<(Vec<Item>, String)> = Vec::new();
+        let line = |colour: &'static str, width: f64| -> Vec<Item> {
+            let line = Path(vec![Step::Move((0.0, 0.0)), Step::Across(22.0)]);
+            vec![Shape::path(line).stroke(Stroke::new(colour, width)).into()]
         };
-        let square = |fill: &str| {
-            format!("<rect x=\"4\" y=\"-6\" width=\"14\" height=\"12\" rx=\"2.5\" fill=\"{fill}\" stroke=\"#3c444d\"/>")
+        let square = |corner: Point, fill: &'static str| -> Item {
+            Shape::round_rect(corner, (14.0, 12.0), 2.5).fill(fill).stroke(Stroke::new("#3c444d", 1.0)).into()
         };
+        const CORNER: Point = (4.0, -6.0);
         if self.picture.loads.iter().any(|load| load.paused > 0.0) {
             for (place, (_, colour, text)) in PAUSED.iter().enumerate() {
                 let text = if place == 0 { format!("paused {text} of the time") } else { text.to_string() };
@@ -411,16 +394,15 @@ impl<'a> Canvas<'a> {
         }
         let fullest = self.fullest();
         if fullest > 0.0 {
-            entries.push((square(HELD[0].1), "held little".into()));
-            entries.push((square(HELD[3].1), format!("at most {}", Format::Bytes.show(fullest))));
+            entries.push((vec![square(CORNER, HELD[0].1)], "held little".into()));
+            entries.push((vec![square(CORNER, HELD[3].1)], format!("at most {}", Format::Bytes.show(fullest))));
         }
         if !self.picture.cycle.is_empty() {
             entries.push((line(CYCLE, 3.2), "waits for the next in the cycle".into()));
         }
         if self.layout.items.iter().any(|item| item.members.len() > 1) {
-            let stack =
-                "<rect x=\"6\" y=\"-8\" width=\"14\" height=\"12\" rx=\"2.5\" fill=\"#ffffff\" stroke=\"#3c444d\"/>";
-            entries.push((format!("{stack}{}", square("#ffffff")), "several, the worst of them shown".into()));
+            let stack = vec![square((6.0, -8.0), "#ffffff"), square(CORNER, "#ffffff")];
+            entries.push((stack, "several, the worst of them shown".into()));
         }
         let (mut x, mut y) = (MARGIN, self.bottom);
         if entries.is_empty() {
@@ -432,7 +414,7 @@ impl<'a> Canvas<'a> {
                 (x, y) = (MARGIN, y + LINE * LEGEND + 4.0);
             }
             let middle = y + LINE * LEGEND / 2.0;
-            pen.put(format_args!("<g transform=\"translate({} {})\">{sample}</g>", n(x), n(middle)));
+            pen.put(Item::Group { shift: (x, middle), items: sample });
             pen.text((x + 28.0, middle + MIDDLE * LEGEND), Hold::Start, font(LEGEND, INK), 0.0, &name);
             x += wide;
         }

@@ -1,8 +1,9 @@
 //! Heat maps as drawings.
 
-use super::{FIGURE, GREY, Hold, INK, LABEL, LINE, MARGIN, MIDDLE, Pen, SMALL, TITLE, font, n};
+use super::{FIGURE, GREY, INK, LABEL, LINE, MARGIN, MIDDLE, Pen, SMALL, TITLE, font};
+use crate::drawing::{Colour, Drawing, Font, Hold, Shape, Stroke};
 use crate::heat::Heat;
-use crate::text::{self, escape, shorten, wrap};
+use crate::text::{self, shorten, wrap};
 
 /// The least width of a cell with a number in it, and the height of one.
 const CELL: (f64, f64) = (44.0, 30.0);
@@ -10,8 +11,13 @@ const CELL: (f64, f64) = (44.0, 30.0);
 const NAMES: f64 = 130.0;
 
 impl Heat {
-    /// The map as an SVG drawing.
+    /// The map as SVG.
     pub fn svg(&self) -> String {
+        self.drawing().svg()
+    }
+
+    /// The map as a drawing.
+    pub fn drawing(&self) -> Drawing {
         let (columns, rows) = (self.x.1.len().max(1) as f64, self.y.1.len().max(1) as f64);
         let shown = |name: &String| shorten(name, SMALL, NAMES);
         let names = self.y.1.iter().map(|name| text::width(&shown(name), SMALL, false)).fold(0.0, f64::max);
@@ -20,7 +26,7 @@ impl Heat {
         let cell = (width - left - MARGIN) / columns;
         let room = width - 2.0 * MARGIN;
         let mut pen = Pen::default();
-        let title = super::Font { bold: true, ..font(TITLE, INK) };
+        let title = Font { bold: true, ..font(TITLE, INK) };
         let mut y = pen.lines(MARGIN, MARGIN, Hold::Start, title, &wrap(&self.title, TITLE, true, room));
         y = pen.lines(MARGIN, y, Hold::Start, font(SMALL, GREY), &wrap(&self.subtitle, SMALL, false, room)) + 8.0;
         let bottom = y + rows * CELL.1;
@@ -29,14 +35,15 @@ impl Heat {
             for (column, value) in values.iter().enumerate() {
                 let x = left + column as f64 * cell;
                 let middle = (x + cell / 2.0, top + CELL.1 / 2.0 + MIDDLE * SMALL);
-                let (fill, ink) = match value.filter(|value| value.is_finite()) {
-                    Some(value) => self.look(value),
+                let (fill, ink): (Colour, _) = match value.filter(|value| value.is_finite()) {
+                    Some(value) => {
+                        let (fill, ink) = self.look(value);
+                        (fill.into(), ink)
+                    }
                     None => ("#f0f0f0".into(), GREY),
                 };
-                let (x, top, cell, height) = (n(x), n(top), n(cell), n(CELL.1));
-                pen.put(format_args!(
-                    "<rect x=\"{x}\" y=\"{top}\" width=\"{cell}\" height=\"{height}\" fill=\"{fill}\" stroke=\"#ffffff\"/>"
-                ));
+                let square = Shape::rect((x, top), (cell, CELL.1)).fill(fill);
+                pen.put(square.stroke(Stroke::new("#ffffff", 1.0)));
                 let number =
                     value.filter(|value| value.is_finite()).map_or("–".into(), |value| self.format.show(value));
                 pen.text(middle, Hold::Middle, font(SMALL, ink), 0.0, &number);
@@ -57,11 +64,7 @@ impl Heat {
         let upright = (MARGIN + LABEL, (y + bottom) / 2.0);
         let label = shorten(&self.y.0, LABEL, (bottom - y).max(80.0));
         pen.text(upright, Hold::Middle, font(LABEL, INK), -90.0, &label);
-        let (width, height, family) = (n(width), n((end + MARGIN).ceil()), text::FAMILY);
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{family}\" fill=\"none\">\n<title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{}</svg>\n",
-            escape(&self.title),
-            pen.out
-        )
+        let (title, caption) = (self.title.clone(), String::new());
+        Drawing { width, height: (end + MARGIN).ceil(), title, caption, items: pen.items }
     }
 }

@@ -1,26 +1,22 @@
 //! A plot with its labels around it. How much room they take is measured first, so that the plots of a row line up and
 //! no text leaves the drawing.
 
-use super::{Font, GREY, Hold, INK, LABEL, LINE, MARGIN, MIDDLE, Pen, SMALL, font, n, shape, stroke};
+use super::{GREY, INK, LABEL, LINE, MARGIN, MIDDLE, Pen, SMALL, font, shape, stroke};
+use crate::drawing::{Font, Hold, Item, Path, Place, Shape, Step, Stroke};
 use crate::figure::{CLOUD, Drawable, Figure, Mark, Point, Scale, Series, Style, corners, thin, thin_markers};
 use crate::palette::colour;
 use crate::scale::{Room, Ruler, TICK};
 use crate::text::{self, shorten, well_broken, wrap};
-use std::fmt::Write;
 
-const AXIS: &str = "stroke=\"#444444\"";
-const GRID: &str = "stroke=\"#dcdcdc\"";
-const FINE_GRID: &str = "stroke=\"#f1f1f1\"";
-const MARK: &str = "stroke=\"#5a5a5a\" stroke-width=\"1.2\" stroke-dasharray=\"1.5 3\" stroke-linecap=\"round\"";
+const AXIS: &str = "#444444";
+const GRID: &str = "#dcdcdc";
+const FINE_GRID: &str = "#f1f1f1";
 /// How far slanted names turn, and its sine and cosine.
 const SLANT: (f64, f64, f64) = (-35.0, 0.573_576, 0.819_152);
-/// A dot around the origin.
-const DOT: &str = "M-2.2 0A2.2 2.2 0 1 1 2.2 0A2.2 2.2 0 1 1-2.2 0Z";
+/// The radius of a lone point of a line.
+const DOT: f64 = 2.2;
 /// Markers along a line are at least this far apart.
 const APART: f64 = 14.0;
-
-/// A place in a plot, from its upper left.
-type Place = (f64, f64);
 
 /// A plot and its labels, measured.
 pub(super) struct Panel<'a> {
@@ -101,18 +97,18 @@ impl<'a> Panel<'a> {
         let title = Font { bold: true, ..font(LABEL, INK) };
         let below = pen.lines(x + MARGIN, head, Hold::Start, title, &self.title);
         pen.lines(x + MARGIN, below, Hold::Start, font(SMALL, GREY), &self.subtitle);
-        pen.put(format_args!("<g transform=\"translate({} {})\">", n(x + self.left), n(top)));
-        let axes = self.grid(pen);
+        let mut inner = Pen::default();
+        let axes = self.grid(&mut inner);
         if self.data.x_bounds.is_some() {
-            let ink = self.series(pen);
-            self.marks(pen, ink);
+            let (ink, texts) = self.series(&mut inner);
+            self.marks(&mut inner, ink, texts);
         } else {
             let middle = (wide / 2.0, high / 2.0 + MIDDLE * LABEL);
-            pen.text(middle, Hold::Middle, font(LABEL, GREY), 0.0, "no data");
+            inner.text(middle, Hold::Middle, font(LABEL, GREY), 0.0, "no data");
         }
-        pen.put(axes);
-        self.labels(pen);
-        pen.put("</g>");
+        inner.put(axes);
+        self.labels(&mut inner);
+        pen.put(Item::Group { shift: (x + self.left, top), items: inner.items });
     }
 
     /// Where an x is.
@@ -126,30 +122,30 @@ impl<'a> Panel<'a> {
     }
 
     /// Draws the grid and gives back the axes with their ticks, to be drawn over the data.
-    fn grid(&self, pen: &mut Pen) -> String {
+    fn grid(&self, pen: &mut Pen) -> Shape {
         let (wide, high) = self.plot;
         let named = matches!(self.data.x.scale, Scale::Categories(_));
         let ticks = |ruler: &Ruler| ruler.ticks.iter().map(|tick| tick.at).collect::<Vec<_>>();
-        let mut stubs = String::new();
+        let mut axes = Path(vec![Step::Move((0.0, 0.0)), Step::Down(high), Step::Across(wide)]);
         for (rows, columns, look, size) in
             [(&self.y.minor, &self.x.minor, FINE_GRID, 2.5), (&ticks(&self.y), &ticks(&self.x), GRID, 5.0)]
         {
-            let mut lines = String::new();
-            for y in rows.iter().map(|&at| n(self.down(at))) {
-                let _ = write!(lines, "M0 {y}H{}", n(wide));
-                let _ = write!(stubs, "M{} {y}H0", n(-size));
+            let mut lines = Path::default();
+            for y in rows.iter().map(|&at| self.down(at)) {
+                lines.extend([Step::Move((0.0, y)), Step::Across(wide)]);
+                axes.extend([Step::Move((-size, y)), Step::Across(0.0)]);
             }
-            for x in columns.iter().map(|&at| n(self.across(at))) {
+            for x in columns.iter().map(|&at| self.across(at)) {
                 if !named {
-                    let _ = write!(lines, "M{x} 0V{}", n(high));
+                    lines.extend([Step::Move((x, 0.0)), Step::Down(high)]);
                 }
-                let _ = write!(stubs, "M{x} {}v{}", n(high), n(size));
+                axes.extend([Step::Move((x, high)), Step::Down(high + size)]);
             }
             if !lines.is_empty() {
-                pen.put(format_args!("<path d=\"{lines}\" {look}/>"));
+                pen.put(Shape::path(lines).stroke(Stroke::new(look, 1.0)));
             }
         }
-        format!("<path d=\"M0 0V{}H{}{stubs}\" {AXIS}/>", n(high), n(wide))
+        Shape::path(axes).stroke(Stroke::new(AXIS, 1.0))
     }
 
     fn labels(&self, pen: &mut Pen) {
@@ -177,32 +173,33 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// Draws the data and gives back where its ink is, by and large.
-    fn series(&self, pen: &mut Pen) -> Vec<Place> {
+    /// Draws the data and gives back where its ink is, by and large, and the boxes of the texts in it.
+    fn series(&self, pen: &mut Pen) -> (Vec<Place>, Vec<[f64; 4]>) {
         let slot = self.plot.0 / self.x.ticks.len().max(1) as f64;
-        let all = self.figure.series.len() as f64;
-        let apart = if self.figure.dodges(&self.data.x) { (0.5 * slot / all).min(7.0) } else { 0.0 };
+        let (part, most) = if self.figure.has_dots() { (0.8, 18.0) } else { (0.5, 7.0) };
+        let apart = |all: f64| if self.figure.dodges(&self.data.x) { (part * slot / all).min(most) } else { 0.0 };
         let (sets, thick) = bar_width(self.figure, slot);
         let mut bars = 0;
+        let mut besides: Vec<(usize, f64)> = Vec::new();
         let mut layers = Layers::default();
-        for (at, (series, runs)) in self.figure.series.iter().zip(&self.data.runs).enumerate() {
+        for (series, runs) in self.figure.series.iter().zip(&self.data.runs) {
             if series.style == Style::Bars {
                 let beside = (f64::from(bars % sets) - f64::from(sets) / 2.0) * thick;
                 self.bars(&mut layers, runs, Bar { look: colour(series.slot), beside, thick });
+                besides.push((series.slot, beside + thick / 2.0));
                 bars += 1;
             } else {
-                self.line(&mut layers, series, runs, (at as f64 - (all - 1.0) / 2.0) * apart);
+                // What is stated of a bar stands where that does.
+                let bar = besides.iter().find(|(slot, _)| *slot == series.slot).map(|(_, beside)| *beside);
+                let (nth, all) = self.figure.among(series);
+                self.line(&mut layers, series, runs, bar.unwrap_or((nth - (all - 1.0) / 2.0) * apart(all)));
             }
         }
-        let inside = [layers.bands.out, layers.bars.out, layers.lines.out].concat();
-        let (from, wide, high) = ("-2", n(self.plot.0 + 4.0), n(self.plot.1 + 4.0));
-        pen.put(format_args!(
-            "<svg x=\"{from}\" y=\"{from}\" width=\"{wide}\" height=\"{high}\" viewBox=\"{from} {from} {wide} {high}\">"
-        ));
-        pen.out.push_str(&inside);
-        pen.put("</svg>");
-        pen.out.push_str(&layers.over.out);
-        layers.ink
+        let inside = [layers.bands.items, layers.bars.items, layers.lines.items].concat();
+        let size = (self.plot.0 + 4.0, self.plot.1 + 4.0);
+        pen.put(Item::Clip { corner: (-2.0, -2.0), size, items: inside });
+        pen.items.extend(layers.over.items);
+        (layers.ink, layers.texts)
     }
 
     /// Draws a series that is no bars, moved sideways by `shift`.
@@ -211,7 +208,8 @@ impl<'a> Panel<'a> {
         let (step, scatter) = (series.style == Style::Step, matches!(series.style, Style::Markers | Style::Stated));
         let marked = scatter || series.style == Style::LineMarkers;
         let cloud = scatter && series.points.len() > CLOUD;
-        let [mut line, mut shapes, mut whiskers, mut dots] = [(); 4].map(|()| String::new());
+        let [mut line, mut whiskers, mut dots] = [(); 3].map(|()| Path::default());
+        let mut shapes: Vec<Item> = Vec::new();
         let mut last = f64::NEG_INFINITY;
         for run in runs {
             let place = |point: &Point| (self.x.place(point.x), self.y.place(point.y));
@@ -222,7 +220,7 @@ impl<'a> Panel<'a> {
             let places = heights(|point| point.y);
             if !scatter {
                 let corners = corners(&places, step);
-                line.push_str(&path(&corners));
+                line.extend(Path::through(&corners).0);
                 layers.ink.extend(corners.windows(2).flat_map(|pair| along(pair[0], pair[1])));
             }
             layers.ink.extend(&places);
@@ -233,42 +231,38 @@ impl<'a> Panel<'a> {
                 let low = corners(&heights(|point| point.interval.map_or(point.y, |(low, _)| low)), step);
                 outline.extend(low.iter().rev());
                 layers.ink.extend(&outline);
-                let outline = path(&outline);
-                layers.bands.put(format_args!("<path d=\"{outline}Z\" fill=\"{look}\" fill-opacity=\"0.18\"/>"));
+                layers.bands.put(Shape::path(Path::around(&outline)).pale(look, 0.18));
             }
             for (point, &(x, y)) in run.iter().zip(&places).filter(|(point, _)| self.x.holds(point.x)) {
                 if let Some(interval) = point.interval.filter(|_| !banded) {
-                    whiskers.push_str(&self.whisker(x, interval));
+                    whiskers.extend(self.whisker(x, interval));
                 }
                 let near = !scatter && (x - last).abs() < APART && run.len() as f64 * APART > self.plot.0;
                 match self.y.holds(point.y) {
-                    true if cloud => dots.push_str(&format!("M{} {}h0", n(x), n(y))),
+                    true if cloud => dots.extend([Step::Dot((x, y))]),
                     true if marked && !near => {
-                        shapes.push_str(&shape(series, look, (x, y)));
+                        shapes.push(shape(series, look, (x, y)).into());
                         last = x;
                     }
                     // A lone point of a line has no line.
                     true if !marked && run.len() == 1 => {
-                        let at = format!("translate({} {})", n(x), n(y));
-                        shapes.push_str(&format!("<path transform=\"{at}\" d=\"{DOT}\" fill=\"{look}\"/>"));
+                        shapes.push(Shape::path(Path::circle((x, y), DOT)).fill(look).into());
                     }
                     _ => {}
                 }
             }
         }
         if !line.is_empty() {
-            layers.lines.put(format_args!("<path d=\"{line}\" {}/>", stroke(series, look)));
+            layers.lines.put(Shape::path(line).stroke(stroke(series, look)));
         }
         if !dots.is_empty() {
-            let size = "stroke-width=\"3.4\" stroke-linecap=\"round\" stroke-opacity=\"0.6\"";
-            layers.over.put(format_args!("<path d=\"{dots}\" stroke=\"{look}\" {size}/>"));
+            let stroke = Stroke { round: true, opacity: 0.6, ..Stroke::new(look, 3.4) };
+            layers.over.put(Shape::path(dots).stroke(stroke));
         }
         if !whiskers.is_empty() {
-            layers.over.put(format_args!("<path d=\"{whiskers}\" stroke=\"{look}\" stroke-width=\"1.3\"/>"));
+            layers.over.put(Shape::path(whiskers).stroke(Stroke::new(look, 1.3)));
         }
-        if !shapes.is_empty() {
-            layers.over.put(format_args!("<g>{shapes}</g>"));
-        }
+        layers.over.items.extend(shapes);
     }
 
     /// Draws the bars of a series.
@@ -281,36 +275,42 @@ impl<'a> Panel<'a> {
             // A hairline distinguishes a small value from zero.
             let tall = (y - ground).abs().max(1.0);
             let top = if y > ground { ground } else { ground - tall };
-            let (x, y, wide, high) = (n(left + gap / 2.0), n(top), n(thick - gap), n(tall));
-            layers
-                .bars
-                .put(format_args!("<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" fill=\"{look}\"/>"));
+            layers.bars.put(Shape::rect((left + gap / 2.0, top), (thick - gap, tall)).fill(look));
             let rows = (0..=(tall / 6.0).min(100.0) as usize).map(|row| top + 6.0 * row as f64);
             layers.ink.extend(rows.flat_map(|row| along((left, row), (left + thick, row))));
             let mut above = top.max(0.0);
             if let Some(interval) = point.interval {
-                let strokes = self.whisker(centre, interval);
-                layers.over.put(format_args!("<path d=\"{strokes}\" stroke=\"{INK}\" stroke-width=\"1.3\"/>"));
+                let strokes = Path(self.whisker(centre, interval).into());
+                layers.over.put(Shape::path(strokes).stroke(Stroke::new(INK, 1.3)));
                 above = self.down(interval.1).clamp(0.0, above);
             }
             if self.figures && point.y >= 0.0 {
                 // Over a bar that reaches the top of the plot there is no room but inside.
                 let place = (centre, (above - 4.0).max(SMALL));
-                layers.over.text(place, Hold::Middle, font(SMALL, INK), 0.0, &self.figure.y.format.show(point.y));
-                layers.ink.push((centre, above - 8.0));
+                let value = self.figure.y.format.show(point.y);
+                let half = text::width(&value, SMALL, false) / 2.0;
+                layers.texts.push([centre - half, place.1 - SMALL, centre + half, place.1 + 3.0]);
+                layers.over.text(place, Hold::Middle, font(SMALL, INK), 0.0, &value);
             }
         }
     }
 
     /// The strokes of a confidence interval.
-    fn whisker(&self, x: f64, (low, high): (f64, f64)) -> String {
-        let at = |value| n(self.down(value).clamp(0.0, self.plot.1));
-        let (low, high, left, right, x) = (at(low), at(high), n(x - 3.0), n(x + 3.0), n(x));
-        format!("M{x} {low}V{high}M{left} {low}H{right}M{left} {high}H{right}")
+    fn whisker(&self, x: f64, (low, high): (f64, f64)) -> [Step; 6] {
+        let at = |value| self.down(value).clamp(0.0, self.plot.1);
+        let (low, high) = (at(low), at(high));
+        [
+            Step::Move((x, low)),
+            Step::Down(high),
+            Step::Move((x - 3.0, low)),
+            Step::Across(x + 3.0),
+            Step::Move((x - 3.0, high)),
+            Step::Across(x + 3.0),
+        ]
     }
 
     /// Draws the reference lines, each with its label where it hides the least.
-    fn marks(&self, pen: &mut Pen, mut ink: Vec<Place>) {
+    fn marks(&self, pen: &mut Pen, mut ink: Vec<Place>, mut taken: Vec<[f64; 4]>) {
         let (wide, high) = self.plot;
         let ruler = |mark: &Mark| if mark.upright { &self.x } else { &self.y };
         let marks: Vec<&Mark> =
@@ -318,10 +318,10 @@ impl<'a> Panel<'a> {
         for mark in &marks {
             let (x, y) = (self.across(mark.at), self.down(mark.at));
             let (from, to) = if mark.upright { ((x, 0.0), (x, high)) } else { ((0.0, y), (wide, y)) };
-            pen.line(from, to, MARK);
+            let stroke = Stroke { dashes: &[1.5, 3.0], round: true, ..Stroke::new(GREY, 1.2) };
+            pen.put(Shape::path(Path::through(&[from, to])).stroke(stroke));
             ink.extend(along(from, to));
         }
-        let mut taken: Vec<[f64; 4]> = Vec::new();
         for mark in marks {
             let lines = wrap(&mark.label, SMALL, false, 0.7 * wide);
             let tall = lines.len() as f64 * LINE * SMALL;
@@ -345,9 +345,7 @@ impl<'a> Panel<'a> {
             let Some((x, y)) = places.into_iter().min_by_key(hidden) else { continue };
             let (x, y) = (x.min(wide - across).max(0.0), y.min(high - tall).max(0.0));
             taken.push([x, y, x + across, y + tall]);
-            pen.put("<g stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\">");
-            pen.lines(x, y, Hold::Start, font(SMALL, "#444444"), &lines);
-            pen.put("</g>");
+            pen.lines(x, y, Hold::Start, Font { halo: true, ..font(SMALL, "#444444") }, &lines);
         }
     }
 }
@@ -360,6 +358,8 @@ struct Layers {
     lines: Pen,
     over: Pen,
     ink: Vec<Place>,
+    /// Boxes of texts: left, top, right, bottom.
+    texts: Vec<[f64; 4]>,
 }
 
 /// What the bars of a series have in common: colour, place beside the category's middle, thickness.
@@ -426,14 +426,6 @@ impl Names {
         }
         self.lines.iter().map(Vec::len).max().unwrap_or(0) as f64 * LINE * self.size
     }
-}
-
-fn path(places: &[Place]) -> String {
-    let mut out = String::new();
-    for (at, (x, y)) in places.iter().enumerate() {
-        let _ = write!(out, "{}{} {}", if at == 0 { 'M' } else { 'L' }, n(*x), n(*y));
-    }
-    out
 }
 
 /// Places along a line, a few units apart.

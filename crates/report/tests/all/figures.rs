@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use report::fabric::{Load, MAX_HOSTS, Node, Picture, Wait};
-use report::{Axis, Figure, Format, Mark, Palette, Sheet, Style, png};
-use resvg::usvg::{self, roxmltree::Document};
-use std::sync::Arc;
+use report::{Axis, Figure, Format, Mark, Palette, Sheet, Style};
+use roxmltree::{Document, Node as Element};
+use ttf_parser::Face;
 
 /// The smallest figure that has a bit of everything.
 fn small() -> Figure {
@@ -26,31 +26,80 @@ fn texts(svg: &str) -> Vec<String> {
     texts.map(|node| node.text().unwrap_or("").to_string()).collect()
 }
 
-/// The boxes around all texts as they are set, and whether each is upright or level (rather than slanted).
-fn boxes(svg: &str) -> (usvg::Rect, Vec<(String, usvg::Rect, bool)>) {
-    let mut fonts = usvg::fontdb::Database::new();
-    fonts.load_font_data(dejavu::sans::regular().to_vec());
-    fonts.load_font_data(dejavu::sans::bold().to_vec());
-    fonts.set_sans_serif_family("DejaVu Sans");
-    let options = usvg::Options { fontdb: Arc::new(fonts), ..Default::default() };
-    let tree = usvg::Tree::from_str(svg, &options).unwrap();
-    fn walk(group: &usvg::Group, found: &mut Vec<(String, usvg::Rect, bool)>) {
-        for node in group.children() {
-            match node {
-                usvg::Node::Group(group) => walk(group, found),
-                usvg::Node::Text(text) => {
-                    let says = text.chunks().iter().map(|chunk| chunk.text()).collect::<String>();
-                    let turn = text.abs_transform();
-                    let square = turn.kx.abs() < 1e-3 || turn.sx.abs() < 1e-3;
-                    found.push((says, text.abs_bounding_box(), square));
+/// A box around something.
+#[derive(Clone, Copy, Debug)]
+struct Area {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+}
+
+fn number(node: &Element, name: &str) -> f64 {
+    node.attribute(name).unwrap_or("0").parse().unwrap()
+}
+
+/// The numbers in the brackets of a transform of this kind.
+fn transform(node: &Element, kind: &str) -> Option<Vec<f64>> {
+    let inside = node.attribute("transform")?.strip_prefix(kind)?.strip_prefix('(')?.strip_suffix(')')?;
+    Some(inside.split(' ').map(|number| number.parse().unwrap()).collect())
+}
+
+/// The box around a text: from the font's ascent to its descent, as wide as its letters, held and turned as it says.
+fn area(node: &Element, faces: &[Face; 2]) -> (Area, bool) {
+    let bold = node.attribute("font-weight") == Some("bold");
+    let face = &faces[usize::from(bold)];
+    let em = number(node, "font-size") / f64::from(face.units_per_em());
+    let advance = |c| f64::from(face.glyph_hor_advance(face.glyph_index(c).unwrap_or_default()).unwrap());
+    let wide = node.text().unwrap_or("").chars().map(advance).sum::<f64>() * em;
+    let from = match node.attribute("text-anchor") {
+        Some("middle") => -wide / 2.0,
+        Some("end") => -wide,
+        _ => 0.0,
+    };
+    let (x, y) = (number(node, "x"), number(node, "y"));
+    let turn = transform(node, "rotate").map_or(0.0, |turn| {
+        assert_eq!(turn[1..], [x, y], "around the place where it is held");
+        turn[0]
+    });
+    let (sin, cos) = turn.to_radians().sin_cos();
+    let (up, down) = (f64::from(face.ascender()) * em, f64::from(-face.descender()) * em);
+    let corners = [(from, -up), (from + wide, -up), (from, down), (from + wide, down)]
+        .map(|(dx, dy)| (x + dx * cos - dy * sin, y + dx * sin + dy * cos));
+    let ends = |of: fn(&(f64, f64)) -> f64| {
+        let values = corners.iter().map(of);
+        (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max))
+    };
+    let ((left, right), (top, bottom)) = (ends(|corner| corner.0), ends(|corner| corner.1));
+    (Area { left, top, right, bottom }, turn % 90.0 == 0.0)
+}
+
+/// The size of a drawing, the boxes around all its texts, and whether each is upright or level (rather than slanted).
+fn boxes(svg: &str) -> (Area, Vec<(String, Area, bool)>) {
+    fn walk(node: Element, (x, y): (f64, f64), faces: &[Face; 2], found: &mut Vec<(String, Area, bool)>) {
+        for child in node.children().filter(Element::is_element) {
+            match child.tag_name().name() {
+                "g" => {
+                    let shift = transform(&child, "translate").unwrap();
+                    walk(child, (x + shift[0], y + shift[1]), faces, found);
+                }
+                "svg" => walk(child, (x, y), faces, found),
+                "text" => {
+                    let (area, square) = area(&child, faces);
+                    let Area { left, top, right, bottom } = area;
+                    let moved = Area { left: left + x, top: top + y, right: right + x, bottom: bottom + y };
+                    found.push((child.text().unwrap_or("").to_string(), moved, square));
                 }
                 _ => {}
             }
         }
     }
+    let document = Document::parse(svg).unwrap();
+    let faces = [dejavu::sans::regular(), dejavu::sans::bold()].map(|data| Face::parse(data, 0).unwrap());
     let mut found = Vec::new();
-    walk(tree.root(), &mut found);
-    (tree.size().to_rect(0.0, 0.0).unwrap(), found)
+    let root = document.root_element();
+    walk(root, (0.0, 0.0), &faces, &mut found);
+    (Area { left: 0.0, top: 0.0, right: number(&root, "width"), bottom: number(&root, "height") }, found)
 }
 
 /// Every text lies in the drawing and on no other.
@@ -58,17 +107,17 @@ fn assert_legible(svg: &str) {
     let (drawing, boxes) = boxes(svg);
     for (at, (text, inner, square)) in boxes.iter().enumerate() {
         assert!(
-            inner.left() > -0.5
-                && inner.top() > -0.5
-                && inner.right() < drawing.right() + 0.5
-                && inner.bottom() < drawing.bottom() + 0.5,
+            inner.left > -0.5
+                && inner.top > -0.5
+                && inner.right < drawing.right + 0.5
+                && inner.bottom < drawing.bottom + 0.5,
             "“{text}” at {inner:?} leaves the drawing {drawing:?}"
         );
         for (other_text, other, other_square) in &boxes[..at] {
-            let apart = inner.left() > other.right() - 0.5
-                || other.left() > inner.right() - 0.5
-                || inner.top() > other.bottom() - 0.5
-                || other.top() > inner.bottom() - 0.5;
+            let apart = inner.left > other.right - 0.5
+                || other.left > inner.right - 0.5
+                || inner.top > other.bottom - 0.5
+                || other.top > inner.bottom - 0.5;
             assert!(apart || !square || !other_square, "“{text}” at {inner:?} lies on “{other_text}” at {other:?}");
         }
     }
@@ -161,8 +210,6 @@ fn bars_stand_beside_each_other_and_on_zero() {
     figure.series.push(palette.series("two", Style::Bars, [(0.0, 9.5), (1.0, 0.0)]));
     let svg = figure.svg();
     let document = Document::parse(&svg).unwrap();
-    let number =
-        |node: &resvg::usvg::roxmltree::Node, name: &str| node.attribute(name).unwrap_or("0").parse::<f64>().unwrap();
     let mut bars: Vec<[f64; 4]> = document
         .descendants()
         .filter(|node| node.has_tag_name("rect") && node.parent().is_some_and(|parent| parent.has_tag_name("svg")))
@@ -214,12 +261,22 @@ fn panels_line_up_and_share_a_legend() {
 
 #[test]
 fn an_image_of_a_figure_has_twice_its_size_and_its_colours() {
-    let svg = small().svg();
-    let (drawing, _) = boxes(&svg);
-    let image = resvg::tiny_skia::Pixmap::decode_png(&png(&svg).unwrap()).unwrap();
-    assert_eq!((image.width() as f32, image.height() as f32), (2.0 * drawing.width(), 2.0 * drawing.height()));
+    let drawing = small().drawing();
+    let (size, texts) = boxes(&drawing.svg());
+    let image = tiny_skia::Pixmap::decode_png(&drawing.png().unwrap()).unwrap();
+    assert_eq!((f64::from(image.width()), f64::from(image.height())), (2.0 * size.right, 2.0 * size.bottom));
     let has = |rgb: (u8, u8, u8)| image.pixels().iter().any(|p| (p.red(), p.green(), p.blue()) == rgb);
     assert!(has((0x00, 0x72, 0xb2)) && has((0xd5, 0x5e, 0x00)), "both lines");
+    for (text, area, _) in texts {
+        let (columns, rows) = ((area.left * 2.0) as u32..(area.right * 2.0) as u32, (area.top * 2.0) as u32..);
+        let rows = rows.take(((area.bottom - area.top) * 2.0) as usize);
+        let dark = |(x, y): (u32, u32)| image.pixel(x, y).is_some_and(|p| p.red() < 120 && p.blue() < 120);
+        let inked = rows.flat_map(|y| columns.clone().map(move |x| (x, y))).filter(|&at| dark(at)).count();
+        assert!(
+            inked > 10 * text.chars().filter(|c| c.is_alphanumeric()).count(),
+            "“{text}” is painted where it is said"
+        );
+    }
 }
 
 /// Figures of every style with awkward texts and numbers.
@@ -316,21 +373,22 @@ fn ring(switches: u32, hosts: u32) -> Picture {
 }
 
 /// Where a name stands.
-fn spot(svg: &str, name: &str) -> (f32, f32) {
+fn spot(svg: &str, name: &str) -> (f64, f64) {
     let (_, boxes) = boxes(svg);
     let (_, at, _) = boxes.iter().find(|(text, ..)| text == name).unwrap_or_else(|| panic!("no {name}"));
-    (at.left() + at.width() / 2.0, at.top() + at.height() / 2.0)
+    ((at.left + at.right) / 2.0, (at.top + at.bottom) / 2.0)
 }
 
 #[test]
 fn tiers_are_rows_with_the_hosts_below() {
-    let svg = clos(4, 4, 2).svg();
+    let drawing = clos(4, 4, 2).drawing();
+    let svg = drawing.svg();
     assert_legible(&svg);
     for pair in [("h0", "leaf0"), ("h15", "leaf3"), ("leaf0", "spine0"), ("leaf3", "spine1")] {
         assert!(spot(&svg, pair.0).1 > spot(&svg, pair.1).1 + 50.0, "{pair:?}");
     }
     assert!(spot(&svg, "h0").0 < spot(&svg, "h1").0 && (spot(&svg, "h0").1 - spot(&svg, "h15").1).abs() < 1.0);
-    assert!(png(&svg).unwrap().starts_with(b"\x89PNG"));
+    assert!(drawing.png().unwrap().starts_with(b"\x89PNG"));
     assert_eq!(svg, clos(4, 4, 2).svg());
 }
 
@@ -345,7 +403,7 @@ fn the_levels_of_a_bcube_are_rows() {
     (0..9).for_each(|h| picture.links.extend([(h, 9 + h / 3), (h, 12 + h % 3)]));
     let svg = picture.svg();
     assert_legible(&svg);
-    let heights: Vec<f32> = ["h4", "l0s0", "l0s2", "l1s1", "l1s2"].map(|name| spot(&svg, name).1).into();
+    let heights: Vec<f64> = ["h4", "l0s0", "l0s2", "l1s1", "l1s2"].map(|name| spot(&svg, name).1).into();
     assert!(heights[0] > heights[1] && heights[1] > heights[3], "{heights:?}");
     assert!((heights[1] - heights[2]).abs() < 1.0 && (heights[3] - heights[4]).abs() < 1.0, "{heights:?}");
 }
@@ -394,10 +452,11 @@ fn a_hundred_and_twenty_eight_hosts_are_drawn_one_by_one_and_more_by_their_switc
     let all = texts(&svg);
     assert!(!all.contains(&"h255".to_string()));
     assert_eq!(all.iter().filter(|text| *text == "16 hosts").count(), 16);
-    let svg = clos(200, 40, 100).svg();
+    let drawing = clos(200, 40, 100).drawing();
+    let svg = drawing.svg();
     assert_legible(&svg);
     assert!(texts(&svg).iter().any(|text| text == "leaf0–3"), "{:?}", texts(&svg));
-    assert!(png(&svg).is_ok());
+    assert!(drawing.png().is_ok());
 }
 
 proptest! {

@@ -133,7 +133,7 @@ fn what_is_not_written_has_its_default() {
     let Resolved { setup, choices, promised, notes, .. } = star(&[]);
     let (flow_control, congestion_control) = (choices.flow_control, choices.congestion_control);
     assert_eq!((flow_control.name(), congestion_control.name(), promised), ("pfc", "none", true));
-    assert_eq!(notes, Vec::<String>::new());
+    assert_eq!(notes, []);
     assert_eq!((setup.seed, setup.stop, setup.classes, setup.reroute), (1, Time::MAX, 1, Time::ZERO));
     assert_eq!((setup.nic.payload, setup.nic.header, setup.nic.ack_size), (1000, 62, 66));
     assert_eq!((setup.nic.ack_lane, setup.nic.timeout), (AckLane::Control, None));
@@ -318,13 +318,13 @@ fn wrong_scenarios_are_refused_with_place_and_remedy() {
     refused(STAR, &["scheme.preset=dctcp", "scheme.dctcp.packet=0"], None, "packet cannot be 0", "1000");
     refused(STAR, &["scheme.preset=hpcc", "scheme.hpcc.eta=0"], None, "eta cannot be 0", "0.95");
     refused(STAR, &["scheme.none.x=1"], None, "unknown key \"none\"", "flow_control");
-    refused(STAR, &["scheme.window=some"], None, "expected \"none\"", "\"bdp\" or a size");
+    refused(STAR, &["scheme.window=some"], None, "expected \"none\"", "bdp or a size");
     refused(STAR, &["stop=0ps"], None, "stop is 0ps", "auto");
     refused(STAR, &["traffic.classes=9"], None, "classes is 9", "1 to 8");
-    refused(STAR, &["switch.buffer=4XB"], None, "unknown unit", "a size in quotes");
+    refused(STAR, &["switch.buffer=4XB"], None, "unknown unit", "a size, such as 12MB");
     refused(STAR, &["topology.kind.x=4"], None, "topology.kind is a value", "--set topology.kind=");
     refused(STAR, &["buffer"], None, "has no \"=\"", "--set switch.buffer=4MB");
-    refused(STAR, &["nic.payload=9001B"], None, "payload is 9001B", "\"9KB\"");
+    refused(STAR, &["nic.payload=9001B"], None, "payload is 9001B", "1B to 9KB");
 }
 
 #[test]
@@ -748,5 +748,227 @@ fn ndp_goes_with_no_other_control_and_says_what_it_ignores() {
         4,
         "cannot number the packets",
         "larger payload",
+    );
+}
+
+/// The notes of the star with these changes.
+#[track_caller]
+fn notes(sets: &[&str]) -> Vec<String> {
+    star(sets).notes.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_key_without_effect_is_noted_with_the_reason() {
+    let noted = |sets: &[&str], key: &str, why: &str| {
+        let notes = notes(sets);
+        let expected = format!("{key} has no effect: {why}");
+        assert!(notes.iter().any(|note| note.contains(&expected)), "no \"{expected}\" in {notes:?}");
+        let keys = star(sets).notes.into_iter().filter_map(|note| note.idle).collect::<Vec<_>>();
+        assert_eq!(keys, [key], "{sets:?}");
+    };
+    noted(&["switch.unlimited=true", "switch.buffer=4MB"], "switch.buffer", "memory is unlimited");
+    noted(&["scheme.flow_control=none", "switch.alpha=1"], "switch.alpha", "flow control none pauses no neighbour");
+    noted(&["scheme.flow_control=none", "switch.resume_gap=1KB"], "switch.resume_gap", "flow control none pauses");
+    noted(&["switch.sharing=static", "switch.alpha=1"], "switch.alpha", "switch.sharing is \"static\"");
+    noted(&["scheme.pfc.detection=1ms"], "scheme.pfc.detection", "scheme.pfc.watchdog is false");
+    noted(
+        &["switch.scheduler=round-robin", "switch.quantum=2KB"],
+        "switch.quantum",
+        "switch.scheduler is \"round-robin\"",
+    );
+    noted(&["switch.ecn_max=500KB"], "switch.ecn_max", "nobody marks for congestion control none");
+    noted(
+        &["scheme.preset=dcqcn", "switch.ecn=false", "switch.ecn_max=500KB"],
+        "switch.ecn_max",
+        "switch.ecn is false",
+    );
+    noted(&["scheme.window_rule=fixed"], "scheme.window_rule", "flows have no window");
+    noted(&["measure.series=2us"], "measure.series", "measure.ports and measure.flows name nothing");
+    noted(&["measure.capture_packets=5"], "measure.capture_packets", "measure.capture names no port");
+    noted(&["scheme.preset=bfc", "switch.queues=4"], "switch.queues", "bfc lays out its own");
+    noted(&["nic.forward_rate=1Gbps"], "nic.forward_rate", "no host of this fabric forwards");
+}
+
+#[test]
+fn a_key_with_effect_is_not_noted_and_neither_is_one_of_the_preset() {
+    for sets in [
+        &["switch.buffer=4MB", "switch.alpha=1", "switch.resume_gap=1KB", "switch.headroom=40KB"][..],
+        &["scheme.pfc.watchdog=true", "scheme.pfc.detection=1ms"],
+        &["scheme.preset=dcqcn", "switch.ecn_max=500KB"],
+        &["switch.ecn=true", "switch.ecn_max=500KB", "switch.quantum=2KB"],
+        &["measure.ports=hosts", "measure.series=2us"],
+        &["scheme.window=bdp", "scheme.window_rule=fixed"],
+    ] {
+        let idle: Vec<_> = star(sets).notes.into_iter().filter_map(|note| note.idle).collect();
+        assert_eq!(idle, Vec::<String>::new(), "{sets:?}");
+    }
+    for preset in crate::presets::all() {
+        let set = format!("scheme.preset={}", preset.name);
+        let resolved = read(&home(preset.name), &[&set]).unwrap_or_else(|problem| panic!("{problem}"));
+        let idle: Vec<_> = resolved.notes.into_iter().filter_map(|note| note.idle).collect();
+        assert_eq!(idle, Vec::<String>::new(), "{set}");
+    }
+}
+
+#[test]
+fn every_condition_of_a_key_is_one_that_can_be_told() {
+    use crate::settings::under::*;
+    let known = [MEMORY, THRESHOLDS, PAUSES, QUEUES, MARKS, FORWARDING, WINDOW, SERIES, CAPTURE];
+    for section in crate::schema::sections() {
+        for key in &section.keys {
+            for only in &key.only {
+                match only {
+                    engine::Only::Under(words) => assert!(known.contains(words), "{words}"),
+                    engine::Only::Beside { key, value } => {
+                        let other = section.key(key).unwrap_or_else(|| panic!("{} has no {key}", section.path));
+                        assert!(!value.is_empty() && !section.many, "{other:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_odd_but_legal_is_noted() {
+    let noted = |text: &str, sets: &[&str], expected: &str| {
+        let notes = read(text, sets).unwrap_or_else(|problem| panic!("{problem}")).notes;
+        let found = notes.iter().filter(|note| note.contains(expected)).count();
+        assert_eq!(found, 1, "\"{expected}\" in {notes:?}");
+    };
+    let with = |tables: &str| format!("{STAR}{tables}");
+    let load = |load: f64| format!("[[load]]\nsizes = \"10KB\"\nload = {load}\nduration = \"20us\"\n");
+    noted(&with(&load(1.2)), &[], "load.0.load asks for 120 % of what the links of the hosts that send carry");
+    noted(&with(&load(0.6).repeat(2)), &[], "what is drawn asks together for 120 % of the hosts' links");
+    let incast = "[[incast]]\ndegree = 8\nsize = \"80KB\"\nto = \"h0\"\n";
+    noted(&with(incast), &[], "incast.0.degree is 8, and 3 hosts can send");
+    noted(
+        &with("[[slow]]\nhost = \"h0\"\nrate = \"200Gbps\"\n"),
+        &[],
+        "slow.0.rate is 200Gbps: the link of h0 brings 100Gbps",
+    );
+    noted(STAR, &["scheme.window=500B"], "a window of 500 B is less than a packet of 1000 B");
+    noted(STAR, &["switch.alpha=0"], "switch.alpha is 0");
+    noted(STAR, &["scheme.preset=dcqcn", "switch.ecn=false"], "switch.ecn is false: dcqcn gets no marks");
+    noted(STAR, &["scheme.load_balancing=spray"], "overtake each other");
+    for (text, sets) in [
+        (with(&load(0.6)), &[][..]),
+        (with(&incast.replace('8', "3")), &[]),
+        (with(&format!("{incast}replacement = true\n")), &[]),
+        (STAR.into(), &["scheme.window=1000B"]),
+    ] {
+        let notes = read(&text, sets).unwrap_or_else(|problem| panic!("{problem}")).notes;
+        assert_eq!(notes, [], "{text}");
+    }
+}
+
+#[test]
+fn all_problems_of_a_file_are_found_at_once() {
+    let text = "\
+seed = \"a\"
+colour = 1
+[topology]
+kind = \"star\"
+hosts = 4
+[switch]
+buffer = \"lots\"
+alpha = 1000
+hue = 1
+[nic]
+payload = 5
+[[link]]
+between = [\"h0\", \"h1\"]
+[[flow]]
+src = \"h0\"
+dst = \"h99\"
+size = \"1KB\"
+[[flow]]
+src = 0
+dst = 1
+sise = \"1KB\"
+[[load]]
+load = \"half\"
+[scheme]
+congestion_control = \"dcqnc\"
+";
+    let Err(problem) = read(text, &["stop=5"]) else { panic!("it is accepted") };
+    let problems = problem.split();
+    let lines: Vec<Option<usize>> = problems.iter().map(|problem| problem.line).collect();
+    let expected = [1, 2, 7, 8, 9, 11, 13, 16, 18, 22, 23, 25].map(Some);
+    assert_eq!(lines, [&expected[..], &[None]].concat(), "{problems:#?}");
+    assert!(problems.iter().all(|problem| problem.help.is_some()), "{problems:#?}");
+    assert!(problems[8].message.contains("has no size"), "{}", problems[8]);
+    assert_eq!(problems[12].file, "--set stop=5");
+}
+
+#[test]
+fn a_misspelt_key_that_is_missing_is_one_mistake_also_where_nothing_is_read() {
+    let text = STAR.replace("kind", "knid").replace("size", "sise") + "[[flow]]\nsrc = 0\ndst = 1\n";
+    let Err(problem) = read(&text, &[]) else { panic!("no kind") };
+    let said: Vec<String> = problem.split().into_iter().map(|problem| problem.message.clone()).collect();
+    assert_eq!(said, ["[topology] has no kind", "[flow.0] has no size", "[flow.1] has no size"]);
+}
+
+#[test]
+fn a_problem_with_the_fabric_brings_no_others_with_it() {
+    let text = STAR.replace("hosts = 4", "hosts = 2.5");
+    let Err(problem) = read(&text, &[]) else { panic!("half a host") };
+    assert_eq!(problem.clone().split().len(), 1, "{problem}");
+    assert_eq!(problem.help.as_deref(), Some("write 2 or 3. Hosts."));
+    let Err(problem) = read(STAR, &["scheme.preset=nonsense", "scheme.hpcc.eta=0.9"]) else { panic!("no such preset") };
+    assert_eq!(problem.clone().split().len(), 1, "{problem}");
+}
+
+#[test]
+fn of_two_marking_thresholds_the_one_that_was_written_is_at_fault() {
+    let Err(problem) = read(&format!("{STAR}[switch]\necn_min = \"1MB\"\n"), &[]) else { panic!("ecn_max is below") };
+    assert_eq!(problem.message, "ecn_max is 400KB, below ecn_min, which is 1MB");
+    assert_eq!((problem.line, problem.key.as_deref()), (Some(9), Some("switch.ecn_min")));
+    let Err(problem) = read(STAR, &["switch.ecn_max=10KB"]) else { panic!("ecn_max is below") };
+    assert_eq!(problem.key.as_deref(), Some("switch.ecn_max"));
+}
+
+#[test]
+fn a_setting_of_a_preset_is_not_blamed_on_the_user() {
+    let sets = ["scheme.preset=dcqcn", "scheme.congestion_control=hpcc"];
+    let Err(problem) = read(STAR, &sets) else { panic!("hpcc has no window") };
+    assert!(problem.file.starts_with("preset \"dcqcn\", scheme.window = none"), "{problem}");
+    let help = problem.help.as_deref().unwrap();
+    assert!(help.starts_with("write window = \"bdp\"; the preset \"dcqcn\" has set this"), "{problem}");
+    assert!(help.ends_with("a scheme.window of your own overrides it"), "{problem}");
+    let own = [&sets[..], &["scheme.window=none"]].concat();
+    let Err(problem) = read(STAR, &own) else { panic!("hpcc has no window") };
+    assert_eq!(problem.help.as_deref(), Some("write window = \"bdp\", or leave the key out"));
+}
+
+#[test]
+fn a_key_that_is_there_twice_is_named_with_its_first_place() {
+    refused(
+        "[topology]\nkind = \"star\"\nhosts = 4\nkind = \"chain\"",
+        &[],
+        4,
+        "kind is there twice: first in line 2",
+        "remove one",
+    );
+    let text = format!("{STAR}[switch]\nalpha = 1\n[nic]\n[switch]\nqueues = 2");
+    refused(&text, &[], 11, "the table [switch] is there twice: first in line 8", "under one of them");
+}
+
+#[test]
+fn a_value_after_set_is_explained_without_quotes() {
+    refused(
+        STAR,
+        &["switch.buffer=lots"],
+        None,
+        "found \"lots\"",
+        "write a size, such as 12MB (1B to 1000GB). Packet memory",
+    );
+    refused(STAR, &["topology.rate=400G"], None, "did you mean \"400Gbps\"?", "a rate, such as 100Gbps");
+    refused(
+        &format!("{STAR}[switch]\nbuffer = \"lots\""),
+        &[],
+        9,
+        "found \"lots\"",
+        "a size in quotes, such as \"12MB\"",
     );
 }

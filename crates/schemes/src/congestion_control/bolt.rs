@@ -37,7 +37,7 @@ engine::parameters! {
         /// Packets of last windows are tokens for other flows (PRU).
         pru: bool = true,
         /// Tokens of that kind that a port keeps at most.
-        pru_tokens: u32 = 256,
+        pru_tokens: u32 = 256, if pru == true,
         /// Bandwidth that a port did not use is a token (SM).
         sm: bool = true,
         /// Packets by which the window grows in every round trip.

@@ -6,7 +6,7 @@
 //! DASR is at work, unless they are asked to.
 
 use super::{Slots, check_intervals, dcqcn};
-use engine::{Misfit, Parameter, Parameters, Rate, Raw, Time, ValueError};
+use engine::{Misfit, Only, Parameter, Parameters, Rate, Raw, Time, Value, ValueError};
 use fabric::axes::congestion_control::{Ack, Counted, Counting, FlowStart, Needs, Permit};
 use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition};
 
@@ -21,7 +21,7 @@ engine::parameters! {
         /// Fall back on DCQCN for congestion inside the network.
         fallback: bool = true,
         /// Switches mark before links to hosts, too: the fallback then acts on congestion that is DASR's.
-        edge_marks: bool = false,
+        edge_marks: bool = false, if fallback == true,
     }
 }
 
@@ -36,7 +36,11 @@ pub struct Params {
 
 impl Parameters for Params {
     fn list(&self) -> Vec<Parameter> {
-        [self.own.list(), self.dcqcn.list()].concat()
+        let mut dcqcn = self.dcqcn.list();
+        for parameter in &mut dcqcn {
+            parameter.only.push(Only::Beside { key: "fallback", value: true.show() });
+        }
+        [self.own.list(), dcqcn].concat()
     }
     fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), ValueError>> {
         self.own.set(name, raw).or_else(|| self.dcqcn.set(name, raw))

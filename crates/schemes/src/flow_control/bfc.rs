@@ -10,6 +10,8 @@
 //! sent as packets; the time they take on a link is charged to the next packet there ([`FlowControl::lag`]).
 
 mod filter;
+#[cfg(test)]
+mod model;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -116,7 +118,7 @@ engine::parameters! {
         /// Which paused flows of a physical queue go on when it is short again.
         resume: Resume = Resume::Paced,
         /// When a paused flow that has no packet left in its physical queue is to be resumed, with `resume = "paced"`.
-        emptied: Emptied = Emptied::Waits,
+        emptied: Emptied = Emptied::Waits, if resume == Resume::Paced,
         /// The first packet of a flow goes into a queue that goes before all others.
         high_priority: bool = true,
         /// What a pause names. A queue that is paused is no free one, and free ones are taken at random.

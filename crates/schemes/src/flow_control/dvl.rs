@@ -780,4 +780,6 @@ impl FlowControl for Dvl {
 }
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;

@@ -62,9 +62,9 @@ engine::parameters! {
         dst_pause: bool = false,
         /// What a first-hop switch holds of a host's packets for a destination before it stops the host, in bandwidth-delay products of the
         /// host's link.
-        pause_at: f64 = 1.5, in 0.0..=1000.0,
+        pause_at: f64 = 1.5, in 0.0..=1000.0, if dst_pause == true,
         /// How much less it must hold before it lets the host go on.
-        resume_gap: Bytes = Bytes(3072),
+        resume_gap: Bytes = Bytes(3072), if dst_pause == true,
         /// How long a switch waits for a credit before it asks with a SYN.
         syn_timeout: Time = Time::from_ms(1), in Time::from_us(1)..=Time::from_ms(10_000),
         /// Size of a frame that names one destination; each further one takes 8 bytes.
@@ -878,5 +878,7 @@ impl Floodgate {
     }
 }
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

@@ -27,9 +27,9 @@ engine::parameters! {
         /// Break what looks like a deadlock: a queue that was paused for too long is emptied, and its pauses are ignored for a while.
         watchdog: bool = false,
         /// A queue with packets that was paused this long is taken for deadlocked. (Switches that are sold have 100 to 400 ms.)
-        detection: Time = Time::from_us(200),
+        detection: Time = Time::from_us(200), if watchdog == true,
         /// How long pauses are ignored after that.
-        restoration: Time = Time::from_us(200),
+        restoration: Time = Time::from_us(200), if watchdog == true,
     }
 }
 
@@ -389,5 +389,7 @@ impl FlowControl for Pfc {
     }
 }
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

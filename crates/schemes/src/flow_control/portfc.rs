@@ -9,6 +9,8 @@
 //! A NIC makes packets when it sends them, so that the local queues of a host are sets of flows: stopping one holds its flows.
 
 pub mod layout;
+#[cfg(test)]
+mod model;
 mod sizes;
 #[cfg(test)]
 mod tests;

@@ -86,11 +86,11 @@ engine::parameters! {
         /// ToRs remember the pauses they forward, and answer later packets to the same host themselves.
         cache: bool = true,
         /// Places in the table for that.
-        cache_entries: u32 = 32_768,
+        cache_entries: u32 = 32_768, if cache == true,
         /// ToRs estimate remote queues from the traffic that they send to a host.
         estimator: bool = false,
         /// How far the estimator looks back. Auto: rtt.
-        window: Option<Time> = None,
+        window: Option<Time> = None, if estimator == true,
         /// Size of a BTS packet: the headers of a data packet, a UDP header and the pause time.
         packet: Bytes = Bytes(78),
         /// PFC stays underneath. Otherwise what does not fit in a buffer is dropped.
@@ -566,5 +566,7 @@ impl FlowControl for Sfc {
     }
 }
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

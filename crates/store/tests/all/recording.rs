@@ -1,11 +1,9 @@
 //! Recordings: they say what the results say, leave everything else as it is, and are the same on any number of threads.
 
 use crate::same::assert_same;
-use arrow::array::{Array, UInt64Array};
 use engine::Time;
 use fabric::Outcome;
 use fabric::probe::{FLOW_COLUMNS, PORT_COLUMNS};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use results::recording::{RECORDING, Recorded};
 use run::Finished;
 use run::recording::record;
@@ -200,14 +198,7 @@ fn finish(resolved: Resolved) -> Finished {
 }
 
 fn links(folder: &Path, column: &str) -> Vec<u64> {
-    let file = fs::File::open(folder.join("links.parquet")).unwrap();
-    let batches = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
-    let values = batches.flat_map(|batch| {
-        let batch = batch.unwrap();
-        let column = batch.column_by_name(column).unwrap().clone();
-        column.as_any().downcast_ref::<UInt64Array>().unwrap().values().to_vec()
-    });
-    values.collect()
+    results::tables::read(&folder.join("links.parquet")).unwrap().counts(column).unwrap()
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The commands: thin wrappers around the library.
 
+use crate::program::interrupt;
 use crate::program::progress::{self, Progress};
 use engine::{QuantityError, Time};
 use files::problem::Problem;
@@ -44,6 +45,11 @@ pub fn threads_or_all(threads: Option<NonZeroUsize>) -> usize {
     threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
+/// Reads how many threads, or blocks, there are to be.
+pub fn from_one(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "write a whole number from 1 on, or leave the option out".into())
+}
+
 /// Whether a run is recorded, and how.
 pub struct Record {
     /// `--record`.
@@ -77,7 +83,10 @@ pub fn run(
     quiet: bool,
 ) -> Result<ExitCode, Problem> {
     let every = record.every()?;
-    let mut resolved = run::load(scenario, sets)?.on_threads(threads_or_all(threads));
+    interrupt::heed(interrupt::of_run());
+    let name = scenario.display().to_string();
+    let mut resolved =
+        progress::patiently(&name, quiet, || run::load(scenario, sets))?.on_threads(threads_or_all(threads));
     if record.wanted || every.is_some() {
         resolved = run::recording::record(resolved, every);
     }
@@ -93,22 +102,44 @@ pub fn run(
         .of(&resolved.name, Work::of(&resolved));
     let finished = run::run(resolved, &mut |now, hops| {
         progress.report(now, hops);
-        true
+        !interrupt::stopped()
     });
     progress.finish();
+    if interrupt::stopped() {
+        progress::problem(&interrupt::of_run());
+        return Ok(interrupt::status(ExitCode::FAILURE));
+    }
     let record = run::with_overrides(&text, sets);
-    let path = report::folder::write_whole(&out, report, |folder| finished.write(folder, &record))?;
+    let written = report::folder::write_whole(&out, report, |folder| finished.write(folder, &record));
+    let (path, undrawn) = match written {
+        Ok(written) => written,
+        // What the run came to is known all the same.
+        Err(problem) => {
+            if !quiet && finished.summary.violations.is_empty() {
+                printed(say(table(&finished.summary)))?;
+            }
+            return Err(problem);
+        }
+    };
+    let drawn = |code: ExitCode| match &undrawn {
+        Some(problem) => {
+            progress::problem(problem);
+            ExitCode::FAILURE
+        }
+        None => code,
+    };
     if !finished.summary.violations.is_empty() {
         finished.summary.violations.iter().for_each(|violation| progress::broken(violation));
         let place = path.join(files::SUMMARY).display().to_string();
         progress::problem(&Problem::new(place, "says more; this run is not a result"));
         let stalled = finished.summary.ending == run::outcome::STALLED;
+        drawn(ExitCode::SUCCESS);
         return Ok(ExitCode::from(if stalled { STALLED } else { BROKEN }));
     }
     if quiet {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(drawn(ExitCode::SUCCESS));
     }
-    printed(say(format!("{}results in {}\n", table(&finished.summary), path.display())))
+    printed(say(format!("{}results in {}\n", table(&finished.summary), path.display()))).map(drawn)
 }
 
 fn spread(name: &str, s: &Spread) -> String {
@@ -154,6 +185,17 @@ fn table(s: &Summary) -> String {
         out += &spread(&name, &bin.slowdown);
     }
     out += &spread("all", &s.slowdown);
+    for c in &s.collectives {
+        let us = |ps: Option<f64>| ps.map_or("-".into(), |ps| format!("{:.3} us", ps / 1e6));
+        let (done, mean, longest) = (c.finished, us(c.completion_ps.mean), us(c.completion_ps.max));
+        let (name, kind, hosts, rounds) = (&c.name, c.kind, c.hosts, c.rounds);
+        out += &match (done, rounds) {
+            (1, 1) => format!("\n{name}: {kind} of {hosts} hosts took {mean}\n"),
+            _ => format!(
+                "\n{name}: {kind} of {hosts} hosts, {done} of {rounds} rounds done: {mean} on average, {longest} at the most\n"
+            ),
+        };
+    }
     out += &format!(
         "\n{} data packets sent, {} again; {} dropped (buffer {}, link {}, down {}); {} marked\n",
         s.injected.packets,
@@ -192,13 +234,16 @@ pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Probl
     let text = text.map_err(|e| Problem::new("standard input", e.to_string()).help("send text in UTF-8"))?;
     let base = path.parent().unwrap_or(Path::new(""));
     if json {
-        let answer = ::studio::check::answer(&name, &text, base, sets);
+        let answer = progress::patiently(&name, false, || ::studio::check::answer(&name, &text, base, sets));
         let code = if answer["ok"] == true { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         return printed(say(format!("{answer}\n"))).map(|_| code);
     }
-    let scenario = scenario::Scenario::parse(&name, &text, base, sets)?;
-    let groups = scenario.describe_groups();
-    printed(say(scenario::resolve::resolve(scenario)?.describe() + &groups))
+    let described = progress::patiently(&name, false, || -> Result<String, Problem> {
+        let scenario = scenario::Scenario::parse(&name, &text, base, sets)?;
+        let groups = scenario.describe_groups();
+        Ok(scenario::resolve::resolve(scenario)?.describe() + &groups)
+    })?;
+    printed(say(described))
 }
 
 /// `tailwater ns3`.

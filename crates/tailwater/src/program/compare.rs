@@ -1,11 +1,15 @@
 //! `tailwater compare`: a grid of runs, a table, and a folder that says how it came about.
 
+use crate::program::answer::{self, Asked, BY_SIZE};
 use crate::program::commands::{BROKEN, printed, say};
+use crate::program::interrupt;
+use crate::program::place::{self, COMPARISON};
 use crate::program::progress::{self, GridProgress};
 use clap::Args;
 use files::problem::{Problem, read_text};
 use report::curves;
-use results::comparison::{Better, SCHEME, Table};
+use results::answer::{Answer, Question};
+use results::comparison::{Better, Table};
 use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -14,7 +18,6 @@ use store::Store;
 use store::grid::{self, Axis, Cell, Done, Failed, Grid, Source, Variant};
 
 /// The files of a comparison's folder.
-const COMPARISON: &str = "comparison.json";
 const TABLE: &str = "table.csv";
 const SCENARIO: &str = "scenario.toml";
 /// The most runs that are drawn.
@@ -37,9 +40,14 @@ pub struct Arguments {
     /// Override a key in all runs, as with `run`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Where the comparison goes [default: results/compare-NAME-OF-THE-FILE].
+    #[command(flatten)]
+    asked: Asked,
+    /// Where the comparison goes [default: results/compare-NAME-OF-THE-FILE, or with a number after it if that has another].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Write over another comparison that is in the folder. Its runs stay in the store.
+    #[arg(long)]
+    replace: bool,
     /// Where the runs are kept. What is there is not run again.
     #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
     store: PathBuf,
@@ -47,7 +55,7 @@ pub struct Arguments {
     #[arg(long)]
     record: bool,
     /// Runs at a time [default: one for each core].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::program::commands::from_one)]
     threads: Option<NonZeroUsize>,
     /// Show no progress and print nothing but problems.
     #[arg(long, short)]
@@ -60,16 +68,23 @@ pub struct Arguments {
 pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     arguments.reporting.begin();
     let source = Source::load(&arguments.scenario)?;
+    let question = match arguments.asked.question() {
+        Ok(question) => question,
+        Err(problems) => return Ok(report_problems(&problems)),
+    };
     let seeds = grid::seeds(arguments.seeds.as_deref(), &arguments.sets)?;
     let axes = arguments.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let variants = Variant::schemes(&source, &arguments.sets, &arguments.schemes)?;
-    let out = arguments.out.clone().unwrap_or_else(|| Path::new("results").join(format!("compare-{}", source.title)));
-    check_out(&out)?;
+    let usual = Path::new("results").join(format!("compare-{}", source.title));
     let grid = Grid { source, sets: arguments.sets.clone(), variants, axes, seeds };
+    let own = place::identity(&arguments.scenario, &grid);
+    let out = place::of(arguments.out.as_deref(), &usual, &own, arguments.replace, arguments.quiet)?;
+    check_out(&out)?;
     let plan = match grid.plan() {
         Ok(plan) => plan,
         Err(problems) => return Ok(report_problems(&problems)),
     };
+    interrupt::heed(interrupt::of_runs(&arguments.store));
     let store = Store::new(&arguments.store).recorded(arguments.record).thorough(true);
     let threads = crate::program::commands::threads_or_all(arguments.threads);
     let progress = GridProgress::new(arguments.quiet);
@@ -81,14 +96,14 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     });
     progress.finish();
     match result {
-        Ok(done) => write(arguments, &grid, &plan, &done, &out),
+        Ok(done) => write(arguments, question, &grid, &plan, &done, &out),
         Err(failed) => {
             let code = report_problems(&failed.problems);
             if failed.finished > 0 {
                 let (finished, runs) = (failed.finished, failed.runs);
                 progress::note(&format!("{finished} of {runs} runs are in {}", store.folder().display()));
             }
-            Ok(if failed.broken { ExitCode::from(BROKEN) } else { code })
+            Ok(interrupt::status(if failed.broken { ExitCode::from(BROKEN) } else { code }))
         }
     }
 }
@@ -109,34 +124,70 @@ fn check_out(out: &Path) -> Result<(), Problem> {
 }
 
 /// Writes everything that a comparison's folder has, and prints the table.
-fn write(arguments: &Arguments, grid: &Grid, plan: &[Cell], done: &Done, out: &Path) -> Result<ExitCode, Problem> {
+fn write(
+    arguments: &Arguments,
+    question: Question,
+    grid: &Grid,
+    plan: &[Cell],
+    done: &Done,
+    out: &Path,
+) -> Result<ExitCode, Problem> {
     let summaries = done.folders.iter().map(|folder| read_summary(folder)).collect::<Result<Vec<_>, _>>()?;
     let table = grid.table(plan, &summaries);
-    let comparison = comparison(arguments, grid, plan, done, &summaries, &table, out);
+    let answer = answer::answer(question, plan, &done.folders, &summaries)?;
+    let mut comparison = comparison(arguments, grid, plan, done, &summaries, &table, out);
+    comparison.extend(answer::about(&answer));
+    let comparison = Value::from(comparison);
     let comparison = format!("{comparison:#}\n");
     // The file that marks a comparison's folder comes first: an interruption leaves nothing that is refused later.
-    let paths = [COMPARISON, TABLE, SCENARIO].map(|name| out.join(name));
-    let texts = [&comparison, &table.csv(), &grid.source.text];
+    let paths = [COMPARISON, TABLE, BY_SIZE, SCENARIO].map(|name| out.join(name));
+    let texts = [&comparison, &table.csv(), &answer.csv(), &grid.source.text];
     let texts = texts.map(|text| text.clone().into_bytes());
-    let mut all: Vec<(PathBuf, Vec<u8>)> = paths.into_iter().zip(texts).collect();
-    if plan.len() <= MOST_DRAWN {
-        all.extend(draw(arguments, grid, plan, done, out)?);
+    let all: Vec<(PathBuf, Vec<u8>)> = paths.into_iter().zip(texts).collect();
+    let page = if plan.len() <= MOST_DRAWN {
+        draw(arguments, grid, plan, done, &answer, out)
     } else {
         let remedy = "compare fewer, or draw some of them with `tailwater report`";
         progress::note(&format!("{} runs are too many for one page of figures; {remedy}", plan.len()));
-    }
-    put(out, &all)?;
-    if arguments.quiet {
-        return Ok(ExitCode::SUCCESS);
-    }
+        Ok(Vec::new())
+    };
+    let written = put(out, &all, page);
     let runs = done.ran + done.reused;
     let runs = if runs == 1 { "1 run".into() } else { format!("{runs} runs") };
-    printed(say(format!("{}\n{runs}, {} new; comparison in {}\n", table.text(), done.ran, out.display())))
+    let (title, answer, table, new) = (&table.title, answer::text(&answer), table.brief(), done.ran);
+    let text = format!("{title}\n\n{answer}\n{table}\n");
+    announce(&text, &format!("{runs}, {new} new; comparison in {}\n", out.display()), arguments.quiet, written)
 }
 
-/// Writes the files of a folder, all or none. One that was made for them goes with them.
-pub(crate) fn put(out: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), Problem> {
-    files::write_deep(files).inspect_err(|_| _ = std::fs::remove_dir(out))
+/// Files with what is in them.
+type Files = Vec<(PathBuf, Vec<u8>)>;
+
+/// Writes the files of a folder with its page, all or none. One that was made for them goes with them. A page that cannot be had is left
+/// out, and told about.
+pub(crate) fn put(out: &Path, files: &Files, page: Result<Files, Problem>) -> Result<Option<Problem>, Problem> {
+    let whole = page.and_then(|page| report::folder::replace(out, &[files.as_slice(), &page].concat()));
+    let Err(problem) = whole else { return Ok(None) };
+    files::write_deep(files).inspect_err(|_| _ = std::fs::remove_dir(out))?;
+    // One from before would be about something else.
+    _ = std::fs::remove_file(out.join(report::folder::PAGE));
+    let problem = Problem::new(problem.file.as_str(), problem.message.as_str()).cause(problem.cause);
+    Ok(Some(problem.help("everything else is in the folder; the same command draws the page once that is mended")))
+}
+
+/// Prints what came out, whatever became of its folder, and then says what is wrong with that.
+pub(crate) fn announce(
+    text: &str,
+    place: &str,
+    quiet: bool,
+    written: Result<Option<Problem>, Problem>,
+) -> Result<ExitCode, Problem> {
+    if !quiet {
+        printed(say(format!("{text}{}", if written.is_ok() { place } else { "" })))?;
+    }
+    match written? {
+        Some(problem) => Ok(report_problems(&[problem])),
+        None => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Draws the comparison: a page, and its figures as images.
@@ -145,13 +196,14 @@ fn draw(
     grid: &Grid,
     plan: &[Cell],
     done: &Done,
+    answer: &Answer,
     out: &Path,
 ) -> Result<Vec<(PathBuf, Vec<u8>)>, Problem> {
     let records = done.folders.iter().map(|folder| store::open(folder)).collect::<Result<Vec<_>, _>>()?;
     let curves =
         curves::of_grid(&grid.source.title, &plan.iter().map(|cell| &cell.labels).collect::<Vec<_>>(), &records);
     let title = records.first().and_then(|run| run.summary["scenario"].as_str()).unwrap_or(&grid.source.title);
-    let report = report::pages::comparison(title, &curves, &grid.source.text, &command(arguments));
+    let report = report::pages::comparison(title, &curves, Some(answer), &grid.source.text, &command(arguments));
     report::folder::files(&report, out)
 }
 
@@ -171,21 +223,16 @@ fn comparison(
     summaries: &[Value],
     table: &Table,
     out: &Path,
-) -> Value {
-    let mut axes: Vec<Value> =
-        grid.axes.iter().map(|axis| json!({ "name": axis.key, "values": axis.values })).collect();
-    if !grid.variants.is_empty() {
-        let names: Vec<&String> = grid.variants.iter().map(|variant| &variant.name).collect();
-        axes.insert(0, json!({ "name": SCHEME, "values": names }));
-    }
+) -> Map<String, Value> {
     let mut about = about_runs(plan, &done.folders, table, out);
     about.extend([
         ("scenario".into(), json!(summaries.first().map(|summary| summary["scenario"].clone()))),
         ("command".into(), command(arguments).into()),
         ("sets".into(), json!(grid.sets)),
-        ("axes".into(), axes.into()),
+        ("axes".into(), place::axes(grid)),
+        ("file".into(), place::file(&arguments.scenario).into()),
     ]);
-    about.into()
+    about
 }
 
 /// What `comparison.json` and `sweep.json` say alike: the program, every run, and the table.
@@ -249,6 +296,7 @@ fn command(arguments: &Arguments) -> String {
     arguments.seeds.iter().for_each(|seeds| option("seeds", seeds.clone()));
     arguments.vary.iter().for_each(|axis| option("vary", axis.clone()));
     arguments.sets.iter().for_each(|set| option("set", set.clone()));
+    arguments.asked.options().into_iter().for_each(|(name, value)| option(name, value));
     if arguments.record {
         words.push("--record".into());
     }

@@ -56,7 +56,6 @@ fn print(answer: &Answer, json: bool) -> Output {
 }
 
 fn draw(picture: &Picture, path: &Path) -> Result<(), Problem> {
-    let svg = picture.svg();
     let ends = |ending: &str| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(ending));
     let image = ends("png");
     if !image && !ends("svg") {
@@ -64,9 +63,9 @@ fn draw(picture: &Picture, path: &Path) -> Result<(), Problem> {
         return Err(problem.help("give --svg a name that ends in .svg or .png"));
     }
     let bytes = match image {
-        true => report::png(&svg)
+        true => (picture.drawing().png())
             .map_err(|error| Problem::new(path.display().to_string(), format!("cannot be drawn: {error}")))?,
-        false => svg.into_bytes(),
+        false => picture.svg().into_bytes(),
     };
     files::write_all(&[(path, bytes)])
 }

@@ -40,5 +40,5 @@ fn side_by_side(folders: &[PathBuf], records: &[Records]) -> Result<Report, Prob
     let list: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     let texts = folders.iter().map(|folder| scenario(folder)).collect::<Result<Vec<_>, _>>()?;
     let command = format!("tailwater report {}", list.join(" "));
-    Ok(pages::comparison("Runs side by side", &curves, &texts.join("\n"), &command))
+    Ok(pages::comparison("Runs side by side", &curves, None, &texts.join("\n"), &command))
 }

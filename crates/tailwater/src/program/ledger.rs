@@ -1,7 +1,9 @@
 //! The ledger's commands: what is claimed, and whether it holds.
 
 use crate::program::commands::{Output, printed, say};
+use crate::program::interrupt;
 use crate::program::progress::{self, GridProgress};
+use crate::program::reference;
 use files::problem::Problem;
 use ledger::evidence::Evidence;
 use ledger::experiment::{Column, Experiment, Scale};
@@ -36,7 +38,7 @@ pub struct Claims {
     /// Fail if a published result is of another version of its row, or of none.
     #[arg(long, group = "output", conflicts_with = "filter")]
     check: bool,
-    /// Bring the tables in README.md and docs/ of this folder up to date.
+    /// Bring what is made in README.md and docs/ of this folder up to date: tables of the ledger, and the reference.
     #[arg(long, group = "output", conflicts_with = "filter")]
     write_docs: bool,
 }
@@ -106,7 +108,7 @@ fn here(experiment: &Experiment, out: &Path) -> Value {
     })
 }
 
-/// Brings the tables between markers up to date.
+/// Brings the tables between markers up to date, and the reference where there is a folder for it.
 fn write_docs(rows: &[Row]) -> Result<ExitCode, Problem> {
     let mut pages = vec![(PathBuf::from("README.md"), "")];
     let docs = std::fs::read_dir("docs").map_err(|error| {
@@ -123,6 +125,15 @@ fn write_docs(rows: &[Row]) -> Result<ExitCode, Problem> {
         if fresh != text {
             files::write_all(&[(&path, fresh)])?;
             result = result.and_then(|()| say(format!("{}\n", path.display())));
+        }
+    }
+    if Path::new(reference::FOLDER).is_dir() {
+        for (name, text) in reference::pages() {
+            let path = Path::new(reference::FOLDER).join(name);
+            if std::fs::read_to_string(&path).unwrap_or_default() != text {
+                files::write_all(&[(&path, text)])?;
+                result = result.and_then(|()| say(format!("{}\n", path.display())));
+            }
         }
     }
     printed(result)
@@ -167,7 +178,7 @@ pub struct How {
     #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
     store: PathBuf,
     /// How many threads: runs at a time, or threads of a run where there are fewer [default: as many as there are cores].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::program::commands::from_one)]
     threads: Option<NonZeroUsize>,
     /// Show no progress and print nothing but problems.
     #[arg(long, short)]
@@ -182,11 +193,15 @@ const LEAGUE: &str = "league";
 /// `tailwater league`: runs the experiments that rank schemes, and puts them on one page.
 pub fn league(how: &How) -> Result<ExitCode, Problem> {
     how.reporting.begin();
+    interrupt::heed(interrupt::of_runs(&how.store));
     let experiments = ledger::named(LEAGUE)?;
     let (mut result, mut pages): (Output, Vec<(Exhibit, &str, Page)>) = (Ok(()), Vec::new());
-    for experiment in &experiments {
+    let mut whole = true;
+    for experiment in experiments.iter().take_while(|_| !interrupt::stopped()) {
         match one(experiment, None, how) {
-            Ok(Reproduced { exhibit, winners, report, .. }) => {
+            Ok(Reproduced { exhibit, winners, report, problems, .. }) => {
+                problems.iter().for_each(progress::problem);
+                whole &= problems.is_empty();
                 if !how.quiet {
                     result = result.and_then(|()| say(format!("{}  {}\n{winners}\n", experiment.id, experiment.title)));
                 }
@@ -206,7 +221,7 @@ pub fn league(how: &How) -> Result<ExitCode, Problem> {
             result = result.and_then(|()| say(format!("{}\n", path.display())));
         }
     }
-    printed(result).map(|code| if done { code } else { ExitCode::FAILURE })
+    printed(result).map(|code| interrupt::status(if done && whole { code } else { ExitCode::FAILURE }))
 }
 
 /// `tailwater reproduce`: runs experiments, draws their figures and says whether they hold.
@@ -227,16 +242,19 @@ pub fn reproduce(names: &[String], all: bool, publish: Option<&Path>, how: &How)
         let problem = Problem::new("reproduce", "names no experiment");
         return Err(problem.help("write an id, such as bfc/fig4, or --all; `tailwater claims` lists them"));
     }
-    let (mut result, mut verdicts): (Output, Vec<Verdict>) = (Ok(()), Vec::new());
-    for experiment in &experiments {
+    interrupt::heed(interrupt::of_runs(&how.store));
+    let (mut result, mut verdicts, mut whole): (Output, Vec<Verdict>, bool) = (Ok(()), Vec::new(), true);
+    for experiment in experiments.iter().take_while(|_| !interrupt::stopped()) {
         // One that fails does not keep the others from being judged.
         match one(experiment, publish, how) {
-            Ok(Reproduced { verdict, winners, path, published, .. }) => {
+            Ok(Reproduced { verdict, winners, path, published, problems, .. }) => {
                 if !how.quiet {
                     let published = published.map_or(String::new(), |file| format!("  {}\n", file.display()));
                     let text = format!("{}{winners}  {}\n{published}\n", table(&verdict), path.display());
                     result = result.and_then(|()| say(text));
                 }
+                problems.iter().for_each(progress::problem);
+                whole &= problems.is_empty();
                 verdicts.push(verdict);
             }
             Err(problems) => problems.iter().for_each(progress::problem),
@@ -252,7 +270,7 @@ pub fn reproduce(names: &[String], all: bool, publish: Option<&Path>, how: &How)
         }
     }
     let done = verdicts.len() == experiments.len();
-    printed(result).map(|code| if done { code } else { ExitCode::FAILURE })
+    printed(result).map(|code| interrupt::status(if done && whole { code } else { ExitCode::FAILURE }))
 }
 
 /// What came out of an experiment.
@@ -266,6 +284,8 @@ struct Reproduced {
     path: PathBuf,
     /// What is to be published of it.
     published: Option<PathBuf>,
+    /// What could not be written of all that.
+    problems: Vec<Problem>,
 }
 
 /// Runs one experiment, judges it and writes its folder, and what is published of it.
@@ -285,20 +305,22 @@ fn one(experiment: &Experiment, publish: Option<&Path>, how: &How) -> Result<Rep
     let name = experiment.file.as_ref().map_or(experiment.id.clone(), |file| file.display().to_string());
     let command = format!("tailwater reproduce {name} --scale {}{seeds}", how.scale.name());
     let report = report::claims::experiment(&exhibit, &verdict, &command);
-    files::make_folder(&folder).map_err(stop)?;
-    report::folder::write(&report, &folder).map_err(stop)?;
-    verdict.write(&folder).map_err(stop)?;
+    let written = [
+        files::make_folder(&folder).map(drop).and_then(|()| verdict.write(&folder).map(drop)),
+        report::folder::write(&report, &folder).map(drop),
+    ];
+    let problems = written.into_iter().filter_map(Result::err).collect();
     let published = match publish {
         Some(folder) => {
             let mut published =
                 Published::new(experiment, how.scale, &evidence, &verdict, &command, run::code()).map_err(stop)?;
-            let drawings: Vec<String> = report.drawings().map(|(_, svg)| svg).collect();
+            let drawings: Vec<String> = report.drawings().map(|(_, drawing)| drawing.svg()).collect();
             Some(published.write(folder, &drawings).map_err(stop)?)
         }
         None => None,
     };
     let winners = winners(experiment, &evidence);
-    Ok(Reproduced { verdict, exhibit, winners, report, path: folder.join(report::folder::PAGE), published })
+    Ok(Reproduced { verdict, exhibit, winners, report, path: folder.join(report::folder::PAGE), published, problems })
 }
 
 /// Who is best by each column of an experiment, and who is worst.
@@ -312,7 +334,13 @@ fn winners(experiment: &Experiment, evidence: &Evidence<'_>) -> String {
             known.reverse();
         }
         let shown = |(name, value): &(&str, f64)| format!("{name} {}", show(*value, &column.unit));
+        let first = known.iter().take_while(|(_, value)| known.first().is_some_and(|best| best.1 == *value)).count();
         match known.as_slice() {
+            [best, .., worst] if first > 1 && best.1 != worst.1 => {
+                let (value, worst) = (show(best.1, &column.unit), shown(worst));
+                format!("  {:width$}  {first} share the first rank with {value}, last {worst}\n", column.title)
+            }
+            [best, ..] if first > 1 => format!("  {:width$}  all {}\n", column.title, show(best.1, &column.unit)),
             [] => format!("  {:width$}  nothing\n", column.title),
             [best, .., worst] => format!("  {:width$}  {}, last {}\n", column.title, shown(best), shown(worst)),
             [only] => format!("  {:width$}  {}\n", column.title, shown(only)),

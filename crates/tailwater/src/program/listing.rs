@@ -3,6 +3,7 @@
 use crate::program::commands::{Output, say};
 use engine::{Kind, Parameters};
 use fabric::Registry;
+use fabric::axes::registry::Preset;
 use files::problem::Problem;
 use interop::ns3::config::{Effect, KEYS};
 use scenario::document::suggest;
@@ -23,7 +24,8 @@ fn entry(name: &str, about: &str, parameters: &dyn Parameters) -> Output {
             }
             _ => p.kind.limits().map_or(String::new(), |limits| format!(" {limits}.")),
         };
-        say(format!("      {:<18} {:<12} {}{more}\n", p.name, p.value, p.about))?;
+        let only: String = p.only.iter().map(|only| format!(" ({only})")).collect();
+        say(format!("      {:<18} {:<12} {}{more}{only}\n", p.name, p.value, p.about))?;
     }
     say("\n".into())
 }
@@ -41,12 +43,12 @@ const AXES: [(&str, &str); 7] = [
 
 /// `tailwater schemes`: all, or those of one name.
 pub fn schemes(name: Option<&str>) -> Result<ExitCode, Problem> {
-    let fits = |known: &str| name.is_none_or(|name| name == known);
+    let fits = |known: &str| name.is_none_or(|name| name.eq_ignore_ascii_case(known));
     let registry = Registry::get();
     let mechanisms = || registry.definitions().into_iter().flat_map(|(_, variants)| variants);
     let mut known: Vec<&str> = mechanisms().map(|variant| variant.name()).collect();
     known.extend(registry.presets.iter().map(|preset| preset.name));
-    if let Some(name) = name.filter(|name| !known.contains(name)) {
+    if let Some(name) = name.filter(|name| !known.iter().any(|known| known.eq_ignore_ascii_case(name))) {
         let meant = suggest(name, &known).map_or(String::new(), |meant| format!("did you mean \"{meant}\"? "));
         let problem = Problem::new(name, "is no scheme and no preset");
         return Err(problem.help(format!("{meant}`tailwater schemes` lists them all")));
@@ -65,6 +67,9 @@ pub fn schemes(name: Option<&str>) -> Result<ExitCode, Problem> {
                 if !source.is_empty() {
                     say(format!("      From {source}.\n\n"))?;
                 }
+                if name.is_some() {
+                    say(more(variant.name(), key))?;
+                }
             }
         }
         let shown: Vec<_> = registry.presets.iter().filter(|preset| fits(preset.name)).collect();
@@ -73,10 +78,34 @@ pub fn schemes(name: Option<&str>) -> Result<ExitCode, Problem> {
         }
         for preset in shown {
             say(format!("  {:<12} {}\n", preset.name, preset.about))?;
+            if name.is_some() {
+                let settings = preset.settings.iter().map(|(key, value)| format!("      {key} = {value}\n"));
+                say(settings.collect::<String>())?;
+            }
         }
         Ok(())
     };
     crate::program::commands::printed(print())
+}
+
+/// What there is to know of one mechanism besides what it is: the presets that use it, and where its claims are.
+fn more(name: &str, key: &str) -> String {
+    let key = key.split(',').next().unwrap_or(key);
+    let uses = |preset: &&Preset| preset.settings.contains(&(key, name));
+    let presets: Vec<&str> = Registry::get().presets.iter().filter(uses).map(|preset| preset.name).collect();
+    let mut text = match presets.as_slice() {
+        [] => format!("      No preset uses it: write {key} = \"{name}\".\n"),
+        presets => format!(
+            "      Presets with it: {}. Compare them: tailwater compare FILE --schemes {}\n",
+            presets.join(", "),
+            presets[..presets.len().min(2)].join(",")
+        ),
+    };
+    let claims = ledger::all().unwrap_or_default();
+    if claims.iter().any(|experiment| experiment.id.split('/').next() == Some(name)) {
+        text += &format!("      What its paper claims: tailwater claims {name}/\n");
+    }
+    text + "\n"
 }
 
 /// `tailwater topologies`.

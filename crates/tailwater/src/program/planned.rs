@@ -1,7 +1,9 @@
 //! A sweep that was read and planned.
 
+use crate::program::answer::Asked;
 use clap::Args;
 use files::problem::Problem;
+use results::answer::Question;
 use std::path::{Path, PathBuf};
 use store::Store;
 use store::grid::Cell;
@@ -45,12 +47,17 @@ pub struct Planned {
     pub store: Store,
     /// The sweep's own folder.
     pub out: PathBuf,
+    /// Which flows count.
+    pub question: Question,
+    /// The options that say so.
+    pub asked: Vec<(&'static str, String)>,
 }
 
 impl Planned {
     /// Reads and plans it.
-    pub fn new(named: &Named) -> Result<Planned, Vec<Problem>> {
+    pub fn new(named: &Named, asked: &Asked) -> Result<Planned, Vec<Problem>> {
         let stop = |problem| vec![problem];
+        let question = asked.question()?;
         let sweep = Sweep::load(&named.spec).map_err(stop)?;
         let plan = sweep.plan()?;
         let store = Store::new(&named.store).recorded(named.record);
@@ -60,7 +67,7 @@ impl Planned {
             let problem = Problem::new(out.display().to_string(), format!("has a {name} that is not of a sweep"));
             return Err(vec![problem.help("choose another folder with --out, or move that one away")]);
         }
-        Ok(Planned { spec: named.spec.clone(), sweep, plan, store, out })
+        Ok(Planned { spec: named.spec.clone(), sweep, plan, store, out, question, asked: asked.options() })
     }
 
     /// How far it is.

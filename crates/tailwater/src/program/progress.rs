@@ -1,5 +1,6 @@
 //! How far runs have come: on a terminal lines that move, elsewhere a line for each that is over. For programs, lines of JSON.
 
+use crate::program::interrupt;
 use clap::ValueEnum;
 use engine::Time;
 use files::problem::{Cause, Problem};
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use store::claims::Owner;
@@ -80,14 +82,43 @@ pub fn note(text: &str) {
     }
 }
 
-/// What went wrong, with its place.
+/// What went wrong, with its place: all of it.
 pub fn problem(problem: &Problem) {
-    if !for_programs() {
-        return complain(format_args!("error: {problem}"));
+    for problem in problem.clone().split() {
+        if !for_programs() {
+            complain(format_args!("error: {problem}"));
+            continue;
+        }
+        let mut line = problem.json();
+        line["step"] = json!("problem");
+        report(&line);
     }
-    let mut line = problem.json();
-    line["step"] = json!("problem");
-    report(&line);
+}
+
+/// From when on something that is under way shows on a terminal.
+const MOMENT: Duration = Duration::from_millis(700);
+
+/// Does some work, and shows on a terminal that it goes on if that takes longer than a moment.
+pub fn patiently<T>(what: &str, quiet: bool, work: impl FnOnce() -> T) -> T {
+    if unseen(quiet) {
+        return work();
+    }
+    let (done, over) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let (line, begin) = (bar("{spinner} {wide_msg}"), Instant::now());
+            while over.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                if begin.elapsed() >= MOMENT {
+                    line.set_message(format!("{what}: reading, {:.0} s so far", begin.elapsed().as_secs_f64()));
+                    line.tick();
+                }
+            }
+            line.finish_and_clear();
+        });
+        let result = work();
+        drop(done);
+        result
+    })
 }
 
 /// A promise that a run did not keep.
@@ -311,6 +342,15 @@ impl Observer for GridProgress {
         }
     }
 
+    fn checked(&self, runs: usize, of: usize) {
+        self.overall.set_position((runs * 1000 / of.max(1)) as u64);
+        self.overall.set_message(format!("{runs} of {of} runs checked"));
+    }
+
+    fn stop(&self) -> bool {
+        interrupt::stopped()
+    }
+
     fn planned(&self, runs: &[(usize, Work)]) {
         let mut state = self.state();
         state.start = Some(Instant::now());
@@ -387,7 +427,8 @@ impl Observer for GridProgress {
         let hops = cost.map_or(0.0, |cost| cost.packet_hops_per_second * cost.wall_seconds);
         let (over, all) = self.over(place, hops as u64);
         self.pulse.cell(if cost.is_some() { "done" } else { "failed" }, place, cell);
-        let end = cost.map_or("failed".into(), |cost| {
+        let without = if interrupt::stopped() { "stopped" } else { "failed" };
+        let end = cost.map_or(without.into(), |cost| {
             format!("{:.2} s, {:.1} M packet-hops/s", cost.wall_seconds, cost.packet_hops_per_second / 1e6)
         });
         if self.lines.is_hidden() && !for_programs() {

@@ -28,7 +28,7 @@ pub enum What {
         #[arg(long, value_name = "FOLDER", requires = "repair")]
         base: Option<PathBuf>,
         /// With --repair: runs at a time [default: one for each core].
-        #[arg(long, value_name = "N", requires = "repair")]
+        #[arg(long, value_name = "N", requires = "repair", value_parser = crate::program::commands::from_one)]
         threads: Option<NonZeroUsize>,
         /// Answer in JSON, for programs.
         #[arg(long)]

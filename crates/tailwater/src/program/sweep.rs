@@ -1,7 +1,9 @@
 //! `tailwater sweep`: many runs as a file, done here, by many processes, or by a cluster.
 
+use crate::program::answer::{self, Asked, BY_SIZE};
 use crate::program::commands::{BROKEN, printed, say, threads_or_all};
-use crate::program::compare::{about_runs, labels, put, read_summary};
+use crate::program::compare::{about_runs, announce, labels, put, read_summary};
+use crate::program::interrupt;
 use crate::program::planned::{Named, Planned, RUNS, SPEC, SWEEP, TABLE, in_a_line};
 use crate::program::progress::{self, GridProgress};
 use crate::program::slurm;
@@ -9,7 +11,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use engine::{QuantityError, Time};
 use files::problem::Problem;
 use results::comparison::Table;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,8 +27,11 @@ const SCENARIO: &str = "scenario.toml";
 pub struct Arguments {
     #[command(subcommand)]
     ask: Option<Ask>,
+    // Nothing is flattened into what may be left out: such a group counts as left out even when it is there.
     #[command(flatten)]
     sweep: Option<Named>,
+    #[command(flatten)]
+    asked: Asked,
     /// Do only shard I of N, counted from 1, and write no folder: the same shard is always the same runs.
     #[arg(long, value_name = "I/N", conflicts_with = "on")]
     shard: Option<String>,
@@ -34,7 +39,7 @@ pub struct Arguments {
     #[arg(long, requires = "shard")]
     help_others: bool,
     /// Runs at a time [default: one for each core; with --on, 1, which is also how many cores a task asks for].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::program::commands::from_one)]
     threads: Option<NonZeroUsize>,
     /// When a process gives no sign of life for so long, others take over its runs.
     #[arg(long, value_name = "TIME", default_value = "60s")]
@@ -72,6 +77,8 @@ enum Ask {
     Collect {
         #[command(flatten)]
         sweep: Named,
+        #[command(flatten)]
+        asked: Asked,
         /// Print nothing but problems.
         #[arg(long, short)]
         quiet: bool,
@@ -81,11 +88,14 @@ enum Ask {
 /// `tailwater sweep`.
 pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
     arguments.reporting.begin();
-    let named = match (&arguments.ask, &arguments.sweep) {
-        (Some(Ask::Status { sweep, .. } | Ask::Collect { sweep, .. }), _) | (None, Some(sweep)) => sweep,
+    let nothing = Asked::default();
+    let (named, asked) = match (&arguments.ask, &arguments.sweep) {
+        (Some(Ask::Status { sweep, .. }), _) => (sweep, &nothing),
+        (Some(Ask::Collect { sweep, asked, .. }), _) => (sweep, asked),
+        (None, Some(sweep)) => (sweep, &arguments.asked),
         (None, None) => return Err(Problem::new("tailwater sweep", "no file is named").help("name a sweep's file")),
     };
-    let mut planned = match Planned::new(named) {
+    let mut planned = match Planned::new(named, asked) {
         Ok(planned) => planned,
         Err(problems) => return Ok(crate::program::compare::report_problems(&problems)),
     };
@@ -109,6 +119,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
         wait: shard.is_none(),
         check: !arguments.help_others,
     };
+    interrupt::heed(interrupt::of_runs(planned.store.folder()));
     let progress = GridProgress::new(arguments.quiet);
     let result = sweep::work(&planned.plan, &planned.store, &options, &progress);
     progress.finish();
@@ -120,7 +131,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
                 let folder = planned.store.folder().display();
                 progress::note(&format!("{} of {} runs are in {folder}", failed.finished, failed.runs));
             }
-            return Ok(if failed.broken { ExitCode::from(BROKEN) } else { ExitCode::FAILURE });
+            return Ok(interrupt::status(if failed.broken { ExitCode::from(BROKEN) } else { ExitCode::FAILURE }));
         }
     };
     let Some((index, count)) = shard else { return collect(&planned, arguments.quiet, done.ran) };
@@ -207,33 +218,35 @@ fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Probl
     let table = sweep.grid.table(plan, &summaries);
     files::make_folder(out)?;
     files::sweep(out);
-    let about = format!("{:#}\n", about(planned, &folders, &table));
+    let answer = answer::answer(planned.question.clone(), plan, &folders, &summaries)?;
+    let mut about = about(planned, &folders, &table);
+    about.extend(answer::about(&answer));
+    let about = format!("{:#}\n", Value::from(about));
     // The file that marks a sweep's folder comes first: an interruption leaves nothing that is refused later.
-    let paths = [SWEEP, TABLE, SPEC, SCENARIO].map(|name| out.join(name));
-    let texts =
-        [about.as_str(), &table.csv(), &sweep.text, &sweep.grid.source.text].map(|text| text.as_bytes().to_vec());
+    let paths = [SWEEP, TABLE, BY_SIZE, SPEC, SCENARIO].map(|name| out.join(name));
+    let texts = [about.as_str(), &table.csv(), &answer.csv(), &sweep.text, &sweep.grid.source.text]
+        .map(|text| text.as_bytes().to_vec());
     let mut all: Vec<(PathBuf, Vec<u8>)> = paths.into_iter().zip(texts).collect();
-    let failed = |_: &Problem| _ = std::fs::remove_dir(out);
-    all.push((out.join(RUNS), runs::bytes(out, plan, &summaries, &table).inspect_err(failed)?));
+    all.push((out.join(RUNS), runs::bytes(plan, &summaries, &table)));
     let title = summaries.first().and_then(|summary| summary["scenario"].as_str()).unwrap_or(&sweep.title);
-    let page = report::sweeps::page(title, &table, &sweep.text, &command(planned));
-    all.extend(report::folder::files(&page, out).inspect_err(failed)?);
-    put(out, &all)?;
-    if quiet {
-        return Ok(ExitCode::SUCCESS);
-    }
+    let page = report::sweeps::page(title, &table, Some(&answer), &sweep.text, &command(planned));
+    let written = put(out, &all, report::folder::files(&page, out));
     let new = if ran > 0 { format!(", {ran} new") } else { String::new() };
-    printed(say(format!("{}\n{} runs{new}; sweep in {}\n", table.text(), status.runs, out.display())))
+    let (title, answer, table) = (&table.title, answer::text(&answer), table.brief());
+    let text = format!("{title}\n\n{answer}\n{table}\n");
+    announce(&text, &format!("{} runs{new}; sweep in {}\n", status.runs, out.display()), quiet, written)
 }
 
 /// The command that gives the same sweep.
 fn command(planned: &Planned) -> String {
     let record = if planned.store.is_recorded() { " --record" } else { "" };
-    format!("tailwater sweep {}{record}", slurm::word(&planned.spec.display().to_string()))
+    let asked = planned.asked.iter().map(|(name, value)| format!(" --{name} {}", slurm::word(value)));
+    let asked: String = asked.collect();
+    format!("tailwater sweep {}{record}{asked}", slurm::word(&planned.spec.display().to_string()))
 }
 
 /// `sweep.json`.
-fn about(planned: &Planned, folders: &[PathBuf], table: &Table) -> Value {
+fn about(planned: &Planned, folders: &[PathBuf], table: &Table) -> Map<String, Value> {
     let Planned { sweep, plan, out, .. } = planned;
     let values = |axis: &String| {
         let mut values: Vec<&str> = Vec::new();
@@ -251,5 +264,5 @@ fn about(planned: &Planned, folders: &[PathBuf], table: &Table) -> Value {
         ("sets".into(), json!(sweep.grid.sets)),
         ("axes".into(), table.axes.iter().map(values).collect()),
     ]);
-    about.into()
+    about
 }

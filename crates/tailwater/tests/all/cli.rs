@@ -460,6 +460,30 @@ fn a_wrong_command_line_is_explained() {
     assert!(desk.works(&["--version"]).starts_with("tailwater "));
 }
 
+#[test]
+fn the_version_has_the_code_that_decides_results_and_is_short_if_asked_so() {
+    let desk = Desk::new();
+    let (long, short) = (desk.works(&["--version"]), desk.works(&["-V"]));
+    let (first, rest) = long.split_once('\n').unwrap();
+    assert_eq!(first, short.trim_end());
+    assert!(first.starts_with(concat!("tailwater ", env!("CARGO_PKG_VERSION"))), "{first}");
+    let code = rest.trim_end().strip_prefix("results of code ").unwrap_or_default();
+    assert!(code.len() == 16 && code.chars().all(|c| c.is_ascii_hexdigit()), "{rest}");
+}
+
+#[test]
+fn completions_and_manual_pages_know_the_commands() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = desk.works(&["completions", shell]);
+        assert!(script.contains("reproduce") && script.contains("vary"), "{shell}");
+    }
+    assert_eq!(desk.tailwater(&["completions", "abacus"]).status.code(), Some(2));
+    assert_eq!(desk.works(&["man", "pages"]), "pages/tailwater.1\n");
+    let run = desk.read("pages/tailwater-run.1");
+    assert!(run.contains("Override a key") && run.contains(".TH"), "{run}");
+}
+
 /// The scenario with one part replaced, which must be there.
 #[track_caller]
 fn changed(text: &str, from: &str, to: &str) -> String {
@@ -966,4 +990,142 @@ fn a_cycle_is_drawn_by_the_analysis_and_by_the_report_of_the_run_that_met_it() {
     let page = desk.read("out/report.html");
     assert!(page.contains("ended in a deadlock of 5 links") && page.contains("<figure class=\"picture\""));
     assert!(desk.read("out/figures/fabric.svg").contains("waits for"));
+}
+
+#[test]
+fn all_problems_of_a_scenario_are_reported_at_once() {
+    let desk = Desk::new();
+    desk.write(
+        "bad.toml",
+        "[topology]\nkind = \"star\"\nhosts = 2.5\n[switch]\nbuffer = \"400G\"\nhue = 1\n[nic]\npacing = \"true\"\n",
+    );
+    let said = desk.refuses(&["check", "bad.toml"], "error: bad.toml:3:9: hosts: expected a whole number, found 2.5");
+    assert_eq!(said.matches("error: bad.toml:").count(), 4, "{said}");
+    for part in ["write 2 or 3", "did you mean \"400GB\"?", "unknown key \"hue\"", "write true, without quotes"] {
+        assert!(said.contains(part), "no {part} in {said}");
+    }
+    let answer: Value = serde_json::from_slice(&desk.tailwater(&["check", "bad.toml", "--json"]).stdout).unwrap();
+    assert_eq!(answer["problems"].as_array().unwrap().len(), 4, "{answer}");
+    let said = desk.refuses(&["compare", "bad.toml", "--schemes", "pfc,hpcc"], "error: bad.toml:3:9: ");
+    assert_eq!(said.matches("error: bad.toml:").count(), 4, "each once: {said}");
+}
+
+#[test]
+fn no_threads_are_refused_with_what_to_write() {
+    let desk = Desk::new();
+    for command in ["run", "compare", "sweep"] {
+        let output = desk.tailwater(&[command, "s.toml", "--threads", "0"]);
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        assert!(said.contains("write a whole number from 1 on, or leave the option out"), "{said}");
+    }
+}
+
+#[test]
+fn a_scheme_is_told_about_with_its_paper_its_presets_and_its_conditions() {
+    let desk = Desk::new();
+    let told = desk.works(&["schemes", "BFC"]);
+    for part in [
+        "Backpressure flow control",
+        "arXiv:1909.09923",
+        "vfids ",
+        "16384",
+        "Presets with it: bfc",
+        "tailwater claims bfc",
+        "scheme.flow_control = bfc",
+        "(only with resume = \"paced\")",
+    ] {
+        assert!(told.contains(part), "no {part} in {told}");
+    }
+    desk.refuses(&["schemes", "bcf"], "did you mean \"bfc\"?");
+}
+
+const ODD: &str = "\
+topology.kind = \"star\"
+switch.unlimited = true
+switch.buffer = \"1MB\"
+[[flow]]
+src = \"h1\"
+dst = \"h0\"
+size = \"10KB\"
+";
+
+#[test]
+fn what_is_odd_is_noted_by_check_run_and_compare_and_in_the_summary() {
+    let desk = Desk::new();
+    desk.write("odd.toml", ODD);
+    let note = "switch.buffer has no effect: memory is unlimited";
+    assert!(desk.works(&["check", "odd.toml"]).contains(note));
+    let output = desk.tailwater(&["run", "odd.toml", "--no-report"]);
+    assert!(text(&output.stderr).contains(&format!("note: {note}")), "{}", text(&output.stderr));
+    let summary: Value = serde_json::from_str(&desk.read("results/odd/summary.json")).unwrap();
+    assert_eq!(summary["notes"], serde_json::json!([note]));
+    let output = desk.tailwater(&["compare", "odd.toml", "--seeds", "3"]);
+    assert_eq!(text(&output.stderr).matches(note).count(), 1, "{}", text(&output.stderr));
+    // What one scheme has no use for is there for the other.
+    let both = [
+        "compare",
+        "odd.toml",
+        "--schemes",
+        "pfc,dcqcn",
+        "--set",
+        "switch.unlimited=false",
+        "--set",
+        "switch.ecn_max=500KB",
+    ];
+    let output = desk.tailwater(&both);
+    assert!(output.status.success() && !text(&output.stderr).contains("has no effect"), "{}", text(&output.stderr));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_page_that_cannot_be_written_loses_neither_results_nor_the_printed_summary() {
+    let desk = Desk::new();
+    desk.write("odd.toml", ODD);
+    let limited = |arguments: &str| {
+        let program = env!("CARGO_BIN_EXE_tailwater");
+        let line = format!("trap '' XFSZ; ulimit -f 64; exec {program} {arguments}");
+        Command::new("sh").args(["-c", &line]).current_dir(desk.path("")).output().unwrap()
+    };
+    let output = limited("run odd.toml");
+    let (printed, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(printed.contains("1 of 1 flows finished") && printed.contains("results in results/odd"), "{printed}");
+    assert!(said.contains("error: results/odd/") && said.contains("tailwater report results/odd"), "{said}");
+    assert!(desk.path("results/odd/flows.parquet").is_file() && !desk.path("results/odd/report.html").exists());
+    desk.works(&["report", "results/odd"]);
+    assert!(desk.path("results/odd/report.html").is_file());
+
+    let output = limited("compare odd.toml --schemes pfc,hpcc");
+    let (printed, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(printed.contains("hpcc") && printed.contains("comparison in results/compare-odd"), "{printed}");
+    assert!(said.contains("error: results/compare-odd/") && said.contains("\n  help: "), "{said}");
+    assert!(desk.path("results/compare-odd/table.csv").is_file());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_says_that_nothing_is_kept_and_how_to_go_on() {
+    let desk = Desk::new();
+    desk.write("long.toml", ODD.replace("10KB", "100GB"));
+    let interrupted = |arguments: &[&str]| {
+        let mut child = desk.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // A run says nothing when it begins; this is far longer than reading takes.
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        crate::patience::status("an interrupted run", &mut child);
+        child.wait_with_output().unwrap()
+    };
+    let output = interrupted(&["run", "long.toml"]);
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.contains("the run: was interrupted; nothing of it is kept"), "{said}");
+    assert!(said.contains("help: the same command begins it again"), "{said}");
+    assert!(!desk.path("results/long").exists());
+    let output = interrupted(&["compare", "long.toml", "--vary", "flow.0.size=10KB,100GB"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("what is finished stays; the same command goes on from there"), "{said}");
+    assert!(said.contains("1 of 2 runs are in results/runs"), "{said}");
 }

@@ -140,7 +140,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_disk_that_takes_no_more_leaves_the_whole_folder_or_nothing_of_it() {
+fn a_disk_that_takes_no_more_leaves_the_whole_folder_or_all_but_its_page_or_nothing_of_it() {
     let desk = desk();
     desk.works("sweep sweep.toml --out full --quiet");
     for (command, folder) in [
@@ -150,9 +150,12 @@ fn a_disk_that_takes_no_more_leaves_the_whole_folder_or_nothing_of_it() {
     ] {
         desk.works(&format!("{command} whole-{folder}"));
         let whole = names(&desk.path(&format!("whole-{folder}")));
+        // The page is the longest file.
+        let drawn = |name: &&String| name.as_str() == "report.html" || name.starts_with("figures");
+        let undrawn: Vec<String> = whole.iter().filter(|name| !drawn(name)).cloned().collect();
         let place = desk.path(folder);
         fs::create_dir(&place).unwrap();
-        let mut failed = 0;
+        let (mut failed, mut pages) = (0, 0);
         // The longest file that may be written grows. What is cut off is first written in part and then refused.
         for blocks in [0, 1, 2, 4, 6, 8, 12, 16, 24, 32, 64, 128, 100_000] {
             let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" {command} {folder}/out");
@@ -165,10 +168,17 @@ fn a_disk_that_takes_no_more_leaves_the_whole_folder_or_nothing_of_it() {
             } else {
                 failed += 1;
                 assert_eq!(status, Some(1), "{script}: {said}");
+                if place.join("out").exists() {
+                    pages += 1;
+                    assert_eq!(names(&place.join("out")), undrawn, "{script}: {said}");
+                    assert!(said.contains("/out/report.html: cannot be written") && said.contains("help: "), "{said}");
+                    fs::remove_dir_all(place.join("out")).unwrap();
+                }
             }
             assert_eq!(names(&place), [""; 0], "{script}: {said}");
         }
         assert!((3..13).contains(&failed), "{command} failed {failed} times");
+        assert!((1..failed).contains(&pages), "{command} did without its page {pages} times");
         // What was there stays as it was.
         desk.works(&format!("{command} {folder}/out"));
         let before = desk.bytes(&format!("{folder}/out"));

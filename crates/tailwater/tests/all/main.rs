@@ -1,5 +1,6 @@
 //! The program as people use it, in one test binary: one for each file would link everything once more.
 
+mod book;
 mod claims;
 mod cli;
 mod compare;

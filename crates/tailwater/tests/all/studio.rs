@@ -1054,3 +1054,62 @@ fn a_long_queue_with_many_pages_survives_a_kill_within_bounded_memory() {
     assert!(first.max(last) < 100 << 20, "{first} {last}");
     drop(listeners);
 }
+
+#[test]
+fn connections_that_bring_no_request_keep_nobody_out() {
+    let (_dir, path) = workspace();
+    let server = Server::start(&path, &[]);
+    let mut page = server.listen();
+    let mut line = String::new();
+    page.read_line(&mut line).unwrap();
+    // Twice as many as are served at once; some have sent half a head.
+    let silent: Vec<TcpStream> = (0..800)
+        .map(|number| {
+            let mut stream = server.connect();
+            if number % 2 == 0 {
+                // It may be closed already.
+                _ = stream.write_all(b"GET /api/about HT");
+            }
+            stream
+        })
+        .collect();
+    let begin = std::time::Instant::now();
+    server.get("/api/about").good();
+    // Their time for sending a head is 15 s.
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+    let id = server.add(run(TINY));
+    assert_eq!(event(&mut page).1["id"], id, "a page that listens is not idle");
+    drop(silent);
+}
+
+#[test]
+fn readers_that_take_nothing_keep_no_recording_in_memory() {
+    let (_dir, path) = workspace();
+    let server = Server::start(&path, &[]);
+    let id = server.add(run(TINY));
+    server.done(id);
+    // One that cannot be packed and fits into no buffer of the system.
+    let mut state = 1_u64;
+    let mut draw = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state.to_be_bytes()
+    };
+    let bytes: Vec<u8> = (0..5 << 20).flat_map(|_| draw()).collect();
+    fs::write(path.join(format!("jobs/{id}/out/recording.bin")), bytes).unwrap();
+    let readers: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut reader = server.connect();
+            let head = format!("GET /api/jobs/{id}/recording/0 HTTP/1.1\r\nHost: {}\r\n", server.host);
+            write!(reader, "{head}Accept-Encoding: gzip\r\n\r\n").unwrap();
+            reader
+        })
+        .collect();
+    for mut reader in &readers {
+        reader.read_exact(&mut [0; 1000]).unwrap();
+    }
+    let before = server.memory();
+    std::thread::sleep(Duration::from_secs(1));
+    let memory = server.memory();
+    assert!(before.max(memory) < 100 << 20, "{before} {memory}");
+    server.get("/api/about").good();
+}

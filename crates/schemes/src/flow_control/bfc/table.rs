@@ -175,6 +175,19 @@ impl Table {
         self.free.push(id);
     }
 
+    /// What decides what it gives next: all but the flows that only counters know, and turns, which only notes of entries know.
+    #[cfg(test)]
+    pub fn outlook(&self) -> String {
+        let entry = |entry: &Entry| format!("{:?}", Entry { flow: 0, turn: 0, ..*entry });
+        let entries = self.entries.iter().enumerate();
+        let entries = entries.map(|(id, held)| match self.free.contains(&(id as EntryId)) {
+            true => String::new(),
+            false => entry(held),
+        });
+        let buckets = self.buckets.iter().enumerate().filter(|(_, first)| **first != NONE);
+        format!("{:?} {:?} {:?}", buckets.collect::<Vec<_>>(), entries.collect::<Vec<_>>(), self.free)
+    }
+
     /// Entries in use.
     #[cfg(test)]
     pub fn len(&self) -> usize {

@@ -65,6 +65,10 @@ impl Marking {
     }
 }
 
+/// Longer than any time between two notifications of a flow in tests.
+#[cfg(test)]
+const NOTICE: Time = Time::from_us(10);
+
 /// One lane.
 ///
 /// A marking needs no packet: it is known by how many packets of its queue must leave before it. Allocation and
@@ -194,6 +198,24 @@ impl Lane {
     /// Whether markings of an allocation or deallocation are in the queues.
     pub fn in_sync(&self) -> bool {
         self.syncs > 0
+    }
+
+    /// What decides what it does next. Markings count from the packets that have left; `left` says how far off an instant is.
+    #[cfg(test)]
+    pub fn outlook(&self, left: impl Fn(Time) -> u64) -> String {
+        let queued = [PLAIN, CONGESTED].map(|queue| self.joined[queue] - self.left[queue]);
+        let ahead = |marking: &Marking| {
+            let at = [PLAIN, CONGESTED].map(|queue| marking.at[queue] as i64 - self.left[queue] as i64);
+            (at, marking.cause)
+        };
+        let entries = self.flows.iter().map(|entry| {
+            let Entry { flow, asked, notified, messages, creation } = *entry;
+            // Only how long ago it was counts: as if it were to come.
+            (flow, asked, notified.map(|at| left(at + NOTICE)), messages, creation)
+        });
+        let (markings, entries): (Vec<_>, Vec<_>) = (self.markings.iter().map(ahead).collect(), entries.collect());
+        let flags = (self.allocated, self.stopped, self.waiting, self.both);
+        format!("{flags:?} {queued:?} {markings:?} {entries:?} {} {:?} {}", self.asked, self.notified, left(self.until))
     }
 
     /// How many markings are in each queue.

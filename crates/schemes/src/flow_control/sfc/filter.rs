@@ -29,6 +29,18 @@ impl Filter {
         Filter { words: Vec::new(), bits, hashes, reset, version: 0, dirty: Vec::new(), members: 0, peak: 0 }
     }
 
+    /// Whether the flow is in it, or seems to be.
+    #[cfg(test)]
+    pub(super) fn has(&self, tuple: &Tuple, now: Time) -> bool {
+        let version = now.0 / self.reset.0;
+        let set = |stage: u32| {
+            let seed = (version as u32).wrapping_mul(0x9e37_79b9) ^ stage.wrapping_mul(0x85eb_ca6b);
+            let place = stage * self.bits + tuple.hash(seed) % self.bits;
+            self.words[place as usize / 64] >> (place % 64) & 1 == 1
+        };
+        version == self.version && !self.words.is_empty() && (0..self.hashes).all(set)
+    }
+
     /// Whether the flow is in it, or seems to be. It is afterwards.
     pub(super) fn insert(&mut self, tuple: &Tuple, now: Time) -> bool {
         let version = now.0 / self.reset.0;

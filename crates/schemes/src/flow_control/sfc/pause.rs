@@ -47,6 +47,18 @@ impl Pause {
         })
     }
 
+    /// When its timer goes off, if it has one.
+    #[cfg(test)]
+    pub(super) fn next(&self) -> Option<Time> {
+        (self.armed != Time::MAX).then_some(self.armed)
+    }
+
+    /// What decides what it does next: whether it holds, and how far off its end and its timer are.
+    #[cfg(test)]
+    pub(super) fn outlook(&self, left: impl Fn(Time) -> u64) -> (bool, u64, u64) {
+        (self.holds(), left(self.until), left(self.armed))
+    }
+
     /// A timer went off.
     pub(super) fn ring(&mut self, now: Time) -> Bell {
         if self.armed != now {
