@@ -341,7 +341,8 @@ fn more(figure: &mut Figure, all: usize) {
 fn rates(time_ps: &[u64], bytes: &[u64]) -> Vec<(f64, f64)> {
     let steps = time_ps.windows(2).zip(bytes.windows(2));
     let rate = |(time, bytes): (&[u64], &[u64])| {
-        (time[1] as f64 / 1e12, (bytes[1] - bytes[0]) as f64 * 8e12 / (time[1] - time[0]).max(1) as f64)
+        let (sent, passed) = (bytes[1].saturating_sub(bytes[0]), time[1].saturating_sub(time[0]));
+        (time[1] as f64 / 1e12, sent as f64 * 8e12 / passed.max(1) as f64)
     };
     steps.map(rate).collect()
 }

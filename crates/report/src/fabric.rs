@@ -5,7 +5,7 @@
 //! together: hosts by their switch, switches with their neighbours in the row.
 
 use results::records::Records;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A node of a fabric.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -113,10 +113,12 @@ impl Picture {
             }
         }
         // Rows come port by port, so that nodes were met in the order of their ports' neighbours: sort them as the run has them.
-        let mut order: Vec<&str> = Vec::new();
-        for link in &run.links {
-            if order.last() != Some(&link.from.as_str()) {
-                order.push(&link.from);
+        let (mut order, mut seen): (Vec<&str>, HashSet<&str>) = (Vec::new(), HashSet::new());
+        // A node that sends to nobody, which no run has, comes after all others.
+        let senders = run.links.iter().map(|link| link.from.as_str());
+        for name in senders.chain(run.links.iter().map(|link| link.to.as_str())) {
+            if seen.insert(name) {
+                order.push(name);
             }
         }
         let sorted = order.iter().map(|name| picture.nodes[number[name] as usize].clone()).collect();
