@@ -15,6 +15,8 @@ use toml_edit as toml;
 const LONGEST_LIKENESS: usize = 8;
 /// The most seeds of an experiment.
 const MOST_SEEDS: u64 = 1000;
+/// The most runs of an experiment with one seed.
+const MOST_CELLS: usize = 100_000;
 
 /// Things that experiments may need besides presets, and that are there.
 pub const FEATURES: &[&str] = &["buffers-by-switch", "collectives", "bcube-forwarding"];
@@ -370,6 +372,17 @@ impl Experiment {
         self.size(scale).seeds
     }
 
+    /// How many runs it has with all values, but for their seeds.
+    fn count(&self) -> usize {
+        let concerns =
+            |vary: &&Vary, variant: &Variant| vary.variants.as_ref().is_none_or(|only| only.contains(&variant.name));
+        let of = |variant: &Variant| {
+            let own = self.vary.iter().filter(|vary| concerns(vary, variant));
+            own.fold(1_usize, |all, vary| all.saturating_mul(vary.values.len()))
+        };
+        self.variants.iter().map(of).fold(0, usize::saturating_add)
+    }
+
     /// Every run at a scale, also those that cannot be run yet.
     pub fn cells(&self, scale: Scale) -> Vec<Cell> {
         if self.scenario.is_none() {
@@ -517,6 +530,11 @@ impl Reader<'_> {
             }
         }
         experiment.vary = self.vary(&mut root, &experiment)?;
+        let count = experiment.count();
+        if count > MOST_CELLS {
+            let message = format!("its variants and values make {count} runs; {MOST_CELLS} is the most");
+            return Err(root.problem_at("vary", message).help("vary less at once"));
+        }
         let scope = experiment.scope(None);
         experiment.figures = root
             .tables("figure")?

@@ -522,7 +522,8 @@ impl Expression {
     /// Whether every name in it exists and every measure is of one thing. `bound` are keys that the outside decides.
     pub fn check(&self, scope: &Scope, bound: &[&str]) -> Result<(), Fault> {
         let bound: Vec<String> = bound.iter().map(|key| key.to_string()).collect();
-        check(&self.root, scope, &bound)
+        check(&self.root, scope, &bound)?;
+        asked(&self.root, scope).map(drop)
     }
 
     /// Its value, or why it has none.
@@ -562,7 +563,7 @@ fn bounds(node: &Node) -> (f64, f64) {
         }
         Node::Binary(sign, left, right) => {
             let ((a, b), (c, d)) = (bounds(left), bounds(right));
-            match sign {
+            let found = match sign {
                 '+' => (a + c, b + d),
                 '-' => (a - d, b - c),
                 // Of two shares, a share.
@@ -571,7 +572,9 @@ fn bounds(node: &Node) -> (f64, f64) {
                     (if a >= 0.0 { a / d } else { a / c }, if b >= 0.0 { b / c } else { b / d })
                 }
                 _ => positive((a.min(c), 0.0)),
-            }
+            };
+            // What is beyond all numbers may be anything less something else that is.
+            if found.0 <= found.1 { found } else { ANYTHING }
         }
         Node::Function(name, values) => {
             let values: Vec<(f64, f64)> = values.iter().map(bounds).collect();
@@ -582,6 +585,7 @@ fn bounds(node: &Node) -> (f64, f64) {
                 "min" => over(f64::min),
                 "max" => over(f64::max),
                 "abs" | "sqrt" => POSITIVE,
+                "bdp" => positive(over(f64::min)),
                 _ => positive(values.first().copied().unwrap_or(ANYTHING)),
             }
         }
@@ -642,6 +646,28 @@ fn check(node: &Node, scope: &Scope, bound: &[String]) -> Result<(), Fault> {
             let mut bound = bound.to_vec();
             bound.push(key.clone());
             check(body, scope, &bound)
+        }
+    }
+}
+
+/// The most values that are asked for one expression.
+const MOST_ASKED: usize = 100_000;
+
+/// How many values are asked for: an `over` within another multiplies them.
+fn asked(node: &Node, scope: &Scope) -> Result<usize, Fault> {
+    let add = |sum: usize, node: &Node| Ok(sum.saturating_add(asked(node, scope)?));
+    match node {
+        Node::Number(_) | Node::Share { .. } | Node::Measure(_) => Ok(1),
+        Node::Negative(inner) => asked(inner, scope),
+        Node::Binary(_, left, right) => add(asked(left, scope)?, right),
+        Node::Function(_, values) => values.iter().try_fold(0, add),
+        Node::Over { body, key, among, at, .. } => {
+            let count = asked(body, scope)?.saturating_mul(steps(scope, key, among).len());
+            if count > MOST_ASKED {
+                let message = format!("goes over {count} values; {MOST_ASKED} is the most");
+                return fault(*at, message, "go over fewer values, or over fewer keys at once");
+            }
+            Ok(count)
         }
     }
 }

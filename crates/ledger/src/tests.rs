@@ -364,6 +364,9 @@ fn a_wrong_experiment_is_refused_at_its_place_with_a_remedy() {
     refused("at_most = 2\n", "at_least = 3\nat_most = 2\n", &["no value can lie"]);
     refused("at_most = 2\n", "at_most = 2\nunit = \"furlongs\"\n", &["no unit \"furlongs\""]);
     refused("[scenario]", "like = \"bfc/fig5a\"\n[scenario]", &["is like another"]);
+    let many: String =
+        ('a'..='t').map(|label| format!("[[vary]]\nlabel = \"{label}\"\nkey = \"a\"\nvalues = [1, 2, 3]\n")).collect();
+    refused("[[figure]]", &(many + "[[figure]]"), &["runs; 100000 is the most"]);
     refused("bins =", "like = \"bfc/fig99\"\nbins =", &["there is no experiment \"bfc/fig99\""]);
 }
 
@@ -440,6 +443,8 @@ fn a_fault_says_where_what_and_what_instead() {
         ("counter(collisions)", 8, "expected text in quotation marks", "counter('…')"),
         ("bytes_share('gogle', '1KB')", 12, "no workload \"gogle\"", "\"google\""),
         ("bytes_share('google', '1')", 22, "no unit", ""),
+        ("1 + 2e308", 4, "too large", "smaller"),
+        ("2e307GB", 0, "too large", "smaller"),
         ("bdp(100Gbps)", 0, "does not take 1 values", "bdp(100Gbps, 8us)"),
         ("increasing(drops())", 18, "expected \"over\"", "over key"),
         ("increasing(drops() over 3)", 24, "expected a key", ""),
@@ -495,6 +500,14 @@ fn names_are_checked_against_the_experiment() {
         assert!(fault.message.contains(message) && fault.help.contains(help), "{text}: {fault:?}");
     }
     assert!(Expression::parse("drops()").unwrap().check(&scope, &["variant", "rate"]).is_ok());
+    // One within another is the ratio to the best; forty are more than anyone waits for.
+    let nested = |depth: usize| {
+        let text = format!("{}drops(variant='A'){}", "largest(".repeat(depth), " over rate)".repeat(depth));
+        Expression::parse(&text).unwrap().check(&scope, &[])
+    };
+    assert!(nested(2).is_ok());
+    let fault = nested(40).unwrap_err();
+    assert!(fault.message.contains("100000 is the most") && fault.help.contains("fewer"), "{fault:?}");
     let empty = Scope { bins: Vec::new(), ..scope };
     let fault = Expression::parse("average(drops(variant='C') over size)").unwrap().check(&empty, &[]).unwrap_err();
     assert!(fault.message.contains("no values to go over"), "{fault:?}");
@@ -930,6 +943,9 @@ fn an_interval_stays_where_its_value_can_lie() {
         ("-p99(slowdown)", (f64::NEG_INFINITY, 0.0)),
         ("max(2, fairness()) + min(1, drops())", (2.0, 3.0)),
         ("summary('a')", (f64::NEG_INFINITY, f64::INFINITY)),
+        ("bdp(drops(), 5us)", (0.0, f64::INFINITY)),
+        ("bdp(drops(), -5us)", (f64::NEG_INFINITY, f64::INFINITY)),
+        ("1e300 * 1e300 - 1e300 * 1e300", (f64::NEG_INFINITY, f64::INFINITY)),
     ] {
         assert_eq!(Expression::parse(expression).unwrap().bounds(), expected, "{expression}");
     }

@@ -20,6 +20,8 @@ const MOST_PORT_FRAMES: usize = 2 << 20;
 const FEWEST_FRAMES: usize = 64;
 /// The most flows that are recorded.
 pub const MOST_FLOWS: usize = 256;
+/// The most columns of ports, and of flows. A few bytes may stand for a whole column, so that each is paid for with memory.
+const MOST_COLUMNS: usize = 16;
 
 /// The most frames in a fabric with so many ports; even.
 pub fn most_frames(ports: usize) -> usize {
@@ -211,6 +213,8 @@ pub enum RecordingError {
         frames: usize,
         /// So many flows.
         flows: usize,
+        /// So many columns.
+        columns: usize,
     },
     /// It ends within its columns.
     CutOff,
@@ -228,8 +232,8 @@ impl fmt::Display for RecordingError {
             RecordingError::HeaderCutOff => f.write_str("its header is cut off"),
             RecordingError::Header(error) => write!(f, "its header cannot be read: {error}"),
             RecordingError::Version(version) => write!(f, "it is of version {version}; this program reads {VERSION}"),
-            RecordingError::TooLarge { frames, flows } => {
-                write!(f, "it says that it has {frames} frames and {flows} flows")
+            RecordingError::TooLarge { frames, flows, columns } => {
+                write!(f, "it says that it has {frames} frames, {flows} flows and {columns} columns")
             }
             RecordingError::CutOff => f.write_str("it is cut off"),
             RecordingError::Column(name) => write!(f, "its column {name} is damaged"),
@@ -269,8 +273,10 @@ impl Recorded {
         if header.version != VERSION {
             return Err(RecordingError::Version(header.version));
         }
-        if header.frames > most_frames(header.ports.len()) || header.flows.len() > MOST_FLOWS {
-            return Err(RecordingError::TooLarge { frames: header.frames, flows: header.flows.len() });
+        let columns = header.columns.len().max(header.flow_columns.len());
+        if header.frames > most_frames(header.ports.len()) || header.flows.len() > MOST_FLOWS || columns > MOST_COLUMNS
+        {
+            return Err(RecordingError::TooLarge { frames: header.frames, flows: header.flows.len(), columns });
         }
         let mut read = |headers: &[ColumnHeader], places: usize| {
             let column = |column: &ColumnHeader| {
@@ -401,6 +407,36 @@ mod tests {
         // 0 0, +100, 0 0, -60, -40, 0
         assert_eq!(out, [0, 1, 200, 1, 0, 1, 119, 79, 0, 0]);
         assert_eq!(read_column(&out, 1, 8), Some(vec![0, 0, 100, 100, 100, 40, 0, 0]));
+    }
+
+    #[test]
+    fn a_short_file_does_not_ask_for_much_memory() {
+        let port = Port { node: 0, peer: 0, rate_bps: 1, delay_ps: 1 };
+        let mut column = Vec::new();
+        (0..512).for_each(|_| write_series(&mut column, 4096, &[], false));
+        let mut header = Header {
+            version: VERSION,
+            scenario: String::new(),
+            preset: None,
+            scheme: String::new(),
+            seed: 1,
+            topology: Map::new(),
+            first_ps: 0,
+            every_ps: 1,
+            frames: 4096,
+            end_ps: 1,
+            nodes: Vec::new(),
+            ports: vec![port; 512],
+            groups: Vec::new(),
+            flows: Vec::new(),
+            columns: vec![ColumnHeader { name: "a".into(), unit: String::new(), bytes: column.len() }],
+            flow_columns: Vec::new(),
+        };
+        let one = Recorded::read(&write_file(&header, &column)).unwrap();
+        assert_eq!(one.ports[0].len(), 512 * 4096);
+        header.columns = vec![header.columns[0].clone(); 1000];
+        let many = Recorded::read(&write_file(&header, &column.repeat(1000)));
+        assert!(matches!(many, Err(RecordingError::TooLarge { columns: 1000, .. })), "it was read");
     }
 
     #[test]

@@ -563,21 +563,25 @@ fn put(node: &mut Node, path: &[&str], seen: &str, mut value: Node) -> Result<()
         Node { at, content: if array { Content::Array(Vec::new()) } else { Content::Table(Vec::new()) } }
     };
     match &mut node.content {
-        Content::Table(members) => {
-            let place = members.iter().position(|member| member.key == key).unwrap_or_else(|| {
-                members.push(Member { key: key.into(), at, node: blank() });
-                members.len() - 1
-            });
-            put(&mut members[place].node, rest, &seen, value)
-        }
+        Content::Table(members) => match members.iter_mut().find(|member| member.key == key) {
+            Some(member) => put(&mut member.node, rest, &seen, value),
+            None => {
+                // It joins the table when the whole path is found good: what is refused leaves no trace.
+                let mut node = blank();
+                put(&mut node, rest, &seen, value)?;
+                members.push(Member { key: key.into(), at, node });
+                Ok(())
+            }
+        },
         Content::Array(nodes) => {
             let count = nodes.len();
             match key.parse::<usize>() {
-                Ok(place) if place <= count => {
-                    if place == count {
-                        nodes.push(blank());
-                    }
-                    put(&mut nodes[place], rest, &seen, value)
+                Ok(place) if place < count => put(&mut nodes[place], rest, &seen, value),
+                Ok(place) if place == count => {
+                    let mut node = blank();
+                    put(&mut node, rest, &seen, value)?;
+                    nodes.push(node);
+                    Ok(())
                 }
                 Ok(_) => Err((
                     format!("{seen} is not there: the array has {count}"),
@@ -1130,7 +1134,9 @@ a.toml:2:1: unknown key \"bufer\" in [switch]
     #[test]
     fn a_set_that_cannot_be_is_refused_at_once() {
         let refused = |assignment: &str, message: &str| {
-            let problem = document().set(assignment).unwrap_err();
+            let mut changed = document();
+            let problem = changed.set(assignment).unwrap_err();
+            assert_eq!(changed.canonical(), document().canonical(), "{assignment} leaves a trace");
             assert!(problem.message.contains(message), "{problem}");
             assert!(problem.file.starts_with("--set ") && problem.given.is_some(), "{problem}");
             assert!(problem.help.is_some(), "{problem}");
@@ -1144,6 +1150,8 @@ a.toml:2:1: unknown key \"bufer\" in [switch]
         refused("switch.buffer.size=1", "switch.buffer is a value");
         refused("flow.7.size=1KB", "flow.7 is not there: the array has 2");
         refused("flow.x.size=1KB", "\"x\" is not a place");
+        refused("load.1.size=1KB", "load.1 is not there: the array has 0");
+        refused("flow.2.down.1=1KB", "flow.2.down.1 is not there: the array has 0");
         refused("switch.buffer=\"4MB", "is not TOML");
         refused("a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q=1", "too many keys");
     }

@@ -146,15 +146,20 @@ async fn accept(listener: &TcpListener, app: Router) {
         });
         tokio::spawn(async move {
             let _place = place;
-            let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(limits::HEAD).max_buf_size(64 << 10);
             // What goes wrong with a connection is over with it.
             tokio::select! {
-                _ = http.serve_connection(TokioIo::new(Patient::new(stream)), service) => {}
+                _ = http().serve_connection(TokioIo::new(Patient::new(stream)), service) => {}
                 () = connection.closed() => {}
             }
         });
     }
+}
+
+/// How connections are served.
+pub(crate) fn http() -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits::HEAD).max_buf_size(64 << 10);
+    http
 }
 
 /// A connection that is given up when its other end takes nothing for too long.

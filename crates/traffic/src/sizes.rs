@@ -174,6 +174,10 @@ impl Sizes {
         for line in Line::all(text) {
             let row = read_row(line)?;
             let (size, share) = row.0;
+            if size == 0 && share > 0.0 {
+                let message = format!("a share of {share} has messages of no bytes");
+                return Err(line.fault(row.1[0], message, "begin with 0 0, or with a size above zero"));
+            }
             if let Some(before) = rows.last() {
                 if size < before.size {
                     let message = format!("size {size} comes after {}", before.size);
@@ -185,10 +189,6 @@ impl Sizes {
                     return Err(line.fault(row.1[1], message, help));
                 }
             } else if share > 0.0 {
-                if size == 0 {
-                    let message = format!("a share of {share} has messages of no bytes");
-                    return Err(line.fault(row.1[0], message, "begin with 0 0, or with a size above zero"));
-                }
                 rows.push(Row { size, share: 0.0 });
             }
             rows.push(Row { size, share });
@@ -395,6 +395,8 @@ mod tests {
             ("0 0\n10 0.5\n20 0.9", 3, 4, "the last share is 0.9"),
             ("0 0\n10 50", 2, 4, "the last share is 50"),
             ("0 0.1\n10 1", 1, 1, "no bytes"),
+            ("0 0\n0 1", 2, 1, "no bytes"),
+            ("0 0\n0 0.5\n10 1", 2, 1, "no bytes"),
             ("0 0\n1.5 1", 2, 1, "whole number of bytes"),
             ("0 0\nten 1", 2, 1, "\"ten\" is not"),
             ("0 0\n-5 1", 2, 1, "\"-5\" is not"),

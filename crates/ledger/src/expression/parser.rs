@@ -86,8 +86,13 @@ fn digits(text: &[char]) -> usize {
     end
 }
 
-/// A number with or without a unit, as an expression reads it; `None` for anything else.
+/// A number with or without a unit, as an expression reads it; `None` for anything else, and for what is too large.
 pub(super) fn number(text: &str) -> Option<f64> {
+    written(text).filter(|value| value.is_finite())
+}
+
+/// The same, infinite where it is too large.
+fn written(text: &str) -> Option<f64> {
     let text: Vec<char> = text.trim().chars().collect();
     let end = digits(&text);
     let value: f64 = text[..end].iter().collect::<String>().parse().ok()?;
@@ -115,8 +120,11 @@ fn tokens(text: &str) -> Result<Vec<Placed>, Fault> {
             '0'..='9' | '.' => {
                 let end = digits(rest);
                 let unit = rest[end..].iter().take_while(|c| c.is_alphabetic() || **c == '%').count();
-                let written: String = rest[..end + unit].iter().collect();
-                match number(&written) {
+                let whole: String = rest[..end + unit].iter().collect();
+                match written(&whole) {
+                    Some(value) if value.is_infinite() => {
+                        return fault(at, "the number is too large", "write a smaller one");
+                    }
                     Some(value) => (end + unit, Token::Number(value)),
                     None if !rest[..end].iter().any(char::is_ascii_digit) => {
                         return fault(at, "a point alone is no number", "write 0.5");

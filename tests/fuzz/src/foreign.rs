@@ -1,0 +1,108 @@
+//! Files of other simulators.
+
+use crate::{has_a_place, install, parts};
+use files::problem::Problem;
+use interop::htsim::{self, Imported, Text};
+use interop::ns3::{self, Inputs};
+use scenario::resolve::resolve;
+use scenario::{Beside, Scenario};
+use std::sync::LazyLock;
+
+/// Three hosts and a ring of three switches.
+pub(crate) const TOPOLOGY: &str = "\
+6 3 6
+3 4 5
+0 3 25Gbps 0.001ms 0
+1 4 25Gbps 0.001ms 0
+2 5 25Gbps 0.002ms 0
+3 4 100Gbps 0.001ms 0
+4 5 100Gbps 0.001ms 0.001
+5 3 100Gbps 0.001ms 0
+";
+
+static RING: LazyLock<ns3::topology::Topology> =
+    LazyLock::new(|| ns3::topology::parse("topology.txt", TOPOLOGY).unwrap_or_else(|problem| panic!("{problem}")));
+
+/// A configuration.
+pub fn config(bytes: &[u8]) {
+    let Some([text]) = parts(bytes) else { return };
+    if let Err(problem) = ns3::config::parse("config.txt", text) {
+        has_a_place(&problem, &[("config.txt", text)]);
+    }
+}
+
+/// A topology.
+pub fn topology(bytes: &[u8]) {
+    let Some([text]) = parts(bytes) else { return };
+    let strict = ns3::topology::parse("topology.txt", text);
+    match ns3::topology::parse_with_surplus("topology.txt", text) {
+        Err(problem) => has_a_place(&problem, &[("topology.txt", text)]),
+        Ok((_, surplus)) => {
+            assert_eq!(strict.is_err(), surplus.is_some());
+            surplus.iter().for_each(|problem| has_a_place(problem, &[("topology.txt", text)]));
+        }
+    }
+}
+
+/// Flows on a topology.
+pub fn flows(bytes: &[u8]) {
+    let Some([text]) = parts(bytes) else { return };
+    match ns3::flows::parse_with_surplus("flow.txt", text, &RING) {
+        Err(problem) => has_a_place(&problem, &[("flow.txt", text)]),
+        Ok((flows, surplus)) => {
+            flows.iter().for_each(|flow| assert!(RING.is_host(flow.src) && RING.is_host(flow.dst) && flow.size > 0));
+            surplus.iter().for_each(|problem| has_a_place(problem, &[("flow.txt", text)]));
+        }
+    }
+}
+
+/// The nodes that are traced.
+pub fn trace(bytes: &[u8]) {
+    let Some([text]) = parts(bytes) else { return };
+    match ns3::trace::parse_with_surplus("trace.txt", text, &RING) {
+        Err(problem) => has_a_place(&problem, &[("trace.txt", text)]),
+        Ok((nodes, surplus)) => {
+            assert!(nodes.iter().all(|node| *node < 6));
+            surplus.iter().for_each(|problem| has_a_place(problem, &[("trace.txt", text)]));
+        }
+    }
+}
+
+/// The four files together, as far as a run that could begin.
+pub fn ns3(bytes: &[u8]) {
+    install();
+    let Some([config, topology, flows, trace]) = parts(bytes) else { return };
+    let read = || -> Result<Inputs, Problem> {
+        let config = ns3::config::parse("config.txt", config)?;
+        let topology = ns3::topology::parse("topology.txt", topology)?;
+        let flows = ns3::flows::parse("flow.txt", flows, &topology)?;
+        ns3::trace::parse("trace.txt", trace, &topology)?;
+        Ok(Inputs { config, topology, flows, topology_file: "topology.txt".into(), notes: Vec::new() })
+    };
+    let refused = match read() {
+        Ok(inputs) => ns3::translate::translate(&inputs).err(),
+        Err(problem) => Some(problem),
+    };
+    let texts = [("config.txt", config), ("topology.txt", topology), ("flow.txt", flows), ("trace.txt", trace)];
+    refused.iter().for_each(|problem| has_a_place(problem, &texts));
+}
+
+/// A matrix and a topology, if there is one. What is made of them can be run.
+pub fn htsim(bytes: &[u8]) {
+    install();
+    let Some([matrix, topology]) = parts(bytes) else { return };
+    let named = |name, text| Text { name, text };
+    let tree = (!topology.is_empty()).then(|| named("a.topo", topology));
+    match htsim::import(named("a.cm", matrix), tree, "made") {
+        Err(problem) => {
+            assert!(["a.cm", "a.topo"].contains(&problem.file.as_str()), "{problem}");
+            assert!(problem.help.is_some(), "{problem}");
+            has_a_place(&problem, &[("a.cm", matrix), ("a.topo", topology)]);
+        }
+        Ok(Imported { scenario, flows, graph, .. }) => {
+            let files = [("made.csv", flows.as_str()), ("made.graph.toml", graph.as_deref().unwrap_or_default())];
+            let read = Scenario::parse_beside("made.toml", &scenario, Beside::Texts(&files), &[]).and_then(resolve);
+            assert!(read.is_ok(), "{}\n{scenario}", read.err().map_or(String::new(), |problem| problem.to_string()));
+        }
+    }
+}

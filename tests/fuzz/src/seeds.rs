@@ -1,0 +1,468 @@
+//! Where a fuzzer begins: files of the repository and of a small run, and the words that readers know.
+
+use crate::outputs::{SMALL, TABLES, whole};
+use crate::{foreign, install};
+use scenario::schema;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Longer files are left out: a fuzzer is slow with them.
+const LONGEST: u64 = 6000;
+
+/// The files with that ending below a folder of the repository, if they are not long.
+fn texts(folder: &str, ending: &str) -> Vec<String> {
+    fn below(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                below(&path, ending, found);
+            } else if path.extension().is_some_and(|end| end == ending)
+                && entry.metadata().is_ok_and(|m| m.len() < LONGEST)
+            {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder), ending, &mut found);
+    found.sort();
+    found.iter().filter_map(|path| fs::read_to_string(path).ok()).collect()
+}
+
+fn examples() -> Vec<String> {
+    let mut texts = texts("examples", "toml");
+    texts.retain(|text| text.contains("[topology]") && !text.contains("[scenario]"));
+    texts
+}
+
+const GRAPH: &str = "\
+[[node]]
+name = \"h0\"
+kind = \"host\"
+[[node]]
+name = \"h1\"
+kind = \"host\"
+[[node]]
+name = \"s0\"
+kind = \"switch\"
+tier = 1
+[[link]]
+between = [\"h0\", \"s0\"]
+rate = \"100Gbps\"
+delay = \"1us\"
+[[link]]
+between = [\"s0\", \"h1\"]
+rate = \"25Gbps\"
+delay = \"500ns\"
+loss = 0.01
+down = [[\"1ms\", \"2ms\"], [\"5ms\"]]
+";
+
+const TRACE: &str = "\
+# an answer
+src,dst,size,start,id,after,gap,class,group,until
+h1,h0,1MB,0us,one,,,0,a,
+h2,h0,64KB,1.5us,two,,,1,b,3ms
+h0,h1,1KB,0us,,one;two,1us;2us,0,a,
+";
+
+const TRACE_OF_NUMBERS: &str = "size_bytes,start_ns,dst,src\n1000,1.5,0,1\n7,1e3,h3,h2\n";
+
+const SIZES: &str = "# bytes, share\n100 0\n1000, 0.5\n1e6 1\n";
+
+const SWEEP: &str = "\
+schemes = [\"dcqcn\", \"hpcc\"]
+seeds = [1, 5]
+set = [\"switch.buffer=8MB\"]
+[scenario]
+stop = \"1ms\"
+[scenario.topology]
+kind = \"star\"
+hosts = 4
+[[scenario.flow]]
+src = 0
+dst = 1
+size = \"1KB\"
+[grid]
+\"nic.payload\" = [\"1000B\", \"1500B\"]
+[[list]]
+\"topology.hosts\" = 3
+[[list]]
+\"topology.hosts\" = 5
+";
+
+const EXPERIMENT: &str = r#"
+id = "mine/first"
+document = "a thesis"
+place = "chapter 3"
+title = "Two schemes at two speeds"
+says = "A is better than B."
+bins = ["1KB", "10KB"]
+[scenario]
+stop = "1ms"
+[scenario.topology]
+kind = "star"
+[[scenario.load]]
+name = "background"
+load = 0.5
+[scale.quick]
+set = ["load.0.duration=1ms"]
+seeds = 2
+[scale.paper]
+seeds = 5
+[[variant]]
+name = "A"
+preset = "hpcc"
+[[variant]]
+name = "B"
+preset = "dcqcn"
+set = ["scheme.dcqcn.ai=50Mbps"]
+[[vary]]
+label = "rate"
+key = "topology.rate"
+values = ["10Gbps", "40Gbps"]
+quick = ["10Gbps"]
+variants = ["A"]
+[[figure]]
+title = "Tails"
+kind = "lines"
+x = "size"
+y = "p99(slowdown, group='background')"
+panel = "rate"
+x_scale = "log"
+[[figure]]
+title = "Buffers"
+kind = "cdf"
+of = "buffer(switch='sw*')"
+[[expect]]
+paper = "A beats B"
+value = "p50(slowdown, variant='B') / p50(slowdown, variant='A', rate='10Gbps')"
+at_least = 1.5
+partly = { at_least = 1.0 }
+unit = "x"
+"#;
+
+const EXPRESSIONS: [&str; 8] = [
+    "p99(slowdown, variant='A', rate='10Gbps')",
+    "increasing(p99(slowdown, variant='A', group='back*|incast', size='1KB..') over rate)",
+    "average(increasing(p99(slowdown, variant='B') over rate) over size)",
+    "smallest(drops(rate='10Gbps') over variant in 'A', 'B')",
+    "fairness(variant='A', rate=10Gbps, during='1ms..2ms', seed=1)",
+    "-(1 + 2.5e3) * 4KB / 10us - 50%",
+    "buffer(switch='leaf*')",
+    "1KB..10KB\n%%\nleaf0->h1",
+];
+
+const CONFIG: &str = "\
+ENABLE_QCN 1
+USE_DYNAMIC_PFC_THRESHOLD 1
+PACKET_PAYLOAD_SIZE 1000
+TOPOLOGY_FILE topology.txt
+FLOW_FILE flow.txt
+TRACE_FILE trace.txt
+TRACE_OUTPUT_FILE mix.tr
+FCT_OUTPUT_FILE fct.txt
+PFC_OUTPUT_FILE pfc.txt
+SIMULATOR_STOP_TIME 2.01
+CC_MODE 3
+ALPHA_RESUME_INTERVAL 1
+RATE_DECREASE_INTERVAL 4
+CLAMP_TARGET_RATE 0
+RP_TIMER 300
+EWMA_GAIN 0.00390625
+FAST_RECOVERY_TIMES 1
+RATE_AI 40Mb/s
+RATE_HAI 40Mb/s
+MIN_RATE 1000Mb/s
+DCTCP_RATE_AI 1000Mb/s
+ERROR_RATE_PER_LINK 0.001
+L2_CHUNK_SIZE 4000
+L2_ACK_INTERVAL 1
+L2_BACK_TO_ZERO 0
+HAS_WIN 1
+GLOBAL_T 1
+VAR_WIN 1
+FAST_REACT 1
+U_TARGET 0.95
+MI_THRESH 5
+INT_MULTI 1
+MULTI_RATE 0
+SAMPLE_FEEDBACK 0
+RATE_BOUND 1
+ACK_HIGH_PRIO 0
+LINK_DOWN 30 3 4
+ENABLE_TRACE 0
+KMAX_MAP 2 25000000000 400 100000000000 1600
+KMIN_MAP 2 25000000000 100 100000000000 400
+PMAX_MAP 2 25000000000 0.2 100000000000 0.2
+BUFFER_SIZE 12
+QLEN_MON_FILE qlen.txt
+QLEN_MON_START 2000000000
+QLEN_MON_END 2000500000
+";
+
+const FLOWS: &str = "3\n0 1 3 100 50000 2.000000000\n1 2 3 100 120000 2.000010000\n2 0 4 101 80000 2.000020000\n";
+
+const MATRIX: &str = "\
+Nodes 16
+Connections 4
+Triggers 2
+0->15 id 1 start 0 size 2000000 recv_done_trigger 1
+15->3 id 2 trigger 1 size 1000000 send_done_trigger 2
+# Two kinds of waiting.
+15->4 id 3 trigger 2 size 90000
+7->2 start 1500.0 size 9
+trigger id 1 oneshot
+trigger id 2 barrier count 1
+";
+
+const TREE: &str = "\
+Nodes 16
+Tiers 3
+Podsize 4
+Tier 0
+Downlink_speed_Gbps 100
+Radix_Down 2
+Radix_Up 2
+Queue_Up 100000
+Downlink_Latency_ns 500
+Switch_Latency_ns 200
+Tier 1
+Downlink_speed_Gbps 100
+Radix_Down 2
+Radix_Up 2
+Downlink_Latency_ns 600
+Tier 2
+Downlink_speed_Gbps 100
+Radix_Down 4
+Downlink_Latency_ns 700
+";
+
+const LEAVES: &str = "\
+Nodes 16
+Tiers 2
+Podsize 16
+Tier 0
+Downlink_speed_Gbps 100
+Radix_Down 8
+Radix_Up 4
+Oversubscribed 2
+Downlink_Latency_ns 1000
+Tier 1
+Downlink_speed_Gbps 100
+Radix_Down 4
+Bundle 2
+Downlink_Latency_ns 2000
+";
+
+const JOB: &str = r#"{"id":7,"request":{"kind":"compare","name":"a","schemes":["pfc"],"seeds":2,"vary":["switch.buffer=1MB,2MB"],"sets":[],"record":true},"state":"done","created":1,"started":2,"ended":3,"progress":{"runs":2,"done":2,"share":1.0,"label":"x"},"problem":null,"notes":["n"],"stored":[{"run":0,"label":"a","labels":[["scheme","pfc"]],"scheme":"pfc","seed":1,"key":"5eed"}]}
+%%
+{"cells":[{"labels":{"scheme":"pfc","switch.buffer":"1MB"},"seed":1,"digest":"5eed"}]}
+%%
+{"seed":1,"flow_control":"pfc","congestion_control":"none"}
+%%
+{"verdict":"holds","scale":"quick","expectations":[{"holds":"yes"}]}"#;
+
+const RUN_JOB: &str = r#"{"id":7,"request":{"kind":"run","name":"a"},"state":"queued","created":1,"progress":{"runs":0,"done":0,"share":0,"label":""}}"#;
+
+const REQUESTS: [&str; 16] = [
+    "POST /api/jobs\n{\"kind\":\"run\",\"name\":\"a\",\"text\":\"[topology]\\nkind = \\\"star\\\"\\n\",\"sets\":[\"seed=2\"],\"record\":true}",
+    "POST /api/jobs\n{\"kind\":\"compare\",\"text\":\"\",\"schemes\":[\"pfc\"],\"seeds\":2,\"vary\":[\"a=1,2\"]}",
+    "POST /api/jobs\n{\"kind\":\"compare\",\"text\":\"[topology]\\nkind=\\\"file\\\"\\npath=\\\"a.toml\\\"\",\"vary\":[\"traffic.trace=a,b\"],\"sets\":[\"-scheme\"]}",
+    "POST /api/jobs\n{\"kind\":\"reproduce\",\"id\":\"bfc/fig4\",\"scale\":\"paper\"}",
+    "POST /api/check\n{\"text\":\"x = 1\",\"sets\":[\"a=1\"]}",
+    "POST /api/jobs/1/cancel\n{}",
+    "POST /api/jobs/1/again\n{}",
+    "DELETE /api/jobs/1",
+    "GET /api/jobs",
+    "GET /api/jobs/1/files/out/a%20b?x=1",
+    "GET /api/jobs/1/flows/0?sort=size&desc=1&offset=0&limit=5&group=a",
+    "GET /api/ledger/bfc/fig4/figures/1.svg",
+    "GET /api/folders",
+    "GET /api/folders/compare-a/report.html",
+    "GET /api/events",
+    "GET /style.css",
+];
+
+fn joined(parts: &[&str]) -> Vec<u8> {
+    parts.join("\n%%\n").into_bytes()
+}
+
+/// The tables that say what a studio's connection carries.
+fn connections() -> Vec<Vec<u8>> {
+    let host = studio::Unplugged::HOST;
+    let with = |line: &str, more: &str| format!("{line} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n").into_bytes();
+    let json = "Content-Type: application/json\r\n";
+    vec![
+        with("GET /api/about", ""),
+        with("GET /", "Origin: http://127.0.0.1:4774\r\nSec-Fetch-Site: same-origin\r\nAccept-Encoding: gzip\r\n"),
+        with("GET /api/jobs/1/recording/0", "Authorization: Bearer abc\r\nAccept-Encoding: gzip, br\r\n"),
+        with("HEAD /api/presets?token=abc", "Sec-Fetch-Site: cross-site\r\n"),
+        [
+            with("POST /api/jobs", &format!("{json}Content-Length: 36\r\n")),
+            br#"{"kind":"reproduce","id":"bfc/fig4"}"#.to_vec(),
+        ]
+        .concat(),
+        [
+            with("POST /api/check", &format!("{json}Transfer-Encoding: chunked\r\n")),
+            b"b\r\n{\"text\":\"\"}\r\n0\r\n\r\n".to_vec(),
+        ]
+        .concat(),
+        [with("DELETE /api/jobs/1", json), with("OPTIONS /api/jobs", "Expect: 100-continue\r\n")].concat(),
+    ]
+}
+
+/// Files of the run that `table` and others are about, by name.
+fn of_run(name: &str) -> Vec<u8> {
+    fs::read(whole().join(name)).unwrap_or_default()
+}
+
+/// A recording of a small run.
+fn recorded() -> Vec<u8> {
+    let path = whole().with_file_name("recorded.toml");
+    _ = fs::write(&path, SMALL.replace("hosts = 3", "hosts = 2").replace("degree = 2", "degree = 1"));
+    let Ok(resolved) = run::load(&path, &[]) else { return Vec::new() };
+    let finished = run::run(run::recording::record(resolved, None), &mut |_, _| true);
+    let out = finished.write(&whole().with_file_name("recorded"), "");
+    out.ok().and_then(|out| fs::read(out.join(results::recording::RECORDING)).ok()).unwrap_or_default()
+}
+
+/// Inputs that a target takes, or nearly.
+pub fn seeds(target: &str) -> Vec<Vec<u8>> {
+    install();
+    let texts_of = |texts: Vec<String>| texts.into_iter().map(String::into_bytes).collect::<Vec<_>>();
+    let all = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>();
+    let file = "[topology]\nkind = \"file\"\npath = \"a.graph.toml\"\n[traffic]\ntrace = \"a.csv\"\nclasses = 2\n";
+    let load = "[topology]\nkind = \"star\"\nhosts = 4\n[[load]]\nsizes = \"a.txt\"\nload = 0.1\nflows = 5\n";
+    let small_trace = "src,dst,size,start\nh1,h0,1KB,0us\n";
+    match target {
+        "document" => {
+            let mut found = texts_of(examples());
+            found.push(joined(&["a.b = [1, { c = 2 }]\n[[x]]\ny = 1979-05-27", "x.0.y=3\n-a.b\nq='z'\na.b.0=[\"s\"]"]));
+            found
+        }
+        "scenario" => {
+            let mut found = texts_of(examples());
+            found.push(joined(&[file, "seed=3", GRAPH, small_trace, ""]));
+            found.push(joined(&[load, "switch.buffer=8MB\n-scheme", "", "", SIZES]));
+            found.push(SMALL.as_bytes().to_vec());
+            let star = "[topology]\nkind = \"star\"\nhosts = 4\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1KB\"\n";
+            let presets = scenario::presets::all().iter();
+            found.extend(presets.map(|preset| format!("{star}[scheme]\npreset = \"{}\"\n", preset.name).into_bytes()));
+            let shapes = fabric::topology::shapes();
+            found.extend(shapes.iter().map(|shape| {
+                let list: String = shape.list().iter().map(|p| format!("{} = {}\n", p.name, p.value)).collect();
+                format!(
+                    "[topology]\nkind = \"{}\"\n{list}[[collective]]\nkind = \"ring\"\nsize = \"1MB\"\n",
+                    shape.name()
+                )
+                .into_bytes()
+            }));
+            found
+        }
+        "schema" => {
+            let mut found = texts_of(examples());
+            found.push(joined(&[file, GRAPH, small_trace, ""]));
+            found.push(joined(&[load, "", "", SIZES]));
+            found.push(SMALL.as_bytes().to_vec());
+            found
+        }
+        "graph" => all(&[GRAPH]),
+        "trace" => all(&[TRACE, TRACE_OF_NUMBERS]),
+        "sizes" => all(&[SIZES, "1 10\n2 100", "5\t1"]),
+        "sweep" => {
+            let mut found = texts_of(texts("examples/sweeps", "toml"));
+            found.push(SWEEP.into());
+            found
+        }
+        "vary" => vec![
+            joined(&["switch.buffer=4MB,8MB", "3", "dcqcn,hpcc", "a=1"]),
+            joined(&["x=[1,2],{a='b,c'},\"d\"", "1,2,9", "pfc", "-scheme"]),
+        ],
+        "experiment" => {
+            let mut found = texts_of(texts("experiments", "toml"));
+            found.retain(|text| text.len() < 3500);
+            found.push(EXPERIMENT.into());
+            found
+        }
+        "expression" => all(&EXPRESSIONS),
+        "published" => {
+            let mut found = texts_of(texts("published", "json"));
+            found.sort_by_key(Vec::len);
+            found.truncate(8);
+            found
+        }
+        "ns3-config" => all(&[CONFIG]),
+        "ns3-topology" => all(&[foreign::TOPOLOGY]),
+        "ns3-flows" => all(&[FLOWS]),
+        "ns3-trace" => all(&["2\n0 3\n"]),
+        "ns3" => [0, 1, 3, 7, 8]
+            .map(|mode| {
+                let config = CONFIG.replace("CC_MODE 3", &format!("CC_MODE {mode}"));
+                joined(&[&config, foreign::TOPOLOGY, FLOWS, "0\n"])
+            })
+            .to_vec(),
+        "htsim" => vec![joined(&[MATRIX, TREE]), joined(&[MATRIX, LEAVES]), MATRIX.into()],
+        "recording" => vec![recorded()],
+        "table" => {
+            let table = |(which, name): (u8, &str)| [vec![which], of_run(name)].concat();
+            (0..).zip(TABLES).map(table).collect()
+        }
+        "summary" => vec![of_run(files::SUMMARY)],
+        "store" => {
+            let texts = [files::FILES, files::sums::SUMS, files::SUMMARY, "scenario.toml"].map(of_run);
+            let claim = r#"{"host":"a","machine":"b","process":1,"began":2,"lease":60000,"since":3,"which":1,"released":false,"beat":"000000000001"}"#;
+            let texts: Vec<&str> = texts.iter().filter_map(|text| std::str::from_utf8(text).ok()).collect();
+            vec![joined(&[texts.as_slice(), &[claim]].concat()), joined(&["{}", "", "{}", SMALL, "{}"])]
+        }
+        "connection" => connections(),
+        "request" => all(&REQUESTS),
+        "job" => all(&[JOB, RUN_JOB]),
+        "query" => all(&[
+            r#"{"sort":"size","desc":"1","offset":"0","limit":"5","group":"incast"}"#,
+            r#"{"sort":"slowdown_acknowledged","desc":"true"}"#,
+        ]),
+        _ => Vec::new(),
+    }
+}
+
+/// Words of a language without the characters between them.
+fn split(text: &str, into: &mut BTreeSet<String>) {
+    let word = |c: char| c.is_alphanumeric() || "_-+/".contains(c);
+    into.extend(text.split(|c| !word(c)).filter(|word| word.len() > 1 && word.len() < 32).map(String::from));
+}
+
+/// The words that the reader of a target knows, for a fuzzer's dictionary.
+pub fn words(target: &str) -> BTreeSet<String> {
+    install();
+    let mut words = BTreeSet::new();
+    let numbers =
+        ["0", "-1", "1e308", "nan", "inf", "-inf", "4294967296", "9223372036854775807", "18446744073709551615"];
+    words.extend(numbers.map(String::from));
+    words.insert("\n%%\n".into());
+    let mut scenario = || {
+        for section in schema::sections() {
+            words.extend(section.path.split('.').filter(|word| !word.is_empty()).map(String::from));
+            words.extend(section.keys.iter().map(|key| format!("{} = ", key.name)));
+        }
+        words.extend(scenario::presets::all().iter().map(|preset| format!("{:?}", preset.name)));
+        words.extend(
+            ["100Gbps", "1us", "1ms", "64KB", "\"none\"", "\"auto\"", "true", "false", "\n[[", "]]\n"]
+                .map(String::from),
+        );
+    };
+    match target {
+        "document" | "scenario" | "schema" | "graph" | "sweep" | "vary" | "experiment" | "store" => scenario(),
+        _ => {}
+    }
+    for seed in seeds(target) {
+        if target != "table"
+            && target != "recording"
+            && let Ok(text) = std::str::from_utf8(&seed)
+        {
+            split(text, &mut words);
+        }
+    }
+    words
+}
