@@ -112,7 +112,7 @@ pub fn summary(bytes: &[u8]) {
     let records = Records { summary, ..RECORDS.clone() };
     let page = report::pages::run(&records, "", "");
     let curve = |name: &str| Curve { name: name.into(), labels: Vec::new(), runs: vec![&records] };
-    let both = report::pages::comparison("title", &[curve("a"), curve("b")], "", "");
+    let both = report::pages::comparison("title", &[curve("a"), curve("b")], None, "", "");
     // Without the figures' scripts, which are most of a page and always the same.
     _ = (page.page.sections.len(), both.page.sections.len());
 }
