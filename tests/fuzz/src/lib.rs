@@ -52,6 +52,7 @@ pub const TARGETS: &[Target] = &[
     target_of("htsim", "htsim's connection matrix, and its topology", foreign::htsim),
     target_of("recording", "a recording", outputs::recording),
     target_of("table", "a Parquet table of results, without its digest", outputs::table),
+    target_of("figures", "the same, drawn", outputs::figures),
     target_of("summary", "a summary, compared and drawn", outputs::summary),
     target_of("store", "a run's folder in a store, and a claim on it", outputs::store),
     target_of("connection", "what a studio is sent over a connection", web::connection),

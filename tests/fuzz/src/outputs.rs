@@ -80,20 +80,35 @@ fn copy(name: &str) -> PathBuf {
     place
 }
 
-/// A table of results: the first byte says which. Digests would refuse it, and are not asked.
-pub fn table(bytes: &[u8]) {
-    static DAMAGED: LazyLock<PathBuf> = LazyLock::new(|| copy("damaged"));
-    let Some((which, bytes)) = bytes.split_first() else { return };
+/// Reads a folder in which one table is another: the first byte says which. Digests would refuse it, and are not asked.
+fn with_table(bytes: &[u8], place: &Path) -> Option<Records> {
+    let (which, bytes) = bytes.split_first()?;
     let name = TABLES[*which as usize % TABLES.len()];
-    let path = DAMAGED.join(name);
+    let path = place.join(name);
     fs::write(&path, bytes).expect("a file");
     // What is no table at all need not be looked for in its folder, which takes longer.
     let read = tables::read(&path).map(drop);
-    let read = read.and_then(|()| if name == FLOWS { records::open_flows(&DAMAGED).map(drop) } else { Ok(()) });
-    if let Err(problem) = read.and_then(|()| records::open(&DAMAGED).map(drop)) {
-        has_a_place(&problem, &[]);
-    }
+    let read = read.and_then(|()| if name == FLOWS { records::open_flows(place).map(drop) } else { Ok(()) });
+    let read = read.and_then(|()| records::open(place));
     fs::copy(whole().join(name), path).expect("a copy");
+    read.inspect_err(|problem| has_a_place(problem, &[])).ok()
+}
+
+/// A table of results.
+pub fn table(bytes: &[u8]) {
+    static DAMAGED: LazyLock<PathBuf> = LazyLock::new(|| copy("damaged"));
+    with_table(bytes, &DAMAGED);
+}
+
+/// A table of results, with whatever numbers, drawn.
+pub fn figures(bytes: &[u8]) {
+    static DAMAGED: LazyLock<PathBuf> = LazyLock::new(|| copy("drawn"));
+    if let Some(records) = with_table(bytes, &DAMAGED) {
+        let report = report::pages::run(&records, "", "");
+        // A coordinate that is no number is shown nowhere.
+        let drawn = |svg: &str| svg.starts_with("<svg") && !svg.contains("NaN\"") && !svg.contains("inf\"");
+        report.drawings().for_each(|(id, drawing)| assert!(drawn(&drawing.svg()), "{id}"));
+    }
 }
 
 /// A summary, in a table beside itself, and on a page.

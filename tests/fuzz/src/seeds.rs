@@ -405,7 +405,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             .to_vec(),
         "htsim" => vec![joined(&[MATRIX, TREE]), joined(&[MATRIX, LEAVES]), MATRIX.into()],
         "recording" => vec![recorded()],
-        "table" => {
+        "table" | "figures" => {
             let table = |(which, name): (u8, &str)| [vec![which], of_run(name)].concat();
             (0..).zip(TABLES).map(table).collect()
         }
@@ -457,7 +457,7 @@ pub fn words(target: &str) -> BTreeSet<String> {
         _ => {}
     }
     for seed in seeds(target) {
-        if target != "table"
+        if !["table", "figures"].contains(&target)
             && target != "recording"
             && let Ok(text) = std::str::from_utf8(&seed)
         {
