@@ -178,7 +178,7 @@ fn the_web_search_example_is_what_it_was() {
 
 #[test]
 fn the_hadoop_example_is_what_it_was() {
-    golden("hadoop_incast.toml", 0);
+    golden("hadoop_incast.toml", 0xa37d_a0b9_e91f_a990);
 }
 
 #[test]
