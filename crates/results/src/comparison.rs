@@ -292,7 +292,9 @@ impl Table {
             let mean = |row: &Row, place: Option<usize>| row.values.get(place?)?.mean;
             self.rows.iter().all(|row| mean(row, flows) == mean(row, finished))
         };
-        self.columns(&|measure| !measure.key.starts_with("slowdown_p9") && !(all_finished && measure.key == "finished"))
+        let told =
+            |measure: &Measure| measure.key.starts_with("slowdown_p9") || all_finished && measure.key == "finished";
+        self.columns(&|measure| !told(measure))
     }
 
     fn columns(&self, shown: &dyn Fn(&Measure) -> bool) -> String {

@@ -663,14 +663,12 @@ fn series(scenario: &Scenario, flows: &[FlowSpec]) -> Option<SeriesSetup> {
     Some(SeriesSetup { every: scenario.measure.series.unwrap_or(SERIES), ports: watch.ports.clone(), flows })
 }
 
+/// Flows, which of them wait for which, and which are a collective's.
+type Flows = (Vec<FlowSpec>, Vec<After>, Vec<Messages>);
+
 /// The flows in order of start, with their paths through the idle network timed, which of them wait for which, and which are a
 /// collective's.
-fn flows(
-    scenario: &Scenario,
-    map: &PortMap,
-    wire: &Wire,
-    notes: &mut Vec<String>,
-) -> Result<(Vec<FlowSpec>, Vec<After>, Vec<Messages>), Problem> {
+fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String>) -> Result<Flows, Problem> {
     let graph = &scenario.graph;
     let names = Names::new(graph);
     let paths = Paths::new(
