@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_has_order_statistics_and_several_have_students_interval() {
+    fn one_run_has_order_statistics_and_several_have_the_jackknifes_interval() {
         let run: Vec<f64> = (1..=1000).map(f64::from).collect();
         let (value, interval) = tail(vec![run.clone()], 0.5).unwrap();
         assert_eq!((value, interval), (500.5, Some((469.0, 531.0))));
@@ -497,9 +497,9 @@ mod tests {
         assert_eq!(tail(vec![run.clone(), moved(2.0), vec![]], 0.5), Some((501.5, None)), "two seeds say little");
         let (value, interval) = tail(vec![run.clone(), moved(1.0), moved(2.0)], 0.5).unwrap();
         assert_eq!(value, 501.5);
-        // Of the mean's logarithm: slowdowns are positive.
+        // Medians of the flows of two seeds are 501, 501.5 and 502; pseudo-values lie 2 · 0.5 apart. On a logarithmic scale.
         let half: f64 = 4.303 / 3f64.sqrt() / 501.5;
-        assert!((interval.unwrap().1 - 501.5 * half.exp()).abs() < 1e-9);
+        assert!((interval.unwrap().1 - 501.5 * half.exp()).abs() < 1e-3);
         assert_eq!(tail(vec![vec![1.0; 4]], 0.5), None, "too few values");
     }
 }

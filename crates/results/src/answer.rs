@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 pub const BINS: [u64; 3] = [10_000, 100_000, 1_000_000];
 /// A tail of fewer flows is marked.
 pub const FEW: usize = 100;
+/// Fewer seeds say nothing about how far a number can be trusted.
+pub const ENOUGH: usize = 3;
 
 /// Which flows count, and how they are told apart.
 #[derive(Clone, Debug)]
@@ -152,7 +154,9 @@ pub struct Answer {
     pub classes: Vec<Class>,
     lines: Vec<Line>,
     question: Question,
+    /// Seeds that make a difference, and those that were run.
     seeds: usize,
+    asked: usize,
 }
 
 /// A percentile of sorted samples; none where it falls on what did not finish.
@@ -174,8 +178,14 @@ fn over_seeds(seeds: usize, value: f64, without: impl Fn(usize) -> Option<f64>) 
     jackknife(value, &others?)
 }
 
-/// How lines stand by a number over seeds: what a line has, with a seed left out or none. None where a line has nothing.
-fn standing(lines: &[usize], seeds: usize, of: impl Fn(usize, Option<usize>) -> Option<f64>) -> Option<Standing> {
+/// How lines stand by a number over seeds: what a line has, with a seed left out or none, and whether it has a single sample. None where a line has
+/// nothing.
+fn standing(
+    lines: &[usize],
+    seeds: usize,
+    single: impl Fn(usize) -> bool,
+    of: impl Fn(usize, Option<usize>) -> Option<f64>,
+) -> Option<Standing> {
     let mut order = lines
         .iter()
         .map(|&line| of(line, None).filter(|value| *value > 0.0).map(|value| (line, value)))
@@ -185,7 +195,9 @@ fn standing(lines: &[usize], seeds: usize, of: impl Fn(usize, Option<usize>) -> 
     let against = |&(line, value): &(usize, f64)| {
         let ratio = value / least;
         let without = |seed| Some(of(line, Some(seed))? / of(best, Some(seed))?).filter(|ratio| ratio.is_finite());
-        let interval = (seeds > 1).then(|| over_seeds(seeds, ratio, without)).flatten();
+        // Two single samples say nothing about others.
+        let enough = seeds >= ENOUGH && !(single(line) && single(best));
+        let interval = enough.then(|| over_seeds(seeds, ratio, without)).flatten();
         (line, Value { value: ratio, interval })
     };
     Some(Standing { best, others: order[1..].iter().map(against).collect() })
@@ -199,9 +211,9 @@ pub fn certainly_least(values: &[Vec<f64>]) -> Option<usize> {
         let kept: Vec<f64> = kept.collect();
         (!kept.is_empty()).then(|| kept.iter().sum::<f64>() / kept.len() as f64)
     };
-    let alike = values.iter().all(|line| line.len() == seeds);
+    let alike = values.iter().all(|line| line.len() == seeds) && seeds >= ENOUGH;
     let lines: Vec<usize> = (0..values.len()).collect();
-    let standing = standing(&lines, seeds, of).filter(|standing| alike && standing.certain())?;
+    let standing = standing(&lines, seeds, |_| false, of).filter(|standing| alike && standing.certain())?;
     Some(standing.best)
 }
 
@@ -241,6 +253,9 @@ impl Answer {
         }
         tidy(&mut classes);
         for same in kept.chunk_by(|a, b| a.0 == b.0) {
+            // Where no seed makes a difference there is one sample, however many they are.
+            let alike = same.iter().all(|run| (&run.1, run.2) == (&same[0].1, same[0].2));
+            let same = if alike { &same[..1] } else { same };
             let of = |class: &Class| same.iter().map(|run| run.1.get(class).cloned().unwrap_or_default()).collect();
             lines.push(Line {
                 labels: same[0].0.clone(),
@@ -249,7 +264,8 @@ impl Answer {
             });
         }
         let seeds = lines.iter().map(|line| line.peak_buffer.len()).max().unwrap_or(0);
-        Ok(Answer { classes, lines, question, seeds })
+        let asked = kept.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0);
+        Ok(Answer { classes, lines, question, seeds, asked })
     }
 
     /// Where each line is in the grid.
@@ -275,6 +291,7 @@ impl Answer {
             let value = tail(&all, q)?;
             let interval = match seeds.len() {
                 1 => quantile_interval(&all, q).filter(|(_, high)| high.is_finite()),
+                several if several < ENOUGH => None,
                 several => over_seeds(several, value, |seed| tail(&pooled(seeds, Some(seed)), q)),
             };
             Some(Value { value, interval: interval.map(|(low, high)| (low.max(1.0_f64.min(value)), high)) })
@@ -285,13 +302,18 @@ impl Answer {
 
     /// How lines stand by a percentile of a class; none where a line has no value.
     fn by_tail(&self, lines: &[usize], class: usize, q: f64) -> Option<Standing> {
-        let of = |line: usize, without: Option<usize>| tail(&pooled(&self.lines[line].samples[class], without), q);
+        // One that no seed changes is the same without any of them.
+        let of = |line: usize, without: Option<usize>| {
+            let seeds = &self.lines[line].samples[class];
+            tail(&pooled(seeds, without.filter(|_| seeds.len() > 1)), q)
+        };
         self.standing(lines, of)
     }
 
     /// How lines stand by the memory that they need.
     fn by_buffer(&self, lines: &[usize]) -> Option<Standing> {
         let of = |line: usize, without: Option<usize>| {
+            let without = without.filter(|_| self.lines[line].peak_buffer.len() > 1);
             let kept = self.lines[line].peak_buffer.iter().enumerate().filter(|(seed, _)| Some(*seed) != without);
             let kept: Vec<f64> = kept.map(|(_, value)| *value).collect();
             (!kept.is_empty()).then(|| kept.iter().sum::<f64>() / kept.len() as f64)
@@ -300,7 +322,7 @@ impl Answer {
     }
 
     fn standing(&self, lines: &[usize], of: impl Fn(usize, Option<usize>) -> Option<f64>) -> Option<Standing> {
-        standing(lines, self.seeds, of)
+        standing(lines, self.seeds, |line| self.lines[line].peak_buffer.len() == 1, of)
     }
 
     /// Lines that differ in their first label alone: those that are held against each other.
@@ -390,8 +412,17 @@ impl Answer {
         if level.is_empty() {
             return format!("{what}: {best} has the lowest {measure}, {value}{next}");
         }
-        if self.seeds < 2 {
-            return format!("{what}: {best} has the lowest {measure}, {value}, in the one seed there is");
+        if self.seeds < ENOUGH {
+            let level =
+                standing.others.iter().filter(|(_, ratio)| ratio.value <= 1.0).map(|(line, _)| self.name(*line));
+            let level: Vec<&str> = std::iter::once(best).chain(level).collect();
+            let why = match (self.seeds, self.asked) {
+                (1, 2..) => "all seeds are alike",
+                (1, _) => "one seed",
+                _ => "two seeds",
+            };
+            let level = level.join(" and ");
+            return format!("{what}: the lowest {measure} is {value}, of {level}; {why}, so nothing is certain");
         }
         let names: Vec<&str> = std::iter::once(best).chain(level.iter().map(|line| self.name(*line))).collect();
         let last = names.len() - 1;
@@ -441,8 +472,11 @@ impl Answer {
         if open {
             notes.push("flows that did not finish are taken to be the slowest".into());
         }
-        if self.seeds > 1 {
-            notes.push(format!("95 % intervals over {} seeds", self.seeds));
+        match (self.seeds, self.asked) {
+            (1, 2..) => notes.push("no seed makes a difference: they count as one".to_string()),
+            (ENOUGH.., _) => notes.push(format!("95 % intervals over {} seeds", self.seeds)),
+            (2, _) => notes.push(format!("two seeds have no intervals: take {ENOUGH} or more")),
+            _ => {}
         }
         if !notes.is_empty() {
             text += &format!("{}\n", notes.join("; "));
@@ -648,13 +682,38 @@ mod tests {
         let answer = answer(question, Some(3.0));
         let heads: Vec<String> = answer.classes.iter().map(Class::head).collect();
         assert_eq!(heads, ["load", "incast"], "small flows start too early");
-        assert_eq!(answer.tail(0, 0).flows, 600);
+        assert_eq!(answer.tail(0, 0).flows, 200, "without the small ones, seeds are alike");
         assert!(
             answer.text().starts_with("p99 slowdown by flow size, flows that start from 0.0015us on\n"),
             "{}",
             answer.text()
         );
         assert_eq!(answer.csv().lines().count(), 5);
+    }
+
+    #[test]
+    fn seeds_that_change_nothing_are_one_sample() {
+        let labels = ["a", "b", "c"].map(|name| vec![("scheme".to_string(), name.to_string())]);
+        let answer = |differs: bool| {
+            let runs = [(0, 1.0), (1, 1.0), (2, 3.0)].into_iter().flat_map(|(line, factor)| {
+                (0..4).map(move |seed| (line, factor, if differs && line == 2 { f64::from(seed) } else { 0.0 }))
+            });
+            let run = |(line, factor, more): (usize, f64, f64)| {
+                let slowdown = |at: i32| 1.0 + factor * (f64::from(at) + more);
+                let flows = (0..60).map(|at| flow("load", 5_000, Some(slowdown(at)))).collect();
+                Ok::<_, ()>(Run { labels: &labels[line], flows, peak_buffer: factor })
+            };
+            Answer::new(Question::default(), runs.map(run)).unwrap()
+        };
+        let alike = answer(false);
+        assert_eq!((alike.seeds(), alike.tail(0, 0).flows), (1, 60));
+        let text = alike.text();
+        assert!(text.contains("no seed makes a difference") && text.contains('?') && !text.contains('*'), "{text}");
+        // One that differs, beside two that do not.
+        let mixed = answer(true);
+        assert_eq!((mixed.seeds(), mixed.tail(0, 0).flows, mixed.tail(2, 0).flows), (4, 60, 240));
+        let standing = mixed.by_tail(&[0, 1, 2], 0, 0.99).unwrap();
+        assert!(!standing.worse(1) && standing.worse(2), "{standing:?}");
     }
 
     #[test]
@@ -666,6 +725,6 @@ mod tests {
         });
         let answer = Answer::new(Question::default(), runs).unwrap();
         assert!(answer.winners(0).is_empty());
-        assert!(answer.sentences()[0].contains("in the one seed there is"), "{:?}", answer.sentences());
+        assert!(answer.sentences()[0].contains("of a; one seed, so nothing is certain"), "{:?}", answer.sentences());
     }
 }

@@ -29,6 +29,11 @@ pub struct Measure {
 }
 
 impl Measure {
+    /// What it cannot be below: a slowdown is at least 1.
+    fn least(&self) -> f64 {
+        if self.key.starts_with("slowdown") { 1.0 } else { 0.0 }
+    }
+
     /// What a run has of it, by its summary.
     pub fn of(&self, summary: &Value) -> Option<f64> {
         summary.pointer(&self.at)?.as_f64()
@@ -103,8 +108,8 @@ pub struct Table {
     pub rows: Vec<Row>,
 }
 
-/// A mean for people, in that unit.
-fn in_words(estimate: &Estimate, unit: Unit) -> String {
+/// A mean for people, in that unit; the ends of its interval are not below `least`.
+fn in_words(estimate: &Estimate, unit: Unit, least: f64) -> String {
     let scale = match unit {
         Unit::Count | Unit::Ratio => 1.0,
         Unit::Kilobytes => 1e3,
@@ -119,7 +124,10 @@ fn in_words(estimate: &Estimate, unit: Unit) -> String {
         ..100.0 => 1,
         _ => 0,
     };
-    format!("{mean:.digits$}{}", estimate.spread(|value| format!("{:.digits$}", value / scale)))
+    let show = |value: f64| format!("{:.digits$}", value / scale);
+    // An end of an interval, or half of it.
+    let symmetric = estimate.spread(|_| String::new()).starts_with(" ±");
+    format!("{mean:.digits$}{}", estimate.spread(|value| show(if symmetric { value } else { value.max(least) })))
 }
 
 /// An end of a bin of sizes.
@@ -284,7 +292,9 @@ impl Table {
             let mean = |row: &Row, place: Option<usize>| row.values.get(place?)?.mean;
             self.rows.iter().all(|row| mean(row, flows) == mean(row, finished))
         };
-        self.columns(&|measure| !measure.key.starts_with("slowdown_p9") && !(all_finished && measure.key == "finished"))
+        let told =
+            |measure: &Measure| measure.key.starts_with("slowdown_p9") || all_finished && measure.key == "finished";
+        self.columns(&|measure| !told(measure))
     }
 
     fn columns(&self, shown: &dyn Fn(&Measure) -> bool) -> String {
@@ -298,7 +308,9 @@ impl Table {
             self.axes.iter().cloned().chain(measures.iter().map(|(_, m)| m.head.clone())).chain(["ending".into()]);
         let mut lines: Vec<Vec<String>> = vec![heads.collect()];
         for row in &self.rows {
-            let values = measures.iter().filter_map(|(at, measure)| Some(in_words(row.values.get(*at)?, measure.unit)));
+            let values = measures
+                .iter()
+                .filter_map(|(at, measure)| Some(in_words(row.values.get(*at)?, measure.unit, measure.least())));
             lines.push(row.labels.iter().map(|(_, value)| value.clone()).chain(values).chain([ending(row)]).collect());
         }
         let width = |column: usize| lines.iter().filter_map(|l| l.get(column)).map(|c| c.chars().count()).max();

@@ -340,6 +340,9 @@ impl Scenario {
             }
             if of_core.is_some() {
                 _ = write!(text, ", {} of the core", percent(*of_core));
+                if group.across_core != *of_core {
+                    _ = write!(text, " ({} cross it)", percent(group.across_core));
+                }
             }
             if of_asked.is_some() {
                 _ = write!(text, " ({} of what was asked)", percent(*of_asked));

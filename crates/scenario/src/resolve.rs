@@ -43,6 +43,9 @@ const TIMEOUT: Time = Time::from_ms(1);
 /// The most egress queues of the whole fabric.
 const MAX_QUEUES: u64 = 1 << 27;
 
+/// The share of the core's rate above which messages leave no room for their headers and ACKs.
+const CORE_FULL: f64 = 0.95;
+
 /// The most classes that a port can tell apart.
 const MAX_LANES: u8 = 32;
 
@@ -180,6 +183,16 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let window = flows.iter().map(|flow| flow.window).min().unwrap_or(0);
     let known = Known { scenario: &scenario, layout: &layout, own_room, window };
     notes.extend(known.odd_values());
+    // Of what arrives at a rate; a burst may be any share of a short time.
+    let groups = scenario.groups();
+    let lasting = groups.iter().filter(|group| group.of_asked.is_some());
+    let across: f64 = lasting.filter_map(|group| group.across_core).sum();
+    if across > CORE_FULL {
+        let percent = across * 100.0;
+        notes.push(format!(
+            "what goes from rack to rack is {percent:.0} % of what the core carries, before headers and ACKs: what waits grows as long as it lasts"
+        ));
+    }
     let notes = notes.into_iter().map(Note::from).chain(known.idle_keys()).collect();
     let room = |node: NodeId| scenario.graph.forwards(node, map.of(node.0).len()).then(|| scenario.buffer(node).0);
     let room = |node: NodeId| room(node).filter(|_| !switch.unlimited);
@@ -650,14 +663,12 @@ fn series(scenario: &Scenario, flows: &[FlowSpec]) -> Option<SeriesSetup> {
     Some(SeriesSetup { every: scenario.measure.series.unwrap_or(SERIES), ports: watch.ports.clone(), flows })
 }
 
+/// Flows, which of them wait for which, and which are a collective's.
+type Flows = (Vec<FlowSpec>, Vec<After>, Vec<Messages>);
+
 /// The flows in order of start, with their paths through the idle network timed, which of them wait for which, and which are a
 /// collective's.
-fn flows(
-    scenario: &Scenario,
-    map: &PortMap,
-    wire: &Wire,
-    notes: &mut Vec<String>,
-) -> Result<(Vec<FlowSpec>, Vec<After>, Vec<Messages>), Problem> {
+fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String>) -> Result<Flows, Problem> {
     let graph = &scenario.graph;
     let names = Names::new(graph);
     let paths = Paths::new(

@@ -404,6 +404,8 @@ pub struct GroupReport {
     pub of_hosts: Option<f64>,
     /// As a share of the core.
     pub of_core: Option<f64>,
+    /// The same of what goes from rack to rack alone.
+    pub across_core: Option<f64>,
     /// How much more of it there is than its generators were meant to make: 1.02 is 2 % more.
     pub of_asked: Option<f64>,
 }
@@ -428,13 +430,18 @@ pub(super) fn report(graph: &Graph, all: &Traffic, plans: &[Plan]) -> Vec<GroupR
                 window: (begin.unwrap_or(Time::MAX), mine().map(|plan| plan.window.1).max().unwrap_or_default()),
                 of_hosts: None,
                 of_core: None,
+                across_core: None,
                 of_asked: None,
             }
         })
         .collect();
+    let mut across = vec![0u128; reports.len()];
     for flow in &all.flows {
         let Some(report) = reports.get_mut(flow.group as usize) else { continue };
         report.flows += 1;
+        if places.rack(flow.src) != places.rack(flow.dst) {
+            across[flow.group as usize] += flow.size as u128;
+        }
         report.bytes += flow.size as u128;
         report.leaves |= flow.until != Time::MAX;
         report.window = (report.window.0.min(flow.start), report.window.1.max(flow.start));
@@ -447,6 +454,7 @@ pub(super) fn report(graph: &Graph, all: &Traffic, plans: &[Plan]) -> Vec<GroupR
         let bits = report.bytes as f64 * 8.0;
         report.of_hosts = Some(bits / seconds / places.rate_of(places.hosts()));
         report.of_core = Some(bits / seconds / places.core()).filter(|_| places.core() > 0.0);
+        report.across_core = report.of_core.map(|of| of * across[group as usize] as f64 / report.bytes.max(1) as f64);
         let mine = plans.iter().filter(|plan| plan.group == group);
         let asked = |plan: &Plan| plan.bytes_per_second.map(|rate| rate * (plan.window.1 - plan.window.0).secs_f64());
         let asked: Option<f64> = mine.map(asked).sum();

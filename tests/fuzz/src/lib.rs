@@ -119,7 +119,11 @@ fn has_a_place(problem: &Problem, texts: &[(&str, &str)]) {
 mod tests {
     use super::*;
     use std::path::Path;
+    use std::sync::Mutex;
     use std::time::{Duration, Instant};
+
+    /// Targets share folders: those who run them take turns.
+    static TURN: Mutex<()> = Mutex::new(());
 
     fn corpus() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
@@ -127,6 +131,7 @@ mod tests {
 
     #[test]
     fn what_was_kept_of_every_target_is_still_read_or_refused() {
+        let _turn = TURN.lock();
         for target in TARGETS {
             let folder = corpus().join(target.name);
             let mut paths: Vec<PathBuf> = std::fs::read_dir(&folder)
@@ -147,6 +152,7 @@ mod tests {
 
     #[test]
     fn what_a_fuzzer_begins_with_is_read_or_refused() {
+        let _turn = TURN.lock();
         for target in TARGETS {
             let seeds = seeds::seeds(target.name);
             assert!(!seeds.is_empty() && seeds.iter().all(|seed| !seed.is_empty()), "{}", target.name);

@@ -177,6 +177,11 @@ fn the_web_search_example_is_what_it_was() {
 }
 
 #[test]
+fn the_hadoop_example_is_what_it_was() {
+    golden("hadoop_incast.toml", 0xa37d_a0b9_e91f_a990);
+}
+
+#[test]
 fn the_hot_spot_example_is_what_it_was() {
     golden("hot_spot.toml", 0xb78c_2719_2693_5feb);
 }
@@ -191,6 +196,7 @@ fn every_example_has_a_digest() {
         names,
         [
             "bcube_deadlock.toml",
+            "hadoop_incast.toml",
             "hot_spot.toml",
             "incast.toml",
             "leaf_spine.toml",

@@ -4,6 +4,7 @@ use clap::Args;
 use engine::{Bytes, QuantityError, Time};
 use files::problem::Problem;
 use results::answer::{Answer, BINS, Question, Run, size};
+use results::comparison::Table;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use store::grid::Cell;
@@ -93,10 +94,16 @@ pub fn answer(question: Question, plan: &[Cell], folders: &[PathBuf], summaries:
     Answer::new(question, runs)
 }
 
-/// What is printed: sentences, then the table by size.
-pub fn text(answer: &Answer) -> String {
+/// What is printed: what went wrong, who wins where, then the table by size.
+pub fn text(answer: &Answer, table: &Table) -> String {
     let contests = answer.clauses();
-    let mut text = String::new();
+    let mut text = troubles(table);
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    if answer.classes.is_empty() {
+        text += &format!("no flow counts{}\n", answer.window());
+    }
     for clauses in contests.iter().take(MOST) {
         clauses.iter().for_each(|clause| text += &format!("{}\n", wrapped(clause)));
         text.push('\n');
@@ -105,6 +112,30 @@ pub fn text(answer: &Answer) -> String {
         text += &format!("… and {} more, in {BY_SIZE}\n\n", contests.len() - MOST);
     }
     text + &answer.text()
+}
+
+/// What stands before every number: runs that did not end well, and packets lost where others lose none.
+fn troubles(table: &Table) -> String {
+    let place = |key: &str| table.measures.iter().position(|measure| measure.key == key);
+    let (flows, finished, drops) = (place("flows"), place("finished"), place("dropped_packets"));
+    let mut text = String::new();
+    for row in &table.rows {
+        let mean = |place: Option<usize>| row.values.get(place?)?.mean;
+        let name: Vec<&str> = row.labels.iter().map(|(_, value)| value.as_str()).collect();
+        let name = if name.is_empty() { "the run".into() } else { name.join(", ") };
+        let runs: usize = row.endings.values().sum();
+        let bad = row.endings.iter().filter(|(ending, _)| !["complete", "stopped"].contains(&ending.as_str()));
+        for (ending, count) in bad {
+            let (all, done) = (mean(flows).unwrap_or(0.0), mean(finished).unwrap_or(0.0));
+            text += &format!(
+                "{name}: {ending} in {count} of {runs} runs, {done:.0} of {all:.0} flows finished on average\n"
+            );
+        }
+        if let Some(lost) = mean(drops).filter(|lost| *lost > 0.0) {
+            text += &format!("{name}: {lost:.0} packets lost on average\n");
+        }
+    }
+    text
 }
 
 fn wrapped(text: &str) -> String {

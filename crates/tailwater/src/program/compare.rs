@@ -154,7 +154,7 @@ fn write(
     let written = put(out, &all, page);
     let runs = done.ran + done.reused;
     let runs = if runs == 1 { "1 run".into() } else { format!("{runs} runs") };
-    let (title, answer, table, new) = (&table.title, answer::text(&answer), table.brief(), done.ran);
+    let (title, answer, table, new) = (&table.title, answer::text(&answer, &table), table.brief(), done.ran);
     let text = format!("{title}\n\n{answer}\n{table}\n");
     announce(&text, &format!("{runs}, {new} new; comparison in {}\n", out.display()), arguments.quiet, written)
 }

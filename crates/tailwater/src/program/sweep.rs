@@ -232,7 +232,7 @@ fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Probl
     let page = report::sweeps::page(title, &table, Some(&answer), &sweep.text, &command(planned));
     let written = put(out, &all, report::folder::files(&page, out));
     let new = if ran > 0 { format!(", {ran} new") } else { String::new() };
-    let (title, answer, table) = (&table.title, answer::text(&answer), table.brief());
+    let (title, answer, table) = (&table.title, answer::text(&answer, &table), table.brief());
     let text = format!("{title}\n\n{answer}\n{table}\n");
     announce(&text, &format!("{} runs{new}; sweep in {}\n", status.runs, out.display()), quiet, written)
 }

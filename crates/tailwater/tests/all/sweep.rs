@@ -120,7 +120,7 @@ fn shards_in_stores_of_their_own_make_the_whole_and_are_collected() {
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    for figure in ["lines-slowdown-p99.svg", "map-slowdown-p99-1.svg", "map-slowdown-p99-2.png"] {
+    for figure in ["lines-slowdown-p99-all.svg", "map-slowdown-p99-all-1.svg", "map-slowdown-p99-all-2.png"] {
         assert!(figures.iter().any(|name| name == figure), "{figure}: {figures:?}");
     }
     let (json, _) = desk.works("sweep status sweep.toml --store shards --json");
