@@ -85,10 +85,13 @@ const FOLDER: &str = "tailwater-fuzz-";
 static BASE: LazyLock<PathBuf> = LazyLock::new(|| {
     let memory = PathBuf::from("/dev/shm");
     let base = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    // Elsewhere than on Linux nobody says which processes there are.
+    let known = std::path::Path::new("/proc/self");
     for entry in std::fs::read_dir(&base).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let process = name.strip_prefix(FOLDER).and_then(|rest| rest.split('-').next());
-        if process.is_some_and(|process| !std::path::Path::new("/proc").join(process).exists()) {
+        let gone = |process: &str| known.exists() && !known.with_file_name(process).exists();
+        if process.is_some_and(gone) {
             _ = std::fs::remove_dir_all(entry.path());
         }
     }
