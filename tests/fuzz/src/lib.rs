@@ -77,11 +77,30 @@ fn install() {
     LazyLock::force(&ONCE);
 }
 
-/// A folder of this process, in memory where there is a file system for that.
-fn folder(name: &str) -> PathBuf {
+/// What the folders of these processes begin with.
+const FOLDER: &str = "tailwater-fuzz-";
+
+/// Where they are: in memory, if there is a file system for that. A process that a fuzzer ends leaves its own behind, so that each removes those
+/// of processes that are no more.
+static BASE: LazyLock<PathBuf> = LazyLock::new(|| {
     let memory = PathBuf::from("/dev/shm");
     let base = if memory.is_dir() { memory } else { std::env::temp_dir() };
-    let folder = base.join(format!("tailwater-fuzz-{}-{name}", std::process::id()));
+    // Elsewhere than on Linux nobody says which processes there are.
+    let known = std::path::Path::new("/proc/self");
+    for entry in std::fs::read_dir(&base).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(FOLDER).and_then(|rest| rest.split('-').next());
+        let gone = |process: &str| known.exists() && !known.with_file_name(process).exists();
+        if process.is_some_and(gone) {
+            _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    base
+});
+
+/// A folder of this process.
+fn folder(name: &str) -> PathBuf {
+    let folder = BASE.join(format!("{FOLDER}{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     folder
 }
