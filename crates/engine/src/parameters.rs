@@ -677,6 +677,14 @@ macro_rules! choice {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name { $($(#[doc = $doc])+ $variant,)+ }
 
+        impl $name {
+            /// As it is written.
+            #[allow(dead_code)]
+            pub fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+
         impl $crate::Value for $name {
             fn kind() -> $crate::Kind {
                 $crate::Kind::Choice(vec![$($crate::Word {
@@ -691,7 +699,7 @@ macro_rules! choice {
                 }
             }
             fn raw(&self) -> $crate::Raw {
-                $crate::Raw::Text(match self { $(Self::$variant => $word,)+ }.into())
+                $crate::Raw::Text(self.word().into())
             }
         }
     };

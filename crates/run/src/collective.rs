@@ -55,7 +55,7 @@ impl Together {
         let total = ends.and_then(|ends| Some(ends.into_iter().max()? - spans.first()?.0?));
         Together {
             name: name(groups, messages).into(),
-            kind: messages.operation.name(),
+            kind: messages.operation.word(),
             hosts: messages.hosts,
             steps: messages.steps,
             rounds: messages.rounds,
@@ -78,7 +78,7 @@ pub(crate) fn columns(groups: &[String], collectives: &[Messages], outcome: &Out
     let spans: Vec<_> = rows.iter().map(|row| span(outcome, row.3.clone())).collect();
     vec![
         ("collective", Column::texts(rows.iter().map(|row| name(groups, row.0)))),
-        ("kind", Column::texts(rows.iter().map(|row| row.0.operation.name()))),
+        ("kind", Column::texts(rows.iter().map(|row| row.0.operation.word()))),
         ("round", Column::counts(rows.iter().map(|row| row.1))),
         ("step", Column::maybe_counts(rows.iter().map(|row| row.2))),
         ("messages", Column::counts(rows.iter().map(|row| row.3.len() as u64))),

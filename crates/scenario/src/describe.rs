@@ -341,11 +341,11 @@ impl Scenario {
             if of_core.is_some() {
                 _ = write!(text, ", {} of the core", percent(*of_core));
                 if group.across_core != *of_core {
-                    _ = write!(text, " ({} cross it)", percent(group.across_core));
+                    _ = write!(text, " ({} counting what crosses it)", percent(group.across_core));
                 }
             }
             if of_asked.is_some() {
-                _ = write!(text, " ({} of what was asked)", percent(*of_asked));
+                _ = write!(text, ", {} of what was asked", percent(*of_asked));
             }
             let (begin, end) = group.window;
             _ = write!(text, ", {} to {}", time(begin), time(end));

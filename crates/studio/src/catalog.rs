@@ -224,6 +224,7 @@ const EXAMPLES: &[(&str, &str)] = examples![
     "incast",
     "hot_spot",
     "leaf_spine",
+    "hadoop_incast",
     "websearch_incast",
     "slow_receiver",
     "bcube_deadlock",

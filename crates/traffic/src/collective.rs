@@ -17,17 +17,6 @@ engine::choice! {
     }
 }
 
-impl Operation {
-    /// Its name in scenarios and results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Operation::RingAllReduce => "ring-all-reduce",
-            Operation::HalvingDoublingAllReduce => "halving-doubling-all-reduce",
-            Operation::AllToAll => "all-to-all",
-        }
-    }
-}
-
 /// A collective operation, repeated.
 #[derive(Clone, Debug)]
 pub struct Collective {
@@ -77,12 +66,21 @@ impl Collective {
     pub fn messages(&self, group: u16, first: FlowId) -> Messages {
         let hosts = self.hosts.len() as u64;
         let (steps, each) = match self.operation {
-            Operation::RingAllReduce => (2 * (hosts - 1), hosts),
-            Operation::HalvingDoublingAllReduce => (2 * u64::from(hosts.ilog2()), hosts),
             // All messages are sent at once.
-            Operation::AllToAll => (1, hosts * (hosts - 1)),
+            Operation::AllToAll => (1, hosts * self.sends()),
+            _ => (self.sends(), hosts),
         };
         Messages { operation: self.operation, group, hosts, rounds: self.rounds, steps, each, first }
+    }
+
+    /// Messages that every host sends in a round.
+    fn sends(&self) -> u64 {
+        let hosts = self.hosts.len() as u64;
+        match self.operation {
+            Operation::RingAllReduce => 2 * (hosts - 1),
+            Operation::HalvingDoublingAllReduce => 2 * u64::from(hosts.ilog2()),
+            Operation::AllToAll => hosts - 1,
+        }
     }
 
     /// Makes the flows, and says which waits for which. `budget` is the most flows there may be.
@@ -107,11 +105,7 @@ impl Collective {
         if self.rounds == 0 {
             return fault("rounds", "rounds is 0".into(), "write 1 or more");
         }
-        let steps = match self.operation {
-            Operation::RingAllReduce => 2 * (count - 1),
-            Operation::HalvingDoublingAllReduce => 2 * count.ilog2() as u64,
-            Operation::AllToAll => count - 1,
-        };
+        let steps = self.sends();
         let flows = (count * steps).saturating_mul(self.rounds);
         let waits = match self.operation {
             Operation::AllToAll => flows.saturating_mul(steps),
@@ -257,11 +251,10 @@ mod tests {
             let collective =
                 Collective { operation, hosts, size: 4_000, rounds: 3, start: Time::ZERO, gap: Time::ZERO };
             let messages = collective.messages(3, FlowId(5));
-            assert_eq!((messages.steps, messages.each), (steps, each), "{}", operation.name());
+            assert_eq!((messages.steps, messages.each), (steps, each), "{}", operation.word());
             let (flows, _) = collective.generate(ORIGIN, MAX_FLOWS).unwrap_or_else(|fault| panic!("{}", fault.message));
             assert_eq!(messages.step(0, 0).start, 5);
-            assert_eq!(messages.step(2, steps - 1).end, 5 + flows.len(), "{}", operation.name());
-            assert_eq!(engine::Value::raw(&operation), engine::Raw::Text(operation.name().into()));
+            assert_eq!(messages.step(2, steps - 1).end, 5 + flows.len(), "{}", operation.word());
         }
     }
 

@@ -9,16 +9,7 @@ use scenario::{Beside, Scenario};
 use std::sync::LazyLock;
 
 /// Three hosts and a ring of three switches.
-pub(crate) const TOPOLOGY: &str = "\
-6 3 6
-3 4 5
-0 3 25Gbps 0.001ms 0
-1 4 25Gbps 0.001ms 0
-2 5 25Gbps 0.002ms 0
-3 4 100Gbps 0.001ms 0
-4 5 100Gbps 0.001ms 0.001
-5 3 100Gbps 0.001ms 0
-";
+pub(crate) const TOPOLOGY: &str = include_str!("../../samples/ns3/topology.txt");
 
 static RING: LazyLock<ns3::topology::Topology> =
     LazyLock::new(|| ns3::topology::parse("topology.txt", TOPOLOGY).unwrap_or_else(|problem| panic!("{problem}")));

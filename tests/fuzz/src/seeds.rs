@@ -92,56 +92,7 @@ size = \"1KB\"
 \"topology.hosts\" = 5
 ";
 
-const EXPERIMENT: &str = r#"
-id = "mine/first"
-document = "a thesis"
-place = "chapter 3"
-title = "Two schemes at two speeds"
-says = "A is better than B."
-bins = ["1KB", "10KB"]
-[scenario]
-stop = "1ms"
-[scenario.topology]
-kind = "star"
-[[scenario.load]]
-name = "background"
-load = 0.5
-[scale.quick]
-set = ["load.0.duration=1ms"]
-seeds = 2
-[scale.paper]
-seeds = 5
-[[variant]]
-name = "A"
-preset = "hpcc"
-[[variant]]
-name = "B"
-preset = "dcqcn"
-set = ["scheme.dcqcn.ai=50Mbps"]
-[[vary]]
-label = "rate"
-key = "topology.rate"
-values = ["10Gbps", "40Gbps"]
-quick = ["10Gbps"]
-variants = ["A"]
-[[figure]]
-title = "Tails"
-kind = "lines"
-x = "size"
-y = "p99(slowdown, group='background')"
-panel = "rate"
-x_scale = "log"
-[[figure]]
-title = "Buffers"
-kind = "cdf"
-of = "buffer(switch='sw*')"
-[[expect]]
-paper = "A beats B"
-value = "p50(slowdown, variant='B') / p50(slowdown, variant='A', rate='10Gbps')"
-at_least = 1.5
-partly = { at_least = 1.0 }
-unit = "x"
-"#;
+const EXPERIMENT: &str = include_str!("../../samples/experiment.toml");
 
 const EXPRESSIONS: [&str; 8] = [
     "p99(slowdown, variant='A', rate='10Gbps')",
@@ -154,107 +105,15 @@ const EXPRESSIONS: [&str; 8] = [
     "1KB..10KB\n%%\nleaf0->h1",
 ];
 
-const CONFIG: &str = "\
-ENABLE_QCN 1
-USE_DYNAMIC_PFC_THRESHOLD 1
-PACKET_PAYLOAD_SIZE 1000
-TOPOLOGY_FILE topology.txt
-FLOW_FILE flow.txt
-TRACE_FILE trace.txt
-TRACE_OUTPUT_FILE mix.tr
-FCT_OUTPUT_FILE fct.txt
-PFC_OUTPUT_FILE pfc.txt
-SIMULATOR_STOP_TIME 2.01
-CC_MODE 3
-ALPHA_RESUME_INTERVAL 1
-RATE_DECREASE_INTERVAL 4
-CLAMP_TARGET_RATE 0
-RP_TIMER 300
-EWMA_GAIN 0.00390625
-FAST_RECOVERY_TIMES 1
-RATE_AI 40Mb/s
-RATE_HAI 40Mb/s
-MIN_RATE 1000Mb/s
-DCTCP_RATE_AI 1000Mb/s
-ERROR_RATE_PER_LINK 0.001
-L2_CHUNK_SIZE 4000
-L2_ACK_INTERVAL 1
-L2_BACK_TO_ZERO 0
-HAS_WIN 1
-GLOBAL_T 1
-VAR_WIN 1
-FAST_REACT 1
-U_TARGET 0.95
-MI_THRESH 5
-INT_MULTI 1
-MULTI_RATE 0
-SAMPLE_FEEDBACK 0
-RATE_BOUND 1
-ACK_HIGH_PRIO 0
-LINK_DOWN 30 3 4
-ENABLE_TRACE 0
-KMAX_MAP 2 25000000000 400 100000000000 1600
-KMIN_MAP 2 25000000000 100 100000000000 400
-PMAX_MAP 2 25000000000 0.2 100000000000 0.2
-BUFFER_SIZE 12
-QLEN_MON_FILE qlen.txt
-QLEN_MON_START 2000000000
-QLEN_MON_END 2000500000
-";
+const CONFIG: &str = include_str!("../../samples/ns3/config.txt");
 
-const FLOWS: &str = "3\n0 1 3 100 50000 2.000000000\n1 2 3 100 120000 2.000010000\n2 0 4 101 80000 2.000020000\n";
+const FLOWS: &str = include_str!("../../samples/ns3/flow.txt");
 
-const MATRIX: &str = "\
-Nodes 16
-Connections 4
-Triggers 2
-0->15 id 1 start 0 size 2000000 recv_done_trigger 1
-15->3 id 2 trigger 1 size 1000000 send_done_trigger 2
-# Two kinds of waiting.
-15->4 id 3 trigger 2 size 90000
-7->2 start 1500.0 size 9
-trigger id 1 oneshot
-trigger id 2 barrier count 1
-";
+const MATRIX: &str = include_str!("../../samples/htsim/triggers.cm");
 
-const TREE: &str = "\
-Nodes 16
-Tiers 3
-Podsize 4
-Tier 0
-Downlink_speed_Gbps 100
-Radix_Down 2
-Radix_Up 2
-Queue_Up 100000
-Downlink_Latency_ns 500
-Switch_Latency_ns 200
-Tier 1
-Downlink_speed_Gbps 100
-Radix_Down 2
-Radix_Up 2
-Downlink_Latency_ns 600
-Tier 2
-Downlink_speed_Gbps 100
-Radix_Down 4
-Downlink_Latency_ns 700
-";
+const TREE: &str = include_str!("../../samples/htsim/three-tiers.topo");
 
-const LEAVES: &str = "\
-Nodes 16
-Tiers 2
-Podsize 16
-Tier 0
-Downlink_speed_Gbps 100
-Radix_Down 8
-Radix_Up 4
-Oversubscribed 2
-Downlink_Latency_ns 1000
-Tier 1
-Downlink_speed_Gbps 100
-Radix_Down 4
-Bundle 2
-Downlink_Latency_ns 2000
-";
+const LEAVES: &str = include_str!("../../samples/htsim/two-tiers.topo");
 
 const JOB: &str = r#"{"id":7,"request":{"kind":"compare","name":"a","schemes":["pfc"],"seeds":2,"vary":["switch.buffer=1MB,2MB"],"sets":[],"record":true},"state":"done","created":1,"started":2,"ended":3,"progress":{"runs":2,"done":2,"share":1.0,"label":"x"},"problem":null,"notes":["n"],"stored":[{"run":0,"label":"a","labels":[["scheme","pfc"]],"scheme":"pfc","seed":1,"key":"5eed"}]}
 %%

@@ -6,33 +6,7 @@ use interop::htsim::{Imported, Text, import};
 use scenario::resolve::Resolved;
 use std::fs;
 
-const TREE: &str = "\
-# Three tiers, each pod with two of each kind.
-Nodes 16
-Tiers 3
-Podsize 4
-
-Tier 0
-Downlink_speed_Gbps 100
-Radix_Down 2
-Radix_Up 2
-Queue_Up 100000
-Downlink_Latency_ns 500
-Switch_Latency_ns 200
-
-Tier 1
-Downlink_speed_Gbps 100
-Radix_Down 2
-Radix_Up 2
-Downlink_Latency_ns 600
-Switch_Latency_ns 200
-
-Tier 2
-Downlink_speed_Gbps 100
-Radix_Down 4
-Downlink_Latency_ns 700
-Switch_Latency_ns 200
-";
+const TREE: &str = include_str!("../../../../tests/samples/htsim/three-tiers.topo");
 
 const LEAF_SPINE: &str = "\
 Nodes 32

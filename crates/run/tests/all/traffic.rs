@@ -401,7 +401,8 @@ fn a_check_reports_what_the_groups_came_to() {
     assert!(text.lines().all(|line| line.starts_with("group           ")), "{text}");
     assert!(
         text.contains(
-            "incast: 400 flows, 80MB, 2.5% of the hosts' links, 5% of the core (100% of what was asked), 0ps to 2ms"
+            "incast: 400 flows, 80MB, 2.5% of the hosts' links, 5% of the core (4.425% counting what crosses it), \
+             100% of what was asked, 0ps to 2ms"
         ),
         "{text}"
     );
