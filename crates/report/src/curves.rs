@@ -2,7 +2,7 @@
 
 use crate::{Axis, Figure, Format, Mark, Palette, Point, Style};
 use results::comparison::{Labels, SCHEME};
-use results::measure::{Estimate, jackknife, percentile, quantile_interval};
+use results::measure::{Estimate, percentile_with_interval};
 use results::records::{BufferSeries, FlowRow, Records};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,30 +78,16 @@ fn drawn(estimate: Estimate) -> Option<(f64, f64)> {
     estimate.interval().filter(|_| estimate.count > 2).map(|(low, high)| (low.max(0.0), high))
 }
 
-/// A percentile over seeds: of one run with the interval of its order statistics, of several that of all their flows, with the jackknife's.
-fn tail(samples: Vec<Vec<f64>>, q: f64) -> Option<(f64, Option<(f64, f64)>)> {
-    let mut samples: Vec<Vec<f64>> = samples.into_iter().filter(|values| values.len() >= FEWEST).collect();
-    samples.iter_mut().for_each(|values| values.sort_by(f64::total_cmp));
-    match samples.as_slice() {
-        [] => None,
-        [values] => Some((percentile(values, q), quantile_interval(values, q))),
-        several => {
-            let without = |seed: Option<usize>| {
-                let kept = several.iter().enumerate().filter(|(place, _)| Some(*place) != seed);
-                let mut all: Vec<f64> = kept.flat_map(|(_, values)| values.iter().copied()).collect();
-                all.sort_by(f64::total_cmp);
-                percentile(&all, q)
-            };
-            let others: Vec<f64> = (0..several.len()).map(|seed| without(Some(seed))).collect();
-            let interval = jackknife(without(None), &others).filter(|_| several.len() > 2);
-            Some((without(None), interval.map(|(low, high)| (low.max(1.0), high))))
-        }
-    }
+/// A percentile over seeds with its interval; runs that have fewer than [`FEWEST`] values do not count.
+fn tail(mut samples: Vec<Vec<f64>>, q: f64) -> Option<(f64, Option<(f64, f64)>)> {
+    samples.retain(|values| values.len() >= FEWEST);
+    let (value, interval) = percentile_with_interval(&samples, q)?;
+    Some((value, interval.map(|(low, high)| (low.max(1.0_f64.min(value)), high))))
 }
 
 /// The percentile `q` of slowdown by size of flow, of the flows of a group or of all.
 pub fn slowdown_by_size(curves: &[Curve<'_>], palette: &mut Palette, q: f64, group: Option<&str>) -> Figure {
-    let of = |flow: &FlowRow| flow.slowdown.is_some() && group.is_none_or(|group| flow.group == group);
+    let of = |flow: &FlowRow| flow.slowdown().is_some() && group.is_none_or(|group| flow.group == group);
     let bins = bins(curves, &of);
     let name = format!("p{}", q * 100.0);
     let id = group.map_or(format!("slowdown-{name}"), |group| format!("slowdown-{name}-{}", word(group)));
@@ -112,7 +98,7 @@ pub fn slowdown_by_size(curves: &[Curve<'_>], palette: &mut Palette, q: f64, gro
     for curve in curves {
         let point = |(place, (above, up_to, _)): (usize, &(u64, u64, String))| {
             let inside = |flow: &&FlowRow| of(flow) && flow.size > *above && flow.size <= *up_to;
-            let values = |run: &&Records| run.flows.iter().filter(inside).filter_map(|flow| flow.slowdown).collect();
+            let values = |run: &&Records| run.flows.iter().filter(inside).filter_map(FlowRow::slowdown).collect();
             let (y, interval) = tail(curve.runs.iter().map(values).collect(), q)?;
             Some(Point { x: place as f64, y, interval })
         };
@@ -120,6 +106,16 @@ pub fn slowdown_by_size(curves: &[Curve<'_>], palette: &mut Palette, q: f64, gro
     }
     figure.marks.push(Mark::y(1.0, "alone in the network"));
     figure.notes.push(format!("sizes of which a run has fewer than {FEWEST} flows are left out"));
+    if curves
+        .iter()
+        .flat_map(|curve| &curve.runs)
+        .flat_map(|run| &run.flows)
+        .any(|flow| of(flow) && flow.slowdown.is_none())
+    {
+        figure.notes.push(
+            "flows that did not finish are taken to be the slowest; no point where the percentile falls on them".into(),
+        );
+    }
     figure
 }
 

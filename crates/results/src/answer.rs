@@ -5,7 +5,8 @@
 //! both cancels.
 
 use crate::comparison::Labels;
-use crate::measure::{jackknife, percentile, quantile_interval};
+use crate::measure::{ENOUGH, jackknife, mean_of_all, percentile_of_all, percentile_with_interval};
+use crate::print::{columns, field, number, size};
 use crate::records::FlowRow;
 use std::collections::BTreeMap;
 
@@ -13,8 +14,6 @@ use std::collections::BTreeMap;
 pub const BINS: [u64; 3] = [10_000, 100_000, 1_000_000];
 /// A tail of fewer flows is marked.
 pub const FEW: usize = 100;
-/// Fewer seeds say nothing about how far a number can be trusted.
-pub const ENOUGH: usize = 3;
 
 /// Which flows count, and how they are told apart.
 #[derive(Clone, Debug)]
@@ -77,16 +76,6 @@ impl Class {
     fn has(&self, flow: &FlowRow) -> bool {
         self.group.as_ref().is_none_or(|group| *group == flow.group)
             && (self.whole || flow.size > self.above && self.up_to.is_none_or(|end| flow.size <= end))
-    }
-}
-
-/// A size for people.
-pub fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes}B"),
-        1_000..1_000_000 => format!("{}KB", bytes as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{}MB", bytes as f64 / 1e6),
-        _ => format!("{}GB", bytes as f64 / 1e9),
     }
 }
 
@@ -159,25 +148,6 @@ pub struct Answer {
     asked: usize,
 }
 
-/// A percentile of sorted samples; none where it falls on what did not finish.
-fn tail(sorted: &[f64], q: f64) -> Option<f64> {
-    (!sorted.is_empty()).then(|| percentile(sorted, q)).filter(|value| value.is_finite())
-}
-
-/// Sorted samples of all seeds but one.
-fn pooled(seeds: &[Vec<f64>], without: Option<usize>) -> Vec<f64> {
-    let kept = seeds.iter().enumerate().filter(|(seed, _)| Some(*seed) != without);
-    let mut all: Vec<f64> = kept.flat_map(|(_, values)| values.iter().copied()).collect();
-    all.sort_by(f64::total_cmp);
-    all
-}
-
-/// The jackknife's interval of something over seeds.
-fn over_seeds(seeds: usize, value: f64, without: impl Fn(usize) -> Option<f64>) -> Option<(f64, f64)> {
-    let others: Option<Vec<f64>> = (0..seeds).map(without).collect();
-    jackknife(value, &others?)
-}
-
 /// How lines stand by a number over seeds: what a line has, with a seed left out or none, and whether it has a single sample. None where a line has
 /// nothing.
 fn standing(
@@ -197,7 +167,8 @@ fn standing(
         let without = |seed| Some(of(line, Some(seed))? / of(best, Some(seed))?).filter(|ratio| ratio.is_finite());
         // Two single samples say nothing about others.
         let enough = seeds >= ENOUGH && !(single(line) && single(best));
-        let interval = enough.then(|| over_seeds(seeds, ratio, without)).flatten();
+        let others = (0..seeds).map(without).collect::<Option<Vec<f64>>>().filter(|_| enough);
+        let interval = others.and_then(|others| jackknife(ratio, &others));
         (line, Value { value: ratio, interval })
     };
     Some(Standing { best, others: order[1..].iter().map(against).collect() })
@@ -206,15 +177,12 @@ fn standing(
 /// Which line's mean over seeds is certainly the least; a value for each line and seed. None if that is nobody's.
 pub fn certainly_least(values: &[Vec<f64>]) -> Option<usize> {
     let seeds = values.iter().map(Vec::len).max()?;
-    let of = |line: usize, without: Option<usize>| {
-        let kept = values[line].iter().enumerate().filter(|(seed, _)| Some(*seed) != without).map(|(_, value)| *value);
-        let kept: Vec<f64> = kept.collect();
-        (!kept.is_empty()).then(|| kept.iter().sum::<f64>() / kept.len() as f64)
-    };
-    let alike = values.iter().all(|line| line.len() == seeds) && seeds >= ENOUGH;
-    let lines: Vec<usize> = (0..values.len()).collect();
-    let standing = standing(&lines, seeds, |_| false, of).filter(|standing| alike && standing.certain())?;
-    Some(standing.best)
+    let complete = values.iter().all(|line| line.len() == seeds) && seeds >= ENOUGH;
+    // What no seed changes is one sample.
+    let single = |line: usize| values[line].iter().all(|value| *value == values[line][0]);
+    let lines: Vec<usize> = (0..values.len()).filter(|_| complete).collect();
+    let standing = standing(&lines, seeds, single, |line, without| mean_of_all(&values[line], without))?;
+    Some(standing.best).filter(|_| standing.certain())
 }
 
 /// Runs as an answer wants them: where each is in its grid, its flows, and its summary's peak of buffer.
@@ -235,14 +203,16 @@ impl Answer {
         let mut kept: Vec<(Labels, BTreeMap<Class, Vec<f64>>, f64)> = Vec::new();
         for run in runs {
             let run = run?;
+            // One that is to leave has no ideal, and no slowdown whatever happens.
             let counts = |flow: &&FlowRow| {
-                flow.start_ps.is_some_and(|start| start >= question.from_ps && start < question.until_ps)
+                flow.slowdown().is_some()
+                    && flow.start_ps.is_some_and(|start| start >= question.from_ps && start < question.until_ps)
             };
             let flows: Vec<&FlowRow> = run.flows.iter().filter(counts).collect();
             let mut samples = BTreeMap::new();
             for class in classes_of(&flows, &question.bins) {
                 let mut values: Vec<f64> =
-                    flows.iter().filter(|flow| class.has(flow)).map(|f| f.slowdown.unwrap_or(f64::INFINITY)).collect();
+                    flows.iter().filter(|flow| class.has(flow)).filter_map(|flow| flow.slowdown()).collect();
                 values.sort_by(f64::total_cmp);
                 if !classes.contains(&class) {
                     classes.push(class.clone());
@@ -286,18 +256,15 @@ impl Answer {
     /// What a line has of a class.
     pub fn tail(&self, line: usize, class: usize) -> Tail {
         let seeds = &self.lines[line].samples[class];
-        let all = pooled(seeds, None);
         let percentile = |(q, _): (f64, &str)| {
-            let value = tail(&all, q)?;
-            let interval = match seeds.len() {
-                1 => quantile_interval(&all, q).filter(|(_, high)| high.is_finite()),
-                several if several < ENOUGH => None,
-                several => over_seeds(several, value, |seed| tail(&pooled(seeds, Some(seed)), q)),
-            };
-            Some(Value { value, interval: interval.map(|(low, high)| (low.max(1.0_f64.min(value)), high)) })
+            let (value, interval) = percentile_with_interval(seeds, q)?;
+            // A slowdown is hardly ever below 1.
+            let least = 1.0_f64.min(value);
+            Some(Value { value, interval: interval.map(|(low, high)| (low.max(least), high)) })
         };
-        let unfinished = all.iter().filter(|value| value.is_infinite()).count();
-        Tail { flows: all.len(), unfinished, percentiles: PERCENTILES.map(percentile) }
+        let unfinished = seeds.iter().flatten().filter(|value| value.is_infinite()).count();
+        let flows = seeds.iter().map(Vec::len).sum();
+        Tail { flows, unfinished, percentiles: PERCENTILES.map(percentile) }
     }
 
     /// How lines stand by a percentile of a class; none where a line has no value.
@@ -305,7 +272,7 @@ impl Answer {
         // One that no seed changes is the same without any of them.
         let of = |line: usize, without: Option<usize>| {
             let seeds = &self.lines[line].samples[class];
-            tail(&pooled(seeds, without.filter(|_| seeds.len() > 1)), q)
+            percentile_of_all(seeds, without.filter(|_| seeds.len() > 1), q)
         };
         self.standing(lines, of)
     }
@@ -313,10 +280,8 @@ impl Answer {
     /// How lines stand by the memory that they need.
     fn by_buffer(&self, lines: &[usize]) -> Option<Standing> {
         let of = |line: usize, without: Option<usize>| {
-            let without = without.filter(|_| self.lines[line].peak_buffer.len() > 1);
-            let kept = self.lines[line].peak_buffer.iter().enumerate().filter(|(seed, _)| Some(*seed) != without);
-            let kept: Vec<f64> = kept.map(|(_, value)| *value).collect();
-            (!kept.is_empty()).then(|| kept.iter().sum::<f64>() / kept.len() as f64)
+            let seeds = &self.lines[line].peak_buffer;
+            mean_of_all(seeds, without.filter(|_| seeds.len() > 1))
         };
         self.standing(lines, of)
     }
@@ -372,7 +337,11 @@ impl Answer {
                 continue;
             }
             let flows: usize = self.lines[contest[0]].samples[place].iter().map(Vec::len).sum();
-            let what = format!("{at}{flows} {}", class.words());
+            let words = class.words();
+            let what = match flows {
+                1 => format!("{at}1 {}", words.replacen("flows", "flow", 1)),
+                _ => format!("{at}{flows} {words}"),
+            };
             clauses.push(match self.by_tail(contest, place, 0.99) {
                 _ if flows < FEW => format!("{what}: too few to judge by their p99"),
                 Some(standing) => self.clause(&standing, &what, "p99 slowdown", &|line| {
@@ -382,10 +351,7 @@ impl Answer {
             });
         }
         if let Some(standing) = self.by_buffer(contest) {
-            let mean = |line: usize| {
-                let all = &self.lines[line].peak_buffer;
-                size_of(all.iter().sum::<f64>() / all.len().max(1) as f64)
-            };
+            let mean = |line: usize| mean_of_all(&self.lines[line].peak_buffer, None).map_or("-".into(), size_of);
             clauses.push(self.clause(&standing, &format!("{at}memory"), "peak buffer", &mean));
         }
         clauses
@@ -461,7 +427,8 @@ impl Answer {
             table.push(line.labels.iter().map(|(_, value)| value.clone()).chain(cells).collect());
         }
         let axes = self.lines[0].labels.len();
-        let mut text = format!("p99 slowdown by flow size{}\n{}", self.window(), columns(&table, axes));
+        let mut text =
+            format!("p99 slowdown by flow size{}\n{}", self.window(), columns(&table, |column| column < axes));
         let mut notes = Vec::new();
         if star {
             notes.push("* certainly the lowest".to_string());
@@ -496,11 +463,6 @@ impl Answer {
 
     /// For programs: a line for each line and class.
     pub fn csv(&self) -> String {
-        let field = |text: &str| match text.contains([',', '"', '\n', '\r']) {
-            true => format!("\"{}\"", text.replace('"', "\"\"")),
-            false => text.into(),
-        };
-        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
         let axes = self.lines.first().map_or(&[][..], |line| &line.labels);
         let mut heads: Vec<String> = axes.iter().map(|(axis, _)| field(axis)).collect();
         heads.extend(["group", "above_bytes", "up_to_bytes", "flows", "unfinished"].map(String::from));
@@ -524,20 +486,6 @@ impl Answer {
         }
         text
     }
-}
-
-/// Text in columns: the first `left` from the left, the others from the right.
-fn columns(table: &[Vec<String>], left: usize) -> String {
-    let width = |column: usize| table.iter().filter_map(|line| line.get(column)).map(|c| c.chars().count()).max();
-    let widths: Vec<usize> = (0..).map_while(width).collect();
-    let mut text = String::new();
-    for line in table {
-        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        text += &format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end());
-    }
-    text
 }
 
 /// Three digits.

@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Class, P99};
 use crate::measure::Estimate;
+use crate::print::{columns, field, number, size};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -128,15 +129,6 @@ fn in_words(estimate: &Estimate, unit: Unit, least: f64) -> String {
     // An end of an interval, or half of it.
     let symmetric = estimate.spread(|_| String::new()).starts_with(" ±");
     format!("{mean:.digits$}{}", estimate.spread(|value| show(if symmetric { value } else { value.max(least) })))
-}
-
-/// An end of a bin of sizes.
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes}B"),
-        1_000..1_000_000 => format!("{}KB", bytes as f64 / 1e3),
-        _ => format!("{}MB", bytes as f64 / 1e6),
-    }
 }
 
 /// The numbers that are compared. Of the bins of sizes, the smallest and the largest with flows in any run.
@@ -313,26 +305,12 @@ impl Table {
                 .filter_map(|(at, measure)| Some(in_words(row.values.get(*at)?, measure.unit, measure.least())));
             lines.push(row.labels.iter().map(|(_, value)| value.clone()).chain(values).chain([ending(row)]).collect());
         }
-        let width = |column: usize| lines.iter().filter_map(|l| l.get(column)).map(|c| c.chars().count()).max();
-        let widths: Vec<usize> = (0..).map_while(width).collect();
-        let mut text = String::new();
-        for line in &lines {
-            let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-                let left = column < self.axes.len() || column + 1 == widths.len();
-                if left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-            });
-            text += &format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end());
-        }
-        text
+        let last = lines[0].len() - 1;
+        columns(&lines, |column| column < self.axes.len() || column == last)
     }
 
     /// For programs: every number in full.
     pub fn csv(&self) -> String {
-        let field = |text: &str| match text.contains([',', '"', '\n', '\r']) {
-            true => format!("\"{}\"", text.replace('"', "\"\"")),
-            false => text.into(),
-        };
-        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
         let heads = self.measures.iter().flat_map(|m| [m.key.clone(), format!("{}_ci95", m.key)]);
         let heads =
             self.axes.iter().map(|axis| field(axis)).chain(["runs".into()]).chain(heads).chain(["endings".into()]);

@@ -10,6 +10,7 @@ pub mod exhibit;
 pub mod measure;
 pub mod numbers;
 mod parquet;
+pub mod print;
 pub mod recording;
 pub mod records;
 pub mod tables;

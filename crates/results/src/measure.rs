@@ -117,6 +117,44 @@ pub fn jackknife(value: f64, without: &[f64]) -> Option<(f64, f64)> {
     (low.is_finite() && high.is_finite()).then_some((low, high))
 }
 
+/// Fewer seeds say nothing about how far a number can be trusted.
+pub const ENOUGH: usize = 3;
+
+/// A percentile of the samples of several seeds, with one of them left out or none. Samples that are infinite, such as the slowdown of a flow
+/// that did not finish, are the largest; none where the percentile falls on those.
+pub fn percentile_of_all(seeds: &[Vec<f64>], without: Option<usize>, q: f64) -> Option<f64> {
+    let all = pooled(seeds, without);
+    (!all.is_empty()).then(|| percentile(&all, q)).filter(|value| value.is_finite())
+}
+
+/// The same with its 95 % interval: by order statistics of one seed, by the jackknife of [`ENOUGH`] or more, none of fewer.
+pub fn percentile_with_interval(seeds: &[Vec<f64>], q: f64) -> Option<(f64, Option<(f64, f64)>)> {
+    let value = percentile_of_all(seeds, None, q)?;
+    let interval = match seeds.len() {
+        1 => quantile_interval(&pooled(seeds, None), q).filter(|(_, high)| high.is_finite()),
+        several if several < ENOUGH => None,
+        several => {
+            let others = (0..several).map(|seed| percentile_of_all(seeds, Some(seed), q));
+            others.collect::<Option<Vec<f64>>>().and_then(|others| jackknife(value, &others))
+        }
+    };
+    Some((value, interval))
+}
+
+/// The samples of all seeds but one, sorted.
+fn pooled(seeds: &[Vec<f64>], without: Option<usize>) -> Vec<f64> {
+    let kept = seeds.iter().enumerate().filter(|(seed, _)| Some(*seed) != without);
+    let mut all: Vec<f64> = kept.flat_map(|(_, values)| values.iter().copied()).collect();
+    all.sort_by(f64::total_cmp);
+    all
+}
+
+/// The mean of one value for each seed, with one of them left out or none.
+pub fn mean_of_all(seeds: &[f64], without: Option<usize>) -> Option<f64> {
+    let kept = || seeds.iter().enumerate().filter(|(seed, _)| Some(*seed) != without).map(|(_, value)| *value);
+    (kept().count() > 0).then(|| kept().sum::<f64>() / kept().count() as f64)
+}
+
 /// The 97.5 % quantile of Student's t distribution for so many degrees of freedom, from 1.
 fn student(freedom: usize) -> f64 {
     const SMALL: [f64; 30] = [
@@ -243,6 +281,31 @@ mod tests {
         assert_eq!(jackknife(0.1, &[0.1, 0.1]), Some((0.1, 0.1)));
         assert_eq!(jackknife(2.0, &[2.0]), None);
         assert_eq!(jackknife(2.0, &[]), None);
+    }
+
+    #[test]
+    fn a_percentile_of_all_seeds_is_none_where_it_falls_on_what_did_not_finish() {
+        let seeds = [vec![1.0, 5.0], vec![3.0], vec![2.0, f64::INFINITY]];
+        assert_eq!(percentile_of_all(&seeds, None, 0.5), Some(3.0));
+        assert_eq!(percentile_of_all(&seeds, Some(0), 0.5), Some(3.0));
+        assert_eq!(percentile_of_all(&seeds, None, 0.99), None);
+        assert_eq!(percentile_of_all(&seeds, Some(2), 1.0), Some(5.0));
+        assert_eq!(percentile_of_all(&[vec![], vec![]], None, 0.5), None);
+        // Two seeds have no interval; three have the jackknife's, if it is a number whichever is left out.
+        assert_eq!(percentile_with_interval(&seeds[..2], 0.5), Some((3.0, None)));
+        let (value, interval) = percentile_with_interval(&seeds, 0.5).unwrap();
+        let others: Vec<f64> = (0..3).filter_map(|seed| percentile_of_all(&seeds, Some(seed), 0.5)).collect();
+        assert_eq!((value, interval, others), (3.0, jackknife(3.0, &[3.0, 3.5, 3.0]), vec![3.0, 3.5, 3.0]));
+        let one: Vec<f64> = (1..=100).map(f64::from).collect();
+        assert_eq!(
+            percentile_with_interval(std::slice::from_ref(&one), 0.5),
+            Some((50.5, quantile_interval(&one, 0.5)))
+        );
+        assert_eq!(
+            [mean_of_all(&[1.0, 2.0, 6.0], None), mean_of_all(&[1.0, 2.0, 6.0], Some(2))],
+            [Some(3.0), Some(1.5)]
+        );
+        assert_eq!(mean_of_all(&[1.0], Some(0)), None);
     }
 
     #[test]

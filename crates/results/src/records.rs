@@ -51,6 +51,14 @@ pub struct FlowRow {
     pub slowdown_acknowledged: Option<f64>,
 }
 
+impl FlowRow {
+    /// Its slowdown, infinite if it began and did not finish. None if it has none by nature: it did not begin, or was to leave.
+    pub fn slowdown(&self) -> Option<f64> {
+        self.ideal_ps.and(self.start_ps)?;
+        Some(self.slowdown.unwrap_or(f64::INFINITY))
+    }
+}
+
 /// Memory of one switch at the sampling instants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BufferSeries {

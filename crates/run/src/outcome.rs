@@ -577,7 +577,9 @@ fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns 
     let fct = |then: fn(&FlowRecord) -> Time| Column::maybe_counts(rows.iter().map(|f| since(f, then(f))));
     let ratio = |of: fn(&FlowRecord) -> Option<f64>| Column::numbers(rows.iter().map(of));
     let start = |f: &FlowRecord| (f.start != Time::MAX).then_some(f.start.0);
-    let whole = |f: &FlowRecord| f.size == f.spec.size;
+    // One that is to leave has no ideal unless it was done before.
+    let open = |f: &FlowRecord| f.spec.until != Time::MAX && f.received == Time::MAX;
+    let whole = |f: &FlowRecord| f.size == f.spec.size && !open(f);
     let ideal = |of: fn(&FlowRecord) -> Time| Column::maybe_counts(rows.iter().map(|f| whole(f).then(|| of(f).0)));
     vec![
         ("flow", Column::counts(0..rows.len() as u64)),

@@ -209,6 +209,15 @@ impl Core {
         !s.done() && !held && (s.eligible() || s.expires != Time::MAX)
     }
 
+    /// Whether nothing but its rate keeps a flow from sending.
+    pub(crate) fn is_paced(&self, flow: u32) -> bool {
+        let s = &self.hosts.senders[flow as usize];
+        s.started()
+            && s.eligible()
+            && s.due > self.time.now
+            && self.ports[self.hosts.nics[s.nic as usize].port as usize].paused >> s.class & 1 == 0
+    }
+
     /// Brings the NIC's sets up to date with a flow.
     pub(crate) fn note(&mut self, flow: u32) {
         let s = &self.hosts.senders[flow as usize];

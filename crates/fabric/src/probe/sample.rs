@@ -34,13 +34,16 @@ impl Core {
     /// What there is to know when the next sample is planned.
     fn pulse(&self, rest: bool) -> Pulse {
         let moved = self.moved();
+        // Looked for only where it could be.
+        let still = rest && moved == self.progress.moved_before;
+        let long = self.time.now - self.progress.last.1 > self.progress.patience;
         Pulse {
             active: self.progress.active,
             planned: self.hosts.waiting.any_planned(),
             next_start: self.setup.flows.get(self.progress.next_flow).map(|flow| flow.start),
             moved,
-            // Looked for only where it could be.
-            at_rest: rest && moved == self.progress.moved_before && self.at_rest(),
+            at_rest: still && self.at_rest(),
+            paced: still && long && (0..self.progress.next_flow as u32).any(|flow| self.is_paced(flow)),
         }
     }
 
@@ -56,7 +59,8 @@ impl Core {
         } else if pulse.active > 0 {
             // Frames that renew a pause keep a deadlock busy, so it is recognised by how long it lasts.
             let idle = now - self.progress.last.1;
-            if idle > Time::ZERO && pulse.at_rest || idle > self.progress.patience && self.later_changes(now) == 0 {
+            let long = idle > self.progress.patience && !pulse.paced && self.later_changes(now) == 0;
+            if idle > Time::ZERO && pulse.at_rest || long {
                 // Flows to come may go on where others are stuck.
                 let Some(start) = pulse.next_start else {
                     self.progress.stuck = true;
@@ -160,6 +164,8 @@ pub(crate) struct Pulse {
     moved: u64,
     /// Nothing has moved since the last sample, nor will.
     at_rest: bool,
+    /// Nothing has moved for long, and a sender waits for its rate alone: it will go on, however low the rate.
+    paced: bool,
 }
 
 impl Pulse {
@@ -171,6 +177,7 @@ impl Pulse {
             next_start: self.next_start.into_iter().chain(other.next_start).min(),
             moved: self.moved + other.moved,
             at_rest: self.at_rest && other.at_rest,
+            paced: self.paced || other.paced,
         }
     }
 }

@@ -89,6 +89,55 @@ fn nobody_loses_patience_with_a_sender_that_backs_off_on_a_slow_link() {
     assert_eq!((summary.ending, summary.finished), ("complete", 14));
 }
 
+/// At the least window of Swift a packet goes every thousand round trips; behind a link of 1 Mb/s that is minutes.
+#[test]
+fn nobody_loses_patience_with_a_sender_that_is_paced_slowly() {
+    let text = r#"
+        [topology]
+        kind = "dumbbell"
+        left = 3
+        right = 3
+        host_rate = "10Gbps"
+        bottleneck_rate = "1131506bps"
+        [nic]
+        timeout = "4772994ps"
+        [scheme]
+        preset = "swift"
+        [[flow]]
+        src = 0
+        dst = 3
+        size = "1KB"
+        [[flow]]
+        src = 0
+        dst = 4
+        size = "1KB"
+        [[flow]]
+        src = 0
+        dst = 5
+        size = "9KB"
+    "#;
+    let summary = run::run(read(text, &[]), &mut |_, _| true).summary;
+    assert_eq!((summary.ending, summary.finished), ("complete", 3));
+}
+
+/// Pauses and resumes that each go in a frame of their own pile up before a slow link: they come too late to keep memory from running over,
+/// and ACKs do not come through.
+#[test]
+fn changes_of_mind_do_not_pile_up_before_a_slow_link() {
+    let dvl = "[topology]\nkind = \"dumbbell\"\nbottleneck_rate = \"14Gbps\"\n[switch]\nalpha = 0.000001\n\
+               [nic]\nack_lane = \"data\"\ntimeout = \"1000001ps\"\npayload = \"110B\"\n\
+               [scheme]\npreset = \"dvl\"\n[scheme.dvl]\nframe = \"102B\"\n\
+               [[flow]]\nsrc = \"h10\"\ndst = \"h3\"\nsize = \"5746B\"\n[[flow]]\nsrc = \"h15\"\ndst = \"h10\"\nsize = \"2873B\"\n";
+    let qcz = "[topology]\nkind = \"two-sites\"\nleaves = 1\nhosts_per_leaf = 5\nspines = 4\nhost_rate = \"100Gbps\"\n\
+               host_delay = \"2048654ps\"\nuplink_rate = \"10Gbps\"\nuplink_delay = \"376474ps\"\nlong_rate = \"17638266bps\"\n\
+               [switch]\nalpha = 0\n[nic]\npayload = \"1B\"\n[scheme]\npreset = \"802.1qcz\"\n\
+               [[slow]]\nhost = \"h7\"\nrate = \"56Gbps\"\n[[incast]]\ndegree = 1\nsize = \"41B\"\nevery = \"8660ns\"\ncount = 2\n";
+    for text in [dvl, qcz] {
+        let finished = run::run(read(text, &["stop=\"1s\"".into()]), &mut |_, _| true);
+        assert_eq!((finished.summary.finished, finished.outcome.violations), (2, vec![]), "{text}");
+    }
+}
+
 #[test]
 fn a_part_of_memory_that_no_packet_fits_in_is_refused() {
     let text = "[topology]\nkind = \"star\"\nhosts = 4\n[switch]\nsharing = \"static\"\nqueues = 2\nbuffer = \"21KB\"\n\

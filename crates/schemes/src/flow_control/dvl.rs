@@ -559,11 +559,24 @@ impl Dvl {
 
     /// Pauses a group at the upstream neighbour.
     fn order(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, group: usize) {
-        node.counts.pauses[group] += 1;
-        at.send_frame(port, self.frame, Frame::Pause { class, congested: group == CONGESTED });
+        self.say(node, at, port, (class, group), true);
         if let Some(pause) = self.pause {
             let timer = Timer::Renew(class, group).number(at.classes());
             node.deadlines.set(at, port, timer, Some(Time(pause.0.div_ceil(2))));
+        }
+    }
+
+    /// Says a pause or a resume. What is said last of a group counts: a frame about it that has not left yet says it. So no more than one
+    /// of each waits at a port, which is what headroom is computed with.
+    fn say(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, (class, group): (ClassId, usize), pause: bool) {
+        let congested = group == CONGESTED;
+        let (order, go_on) = (Frame::Pause { class, congested }, Frame::Resume { class, congested });
+        let frame = if pause { order.clone() } else { go_on.clone() };
+        let old = at.send_latest(port, self.frame, frame, |old: &Frame| *old == order || *old == go_on);
+        let Counts { pauses, resumes, .. } = &mut node.counts;
+        *(if pause { &mut pauses[group] } else { &mut resumes[group] }) += 1;
+        if let Some(old) = old {
+            *(if old == order { &mut pauses[group] } else { &mut resumes[group] }) -= 1;
         }
     }
 }
@@ -689,8 +702,7 @@ impl FlowControl for Dvl {
             let (account, buffer) = at.group_account(in_port, class, group == CONGESTED);
             if account.paused && buffer.under(account) {
                 account.paused = false;
-                node.counts.resumes[group] += 1;
-                at.send_frame(in_port, self.frame, Frame::Resume { class, congested: group == CONGESTED });
+                self.say(node, at, in_port, (class, group), false);
             }
         }
         if node.lane(out_port, class).leave(queue) {

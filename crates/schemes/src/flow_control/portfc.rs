@@ -248,9 +248,12 @@ impl Portfc {
         (host, peer - self.map.base[host as usize])
     }
 
+    /// What is said last of a queue counts: a frame about it that has not left yet says it.
     fn notify(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, frame: Frame) {
         node.counts.pauses += frame.pause as u64;
-        at.send_frame(port, self.frame, frame);
+        let Frame { about, class, .. } = frame;
+        let old = at.send_latest(port, self.frame, frame, |old: &Frame| (old.about, old.class) == (about, class));
+        node.counts.pauses -= old.is_some_and(|old| old.pause) as u64;
     }
 
     /// A queue has become congested, or no longer is: notifies the nodes that feed it.

@@ -3,8 +3,9 @@
 use clap::Args;
 use engine::{Bytes, QuantityError, Time};
 use files::problem::Problem;
-use results::answer::{Answer, BINS, Question, Run, size};
+use results::answer::{Answer, BINS, Question, Run};
 use results::comparison::Table;
+use results::print::size;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use store::grid::Cell;

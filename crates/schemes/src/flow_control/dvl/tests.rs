@@ -239,3 +239,26 @@ fn a_frame_that_notifies_of_a_flow_carries_the_octets_of_its_packet() {
     ];
     assert_eq!(wrong.map(|params| params.check().unwrap_err().parameter), ["messages", "octets", "life"]);
 }
+
+#[test]
+fn of_several_changes_of_mind_a_neighbour_hears_the_last() {
+    let mut bench = bench(&Params::default());
+    let port = PortId(0);
+    bench.close(port);
+    bench.at(|scheme, node, at| {
+        for _ in 0..3 {
+            scheme.order(node, at, port, CLASS, PLAIN);
+            scheme.say(node, at, port, (CLASS, PLAIN), false);
+            scheme.order(node, at, port, CLASS, CONGESTED);
+        }
+    });
+    let frames: Vec<Frame> = std::iter::from_fn(|| bench.transmit(port)).map(|sent| sent.message()).collect();
+    let [plain, congested] = [false, true];
+    assert_eq!(
+        frames,
+        [Frame::Resume { class: CLASS, congested: plain }, Frame::Pause { class: CLASS, congested }],
+        "one frame for each group"
+    );
+    let counts = &bench.node().counts;
+    assert_eq!((counts.pauses, counts.resumes), ([0, 1], [1, 0]), "what was not said is not counted");
+}
