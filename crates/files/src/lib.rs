@@ -3,9 +3,14 @@
 //! Everything is prepared under a name of its own beside its final place, a draft, and then renamed. Drafts of processes that
 //! were killed are recognised by their names, which say who writes them, and removed.
 
+mod claim;
+pub mod outputs;
 pub mod problem;
 pub mod sums;
 
+pub use claim::Claim;
+
+use crate::outputs::{behind, is_special};
 use crate::problem::Problem;
 use crate::sums::SUMS;
 use sha2::{Digest, Sha256};
@@ -137,17 +142,6 @@ fn next() -> u64 {
     COUNT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Checks, before a long run, that `path` can be written in the end.
-pub fn check_writable(path: &Path) -> Result<(), Problem> {
-    if path.is_dir() {
-        return Err(Problem::new(path.display().to_string(), "is a folder; a file is to be written there")
-            .help("name a file, or move the folder away"));
-    }
-    let trial = draft(path);
-    fs::write(&trial, b"").map_err(|e| refused(path, e))?;
-    fs::remove_file(&trial).map_err(|e| refused(path, e))
-}
-
 /// Writes a set of files: all of them are complete before the first appears under its name. Where something fails, nothing
 /// that is new stays.
 pub fn write_all<P: AsRef<Path>, T: AsRef<[u8]>>(files: &[(P, T)]) -> Result<(), Problem> {
@@ -160,11 +154,16 @@ pub fn write_deep<P: AsRef<Path>, T: AsRef<[u8]>>(files: &[(P, T)]) -> Result<()
 }
 
 fn write_together<P: AsRef<Path>, T: AsRef<[u8]>>(files: &[(P, T)], deep: bool) -> Result<(), Problem> {
-    let drafts: Vec<PathBuf> = files.iter().map(|(path, _)| draft(path.as_ref())).collect();
+    outputs::check_distinct(files.iter().map(|(path, _)| path.as_ref()))?;
+    // A device or a pipe cannot be taken back; it is written when everything else is ready.
+    let (special, files): (Vec<_>, Vec<_>) =
+        files.iter().map(|(path, text)| (path.as_ref(), text.as_ref())).partition(|(path, _)| is_special(path));
+    // A link stays one.
+    let files: Vec<(PathBuf, &[u8])> = files.into_iter().map(|(path, text)| (behind(path), text)).collect();
+    let drafts: Vec<PathBuf> = files.iter().map(|(path, _)| draft(path)).collect();
     let (mut made, mut placed) = (Vec::new(), Vec::new());
     let mut write = || {
         for ((path, text), draft) in files.iter().zip(&drafts) {
-            let path = path.as_ref();
             let folder = path.parent().filter(|folder| deep && !folder.as_os_str().is_empty());
             if let Some(folder) = folder {
                 let missing = folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists());
@@ -173,13 +172,13 @@ fn write_together<P: AsRef<Path>, T: AsRef<[u8]>>(files: &[(P, T)], deep: bool) 
             }
             fs::write(draft, text).map_err(|e| refused(path, e))?;
         }
+        special.iter().try_for_each(|(path, text)| outputs::write_into(path, text).map_err(|e| refused(path, e)))?;
         for ((path, text), draft) in files.iter().zip(&drafts) {
-            let path = path.as_ref();
             let new = !path.exists();
             match fs::rename(draft, path) {
                 // Done, and the reply was lost: an NFS server that is asked again does not find the draft any more.
                 Err(error)
-                    if error.kind() == ErrorKind::NotFound && fs::read(path).is_ok_and(|is| is == text.as_ref()) => {}
+                    if error.kind() == ErrorKind::NotFound && fs::read(path).is_ok_and(|is| is == *text) => {}
                 result => result.map_err(|e| refused(path, e))?,
             }
             placed.extend(new.then_some(path));
@@ -199,11 +198,77 @@ fn write_together<P: AsRef<Path>, T: AsRef<[u8]>>(files: &[(P, T)], deep: bool) 
 
 /// A folder of results that appears whole or not at all.
 pub struct Folder {
+    /// What it is called.
     path: PathBuf,
+    /// Where it is: what `path` leads to, if that is a link.
+    place: PathBuf,
     draft: PathBuf,
     /// Says of a folder that is there already whether it is good enough to stay.
     stays: Option<fn(&Path) -> bool>,
 }
+
+/// Refuses a folder that holds anything but the results of a run, and a file in its place.
+fn check_own(path: &Path) -> Result<(), Problem> {
+    let problem = |message: String| {
+        Problem::new(path.display().to_string(), message)
+            .help("choose another folder with --out, or move that one away")
+    };
+    if path.exists() && !path.is_dir() {
+        return Err(problem("exists and does not hold results of a run".into()));
+    }
+    // A folder that is not there holds nothing; one that cannot be read is refused when it is written.
+    let entries: Vec<String> = fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    if entries.is_empty() {
+        return Ok(());
+    }
+    if !path.join(SUMMARY).is_file() {
+        return Err(problem("exists and does not hold results of a run".into()));
+    }
+    match foreign(path, entries) {
+        Some(name) => Err(problem(format!("holds {name} besides the results of a run, which would be lost"))),
+        None => Ok(()),
+    }
+}
+
+/// Something in a folder of results that no run has put there.
+fn foreign(folder: &Path, entries: Vec<String>) -> Option<String> {
+    let listed = sums::read(folder).ok().flatten();
+    let own = |name: &str| match (&listed, name) {
+        (_, SUMMARY | FILES | SUMS | PAGE) => true,
+        (Some(listed), name) => listed.contains_key(name),
+        // Written before there were digests, or damaged.
+        (None, name) => name == "scenario.toml" || [".parquet", ".bin", ".pcapng"].iter().any(|end| name.ends_with(end)),
+    };
+    let drafted = |name: &str| is_stale(name, None);
+    let page = fs::read_to_string(folder.join(PAGE)).unwrap_or_default();
+    let drawn = |name: &str| {
+        let id = name.strip_suffix(".svg").or(name.strip_suffix(".png"));
+        id.is_some_and(|id| page.contains(&format!("data-figure=\"{id}\"")))
+    };
+    for name in entries {
+        let path = folder.join(&name);
+        let figures = name == FIGURES && path.is_dir() && !path.is_symlink();
+        if !figures && (path.is_dir() || !own(&name)) && !drafted(&name) {
+            return Some(name);
+        }
+        for entry in fs::read_dir(&path).into_iter().flatten().flatten().filter(|_| figures) {
+            let figure = entry.file_name().to_string_lossy().into_owned();
+            if entry.path().is_dir() || !drawn(&figure) && !drafted(&figure) {
+                return Some(format!("{name}/{figure}"));
+            }
+        }
+    }
+    None
+}
+
+/// The page that a run is drawn on, and the folder of its figures, which it names.
+const PAGE: &str = "report.html";
+const FIGURES: &str = "figures";
 
 /// The file that every folder of results has.
 pub const SUMMARY: &str = "summary.json";
@@ -212,18 +277,13 @@ pub const SUMMARY: &str = "summary.json";
 pub const FILES: &str = "files.json";
 
 impl Folder {
-    /// Prepares to write `path`. A folder of earlier results is replaced in the end; anything else is left alone.
+    /// Prepares to write `path`. A folder of earlier results is replaced in the end; anything else is left alone, and so is a folder
+    /// that holds anything else besides.
     pub fn prepare(path: &Path) -> Result<Folder, Problem> {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let place = behind(path);
+        let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty());
         sweep(parent.unwrap_or(Path::new(".")));
-        let occupied = path.is_file()
-            || path.is_dir()
-                && !path.join(SUMMARY).is_file()
-                && fs::read_dir(path).map_or(true, |mut entries| entries.next().is_some());
-        if occupied {
-            return Err(Problem::new(path.display().to_string(), "exists and does not hold results of a run")
-                .help("choose another folder with --out, or move that one away"));
-        }
+        check_own(path)?;
         Folder::begin(path, None)
     }
 
@@ -234,13 +294,14 @@ impl Folder {
     }
 
     fn begin(path: &Path, stays: Option<fn(&Path) -> bool>) -> Result<Folder, Problem> {
-        if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+        let place = behind(path);
+        if let Some(parent) = place.parent().filter(|p| !p.as_os_str().is_empty()) {
             fs::create_dir_all(parent).map_err(|e| refused(parent, e))?;
         }
-        let draft = draft(path);
+        let draft = draft(&place);
         let _ = fs::remove_dir_all(&draft);
         make_own(&draft).map_err(|e| refused(path, e))?;
-        Ok(Folder { path: path.to_owned(), draft, stays })
+        Ok(Folder { path: path.to_owned(), place, draft, stays })
     }
 
     /// Checks, before a long run, that the folder can be written in the end.
@@ -275,20 +336,23 @@ impl Folder {
         }
         if let Some(stays) = self.stays {
             // Nothing there, as almost always: no moment without the folder for others to see.
-            if fs::rename(&self.draft, &self.path).is_ok() || stays(&self.path) {
+            if fs::rename(&self.draft, &self.place).is_ok() || stays(&self.place) {
                 return Ok(self.path.clone());
             }
+        } else {
+            // Something may have come to it while the run took its time.
+            check_own(&self.path)?;
         }
-        if self.path.exists() && !self.path.is_dir() {
+        if self.place.exists() && !self.place.is_dir() {
             return Err(in_the_way(&self.path));
         }
         let old = self.draft.with_extension("old");
         let _ = fs::remove_dir_all(&old);
-        if self.path.exists() {
-            fs::rename(&self.path, &old).map_err(|e| refused(&self.path, e))?;
+        if self.place.exists() {
+            fs::rename(&self.place, &old).map_err(|e| refused(&self.path, e))?;
         }
-        if let Err(error) = fs::rename(&self.draft, &self.path) {
-            let _ = fs::rename(&old, &self.path);
+        if let Err(error) = fs::rename(&self.draft, &self.place) {
+            let _ = fs::rename(&old, &self.place);
             return Err(refused(&self.path, error));
         }
         let _ = fs::remove_dir_all(&old);
@@ -338,6 +402,60 @@ mod tests {
         assert!(Folder::prepare(&mine).err().unwrap().message.contains("does not hold results"));
         let left: Vec<_> = fs::read_dir(dir.path().join("deep")).unwrap().collect();
         assert_eq!(left.len(), 1, "no draft is left behind");
+    }
+
+    #[test]
+    fn a_folder_with_anything_else_in_it_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        let put = || {
+            let folder = Folder::prepare(&path)?;
+            folder.write(SUMMARY, "{}")?;
+            folder.write("flows.parquet", "…")?;
+            let path = folder.publish()?;
+            // Drawn when the results are there.
+            fs::create_dir_all(path.join(FIGURES)).unwrap();
+            fs::write(path.join(PAGE), "<figure data-figure=\"loads\">").unwrap();
+            fs::write(path.join("figures/loads.svg"), "<svg/>").unwrap();
+            Ok::<_, Problem>(())
+        };
+        put().unwrap();
+        put().unwrap();
+        for name in ["notes.md", "figures/mine.svg", "0123abc/summary.json", "figures/deep/loads.svg"] {
+            let own = path.join(name);
+            fs::create_dir_all(own.parent().unwrap()).unwrap();
+            fs::write(&own, "mine").unwrap();
+            let problem = put().unwrap_err();
+            assert!(problem.message.contains("besides the results of a run"), "{problem}");
+            assert_eq!(fs::read_to_string(&own).unwrap(), "mine");
+            let whole = own.parent().filter(|parent| *parent != path && !parent.ends_with(FIGURES));
+            whole.map_or_else(|| fs::remove_file(&own), fs::remove_dir_all).unwrap();
+        }
+        put().unwrap();
+        // What comes while the run takes its time stays, too.
+        let folder = Folder::prepare(&path).unwrap();
+        folder.write(SUMMARY, "{}").unwrap();
+        fs::write(path.join("notes.md"), "mine").unwrap();
+        assert!(folder.publish().is_err());
+        assert_eq!(fs::read_to_string(path.join("notes.md")).unwrap(), "mine");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no draft is left behind");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_to_a_folder_stays_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::create_dir_all(path("disk/empty")).unwrap();
+        std::os::unix::fs::symlink("disk/empty", path("link")).unwrap();
+        std::os::unix::fs::symlink("disk/new", path("dangling")).unwrap();
+        for (link, target) in [("link", "disk/empty"), ("link", "disk/empty"), ("dangling", "disk/new")] {
+            let folder = Folder::prepare(&path(link)).unwrap();
+            folder.write(SUMMARY, "{}").unwrap();
+            assert_eq!(folder.publish().unwrap(), path(link));
+            assert!(path(link).is_symlink() && path(target).join(SUMMARY).is_file());
+        }
+        assert_eq!(fs::read_dir(path("disk")).unwrap().count(), 2, "no draft is left behind");
     }
 
     #[test]
@@ -459,6 +577,7 @@ mod tests {
         let (good, bad) = (dir.path().join("a.txt"), dir.path().join("nowhere/b.txt"));
         assert!(write_all(&[(&good, "a"), (&bad, "b")]).is_err());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        assert!(check_writable(&bad).is_err() && check_writable(&good).is_ok());
+        let check = |path: &Path| outputs::check_outputs(&[path], &[]);
+        assert!(check(&bad).is_err() && check(&good).is_ok());
     }
 }

@@ -122,6 +122,9 @@ struct Matrix<'a> {
     triggers: BTreeMap<u64, Trigger<'a>>,
 }
 
+/// How a scenario that comes from here begins.
+pub const FROM: &str = "# From htsim's ";
+
 /// Turns a connection matrix, and a topology if there is one, into a scenario whose files begin with `stem`.
 ///
 /// What comes out can be run: it is checked as a scenario here, and what is wrong is put down to a line of these files.
@@ -129,7 +132,7 @@ pub fn import(matrix: Text<'_>, topology: Option<Text<'_>>, stem: &str) -> Resul
     let read = Matrix::read(matrix)?;
     let mut notes = Vec::new();
     let (mut fabric, mut pipeline, mut graph) = (String::new(), None, None);
-    let mut source = format!("# From htsim's {}", quoted(matrix.name));
+    let mut source = format!("{FROM}{}", quoted(matrix.name));
     match topology {
         Some(file) => {
             let tree = Tree::read(file)?;

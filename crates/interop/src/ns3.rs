@@ -27,6 +27,8 @@ pub struct Inputs {
     pub topology: topology::Topology,
     /// The flows.
     pub flows: Vec<flows::FlowLine>,
+    /// The configuration's own file.
+    pub config_file: PathBuf,
     /// The topology file's name, for messages.
     pub topology_file: String,
     /// What the reference would pass over in silence: more lines than a file announces.
@@ -54,7 +56,7 @@ pub fn read(path: &Path) -> Result<Inputs, Problem> {
             ));
         }
     }
-    Ok(Inputs { config, topology, flows, topology_file, notes })
+    Ok(Inputs { config, topology, flows, config_file: path.into(), topology_file, notes })
 }
 
 impl Inputs {
@@ -66,6 +68,14 @@ impl Inputs {
             .flatten()
             .map(PathBuf::as_path)
             .collect()
+    }
+
+    /// Checks, before a long run, that they can be written, and that none of them is a file that was read.
+    pub fn check_outputs(&self) -> Result<(), Problem> {
+        let c = &self.config;
+        let read = [Some(&self.config_file), Some(&c.topology_file), Some(&c.flow_file), c.trace_file.as_ref()];
+        let read: Vec<&Path> = read.into_iter().flatten().map(PathBuf::as_path).collect();
+        files::outputs::check_outputs(&self.outputs(), &read)
     }
 
     /// Writes them.

@@ -200,7 +200,7 @@ pub fn ns3(
     let watch = Watch::default();
     let go = || -> Result<_, Problem> {
         let inputs = interop::ns3::read(&config)?;
-        inputs.outputs().into_iter().try_for_each(files::check_writable)?;
+        inputs.check_outputs()?;
         let translated = translate::translate(&inputs)?;
         let graph = translated.setup.graph.clone();
         let until = translated.setup.flows.last().map_or(0, |flow| flow.start.0);

@@ -26,7 +26,7 @@ use fabric::{Outcome, Setup};
 use files::problem::Problem;
 use std::collections::HashMap;
 use std::fmt;
-use traffic::{FlowRequest, MAX_START, Messages, Names};
+use traffic::{FlowRequest, MAX_LATE_START, MAX_START, Messages, Names};
 
 /// Where the addresses of hosts begin: 11.0.0.1.
 const FIRST_ADDRESS: u32 = 0x0b00_0001;
@@ -746,6 +746,7 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
     check_acks(scenario, smallest)?;
     let mut place = vec![0; order.len()];
     (0..).zip(&order).for_each(|(now, &before)| place[before as usize] = now);
+    check_gaps(scenario, |flow| flows[place[flow.index()] as usize].ideal)?;
     let after = scenario.traffic.after.iter().map(|after| After {
         flow: FlowId(place[after.flow.index()]),
         first: FlowId(place[after.first.index()]),
@@ -755,6 +756,18 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
     let moved = |messages: &Messages| Messages { first: FlowId(place[messages.first.index()]), ..*messages };
     let collectives = scenario.traffic.collectives.iter().map(moved).collect();
     Ok((flows, after.collect(), collectives))
+}
+
+/// Refuses flows that wait for so many others, or with such gaps, that time itself would run out before they start.
+fn check_gaps(scenario: &Scenario, ideal: impl Fn(FlowId) -> Time) -> Result<(), Problem> {
+    // A run that stops before does not get there.
+    if scenario.stop.is_some() {
+        return Ok(());
+    }
+    let Some((flow, _)) = scenario.traffic.starts_late(MAX_LATE_START, ideal) else { return Ok(()) };
+    let seconds = MAX_LATE_START.secs_f64();
+    let message = format!("with what it waits for and the gaps between, it would start after {seconds} s, the latest");
+    Err(scenario.flow_problem(flow.index(), message).help("write shorter gaps, fewer flows in a row or rounds, or a stop"))
 }
 
 /// A host's address.

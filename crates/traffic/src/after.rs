@@ -38,23 +38,35 @@ impl Traffic {
         }
     }
 
-    /// Flows that wait for one another, each for the next and the last for the first.
-    fn cycle(&self) -> Option<Vec<u32>> {
+    /// The first flow found that would start after `latest` even if nothing but `lasts` and the gaps kept it waiting, and when that
+    /// would be. Flows that wait in a cycle are not looked at.
+    pub fn starts_late(&self, latest: Time, lasts: impl Fn(FlowId) -> Time) -> Option<(FlowId, Time)> {
+        if self.after.is_empty() {
+            return None;
+        }
+        let mut starts: Vec<Time> = self.flows.iter().map(|flow| flow.start).collect();
+        let mut late = None;
+        release(self.flows.len(), &self.by_first(), |wait| {
+            let start = starts[wait.first.index()].saturating_add(lasts(wait.first)).saturating_add(wait.gap);
+            starts[wait.flow.index()] = starts[wait.flow.index()].max(start);
+            if start > latest && late.is_none() {
+                late = Some((wait.flow, start));
+            }
+        });
+        late
+    }
+
+    /// Which flow waits for which, in order of the flow that must end.
+    fn by_first(&self) -> Vec<After> {
         let mut after = self.after.clone();
         after.sort_unstable_by_key(|wait| (wait.first, wait.flow));
-        let mut waits = vec![0u32; if after.is_empty() { 0 } else { self.flows.len() }];
-        after.iter().for_each(|wait| waits[wait.flow.index()] += 1);
-        // Removes flows that wait for no other, repeatedly; the remaining ones wait for ever.
-        let mut free: Vec<u32> = (0..waits.len() as u32).filter(|&flow| waits[flow as usize] == 0).collect();
-        while let Some(first) = free.pop() {
-            let begin = after.partition_point(|wait| wait.first < FlowId(first));
-            for wait in after[begin..].iter().take_while(|wait| wait.first == FlowId(first)) {
-                waits[wait.flow.index()] -= 1;
-                if waits[wait.flow.index()] == 0 {
-                    free.push(wait.flow.0);
-                }
-            }
-        }
+        after
+    }
+
+    /// Flows that wait for one another, each for the next and the last for the first.
+    fn cycle(&self) -> Option<Vec<u32>> {
+        let mut after = self.by_first();
+        let waits = release(if after.is_empty() { 0 } else { self.flows.len() }, &after, |_| {});
         let stuck = waits.iter().position(|&waits| waits > 0)? as u32;
         // Each of them waits for another of them, so following the waits closes a cycle.
         after.retain(|wait| waits[wait.flow.index()] > 0 && waits[wait.first.index()] > 0);
@@ -71,6 +83,25 @@ impl Traffic {
             path.push(after.get(after.partition_point(|wait| wait.flow < FlowId(flow)))?.first.0);
         }
     }
+}
+
+/// Removes flows that wait for no other, repeatedly, and calls `each` for every wait that this ends: a flow's own waits before those
+/// of its followers. Returns for how many each flow waits in the end; those that still do wait for ever.
+fn release(flows: usize, by_first: &[After], mut each: impl FnMut(&After)) -> Vec<u32> {
+    let mut waits = vec![0u32; flows];
+    by_first.iter().for_each(|wait| waits[wait.flow.index()] += 1);
+    let mut free: Vec<u32> = (0..flows as u32).filter(|&flow| waits[flow as usize] == 0).collect();
+    while let Some(first) = free.pop() {
+        let begin = by_first.partition_point(|wait| wait.first < FlowId(first));
+        for wait in by_first[begin..].iter().take_while(|wait| wait.first == FlowId(first)) {
+            each(wait);
+            waits[wait.flow.index()] -= 1;
+            if waits[wait.flow.index()] == 0 {
+                free.push(wait.flow.0);
+            }
+        }
+    }
+    waits
 }
 
 #[cfg(test)]
@@ -127,5 +158,18 @@ mod tests {
         let after = vec![After { flow: FlowId(1), first: FlowId(0), gap: Time::ZERO }];
         let fault = Traffic { flows, after, ..Traffic::default() }.check_after(&Names::new(&graph)).unwrap_err();
         assert!(fault.1.message.contains("leaves at 5ps"), "{fault:?}");
+    }
+
+    #[test]
+    fn a_start_is_as_late_as_the_longest_chain_of_gaps_before_it() {
+        let flows = (0..4).map(|_| FlowRequest::new(NodeId(0), NodeId(1), 1, Time(5))).collect();
+        let wait = |flow, first, gap| After { flow: FlowId(flow), first: FlowId(first), gap: Time(gap) };
+        let after = vec![wait(1, 0, 10), wait(2, 1, 10), wait(2, 0, 1), wait(3, 2, u64::MAX)];
+        let traffic = Traffic { flows, after, ..Traffic::default() };
+        let late = |latest| traffic.starts_late(Time(latest), |_| Time(3));
+        assert_eq!(late(17), Some((FlowId(1), Time(18))));
+        assert_eq!(late(30), Some((FlowId(2), Time(31))));
+        assert_eq!(late(31), Some((FlowId(3), Time::MAX)));
+        assert_eq!(Traffic { after: Vec::new(), ..traffic.clone() }.starts_late(Time(0), |_| Time(3)), None);
     }
 }

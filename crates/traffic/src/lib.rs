@@ -43,6 +43,8 @@ pub const MAX_FLOWS: u64 = if cfg!(fuzzing) { 4_000 } else { 50_000_000 };
 pub const MAX_SIZE: Bytes = Bytes(1_000_000_000_000);
 /// The latest start of a flow. It leaves room below the end of [`Time`] for everything that happens after.
 pub const MAX_START: Time = Time::from_ms(1_000_000_000);
+/// The latest start of a flow that waits for others. As much time again, almost, is left for what happens after.
+pub const MAX_LATE_START: Time = Time::from_ms(10_000_000_000);
 
 /// The most groups of flows.
 pub const MAX_GROUPS: usize = 1 << 16;

@@ -972,3 +972,24 @@ fn a_value_after_set_is_explained_without_quotes() {
         "a size in quotes, such as \"12MB\"",
     );
 }
+
+#[test]
+fn gaps_that_add_up_beyond_the_end_of_time_are_refused() {
+    let chain = |count: usize| {
+        let flow = |number: usize| {
+            let first = format!("after = \"f{}\"\ngap = \"1000000s\"\n", number.wrapping_sub(1));
+            let first = if number > 0 { first.as_str() } else { "" };
+            format!("[[flow]]\nid = \"f{number}\"\nsrc = \"h0\"\ndst = \"h1\"\nsize = \"1KB\"\n{first}")
+        };
+        let flows: String = (0..count).map(flow).collect();
+        format!("[topology]\nkind = \"star\"\nhosts = 3\n{flows}")
+    };
+    read(&chain(10), &[]).unwrap_or_else(|problem| panic!("{problem}"));
+    // The eleventh, in whose table the problem is.
+    refused(&chain(12), &[], 72, "it would start after 10000000 s, the latest", "shorter gaps");
+    read(&chain(12), &["stop=1ms"]).unwrap_or_else(|problem| panic!("{problem}"));
+    let rounds = "[topology]\nkind = \"star\"\nhosts = 3\n[[collective]]\nkind = \"ring-all-reduce\"\nsize = \"3KB\"\n\
+                  rounds = 40\ngap = \"1000000s\"\nstart = \"1000000s\"\n";
+    refused(rounds, &[], 4, "it would start after", "rounds");
+    read(rounds, &["collective.0.gap=1s"]).unwrap_or_else(|problem| panic!("{problem}"));
+}

@@ -252,7 +252,7 @@ pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
     if !quiet {
         inputs.notes.iter().for_each(|note| progress::note(&note.to_string()));
     }
-    inputs.outputs().into_iter().try_for_each(files::check_writable)?;
+    inputs.check_outputs()?;
     let translated = interop::ns3::translate::translate(&inputs)?;
     let graph = translated.setup.graph.clone();
     let flows = &translated.setup.flows;

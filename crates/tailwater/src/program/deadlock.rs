@@ -37,7 +37,7 @@ pub struct Arguments {
 pub fn deadlock(arguments: &Arguments) -> Result<ExitCode, Problem> {
     let resolved = run::load(&arguments.scenario, &arguments.sets)?;
     if let Some(path) = &arguments.svg {
-        files::check_writable(path)?;
+        crate::program::traffic::check_output(path, &arguments.scenario, &arguments.sets)?;
     }
     let scopes: &[Scope] = if arguments.flows { &[Scope::Flows] } else { &[Scope::Any, Scope::Flows] };
     let answer = analyse(&resolved, scopes)?;

@@ -5,6 +5,7 @@ use crate::program::progress;
 use clap::Subcommand;
 use files::problem::{Problem, read_text};
 use interop::htsim::{self, Text};
+use scenario::document::quote;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -32,6 +33,7 @@ pub fn import(from: &From) -> Result<ExitCode, Problem> {
     if out.extension().is_none_or(|ending| ending != "toml") {
         return Err(Problem::new("--out", "is not the name of a scenario").help("end it with .toml"));
     }
+    let read: Vec<&Path> = [Some(cm), topo.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
     let (cm_name, cm_text) = (cm.display().to_string(), read_text(cm)?);
     let topo = topo.as_ref().map(|path| Ok((path.display().to_string(), read_text(path)?))).transpose()?;
     let topo = topo.as_ref().map(|(name, text)| Text { name, text });
@@ -44,7 +46,24 @@ pub fn import(from: &From) -> Result<ExitCode, Problem> {
     let mut all: Vec<(&Path, &str)> = vec![(&flows, &imported.flows)];
     all.extend(imported.graph.as_ref().map(|text| (graph.as_path(), text.as_str())));
     all.push((out, &imported.scenario));
+    let names: Vec<&Path> = all.iter().map(|(path, _)| *path).collect();
+    files::outputs::check_outputs(&names, &read)?;
+    check_own(out, &names)?;
     files::write_all(&all)?;
     imported.notes.iter().for_each(|note| progress::note(note));
     printed(say(format!("{}\n", out.display())))
+}
+
+/// Refuses to write over files that no earlier import of the same name has written.
+fn check_own(out: &Path, names: &[&Path]) -> Result<(), Problem> {
+    let earlier = std::fs::read_to_string(out).unwrap_or_default();
+    let own = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        earlier.starts_with(htsim::FROM) && (path == out || earlier.contains(&quote(&name)))
+    };
+    match names.iter().find(|path| path.exists() && !own(path)) {
+        Some(path) => Err(Problem::new(path.display().to_string(), "is there already, and is not of an earlier import")
+            .help("choose another name with --out, or move the file away")),
+        None => Ok(()),
+    }
 }

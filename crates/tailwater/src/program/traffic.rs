@@ -2,8 +2,9 @@
 
 use crate::program::commands::{printed, say};
 use clap::ValueEnum;
-use files::problem::Problem;
+use files::problem::{Problem, read_text};
 use scenario::Scenario;
+use scenario::document::Document;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,6 +17,16 @@ pub enum Format {
     Ns3,
 }
 
+/// Checks that a file can be written, and that it is none of those that a scenario is read from.
+pub fn check_output(out: &Path, scenario: &Path, sets: &[String]) -> Result<(), Problem> {
+    let mut document = Document::parse(scenario.display().to_string(), read_text(scenario)?)?;
+    sets.iter().try_for_each(|set| document.set(set))?;
+    let base = scenario.parent().unwrap_or(Path::new(""));
+    let named = store::INPUT_FILES.iter().flat_map(|pattern| document.texts(pattern)).map(|(_, name)| base.join(name));
+    let read: Vec<PathBuf> = named.chain([scenario.to_owned()]).collect();
+    files::outputs::check_outputs(&[out], &read.iter().map(PathBuf::as_path).collect::<Vec<_>>())
+}
+
 /// Writes the flows of a scenario to a file or to standard output, or describes them.
 pub fn traffic(
     scenario: &Path,
@@ -25,7 +36,7 @@ pub fn traffic(
     describe: bool,
 ) -> Result<ExitCode, Problem> {
     if let Some(path) = &out {
-        files::check_writable(path)?;
+        check_output(path, scenario, sets)?;
     }
     let scenario = Scenario::load(scenario, sets)?;
     let text = match format {
