@@ -280,7 +280,7 @@ impl Document {
         for key in path.split('.').filter(|key| !key.is_empty()) {
             let next = match &node.content {
                 Content::Table(members) => members.iter().find(|member| member.key == key).map(|member| &member.node),
-                Content::Array(nodes) => key.parse::<usize>().ok().and_then(|place| nodes.get(place)),
+                Content::Array(nodes) => place_of(key).and_then(|place| nodes.get(place)),
                 _ => None,
             };
             match next {
@@ -296,7 +296,7 @@ impl Document {
             Content::Table(members) => {
                 members.iter_mut().find(|member| member.key == key).map(|member| &mut member.node)
             }
-            Content::Array(nodes) => nodes.get_mut(key.parse::<usize>().ok()?),
+            Content::Array(nodes) => nodes.get_mut(place_of(key)?),
             _ => None,
         })
     }
@@ -533,6 +533,11 @@ fn place(node: &mut Node, at: At) {
     }
 }
 
+/// The place in an array that a part of a path stands for. It has one spelling, so that each path has.
+fn place_of(key: &str) -> Option<usize> {
+    key.parse::<usize>().ok().filter(|place| place.to_string() == key)
+}
+
 /// Puts `value` where `path` leads from `node`; `seen` is the path so far. The error is a message and a remedy.
 fn put(node: &mut Node, path: &[&str], seen: &str, mut value: Node) -> Result<(), (String, String)> {
     let at = value.at;
@@ -559,7 +564,7 @@ fn put(node: &mut Node, path: &[&str], seen: &str, mut value: Node) -> Result<()
     let seen = if seen.is_empty() { key.to_string() } else { format!("{seen}.{key}") };
     // The rest of the path decides whether a new element is a table or an array.
     let blank = || {
-        let array = rest.first().is_some_and(|key| key.parse::<usize>().is_ok());
+        let array = rest.first().is_some_and(|key| place_of(key).is_some());
         Node { at, content: if array { Content::Array(Vec::new()) } else { Content::Table(Vec::new()) } }
     };
     match &mut node.content {
@@ -575,21 +580,21 @@ fn put(node: &mut Node, path: &[&str], seen: &str, mut value: Node) -> Result<()
         },
         Content::Array(nodes) => {
             let count = nodes.len();
-            match key.parse::<usize>() {
-                Ok(place) if place < count => put(&mut nodes[place], rest, &seen, value),
-                Ok(place) if place == count => {
+            match place_of(key) {
+                Some(place) if place < count => put(&mut nodes[place], rest, &seen, value),
+                Some(place) if place == count => {
                     let mut node = blank();
                     put(&mut node, rest, &seen, value)?;
                     nodes.push(node);
                     Ok(())
                 }
-                Ok(_) => Err((
+                Some(_) => Err((
                     format!("{seen} is not there: the array has {count}"),
                     format!("count from 0, up to {count} to add one"),
                 )),
-                Err(_) => Err((
+                None => Err((
                     format!("{} is not a place in an array", quoted(key)),
-                    "write a whole number, counted from 0".into(),
+                    "write a whole number, counted from 0, without sign and leading zeros".into(),
                 )),
             }
         }

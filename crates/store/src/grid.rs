@@ -72,6 +72,15 @@ impl Variant {
             let problem = Problem::new("--schemes", format!("{name} is there twice")).given(Given::Schemes);
             return Err(problem.help("name each scheme once"));
         }
+        // A table that has it counts, too.
+        let chooses = |set: &&String| {
+            let alone = Document::parse("", "");
+            alone.is_ok_and(|mut alone| alone.set(set).is_ok() && alone.value("scheme.preset").is_some())
+        };
+        if let Some(set) = sets.iter().find(chooses).filter(|_| !presets.is_empty()) {
+            let problem = Problem::new(format!("--set {set}"), "the schemes are given, too");
+            return Err(problem.given(Given::Set(set.clone())).help("leave out one of the two"));
+        }
         let mut document = Document::parse(source.name.as_str(), source.text.as_str())?;
         let set_for_all: Vec<&str> = sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
         // What a preset does not say of these, it means as usual.
@@ -159,7 +168,8 @@ impl Axis {
             })
             .map(|value| value.trim().to_string())
             .collect();
-        match key.trim() {
+        let key = tidy(key);
+        match key.as_str() {
             "seed" => return problem("the seed is not varied like this", "write --seeds, such as --seeds 1,2,3"),
             "scheme.preset" => {
                 return problem("schemes are not varied like this", "write --schemes, such as --schemes dcqcn,hpcc");
@@ -173,8 +183,29 @@ impl Axis {
         if distinct.len() < values.len() {
             return problem("has a value twice", "write each value once");
         }
-        Ok(Axis { key: key.trim().into(), values })
+        Ok(Axis { key, values })
     }
+}
+
+/// A key's path as it is known: without blanks around its parts.
+pub(crate) fn tidy(key: &str) -> String {
+    key.split('.').map(str::trim).collect::<Vec<_>>().join(".")
+}
+
+/// Whether a key is that one, or lies within it.
+pub(crate) fn is_within(key: &str, other: &str) -> bool {
+    key.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Whether a value of one key changes the other.
+pub(crate) fn overlap(one: &str, two: &str) -> bool {
+    is_within(one, two) || is_within(two, one)
+}
+
+/// The first change for all runs that a key's own values would undo.
+pub(crate) fn undone<'a>(sets: &'a [String], key: &str) -> Option<&'a String> {
+    let changed = |set: &str| tidy(set.strip_prefix('-').unwrap_or(set).split('=').next().unwrap_or_default());
+    sets.iter().find(|set| is_within(&changed(set), key))
 }
 
 /// What `--seeds` says, beside what `--set` says; none for the scenario's own.
@@ -233,11 +264,7 @@ impl Grid {
     /// Lists the runs, variant by variant, with the last axis turning fastest and the seeds within.
     pub fn plan(&self) -> Result<Vec<Cell>, Vec<Problem>> {
         let stop = |problem| vec![problem];
-        if let Some(axis) = self.axes.iter().enumerate().find(|(i, a)| self.axes[..*i].iter().any(|b| a.key == b.key)) {
-            let key = &axis.1.key;
-            let problem = Problem::new(format!("--vary {key}"), "is there twice").given(Given::Vary(key.clone()));
-            return Err(stop(problem.help("write all values of a key in one --vary")));
-        }
+        self.check_axes().map_err(stop)?;
         let sizes = self.axes.iter().map(|axis| axis.values.len()).chain([self.variants.len(), self.seeds.len()]);
         let count = sizes.fold(1_usize, |all, size| all.saturating_mul(size.max(1)));
         if count > MOST {
@@ -290,6 +317,28 @@ impl Grid {
 }
 
 impl Grid {
+    /// Refuses axes that would undo one another, or what is set for all runs: labels would name values that are not run.
+    fn check_axes(&self) -> Result<(), Problem> {
+        for (place, Axis { key, .. }) in self.axes.iter().enumerate() {
+            let vary = |message: String| Problem::new(format!("--vary {key}"), message).given(Given::Vary(key.clone()));
+            if let Some(other) = self.axes[..place].iter().find(|other| overlap(&other.key, key)) {
+                return Err(match other.key == *key {
+                    true => vary("is there twice".into()).help("write all values of a key in one --vary"),
+                    false => vary(format!("changes the same as --vary {}", other.key)).help("vary one of the two"),
+                });
+            }
+            let chosen = |variant: &Variant| variant.sets.iter().any(|set| set.starts_with("scheme.preset="));
+            if is_within("scheme.preset", key) && self.variants.iter().any(chosen) {
+                return Err(vary("chooses schemes, and so does --schemes".into()).help("leave out one of the two"));
+            }
+            if let Some(set) = undone(&self.sets, key) {
+                let problem = Problem::new(format!("--set {set}"), format!("{key} is given with --vary, too"));
+                return Err(problem.given(Given::Set(set.clone())).help("leave out one of the two"));
+            }
+        }
+        Ok(())
+    }
+
     /// What the runs of its plan came to, by their summaries in the same order.
     pub fn table(&self, plan: &[Cell], summaries: &[Value]) -> Table {
         let scheme = (!self.variants.is_empty()).then(|| SCHEME.to_string());

@@ -15,7 +15,7 @@
 //! The order of the plan is that of [`Grid::plan`]: schemes, rows of the list, keys of the grid, seeds.
 
 use crate::claims::{Owner, State};
-use crate::grid::{self, Axis, Cell, Done, Failed, Grid, Observer, Source, Variant};
+use crate::grid::{self, Axis, Cell, Done, Failed, Grid, Observer, Source, Variant, overlap, tidy, undone};
 use crate::store::{Found, Store};
 use files::problem::{Given, Problem, read_text};
 use results::comparison::SCHEME;
@@ -76,7 +76,16 @@ impl Sweep {
             Some(Given::Schemes) => rephrase(root.problem_at("schemes", ""), &problem),
             _ => problem,
         };
-        let variants = Variant::schemes(&source, &sets, &schemes).map_err(at_schemes)?;
+        let variants = Variant::schemes(&source, &sets, &schemes).map_err(at_schemes).map_err(at_set)?;
+        if rows.iter().flatten().any(|(key, _)| key == "scheme") && !schemes.is_empty() {
+            let problem = root.problem_at("schemes", "[[list]] chooses schemes, too");
+            return Err(problem.help("leave out one of the two"));
+        }
+        let varied = rows.iter().flatten().map(|(key, _)| key).chain(axes.iter().map(|axis| &axis.key));
+        if let Some((set, key)) = varied.filter_map(|key| Some((undone(&sets, key)?, key))).next() {
+            let problem = root.problem_at("set", format!("{set}: {key} is given in [grid] or [[list]], too"));
+            return Err(problem.help("give a key its values in one place"));
+        }
         let seed_set = sets.iter().any(|set| set.split('=').next().is_some_and(|key| key.trim() == "seed"));
         if seed_set && !seeds.is_empty() {
             let problem = root.problem_at("set", "the seed is given with seeds, too");
@@ -223,10 +232,14 @@ fn read_grid(root: &mut Table<'_>, places: &mut BTreeMap<String, Problem>) -> Re
     let Some(mut table) = root.table("grid")? else { return Ok(Vec::new()) };
     let mut axes: Vec<Axis> = Vec::new();
     for (key, item) in table.leaves() {
+        let key = tidy(&key);
         check_key(&key, &item)?;
         let help = |problem: Problem| problem.help(format!("write its values in brackets: {} = [1, 2]", quote(&key)));
-        if axes.iter().any(|axis| axis.key == key) {
-            return Err(item.problem(format!("{key} is there twice")).help("write all values of a key in one line"));
+        if let Some(axis) = axes.iter().find(|axis| overlap(&axis.key, &key)) {
+            return Err(match axis.key == key {
+                true => item.problem(format!("{key} is there twice")).help("write all values of a key in one line"),
+                false => item.problem(format!("{key} changes the same as {}", axis.key)).help("vary one of the two"),
+            });
         }
         let (mut values, mut seen) = (Vec::new(), BTreeSet::new());
         for item in item.items().map_err(help)? {
@@ -255,11 +268,15 @@ fn read_list(
     for mut table in root.tables("list")? {
         let mut row: Vec<(String, String)> = Vec::new();
         for (key, item) in table.leaves() {
+            let key = tidy(&key);
             check_key(&key, &item)?;
-            if axes.iter().any(|axis| axis.key == key) {
+            if axes.iter().any(|axis| overlap(&axis.key, &key)) {
                 return Err(item
                     .problem(format!("{key} is in [grid], too"))
                     .help("give a key its values in one place"));
+            }
+            if let Some((other, _)) = row.iter().find(|(other, _)| overlap(other, &key)) {
+                return Err(item.problem(format!("{key} changes the same as {other}")).help("leave out one of the two"));
             }
             let value = item.as_set();
             places.entry(format!("{key}={value}")).or_insert_with(|| item.problem(""));

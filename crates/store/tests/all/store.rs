@@ -377,6 +377,17 @@ fn problems_of_all_cells_are_found_before_anything_runs() {
     );
     let problems = refusals(&["switch.buffer=4MB", "switch.buffer=8MB"], &["pfc"]);
     assert_eq!(problems, ["--vary switch.buffer: is there twice"]);
+    let problems = refusals(&["switch.buffer=4MB", "switch . buffer=8MB"], &["pfc"]);
+    assert_eq!(problems, ["--vary switch.buffer: is there twice"]);
+    // A place in an array has one spelling.
+    for place in ["00", "+0"] {
+        let problems = refusals(&["flow.0.size=1KB,2KB", &format!("flow.{place}.size=3KB")], &["pfc"]);
+        assert!(problems[0].contains(&format!("\"{place}\" is not a place in an array")), "{problems:?}");
+    }
+    let problems = refusals(&["topology.hosts=8,9", "topology={kind=\"star\",hosts=3}"], &["pfc"]);
+    assert_eq!(problems, ["--vary topology: changes the same as --vary topology.hosts"]);
+    let problems = refusals(&["scheme={preset=\"hpcc\"}"], &["pfc"]);
+    assert_eq!(problems, ["--vary scheme: chooses schemes, and so does --schemes"]);
     let many = format!("switch.buffer={}", (1..2000).map(|i| format!("{i}MB")).collect::<Vec<_>>().join(","));
     let problems = refusals(&[&many, &many.replace("buffer", "reserve")], &["pfc"]);
     assert!(problems[0].contains("has 7992002 runs"), "{problems:?}");
@@ -453,6 +464,11 @@ fn a_scheme_is_what_its_name_says_or_refused() {
     assert!(problem.message.contains("\"dctcp\"") && problem.line == Some(4), "{problem}");
     assert!(schemes(STAR, &[], &["pfc", "hpc"]).unwrap_err().to_string().contains("did you mean \"hpcc\""));
     assert!(schemes(STAR, &[], &["pfc", "pfc"]).unwrap_err().message.contains("twice"));
+    for set in ["scheme.preset=hpcc", "scheme={preset=\"hpcc\"}"] {
+        let problem = schemes(STAR, &[set], &["pfc"]).unwrap_err();
+        assert_eq!((problem.file.as_str(), problem.message.as_str()), (&*format!("--set {set}"), "the schemes are given, too"));
+        assert!(schemes(STAR, &[set], &[]).is_ok());
+    }
 }
 
 #[test]
@@ -662,4 +678,35 @@ proptest! {
         });
         prop_assert_eq!(a == b, table == other);
     }
+}
+
+#[test]
+fn what_is_set_for_all_runs_is_not_varied_besides() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = |sets: &[&str], axis: &str| {
+        let mut grid = grid(STAR, dir.path());
+        (grid.sets, grid.axes) = (strings(sets), vec![Axis::parse(axis).unwrap()]);
+        grid.plan().map(|plan| plan.len()).map_err(|problems| problems[0].to_string())
+    };
+    for (set, axis) in [
+        ("switch.buffer=9MB", "switch.buffer=4MB,8MB"),
+        ("switch . buffer = 9MB", "switch.buffer=4MB,8MB"),
+        ("-switch.buffer", "switch.buffer=4MB,8MB"),
+        ("switch.buffer=9MB", "switch={reserve=\"1KB\"}"),
+    ] {
+        let said = plan(&[set], axis).unwrap_err();
+        assert!(said.starts_with(&format!("--set {set}: switch")) && said.contains("is given with --vary, too"), "{said}");
+    }
+    // A table that is set may have a key of it varied.
+    assert!(plan(&["switch={reserve=\"1KB\"}", "nic.payload=1KB"], "switch.buffer=4MB,8MB").is_ok());
+}
+
+#[test]
+fn a_store_is_not_made_in_the_folder_of_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = grid(STAR, dir.path()).plan().unwrap();
+    fs::write(dir.path().join("summary.json"), "{}").unwrap();
+    let failed = grid::run(&plan, &Store::new(dir.path()), 2, &Watch::default()).unwrap_err();
+    assert!(failed.problems[0].message.contains("results of a run"), "{:?}", failed.problems);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }

@@ -125,6 +125,20 @@ fn what_is_wrong_with_a_sweep_is_reported_with_its_line_and_a_remedy() {
         ("scenario = \"star.toml\"\n[[list]]", Some(2), "the row is empty"),
         ("scenario = \"star.toml\"\n[[list]]\na = 1\n[[list]]\nb = 1", Some(4), "a row has b, the first has a"),
         ("scenario = \"star.toml\"\n[[list]]\na = 1\n[[list]]\na = 1", Some(4), "the row is there twice"),
+        ("scenario = \"star.toml\"\n[grid]\n\" a . b\" = [1]\na.b = [2]", Some(4), "a.b is there twice"),
+        ("scenario = \"star.toml\"\n[grid]\n\"a.b\" = [1]\n\"a\" = [2]", Some(4), "a changes the same as a.b"),
+        ("scenario = \"star.toml\"\n[grid]\n\"a.b\" = [1]\n[[list]]\na = 2", Some(5), "a is in [grid], too"),
+        ("scenario = \"star.toml\"\n[[list]]\n\"a.b\" = 1\n\"a.b.c\" = 2", Some(4), "a.b.c changes the same as a.b"),
+        (
+            "scenario = \"star.toml\"\nset = [\"switch.buffer=9MB\"]\n[grid]\n\"switch.buffer\" = [\"4MB\"]",
+            Some(2),
+            "switch.buffer is given in [grid] or [[list]], too",
+        ),
+        (
+            "scenario = \"star.toml\"\nschemes = [\"pfc\"]\nset = [\"scheme.preset=hpcc\"]",
+            Some(3),
+            "the schemes are given, too",
+        ),
         ("scenario = \"star.toml\"\n[grid]\na = [1]\n[[list]]\na = 1", Some(5), "a is in [grid], too"),
     ] {
         let problem = Sweep::parse("sweep.toml", text, desk.path()).expect_err(text);

@@ -35,10 +35,19 @@ pub const BROKEN: u8 = 3;
 /// A run in which flows wait for ever without an excuse.
 const STALLED: u8 = 5;
 
-fn default_folder(scenario: &Path) -> PathBuf {
+/// Where runs go by themselves, if that is not where `compare` and `sweep` keep theirs.
+fn default_folder(scenario: &Path) -> Result<PathBuf, Problem> {
     let stem = scenario.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
-    Path::new("results").join(stem)
+    let folder = Path::new("results").join(stem);
+    match folder == Path::new(STORE) {
+        true => Err(Problem::new(STORE, "is where compare and sweep keep their runs; this one would be in their way")
+            .help("choose another folder with --out")),
+        false => Ok(folder),
+    }
 }
+
+/// Where `compare` and `sweep` keep their runs.
+pub const STORE: &str = "results/runs";
 
 /// As many threads as were asked for, or as there are cores.
 pub fn threads_or_all(threads: Option<NonZeroUsize>) -> usize {
@@ -91,7 +100,7 @@ pub fn run(
         resolved = run::recording::record(resolved, every);
     }
     let text = files::problem::read_text(scenario)?;
-    let out = out.unwrap_or_else(|| default_folder(scenario));
+    let out = out.map_or_else(|| default_folder(scenario), Ok)?;
     files::Folder::check(&out)?;
     if !quiet {
         resolved.notes.iter().for_each(|note| progress::note(note));

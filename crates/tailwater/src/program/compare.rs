@@ -3,7 +3,7 @@
 use crate::program::answer::{self, Asked, BY_SIZE};
 use crate::program::commands::{BROKEN, printed, say};
 use crate::program::interrupt;
-use crate::program::place::{self, COMPARISON};
+use crate::program::place::{self, COMPARISON, Kind, Place};
 use crate::program::progress::{self, GridProgress};
 use clap::Args;
 use files::problem::{Problem, read_text};
@@ -49,7 +49,7 @@ pub struct Arguments {
     #[arg(long)]
     replace: bool,
     /// Where the runs are kept. What is there is not run again.
-    #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
+    #[arg(long, value_name = "FOLDER", default_value = crate::program::commands::STORE)]
     store: PathBuf,
     /// Keep a recording.bin of each run; one that was not recorded is run again.
     #[arg(long)]
@@ -78,7 +78,15 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     let usual = Path::new("results").join(format!("compare-{}", source.title));
     let grid = Grid { source, sets: arguments.sets.clone(), variants, axes, seeds };
     let own = place::identity(&arguments.scenario, &grid);
-    let out = place::of(arguments.out.as_deref(), &usual, &own, arguments.replace, arguments.quiet)?;
+    let place = Place {
+        kind: Kind::Comparison,
+        asked: arguments.out.as_deref(),
+        usual: &usual,
+        own: &own,
+        replace: arguments.replace,
+        quiet: arguments.quiet,
+    };
+    let mut out = place.find()?;
     check_out(&out)?;
     let plan = match grid.plan() {
         Ok(plan) => plan,
@@ -90,13 +98,21 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     let progress = GridProgress::new(arguments.quiet);
     let result = grid::ready(&plan, &store, threads, &progress).and_then(|ready| {
         let failed = |problem| Failed { problems: vec![problem], broken: false, finished: 0, runs: 0 };
-        files::make_folder(&out).map_err(failed)?;
-        files::sweep(&out);
-        ready.run(threads, &progress)
+        let claim;
+        (out, claim) = place.claim(&out).map_err(failed)?;
+        ready.run(threads, &progress).map(|done| (done, claim))
     });
     progress.finish();
     match result {
-        Ok(done) => write(arguments, question, &grid, &plan, &done, &out),
+        Ok((done, claim)) => {
+            let written = write(arguments, question, &grid, &plan, &done, &out);
+            drop(claim);
+            if written.is_err() {
+                // One that was made for it goes with it.
+                _ = std::fs::remove_dir(&out);
+            }
+            written
+        }
         Err(failed) => {
             let code = report_problems(&failed.problems);
             if failed.finished > 0 {

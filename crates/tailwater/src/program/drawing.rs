@@ -6,7 +6,7 @@ use report::curves::Curve;
 use report::folder::{PAGE, of_run, scenario, write};
 use report::pages::{self, Report};
 use results::records::Records;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// `tailwater report`.
@@ -17,8 +17,23 @@ pub fn report(folders: &[PathBuf], out: Option<PathBuf>) -> Result<ExitCode, Pro
         _ => (side_by_side(folders, &records)?, PathBuf::from("results/report")),
     };
     let out = out.unwrap_or(default);
+    check_page(&out)?;
     write(&report, &out)?;
     printed(say(format!("{}\n", out.join(PAGE).display())))
+}
+
+/// What every page has near its beginning.
+const OURS: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'";
+
+/// Refuses to write over a page that is not one of ours.
+fn check_page(out: &Path) -> Result<(), Problem> {
+    let page = out.join(PAGE);
+    let foreign = page.exists() && !std::fs::read_to_string(&page).is_ok_and(|text| text.contains(OURS));
+    match foreign {
+        true => Err(Problem::new(page.display().to_string(), "is there already, and was not drawn by tailwater")
+            .help("choose another folder with --out, or move the file away")),
+        false => Ok(()),
+    }
 }
 
 /// Several runs, each a curve of its own unless they differ in their seed only.

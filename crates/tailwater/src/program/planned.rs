@@ -1,7 +1,9 @@
 //! A sweep that was read and planned.
 
 use crate::program::answer::Asked;
+use crate::program::place::{Kind, Place, sweep_identity};
 use clap::Args;
+use files::Claim;
 use files::problem::Problem;
 use results::answer::Question;
 use std::path::{Path, PathBuf};
@@ -28,7 +30,7 @@ pub struct Named {
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Where the runs are kept. What is there is not run again.
-    #[arg(long, value_name = "FOLDER", default_value = "results/runs")]
+    #[arg(long, value_name = "FOLDER", default_value = crate::program::commands::STORE)]
     store: PathBuf,
     /// Keep a recording.bin of each run; one that was not recorded is run again.
     #[arg(long)]
@@ -47,6 +49,8 @@ pub struct Planned {
     pub store: Store,
     /// The sweep's own folder.
     pub out: PathBuf,
+    /// The one that was asked for.
+    asked_out: Option<PathBuf>,
     /// Which flows count.
     pub question: Question,
     /// The options that say so.
@@ -61,13 +65,39 @@ impl Planned {
         let sweep = Sweep::load(&named.spec).map_err(stop)?;
         let plan = sweep.plan()?;
         let store = Store::new(&named.store).recorded(named.record);
-        let out = named.out.clone().unwrap_or_else(|| Path::new("results").join(format!("sweep-{}", sweep.title)));
+        let mut planned = Planned {
+            spec: named.spec.clone(),
+            sweep,
+            plan,
+            store,
+            out: PathBuf::new(),
+            asked_out: named.out.clone(),
+            question,
+            asked: asked.options(),
+        };
+        planned.out = planned.placed(true, |place| place.find()).map_err(stop)?;
+        let out = &planned.out;
         let taken = [TABLE, SPEC, RUNS].iter().find(|name| out.join(name).exists() && !out.join(SWEEP).exists());
         if let Some(name) = taken {
             let problem = Problem::new(out.display().to_string(), format!("has a {name} that is not of a sweep"));
             return Err(vec![problem.help("choose another folder with --out, or move that one away")]);
         }
-        Ok(Planned { spec: named.spec.clone(), sweep, plan, store, out, question, asked: asked.options() })
+        Ok(planned)
+    }
+
+    /// Asks where the sweep goes.
+    fn placed<T>(&self, quiet: bool, ask: impl FnOnce(&Place<'_>) -> T) -> T {
+        let usual = Path::new("results").join(format!("sweep-{}", self.sweep.title));
+        let own = sweep_identity(&self.spec, &self.sweep.text);
+        let asked = self.asked_out.as_deref();
+        ask(&Place { kind: Kind::Sweep, asked, usual: &usual, own: &own, replace: false, quiet })
+    }
+
+    /// Makes the sweep's folder, which is another than before if a different sweep has come there meanwhile.
+    pub fn claim(&mut self, quiet: bool) -> Result<Claim, Problem> {
+        let (out, claim) = self.placed(quiet, |place| place.claim(&place.find()?))?;
+        self.out = out;
+        Ok(claim)
     }
 
     /// How far it is.

@@ -4,6 +4,7 @@ use crate::program::answer::{self, Asked, BY_SIZE};
 use crate::program::commands::{BROKEN, printed, say, threads_or_all};
 use crate::program::compare::{about_runs, announce, labels, put, read_summary};
 use crate::program::interrupt;
+use crate::program::place;
 use crate::program::planned::{Named, Planned, RUNS, SPEC, SWEEP, TABLE, in_a_line};
 use crate::program::progress::{self, GridProgress};
 use crate::program::slurm;
@@ -16,7 +17,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use store::sweep::{self, Options, runs};
+use store::sweep::{self, Options, Status, runs};
 
 /// The scenario beside them.
 const SCENARIO: &str = "scenario.toml";
@@ -101,7 +102,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
     };
     match &arguments.ask {
         Some(Ask::Status { json, .. }) => return print_status(&planned, *json),
-        Some(Ask::Collect { quiet, .. }) => return collect(&planned, *quiet, 0),
+        Some(Ask::Collect { quiet, .. }) => return collect(&mut planned, *quiet, 0),
         None => {}
     }
     let lease = read_lease(&arguments.lease)?;
@@ -109,7 +110,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
     let shard = arguments.shard.as_deref().map(read_shard).transpose()?;
     if arguments.on.is_some() {
         let follow = slurm::follow(&planned, &arguments.slurm, arguments.threads, &arguments.lease, arguments.quiet)?;
-        return if follow { collect(&planned, arguments.quiet, 0) } else { Ok(ExitCode::SUCCESS) };
+        return if follow { collect(&mut planned, arguments.quiet, 0) } else { Ok(ExitCode::SUCCESS) };
     }
     // All runs were checked before they were divided into shards, and to do so in each shard takes long.
     let options = Options {
@@ -134,7 +135,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
             return Ok(interrupt::status(if failed.broken { ExitCode::from(BROKEN) } else { ExitCode::FAILURE }));
         }
     };
-    let Some((index, count)) = shard else { return collect(&planned, arguments.quiet, done.ran) };
+    let Some((index, count)) = shard else { return collect(&mut planned, arguments.quiet, done.ran) };
     if arguments.quiet {
         return Ok(ExitCode::SUCCESS);
     }
@@ -206,18 +207,27 @@ fn print_status(planned: &Planned, json: bool) -> Result<ExitCode, Problem> {
 }
 
 /// Writes everything that a sweep's folder has, and prints the table.
-fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Problem> {
+fn collect(planned: &mut Planned, quiet: bool, ran: usize) -> Result<ExitCode, Problem> {
     let status = planned.status()?;
     if status.finished < status.runs {
         let place = planned.store.folder().display().to_string();
         return Err(Problem::new(place, in_a_line(&status)).help("do the rest first, with tailwater sweep"));
     }
+    let claim = planned.claim(quiet)?;
+    let written = write(planned, &status, quiet, ran);
+    drop(claim);
+    if written.is_err() {
+        // One that was made for it goes with it.
+        _ = std::fs::remove_dir(&planned.out);
+    }
+    written
+}
+
+fn write(planned: &Planned, status: &Status, quiet: bool, ran: usize) -> Result<ExitCode, Problem> {
     let Planned { sweep, plan, store, out, .. } = planned;
     let folders: Vec<PathBuf> = plan.iter().map(|cell| store.path(cell.digest)).collect();
     let summaries = folders.iter().map(|folder| read_summary(folder)).collect::<Result<Vec<_>, _>>()?;
     let table = sweep.grid.table(plan, &summaries);
-    files::make_folder(out)?;
-    files::sweep(out);
     let answer = answer::answer(planned.question.clone(), plan, &folders, &summaries)?;
     let mut about = about(planned, &folders, &table);
     about.extend(answer::about(&answer));
@@ -263,6 +273,7 @@ fn about(planned: &Planned, folders: &[PathBuf], table: &Table) -> Map<String, V
         ("command".into(), command(planned).into()),
         ("sets".into(), json!(sweep.grid.sets)),
         ("axes".into(), table.axes.iter().map(values).collect()),
+        ("file".into(), place::file(&planned.spec).into()),
     ]);
     about
 }
