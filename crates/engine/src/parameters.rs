@@ -391,7 +391,8 @@ macro_rules! integer_value {
             fn read(raw: &Raw) -> Result<Self, ValueError> {
                 match raw {
                     &Raw::Integer(value) => {
-                        let most = <$type>::MAX.into();
+                        // TOML has no larger ones.
+                        let most = u64::from(<$type>::MAX).min(i64::MAX as u64);
                         value.try_into().map_err(|_| ValueError::Integer { value, most })
                     }
                     _ => Err(ValueError::expected::<Self>(raw)),

@@ -232,7 +232,10 @@ impl<'a> Matrix<'a> {
         }
         let problem = |message: String, help: &str| Err(Problem::new(file.name, message).help(help));
         let count = |head: &str| counts.get(head).copied();
-        let Some(nodes) = count("Nodes").filter(|nodes| (2..=MOST_HOSTS).contains(nodes)) else {
+        if let Some(nodes) = count("Nodes").filter(|nodes| *nodes > MOST_HOSTS) {
+            return problem(format!("has {nodes} Nodes; {MOST_HOSTS} is the most"), "give a smaller matrix");
+        }
+        let Some(nodes) = count("Nodes").filter(|&nodes| nodes > 1) else {
             return problem("does not say how many Nodes there are".into(), "begin with Nodes and a number above 1");
         };
         for (head, found) in [("Connections", connections.len()), ("Triggers", triggers.len())] {

@@ -233,7 +233,7 @@ impl Document {
         }
         let content = match parse_value(value) {
             Ok(content) => content,
-            Err(message) => return fail(message, "check the quotes and brackets of the value"),
+            Err((message, help)) => return fail(message, help),
         };
         self.labels.push(Label { text: label.clone(), given: Some(given.clone()) });
         let at = At::Label(self.labels.len() - 1);
@@ -511,11 +511,17 @@ fn bare_quantity(line: &str) -> Option<&str> {
 }
 
 /// A value as `--set` has it.
-fn parse_value(text: &str) -> Result<Content, String> {
+fn parse_value(text: &str) -> Result<Content, (String, &'static str)> {
     match text.parse::<toml::Value>() {
         Ok(value) => Ok(from_value(&value, |_| At::File).content),
         // What opens a quote or a bracket was meant to be TOML.
-        Err(error) if text.starts_with(['"', '\'', '[', '{']) => Err(format!("is not TOML: {}", error.message())),
+        Err(error) if text.starts_with(['"', '\'', '[', '{']) => {
+            Err((format!("is not TOML: {}", error.message()), "check the quotes and brackets of the value"))
+        }
+        // TOML has no larger ones.
+        Err(_) if text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<i64>().is_err() => {
+            Err((format!("is above {}, the largest whole number", i64::MAX), "write a smaller one, or text in quotes"))
+        }
         Err(_) => Ok(Content::Value(Raw::Text(text.into()))),
     }
 }

@@ -205,7 +205,7 @@ impl Scenario {
 
         let mut root = document.root();
         root.takes(&TOP);
-        let title: Option<String> = wrong.keep(root.optional("name")).flatten();
+        let title: Option<String> = wrong.keep(read_title(&mut root)).flatten();
         let seed: Option<u64> = wrong.keep(root.optional("seed")).flatten();
         let stop = wrong.keep(read_stop(&mut root)).flatten();
         let mut wired = wrong.keep(wiring::read_topology(&mut root, base));
@@ -448,6 +448,18 @@ fn suits(root: &mut Table<'_>, key: &str, result: Result<(), Misfit>) -> Result<
         None => root.problem(misfit.message),
     };
     Err(problem.help(misfit.help))
+}
+
+fn read_title(root: &mut Table<'_>) -> Result<Option<String>, Problem> {
+    let title: Option<String> = root.optional("name")?;
+    // It goes to terminals, on which such characters act.
+    match title.filter(|title| title.chars().any(char::is_control)) {
+        Some(title) => {
+            let problem = root.problem_at("name", format!("{} has characters that cannot be seen", quoted(&title)));
+            Err(problem.help("write a title in one line"))
+        }
+        None => root.optional("name"),
+    }
 }
 
 fn read_stop(root: &mut Table<'_>) -> Result<Option<Time>, Problem> {

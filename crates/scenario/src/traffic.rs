@@ -143,7 +143,7 @@ pub(crate) static FLOW: LazyLock<Section> = LazyLock::new(|| {
     let keys = vec![
         Key::of::<wiring::NodeRef>("src", "Sending host.").needed(),
         Key::of::<wiring::NodeRef>("dst", "Receiving host, another one.").needed(),
-        Key::of::<Bytes>("size", "Bytes of message, above zero, up to 1TB.").needed(),
+        Key::of::<Bytes>("size", "Bytes of message, above zero, up to 1000GB.").needed(),
         Key::of::<Time>("start", "When it is handed to the NIC.").or(Time::ZERO),
         Key::of::<u8>("class", CLASS).or(0u8),
         Key::within::<u64>("count", 1.., "That many equal flows.").or(1u64),
@@ -322,7 +322,8 @@ pub(super) fn read_traffic(
     let requests =
         Requests { classes: 1, all: Traffic::default(), parts: Vec::new(), plans: Vec::new(), notes: Vec::new() };
     let (names, places) = (Names::new(graph), Places::new(graph));
-    let mut reader = Reader { names, places, base, seed, stop, requests, waits: Vec::new() };
+    let room = crate::memory::flows().map_or(MAX_FLOWS, |flows| flows.min(MAX_FLOWS));
+    let mut reader = Reader { names, places, base, seed, stop, room, requests, waits: Vec::new() };
     let mut table = root.table("traffic")?;
     if let Some(table) = &mut table {
         table.takes(&TRAFFIC);
@@ -480,6 +481,8 @@ struct Reader<'a> {
     base: Beside<'a>,
     seed: u64,
     stop: Option<Time>,
+    /// How many flows there may be, and there is memory for.
+    room: u64,
     requests: Requests,
     /// Which of the flows of the generator at hand wait for which.
     waits: Vec<After>,
@@ -493,7 +496,21 @@ fn at(table: &Table<'_>, fault: Fault) -> Problem {
 impl Reader<'_> {
     /// How many flows there may still be.
     fn budget(&self) -> u64 {
-        MAX_FLOWS.saturating_sub(self.requests.all.flows.len() as u64)
+        self.room.saturating_sub(self.requests.all.flows.len() as u64)
+    }
+
+    /// A fault of a generator. If there are too many flows for this machine only, that is said.
+    fn ungenerated(&self, table: &Table<'_>, fault: Fault) -> Problem {
+        match self.room < MAX_FLOWS && fault == traffic::too_many(fault.field, self.budget()) {
+            true => self.too_many_here(table, fault.field),
+            false => at(table, fault),
+        }
+    }
+
+    /// The problem that this machine has no memory for so many flows.
+    fn too_many_here(&self, table: &Table<'_>, key: &str) -> Problem {
+        let message = format!("there is no memory for more than {} flows in all", self.room);
+        table.problem_at(key, message).help("write less of it, or run it where there is more memory")
     }
 
     /// Closes a part: it has all flows so far that belong to no earlier one.
@@ -551,7 +568,8 @@ impl Reader<'_> {
         let gap: Option<Time> = table.optional("gap")?;
         match table.item("after") {
             Some(item) => {
-                let ids = item.items().unwrap_or_else(|_| vec![item]);
+                // To be no array is no problem, and to make one for each flow takes long.
+                let ids = if item.is_array() { item.items()? } else { vec![item] };
                 waits.push(Wait { flows, ids, gap: gap.unwrap_or_default() });
             }
             None if gap.is_some() => {
@@ -580,7 +598,7 @@ impl Reader<'_> {
                 }));
             };
             let pairs = wait.flows.len() as u64 * first.len() as u64;
-            if self.requests.all.after.len() as u64 + pairs > MAX_FLOWS {
+            if self.requests.all.after.len() as u64 + pairs > self.room {
                 let problem = item.problem("too many flows wait for too many others");
                 return Err(problem.help("write a smaller count"));
             }
@@ -613,6 +631,9 @@ impl Reader<'_> {
             ..FlowRequest::new(src, dst, size.0, start.unwrap_or_default())
         };
         flow.check(&self.names, self.requests.classes).map_err(|fault| at(table, fault))?;
+        if self.room < MAX_FLOWS && (self.budget() + 1..=MAX_FLOWS).contains(&count) {
+            return Err(self.too_many_here(table, "count"));
+        }
         if !(1..=self.budget()).contains(&count) {
             let help = format!("write 1 or more; {MAX_FLOWS} flows in all is the most");
             return Err(table.problem_at("count", format!("count is {count}")).help(help));
@@ -631,8 +652,11 @@ impl Reader<'_> {
             let problem = Problem::new(full.display().to_string(), fault.message);
             problem.at(fault.line, fault.column, &fault.source).help(fault.help)
         })?;
+        if trace.flows.is_empty() {
+            return Err(Problem::new(full.display().to_string(), "has no flows").help("add lines below its header"));
+        }
         if trace.flows.len() as u64 > self.budget() {
-            return Err(table.problem_at("trace", format!("there are more than {MAX_FLOWS} flows")));
+            return Err(table.problem_at("trace", format!("there are more than {} flows", self.room)));
         }
         if self.requests.all.groups.len() + trace.groups.len() > MAX_GROUPS {
             return Err(table.problem_at("trace", format!("there are more than {MAX_GROUPS} groups")));
@@ -704,7 +728,7 @@ impl Reader<'_> {
         };
         let window = (start, start.saturating_add(lasts));
         let plan = Plan { group: origin.group, mean_size, bytes_per_second: Some(bytes_per_second), window };
-        Ok((load.generate(origin, &self.places, self.budget()).map_err(|fault| at(table, fault))?, plan))
+        Ok((load.generate(origin, &self.places, self.budget()).map_err(|fault| self.ungenerated(table, fault))?, plan))
     }
 
     fn read_incast(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
@@ -789,7 +813,7 @@ impl Reader<'_> {
             bytes_per_second: repeated.map(|period| incast.bytes() as f64 / period * 1e12),
             window: (start, start.saturating_add(lasts)),
         };
-        Ok((incast.generate(origin, &self.places, self.budget()).map_err(|fault| at(table, fault))?, plan))
+        Ok((incast.generate(origin, &self.places, self.budget()).map_err(|fault| self.ungenerated(table, fault))?, plan))
     }
 
     fn read_long(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
@@ -811,7 +835,8 @@ impl Reader<'_> {
             }
         };
         let long = Long { to, from, flows, start, stagger, until };
-        let flows = long.generate(origin, &self.places, self.budget()).map_err(|fault| at(table, fault))?;
+        let flows =
+            long.generate(origin, &self.places, self.budget()).map_err(|fault| self.ungenerated(table, fault))?;
         let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, until) };
         Ok((flows, plan))
     }
@@ -824,7 +849,13 @@ impl Reader<'_> {
         let rounds: u64 = table.optional("rounds")?.unwrap_or(1);
         let gap: Time = table.optional("gap")?.unwrap_or_default();
         let collective = Collective { operation, hosts, size: size.0, rounds, start, gap };
-        let (flows, waits) = collective.generate(origin, self.budget()).map_err(|fault| at(table, fault))?;
+        let (flows, waits) =
+            collective.generate(origin, self.budget()).map_err(|fault| self.ungenerated(table, fault))?;
+        let hosts = collective.hosts.len() as u64;
+        if size.0 < hosts {
+            let note = format!("is less than a byte for each of {hosts} hosts: every message has a byte all the same");
+            self.requests.notes.push(format!("{}.size {note}", table.path()));
+        }
         self.waits = waits;
         let first = FlowId(self.requests.all.flows.len() as u32);
         self.requests.all.collectives.push(collective.messages(origin.group, first));
@@ -951,7 +982,7 @@ impl Reader<'_> {
     fn hosts(&self, table: &mut Table<'_>, key: &str) -> Result<Option<Vec<NodeId>>, Problem> {
         let Some(item) = table.item(key) else { return Ok(None) };
         let mut hosts = Vec::new();
-        for part in item.items().unwrap_or_else(|_| vec![item.clone()]) {
+        for part in if item.is_array() { item.items()? } else { vec![item.clone()] } {
             self.add_hosts(&part, &mut hosts)?;
         }
         if hosts.is_empty() {

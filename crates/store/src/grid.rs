@@ -72,15 +72,7 @@ impl Variant {
             let problem = Problem::new("--schemes", format!("{name} is there twice")).given(Given::Schemes);
             return Err(problem.help("name each scheme once"));
         }
-        // A table that has it counts, too.
-        let chooses = |set: &&String| {
-            let alone = Document::parse("", "");
-            alone.is_ok_and(|mut alone| alone.set(set).is_ok() && alone.value("scheme.preset").is_some())
-        };
-        if let Some(set) = sets.iter().find(chooses).filter(|_| !presets.is_empty()) {
-            let problem = Problem::new(format!("--set {set}"), "the schemes are given, too");
-            return Err(problem.given(Given::Set(set.clone())).help("leave out one of the two"));
-        }
+        check_changes(&[], sets, !presets.is_empty())?;
         let mut document = Document::parse(source.name.as_str(), source.text.as_str())?;
         let set_for_all: Vec<&str> = sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
         // What a preset does not say of these, it means as usual.
@@ -208,6 +200,42 @@ pub(crate) fn undone<'a>(sets: &'a [String], key: &str) -> Option<&'a String> {
     sets.iter().find(|set| is_within(&changed(set), key))
 }
 
+/// Seeds are whole numbers of TOML.
+const LARGEST_SEED: u64 = i64::MAX as u64;
+
+/// Refuses axes that would undo one another, or what is set for all runs, and a choice of a scheme where schemes are compared: labels
+/// would name what is not run.
+pub fn check_changes(axes: &[Axis], sets: &[String], schemes: bool) -> Result<(), Problem> {
+    const ONE: &str = "leave out one of the two";
+    let set_problem = |set: &String, message: String| {
+        Problem::new(format!("--set {set}"), message).given(Given::Set(set.clone())).help(ONE)
+    };
+    // A table that has it counts, too.
+    let chooses = |set: &&String| {
+        let alone = Document::parse("", "");
+        alone.is_ok_and(|mut alone| alone.set(set).is_ok() && alone.value("scheme.preset").is_some())
+    };
+    if let Some(set) = sets.iter().find(chooses).filter(|_| schemes) {
+        return Err(set_problem(set, "the schemes are given, too".into()));
+    }
+    for (place, Axis { key, .. }) in axes.iter().enumerate() {
+        let vary = |message: String| Problem::new(format!("--vary {key}"), message).given(Given::Vary(key.clone()));
+        if let Some(other) = axes[..place].iter().find(|other| overlap(&other.key, key)) {
+            return Err(match other.key == *key {
+                true => vary("is there twice".into()).help("write all values of a key in one --vary"),
+                false => vary(format!("changes the same as --vary {}", other.key)).help("vary one of the two"),
+            });
+        }
+        if schemes && is_within("scheme.preset", key) {
+            return Err(vary("chooses schemes, and so does --schemes".into()).help(ONE));
+        }
+        if let Some(set) = undone(sets, key) {
+            return Err(set_problem(set, format!("{key} is given with --vary, too")));
+        }
+    }
+    Ok(())
+}
+
 /// What `--seeds` says, beside what `--set` says; none for the scenario's own.
 pub fn seeds(text: Option<&str>, sets: &[String]) -> Result<Vec<u64>, Problem> {
     let Some(text) = text else { return Ok(Vec::new()) };
@@ -220,6 +248,9 @@ pub fn seeds(text: Option<&str>, sets: &[String]) -> Result<Vec<u64>, Problem> {
     }
     let numbers: Result<Vec<u64>, _> = text.split(',').map(|seed| seed.trim().parse::<u64>()).collect();
     match numbers.as_deref() {
+        Ok([_, _, ..]) if numbers.iter().flatten().any(|&seed| seed > LARGEST_SEED) => {
+            Err(problem(format!("{LARGEST_SEED} is the largest seed")))
+        }
         Err(_) => Err(problem(format!("\"{}\" is not a number, or numbers with commas", text.escape_debug()))),
         Ok([count @ 1..=10_000]) => Ok((1..=*count).collect()),
         Ok([count]) => Err(problem(format!("{count} is not a number of seeds from 1 to 10000"))),
@@ -264,7 +295,8 @@ impl Grid {
     /// Lists the runs, variant by variant, with the last axis turning fastest and the seeds within.
     pub fn plan(&self) -> Result<Vec<Cell>, Vec<Problem>> {
         let stop = |problem| vec![problem];
-        self.check_axes().map_err(stop)?;
+        let chosen = |variant: &Variant| variant.sets.iter().any(|set| set.starts_with("scheme.preset="));
+        check_changes(&self.axes, &self.sets, self.variants.iter().any(chosen)).map_err(stop)?;
         let sizes = self.axes.iter().map(|axis| axis.values.len()).chain([self.variants.len(), self.seeds.len()]);
         let count = sizes.fold(1_usize, |all, size| all.saturating_mul(size.max(1)));
         if count > MOST {
@@ -317,28 +349,6 @@ impl Grid {
 }
 
 impl Grid {
-    /// Refuses axes that would undo one another, or what is set for all runs: labels would name values that are not run.
-    fn check_axes(&self) -> Result<(), Problem> {
-        for (place, Axis { key, .. }) in self.axes.iter().enumerate() {
-            let vary = |message: String| Problem::new(format!("--vary {key}"), message).given(Given::Vary(key.clone()));
-            if let Some(other) = self.axes[..place].iter().find(|other| overlap(&other.key, key)) {
-                return Err(match other.key == *key {
-                    true => vary("is there twice".into()).help("write all values of a key in one --vary"),
-                    false => vary(format!("changes the same as --vary {}", other.key)).help("vary one of the two"),
-                });
-            }
-            let chosen = |variant: &Variant| variant.sets.iter().any(|set| set.starts_with("scheme.preset="));
-            if is_within("scheme.preset", key) && self.variants.iter().any(chosen) {
-                return Err(vary("chooses schemes, and so does --schemes".into()).help("leave out one of the two"));
-            }
-            if let Some(set) = undone(&self.sets, key) {
-                let problem = Problem::new(format!("--set {set}"), format!("{key} is given with --vary, too"));
-                return Err(problem.given(Given::Set(set.clone())).help("leave out one of the two"));
-            }
-        }
-        Ok(())
-    }
-
     /// What the runs of its plan came to, by their summaries in the same order.
     pub fn table(&self, plan: &[Cell], summaries: &[Value]) -> Table {
         let scheme = (!self.variants.is_empty()).then(|| SCHEME.to_string());

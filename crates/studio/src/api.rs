@@ -352,8 +352,12 @@ async fn recording(State(studio): Shared, At((id, run)): At<(String, String)>, h
 async fn flows(
     State(studio): Shared,
     At((id, run)): At<(String, String)>,
-    Query(query): Query<HashMap<String, String>>,
+    Query(words): Query<Vec<(String, String)>>,
 ) -> Answer {
+    let query: HashMap<&String, &String> = words.iter().map(|(key, value)| (key, value)).collect();
+    if query.len() < words.len() {
+        return Err(Problem::new("the query", "has a word twice").help("write each once").into());
+    }
     let folder = run_folder(studio.clone(), &id, &run).await?;
     let _place = studio.helpers.acquire().await.map_err(|_| nothing_there())?;
     let arguments = ["flows", ".", &json!(query).to_string()].map(String::from);

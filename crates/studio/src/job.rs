@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::INPUT_FILES;
-use store::grid::Axis;
+use store::grid::{Axis, check_changes};
 
 /// The scenario of a job, as its process reads it.
 pub const SCENARIO: &str = "scenario.toml";
@@ -221,7 +221,11 @@ impl Request {
         }
         match self {
             Request::Run { .. } => Ok(()),
-            Request::Compare { schemes, seeds, vary, .. } => {
+            Request::Compare { schemes, seeds, vary, sets, .. } => {
+                let twice = schemes.iter().enumerate().find(|(place, name)| schemes[..*place].contains(name));
+                if let Some((_, name)) = twice {
+                    return Err(refuse("schemes", format!("{name:?} is there twice"), "name each scheme once"));
+                }
                 if let Some(name) = schemes.iter().find(|name| presets::named(name).is_none()) {
                     let help = "choose among those of /api/presets";
                     return Err(refuse("schemes", format!("there is no preset {name:?}"), help));
@@ -230,6 +234,7 @@ impl Request {
                     return Err(refuse("seeds", "is 0", "write 1 or more"));
                 }
                 let axes = vary.iter().map(|axis| Axis::parse(axis)).collect::<Result<Vec<_>, _>>()?;
+                check_changes(&axes, sets, !schemes.is_empty())?;
                 let sizes = axes.iter().map(|axis| axis.values.len()).chain([schemes.len()]);
                 let points = sizes.fold(1_usize, |all, size| all.saturating_mul(size.max(1)));
                 count(points.saturating_mul(usize::try_from(seeds.unwrap_or(1)).unwrap_or(usize::MAX)))

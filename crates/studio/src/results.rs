@@ -174,6 +174,10 @@ pub fn flows(folder: &Path, query: &str) -> Value {
 }
 
 fn rows(folder: &Path, query: &HashMap<String, String>) -> Result<Value, Problem> {
+    const KNOWN: [&str; 5] = ["sort", "desc", "offset", "limit", "group"];
+    if let Some(key) = query.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+        return Err(Problem::new(key.as_str(), "is not known").help(format!("the words are {}", KNOWN.join(", "))));
+    }
     let number = |key: &str, default: usize| match query.get(key) {
         None => Ok(default),
         Some(text) => {
@@ -186,7 +190,11 @@ fn rows(folder: &Path, query: &HashMap<String, String>) -> Result<Value, Problem
         let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
         return Err(Problem::new("sort", "is not a column").help(format!("write one of {}", names.join(", "))));
     };
-    let descending = query.get("desc").is_some_and(|value| value == "1" || value == "true");
+    let descending = match query.get("desc").map(String::as_str) {
+        None | Some("" | "0" | "false") => false,
+        Some("1" | "true") => true,
+        Some(_) => return Err(Problem::new("desc", "is neither true nor false").help("write 1 or 0, or leave it out")),
+    };
     let flows = store::open_flows(folder)?;
     let mut groups: Vec<&str> = flows.iter().map(|flow| flow.group.as_str()).collect();
     groups.sort_unstable();

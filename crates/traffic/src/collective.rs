@@ -1,6 +1,6 @@
 //! Collective communication: messages between all of a group of hosts, each sent when what it carries has been received.
 
-use crate::{After, Fault, FlowRequest, MAX_FLOWS, MAX_SIZE, Origin, too_many};
+use crate::{After, Fault, FlowRequest, MAX_SIZE, Origin, too_many};
 use engine::Time;
 use fabric::id::{FlowId, NodeId};
 
@@ -114,7 +114,7 @@ impl Collective {
         if flows > budget {
             return Err(too_many("rounds", budget));
         }
-        if self.rounds > 1 && waits > MAX_FLOWS {
+        if self.rounds > 1 && waits > budget {
             let message = format!("there would be {waits} messages to wait for");
             return fault("rounds", message, "write fewer rounds or name fewer hosts");
         }
@@ -202,6 +202,7 @@ impl Collective {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MAX_FLOWS;
     use fabric::id::ClassId;
 
     const ORIGIN: Origin = Origin { seed: 1, number: 0, group: 3, class: ClassId(0) };

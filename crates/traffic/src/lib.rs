@@ -190,7 +190,7 @@ pub(crate) fn not_empty(field: &'static str, hosts: &[NodeId]) -> Result<(), Fau
 }
 
 /// The fault that there would be more flows than a run may have.
-pub(crate) fn too_many(field: &'static str, budget: u64) -> Fault {
+pub fn too_many(field: &'static str, budget: u64) -> Fault {
     Fault {
         field,
         message: format!("there would be more than {budget} flows, the most that are left of {MAX_FLOWS}"),

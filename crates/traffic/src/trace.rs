@@ -353,7 +353,7 @@ fn decimal(text: &str, power: u32) -> Option<u64> {
 /// Writes flows as a trace file that [`read_trace`] reads back the same.
 ///
 /// Sizes and times are bare numbers, so that other tools read them too. A node whose name would not survive is written as its
-/// number. Only columns that some flow needs are written.
+/// number, with zeros before it where that is the name of another. Only columns that some flow needs are written.
 pub fn write_trace(out: &mut dyn Write, graph: &Graph, traffic: &Traffic) -> io::Result<()> {
     let Traffic { flows, groups, after, .. } = traffic;
     if let Some(name) = groups.iter().find(|name| !is_group_name(name)) {
@@ -362,7 +362,14 @@ pub fn write_trace(out: &mut dyn Write, graph: &Graph, traffic: &Traffic) -> io:
     let names = Names::new(graph);
     let node = |number: NodeId| match graph.nodes.get(number.index()) {
         Some(node) if plain(&node.name) && names.find(&node.name) == Some(number) => node.name.clone(),
-        _ => number.to_string(),
+        None => number.to_string(),
+        Some(_) => {
+            let mut text = number.to_string();
+            while names.find(&text) != Some(number) {
+                text.insert(0, '0');
+            }
+            text
+        }
     };
     let leave = flows.iter().any(|flow| flow.until != Time::MAX);
     let mut waits: Vec<&After> = after.iter().collect();
@@ -640,5 +647,18 @@ mod tests {
             }
             _ = read_trace(&text.into_iter().collect::<String>(), &names, 2);
         }
+    }
+
+    #[test]
+    fn a_number_that_is_the_name_of_another_host_is_not_taken_for_it() {
+        let mut graph = Graph::default();
+        let hosts = ["#a", "b", "0", "00"].map(|name| graph.add(fabric::topology::Kind::Host, 0, name));
+        let flows = hosts.iter().filter(|&&host| host != hosts[1]).map(|&host| FlowRequest::new(host, hosts[1], 1, Time::ZERO));
+        let traffic = Traffic { flows: flows.collect(), ..Traffic::default() };
+        let mut text = Vec::new();
+        write_trace(&mut text, &graph, &traffic).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("\n000,b,") && text.contains("\n0,b,") && text.contains("\n00,b,"), "{text}");
+        assert_eq!(read_trace(&text, &Names::new(&graph), 1).unwrap().flows, traffic.flows);
     }
 }

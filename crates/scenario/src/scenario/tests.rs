@@ -993,3 +993,43 @@ fn gaps_that_add_up_beyond_the_end_of_time_are_refused() {
     refused(rounds, &[], 4, "it would start after", "rounds");
     read(rounds, &["collective.0.gap=1s"]).unwrap_or_else(|problem| panic!("{problem}"));
 }
+
+#[test]
+fn a_title_that_acts_on_terminals_is_refused() {
+    for name in ["a\\u0000b", "\\u001b[31mred", "two\\nlines"] {
+        refused(&format!("name = \"{name}\"\n{STAR}"), &[], 1, "characters that cannot be seen", "one line");
+    }
+}
+
+#[test]
+fn a_number_that_toml_cannot_hold_is_refused_as_such() {
+    refused(STAR, &["seed=9223372036854775808"], None, "is above 9223372036854775807", "write a smaller one");
+    refused(STAR, &["seed=-1"], None, "-1 is out of range (0 to 9223372036854775807)", "");
+    star(&["seed=9223372036854775807"]);
+}
+
+#[test]
+fn a_collective_of_less_than_a_byte_each_is_noted() {
+    let text = "[topology]\nkind = \"star\"\nhosts = 3\n[[collective]]\nkind = \"ring-all-reduce\"\nsize = \"1B\"\n";
+    let notes = read(text, &[]).unwrap_or_else(|problem| panic!("{problem}")).notes;
+    assert!(notes.iter().any(|note| note.to_string().contains("every message has a byte")), "{notes:?}");
+}
+
+#[test]
+fn many_flows_that_wait_are_read_in_a_moment() {
+    let flow = |number: usize| {
+        let after = if number > 0 { format!("after = \"i{}\"\n", number - 1) } else { String::new() };
+        format!("[[flow]]\nsrc = \"h0\"\ndst = \"h1\"\nsize = \"1B\"\nid = \"i{number}\"\n{after}")
+    };
+    let time = |count: usize| {
+        let text = format!("[topology]\nkind = \"star\"\nhosts = 2\n{}", (0..count).map(flow).collect::<String>());
+        let start = std::time::Instant::now();
+        read(&text, &[]).unwrap_or_else(|problem| panic!("{problem}"));
+        start.elapsed()
+    };
+    time(100);
+    // Quadratic it would be a hundred times as long.
+    let few = [time(1_000), time(1_000), time(1_000)].into_iter().max().unwrap_or_default();
+    let many = time(10_000);
+    assert!(many < 40 * few, "{few:?} and {many:?}");
+}

@@ -212,7 +212,10 @@ mod tests {
         std::fs::write(usual.join(SPEC), "1").unwrap();
         assert_eq!(place(&two, None).claim(&usual).unwrap().0, desk.path().join("sweep-job-2"));
         // One whose file was moved, or edited, is the same.
-        assert_eq!(place(&sweep_identity(Path::new("c/job.toml"), "1"), None).find().unwrap(), usual);
-        assert_eq!(place(&sweep_identity(Path::new("./a/job.toml"), "3"), None).find().unwrap(), usual);
+        for (file, text) in [("c/job.toml", "1"), ("./a/job.toml", "3")] {
+            let own = sweep_identity(Path::new(file), text);
+            let place = Place { kind: Kind::Sweep, asked: None, usual: &usual, own: &own, replace: false, quiet: true };
+            assert_eq!(place.find().unwrap(), usual);
+        }
     }
 }

@@ -1129,3 +1129,24 @@ fn an_interrupted_run_says_that_nothing_is_kept_and_how_to_go_on() {
     assert!(said.contains("what is finished stays; the same command goes on from there"), "{said}");
     assert!(said.contains("1 of 2 runs are in results/runs"), "{said}");
 }
+
+#[test]
+fn outputs_of_the_other_simulator_are_neither_its_inputs_nor_one_another() {
+    for (key, name) in [
+        ("FCT_OUTPUT_FILE", "flow.txt"),
+        ("FCT_OUTPUT_FILE", "./flow.txt"),
+        ("PFC_OUTPUT_FILE", "topology.txt"),
+        ("PFC_OUTPUT_FILE", "config.txt"),
+    ] {
+        let desk = ns3();
+        let line = CONFIG.lines().find(|line| line.starts_with(key)).expect(key);
+        desk.write("config.txt", changed(CONFIG, line, &format!("{key} {name}")));
+        desk.refuses(&["ns3", "config.txt"], &format!("{name}: is one of the files that are read"));
+        assert_eq!((desk.read("flow.txt"), desk.read("topology.txt")), (FLOWS.into(), TOPOLOGY.into()));
+    }
+    let desk = ns3();
+    let lines = ["FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE"].map(|key| CONFIG.lines().find(|line| line.starts_with(key)).expect(key));
+    let config = changed(CONFIG, lines[0], "FCT_OUTPUT_FILE both.txt");
+    desk.write("config.txt", changed(&config, lines[1], "PFC_OUTPUT_FILE ./both.txt"));
+    desk.refuses(&["ns3", "config.txt"], "./both.txt: is to be written twice");
+}

@@ -6,6 +6,7 @@ mod cli;
 mod compare;
 mod desk;
 mod harm;
+mod outputs;
 mod pages;
 mod patience;
 mod progress;

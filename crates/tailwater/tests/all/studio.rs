@@ -440,6 +440,9 @@ fn a_run_is_followed_to_its_results() {
     assert_eq!(flows("?group=nobody").good()["total"], 0);
     assert!(flows("?sort=colour").refused(422).contains("not a column"));
     assert!(flows("?limit=-1").refused(422).contains("whole number"));
+    assert!(flows("?desc=banana").refused(422).contains("neither true nor false"));
+    assert!(flows("?zzz=1").refused(422).contains("not known"));
+    assert!(flows("?sort=size&sort=flow").refused(422).contains("twice"));
     assert!(server.get(&format!("/api/jobs/{id}/flows/1")).refused(404).contains("no such run"));
 
     fs::write(path.join(format!("jobs/{id}/out/recording.bin")), "TWREC1").unwrap();
