@@ -36,7 +36,8 @@ impl Core {
         let moved = self.moved();
         // Looked for only where it could be.
         let still = rest && moved == self.progress.moved_before;
-        let long = self.time.now - self.progress.last.1 > self.progress.patience;
+        // While nothing is to be sent this lies ahead, and what is followed closely looks here before.
+        let long = self.time.now.saturating_sub(self.progress.last.1) > self.progress.patience;
         Pulse {
             active: self.progress.active,
             planned: self.hosts.waiting.any_planned(),
