@@ -1,8 +1,11 @@
 //! Who is about to fill a folder: two commands that started at once see each other.
+//!
+//! A claim is an empty file, which is whole as soon as it is there, also on a full disk. Its name says whose it is, and for what.
 
 use crate::problem::Problem;
-use crate::{MACHINE, draft, is_stale, refused};
-use std::fs;
+use crate::{MACHINE, draft, hex, is_stale, refused};
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,8 +13,8 @@ use std::time::Duration;
 const LOOKS: usize = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The name of a claim before its owner.
-const CLAIM: &str = "claim";
+/// How the name of a claim begins.
+const CLAIM: &str = "claim-";
 
 /// A folder that is to be filled with something. It ends when it is dropped, or with its process.
 #[derive(Debug)]
@@ -27,12 +30,13 @@ impl Claim {
         if MACHINE.is_empty() {
             return Ok(Some(Claim { path: None }));
         }
-        let path = draft(&folder.join(CLAIM));
+        let name = format!("{CLAIM}{}", hex(&Sha256::digest(text), 8));
+        let path = draft(&folder.join(&name));
         for _ in 0..LOOKS {
             // First seen, then looking: of two who do so at once, at least one sees the other.
             let claim = Claim { path: Some(path.clone()) };
-            put(&path, text).map_err(|e| refused(folder, e))?;
-            let Some(other) = others(folder, &path, text) else { return Ok(Some(claim)) };
+            File::create(&path).map_err(|e| refused(folder, e))?;
+            let Some(other) = lowest_other(folder, &name) else { return Ok(Some(claim)) };
             drop(claim);
             // If both saw each other, the one with the lower name has its turn.
             if other < path {
@@ -50,21 +54,14 @@ impl Drop for Claim {
     }
 }
 
-/// Puts a claim in its place, whole.
-fn put(path: &Path, text: &str) -> std::io::Result<()> {
-    let whole = draft(&path.with_file_name("claiming"));
-    fs::write(&whole, text)?;
-    fs::rename(&whole, path).inspect_err(|_| _ = fs::remove_file(&whole))
-}
-
 /// The lowest claim of a living process for something else.
-fn others(folder: &Path, own: &Path, text: &str) -> Option<PathBuf> {
-    let claim = |path: &PathBuf| {
+fn lowest_other(folder: &Path, own: &str) -> Option<PathBuf> {
+    let other = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let is_claim = name.starts_with(&format!(".{CLAIM}.")) && name.ends_with(".part");
-        is_claim && path != own && !is_stale(name, None) && fs::read_to_string(path).is_ok_and(|theirs| theirs != text)
+        let is_claim = name.starts_with(&format!(".{CLAIM}")) && name.ends_with(".part");
+        is_claim && !name.starts_with(&format!(".{own}.")) && !is_stale(name, None)
     };
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).filter(claim).min()
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).filter(other).min()
 }
 
 #[cfg(test)]
@@ -110,7 +107,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
-        fs::write(dir.path().join(format!(".claim.{}-{}-1.part", *MACHINE, child.id())), "a").unwrap();
+        File::create(dir.path().join(format!(".claim-5eed.{}-{}-1.part", *MACHINE, child.id()))).unwrap();
         assert!(Claim::lay(dir.path(), "b").unwrap().is_some());
     }
 }

@@ -177,8 +177,7 @@ fn write_together<P: AsRef<Path>, T: AsRef<[u8]>>(files: &[(P, T)], deep: bool) 
             let new = !path.exists();
             match fs::rename(draft, path) {
                 // Done, and the reply was lost: an NFS server that is asked again does not find the draft any more.
-                Err(error)
-                    if error.kind() == ErrorKind::NotFound && fs::read(path).is_ok_and(|is| is == *text) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound && fs::read(path).is_ok_and(|is| is == *text) => {}
                 result => result.map_err(|e| refused(path, e))?,
             }
             placed.extend(new.then_some(path));
@@ -242,7 +241,9 @@ fn foreign(folder: &Path, entries: Vec<String>) -> Option<String> {
         (_, SUMMARY | FILES | SUMS | PAGE) => true,
         (Some(listed), name) => listed.contains_key(name),
         // Written before there were digests, or damaged.
-        (None, name) => name == "scenario.toml" || [".parquet", ".bin", ".pcapng"].iter().any(|end| name.ends_with(end)),
+        (None, name) => {
+            name == "scenario.toml" || [".parquet", ".bin", ".pcapng"].iter().any(|end| name.ends_with(end))
+        }
     };
     let drafted = |name: &str| is_stale(name, None);
     let page = fs::read_to_string(folder.join(PAGE)).unwrap_or_default();

@@ -50,7 +50,9 @@ mod tests {
         let meminfo = "MemTotal:  8000 kB\nMemAvailable:   3000 kB\nSwapTotal: 5 kB\nSwapFree:   1000 kB\n";
         assert_eq!(of_machine(meminfo), Some(4000 * 1024));
         let status = "Name:\ta\nVmPeak:\t 900 kB\nVmSize:\t 500 kB\n";
-        let limits = |soft: &str| format!("Limit  Soft Limit  Hard Limit  Units\nMax address space     {soft}   unlimited   bytes\n");
+        let limits = |soft: &str| {
+            format!("Limit  Soft Limit  Hard Limit  Units\nMax address space     {soft}   unlimited   bytes\n")
+        };
         assert_eq!(of_process(&limits("1024000"), status), Some(512_000));
         assert_eq!(of_process(&limits("1000"), status), Some(0));
         assert_eq!(of_process(&limits("unlimited"), status), None);

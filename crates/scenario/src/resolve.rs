@@ -767,7 +767,9 @@ fn check_gaps(scenario: &Scenario, ideal: impl Fn(FlowId) -> Time) -> Result<(),
     let Some((flow, _)) = scenario.traffic.starts_late(MAX_LATE_START, ideal) else { return Ok(()) };
     let seconds = MAX_LATE_START.secs_f64();
     let message = format!("with what it waits for and the gaps between, it would start after {seconds} s, the latest");
-    Err(scenario.flow_problem(flow.index(), message).help("write shorter gaps, fewer flows in a row or rounds, or a stop"))
+    Err(scenario
+        .flow_problem(flow.index(), message)
+        .help("write shorter gaps, fewer flows in a row or rounds, or a stop"))
 }
 
 /// A host's address.

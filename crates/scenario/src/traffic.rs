@@ -813,7 +813,10 @@ impl Reader<'_> {
             bytes_per_second: repeated.map(|period| incast.bytes() as f64 / period * 1e12),
             window: (start, start.saturating_add(lasts)),
         };
-        Ok((incast.generate(origin, &self.places, self.budget()).map_err(|fault| self.ungenerated(table, fault))?, plan))
+        Ok((
+            incast.generate(origin, &self.places, self.budget()).map_err(|fault| self.ungenerated(table, fault))?,
+            plan,
+        ))
     }
 
     fn read_long(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {

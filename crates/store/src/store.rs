@@ -154,7 +154,10 @@ impl Store {
     /// Makes the store ready to be written: the folder is there, and something can be put in it.
     pub fn prepare(&self) -> Result<(), Problem> {
         if self.folder.join(SUMMARY).exists() {
-            let problem = Problem::new(self.folder.display().to_string(), "has the results of a run; a store is a folder of its own");
+            let problem = Problem::new(
+                self.folder.display().to_string(),
+                "has the results of a run; a store is a folder of its own",
+            );
             return Err(problem.help("choose another folder with --store, or move that one away"));
         }
         let remedy = "choose another place for the store, one that you may write to";

@@ -276,7 +276,9 @@ fn read_list(
                     .help("give a key its values in one place"));
             }
             if let Some((other, _)) = row.iter().find(|(other, _)| overlap(other, &key)) {
-                return Err(item.problem(format!("{key} changes the same as {other}")).help("leave out one of the two"));
+                return Err(item
+                    .problem(format!("{key} changes the same as {other}"))
+                    .help("leave out one of the two"));
             }
             let value = item.as_set();
             places.entry(format!("{key}={value}")).or_insert_with(|| item.problem(""));

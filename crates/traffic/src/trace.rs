@@ -653,7 +653,8 @@ mod tests {
     fn a_number_that_is_the_name_of_another_host_is_not_taken_for_it() {
         let mut graph = Graph::default();
         let hosts = ["#a", "b", "0", "00"].map(|name| graph.add(fabric::topology::Kind::Host, 0, name));
-        let flows = hosts.iter().filter(|&&host| host != hosts[1]).map(|&host| FlowRequest::new(host, hosts[1], 1, Time::ZERO));
+        let flows =
+            hosts.iter().filter(|&&host| host != hosts[1]).map(|&host| FlowRequest::new(host, hosts[1], 1, Time::ZERO));
         let traffic = Traffic { flows: flows.collect(), ..Traffic::default() };
         let mut text = Vec::new();
         write_trace(&mut text, &graph, &traffic).unwrap();

@@ -361,7 +361,14 @@ fn read_ns3(texts: &[String; 4], go: bool) -> Result<bool, TestCaseError> {
             ns3::topology::parse("topology.txt", topology).map_err(|problem| (problem, topology.as_str()))?;
         let flows = ns3::flows::parse("flow.txt", flows, &topology).map_err(|problem| (problem, flows.as_str()))?;
         ns3::trace::parse("trace.txt", trace, &topology).map_err(|problem| (problem, trace.as_str()))?;
-        Ok(Inputs { config, topology, flows, config_file: "config.txt".into(), topology_file: "topology.txt".into(), notes: Vec::new() })
+        Ok(Inputs {
+            config,
+            topology,
+            flows,
+            config_file: "config.txt".into(),
+            topology_file: "topology.txt".into(),
+            notes: Vec::new(),
+        })
     };
     let accepted = match read() {
         Err((problem, text)) => {

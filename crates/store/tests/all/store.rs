@@ -466,7 +466,10 @@ fn a_scheme_is_what_its_name_says_or_refused() {
     assert!(schemes(STAR, &[], &["pfc", "pfc"]).unwrap_err().message.contains("twice"));
     for set in ["scheme.preset=hpcc", "scheme={preset=\"hpcc\"}"] {
         let problem = schemes(STAR, &[set], &["pfc"]).unwrap_err();
-        assert_eq!((problem.file.as_str(), problem.message.as_str()), (&*format!("--set {set}"), "the schemes are given, too"));
+        assert_eq!(
+            (problem.file.as_str(), problem.message.as_str()),
+            (&*format!("--set {set}"), "the schemes are given, too")
+        );
         assert!(schemes(STAR, &[set], &[]).is_ok());
     }
 }
@@ -695,7 +698,10 @@ fn what_is_set_for_all_runs_is_not_varied_besides() {
         ("switch.buffer=9MB", "switch={reserve=\"1KB\"}"),
     ] {
         let said = plan(&[set], axis).unwrap_err();
-        assert!(said.starts_with(&format!("--set {set}: switch")) && said.contains("is given with --vary, too"), "{said}");
+        assert!(
+            said.starts_with(&format!("--set {set}: switch")) && said.contains("is given with --vary, too"),
+            "{said}"
+        );
     }
     // A table that is set may have a key of it varied.
     assert!(plan(&["switch={reserve=\"1KB\"}", "nic.payload=1KB"], "switch.buffer=4MB,8MB").is_ok());

@@ -23,7 +23,8 @@ pub fn report(folders: &[PathBuf], out: Option<PathBuf>) -> Result<ExitCode, Pro
 }
 
 /// What every page has near its beginning.
-const OURS: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'";
+const OURS: &str =
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'";
 
 /// Refuses to write over a page that is not one of ours.
 fn check_page(out: &Path) -> Result<(), Problem> {

@@ -62,8 +62,10 @@ fn check_own(out: &Path, names: &[&Path]) -> Result<(), Problem> {
         earlier.starts_with(htsim::FROM) && (path == out || earlier.contains(&quote(&name)))
     };
     match names.iter().find(|path| path.exists() && !own(path)) {
-        Some(path) => Err(Problem::new(path.display().to_string(), "is there already, and is not of an earlier import")
-            .help("choose another name with --out, or move the file away")),
+        Some(path) => {
+            Err(Problem::new(path.display().to_string(), "is there already, and is not of an earlier import")
+                .help("choose another name with --out, or move the file away"))
+        }
         None => Ok(()),
     }
 }

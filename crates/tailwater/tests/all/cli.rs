@@ -1145,7 +1145,8 @@ fn outputs_of_the_other_simulator_are_neither_its_inputs_nor_one_another() {
         assert_eq!((desk.read("flow.txt"), desk.read("topology.txt")), (FLOWS.into(), TOPOLOGY.into()));
     }
     let desk = ns3();
-    let lines = ["FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE"].map(|key| CONFIG.lines().find(|line| line.starts_with(key)).expect(key));
+    let lines =
+        ["FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE"].map(|key| CONFIG.lines().find(|line| line.starts_with(key)).expect(key));
     let config = changed(CONFIG, lines[0], "FCT_OUTPUT_FILE both.txt");
     desk.write("config.txt", changed(&config, lines[1], "PFC_OUTPUT_FILE ./both.txt"));
     desk.refuses(&["ns3", "config.txt"], "./both.txt: is to be written twice");

@@ -92,13 +92,16 @@ fn a_page_of_others_is_not_drawn_over() {
 fn two_comparisons_at_once_are_both_kept() {
     let desk = desk();
     let at_once = |more: &str| {
-        let begin = |scheme| desk.command(&format!("compare star.toml --schemes {scheme} --seeds 2{more}")).spawn().unwrap();
+        let begin =
+            |scheme| desk.command(&format!("compare star.toml --schemes {scheme} --seeds 2{more}")).spawn().unwrap();
         ["pfc", "hpcc"].map(begin).map(|child| answer(child.wait_with_output().unwrap()))
     };
     let answers = at_once("");
     assert!(answers.iter().all(|(status, ..)| *status == Some(0)), "{answers:?}");
     let commands = ["compare-star", "compare-star-2"].map(|name| desk.read(&format!("results/{name}/comparison.json")));
-    assert!(["pfc", "hpcc"].iter().all(|scheme| commands.iter().any(|text| text.contains(&format!("--schemes {scheme}")))));
+    assert!(
+        ["pfc", "hpcc"].iter().all(|scheme| commands.iter().any(|text| text.contains(&format!("--schemes {scheme}"))))
+    );
     let answers = at_once(" --out mine");
     let mut statuses = answers.clone().map(|(status, ..)| status);
     statuses.sort();
@@ -124,7 +127,10 @@ fn a_sweep_takes_the_place_of_no_other() {
     assert!(printed.contains("sweep in results/sweep-job-2"), "{printed}");
     assert!(said.contains("results/sweep-job has another sweep; this one goes to results/sweep-job-2"), "{said}");
     assert_eq!(desk.bytes("results/sweep-job"), before);
-    desk.refuses("sweep b/job.toml --out results/sweep-job", "results/sweep-job: has another sweep: tailwater sweep a/job.toml");
+    desk.refuses(
+        "sweep b/job.toml --out results/sweep-job",
+        "results/sweep-job: has another sweep: tailwater sweep a/job.toml",
+    );
     // One that was edited is the same.
     put("a", "dcqcn");
     assert!(desk.works("sweep a/job.toml").0.contains("sweep in results/sweep-job\n"));
@@ -135,8 +141,14 @@ fn a_sweep_takes_the_place_of_no_other() {
 fn options_that_contradict_each_other_are_refused() {
     let desk = desk();
     let set = "--set switch.buffer=9MB";
-    desk.refuses(&format!("compare star.toml --vary switch.buffer=2MB,4MB {set}"), &format!("{set}: switch.buffer is given with --vary, too"));
-    desk.refuses("compare star.toml --schemes pfc --set scheme.preset=hpcc", "--set scheme.preset=hpcc: the schemes are given, too");
+    desk.refuses(
+        &format!("compare star.toml --vary switch.buffer=2MB,4MB {set}"),
+        &format!("{set}: switch.buffer is given with --vary, too"),
+    );
+    desk.refuses(
+        "compare star.toml --schemes pfc --set scheme.preset=hpcc",
+        "--set scheme.preset=hpcc: the schemes are given, too",
+    );
     desk.refuses("compare star.toml --vary flow.0.size=1KB --vary flow.00.size=2KB", "--vary flow.00.size");
     assert!(!desk.path("results").exists());
 }
