@@ -200,7 +200,7 @@ pub struct Folder {
     /// What it is called.
     path: PathBuf,
     /// Where it is: what `path` leads to, if that is a link.
-    place: PathBuf,
+    target: PathBuf,
     draft: PathBuf,
     /// Says of a folder that is there already whether it is good enough to stay.
     stays: Option<fn(&Path) -> bool>,
@@ -295,14 +295,14 @@ impl Folder {
     }
 
     fn begin(path: &Path, stays: Option<fn(&Path) -> bool>) -> Result<Folder, Problem> {
-        let place = behind(path);
-        if let Some(parent) = place.parent().filter(|p| !p.as_os_str().is_empty()) {
+        let target = behind(path);
+        if let Some(parent) = target.parent().filter(|p| !p.as_os_str().is_empty()) {
             fs::create_dir_all(parent).map_err(|e| refused(parent, e))?;
         }
-        let draft = draft(&place);
+        let draft = draft(&target);
         let _ = fs::remove_dir_all(&draft);
         make_own(&draft).map_err(|e| refused(path, e))?;
-        Ok(Folder { path: path.to_owned(), place, draft, stays })
+        Ok(Folder { path: path.to_owned(), target, draft, stays })
     }
 
     /// Checks, before a long run, that the folder can be written in the end.
@@ -337,23 +337,23 @@ impl Folder {
         }
         if let Some(stays) = self.stays {
             // Nothing there, as almost always: no moment without the folder for others to see.
-            if fs::rename(&self.draft, &self.place).is_ok() || stays(&self.place) {
+            if fs::rename(&self.draft, &self.target).is_ok() || stays(&self.target) {
                 return Ok(self.path.clone());
             }
         } else {
             // Something may have come to it while the run took its time.
             check_own(&self.path)?;
         }
-        if self.place.exists() && !self.place.is_dir() {
+        if self.target.exists() && !self.target.is_dir() {
             return Err(in_the_way(&self.path));
         }
         let old = self.draft.with_extension("old");
         let _ = fs::remove_dir_all(&old);
-        if self.place.exists() {
-            fs::rename(&self.place, &old).map_err(|e| refused(&self.path, e))?;
+        if self.target.exists() {
+            fs::rename(&self.target, &old).map_err(|e| refused(&self.path, e))?;
         }
-        if let Err(error) = fs::rename(&self.draft, &self.place) {
-            let _ = fs::rename(&old, &self.place);
+        if let Err(error) = fs::rename(&self.draft, &self.target) {
+            let _ = fs::rename(&old, &self.target);
             return Err(refused(&self.path, error));
         }
         let _ = fs::remove_dir_all(&old);
@@ -450,11 +450,11 @@ mod tests {
         fs::create_dir_all(path("disk/empty")).unwrap();
         std::os::unix::fs::symlink("disk/empty", path("link")).unwrap();
         std::os::unix::fs::symlink("disk/new", path("dangling")).unwrap();
-        for (link, target) in [("link", "disk/empty"), ("link", "disk/empty"), ("dangling", "disk/new")] {
+        for (link, target) in [("link", "disk/empty"), ("link/", "disk/empty"), ("dangling", "disk/new")] {
             let folder = Folder::prepare(&path(link)).unwrap();
             folder.write(SUMMARY, "{}").unwrap();
             assert_eq!(folder.publish().unwrap(), path(link));
-            assert!(path(link).is_symlink() && path(target).join(SUMMARY).is_file());
+            assert!(path(link.trim_end_matches('/')).is_symlink() && path(target).join(SUMMARY).is_file());
         }
         assert_eq!(fs::read_dir(path("disk")).unwrap().count(), 2, "no draft is left behind");
     }

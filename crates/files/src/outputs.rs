@@ -31,7 +31,8 @@ pub(crate) fn write_into(path: &Path, text: &[u8]) -> io::Result<()> {
 
 /// What a link leads to, whether that is there or not; any other path itself.
 pub fn behind(path: &Path) -> PathBuf {
-    let mut path = path.to_owned();
+    // Without a slash at its end, which would lead through the link.
+    let mut path: PathBuf = path.components().collect();
     for _ in 0..MOST_LINKS {
         let Ok(target) = fs::read_link(&path) else { break };
         path = path.parent().unwrap_or(Path::new("")).join(target);
