@@ -22,9 +22,9 @@ pub(crate) fn is_special(path: &Path) -> bool {
     !about.is_dir() && (!about.is_file() || linked())
 }
 
-/// Writes into something special. It must be there: nothing is made.
+/// Writes into something special, behind what a process has written to it. It must be there: nothing is made.
 pub(crate) fn write_into(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    let mut file = fs::OpenOptions::new().append(true).open(path)?;
     file.write_all(text)?;
     file.flush()
 }

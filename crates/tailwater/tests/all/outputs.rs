@@ -77,6 +77,18 @@ fn what_a_command_reads_it_does_not_write_over() {
     desk.works("import htsim --cm matrix.csv --out new.toml");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_output_by_its_name_is_written_behind_what_is_there() {
+    let desk = desk();
+    let line = "echo mine > log; \"$0\" traffic star.toml --out /dev/stdout >> log";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line, env!("CARGO_BIN_EXE_tailwater")]).current_dir(desk.path(""));
+    assert!(shell.status().unwrap().success());
+    let log = desk.read("log");
+    assert!(log.starts_with("mine\nsrc,dst,") && log.lines().count() == 4, "{log}");
+}
+
 #[test]
 fn a_page_of_others_is_not_drawn_over() {
     let desk = desk();
