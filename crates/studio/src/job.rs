@@ -510,6 +510,22 @@ mod tests {
     }
 
     #[test]
+    fn a_comparison_that_contradicts_itself_is_refused() {
+        let said = |schemes: &[&str], vary: &[&str], sets: &[&str]| {
+            let texts = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+            let (name, text) = (String::new(), String::new());
+            let (schemes, vary, sets) = (texts(schemes), texts(vary), texts(sets));
+            let request = Request::Compare { name, text, schemes, seeds: None, vary, sets, record: false };
+            request.check().map_or_else(|problem| problem.message.clone(), |()| String::new())
+        };
+        assert_eq!(said(&["pfc", "hpcc"], &["a.b=1,2"], &["a.c=1"]), "");
+        assert!(said(&["pfc", "pfc"], &[], &[]).contains("twice"));
+        assert!(said(&[], &["a.b=1,2", "a={b=3}"], &[]).contains("changes the same"));
+        assert!(said(&[], &["a.b=1,2"], &["a.b=3"]).contains("is given with --vary, too"));
+        assert!(said(&["pfc"], &[], &["scheme.preset=hpcc"]).contains("the schemes are given, too"));
+    }
+
+    #[test]
     fn progress_is_put_together_from_what_the_process_says() {
         let request = Request::Reproduce { id: "bfc/fig4".into(), scale: "quick".into() };
         let (progress, problem, notes) = (Progress::default(), None, Vec::new());

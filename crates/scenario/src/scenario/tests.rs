@@ -1,6 +1,7 @@
 //! Scenarios from text to a run: the examples, every class of error, and what the derived numbers promise.
 
 use super::Scenario;
+use crate::Beside;
 use crate::resolve::{Resolved, resolve};
 use engine::{Bytes, Parameters, Rate, Time};
 use fabric::Outcome;
@@ -1032,4 +1033,12 @@ fn many_flows_that_wait_are_read_in_a_moment() {
     let few = [time(1_000), time(1_000), time(1_000)].into_iter().max().unwrap_or_default();
     let many = time(10_000);
     assert!(many < 40 * few, "{few:?} and {many:?}");
+}
+
+#[test]
+fn an_empty_trace_is_named() {
+    let text = "[topology]\nkind = \"star\"\nhosts = 3\n[traffic]\ntrace = \"empty.csv\"\n";
+    let files = [("empty.csv", "src,dst,size,start\n")];
+    let problem = Scenario::parse_beside("a.toml", text, Beside::Texts(&files), &[]).unwrap_err();
+    assert!(problem.file.ends_with("empty.csv") && problem.message == "has no flows", "{problem}");
 }
