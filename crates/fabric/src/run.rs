@@ -182,6 +182,11 @@ pub(crate) struct Progress {
     pub(crate) timers: u32,
     /// How long nothing may move while flows are active: longer than any link, timeout or back-off.
     pub(crate) patience: Time,
+    /// How far flows had come when that was last looked for, and when it was.
+    pub(crate) gain: (u64, Time),
+    /// How long packets may move without any flow coming further: they may be sent again and again into a deadlock, or faster than they are
+    /// answered. None where links lose packets by chance, or queues are endless.
+    pub(crate) gain_patience: Option<Time>,
     /// Flows are active and nothing has moved for that long, or nothing can any more.
     pub(crate) stuck: bool,
     /// States of the links to come: when, and which are up then.
@@ -191,6 +196,11 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// Whether it is time to look how far flows have come.
+    pub(crate) fn gain_due(&self, now: Time) -> bool {
+        self.gain_patience.is_some_and(|patience| now.saturating_sub(self.gain.1) > patience)
+    }
+
     /// Adds how far another shard has come.
     fn absorb(&mut self, mut other: Progress) {
         self.active += other.active;
@@ -271,6 +281,9 @@ impl Core {
         let horizon = near.unwrap_or_default() + setup.clock.duration(setup.max_packet(), setup.top_rate());
         let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default();
         let timeout = chosen.transport.patience(&setup);
+        // A congestion control may pace one packet in a thousand round trips.
+        let patience = Time(stall::PATIENCE.0 + 8 * timeout.0 + 4096 * farthest.0);
+        let gain_patience = stall::gain_patience(&setup, patience);
         let hosts = Hosts::new(&setup, &map, chosen, &shard);
         let with_answers = hosts.needs.delay || chosen.transport.selective();
         Core {
@@ -296,8 +309,9 @@ impl Core {
                 last: (0, Time::ZERO),
                 moved_before: 0,
                 timers: 0,
-                // A congestion control may pace one packet in a thousand round trips.
-                patience: Time(stall::PATIENCE.0 + 8 * timeout.0 + 4096 * farthest.0),
+                patience,
+                gain: (0, Time::ZERO),
+                gain_patience,
                 stuck: false,
                 changes: links::changes(&setup),
                 turns: 0,

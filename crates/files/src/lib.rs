@@ -207,6 +207,10 @@ pub struct Folder {
 
 /// The file that every folder of results has.
 pub const SUMMARY: &str = "summary.json";
+/// What tells that a folder is a comparison's.
+pub const COMPARISON: &str = "comparison.json";
+/// What tells that a folder is a sweep's.
+pub const SWEEP: &str = "sweep.json";
 
 /// The list of the other files, with their lengths, that a folder has which is kept for good.
 pub const FILES: &str = "files.json";

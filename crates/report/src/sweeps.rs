@@ -342,7 +342,9 @@ fn rows(table: &comparison::Table) -> Table {
     };
     let heads = table.measures.iter().map(|measure| Column::number(measure.label.as_str()));
     Table {
-        caption: format!("Means over seeds, with the half of their 95 % intervals.{more}"),
+        caption: format!(
+            "Means over seeds, with the half of their 95 % intervals; tails by flow size are of the flows of all seeds together.{more}"
+        ),
         columns: table.axes.iter().map(|axis| Column::text(called(table, axis))).chain(heads).collect(),
         rows: table.rows.iter().take(MOST_ROWS).map(row).collect(),
     }

@@ -52,10 +52,12 @@ pub struct FlowRow {
 }
 
 impl FlowRow {
-    /// Its slowdown, infinite if it began and did not finish. None if it has none by nature: it did not begin, or was to leave.
-    pub fn slowdown(&self) -> Option<f64> {
-        self.ideal_ps.and(self.start_ps)?;
-        Some(self.slowdown.unwrap_or(f64::INFINITY))
+    /// Its slowdown in a run that ended then: infinite if it did not finish, whether it had begun or still waited for others. None if it has
+    /// none by nature: it was to begin later, or to leave.
+    pub fn slowdown_by(&self, end_ps: u64) -> Option<f64> {
+        self.ideal_ps?;
+        let later = self.start_ps.is_some_and(|start| start >= end_ps);
+        self.slowdown.or((!later).then_some(f64::INFINITY))
     }
 }
 

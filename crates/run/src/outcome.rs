@@ -1,7 +1,7 @@
 //! A folder of results: `summary.json`, tables of flows, buffers, links and time series, and the scenario that gave them.
 
 use crate::collective::{self, Together};
-use crate::slowdown::{since, slowdown, slowdown_acknowledged, slowdowns};
+use crate::slowdown::{since, slowdown, slowdown_acknowledged, slowdowns, slowdowns_acknowledged};
 use engine::Time;
 use fabric::Outcome;
 use fabric::routing::PortMap;
@@ -381,7 +381,7 @@ impl Summary {
             let flows = if unfinished == 1 { "1 flow waits".into() } else { format!("{unfinished} flows wait") };
             format!("{flows} for ever, without a deadlock, a stop or a link that fails")
         });
-        let slowdowns = slowdowns(outcome.flows.iter());
+        let slowdowns = slowdowns(outcome.flows.iter(), outcome.end);
         let switches = graph.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::Switch);
         let to_f64 = |samples: &[u32]| samples.iter().map(|&s| s as f64).collect::<Vec<_>>();
         let all = |samples: &[Vec<u32>]| Spread::of(samples.iter().flat_map(|s| to_f64(s)).collect());
@@ -420,7 +420,7 @@ impl Summary {
             timeouts: c.timeouts,
             slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
             slowdown_by_size: by_size(&slowdowns),
-            slowdown_acknowledged: Spread::of(outcome.flows.iter().filter_map(slowdown_acknowledged).collect()),
+            slowdown_acknowledged: Spread::of(slowdowns_acknowledged(outcome.flows.iter(), outcome.end)),
             groups: (0..).zip(groups).map(|(tag, name)| Group::new(name, tag, outcome)).collect(),
             collectives: collectives.iter().map(|messages| Together::new(groups, messages, outcome)).collect(),
             utilisation: Utilisation::new(graph, &map, outcome, span),
@@ -480,7 +480,7 @@ pub fn peak_memory() -> Option<u64> {
 impl Group {
     fn new(name: &str, tag: u16, outcome: &Outcome) -> Group {
         let flows = || outcome.flows.iter().filter(|flow| flow.spec.tag == tag);
-        let slowdowns = slowdowns(flows());
+        let slowdowns = slowdowns(flows(), outcome.end);
         let throughputs: Vec<f64> = flows().filter_map(|flow| throughput_gbps(flow, outcome.end)).collect();
         Group {
             name: name.into(),
@@ -489,7 +489,7 @@ impl Group {
             received_bytes: flows().map(|flow| flow.delivered).sum(),
             slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
             slowdown_by_size: by_size(&slowdowns),
-            slowdown_acknowledged: Spread::of(flows().filter_map(slowdown_acknowledged).collect()),
+            slowdown_acknowledged: Spread::of(slowdowns_acknowledged(flows(), outcome.end)),
             fairness: jain(&throughputs),
             throughput_gbps: Spread::of(throughputs),
         }

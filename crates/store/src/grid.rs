@@ -587,10 +587,10 @@ pub fn prepare<'a>(
     }
     let notes: BTreeMap<String, (Option<String>, BTreeSet<usize>)> = taken(notes);
     for (note, (idle, places)) in &notes {
-        // A key that some schemes have no use for is meant for the others.
+        // A key that some schemes have no use for is meant for the others, which may have been run before.
         let same = |(other, _): &&(Option<String>, BTreeSet<usize>)| idle.is_some() && other == idle;
         let runs: BTreeSet<usize> = notes.values().filter(same).flat_map(|(_, places)| places).copied().collect();
-        if idle.is_some() && runs.len() < missing.len() {
+        if idle.is_some() && (runs.len() < missing.len() || missing.len() < plan.len()) {
             continue;
         }
         let label = places.first().map_or(String::new(), |&place| plan[place].label());

@@ -3,6 +3,7 @@
 use crate::job::{Job, OUT, Request, SCENARIO, State, Stored};
 use crate::limits;
 use crate::workspace::{Workspace, file_below, list};
+use files::COMPARISON;
 use files::SUMMARY;
 use files::problem::{Problem, read_text};
 use results::comparison::{Labels, SCHEME};
@@ -14,8 +15,6 @@ use std::path::{Path, PathBuf};
 
 /// The file of a recorded run.
 pub const RECORDING: &str = "recording.bin";
-/// The file of a comparison.
-const COMPARISON: &str = "comparison.json";
 
 /// One run of a job.
 struct Run {

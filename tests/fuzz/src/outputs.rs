@@ -105,10 +105,19 @@ pub fn figures(bytes: &[u8]) {
     static DAMAGED: LazyLock<PathBuf> = LazyLock::new(|| copy("drawn"));
     if let Some(records) = with_table(bytes, &DAMAGED) {
         let report = report::pages::run(&records, "", "");
-        // A coordinate that is no number is shown nowhere.
-        let drawn = |svg: &str| svg.starts_with("<svg") && !svg.contains("NaN\"") && !svg.contains("inf\"");
+        // A coordinate that is no number is shown nowhere: behind a letter of a path, a bracket, a blank, a comma or a quotation mark.
+        let odd = |svg: &str, word: &str| {
+            svg.match_indices(word)
+                .any(|(at, _)| svg[..at].ends_with(|c: char| "MLHVQACZ( ,\"-".contains(c)) && in_tag(svg, at))
+        };
+        let drawn = |svg: &str| svg.starts_with("<svg") && !odd(svg, "NaN") && !odd(svg, "inf");
         report.drawings().for_each(|(id, drawing)| assert!(drawn(&drawing.svg()), "{id}"));
     }
+}
+
+/// Whether a place of an SVG is in an attribute, and not in a text.
+fn in_tag(svg: &str, at: usize) -> bool {
+    svg[..at].rfind('<') > svg[..at].rfind('>')
 }
 
 /// A summary, in a table beside itself, and on a page.

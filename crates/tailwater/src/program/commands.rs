@@ -165,7 +165,9 @@ fn table(s: &Summary) -> String {
     let mut out = format!("{}: {}, seed {}\n", s.identity.scenario, s.identity.scheme(), s.identity.seed);
     out += &format!("{} of {} flows finished in {:.3} us: {}\n", s.finished, s.flows, s.end_ps as f64 / 1e6, s.ending);
     if s.finished < s.flows {
-        out += &format!("{} flows are not finished: no number below is about them\n", s.flows - s.finished);
+        let open = s.flows - s.finished;
+        let flows = if open == 1 { "1 flow is".into() } else { format!("{open} flows are") };
+        out += &format!("{flows} not acknowledged to the end: slowdowns are of those whose last byte was received\n");
     }
     for port in &s.waiting {
         out += &format!("  waiting: {port}\n");

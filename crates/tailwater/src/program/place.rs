@@ -1,14 +1,12 @@
 //! Where a comparison goes, so that it takes the place of no other.
 
 use crate::program::progress;
+pub use files::COMPARISON;
 use files::problem::Problem;
 use results::comparison::SCHEME;
 use serde_json::{Value, json};
 use std::path::{Component, Path, PathBuf};
 use store::grid::Grid;
-
-/// The file that marks a comparison's folder.
-pub const COMPARISON: &str = "comparison.json";
 
 /// The most comparisons of one scenario that get a folder by themselves.
 const MOST: usize = 1000;

@@ -2,6 +2,7 @@
 
 use crate::program::answer::Asked;
 use clap::Args;
+pub use files::SWEEP;
 use files::problem::Problem;
 use results::answer::Question;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,6 @@ use store::Store;
 use store::grid::Cell;
 use store::sweep::{self, Status, Sweep};
 
-/// What a sweep's folder says of it.
-pub const SWEEP: &str = "sweep.json";
 /// Its table.
 pub const TABLE: &str = "table.csv";
 /// Its runs.
