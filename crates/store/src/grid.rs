@@ -67,7 +67,7 @@ impl Variant {
     /// Parameters that the scenario has for a mechanism go to the schemes that use it, if any does. A key that would turn a
     /// preset into something else is refused, unless `sets` give it to all.
     pub fn schemes(source: &Source, sets: &[String], names: &[String]) -> Result<Vec<Variant>, Problem> {
-        let presets = names.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
+        let presets = presets_named(names)?;
         if let Some((_, name)) = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)) {
             let problem = Problem::new("--schemes", format!("{name} is there twice")).given(Given::Schemes);
             return Err(problem.help("name each scheme once"));
@@ -114,15 +114,23 @@ impl Variant {
     }
 }
 
-/// The preset that `--schemes` names.
-fn named(name: &str) -> Result<&'static Preset, Problem> {
-    presets::named(name).ok_or_else(|| {
-        let known: Vec<&str> = presets::all().iter().map(|preset| preset.name).collect();
-        let meant = suggest(name, &known).map_or(String::new(), |meant| format!("did you mean \"{meant}\"? "));
-        Problem::new("--schemes", format!("there is no preset {}", quoted(name)))
-            .given(Given::Schemes)
-            .help(format!("{meant}The presets are {}", known.join(", ")))
-    })
+/// The presets that `--schemes` names, or all names that are none's.
+fn presets_named(names: &[String]) -> Result<Vec<&'static Preset>, Problem> {
+    let known: Vec<&str> = presets::all().iter().map(|preset| preset.name).collect();
+    let unknown = |name: &String| {
+        let help = match suggest(name, &known) {
+            Some(meant) => format!("did you mean \"{meant}\"? `tailwater schemes` lists all presets"),
+            None if name.is_empty() => "write names with one comma between them".into(),
+            None => format!("the presets are {}", known.join(", ")),
+        };
+        let problem = Problem::new("--schemes", format!("there is no preset {}", quoted(name)));
+        problem.given(Given::Schemes).meant(suggest(name, &known)).help(help)
+    };
+    let wrong = names.iter().filter(|name| presets::named(name).is_none()).map(unknown);
+    match Problem::all(wrong) {
+        Some(problem) => Err(problem),
+        None => Ok(names.iter().filter_map(|name| presets::named(name)).collect()),
+    }
 }
 
 /// A key with the values that it is to have.
@@ -189,6 +197,9 @@ pub fn seeds(text: Option<&str>, sets: &[String]) -> Result<Vec<u64>, Problem> {
     }
     let numbers: Result<Vec<u64>, _> = text.split(',').map(|seed| seed.trim().parse::<u64>()).collect();
     match numbers.as_deref() {
+        Err(_) if text.trim().strip_prefix('-').is_some_and(|number| number.parse::<u64>().is_ok()) => {
+            Err(problem(format!("{} is negative; there are 1 to 10000 seeds", text.trim())))
+        }
         Err(_) => Err(problem(format!("\"{}\" is not a number, or numbers with commas", text.escape_debug()))),
         Ok([count @ 1..=10_000]) => Ok((1..=*count).collect()),
         Ok([count]) => Err(problem(format!("{count} is not a number of seeds from 1 to 10000"))),
@@ -541,20 +552,23 @@ pub fn prepare<'a>(
     observer: &dyn Observer,
 ) -> Result<Ready<'a>, Failed> {
     let places = options.places(plan);
-    let mut missing = Vec::new();
+    let (mut missing, mut damaged) = (Vec::new(), Vec::new());
     for &place in &places {
         let cell = &plan[place];
         match store.lookup(cell.digest).map_err(|p| Failed::new(vec![(place, p)], false, 0, places.len()))? {
             Found::Whole(_) => observer.reused(place, cell),
             Found::Nothing => missing.push(place),
             Found::Damaged(problem) => {
-                observer.note(&format!("{problem}; it is run again ({})", cell.label()));
+                damaged.push(format!("{problem}; it is run again ({})", cell.label()));
                 missing.push(place);
             }
         }
     }
+    // Nothing is noted of runs before it is known that all of them can be done.
+    let note_damaged = || damaged.iter().for_each(|note| observer.note(note));
     let (runs, wait) = (places.len(), options.wait);
     if !options.check {
+        note_damaged();
         let missing = missing.into_iter().map(|place| (place, Work::default())).collect();
         return Ok(Ready { plan, store, missing, runs, wait });
     }
@@ -585,6 +599,7 @@ pub fn prepare<'a>(
     if !problems.is_empty() {
         return Err(Failed::new(problems, false, runs - missing.len(), runs));
     }
+    note_damaged();
     let notes: BTreeMap<String, (Option<String>, BTreeSet<usize>)> = taken(notes);
     for (note, (idle, places)) in &notes {
         // A key that some schemes have no use for is meant for the others.
