@@ -139,7 +139,8 @@ pub fn foreign(folder: &Path, mark: &str, known: &[&Path]) -> Option<PathBuf> {
     }
     let whole = |path: &Path| path.canonicalize().ok();
     let known: Vec<PathBuf> = known.iter().filter_map(|path| whole(path)).collect();
-    let mut found: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     found.sort();
     let draft = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

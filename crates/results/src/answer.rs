@@ -293,8 +293,10 @@ impl Answer {
             // Where no seed makes a difference there is one sample, however many they are.
             let alike = same.iter().all(|run| *run == same[0]);
             let same = if alike { &same[..1] } else { same };
-            let of = |class: &Class| same.iter().map(|run| run.samples.get(class).cloned().unwrap_or_default()).collect();
-            let completion = |name: &String| same.iter().map(|run| run.completions.get(name).copied().flatten()).collect();
+            let of =
+                |class: &Class| same.iter().map(|run| run.samples.get(class).cloned().unwrap_or_default()).collect();
+            let completion =
+                |name: &String| same.iter().map(|run| run.completions.get(name).copied().flatten()).collect();
             lines.push(Line {
                 labels: same[0].labels.clone(),
                 samples: classes.iter().map(of).collect(),
@@ -705,7 +707,8 @@ mod tests {
             Answer::new(Question::default(), runs).unwrap().clauses().remove(0).remove(0)
         };
         assert_eq!(said(3, Some(1.0)), "ring: a has the lowest completion time, 1.01 ms, b has 1.50× that");
-        let one = "ring: the lowest completion time is 1.00 ms, of a, b has 1.50× that; one seed, so nothing is certain";
+        let one =
+            "ring: the lowest completion time is 1.00 ms, of a, b has 1.50× that; one seed, so nothing is certain";
         assert_eq!(said(1, Some(1.0)), one);
         assert_eq!(said(3, None), "ring: it does not complete under every one");
     }

@@ -600,7 +600,9 @@ fn put(node: &mut Node, path: &[&str], seen: &str, mut value: Node) -> Result<()
                     let of_tables = nodes.iter().any(|node| matches!(node.content, Content::Table(_)));
                     let path = [&[key], rest].concat().join(".");
                     let help = match count {
-                        1 if of_tables => format!("write {above}.0.{path}: there is one [[{above}]], with the number 0"),
+                        1 if of_tables => {
+                            format!("write {above}.0.{path}: there is one [[{above}]], with the number 0")
+                        }
                         _ if of_tables => format!(
                             "write {above}.0.{path} for the first [[{above}]], up to {above}.{}.{path} for the last",
                             count - 1

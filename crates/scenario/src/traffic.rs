@@ -632,7 +632,9 @@ impl Reader<'_> {
             let listed = faults.list().iter().map(|fault| {
                 problem(&fault.message).at(fault.line, fault.column, &fault.source).help(fault.help.as_str())
             });
-            let more = faults.more().map(|more| problem(&more).help("mend these first; all lines are checked again"));
+            let more = faults
+                .more()
+                .map(|more| problem(&format!("and {more}")).help("mend these first; all lines are checked again"));
             Problem::all(listed.chain(more)).unwrap_or_else(|| problem("cannot be read"))
         })?;
         if trace.flows.len() as u64 > self.budget() {

@@ -1,8 +1,8 @@
 //! `tailwater store`: a store of runs, checked.
 
 use crate::program::commands::{printed, say, threads_or_all};
-use crate::program::usage;
 use crate::program::progress::GridProgress;
+use crate::program::usage;
 use clap::Subcommand;
 use files::problem::Problem;
 use results::recording::RECORDING;

@@ -52,7 +52,8 @@ fn tip(words: &[String], wrong: &str, similar: bool) -> Option<String> {
         let split = before.ends_with(',') || wrong.starts_with(',');
         let value = words[option + 1..].iter().take_while(|word| !word.starts_with("--")).cloned().collect::<String>();
         let joined = if words[option].contains('=') { value } else { format!(" {value}") };
-        return split.then(|| format!("a blank ends a value: write {}{joined}, or put the value in quotes", words[option]));
+        return split
+            .then(|| format!("a blank ends a value: write {}{joined}, or put the value in quotes", words[option]));
     }
     let value = words[place].split_once('=').map(|(_, value)| value);
     let value = value.or_else(|| words.get(place + 1).map(String::as_str).filter(|next| !next.starts_with('-')));
@@ -71,18 +72,24 @@ fn tip(words: &[String], wrong: &str, similar: bool) -> Option<String> {
         }
         ("--seed", "compare") => {
             let (one, all) = (one("3"), all("3"));
-            format!("write --set seed={one} for that seed, or --seeds {all} for as many, or for several with commas between")
+            format!(
+                "write --set seed={one} for that seed, or --seeds {all} for as many, or for several with commas between"
+            )
         }
         ("--seed" | "--seeds", "sweep") => "the sweep's file says how many: seeds = 3".into(),
         ("--vary", _) if one_run => {
             format!("a single value is --set KEY=VALUE; {several}, with --vary {}", all("KEY=VALUE,VALUE"))
         }
-        ("--vary" | "--set", "sweep") => "the sweep's file says it: a table [grid] of keys with their values, or set = [\"KEY=VALUE\"]".into(),
+        ("--vary" | "--set", "sweep") => {
+            "the sweep's file says it: a table [grid] of keys with their values, or set = [\"KEY=VALUE\"]".into()
+        }
         _ if similar => return None,
         _ => {
             let all = Arguments::command();
             let has = |known: &&clap::Command| {
-                known.get_arguments().any(|argument| argument.get_long().is_some_and(|long| wrong == format!("--{long}")))
+                known
+                    .get_arguments()
+                    .any(|argument| argument.get_long().is_some_and(|long| wrong == format!("--{long}")))
             };
             let known: Vec<String> =
                 all.get_subcommands().filter(has).map(|known| format!("`tailwater {}`", known.get_name())).collect();
