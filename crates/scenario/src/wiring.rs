@@ -16,6 +16,8 @@ use traffic::{MAX_START, Names};
 
 /// The longest propagation delay.
 const MAX_DELAY: Time = Time::from_ms(1_000);
+/// The most problems of a graph file that are shown.
+const MOST_PROBLEMS: usize = 20;
 /// In fabrics with more nodes than this an unknown name is not compared with all of theirs.
 const MANY_NODES: usize = 20_000;
 
@@ -445,11 +447,36 @@ pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
             wires.push(link);
         }
     }
-    graph.links = wrong.or(wires)?;
+    graph.links = wrong.or(wires).map_err(|problem| few(problem, file))?;
+    let unlinked = unlinked(&graph, &document);
+    if let Some(problem) = Problem::all(unlinked) {
+        return Err(few(problem, file));
+    }
     graph.check().map_err(|error| remedied(Problem::new(file, error.problem()), &error))?;
     let far = distances(&graph);
     without_tier.into_iter().for_each(|node| graph.nodes[node].tier = far[node]);
     Ok(graph)
+}
+
+/// Every host of a graph file that has no link.
+fn unlinked(graph: &Graph, document: &Document) -> Vec<Problem> {
+    let mut linked = vec![false; graph.nodes.len()];
+    graph.links.iter().flat_map(|link| [link.a, link.b]).for_each(|end| linked[end.index()] = true);
+    let without = graph.hosts().filter(|host| !linked[host.index()]);
+    let problem = |host: NodeId| {
+        let error = GraphError::Unlinked { host, name: graph[host].name.clone() };
+        remedied(document.problem(&format!("node.{}.name", host.index()), error.problem()), &error)
+    };
+    without.map(problem).collect()
+}
+
+/// The first of many problems of a file, and how many more there are.
+fn few(problem: Problem, file: &str) -> Problem {
+    let mut all = problem.clone().split();
+    let more = all.len().saturating_sub(MOST_PROBLEMS);
+    all.truncate(MOST_PROBLEMS);
+    let rest = Problem::new(file, format!("and {more} more")).help("mend these first; the file is checked again");
+    Problem::all(all.into_iter().chain((more > 0).then_some(rest))).unwrap_or(problem)
 }
 
 /// How many links each node is away from the nearest host.
@@ -567,6 +594,19 @@ loss = 0.5
         let lines: Vec<_> = problem.clone().split().iter().map(|problem| problem.line.unwrap()).collect();
         assert_eq!(lines, [3, 5, 6, 12, 12, 17, 19], "{problem}");
         assert!(problem.clone().split().iter().all(|problem| problem.help.is_some()), "{problem}");
+    }
+
+    #[test]
+    fn hosts_without_a_link_are_all_named_and_many_problems_are_counted() {
+        let hosts = |count: usize| {
+            let hosts = (0..count).map(|n| format!("[[node]]\nname = \"x{n}\"\nkind = \"host\"\n")).collect::<String>();
+            read_graph("net.toml", format!("{PAIR}{hosts}")).unwrap_err().split()
+        };
+        let two = hosts(2);
+        assert_eq!((two.len(), two[0].line, two[1].line), (2, Some(20), Some(23)), "{two:?}");
+        assert!(two.iter().all(|problem| problem.help.is_some()), "{two:?}");
+        let many = hosts(33);
+        assert_eq!((many.len(), many[20].message.as_str()), (21, "and 13 more"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::program::interrupt;
 use crate::program::progress::{self, Progress};
-use crate::program::usage;
+use crate::program::{slurm, usage};
 use engine::{QuantityError, Time};
 use files::problem::Problem;
 use interop::ns3::output;
@@ -140,18 +140,20 @@ pub fn run(
     if quiet {
         return Ok(drawn(ExitCode::SUCCESS));
     }
-    let next = next_step(&finished.summary, &name);
+    let next = next_step(&finished.summary, &name, sets);
     printed(say(format!("{}results in {}\n{next}", table(&finished.summary), path.display()))).map(drawn)
 }
 
-/// What to do about an ending that is none.
-fn next_step(s: &Summary, scenario: &str) -> String {
+/// What to do about a run that came to a standstill.
+fn next_step(s: &Summary, scenario: &str, sets: &[String]) -> String {
     if s.ending != "deadlock" {
         return String::new();
     }
+    let sets: String = sets.iter().map(|set| format!(" --set {}", slurm::word(set))).collect();
     format!(
-        "next: `tailwater deadlock {scenario}` says where else links can wait in a cycle; `--set scheme.preset=pfc-watchdog` breaks \
-         cycles up;\n  docs/guides/stuck.md has more\n"
+        "next: `tailwater deadlock {}{sets}` says where else links can wait in a cycle;\n  \
+         `--set scheme.preset=pfc-watchdog` opens such cycles; docs/guides/stuck.md says more\n",
+        slurm::word(scenario)
     )
 }
 

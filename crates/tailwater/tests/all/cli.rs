@@ -480,7 +480,7 @@ fn a_command_line_that_means_something_else_is_answered_with_it() {
     let said = desk.refuses(&["run", "star.toml", "--set", "scheme=hpcc"], "--set scheme=hpcc: scheme is a table");
     assert!(said.contains("write --set scheme.preset=hpcc"), "{said}");
     desk.write("load.toml", format!("{STAR}[[load]]\nsizes = \"rpc\"\nload = \"60%\"\nduration = \"1us\"\n"));
-    let said = desk.refuses(&["check", "load.toml"], "load.toml:19:8: load: expected a number");
+    let said = desk.refuses(&["check", "load.toml"], "load.toml:20:8: load: expected a number");
     assert!(said.contains("write 0.6"), "{said}");
     let json = desk.tailwater(&["check", "star.toml", "--json", "--set", "seed=x"]);
     assert_eq!(json.status.code(), Some(2));
@@ -502,8 +502,10 @@ fn every_bad_line_of_a_trace_is_named_at_once() {
 #[test]
 fn a_deadlock_comes_with_what_to_do_next() {
     let desk = Desk::new();
-    let printed = desk.works(&["run", &example("bcube_deadlock.toml"), "--no-report"]);
-    for part in ["next: `tailwater deadlock ", "pfc-watchdog", "docs/guides/stuck.md"] {
+    let example = example("bcube_deadlock.toml");
+    let printed = desk.works(&["run", &example, "--no-report", "--set", "seed=2"]);
+    let command = format!("next: `tailwater deadlock {example} --set seed=2` ");
+    for part in [command.as_str(), "pfc-watchdog", "docs/guides/stuck.md"] {
         assert!(printed.contains(part), "no {part} in {printed}");
     }
 }
