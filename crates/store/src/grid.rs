@@ -95,7 +95,7 @@ impl Variant {
         };
         // What the command line says must be of use; the file may be meant for other comparisons, too.
         let in_file = document.clone();
-        sets.iter().try_for_each(|set| document.set(set))?;
+        set_all(&mut document, sets)?;
         let mut tables = document.tables_in("scheme");
         tables.retain(|table| {
             let named = |key: &&str| key.strip_prefix("scheme.").and_then(|key| key.split('.').next()) == Some(*table);
@@ -112,6 +112,12 @@ impl Variant {
         };
         Ok(presets.iter().map(variant).collect())
     }
+}
+
+/// Makes the changes of `--set`, or says all that is wrong with them.
+fn set_all(document: &mut Document, sets: &[String]) -> Result<(), Problem> {
+    let wrong: Vec<Problem> = sets.iter().filter_map(|set| document.set(set).err()).collect();
+    Problem::all(wrong).map_or(Ok(()), Err)
 }
 
 /// The presets that `--schemes` names, or all names that are none's.
@@ -257,7 +263,7 @@ impl Grid {
         }
         let source = Arc::new(self.source.clone());
         let mut document = Document::parse(source.name.as_str(), source.text.as_str()).map_err(stop)?;
-        self.sets.iter().try_for_each(|set| document.set(set)).map_err(stop)?;
+        set_all(&mut document, &self.sets).map_err(stop)?;
         // The title and the seed are part of the results even where they are left out.
         let mut always = Vec::new();
         if document.value("name").is_none() {
@@ -330,7 +336,7 @@ impl Cell {
     /// Its whole input, read anew.
     pub fn input(&self) -> Result<Input, Problem> {
         let mut document = Document::parse(self.source.name.as_str(), self.source.text.as_str())?;
-        self.sets.iter().try_for_each(|set| document.set(set))?;
+        set_all(&mut document, &self.sets)?;
         Ok(Input::new(&document, &self.source.base, &mut Known::new()))
     }
 

@@ -249,6 +249,8 @@ fn bad_input_is_refused_before_anything_is_written() {
     assert!(said.contains("did you mean \"hpcc\"?") && said.contains("did you mean \"bfc\"?"), "{said}");
     let said = desk.refuses("compare incast.toml --vary flow.size=1KB,2KB", "--vary flow.size=1KB: ");
     assert!(said.contains("write flow.0.size"), "{said}");
+    let said = desk.refuses("compare incast.toml --set flow.9.size=1KB --set scheme=hpcc", "--set flow.9.size=1KB: ");
+    assert!(said.contains("error: --set scheme=hpcc: scheme is a table"), "{said}");
     desk.refuses("compare incast.toml --schemes dcqcn,,hpcc", "--schemes: there is no preset \"\"");
     desk.refuses("compare conflict.toml --schemes dcqcn,hpcc", "conflict.toml:7:10: scheme.window is set");
     desk.refuses("compare incast.toml --set switch.bufer=1MB", "--set switch.bufer=1MB: unknown key");
