@@ -131,6 +131,26 @@ pub fn make_folder(path: &Path) -> Result<(), Problem> {
     make_own(&trial).and_then(removed).map_err(|e| refused(path, e))
 }
 
+/// Something in a folder that a program which writes there does not know: neither one of `known`, relative to the folder, nor a draft. None
+/// where the folder has `mark`, the file that says whose it is, or where there is no folder.
+pub fn foreign(folder: &Path, mark: &str, known: &[&Path]) -> Option<PathBuf> {
+    if folder.join(mark).exists() {
+        return None;
+    }
+    let whole = |path: &Path| path.canonicalize().ok();
+    let known: Vec<PathBuf> = known.iter().filter_map(|path| whole(path)).collect();
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    found.sort();
+    let draft = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with('.') && (name.ends_with(".part") || name.ends_with(".old"))
+    };
+    // What is known may lie deeper.
+    let is_known = |path: &Path| whole(path).is_some_and(|path| known.iter().any(|known| known.starts_with(&path)));
+    found.into_iter().find(|path| !draft(path) && !is_known(path))
+}
+
 /// A number that no other draft of this process has.
 fn next() -> u64 {
     static COUNT: AtomicU64 = AtomicU64::new(1);
@@ -342,6 +362,21 @@ mod tests {
         assert!(Folder::prepare(&mine).err().unwrap().message.contains("does not hold results"));
         let left: Vec<_> = fs::read_dir(dir.path().join("deep")).unwrap().collect();
         assert_eq!(left.len(), 1, "no draft is left behind");
+    }
+
+    #[test]
+    fn what_is_foreign_in_a_folder_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, store) = (dir.path().join("out"), dir.path().join("out/deep/runs"));
+        assert_eq!(foreign(&folder, "mark.json", &[]), None);
+        fs::create_dir_all(&store).unwrap();
+        fs::write(folder.join(".a.1-2-3.part"), "").unwrap();
+        assert_eq!(foreign(&folder, "mark.json", &[&store]), None);
+        assert_eq!(foreign(&folder, "mark.json", &[]), Some(folder.join("deep")));
+        fs::write(folder.join("thesis.txt"), "").unwrap();
+        assert_eq!(foreign(&folder, "mark.json", &[&store]), Some(folder.join("thesis.txt")));
+        fs::write(folder.join("mark.json"), "").unwrap();
+        assert_eq!(foreign(&folder, "mark.json", &[]), None);
     }
 
     #[test]

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 pub const BINS: [u64; 3] = [10_000, 100_000, 1_000_000];
 /// A tail of fewer flows is marked.
 pub const FEW: usize = 100;
+/// What collectives are compared by.
+const COMPLETION: &str = "completion time";
 
 /// Which flows count, and how they are told apart.
 #[derive(Clone, Debug)]
@@ -145,6 +147,8 @@ struct Line {
     samples: Vec<Vec<Vec<f64>>>,
     /// By seed; one where all are alike.
     peak_buffer: Vec<f64>,
+    /// By collective and seed.
+    completions: Vec<Vec<Option<f64>>>,
 }
 
 /// The answer of a comparison.
@@ -153,6 +157,8 @@ pub struct Answer {
     /// The classes of flows that there are.
     pub classes: Vec<Class>,
     lines: Vec<Line>,
+    /// The names of the collectives.
+    collectives: Vec<String>,
     question: Question,
     /// Seeds that make a difference, and those that were run.
     seeds: usize,
@@ -200,7 +206,7 @@ pub fn certainly_least(values: &[Vec<f64>]) -> Option<usize> {
     Some(standing.best).filter(|_| standing.certain())
 }
 
-/// Runs as an answer wants them: where each is in its grid, its flows, and its summary's peak of buffer.
+/// Runs as an answer wants them: where each is in its grid, its flows, and what its summary has besides.
 pub struct Run<'a> {
     /// Where it is; those that differ in their seed only follow each other.
     pub labels: &'a Labels,
@@ -208,15 +214,34 @@ pub struct Run<'a> {
     pub flows: Vec<FlowRow>,
     /// When it ended.
     pub end_ps: u64,
+    /// The names of the groups of flows, in order. Those of others come after them, as their first flows start.
+    pub groups: Vec<String>,
     /// The most that a switch held.
     pub peak_buffer: f64,
+    /// By collective, its name and the mean completion time of its rounds in picoseconds; none where one did not complete.
+    pub completions: Vec<(String, Option<f64>)>,
+}
+
+/// What is kept of a run.
+#[derive(PartialEq)]
+struct Kept {
+    labels: Labels,
+    samples: BTreeMap<Class, Vec<f64>>,
+    peak_buffer: f64,
+    completions: BTreeMap<String, Option<f64>>,
+}
+
+/// The mean of what each seed has, with a seed left out or none. None where a seed has nothing.
+fn mean_of(seeds: &[Option<f64>], without: Option<usize>) -> Option<f64> {
+    mean_of_all(&seeds.iter().copied().collect::<Option<Vec<f64>>>()?, without)
 }
 
 impl Answer {
     /// Of runs that come one by one, so that not all flows are in memory at once.
     pub fn new<'a, E>(question: Question, runs: impl Iterator<Item = Result<Run<'a>, E>>) -> Result<Answer, E> {
         let (mut classes, mut lines): (Vec<Class>, Vec<Line>) = (Vec::new(), Vec::new());
-        let mut kept: Vec<(Labels, BTreeMap<Class, Vec<f64>>, f64)> = Vec::new();
+        let mut kept: Vec<Kept> = Vec::new();
+        let (mut groups, mut collectives): (Vec<String>, Vec<String>) = Default::default();
         for run in runs {
             let run = run?;
             let flows: Vec<(&FlowRow, f64)> =
@@ -231,25 +256,40 @@ impl Answer {
                 }
                 samples.insert(class, values);
             }
-            kept.push((run.labels.clone(), samples, run.peak_buffer));
+            let join = |all: &mut Vec<String>, name: &String| {
+                if !all.contains(name) {
+                    all.push(name.clone());
+                }
+            };
+            run.groups.iter().for_each(|name| join(&mut groups, name));
+            run.completions.iter().for_each(|(name, _)| join(&mut collectives, name));
+            let completions = run.completions.into_iter().collect();
+            kept.push(Kept { labels: run.labels.clone(), samples, peak_buffer: run.peak_buffer, completions });
         }
-        tidy(&mut classes);
-        for same in kept.chunk_by(|a, b| a.0 == b.0) {
-            let of = |class: &Class| same.iter().map(|run| run.1.get(class).cloned().unwrap_or_default()).collect();
+        tidy(&mut classes, &groups);
+        for same in kept.chunk_by(|a, b| a.labels == b.labels) {
+            let of =
+                |class: &Class| same.iter().map(|run| run.samples.get(class).cloned().unwrap_or_default()).collect();
+            let completion =
+                |name: &String| same.iter().map(|run| run.completions.get(name).copied().flatten()).collect();
             lines.push(Line {
-                labels: same[0].0.clone(),
+                labels: same[0].labels.clone(),
                 samples: classes.iter().map(of).map(once_if_alike).collect(),
-                peak_buffer: once_if_alike(same.iter().map(|run| run.2).collect()),
+                peak_buffer: once_if_alike(same.iter().map(|run| run.peak_buffer).collect()),
+                completions: collectives.iter().map(completion).map(once_if_alike).collect(),
             });
         }
-        let seeds_of = |line: &Line| line.samples.iter().map(Vec::len).chain([line.peak_buffer.len()]).max();
+        let seeds_of = |line: &Line| {
+            let numbers = line.completions.iter().map(Vec::len).chain([line.peak_buffer.len()]);
+            line.samples.iter().map(Vec::len).chain(numbers).max()
+        };
         let seeds = lines.iter().filter_map(seeds_of).max().unwrap_or(0);
-        let asked = kept.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0);
+        let asked = kept.chunk_by(|a, b| a.labels == b.labels).map(<[_]>::len).max().unwrap_or(0);
         // The name of the only group says nothing.
         if classes.iter().all(|class| class.group == classes[0].group) {
             classes.iter_mut().for_each(|class| class.group = None);
         }
-        Ok(Answer { classes, lines, question, seeds, asked })
+        Ok(Answer { classes, lines, collectives, question, seeds, asked })
     }
 
     /// Where each line is in the grid.
@@ -293,6 +333,12 @@ impl Answer {
         standing(lines, |line| seeds(line).len(), |line, without| mean_of_all(seeds(line), without))
     }
 
+    /// How lines stand by the completion time of a collective; none where one does not complete.
+    fn by_completion(&self, lines: &[usize], collective: usize) -> Option<Standing> {
+        let seeds = |line: usize| &self.lines[line].completions[collective];
+        standing(lines, |line| seeds(line).len(), |line, without| mean_of(seeds(line), without))
+    }
+
     /// How many flows of a class each of these lines has; the least, where they differ.
     fn flows(&self, lines: &[usize], class: usize) -> usize {
         let flows = |&line: &usize| self.lines[line].samples[class].iter().map(Vec::len).sum();
@@ -324,8 +370,8 @@ impl Answer {
         self.contests().into_iter().filter_map(standing).map(|standing| standing.best).collect()
     }
 
-    /// Who wins where and by how much, some clauses for each contest: by the tail of the smallest and of the largest flows of every group, and by
-    /// memory. Nothing where there is nothing to compare.
+    /// Who wins where and by how much, some clauses for each contest: by the completion of every collective, by the tail of the smallest and of the
+    /// largest flows of every group, and by memory. Nothing where there is nothing to compare.
     pub fn clauses(&self) -> Vec<Vec<String>> {
         self.contests().iter().filter(|contest| contest.len() > 1).map(|contest| self.contest(contest)).collect()
     }
@@ -340,6 +386,14 @@ impl Answer {
         let at: Vec<String> = rest.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
         let at = if at.is_empty() { String::new() } else { format!("with {}, ", at.join(", ")) };
         let mut clauses = Vec::new();
+        for (place, name) in self.collectives.iter().enumerate() {
+            let what = format!("{at}{name}");
+            let show = |line: usize| mean_of(&self.lines[line].completions[place], None).map_or("-".into(), time_of);
+            clauses.push(match self.by_completion(contest, place) {
+                Some(standing) => self.clause(&standing, &what, COMPLETION, &show),
+                None => format!("{what}: it does not complete under every one"),
+            });
+        }
         for (place, class) in self.classes.iter().enumerate() {
             let in_group = |other: &&Class| other.group == class.group && !other.whole;
             let parts: Vec<&Class> = self.classes.iter().filter(in_group).collect();
@@ -416,7 +470,11 @@ impl Answer {
                 _ => "two seeds",
             };
             let level = level.join(" and ");
-            return format!("{what}: the lowest {measure} is {value}, of {level}; {why}, so nothing is certain");
+            // A tail of one seed says too little for a ratio. A collective's time is a sum over all of its messages.
+            let next = standing.others.iter().find(|(_, ratio)| measure == COMPLETION && ratio.value > 1.0);
+            let next =
+                next.map_or(String::new(), |(line, ratio)| format!(", {} has {}", self.name(*line), times(ratio)));
+            return format!("{what}: the lowest {measure} is {value}, of {level}{next}; {why}, so nothing is certain");
         }
         let names: Vec<&str> = std::iter::once(best).chain(level.iter().map(|line| self.name(*line))).collect();
         let last = names.len() - 1;
@@ -575,6 +633,15 @@ fn size_of(bytes: f64) -> String {
     }
 }
 
+/// A time as people say it, three digits.
+fn time_of(ps: f64) -> String {
+    match ps {
+        ..1e6 => format!("{} ns", short(ps / 1e3)),
+        ..1e9 => format!("{} us", short(ps / 1e6)),
+        _ => format!("{} ms", short(ps / 1e9)),
+    }
+}
+
 /// The classes of these flows: all of a group, and its sizes.
 fn classes_of(flows: &[(&FlowRow, f64)], bins: &[u64]) -> Vec<Class> {
     let mut groups: Vec<&str> = Vec::new();
@@ -598,9 +665,10 @@ fn classes_of(flows: &[(&FlowRow, f64)], bins: &[u64]) -> Vec<Class> {
     classes
 }
 
-/// In order, and without the sizes of groups that have one alone.
-fn tidy(classes: &mut Vec<Class>) {
-    let groups: Vec<Option<String>> = classes.iter().map(|class| class.group.clone()).collect();
+/// In the order of `groups`, and without the sizes of groups that have one alone.
+fn tidy(classes: &mut Vec<Class>, groups: &[String]) {
+    let named = groups.iter().cloned().map(Some);
+    let groups: Vec<Option<String>> = named.chain(classes.iter().map(|class| class.group.clone())).collect();
     let place = |class: &Class| (groups.iter().position(|group| *group == class.group), !class.whole, class.above);
     let mut sorted = classes.clone();
     sorted.sort_by_key(|class| place(class));
@@ -635,6 +703,45 @@ mod tests {
         }
     }
 
+    fn run(labels: &Labels, flows: Vec<FlowRow>) -> Run<'_> {
+        Run { labels, flows, end_ps: END, groups: Vec::new(), peak_buffer: 0.0, completions: Vec::new() }
+    }
+
+    #[test]
+    fn who_completes_a_collective_first_is_said_first() {
+        let labels = ["a", "b"].map(|name| vec![("scheme".to_string(), name.to_string())]);
+        let said = |seeds: usize, last: Option<f64>| {
+            let runs = labels.iter().zip([1.0, 1.5]).flat_map(|(labels, factor)| {
+                (0..seeds).map(move |seed| {
+                    let flows = (0..200).map(|_| flow("ring", 5_000, Some(2.0))).collect();
+                    let time = Some(factor * (1e9 + 1e7 * seed as f64)).filter(|_| factor < 1.2 || last.is_some());
+                    let completions = vec![("ring".to_string(), time)];
+                    Ok::<_, ()>(Run { peak_buffer: 1.0, completions, ..run(labels, flows) })
+                })
+            });
+            Answer::new(Question::default(), runs).unwrap().clauses().remove(0).remove(0)
+        };
+        assert_eq!(said(3, Some(1.0)), "ring: a has the lowest completion time, 1.01 ms, b has 1.50× that");
+        let one =
+            "ring: the lowest completion time is 1.00 ms, of a, b has 1.50× that; one seed, so nothing is certain";
+        assert_eq!(said(1, Some(1.0)), one);
+        assert_eq!(said(3, None), "ring: it does not complete under every one");
+    }
+
+    #[test]
+    fn groups_come_in_the_order_of_the_summary() {
+        let labels = vec![("scheme".to_string(), "a".to_string())];
+        let flows = || vec![flow("late", 1, Some(2.0)), flow("early", 1, Some(2.0)), flow("other", 1, Some(2.0))];
+        let heads = |groups: &[&str]| {
+            let groups = groups.iter().map(|name| name.to_string()).collect();
+            let runs = [Ok::<_, ()>(Run { groups, ..run(&labels, flows()) })];
+            let answer = Answer::new(Question::default(), runs.into_iter()).unwrap();
+            answer.classes.iter().map(Class::head).collect::<Vec<_>>()
+        };
+        assert_eq!(heads(&["early", "late"]), ["early", "late", "other"]);
+        assert_eq!(heads(&[]), ["late", "early", "other"]);
+    }
+
     /// Two schemes, three seeds: `b` is 1.5 times as slow as `a` for small flows in every seed, though seeds differ a lot. Other flows are the
     /// same in all.
     fn answer(question: Question, last: Option<f64>) -> Answer {
@@ -647,7 +754,7 @@ mod tests {
                     .collect();
                 flows.extend((0..200).map(|at| flow("load", 2_000_000, Some(2.0 + f64::from(at % 7)))));
                 flows.push(flow("incast", 64_000, if factor > 1.0 { last } else { Some(3.0) }));
-                runs.push(Ok::<_, ()>(Run { labels, flows, end_ps: END, peak_buffer: (1e6 + seed) * factor }));
+                runs.push(Ok::<_, ()>(Run { peak_buffer: (1e6 + seed) * factor, ..run(labels, flows) }));
             }
         }
         Answer::new(question, runs.into_iter()).unwrap()
@@ -715,7 +822,7 @@ mod tests {
             let run = |(line, factor, more): (usize, f64, f64)| {
                 let slowdown = |at: i32| 1.0 + factor * (f64::from(at) + more);
                 let flows = (0..60).map(|at| flow("load", 5_000, Some(slowdown(at)))).collect();
-                Ok::<_, ()>(Run { labels: &labels[line], flows, end_ps: END, peak_buffer: factor })
+                Ok::<_, ()>(Run { peak_buffer: factor, ..self::run(&labels[line], flows) })
             };
             Answer::new(Question::default(), runs.map(run)).unwrap()
         };
@@ -736,7 +843,7 @@ mod tests {
         let places = (0..names.len()).flat_map(|line| (0..3).map(move |seed| (line, seed)));
         let run = |(line, seed): (usize, usize)| {
             let peak_buffer = (seed + 1) as f64;
-            Ok::<_, ()>(Run { labels: &labels[line], flows: of(line, seed), end_ps: END, peak_buffer })
+            Ok::<_, ()>(Run { peak_buffer, ..run(&labels[line], of(line, seed)) })
         };
         Answer::new(question, places.map(run)).unwrap()
     }
@@ -813,9 +920,7 @@ mod tests {
     #[test]
     fn values_of_a_key_are_no_contestants() {
         let labels = ["0.1", "0.2"].map(|load| vec![("load.0.load".to_string(), load.to_string())]);
-        let run = |labels| {
-            Ok::<_, ()>(Run { labels, flows: vec![flow("load", 1, Some(1.0))], end_ps: END, peak_buffer: 1.0 })
-        };
+        let run = |labels| Ok::<_, ()>(self::run(labels, vec![flow("load", 1, Some(1.0))]));
         let answer = Answer::new(Question::default(), labels.iter().map(run)).unwrap();
         assert!(answer.clauses().is_empty());
     }
@@ -835,7 +940,7 @@ mod tests {
         let labels = ["a", "b"].map(|name| vec![("scheme".to_string(), name.to_string())]);
         let runs = labels.iter().zip([1.0, 9.0]).map(|(labels, factor)| {
             let flows = (0..300).map(|at| flow("load", 5_000, Some(1.0 + factor * f64::from(at)))).collect();
-            Ok::<_, ()>(Run { labels, flows, end_ps: END, peak_buffer: factor })
+            Ok::<_, ()>(Run { peak_buffer: factor, ..run(labels, flows) })
         });
         let answer = Answer::new(Question::default(), runs).unwrap();
         assert!(answer.winners(0).is_empty());

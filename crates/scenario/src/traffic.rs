@@ -633,9 +633,15 @@ impl Reader<'_> {
         let Some(path) = table.optional::<String>("trace")? else { return Ok(()) };
         let full = self.base.path(&path);
         let text = self.base.read(&path).map_err(|problem| wiring::elsewhere(table, "trace", &problem))?;
-        let trace = read_trace(&text, &self.names, self.requests.classes).map_err(|fault| {
-            let problem = Problem::new(full.display().to_string(), fault.message);
-            problem.at(fault.line, fault.column, &fault.source).help(fault.help)
+        let trace = read_trace(&text, &self.names, self.requests.classes).map_err(|faults| {
+            let problem = |message: &str| Problem::new(full.display().to_string(), message);
+            let listed = faults.list().iter().map(|fault| {
+                problem(&fault.message).at(fault.line, fault.column, &fault.source).help(fault.help.as_str())
+            });
+            let more = faults
+                .more()
+                .map(|more| problem(&format!("and {more}")).help("mend these first; all lines are checked again"));
+            Problem::all(listed.chain(more)).unwrap_or_else(|| problem("cannot be read"))
         })?;
         if trace.flows.len() as u64 > self.budget() {
             return Err(table.problem_at("trace", format!("there are more than {MAX_FLOWS} flows")));

@@ -76,7 +76,7 @@ impl Sweep {
             Some(Given::Schemes) => rephrase(root.problem_at("schemes", ""), &problem),
             _ => problem,
         };
-        let variants = Variant::schemes(&source, &sets, &schemes).map_err(at_schemes)?;
+        let variants = Variant::schemes(&source, &sets, &schemes).map_err(|problem| problem.map(at_schemes))?;
         let seed_set = sets.iter().any(|set| set.split('=').next().is_some_and(|key| key.trim() == "seed"));
         if seed_set && !seeds.is_empty() {
             let problem = root.problem_at("set", "the seed is given with seeds, too");

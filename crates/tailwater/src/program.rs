@@ -20,6 +20,7 @@ mod studio;
 mod sweep;
 mod theory;
 mod traffic;
+mod usage;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ use std::process::ExitCode;
 /// A laboratory for flow control in lossless data-centre fabrics.
 #[derive(Parser)]
 #[command(version = env!("TAILWATER_VERSION"), long_version = shell::version(), about, max_term_width = 100)]
+#[command(after_help = usage::DOCUMENTATION)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -213,7 +215,7 @@ enum Command {
 
 /// The whole program, with what the registry holds.
 pub(crate) fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let result = match usage::parse().command {
         Command::Run { scenario, sets, out, record, record_every, no_report, threads, quiet, reporting } => {
             reporting.begin();
             let record = commands::Record { wanted: record, every: record_every };
@@ -251,9 +253,6 @@ pub(crate) fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        Err(problem) => {
-            progress::problem(&problem);
-            ExitCode::FAILURE
-        }
+        Err(problem) => usage::refuse(&[problem]),
     }
 }

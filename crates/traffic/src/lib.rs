@@ -31,7 +31,7 @@ pub use load::Load;
 pub use long::Long;
 pub use places::Places;
 pub use sizes::Sizes;
-pub use text::FileFault;
+pub use text::{FileFault, FileFaults};
 pub use trace::{read_trace, write_trace};
 
 /// The digest of the code of this crate.

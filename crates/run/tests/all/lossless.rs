@@ -542,7 +542,7 @@ fn flows_kept_apart_and_let_go_again_lose_neither_packet_nor_order() {
         prop_assert_eq!((count("cfq_left"), count("markings_left")), (0, 0));
         prop_assert_eq!(count("cfq_allocations"), count("cfq_deallocations"));
         // A frame that has not left may change what it says, so that the two kinds need not be as many.
-        prop_assert_eq!(count("pause_frames") > 0, count("resume_frames") > 0);
+        prop_assert!(count("pause_frames") == 0 || count("resume_frames") > 0);
         prop_assert!(count("cft_peak") <= resolved_cft(case));
         Ok(Some(count("notifications") > 0))
     });
@@ -570,7 +570,7 @@ fn entries_that_live_as_in_the_standard_lose_neither_packet_nor_order() {
         }
         let count = |name: &str| outcome.flow_control.iter().find(|counter| counter.name == name).unwrap().value;
         // A frame that has not left may change what it says, so that the two kinds need not be as many.
-        prop_assert_eq!(count("pause_frames") > 0, count("resume_frames") > 0);
+        prop_assert!(count("pause_frames") == 0 || count("resume_frames") > 0);
         prop_assert!(count("cft_peak") <= resolved_cft(case));
         Ok(Some(count("notifications") > 0))
     });

@@ -91,7 +91,20 @@ pub fn answer(question: Question, plan: &[Cell], folders: &[PathBuf], summaries:
     let runs = plan.iter().zip(folders).zip(summaries).map(|((cell, folder), summary)| {
         let peak_buffer = summary.pointer("/buffer/peak").and_then(Value::as_f64).unwrap_or(0.0);
         let end_ps = summary["end_ps"].as_u64().unwrap_or(u64::MAX);
-        Ok(Run { labels: &cell.labels, flows: store::open_flows(folder)?, end_ps, peak_buffer })
+        let list = |key: &str| summary[key].as_array().cloned().unwrap_or_default();
+        let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_string();
+        let completion = |value: &Value| {
+            let whole = value["finished"] == value["rounds"];
+            (name(value), value.pointer("/completion_ps/mean").and_then(Value::as_f64).filter(|_| whole))
+        };
+        Ok(Run {
+            labels: &cell.labels,
+            flows: store::open_flows(folder)?,
+            groups: list("groups").iter().map(name).collect(),
+            end_ps,
+            peak_buffer,
+            completions: list("collectives").iter().map(completion).collect(),
+        })
     });
     Answer::new(question, runs)
 }

@@ -1,6 +1,5 @@
 //! Where a comparison goes, so that it takes the place of no other.
 
-use crate::program::progress;
 pub use files::COMPARISON;
 use files::problem::Problem;
 use results::comparison::SCHEME;
@@ -43,10 +42,16 @@ fn other(folder: &Path, own: &Value) -> Option<String> {
     ["file", "axes", "sets"].into_iter().any(differs).then(command)
 }
 
-/// The folder of a comparison: the one that was asked for, or one of `usual` and numbers after it that has no other comparison.
-pub fn of(asked: Option<&Path>, usual: &Path, own: &Value, replace: bool, quiet: bool) -> Result<PathBuf, Problem> {
+/// The folder of a comparison: the one that was asked for, or one of `usual` and numbers after it that has no other comparison. With a note where
+/// it is not the usual one.
+pub fn of(
+    asked: Option<&Path>,
+    usual: &Path,
+    own: &Value,
+    replace: bool,
+) -> Result<(PathBuf, Option<String>), Problem> {
     let folder = asked.unwrap_or(usual);
-    let Some(command) = other(folder, own).filter(|_| !replace) else { return Ok(folder.into()) };
+    let Some(command) = other(folder, own).filter(|_| !replace) else { return Ok((folder.into(), None)) };
     if asked.is_some() {
         let problem = Problem::new(folder.display().to_string(), format!("has another comparison: {command}"));
         return Err(problem.help("choose another folder with --out, or give it up with --replace"));
@@ -56,13 +61,9 @@ pub fn of(asked: Option<&Path>, usual: &Path, own: &Value, replace: bool, quiet:
         let problem = Problem::new(usual.display().to_string(), format!("and {MOST} more have other comparisons"));
         problem.help("choose a folder with --out, or remove some of them")
     })?;
-    if !quiet {
-        let (usual, free) = (usual.display(), free.display());
-        progress::note(&format!(
-            "{usual} has another comparison; this one goes to {free} (--replace or --out change that)"
-        ));
-    }
-    Ok(free)
+    let (from, to) = (usual.display(), free.display());
+    let note = format!("{from} has another comparison; this one goes to {to} (--replace or --out change that)");
+    Ok((free, Some(note)))
 }
 
 #[cfg(test)]
@@ -86,7 +87,7 @@ mod tests {
             own["command"] = json!("tailwater compare a.toml");
             std::fs::write(folder.join(COMPARISON), own.to_string()).unwrap();
         };
-        let place = |own: &Value| of(None, &usual, own, false, true).unwrap();
+        let place = |own: &Value| of(None, &usual, own, false).unwrap().0;
         assert_eq!(place(&one), usual);
         keep(&usual, &one);
         assert_eq!(place(&one), usual);
@@ -94,12 +95,12 @@ mod tests {
         assert_eq!(place(&two), second);
         keep(&second, &two);
         assert_eq!((place(&one), place(&two)), (usual.clone(), second.clone()));
-        assert_eq!(of(None, &usual, &two, true, true).unwrap(), usual);
-        let refused = of(Some(&usual), &usual, &two, false, true).unwrap_err();
+        assert_eq!(of(None, &usual, &two, true).unwrap().0, usual);
+        let refused = of(Some(&usual), &usual, &two, false).unwrap_err();
         assert!(refused.message.contains("has another comparison: tailwater compare a.toml"), "{refused}");
         assert!(refused.help.as_deref().unwrap().contains("--replace"), "{refused}");
         // What is damaged, and what earlier versions wrote, is no other comparison.
         std::fs::write(second.join(COMPARISON), "{").unwrap();
-        assert_eq!(of(Some(&second), &usual, &one, false, true).unwrap(), second);
+        assert_eq!(of(Some(&second), &usual, &one, false).unwrap().0, second);
     }
 }

@@ -1,6 +1,8 @@
 //! A sweep that was read and planned.
 
 use crate::program::answer::Asked;
+use crate::program::compare::mixed;
+use crate::program::slurm;
 use clap::Args;
 pub use files::SWEEP;
 use files::problem::Problem;
@@ -61,10 +63,9 @@ impl Planned {
         let plan = sweep.plan()?;
         let store = Store::new(&named.store).recorded(named.record);
         let out = named.out.clone().unwrap_or_else(|| Path::new("results").join(format!("sweep-{}", sweep.title)));
-        let taken = [TABLE, SPEC, RUNS].iter().find(|name| out.join(name).exists() && !out.join(SWEEP).exists());
-        if let Some(name) = taken {
-            let problem = Problem::new(out.display().to_string(), format!("has a {name} that is not of a sweep"));
-            return Err(vec![problem.help("choose another folder with --out, or move that one away")]);
+        // The store may be inside, and what a cluster was asked for is there before the sweep.
+        if let Some(other) = files::foreign(&out, SWEEP, &[&named.store, &out.join(slurm::FOLDER)]) {
+            return Err(vec![mixed(&out, &other, "a sweep")]);
         }
         Ok(Planned { spec: named.spec.clone(), sweep, plan, store, out, question, asked: asked.options() })
     }

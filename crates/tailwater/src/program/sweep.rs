@@ -7,6 +7,7 @@ use crate::program::interrupt;
 use crate::program::planned::{Named, Planned, RUNS, SPEC, SWEEP, TABLE, in_a_line};
 use crate::program::progress::{self, GridProgress};
 use crate::program::slurm;
+use crate::program::usage;
 use clap::{Args, Subcommand, ValueEnum};
 use engine::{QuantityError, Time};
 use files::problem::Problem;
@@ -97,7 +98,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
     };
     let mut planned = match Planned::new(named, asked) {
         Ok(planned) => planned,
-        Err(problems) => return Ok(crate::program::compare::report_problems(&problems)),
+        Err(problems) => return Ok(usage::refuse(&problems)),
     };
     match &arguments.ask {
         Some(Ask::Status { json, .. }) => return print_status(&planned, *json),
@@ -216,9 +217,9 @@ fn collect(planned: &Planned, quiet: bool, ran: usize) -> Result<ExitCode, Probl
     let folders: Vec<PathBuf> = plan.iter().map(|cell| store.path(cell.digest)).collect();
     let summaries = folders.iter().map(|folder| read_summary(folder)).collect::<Result<Vec<_>, _>>()?;
     let table = sweep.grid.table(plan, &summaries);
+    let answer = answer::answer(planned.question.clone(), plan, &folders, &summaries)?;
     files::make_folder(out)?;
     files::sweep(out);
-    let answer = answer::answer(planned.question.clone(), plan, &folders, &summaries)?;
     let mut about = about(planned, &folders, &table);
     about.extend(answer::about(&answer));
     let about = format!("{:#}\n", Value::from(about));
