@@ -241,6 +241,7 @@ class View {
     // The worst victim is chosen for who has chosen nothing.
     const fresh = state.port === null && state.flow === null && state.t === null && !state.closed;
     if (fresh && this.verdict?.worst !== undefined) state.flow = this.verdict.worst;
+    state.t ??= this.span.from;
 
     const options = this.runs.map((run) => [run.index, run.label]);
     const go = (changes) => {
