@@ -142,7 +142,7 @@ on(
   "pointing says what it is, a click on a port shows its time, a click on a flow its path and its life",
   {},
   async ({ page, go, shot }) => {
-    await go(`#/fabric?job=${pair}&run=0&with=1`);
+    await go(`#/fabric?job=${pair}&run=0&with=1&flow=none`);
     const canvas = page.locator("canvas.stage").first();
     await canvas.waitFor();
     await page.keyboard.press("p");
@@ -318,8 +318,9 @@ on("flows can be filtered by how slow they are, and saved with the picture", {},
   // All flows of a run, with the same filter.
   await go(`#/results?job=${pair}&run=0`);
   await page.locator(".flows tbody tr").first().waitFor();
-  const titles = await page.locator("section h2").allTextContents();
-  assert.ok(titles.indexOf("Figures") < titles.indexOf("Flows"), titles.join());
+  const titles = await page.locator("main h2").allTextContents();
+  const [figures, flowsAt] = [titles.findIndex((title) => title.startsWith("Figures")), titles.indexOf("Flows")];
+  assert.ok(figures >= 0 && figures < flowsAt, titles.join());
   await page.getByLabel("Slower than so many times").fill("2");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => /slower=2/.test(location.hash));

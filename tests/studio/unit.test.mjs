@@ -5,7 +5,7 @@ import { fabric, recording, sketch } from "./fixture.mjs";
 import { decode, readRecording } from "../../crates/studio/page/recording.js";
 import { layout } from "../../crates/studio/page/layout.js";
 import { columnsOf } from "../../crates/studio/page/charts.js";
-import { bands, heatOf, rowOrder } from "../../crates/studio/page/heat.js";
+import { bands, heatOf, rowOrder, spoken } from "../../crates/studio/page/heat.js";
 import { csv, readFilter } from "../../crates/studio/page/panels.js";
 import { Camera } from "../../crates/studio/page/stage.js";
 import * as toml from "../../crates/studio/page/toml.js";
@@ -185,6 +185,9 @@ test("a map has a row for every port, the top of the fabric first, or the most o
   const pauses = heatOf(read, "pause", order, span, 10, 500);
   assert.ok(most(pauses) > 0 && most(pauses) <= 1);
   assert.equal(rowOrder(read, new Set(read.findPorts("spine0->leaf1"))).length, 1);
+  // Hosts have no queues to show, but they send.
+  assert.ok(spoken(read, "queue", order).every((port) => read.nodes[read.ports[port].node].kind === "switch"));
+  assert.equal(spoken(read, "use", order).length, order.length);
 });
 
 test("a frame covers what is after its start and up to its end", () => {

@@ -19,6 +19,8 @@ const SPEED_NAMES = ["⅛", "¼", "½", "1", "2", "4", "8"];
 const SHOW = 24;
 /** A fabric with more hosts than this is shown as a map of its ports first: a picture has no room for them. */
 const CROWD = 256;
+/** Tails that are no further apart are as good as the same. */
+const ALIKE = 1.05;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function open(root, route) {
@@ -270,7 +272,7 @@ class View {
     const finder = h("input", {
       type: "search",
       list: "ports",
-      placeholder: "find a port: leaf0->h0, or h0",
+      placeholder: "find a port: h0",
       "aria-label": "Find a port",
       "data-search": true,
       autocomplete: "off",
@@ -327,6 +329,7 @@ class View {
       state.speed,
     );
     this.pace = h("span", { class: "pace" });
+    this.mapKey = h("span", { class: "key map-key" });
     this.timeline = new Timeline(this);
     const zoom = (text, name, factor) =>
       h("button", { type: "button", class: "step", "aria-label": name, title: name, onclick: () => this.zoom(factor) }, text);
@@ -401,7 +404,7 @@ class View {
             ),
             this.timeline.element,
           ),
-          legend(recordings),
+          legend(recordings, this.mapKey),
         ),
         this.aside,
       ),
@@ -450,6 +453,7 @@ class View {
       side.choose(this.mapped);
     }
     this.root.classList.toggle("mapped", this.mapped);
+    put(this.mapKey, this.sides[0].heat.key());
     this.fit();
   }
 
@@ -1153,7 +1157,10 @@ export function verdictOf(runs, recordings) {
   }
   if (!best) return null;
   const name = (at) => recordings[at].header.preset ?? runs[at].scheme ?? runs[at].label;
-  const text = `99th percentile of slowdown ${best.p99.map((value, at) => `${number(value, 3)}× under ${name(at)}`).join(", ")}`;
+  const each = best.p99.map((value, at) => `${number(value, 3)}× under ${name(at)}`).join(", ");
+  // Runs that treat all groups alike should not be read as if they did not.
+  const alike = best.ratio < ALIKE ? "; no group differs more" : "";
+  const text = `99th percentile of slowdown ${each}${alike}`;
   // In the run that treats them worse.
   const side = best.p99[0] >= best.p99[1] ? 0 : 1;
   const known = new Set(recordings[0].flows.map((flow) => flow.flow));

@@ -1,5 +1,6 @@
 // All ports over all the time, as a map of colours: a fabric too large for a picture can still be seen whole.
 
+import { h } from "./dom.js";
 import { columnsOf } from "./charts.js";
 import { bytes, plural, share, time } from "./format.js";
 
@@ -22,6 +23,15 @@ export const HEATS = {
     share: true,
   },
 };
+
+/** Ports without tiers of which nothing is to be said: hosts have no queues, and would be half of the map. */
+export function spoken(recording, kind, order) {
+  const name = HEATS[kind].column(recording);
+  const tier = (port) => recording.nodes[recording.ports[port].node].tier;
+  const loud = new Set();
+  for (const port of order) if (!loud.has(tier(port)) && recording.series(name, port)?.some((value) => value > 0)) loud.add(tier(port));
+  return loud.size ? order.filter((port) => loud.has(tier(port))) : order;
+}
 
 /** Ports in the order of the rows: the top of the fabric first, and of each node one after the other. */
 export function rowOrder({ nodes, ports }, allowed = null) {
@@ -70,7 +80,7 @@ const LEFT = 76;
 
 export class Heat {
   constructor(canvas, recording, deepest) {
-    Object.assign(this, { canvas, recording, deepest, kind: "queue", filter: null, key: "" });
+    Object.assign(this, { canvas, recording, deepest, kind: "queue", filter: null, made: "" });
     this.image = document.createElement("canvas");
   }
 
@@ -81,6 +91,15 @@ export class Heat {
     this.wanted = found.length ? text : "";
   }
 
+  /** What the colours mean. */
+  key() {
+    const { colour, share: shares, name } = HEATS[this.kind];
+    const ramp = h("span", { class: "ramp", "aria-hidden": "true" });
+    ramp.style.background = `linear-gradient(90deg, var(--shade), var(${colour}))`;
+    const top = shares ? "all the time" : bytes(this.deepest);
+    return [ramp, ` ${name}, nothing to ${top}; a row for each port, or the most of several; tiers without any are left out`];
+  }
+
   prepare(span, root) {
     const { clientWidth, clientHeight } = this.canvas;
     const ratio = Math.min(2, devicePixelRatio || 1);
@@ -88,14 +107,14 @@ export class Heat {
     const style = getComputedStyle(this.canvas);
     const theme = style.getPropertyValue("--paper");
     const key = [clientWidth, clientHeight, ratio, this.kind, this.wanted, root, theme, span.from, span.to].join(" ");
-    if (key === this.key) return true;
-    this.key = key;
+    if (key === this.made) return true;
+    this.made = key;
     Object.assign(this, { width: clientWidth, height: clientHeight, ratio, span });
     this.canvas.width = Math.round(clientWidth * ratio);
     this.canvas.height = Math.round(clientHeight * ratio);
     this.plotWidth = Math.floor(clientWidth - LEFT - 8);
     this.plotHeight = clientHeight - 10;
-    this.order = rowOrder(this.recording, this.filter);
+    this.order = spoken(this.recording, this.kind, rowOrder(this.recording, this.filter));
     this.map = heatOf(this.recording, this.kind, this.order, span, this.plotWidth, this.plotHeight);
     const hue = (name) => [1, 3, 5].map((from) => parseInt(style.getPropertyValue(name).trim().slice(from, from + 2), 16));
     const [ground, full] = [hue("--shade"), hue(HEATS[this.kind].colour)];
@@ -107,7 +126,7 @@ export class Heat {
     this.map.values.forEach((value, at) => {
       const part = Math.min(1, value / top);
       // Something is never as pale as nothing.
-      const mix = part > 0 ? 0.12 + 0.88 * (root ? Math.sqrt(part) : part) : 0;
+      const mix = part > 0 ? 0.22 + 0.78 * (root ? Math.sqrt(part) : part) : 0;
       for (let channel = 0; channel < 3; channel++)
         pixels.data[at * 4 + channel] = Math.round(ground[channel] + (full[channel] - ground[channel]) * mix);
       pixels.data[at * 4 + 3] = 255;

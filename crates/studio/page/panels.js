@@ -416,7 +416,7 @@ export class FlowList {
 }
 
 // What the recordings can show.
-export function legend(recordings) {
+export function legend(recordings, map) {
   const any = (name) => recordings.some((one) => one.column(name));
   // Pauses of classes and queues have a sign of their own only where there are some.
   const kinds = { port: false, class: false, queue: false };
@@ -449,6 +449,7 @@ export function legend(recordings) {
   return h(
     "div",
     { class: "legend", "aria-label": "Legend" },
+    map,
     h("span", { class: "key" }, h("span", { class: "ramp", "aria-hidden": "true" }), "link use, idle to full"),
     key(
       [

@@ -132,10 +132,11 @@ class Results {
           this.show(all);
         }),
       );
-    if (chosen) body.append(this.run(chosen, all));
     const own = files.filter(({ path }) => !path.startsWith("runs/"));
     const pictures = comparison ? own.filter(({ path }) => isFigure(path)) : [];
+    // Above the table of flows, which may be long.
     if (pictures.length) body.append(h("h2", {}, "Figures of the comparison"), gallery(job.id, pictures));
+    if (chosen) body.append(this.run(chosen, all));
     if (files.length) {
       body.append(
         h("h2", {}, "Files"),
