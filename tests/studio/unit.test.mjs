@@ -100,6 +100,19 @@ test("a pause of one queue is not one of the link, and an early recording is tak
   assert.deepEqual([...early.totals().pausedPorts], [1, 1, 0]);
 });
 
+test("a control frame is what the neighbour obeys when it arrives", () => {
+  const zeros = () => [0, 0, 0, 0, 0, 0];
+  const pauses = [zeros(), [0, 0, 1, 0, 0, 0]],
+    resumes = [zeros(), [0, 0, 0, 0, 1, 1]];
+  const slow = { ...head(6) };
+  slow.ports = slow.ports.map((port) => ({ ...port, delay_ps: 2000 }));
+  const read = readRecording(recording(slow, { pauses, resumes }).buffer);
+  assert.deepEqual(
+    [0, 1, 2, 3, 4].map((frame) => read.framesFrom(0, frame)),
+    ["pause", "resume", "resume", "resume", null],
+  );
+});
+
 test("of many frames under a pixel a chart shows the mean of a share, and the peak of a queue", () => {
   const values = [0, 0, 0, 1, 1, 0, 0, 0];
   const line = { values, first: 0, every: 10 };

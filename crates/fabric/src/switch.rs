@@ -520,6 +520,7 @@ impl Core {
         // A word that changes nothing, such as a pause that is renewed, is none of them.
         if before != p.paused {
             *(if pause { &mut self.counts.pauses } else { &mut self.counts.resumes }) += 1;
+            self.probes.count_at(port, if pause { Counted::Pause } else { Counted::Resume }, 1);
         }
         if self.setup.measure.pause_log {
             self.probes.log_pause(now, port, pause);

@@ -100,6 +100,24 @@ export class Recording {
     return this.header.version < 2 ? "paused" : "paused_class";
   }
 
+  /**
+   * What frames that a port sent to its neighbour in a frame of the recording were: what the neighbour obeyed when they arrived, in
+   * words; null if that is not known. A pause that changes nothing, and an answer, are obeyed by nobody.
+   */
+  framesFrom(port, frame) {
+    const { peer, delay_ps: delay } = this.ports[port];
+    const first = frame + Math.floor(delay / this.every);
+    let pauses = 0,
+      resumes = 0;
+    // Sent at the end of the frame, or behind a packet, it arrives a frame later.
+    for (let at = first; at <= first + 1 && at < this.frames; at++) {
+      pauses += this.value("pauses", peer, at);
+      resumes += this.value("resumes", peer, at);
+    }
+    if (pauses && resumes) return "pause and resume";
+    return pauses ? "pause" : resumes ? "resume" : null;
+  }
+
   /** The port by which a flow leaves its host: where pauses of its class are obeyed. */
   nicOf(flow) {
     const port = flow.path.length ? flow.path[0] : this.ports.findIndex(({ node }) => node === flow.src);

@@ -256,7 +256,10 @@ function portWords(recording, port, frame) {
   lines.push(...stopWords(recording, port, frame).map((text) => `${text} by ${there}`));
   if (of("held_queues")) lines.push(`${plural(of("held_queues"), "queue")} held`);
   if (of("held_flows")) lines.push(`${plural(of("held_flows"), "flow")} kept from sending`);
-  if (of("pause_frames")) lines.push(`${plural(of("pause_frames"), "control frame")} to ${there}: pause, resume or answer`);
+  if (of("pause_frames"))
+    lines.push(
+      `${plural(of("pause_frames"), "control frame")} to ${there}: ${recording.framesFrom(port, frame) ?? "pause, resume or answer"}`,
+    );
   if (of("signals")) lines.push(`${plural(of("signals"), "signal")} to hosts`);
   if (of("marked")) lines.push(`${plural(of("marked"), "packet")} marked`);
   if (of("dropped")) lines.push(`${plural(of("dropped"), "packet")} dropped`);

@@ -718,7 +718,8 @@ export class Stage {
     paint.fillStyle = colours.control;
     for (const [port, count] of shown) {
       const [px, py] = this.point(port, along(port));
-      const text = `${count > 1 ? `${count} ` : ""}control to ${recording.neighbour(port)}`;
+      const what = recording.framesFrom(port, frame) ?? "control";
+      const text = `${count > 1 ? `${count}: ` : ""}${what} to ${recording.neighbour(port)}`;
       const left = px + 7 + paint.measureText(text).width > this.width ? px - 7 - paint.measureText(text).width : px + 7;
       paint.strokeText(text, left, py);
       paint.fillText(text, left, py);

@@ -15,7 +15,7 @@ use engine::Time;
 use std::collections::BTreeMap;
 
 /// What is kept of a port in each frame: name and unit, in order.
-pub const PORT_COLUMNS: [(&str, &str); 11] = [
+pub const PORT_COLUMNS: [(&str, &str); 13] = [
     ("queued", "bytes"),
     ("sent", "bytes"),
     ("paused", "ps"),
@@ -27,6 +27,8 @@ pub const PORT_COLUMNS: [(&str, &str); 11] = [
     ("signals", "packets"),
     ("marked", "packets"),
     ("dropped", "packets"),
+    ("pauses", "pauses"),
+    ("resumes", "resumes"),
 ];
 
 /// What is kept of a flow at the end of each frame: name and unit, in order.
@@ -56,6 +58,8 @@ pub(crate) enum Counted {
     Signal,
     Mark,
     Drop,
+    Pause,
+    Resume,
 }
 
 /// One quantity over all frames: those ports, or flows, of which there is something to say, in ascending order in each frame.

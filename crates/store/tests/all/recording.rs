@@ -98,6 +98,8 @@ fn every_preset_is_recorded_alike_on_any_number_of_threads_and_runs_as_if_it_wer
         }
         assert_eq!(sums(&one, "marked").iter().sum::<u64>(), one.counts.marked, "{name}");
         assert_eq!(sums(&one, "dropped").iter().sum::<u64>(), one.counts.dropped(), "{name}");
+        let obeyed = [("pauses", one.counts.pauses), ("resumes", one.counts.resumes)];
+        obeyed.iter().for_each(|(column, all)| assert_eq!(sums(&one, column).iter().sum::<u64>(), *all, "{name}"));
         let flows: Vec<_> = recording.chosen.iter().map(|&flow| one.flows[flow.index()]).collect();
         assert_eq!(last(&one, "received"), flows.iter().map(|flow| flow.delivered).collect::<Vec<_>>(), "{name}");
         // The table also counts until a flow is let go that ended while it was held.
