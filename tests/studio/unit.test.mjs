@@ -478,3 +478,31 @@ test("an answer that is older than an event does not take a job back in time", a
     ],
   );
 });
+
+test("a claim takes as long as the last time, or as its runs took elsewhere, and says how long it has still to go", async () => {
+  globalThis.location ??= { search: "", pathname: "/", hash: "" };
+  const { likely, timeLeft } = await import("../../crates/studio/page/parts.js");
+  const job = (id, name, scale, seconds, runs, state = "done") => ({
+    id,
+    name,
+    kind: "reproduce",
+    scale,
+    state,
+    started: 1_790_000_000_000,
+    ended: 1_790_000_000_000 + seconds * 1000,
+    progress: { runs },
+  });
+  const past = [
+    job(1, "bfc/a", "quick", 40, 10),
+    job(2, "bfc/a", "quick", 30, 10),
+    job(3, "bfc/b", "quick", 50, 30),
+    job(4, "bfc/c", "paper", 900, 3),
+    job(5, "bfc/a", "quick", 1, 10, "failed"),
+  ];
+  assert.deepEqual(likely(past, "bfc/a", "quick", 10), [30, true]);
+  // 120 s for 50 runs.
+  assert.deepEqual(likely(past, "bfc/d", "quick", 5), [12, false]);
+  assert.equal(likely(past, "bfc/d", "quick", 0), null);
+  assert.equal(likely([], "bfc/d", "quick", 5), null);
+  assert.deepEqual([timeLeft(30, 0.25), timeLeft(1, 0.5), timeLeft(60, 0.01), timeLeft(60, 1)], [90, null, null, null]);
+});
