@@ -282,7 +282,7 @@ mod tests {
         let record = |n: u64| {
             let mut spec = FlowSpec::plain(n as u16, 0, 1, (n * 7919) % 1009 + 1, Time(0));
             // A small group among a large one, of which one flow never ends.
-            (spec.tag, spec.ideal) = ((n % 50 == 0) as u16, Time(1000));
+            (spec.tag, spec.ideal) = (n.is_multiple_of(50) as u16, Time(1000));
             let received = if n == 77 { Time::MAX } else { Time(1000 + (n * 31) % 997 * 100) };
             let (start, acknowledged) = (Time(0), received);
             let (held, paused) = (Time::ZERO, Time::ZERO);
