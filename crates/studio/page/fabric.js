@@ -954,7 +954,7 @@ class View {
       const one = recording.flows[at];
       return one?.received_ps === null || one?.received_ps === undefined
         ? "not received to the end"
-        : `received after ${time(took(one))}${recording.slowdown(one) === null ? "" : `, ${number(recording.slowdown(one), 3)}× of alone`}`;
+        : `received after ${time(took(one))}${recording.slowdown(one) === null ? "" : `, ${number(recording.slowdown(one), 3)}× as long as alone`}`;
     };
     const sides = this.same ? this.sides : this.sides.slice(0, 1);
     const held = h("p", { class: "facts live" });

@@ -716,8 +716,12 @@ export class Stage {
     paint.lineWidth = 3;
     paint.strokeStyle = colours.paper;
     paint.fillStyle = colours.control;
+    const named = [];
     for (const [port, count] of shown) {
       const [px, py] = this.point(port, along(port));
+      // Two names in one place can both not be read.
+      if (named.some(([x, y]) => Math.abs(x - px) < 96 && Math.abs(y - py) < 12)) continue;
+      named.push([px, py]);
       const what = recording.framesFrom(port, frame) ?? "control";
       const text = `${count > 1 ? `${count}: ` : ""}${what} to ${recording.neighbour(port)}`;
       const left = px + 7 + paint.measureText(text).width > this.width ? px - 7 - paint.measureText(text).width : px + 7;
