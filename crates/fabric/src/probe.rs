@@ -1,5 +1,6 @@
 //! The probes: what is measured, sampled, recorded and captured while a run goes on. None of it changes the run.
 
+mod breadth;
 mod capture;
 mod counts;
 mod record;
@@ -10,6 +11,7 @@ pub use counts::Counts;
 pub use record::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 pub use sample::{Samples, Series};
 
+pub(crate) use breadth::{Breadth, Standstill};
 pub(crate) use record::Counted;
 pub(crate) use sample::Pulse;
 
@@ -36,6 +38,8 @@ pub type Histograms = (Time, Vec<Vec<u32>>);
 /// Everything that is kept for people to look at.
 pub(crate) struct Probes {
     pub(crate) pause_log: Vec<PauseEvent>,
+    /// How much of each port pauses stop.
+    pub(crate) breadth: Breadth,
     /// Time between samples now.
     pub(crate) sample_every: Option<Time>,
     /// Occupancy of the switches.
@@ -59,6 +63,7 @@ impl Probes {
         let recorder = measure.record.as_ref();
         Probes {
             pause_log: Vec::new(),
+            breadth: Breadth::new(map.count(), setup.classes as u32),
             sample_every: measure.sample,
             samples: Samples::new(setup.graph.nodes.len()),
             series: Series::default(),
@@ -87,6 +92,7 @@ impl Probes {
             self.series.absorb(&other.series, series, port, flow);
         }
         self.captured.append(&mut other.captured);
+        self.breadth.absorb(&other.breadth, |port| mine(map.node[port]));
         if let (Some(recorder), Some(theirs)) = (&mut self.recorder, other.recorder) {
             recorder.recording.absorb(theirs.recording);
         }

@@ -49,34 +49,40 @@ pub(crate) struct Switches {
     discipline: Discipline,
 }
 
+impl Setup {
+    /// The memory of a node before the first packet.
+    pub fn buffer(&self, map: &PortMap, node: usize) -> Buffer {
+        let switch = &self.switch;
+        let parts = map.of(node as u32).len() as u64 * self.classes as u64;
+        let part = |of: u64| switch.pool[node].map(|pool| pool / of.max(1));
+        let (ingress_part, egress_part) = match switch.split {
+            Split::Dynamic => (None, None),
+            Split::Ingress => (part(parts * switch.groups as u64), None),
+            Split::Egress => (None, part(parts * switch.queues as u64)),
+        };
+        let egress_part = match switch.overflow {
+            Overflow::Drop => egress_part,
+            Overflow::Trim(trimming) => {
+                Some(trimming.queue as u64 * (self.nic.payload as u64 + self.nic.header as u64))
+            }
+        };
+        Buffer {
+            pool: switch.pool[node],
+            reserve: switch.reserve,
+            resume_gap: switch.resume_gap,
+            global: (switch.global_headroom, 0),
+            ingress_part,
+            egress_part,
+            ..Buffer::default()
+        }
+    }
+}
+
 impl Switches {
     pub(crate) fn new(setup: &Setup, map: &PortMap, chosen: &Chosen<'_>) -> Switches {
         let (graph, switch, classes) = (&setup.graph, &setup.switch, setup.classes as u32);
         let per_port = classes * switch.queues;
-        let buffer = |node: usize| {
-            let parts = map.of(node as u32).len() as u64 * classes as u64;
-            let part = |of: u64| switch.pool[node].map(|pool| pool / of.max(1));
-            let (ingress_part, egress_part) = match switch.split {
-                Split::Dynamic => (None, None),
-                Split::Ingress => (part(parts * switch.groups as u64), None),
-                Split::Egress => (None, part(parts * switch.queues as u64)),
-            };
-            let egress_part = match switch.overflow {
-                Overflow::Drop => egress_part,
-                Overflow::Trim(trimming) => {
-                    Some(trimming.queue as u64 * (setup.nic.payload as u64 + setup.nic.header as u64))
-                }
-            };
-            Buffer {
-                pool: switch.pool[node],
-                reserve: switch.reserve,
-                resume_gap: switch.resume_gap,
-                global: (switch.global_headroom, 0),
-                ingress_part,
-                egress_part,
-                ..Buffer::default()
-            }
-        };
+        let buffer = |node: usize| setup.buffer(map, node);
         let nodes = 0..graph.nodes.len();
         let longest_rtt = setup.longest_rtt();
         let site = |node: usize| Site { setup, map, node: NodeId(node as u32), longest_rtt };
@@ -495,6 +501,7 @@ impl Core {
     pub(crate) fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
         self.note_pause(port, class, pause, pause);
         self.probes.note_whole(port, class, pause);
+        self.probes.breadth.turn(port, class, self.time.now, pause);
         if self.ports[port as usize].has_queues() {
             self.class_queues(class).for_each(|q| self.switches.masks.set_paused(port, q, pause));
         }
@@ -513,6 +520,7 @@ impl Core {
         // A word that changes nothing, such as a pause that is renewed, is none of them.
         if before != p.paused {
             *(if pause { &mut self.counts.pauses } else { &mut self.counts.resumes }) += 1;
+            self.probes.count_at(port, if pause { Counted::Pause } else { Counted::Resume }, 1);
         }
         if self.setup.measure.pause_log {
             self.probes.log_pause(now, port, pause);

@@ -464,6 +464,7 @@ impl NodeView<'_> {
         }
         sender.held ^= BY_SCHEME;
         core.hosts.holds[place].turn(core.time.now, hold);
+        core.count_standstill(flow.0, !hold);
         core.note_held(flow.0, hold);
         core.note(flow.0);
         if !hold {
@@ -604,6 +605,8 @@ impl NodeView<'_> {
         core.probes.note_single();
         let class = (queue.0 / core.setup.switch.queues) as u8;
         let paused = core.class_queues(class).any(|q| core.switches.masks.is_paused(port, q));
+        let whole = core.class_queues(class).all(|q| core.switches.masks.is_paused(port, q));
+        core.probes.breadth.turn(port, class, core.time.now, whole);
         core.note_pause(port, class, pause, paused);
     }
 

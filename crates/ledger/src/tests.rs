@@ -535,6 +535,8 @@ fn flow(group: &str, size: u64, slowdown: Option<f64>) -> FlowRow {
         injected_ps: received.map(|t| t / 2),
         received_ps: received,
         acknowledged_ps: received.map(|t| t + 1_000_000),
+        held_ps: 0,
+        paused_ps: 0,
         ideal_ps: Some(ideal),
         slowdown,
         slowdown_acknowledged: slowdown.map(|s| s + 0.5),
@@ -543,7 +545,8 @@ fn flow(group: &str, size: u64, slowdown: Option<f64>) -> FlowRow {
 
 fn link(from: &str, to: &str, sent_bytes: u64, paused_ps: u64) -> LinkRow {
     let (from_host, to_host) = (from.starts_with('h'), to.starts_with('h'));
-    LinkRow { from: from.into(), to: to.into(), from_host, to_host, rate_bps: 100_000_000_000, sent_bytes, paused_ps }
+    let (from, to, paused_class_ps) = (from.into(), to.into(), paused_ps);
+    LinkRow { from, to, from_host, to_host, rate_bps: 100_000_000_000, sent_bytes, paused_ps, paused_class_ps }
 }
 
 /// A run of 100 us.

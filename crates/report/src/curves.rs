@@ -296,7 +296,7 @@ pub(crate) fn span(run: &Records) -> f64 {
     end.saturating_sub(begin).max(1) as f64
 }
 
-/// The share of time that links were paused, by kind of link.
+/// The share of time that a class of links was paused, by kind of link. One of which only a queue is paused carries what is in the others.
 pub fn pauses(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
     type Kind = (&'static str, fn(&results::records::LinkRow) -> bool);
     let kinds: [Kind; 3] = [
@@ -310,8 +310,12 @@ pub fn pauses(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
     for curve in curves {
         let point = |(place, (_, of)): (usize, &Kind)| {
             let mean = |run: &&Records| {
-                let links: Vec<f64> =
-                    run.links.iter().filter(|link| of(link)).map(|link| link.paused_ps as f64 / span(run)).collect();
+                let links: Vec<f64> = run
+                    .links
+                    .iter()
+                    .filter(|link| of(link))
+                    .map(|link| link.paused_class_ps as f64 / span(run))
+                    .collect();
                 links.iter().sum::<f64>() / links.len().max(1) as f64
             };
             let estimate = Estimate::of(&curve.runs.iter().map(mean).collect::<Vec<_>>());
@@ -466,7 +470,7 @@ pub fn all(curves: &[Curve<'_>], palette: &mut Palette) -> Vec<Figure> {
     }
     figures.push(buffers(curves, palette));
     figures.push(receivers(curves, palette));
-    let paused = |run: &&Records| run.links.iter().any(|link| link.paused_ps > 0);
+    let paused = |run: &&Records| run.links.iter().any(|link| link.paused_class_ps > 0);
     if curves.iter().flat_map(|curve| &curve.runs).any(paused) {
         figures.push(pauses(curves, palette));
     }

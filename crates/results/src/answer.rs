@@ -697,6 +697,8 @@ mod tests {
             injected_ps: time,
             received_ps: time,
             acknowledged_ps: time,
+            held_ps: 0,
+            paused_ps: 0,
             ideal_ps: Some(1_000_000),
             slowdown,
             slowdown_acknowledged: slowdown,

@@ -262,8 +262,21 @@ fn measures(summaries: &[Value]) -> Vec<Measure> {
     all.extend([
         measure("peak_buffer_bytes", "peak buffer KB", "peak buffer", Unit::Kilobytes, pointer("/buffer/peak")),
         measure("paused_ps", "paused us", "paused", Unit::Microseconds, pointer("/pause/paused_ps")),
-        measure("dropped_packets", "drops", "dropped", Unit::Count, pointer("/dropped/packets")),
     ]);
+    // Links of which single queues are paused carry on, and schemes that pause no link keep flows at their NICs instead.
+    let most = |at: &str| summaries.iter().filter_map(|summary| summary.pointer(at)?.as_u64()).max().unwrap_or(0);
+    let single = |summary: &Value| {
+        let of = |at: &str| summary.pointer(at).and_then(Value::as_u64);
+        of("/pause/class_ps").is_some_and(|class| of("/pause/paused_ps").is_some_and(|any| any > class))
+    };
+    if summaries.iter().any(single) {
+        let label = "paused, a whole class";
+        all.push(measure("paused_class_ps", "of it class us", label, Unit::Microseconds, pointer("/pause/class_ps")));
+    }
+    if most("/held/held_ps") > 0 {
+        all.push(measure("held_ps", "held us", "flows held", Unit::Microseconds, pointer("/held/held_ps")));
+    }
+    all.push(measure("dropped_packets", "drops", "dropped", Unit::Count, pointer("/dropped/packets")));
     all
 }
 

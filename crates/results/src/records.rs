@@ -43,6 +43,10 @@ pub struct FlowRow {
     pub received_ps: Option<u64>,
     /// Until its last byte was acknowledged.
     pub acknowledged_ps: Option<u64>,
+    /// How long flow control held the flow itself at its NIC.
+    pub held_ps: u64,
+    /// How long its class was paused there while it was not held.
+    pub paused_ps: u64,
     /// The same alone in the network: until received.
     pub ideal_ps: Option<u64>,
     /// Received over ideal.
@@ -89,8 +93,10 @@ pub struct LinkRow {
     pub rate_bps: u64,
     /// Bytes sent, of all packets.
     pub sent_bytes: u64,
-    /// How long it was held by pauses.
+    /// How long it was held by pauses, if only one of its queues.
     pub paused_ps: u64,
+    /// How long a whole class of it was.
+    pub paused_class_ps: u64,
 }
 
 /// A chosen port at the sampling instants.
@@ -171,6 +177,10 @@ fn flows(table: &Table) -> Result<Vec<FlowRow>, Problem> {
     let time = |name| table.maybe_counts(name);
     let (injected, received, acknowledged) = (time("injected_ps")?, time("received_ps")?, time("acknowledged_ps")?);
     let ideal = time("ideal_ps")?;
+    // Runs from before do not have them.
+    let has = |name: &str| table.columns().iter().any(|(column, _)| column == name);
+    let stood = |name| if has(name) { table.counts(name) } else { Ok(vec![0; table.rows()]) };
+    let (held, paused) = (stood("held_ps")?, stood("paused_ps")?);
     let slowdown = table.numbers("slowdown")?;
     let slowdown_acknowledged = table.numbers("slowdown_acknowledged")?;
     let row = |row: usize| FlowRow {
@@ -182,6 +192,8 @@ fn flows(table: &Table) -> Result<Vec<FlowRow>, Problem> {
         injected_ps: injected[row],
         received_ps: received[row],
         acknowledged_ps: acknowledged[row],
+        held_ps: held[row],
+        paused_ps: paused[row],
         ideal_ps: ideal[row],
         slowdown: slowdown[row],
         slowdown_acknowledged: slowdown_acknowledged[row],
@@ -217,6 +229,9 @@ fn links(table: &Table) -> Result<Vec<LinkRow>, Problem> {
     let (from, to) = (table.texts("from")?, table.texts("to")?);
     let (from_kind, to_kind) = (table.texts("from_kind")?, table.texts("to_kind")?);
     let (rate, sent, paused) = (table.counts("rate_bps")?, table.counts("sent_bytes")?, table.counts("paused_ps")?);
+    // Earlier runs did not tell them apart.
+    let has = |name: &str| table.columns().iter().any(|(column, _)| column == name);
+    let class = if has("paused_class_ps") { table.counts("paused_class_ps")? } else { paused.clone() };
     let row = |row: usize| LinkRow {
         from: from[row].into(),
         to: to[row].into(),
@@ -225,6 +240,7 @@ fn links(table: &Table) -> Result<Vec<LinkRow>, Problem> {
         rate_bps: rate[row],
         sent_bytes: sent[row],
         paused_ps: paused[row],
+        paused_class_ps: class[row],
     };
     Ok((0..table.rows()).map(row).collect())
 }

@@ -138,9 +138,13 @@ pub struct PausedLink {
     pub from: String,
     /// The receiver that made it wait.
     pub to: String,
-    /// Picoseconds.
+    /// Picoseconds, if only of one queue.
     pub paused_ps: u64,
-    /// Of the time from the first flow's start to the end.
+    /// Of these, those in which a whole class was.
+    pub class_ps: u64,
+    /// Of these, those in which all classes were.
+    pub port_ps: u64,
+    /// Of the time from the first flow's start to the end, `paused_ps`.
     pub share: f64,
 }
 
@@ -169,12 +173,38 @@ pub struct Pauses {
     pub pauses: u64,
     /// Resume frames obeyed.
     pub resumes: u64,
-    /// Sum over all links and directions.
+    /// Sum over all links and directions, of the time that something was paused: if only a queue.
     pub paused_ps: u64,
+    /// Of that, the time that a whole class was.
+    pub class_ps: u64,
+    /// Of that, the time that all classes were.
+    pub port_ps: u64,
     /// The mean over all links and directions, of the time from the first flow's start to the end.
     pub share: f64,
     /// The links that were held at all.
     pub links: Vec<PausedLink>,
+}
+
+/// Flows that flow control kept from sending at their NICs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Held {
+    /// How many of them.
+    pub flows: u64,
+    /// For how long in all: the sum of the two that follow.
+    pub held_ps: u64,
+    /// Held one by one.
+    pub flow_ps: u64,
+    /// With their class, which was paused.
+    pub class_ps: u64,
+}
+
+impl Held {
+    fn new(outcome: &Outcome) -> Held {
+        let sum = |of: fn(&FlowRecord) -> Time| outcome.flows.iter().map(|flow| of(flow).0).sum::<u64>();
+        let (flow_ps, class_ps) = (sum(|flow| flow.held), sum(|flow| flow.paused));
+        let flows = outcome.flows.iter().filter(|flow| flow.held + flow.paused > Time::ZERO).count() as u64;
+        Held { flows, held_ps: flow_ps + class_ps, flow_ps, class_ps }
+    }
 }
 
 /// A switch's memory.
@@ -311,6 +341,8 @@ pub struct Summary {
     pub utilisation: Utilisation,
     /// Pauses.
     pub pause: Pauses,
+    /// Flows that were kept from sending.
+    pub held: Held,
     /// Switch memory.
     pub buffer: Buffers,
     /// When links were down; left out if none was.
@@ -387,7 +419,8 @@ impl Summary {
         let all = |samples: &[Vec<u32>]| Spread::of(samples.iter().flat_map(|s| to_f64(s)).collect());
         let links = outcome.paused.iter().enumerate().filter(|(_, t)| **t > Time::ZERO).map(|(port, t)| {
             let (from, to) = port_name(graph, &map, port as u32);
-            PausedLink { from, to, paused_ps: t.0, share: t.0 as f64 / span }
+            let (class, whole) = outcome.stopped[port];
+            PausedLink { from, to, paused_ps: t.0, class_ps: class.0, port_ps: whole.0, share: t.0 as f64 / span }
         });
         let wall_seconds = wall.as_secs_f64();
         Summary {
@@ -428,10 +461,13 @@ impl Summary {
                 pauses: c.pauses,
                 resumes: c.resumes,
                 paused_ps: outcome.paused.iter().map(|t| t.0).sum(),
+                class_ps: outcome.stopped.iter().map(|(class, _)| class.0).sum(),
+                port_ps: outcome.stopped.iter().map(|(_, port)| port.0).sum(),
                 share: outcome.paused.iter().map(|t| t.0 as f64 / span).sum::<f64>()
                     / outcome.paused.len().max(1) as f64,
                 links: links.collect(),
             },
+            held: Held::new(outcome),
             buffer: Buffers {
                 peak: outcome.peak.iter().copied().max().unwrap_or(0),
                 sampled: all(&outcome.samples.used),
@@ -594,6 +630,7 @@ fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns 
         ("received_ps", fct(|f| f.received)),
         ("acknowledged_ps", fct(|f| f.acknowledged)),
         ("held_ps", Column::counts(rows.iter().map(|f| f.held.0))),
+        ("paused_ps", Column::counts(rows.iter().map(|f| f.paused.0))),
         ("ideal_ps", ideal(|f| f.spec.ideal)),
         ("ideal_acknowledged_ps", ideal(|f| f.spec.ideal_acknowledged)),
         ("slowdown", ratio(slowdown)),
@@ -628,6 +665,8 @@ fn link_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
         ("rate_bps", Column::counts(ports().map(|p| graph.links[map.link[p] as usize].rate.0))),
         ("sent_bytes", Column::counts(outcome.sent.iter().copied())),
         ("paused_ps", Column::counts(outcome.paused.iter().map(|t| t.0))),
+        ("paused_class_ps", Column::counts(outcome.stopped.iter().map(|(class, _)| class.0))),
+        ("paused_port_ps", Column::counts(outcome.stopped.iter().map(|(_, port)| port.0))),
     ]
 }
 

@@ -173,7 +173,7 @@ pub fn sizes(bytes: &[u8]) {
     let Some([text]) = parts(bytes) else { return };
     let sizes = match Sizes::read(text) {
         Ok(sizes) => sizes,
-        Err(faults) => faults.list().iter().for_each(|fault| {
+        Err(fault) => {
             assert!(!fault.message.is_empty() && !fault.help.is_empty(), "{fault}");
             assert!((1..=text.split('\n').count()).contains(&fault.line), "{fault}");
             return;

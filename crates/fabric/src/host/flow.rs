@@ -19,7 +19,7 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    pub(super) const NEVER: Hold = Hold { since: Time::MAX, total: Time::ZERO };
+    pub(crate) const NEVER: Hold = Hold { since: Time::MAX, total: Time::ZERO };
 
     pub(crate) fn turn(&mut self, now: Time, hold: bool) {
         self.total = self.until(now);
@@ -297,6 +297,9 @@ impl Core {
         }
         if sent && !self.hosts.lines.is_empty() {
             self.leave_line(flow);
+        }
+        if last && !again {
+            self.count_standstill(flow, false);
         }
         (self.pool.insert(packet), again)
     }

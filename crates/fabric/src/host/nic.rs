@@ -1,6 +1,6 @@
 //! The host's NIC: flows take turns, paced and windowed.
 
-use super::flow::{IN_LINE, Sender};
+use super::flow::{BY_SCHEME, IN_LINE, Sender};
 use crate::axes::congestion_control::FlowStart;
 use crate::axes::flow_control::FlowControl;
 use crate::id::FlowId;
@@ -274,15 +274,31 @@ impl Core {
                 set.set(gone, false);
             }
             moved.into_iter().for_each(|f| self.note(f));
+            self.count_standstill(flow, false);
             let n = &mut self.hosts.nics[nic as usize];
             n.flows.push(flow);
             self.hosts.senders[flow as usize].nic = nic;
             self.hosts.senders[flow as usize].place = n.flows.len() as u32 - 1;
+            self.count_standstill(flow, true);
             self.note(flow);
             self.kicks.push(self.hosts.nics[nic as usize].port);
             elsewhere.push(flow);
         }
         elsewhere
+    }
+
+    /// How long the class of a flow has been paused at its NIC, all in all.
+    pub(crate) fn class_paused(&self, flow: u32, now: Time) -> Time {
+        let s = &self.hosts.senders[flow as usize];
+        self.probes.breadth.of_class(self.hosts.nics[s.nic as usize].port, s.class, now)
+    }
+
+    /// From now on, a pause of its class keeps a flow from sending, or does not: it has sent all, or is held by itself.
+    pub(crate) fn count_standstill(&mut self, flow: u32, counts: bool) {
+        let s = &self.hosts.senders[flow as usize];
+        let counts = counts && s.high < s.size && s.held & BY_SCHEME == 0;
+        let paused = self.class_paused(flow, self.time.now);
+        self.hosts.standstills[flow as usize].turn(paused, counts);
     }
 
     /// Hands a flow whose time has come to its NIC.
@@ -326,6 +342,7 @@ impl Core {
             self.join_line(flow);
         }
         self.progress.active += 1;
+        self.count_standstill(flow, true);
         self.note_beginning(flow);
         self.rewindow(flow);
         self.note(flow);

@@ -47,8 +47,10 @@ pub struct FlowRecord {
     pub received: Time,
     /// Its last byte was acknowledged.
     pub acknowledged: Time,
-    /// How long flow control kept it from sending.
+    /// How long flow control kept it, and not all of its class, from sending.
     pub held: Time,
+    /// How long its class was paused at its NIC while it had bytes left that it had never sent, and was not held besides.
+    pub paused: Time,
 }
 
 /// What the shards of a run sent each other.
@@ -93,8 +95,10 @@ pub struct Outcome {
     pub transport: Vec<Counter>,
     /// What load balancing and marking counted at switches.
     pub switches: Vec<Counter>,
-    /// How long each port was held by its neighbour.
+    /// How long each port, or something of it, was held by its neighbour.
     pub paused: Vec<Time>,
+    /// Of that, how long whole classes were, and how long all of it was.
+    pub stopped: Vec<(Time, Time)>,
     /// Pauses and resumes, if they were to be kept.
     pub pause_log: Vec<PauseEvent>,
     /// Peak occupancy by node; 0 for hosts that do not forward.
@@ -280,6 +284,11 @@ impl<F: FlowControl> Network<F> {
                     received: r.finished,
                     acknowledged: s.finished,
                     held: hosts.holds[flow].until(core.time.now.min(s.finished)),
+                    paused: if s.started() {
+                        hosts.standstills[flow].until(core.class_paused(flow as u32, core.time.now))
+                    } else {
+                        Time::ZERO
+                    },
                 })
                 .collect(),
             finished: finished.into_iter().map(|(_, flow)| FlowId(flow)).collect(),
@@ -290,6 +299,7 @@ impl<F: FlowControl> Network<F> {
             transport,
             switches: core.switches.counters(),
             paused: core.ports.iter().map(|p| p.pause_total).collect(),
+            stopped: (0..core.ports.len() as u32).map(|port| core.probes.breadth.until(port, core.time.now)).collect(),
             pause_log: std::mem::take(&mut core.probes.pause_log),
             peak: core.switches.buffers.iter().map(|b| b.peak.max(b.watermark)).collect(),
             sent: (0..core.ports.len()).map(|port| core.sent_by_now(port)).collect(),

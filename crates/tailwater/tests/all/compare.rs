@@ -82,7 +82,10 @@ fn a_comparison_gives_a_table_and_says_how_it_came_about() {
     assert!(lines[place + 2..place + 8].iter().all(|line| line.ends_with('?')), "{printed}");
     assert_eq!(lines[place + 8], "? fewer than 100 flows; 95 % intervals over 3 seeds");
     let place = place + 10;
-    assert_eq!(words(&lines[place]), "scheme,switch.buffer,flows,slowdown p50,peak buffer KB,paused us,drops,ending");
+    assert_eq!(
+        words(&lines[place]),
+        "scheme,switch.buffer,flows,slowdown p50,peak buffer KB,paused us,held us,drops,ending"
+    );
     let rows: Vec<Vec<&str>> =
         lines[place + 1..place + 7].iter().map(|line| line.split_whitespace().collect()).collect();
     let labels: Vec<String> = rows.iter().map(|row| row[..2].join(" ")).collect();
