@@ -298,7 +298,11 @@ impl Core {
         if sent && !self.hosts.lines.is_empty() {
             self.leave_line(flow);
         }
-        (self.pool.insert(packet), again)
+        let id = self.pool.insert(packet);
+        if self.pool.traced() {
+            self.depart(flow, id, again);
+        }
+        (id, again)
     }
 
     /// Gives a packet the entropy that its host's path selector wants.
