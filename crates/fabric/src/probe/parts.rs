@@ -468,14 +468,19 @@ impl Core {
         let mut broken = None;
         for (hop, step) in (0u16..).zip(trail.steps()) {
             let p = &self.ports[step.port as usize];
-            let mut add = |part: Part, time: u64| add(spans, Span {
-                flow: number,
-                part,
-                finished: true,
-                hop: Some(hop),
-                place: Place::Port(step.port),
-                time: Time(time),
-            });
+            let mut add = |part: Part, time: u64| {
+                add(
+                    spans,
+                    Span {
+                        flow: number,
+                        part,
+                        finished: true,
+                        hop: Some(hop),
+                        place: Place::Port(step.port),
+                        time: Time(time),
+                    },
+                )
+            };
             let ready = since.map_or(step.start, |since| {
                 let delay = if p.host { self.setup.forward.delay } else { Time::ZERO };
                 add(Part::Forwarding, delay.0);

@@ -150,13 +150,16 @@ fn the_time_of_a_message_alone_is_wire_and_distance() {
     let wire = (resolved.setup.nic.payload + resolved.setup.nic.header) as u64 * 80;
     let pipeline = resolved.setup.switch.pipeline.0;
     let (up, down) = ("h0->sw0".to_string(), "sw0->h1".to_string());
-    assert_eq!(told(&resolved, &outcome, 0), [
-        ("serialisation", "h0".to_string(), 2 * wire),
-        ("serialisation", up.clone(), wire),
-        ("propagation", up, 1_000_000 + pipeline),
-        ("serialisation", down.clone(), wire),
-        ("propagation", down, 1_000_000),
-    ]);
+    assert_eq!(
+        told(&resolved, &outcome, 0),
+        [
+            ("serialisation", "h0".to_string(), 2 * wire),
+            ("serialisation", up.clone(), wire),
+            ("propagation", up, 1_000_000 + pipeline),
+            ("serialisation", down.clone(), wire),
+            ("propagation", down, 1_000_000),
+        ]
+    );
 }
 
 /// Worked out by hand: two messages of one packet each meet at the switch; the second waits for the first.
@@ -169,7 +172,11 @@ fn a_message_that_meets_another_waits_behind_it() {
     let wire = (1000 + resolved.setup.nic.header) as u64 * 80;
     let queued = |flow: usize| {
         let parts = told(&resolved, &outcome, flow);
-        parts.into_iter().filter(|(part, ..)| *part == "queueing").map(|(_, place, time)| (place, time)).collect::<Vec<_>>()
+        parts
+            .into_iter()
+            .filter(|(part, ..)| *part == "queueing")
+            .map(|(_, place, time)| (place, time))
+            .collect::<Vec<_>>()
     };
     assert_eq!(queued(0), []);
     assert_eq!(queued(1), [("sw0->h2".to_string(), wire)]);
