@@ -81,29 +81,28 @@ fn shares(run: &Records, parts: &[PartRow<'_>]) -> Option<Spans> {
     })
 }
 
-/// The finished flow of a group with the largest slowdown, the first of several.
-fn slowest<'r>(run: &'r Records, group: &str) -> Option<(usize, &'r FlowRow, f64)> {
-    let finished = run.flows.iter().enumerate().filter(|(_, flow)| flow.group == group);
-    let slowed = finished.filter_map(|(number, flow)| Some((number, flow, flow.slowdown?)));
-    slowed.reduce(|best, next| if next.2 > best.2 { next } else { best })
+/// The finished flow of a group with the largest slowdown, the first of several. Where none has a slowdown, as all left early, the one that
+/// took longest.
+fn slowest<'r>(run: &'r Records, group: &str) -> Option<(usize, &'r FlowRow)> {
+    let own = run.flows.iter().enumerate().filter(|(_, flow)| flow.group == group && flow.received_ps.is_some());
+    let worth = |flow: &FlowRow| (flow.slowdown.unwrap_or(0.0), flow.received_ps);
+    own.reduce(|best, next| if worth(next.1) > worth(best.1) { next } else { best })
 }
 
 /// The slowest flow of each group, part by part and hop by hop.
 fn waterfalls(run: &Records, parts: &[PartRow<'_>]) -> Vec<Spans> {
     let of = |(place, group): (usize, &&str)| {
-        let (number, flow, slowdown) = slowest(run, group)?;
+        let (number, flow) = slowest(run, group)?;
         let from = parts.partition_point(|part| part.flow < number);
         let own = &parts[from..][..parts[from..].partition_point(|part| part.flow == number)];
         let rows = rows(own);
+        let slowed = flow.slowdown.map(|slowdown| format!(", slowdown {}", Format::Plain.show(slowdown)));
+        let slowed = slowed.unwrap_or_default();
         let took = Format::Time.show(flow.received_ps? as f64 / 1e12);
         (!rows.is_empty()).then(|| Spans {
             id: format!("slowest-{}", place + 1),
             title: format!("The slowest flow of {group}: {} to {}, {took}", flow.src, flow.dst),
-            subtitle: format!(
-                "Flow {number}, {}, {} times as long as alone in the network",
-                Format::Bytes.show(flow.size as f64),
-                Format::Plain.show(slowdown)
-            ),
+            subtitle: format!("Flow {number}, {}{slowed}", Format::Bytes.show(flow.size as f64)),
             caption: "Above, what its sender did before it sent the packet that completed the flow, summed by part. Below, that packet's \
                       path, link by link."
                 .into(),
@@ -159,8 +158,8 @@ pub(crate) fn sentence(summary: &Value) -> String {
     let shares: Vec<String> = shares.map(|(part, share)| format!("{} {part}", Format::Percent.show(share))).collect();
     match shares.split_last() {
         None => "No flow finished.".into(),
-        Some((only, [])) => format!("Of the time of all finished flows, {only}."),
-        Some((last, others)) => format!("Of the time of all finished flows, {} and {last}.", others.join(", ")),
+        Some((only, [])) => format!("The time of all finished flows is {only}."),
+        Some((last, others)) => format!("The time of all finished flows is {} and {last}.", others.join(", ")),
     }
 }
 
@@ -216,7 +215,7 @@ mod tests {
         assert_eq!((row.name.as_str(), row.note.as_str()), ("load, over 1 KB", "2 flows"), "the third did not finish");
         let kinds: Vec<_> = row.spans.iter().map(|span| (span.kind.as_str(), span.from, span.to)).collect();
         assert_eq!(kinds, [("serialisation", 0.0, 0.3), ("propagation", 0.3, 0.375), ("turn", 0.375, 1.0)]);
-        assert!(waterfall.subtitle.starts_with("Flow 1, 5 KB"), "{}", waterfall.subtitle);
+        assert!(waterfall.subtitle == "Flow 1, 5 KB, slowdown 3", "{}", waterfall.subtitle);
         let names: Vec<_> =
             waterfall.rows.iter().map(|row| (row.name.as_str(), row.note.as_str(), row.apart)).collect();
         assert_eq!(names, [("h0: turn", "250 ps", false), ("h0 → sw0", "50 ps", true)]);
@@ -229,6 +228,16 @@ mod tests {
     }
 
     #[test]
+    fn among_flows_that_left_early_the_one_that_took_longest_is_shown() {
+        let mut run = records([Some(100), Some(300), Some(200)]);
+        run.flows.iter_mut().for_each(|flow| flow.slowdown = None);
+        assert_eq!(slowest(&run, "load").map(|(number, _)| number), Some(1));
+        run.flows[2].slowdown = Some(2.0);
+        assert_eq!(slowest(&run, "load").map(|(number, _)| number), Some(2));
+        assert!(slowest(&run, "nobody").is_none());
+    }
+
+    #[test]
     fn a_run_that_was_not_asked_shows_nothing() {
         assert_eq!(charts(&records([Some(100), None, None]), &[]), []);
     }
@@ -236,7 +245,7 @@ mod tests {
     #[test]
     fn the_largest_part_is_named_first() {
         let text = sentence(&records([None; 3]).summary);
-        assert_eq!(text, "Of the time of all finished flows, 62.5% turn and 37.5% serialisation.");
+        assert_eq!(text, "The time of all finished flows is 62.5% turn and 37.5% serialisation.");
         assert_eq!(sentence(&json!({})), "No flow finished.");
     }
 }

@@ -1,12 +1,12 @@
 //! Why flows took the time they took: the table of their parts, and its sums.
 
 use fabric::Outcome;
-use fabric::probe::{Place, Span};
+use fabric::probe::{Part, Place, Span};
 use fabric::routing::PortMap;
 use fabric::topology::Graph;
-use results::tables::{Column, Columns};
+use results::tables::{Column, Columns, Texts, Values};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What a run that was asked knows of the causes of what happened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -63,18 +63,49 @@ impl Why {
 /// The table of parts.
 pub(crate) fn part_columns(graph: &Graph, map: &PortMap, spans: &[Span]) -> Columns {
     let node = |port: usize| graph.nodes[map.node[port] as usize].name.as_str();
-    let ports: Vec<String> =
-        (0..map.count()).map(|port| format!("{}->{}", node(port), node(map.peer[port] as usize))).collect();
+    let port = |port: usize| format!("{}->{}", node(port), node(map.peer[port] as usize));
+    let nodes = graph.nodes.iter().map(|node| node.name.clone());
+    let places: Vec<String> = nodes.chain((0..map.count()).map(port)).collect();
     let place = |span: &Span| match span.place {
-        Place::Node(number) => graph.nodes[number as usize].name.as_str(),
-        Place::Port(port) => ports[port as usize].as_str(),
+        Place::Node(number) => number as usize,
+        Place::Port(port) => graph.nodes.len() + port as usize,
     };
+    let parts = Part::ALL.map(|part| part.name().to_string());
     vec![
         ("flow", Column::counts(spans.iter().map(|span| span.flow.0 as u64))),
-        ("part", Column::texts(spans.iter().map(|span| span.part.name()))),
-        ("place", Column::texts(spans.iter().map(place))),
+        ("part", named(&parts, spans.iter().map(|span| span.part as usize))),
+        ("place", named(&places, spans.iter().map(place))),
         ("hop", Column::maybe_counts(spans.iter().map(|span| span.hop.map(u64::from)))),
         ("time_ps", Column::counts(spans.iter().map(|span| span.time.0))),
         ("finished", Column::small(spans.iter().map(|span| span.finished as u8))),
     ]
+}
+
+/// A column of texts that are known by their places in a list. There are many rows, and no text of a row is looked at.
+fn named(names: &[String], rows: impl Iterator<Item = usize>) -> Column {
+    // Two ports have the same name where two nodes have several links.
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    let first: Vec<usize> = names.iter().enumerate().map(|(at, name)| *first.entry(name).or_insert(at)).collect();
+    let mut texts = Texts::default();
+    let mut known: Vec<Option<u32>> = vec![None; names.len()];
+    for row in rows.map(|row| first[row]) {
+        let place = *known[row].get_or_insert_with(|| {
+            texts.names.push(names[row].clone());
+            texts.names.len() as u32 - 1
+        });
+        texts.rows.push(place);
+    }
+    Column { values: Values::Texts(texts), present: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_once_in_the_order_of_its_first_row() {
+        let names = ["a", "b", "a", "c"].map(String::from);
+        let rows = [3, 2, 0, 3, 1];
+        assert_eq!(named(&names, rows.into_iter()), Column::texts(rows.iter().map(|&row| names[row].as_str())));
+    }
 }
