@@ -324,6 +324,13 @@ impl Pool {
             self.slots[id as usize] = packet;
             return id;
         }
+        self.grow(packet)
+    }
+
+    /// Takes in a packet where there was no room for one.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, packet: Packet) -> PacketId {
         self.slots.push(packet);
         self.next.push(NONE);
         if self.with_telemetry {

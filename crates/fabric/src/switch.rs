@@ -322,7 +322,7 @@ impl Core {
         self.switches.queues[(p.first_queue + queue.0) as usize].push(&mut self.pool, packet);
         self.switches.masks.set_filled(out, queue.0, true);
         if self.pool.traced() {
-            self.mark_joining((self.ports[out as usize].first_queue + queue.0) as usize, packet);
+            self.mark_joining(out, visit);
         }
     }
 

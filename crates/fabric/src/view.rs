@@ -743,7 +743,9 @@ impl<'a> HostView<'a> {
             core.count_flow(port, id, over);
         }
         if reply.ended {
-            core.complete_parts(flow, id);
+            if core.pool.traced() {
+                core.complete_parts(flow, id);
+            }
             let host = core.pool[id].dst;
             core.ended_at(flow, host);
         }

@@ -8,6 +8,7 @@
 //! Nothing here is an event, and all of it is a difference of instants at one node: neither the order of events within an instant nor
 //! the number of threads can show.
 
+use crate::axes::flow_control::Visit;
 use crate::host::{BY_SCHEME, BY_TRANSPORT, IN_LINE, PerFlow};
 use crate::id::FlowId;
 use crate::packet::{Kind, PacketId};
@@ -352,12 +353,12 @@ impl Core {
         clock.map_or(0, |clock| clock.read(self.time.now))
     }
 
-    /// A packet joins a queue.
+    /// A packet joins a queue of `port`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn mark_joining(&mut self, slot: usize, id: PacketId) {
-        let clock = self.stop_clock(slot);
-        if let Some(trail) = self.pool.trail(id) {
+    pub(crate) fn mark_joining(&mut self, port: u32, visit: &Visit) {
+        let clock = self.stop_clock((self.ports[port as usize].first_queue + visit.queue.0) as usize);
+        if let Some(trail) = self.pool.trail(visit.packet) {
             trail.mark = clock;
         }
     }
@@ -520,5 +521,65 @@ fn add(spans: &mut Vec<Span>, span: Span) {
 fn at_sender(spans: &mut Vec<Span>, flow: FlowId, src: u32, spent: &Spent, finished: bool) {
     for (part, &time) in Part::ALL.into_iter().zip(spent) {
         add(spans, Span { flow, part, finished, hop: None, place: Place::Node(src), time: Time(time) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn spent(ledger: &Ledger) -> Vec<(Part, u64)> {
+        Part::ALL.into_iter().zip(ledger.spent).filter(|(_, time)| *time > 0).collect()
+    }
+
+    #[test]
+    fn a_flow_is_on_the_wire_then_paced_then_waits_its_turn() {
+        let mut ledger = Ledger { since: Time(100), sending: Time(130), due: Time(150), ..Ledger::NEW };
+        ledger.charge(Time(190));
+        assert_eq!(spent(&ledger), [(Part::Pacing, 20), (Part::Turn, 40), (Part::Serialisation, 30)]);
+        ledger.state = State::Waits(Part::Window);
+        ledger.charge(Time(200));
+        assert_eq!(ledger.spent[Part::Window as usize], 10);
+    }
+
+    #[test]
+    fn a_flow_that_is_due_before_its_packet_has_left_waits_its_turn_after_it() {
+        let mut ledger = Ledger { since: Time(0), sending: Time(50), again: true, due: Time(20), ..Ledger::NEW };
+        ledger.charge(Time(60));
+        assert_eq!(spent(&ledger), [(Part::Turn, 10), (Part::Retransmission, 50)]);
+    }
+
+    #[test]
+    fn a_flow_that_has_not_begun_spends_nothing() {
+        let mut ledger = Ledger::NEW;
+        ledger.charge(Time(60));
+        assert_eq!(spent(&ledger), []);
+    }
+
+    #[test]
+    fn a_trail_keeps_every_step_of_a_long_path() {
+        let step = |port: u32| Step { start: Time(port as u64), stopped: 0, port };
+        let mut trail = Trail::default();
+        (0..20).for_each(|port| trail.push(step(port)));
+        assert!(trail.steps().eq((0..20).map(step)));
+    }
+
+    proptest! {
+        /// However often it is looked at, and whatever it does meanwhile.
+        #[test]
+        fn the_time_of_a_flow_is_charged_once(
+            looks in prop::collection::vec((0u64..100, 0usize..9, 0u64..300, 0u64..300, any::<bool>()), 1..20),
+        ) {
+            let mut ledger = Ledger { since: Time(7), ..Ledger::NEW };
+            let mut now = 7;
+            for (wait, state, due, sending, again) in looks {
+                now += wait;
+                ledger.charge(Time(now));
+                prop_assert_eq!(ledger.spent.iter().sum::<u64>(), now - 7);
+                ledger.state = if state == 8 { State::Ready } else { State::Waits(Part::ALL[state]) };
+                (ledger.due, ledger.sending, ledger.again) = (Time(now + due), Time(now + sending), again);
+            }
+        }
     }
 }

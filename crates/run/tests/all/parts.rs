@@ -5,7 +5,7 @@ use fabric::Outcome;
 use fabric::probe::{Part, Place, Span};
 use scenario::Scenario;
 use scenario::resolve::{Resolved, resolve};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 fn read(text: &str, sets: &[&str]) -> Resolved {
@@ -91,12 +91,46 @@ const FAULTS: &str = "[[link]]\nbetween = [\"leaf1\", \"spine1\"]\ndown = [[\"20
 
 #[test]
 fn the_parts_of_every_flow_add_up_with_every_preset() {
+    let mut seen = BTreeSet::new();
     for preset in scenario::presets::all() {
         let fabric = if preset.name == "portfc" { BCUBE } else { LEAF_SPINE };
         let set = format!("scheme.preset=\"{}\"", preset.name);
         let outcome = explained(&format!("stop = \"300us\"\n{fabric}{TRAFFIC}"), &[&set], preset.name);
         assert!(total(&outcome, Part::Queueing) > 0, "{}", preset.name);
+        seen.extend(spans(&outcome).iter().map(|span| span.part));
     }
+    for part in [Part::Hold, Part::Grant, Part::Window, Part::Pause, Part::Pacing, Part::Turn, Part::Stopped] {
+        assert!(seen.contains(&part), "no preset spends time on {part:?}: {seen:?}");
+    }
+}
+
+#[test]
+fn the_parts_of_every_flow_add_up_on_a_path_of_many_hops() {
+    let flow = |src: u32, dst: u32| format!("[[flow]]\nsrc = \"h{src}\"\ndst = \"h{dst}\"\nsize = \"200KB\"\n");
+    let text = format!(
+        "[topology]\nkind = \"chain\"\nswitches = 12\nhosts_per_switch = 2\n{}{}{}",
+        flow(0, 23),
+        flow(2, 22),
+        flow(13, 21)
+    );
+    let outcome = explained(&text, &["scheme.preset=\"pfc\""], "chain");
+    let hops = spans(&outcome).iter().filter(|span| span.flow.index() == 0).filter_map(|span| span.hop).max();
+    assert_eq!(hops, Some(12), "from h0 over twelve switches to h23");
+}
+
+#[test]
+fn a_message_waits_in_line_for_an_earlier_one_to_the_same_host() {
+    let flow = "[[flow]]\nsrc = \"h0\"\ndst = \"h1\"\nsize = \"10KB\"\n";
+    let text = format!(
+        "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
+         [nic]\npayload = \"1000B\"\nqueues = \"destination\"\n{flow}{flow}"
+    );
+    let outcome = explained(&text, &["scheme.preset=\"pfc\""], "line");
+    let waits: Vec<_> = spans(&outcome).iter().filter(|span| span.part == Part::Line).collect();
+    let wire = 1062 * 80;
+    // The second may begin when the last packet of the first begins, and has its turn when that has left.
+    assert_eq!(waits.iter().map(|span| (span.flow.0, span.time.0)).collect::<Vec<_>>(), [(1, 9 * wire)]);
+    assert_eq!(total(&outcome, Part::Turn), wire);
 }
 
 #[test]
@@ -160,6 +194,19 @@ fn the_time_of_a_message_alone_is_wire_and_distance() {
             ("propagation", down, 1_000_000),
         ]
     );
+}
+
+/// Worked out by hand: three packets take 254.88 ns, and the run stops before the first arrives.
+#[test]
+fn a_flow_that_does_not_finish_has_the_parts_of_its_sender() {
+    let text = "stop = \"500ns\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
+        [nic]\npayload = \"1000B\"\n[[flow]]\nsrc = \"h0\"\ndst = \"h1\"\nsize = \"3000B\"\n";
+    let resolved = read(text, &["measure.why=true", "scheme.preset=\"pfc\""]);
+    let outcome = resolved.simulate(&mut |_, _| true);
+    add_up(&outcome, "stopped");
+    let parts = told(&resolved, &outcome, 0);
+    assert_eq!(parts, [("answer", "h0".to_string(), 245_120), ("serialisation", "h0".to_string(), 254_880)]);
+    assert!(spans(&outcome).iter().all(|span| !span.finished));
 }
 
 /// Worked out by hand: two messages of one packet each meet at the switch; the second waits for the first.
