@@ -24,6 +24,9 @@ fn groups(run: &Records) -> Vec<&str> {
     all.into_iter().flatten().filter_map(|group| group["name"].as_str()).collect()
 }
 
+/// How many flows there are of a group and size, and the time of each part.
+type Class<'a> = (usize, BTreeMap<&'a str, f64>);
+
 /// Of flows of each size, the share of every part in their time.
 fn shares(run: &Records, parts: &[PartRow<'_>]) -> Option<Spans> {
     let bins: Vec<(u64, Option<u64>)> = run.summary["slowdown_by_size"]
@@ -33,8 +36,8 @@ fn shares(run: &Records, parts: &[PartRow<'_>]) -> Option<Spans> {
         .collect();
     let bin = |size: u64| bins.iter().position(|(above, end)| size > *above && end.is_none_or(|end| size <= end));
     let groups = groups(run);
-    // By group and size: how many flows, and the time of each part.
-    let mut sums: BTreeMap<(usize, usize), (usize, BTreeMap<&str, f64>)> = BTreeMap::new();
+    // By group and size.
+    let mut sums: BTreeMap<(usize, usize), Class<'_>> = BTreeMap::new();
     for flow in parts.chunk_by(|a, b| a.flow == b.flow) {
         let Some(row) = run.flows.get(flow[0].flow).filter(|row| row.received_ps.is_some()) else { continue };
         let (Some(group), Some(bin)) = (groups.iter().position(|name| *name == row.group), bin(row.size)) else {
