@@ -11,7 +11,7 @@ pub use crate::run::shard::PerFlow;
 pub use flow::{Receiver, Sender};
 pub use nic::NIC_SEED;
 
-pub(crate) use flow::{BY_SCHEME, BY_TRANSPORT, Hold};
+pub(crate) use flow::{BY_SCHEME, BY_TRANSPORT, Hold, IN_LINE};
 
 use crate::axes::congestion_control::Needs;
 use crate::axes::{Chosen, CongestionControl, Counter, PathSelector};

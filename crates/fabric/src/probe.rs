@@ -3,15 +3,18 @@
 mod breadth;
 mod capture;
 mod counts;
+mod parts;
 mod record;
 mod sample;
 
 pub use capture::Captured;
 pub use counts::Counts;
+pub use parts::{Part, Place, Span};
 pub use record::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 pub use sample::{Samples, Series};
 
 pub(crate) use breadth::{Breadth, Standstill};
+pub(crate) use parts::Trail;
 pub(crate) use record::Counted;
 pub(crate) use sample::Pulse;
 
@@ -19,6 +22,7 @@ use crate::routing::PortMap;
 use crate::run::shard::Shard;
 use crate::setup::Setup;
 use engine::Time;
+use parts::Parts;
 use record::Recorder;
 
 /// A pause or resume as its receiver saw it.
@@ -54,6 +58,8 @@ pub(crate) struct Probes {
     pub(crate) capture_left: Vec<u32>,
     /// What is recorded, if anything is.
     pub(crate) recorder: Option<Box<Recorder>>,
+    /// Where the time of flows goes, if that is asked.
+    pub(crate) parts: Option<Box<Parts>>,
 }
 
 impl Probes {
@@ -72,6 +78,7 @@ impl Probes {
             captured: Vec::new(),
             capture_left: limits.collect(),
             recorder: recorder.map(|record| Box::new(Recorder::new(record, setup, map, shard))),
+            parts: measure.why.then(|| Box::new(Parts::new(setup, shard))),
         }
     }
 
@@ -95,6 +102,9 @@ impl Probes {
         self.breadth.absorb(&other.breadth, |port| mine(map.node[port]));
         if let (Some(recorder), Some(theirs)) = (&mut self.recorder, other.recorder) {
             recorder.recording.absorb(theirs.recording);
+        }
+        if let (Some(parts), Some(theirs)) = (&mut self.parts, other.parts) {
+            parts.absorb(*theirs);
         }
     }
 }

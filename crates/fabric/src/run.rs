@@ -285,6 +285,8 @@ impl Core {
         let patience = Time(stall::PATIENCE.0 + 8 * timeout.0 + 4096 * farthest.0);
         let gain_patience = stall::gain_patience(&setup, patience);
         let hosts = Hosts::new(&setup, &map, chosen, &shard);
+        let mut switches = Switches::new(&setup, &map, chosen);
+        switches.noted = hosts.needs.telemetry || setup.measure.why;
         let with_answers = hosts.needs.delay || chosen.transport.selective();
         Core {
             time: Timeline {
@@ -295,11 +297,11 @@ impl Core {
                 sequence: 0,
                 horizon,
             },
-            pool: Pool::new(hosts.needs.telemetry, with_answers),
+            pool: Pool::new(hosts.needs.telemetry, with_answers).with_trails(setup.measure.why),
             wire: Wire::new(&setup, &rates),
             dice: Random::new(&setup),
             kicks: Vec::new(),
-            switches: Switches::new(&setup, &map, chosen),
+            switches,
             probes: Probes::new(&setup, &map, &shard),
             counts: Counts::default(),
             progress: Progress {
@@ -464,13 +466,14 @@ fn ports(setup: &Setup, map: &PortMap, rates: &[Rate], per_port: u32, shard: &Op
         let remote = shard.as_ref().is_some_and(|shard| shard.owns(node) && !shard.owns(far));
         let capture = setup.measure.capture.as_ref();
         let captured = capture.is_some_and(|capture| capture.ports.binary_search(&(port as u32)).is_ok());
+        let traced = setup.measure.why as u8 * detour::TRACED;
         let base = map.base[node as usize];
         ports.push(Port {
             free_at: Time::ZERO,
             end_rank: 0,
             frames: Default::default(),
             urgent: false,
-            detour: (remote as u8 * detour::REMOTE) | (captured as u8 * detour::CAPTURED),
+            detour: (remote as u8 * detour::REMOTE) | (captured as u8 * detour::CAPTURED) | traced,
             control: Default::default(),
             queued: 0,
             tx_bytes: 0,
@@ -786,7 +789,7 @@ impl<F: FlowControl> Network<F> {
     pub(crate) fn transmit(&mut self, port: u32) {
         let core = &mut self.core;
         let p = &core.ports[port as usize];
-        if p.detour == 0 {
+        if p.detour & !detour::TRACED == 0 {
             // What is sent here will fly there.
             prefetch(&core.ports[p.peer as usize].flying);
         }

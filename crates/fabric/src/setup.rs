@@ -258,6 +258,8 @@ pub struct MeasureSetup {
     pub record: Option<RecordSetup>,
     /// Keep the instant of every pause and resume.
     pub pause_log: bool,
+    /// Find out where the time of every flow goes.
+    pub why: bool,
     /// Histograms of every egress port's queue length.
     pub queue_monitor: Option<QueueMonitor>,
 }

@@ -47,6 +47,8 @@ pub(crate) struct Switches {
     /// By node, programs that mark. Empty where there are none.
     markings: Vec<Option<Box<dyn Marking>>>,
     discipline: Discipline,
+    /// Whether something is noted on data packets when they leave a queue: telemetry, or how long they were stopped.
+    pub(crate) noted: bool,
 }
 
 impl Setup {
@@ -123,6 +125,7 @@ impl Switches {
                 Discipline::Bytes if per_port == 1 => Discipline::Packets,
                 discipline => discipline,
             },
+            noted: false,
         }
     }
 
@@ -324,6 +327,9 @@ impl Core {
         p.queued += size as u64;
         self.switches.queues[(p.first_queue + queue.0) as usize].push(&mut self.pool, packet);
         self.switches.masks.set_filled(out, queue.0, true);
+        if self.pool.traced() {
+            self.mark_joining(out, visit);
+        }
     }
 
     /// Lets go of a queued packet's memory.
@@ -503,7 +509,10 @@ impl Core {
         self.probes.note_whole(port, class, pause);
         self.probes.breadth.turn(port, class, self.time.now, pause);
         if self.ports[port as usize].has_queues() {
-            self.class_queues(class).for_each(|q| self.switches.masks.set_paused(port, q, pause));
+            for queue in self.class_queues(class) {
+                self.switches.masks.set_paused(port, queue, pause);
+                self.refresh_queue(port, queue);
+            }
         }
     }
 
@@ -521,6 +530,7 @@ impl Core {
         if before != p.paused {
             *(if pause { &mut self.counts.pauses } else { &mut self.counts.resumes }) += 1;
             self.probes.count_at(port, if pause { Counted::Pause } else { Counted::Resume }, 1);
+            self.refresh_nic(port);
         }
         if self.setup.measure.pause_log {
             self.probes.log_pause(now, port, pause);
@@ -697,12 +707,17 @@ impl<F: FlowControl> Network<F> {
             class: ClassId(class),
             size: size as u16,
         };
-        if core.hosts.needs.telemetry && kind == Kind::Data {
-            let at = &NodeView::new(core, node, base);
-            let queued = self.scheme.reported_queue(&self.nodes[node as usize], at, &visit).unwrap_or(queued);
-            let mbps = core.wire.mbps[core.ports[port as usize].table as usize];
-            let queued = queued.min(u32::MAX as u64) as u32;
-            core.pool.push_hop(id, Hop::new(core.time.now, port, tx_bytes, queued, mbps));
+        if core.switches.noted && kind == Kind::Data {
+            if core.pool.traced() {
+                core.mark_leaving(number, id);
+            }
+            if core.hosts.needs.telemetry {
+                let at = &NodeView::new(core, node, base);
+                let queued = self.scheme.reported_queue(&self.nodes[node as usize], at, &visit).unwrap_or(queued);
+                let mbps = core.wire.mbps[core.ports[port as usize].table as usize];
+                let queued = queued.min(u32::MAX as u64) as u32;
+                core.pool.push_hop(id, Hop::new(core.time.now, port, tx_bytes, queued, mbps));
+            }
         }
         // The port is taken by this packet already: nothing that the scheme sets free may slip in before it.
         core.ports[port as usize].wake = true;

@@ -328,6 +328,7 @@ impl NodeView<'_> {
         if self.core.switches.masks.is_held(self.global(port), queue.0) != hold {
             let port = self.own_queue(port, queue);
             self.core.switches.masks.set_held(port, queue.0, hold);
+            self.core.refresh_queue(port, queue.0);
             self.core.probes.note_single();
             if !hold {
                 self.core.kicks.push(port);
@@ -346,6 +347,7 @@ impl NodeView<'_> {
             return;
         }
         while let Some(id) = core.switches.queues[source].pop(&core.pool) {
+            core.mark_moving(source, target, id);
             core.switches.queues[target].push(&mut core.pool, id);
         }
         core.ports[from.0 as usize].queued -= bytes;
@@ -367,6 +369,7 @@ impl NodeView<'_> {
         let mut all = std::mem::take(&mut core.switches.queues[source]);
         while let Some(id) = all.pop(&core.pool) {
             let queue = if which(id, &core.pool[id]) { target } else { source };
+            core.mark_moving(source, queue, id);
             core.switches.queues[queue].push(&mut core.pool, id);
         }
         for (slot, queue) in [(source, from), (target, to)] {
@@ -602,6 +605,7 @@ impl NodeView<'_> {
             return;
         }
         core.switches.masks.set_paused(port, queue.0, pause);
+        core.refresh_queue(port, queue.0);
         core.probes.note_single();
         let class = (queue.0 / core.setup.switch.queues) as u8;
         let paused = core.class_queues(class).any(|q| core.switches.masks.is_paused(port, q));
@@ -742,6 +746,9 @@ impl<'a> HostView<'a> {
             core.count_flow(port, id, over);
         }
         if reply.ended {
+            if core.pool.traced() {
+                core.complete_parts(flow, id);
+            }
             let host = core.pool[id].dst;
             core.ended_at(flow, host);
         }

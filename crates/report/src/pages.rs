@@ -3,10 +3,12 @@
 use crate::curves::{self, Curve};
 use crate::fabric::Picture;
 use crate::heat::Heat;
+use crate::spans::Spans;
 use crate::{Axis, Cell, Column, Drawing, Figure, Format, Mark, Page, Palette, Point, Section, Style, Table, Tone};
 use results::answer::{Answer, FEW, P99, certainly_least};
 use results::comparison::{At, Labels, groups_with_slowdowns};
 use results::measure::Estimate;
+use results::parts::PartRow;
 use results::records::Records;
 use serde_json::Value;
 
@@ -21,14 +23,18 @@ pub struct Report {
     pub pictures: Vec<Picture>,
     /// Heat maps.
     pub heats: Vec<Heat>,
+    /// Charts of spans.
+    pub spans: Vec<Spans>,
 }
 
 impl Report {
-    /// Figures, pictures and heat maps by their ids.
+    /// Figures, pictures, heat maps and charts of spans by their ids.
     pub fn drawings(&self) -> impl Iterator<Item = (&str, Drawing)> {
         let figures = self.figures.iter().map(|figure| (figure.id.as_str(), figure.drawing()));
         let pictures = self.pictures.iter().map(|picture| (picture.id.as_str(), picture.drawing()));
-        figures.chain(pictures).chain(self.heats.iter().map(|heat| (heat.id.as_str(), heat.drawing())))
+        let heats = self.heats.iter().map(|heat| (heat.id.as_str(), heat.drawing()));
+        let spans = self.spans.iter().map(|spans| (spans.id.as_str(), spans.drawing()));
+        figures.chain(pictures).chain(heats).chain(spans)
     }
 }
 
@@ -147,8 +153,8 @@ pub(crate) fn footer() -> String {
     format!("Tailwater {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The page of one run. `scenario` is its text, `command` runs it again.
-pub fn run(records: &Records, scenario: &str, command: &str) -> Report {
+/// The page of one run. `parts` say where its flows' time went, if that was asked. `scenario` is its text, `command` runs it again.
+pub fn run(records: &Records, parts: &[PartRow<'_>], scenario: &str, command: &str) -> Report {
     let name = records.summary["scenario"].as_str().unwrap_or("A run");
     let scheme = |key: &str| records.summary[key].as_str().unwrap_or_default();
     let label = format!("{} with {}", scheme("flow_control"), scheme("congestion_control"));
@@ -166,7 +172,17 @@ pub fn run(records: &Records, scenario: &str, command: &str) -> Report {
     pictures.iter().for_each(|picture| fabric.push(picture.clone()));
     let mut counted = Section::new("Counters");
     counters(records).into_iter().for_each(|table| counted.push(table));
-    page.sections = vec![summary, drawn];
+    let spans = crate::parts::charts(records, parts);
+    let mut time = Section::new("Where the time went");
+    if !spans.is_empty() {
+        time.push(crate::parts::sentence(&records.summary));
+    }
+    spans.iter().for_each(|chart| time.push(chart.clone()));
+    page.sections = vec![summary];
+    if !time.blocks.is_empty() {
+        page.sections.push(time);
+    }
+    page.sections.push(drawn);
     if !fabric.blocks.is_empty() {
         page.sections.push(fabric);
     }
@@ -174,7 +190,7 @@ pub fn run(records: &Records, scenario: &str, command: &str) -> Report {
         page.sections.push(counted);
     }
     page.sections.push(provenance(scenario, command));
-    Report { page, figures, pictures, heats: Vec::new() }
+    Report { page, figures, pictures, heats: Vec::new(), spans }
 }
 
 /// Where a number of a run is.
@@ -347,5 +363,5 @@ pub fn comparison(title: &str, curves: &[Curve<'_>], answer: Option<&Answer>, sc
         figure.into_iter().for_each(|figure| figures.insert(0, figure));
     }
     page.sections.extend([summary, drawn, provenance(scenario, command)]);
-    Report { page, figures, pictures: Vec::new(), heats: Vec::new() }
+    Report { page, figures, pictures: Vec::new(), heats: Vec::new(), spans: Vec::new() }
 }

@@ -314,7 +314,7 @@ pub fn page(title: &str, table: &comparison::Table, answer: Option<&Answer>, spe
         }
     }
     page.sections.push(provenance(spec, command));
-    Report { page, figures, pictures: Vec::new(), heats }
+    Report { page, figures, pictures: Vec::new(), heats, spans: Vec::new() }
 }
 
 /// Words as a sentence lists them.

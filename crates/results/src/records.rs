@@ -18,6 +18,8 @@ pub const PORTS: &str = "ports.parquet";
 /// The table of the chosen flows over time.
 pub const RATES: &str = "rates.parquet";
 
+/// The table of where the time of flows went.
+pub const PARTS: &str = "parts.parquet";
 /// The table of collectives.
 pub const COLLECTIVES: &str = "collectives.parquet";
 

@@ -10,6 +10,7 @@ pub mod outcome;
 pub mod pcapng;
 pub mod recording;
 pub mod slowdown;
+pub mod why;
 
 pub use code::{code, code_of};
 

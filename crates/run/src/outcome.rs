@@ -2,6 +2,7 @@
 
 use crate::collective::{self, Together};
 use crate::slowdown::{since, slowdown, slowdown_acknowledged, slowdowns, slowdowns_acknowledged};
+use crate::why::{Why, part_columns};
 use engine::Time;
 use fabric::Outcome;
 use fabric::routing::PortMap;
@@ -10,7 +11,7 @@ use fabric::topology::{Graph, Kind};
 use files::problem::Problem;
 use files::{Folder, SUMMARY};
 use results::measure::{SizeBin, Spread, by_size, jain};
-use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PORTS, RATES};
+use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PARTS, PORTS, RATES};
 use results::tables::{self, Column, Columns};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -361,6 +362,9 @@ pub struct Summary {
     /// What is odd about the scenario, and allowed; left out where nothing is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What explains the run; left out if that was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Why>,
     /// Promises that were broken; empty in every result that can be believed.
     pub violations: Vec<String>,
     /// Time and memory.
@@ -496,6 +500,7 @@ impl Summary {
             events: c.events,
             packet_hops: c.hops,
             notes: Vec::new(),
+            why: Why::new(groups, outcome),
             violations: outcome.violations.iter().cloned().chain(stalled).collect(),
             cost: Cost {
                 wall_seconds,
@@ -578,7 +583,7 @@ pub fn write(
 }
 
 /// The tables of a run by the names of their files; those of ports and flows over time only if some were chosen, that of collectives
-/// if there are any.
+/// if there are any, that of parts if it was asked where time goes.
 pub fn all_columns(
     graph: &Graph,
     groups: &[String],
@@ -599,6 +604,9 @@ pub fn all_columns(
     }
     if !collectives.is_empty() {
         all.push((COLLECTIVES, collective::columns(groups, collectives, outcome)));
+    }
+    if let Some(spans) = &outcome.parts {
+        all.push((PARTS, part_columns(graph, &map, spans)));
     }
     all
 }

@@ -254,6 +254,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
                 ports: scenario.watch.capture.clone(),
                 limit: scenario.measure.capture_packets,
             }),
+            why: scenario.measure.why,
             ..MeasureSetup::default()
         },
         after,

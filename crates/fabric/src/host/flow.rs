@@ -301,7 +301,11 @@ impl Core {
         if last && !again {
             self.count_standstill(flow, false);
         }
-        (self.pool.insert(packet), again)
+        let id = self.pool.insert(packet);
+        if self.pool.traced() {
+            self.depart(flow, id, again);
+        }
+        (id, again)
     }
 
     /// Gives a packet the entropy that its host's path selector wants.

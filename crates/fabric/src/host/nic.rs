@@ -235,6 +235,9 @@ impl Core {
         nic.eligible.set(s.place, eligible);
         nic.ready.set(s.place, eligible && s.due <= soon);
         nic.finished.set(s.place, s.done());
+        if self.pool.traced() {
+            self.refresh_parts(flow);
+        }
     }
 
     /// The time the flow must wait after a packet of `size` bytes.

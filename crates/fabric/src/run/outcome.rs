@@ -5,7 +5,7 @@ use crate::axes::flow_control::FlowControl;
 use crate::axes::{Counter, Histogram};
 use crate::id::FlowId;
 use crate::packet::Fifo;
-use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series};
+use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series, Span};
 use crate::setup::FlowSpec;
 use engine::Time;
 
@@ -117,6 +117,8 @@ pub struct Outcome {
     pub recording: Option<Recording>,
     /// What the captured ports sent, in order of time.
     pub captured: Vec<Captured>,
+    /// Where the time of the flows went, in order of flow, if that was asked.
+    pub parts: Option<Vec<Span>>,
     /// Queues of every egress port.
     pub queues: u32,
     /// Why flows are unfinished although the network, or a region of it, had come to rest.
@@ -251,7 +253,9 @@ impl<F: FlowControl> Network<F> {
         let nodes: Vec<&F::Node> = self.nodes.iter().collect();
         let in_order = self.in_order && self.scheme.in_order(&nodes);
         core.end_recording(core.time.now);
-        let violations = core.audit(self.scheme.lossless(), in_order);
+        let mut violations = core.audit(self.scheme.lossless(), in_order);
+        let (parts, wrong) = core.settle_parts();
+        violations.extend(wrong);
         let stall = if interrupted { None } else { core.stall(&self.scheme, &self.nodes) };
         for port in &mut core.ports {
             if port.paused != 0 {
@@ -309,6 +313,7 @@ impl<F: FlowControl> Network<F> {
             monitor: std::mem::take(&mut core.probes.kept),
             recording: core.probes.recorder.take().map(|recorder| recorder.recording),
             captured,
+            parts,
             counts: core.counts.clone(),
             queues: core.switches.per_port,
             stall,

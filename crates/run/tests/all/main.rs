@@ -9,6 +9,7 @@ mod graphs;
 mod htsim;
 mod isolation;
 mod lossless;
+mod parts;
 mod reference;
 mod same;
 mod slow;

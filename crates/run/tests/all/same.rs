@@ -19,7 +19,7 @@ pub fn differences(one: &Outcome, other: &Outcome) -> Vec<(&'static str, String)
         ($($field:ident)+) => { $(compare(stringify!($field), one.$field == other.$field, [&one.$field, &other.$field]);)+ };
     }
     fields!(end counts finished flow_control histograms congestion_control transport switches samples series);
-    fields!(flows paused peak sent left stall violations);
+    fields!(flows paused peak sent left stall violations parts);
     let recordings = [one, other].map(|outcome| outcome.recording.as_ref());
     compare("recording", recordings[0].is_some() == recordings[1].is_some(), [&"", &""]);
     if let [Some(one), Some(other)] = recordings {
