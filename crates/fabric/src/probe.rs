@@ -1,11 +1,13 @@
 //! The probes: what is measured, sampled, recorded and captured while a run goes on. None of it changes the run.
 
 mod capture;
+mod causes;
 mod counts;
 mod record;
 mod sample;
 
 pub use capture::Captured;
+pub use causes::{Because, Fill, Kept, Scope, Stop, Stops, Subject, Waiting};
 pub use counts::Counts;
 pub use record::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 pub use sample::{Samples, Series};
@@ -17,6 +19,7 @@ use crate::routing::PortMap;
 use crate::run::shard::Shard;
 use crate::setup::Setup;
 use engine::Time;
+use causes::Causes;
 use record::Recorder;
 
 /// A pause or resume as its receiver saw it.
@@ -50,6 +53,8 @@ pub(crate) struct Probes {
     pub(crate) capture_left: Vec<u32>,
     /// What is recorded, if anything is.
     pub(crate) recorder: Option<Box<Recorder>>,
+    /// Who stopped whom and why, if that is asked.
+    pub(crate) causes: Option<Box<Causes>>,
 }
 
 impl Probes {
@@ -67,6 +72,7 @@ impl Probes {
             captured: Vec::new(),
             capture_left: limits.collect(),
             recorder: recorder.map(|record| Box::new(Recorder::new(record, setup, map, shard))),
+            causes: measure.why.then(Box::default),
         }
     }
 
@@ -89,6 +95,9 @@ impl Probes {
         self.captured.append(&mut other.captured);
         if let (Some(recorder), Some(theirs)) = (&mut self.recorder, other.recorder) {
             recorder.recording.absorb(theirs.recording);
+        }
+        if let (Some(causes), Some(theirs)) = (&mut self.causes, other.causes) {
+            causes.absorb(*theirs);
         }
     }
 }

@@ -256,6 +256,8 @@ pub struct MeasureSetup {
     pub capture: Option<CaptureSetup>,
     /// What every port and chosen flows did, frame by frame.
     pub record: Option<RecordSetup>,
+    /// Keep why flows are slow: who stopped whom, and what filled the one who did.
+    pub why: bool,
     /// Keep the instant of every pause and resume.
     pub pause_log: bool,
     /// Histograms of every egress port's queue length.

@@ -5,7 +5,7 @@ use crate::axes::flow_control::FlowControl;
 use crate::axes::{Counter, Histogram};
 use crate::id::FlowId;
 use crate::packet::Fifo;
-use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series};
+use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series, Stops};
 use crate::setup::FlowSpec;
 use engine::Time;
 
@@ -111,6 +111,8 @@ pub struct Outcome {
     pub monitor: Vec<Histograms>,
     /// What was recorded, if anything was.
     pub recording: Option<Recording>,
+    /// Who stopped whom and why, if that was asked.
+    pub stops: Option<Stops>,
     /// What the captured ports sent, in order of time.
     pub captured: Vec<Captured>,
     /// Queues of every egress port.
@@ -248,6 +250,7 @@ impl<F: FlowControl> Network<F> {
         let in_order = self.in_order && self.scheme.in_order(&nodes);
         core.end_recording(core.time.now);
         let violations = core.audit(self.scheme.lossless(), in_order);
+        let stops = core.end_causes();
         let stall = if interrupted { None } else { core.stall(&self.scheme, &self.nodes) };
         for port in &mut core.ports {
             if port.paused != 0 {
@@ -298,6 +301,7 @@ impl<F: FlowControl> Network<F> {
             samples: std::mem::take(&mut core.probes.samples),
             monitor: std::mem::take(&mut core.probes.kept),
             recording: core.probes.recorder.take().map(|recorder| recorder.recording),
+            stops,
             captured,
             counts: core.counts.clone(),
             queues: core.switches.per_port,
