@@ -9,6 +9,7 @@ use fabric::run::{FlowRecord, Stall, Wait};
 use fabric::topology::{Graph, Kind};
 use files::problem::Problem;
 use files::{Folder, SUMMARY};
+use results::causes::Root;
 use results::measure::{SizeBin, Spread, by_size, jain};
 use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PORTS, RATES};
 use results::tables::{self, Column, Columns};
@@ -226,6 +227,13 @@ pub struct Group {
     pub fairness: Option<f64>,
 }
 
+/// Why flows were slow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Why {
+    /// What the chains of causes lead to, worst first.
+    pub roots: Vec<Root>,
+}
+
 /// How much the links carried, as shares of their rates from the first flow's start to the end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Utilisation {
@@ -313,6 +321,9 @@ pub struct Summary {
     pub pause: Pauses,
     /// Switch memory.
     pub buffer: Buffers,
+    /// Why flows were slow; left out in runs that are not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Why>,
     /// When links were down; left out if none was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
@@ -445,6 +456,7 @@ impl Summary {
                     })
                     .collect(),
             },
+            why: crate::causes::of(graph, &map, outcome).map(|causes| Why { roots: causes.roots() }),
             outages: Outage::all(graph, outcome.end),
             counters: outcome
                 .flow_control
@@ -560,6 +572,9 @@ pub fn all_columns(
     }
     if !series.flows.is_empty() {
         all.push((RATES, rate_columns(groups, outcome)));
+    }
+    if let Some(causes) = crate::causes::of(graph, &map, outcome) {
+        all.extend(causes.columns());
     }
     if !collectives.is_empty() {
         all.push((COLLECTIVES, collective::columns(groups, collectives, outcome)));

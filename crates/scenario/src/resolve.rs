@@ -246,6 +246,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         measure: MeasureSetup {
             sample: Some(scenario.measure.sample.unwrap_or(SAMPLE)),
             series,
+            why: scenario.measure.why,
             capture: (!scenario.watch.capture.is_empty()).then(|| CaptureSetup {
                 ports: scenario.watch.capture.clone(),
                 limit: scenario.measure.capture_packets,

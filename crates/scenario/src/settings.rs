@@ -172,6 +172,8 @@ engine::parameters! {
         sample: Option<Time> = None, in Time::from_ns(1)..=MAX_WAIT,
         /// How often the ports and flows named by `ports` and `flows` are sampled. Auto: 1us.
         series: Option<Time> = None, in Time::from_ns(1)..=MAX_WAIT, under under::SERIES,
+        /// Whether to keep why flows are slow: every stop with who ordered it and what filled that node. `tailwater explain` tells of it.
+        why: bool = false,
         /// Packets that are kept of each port that `capture` names.
         capture_packets: u32 = 10_000, in 1..=10_000_000, under under::CAPTURE,
     }
