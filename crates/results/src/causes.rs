@@ -380,86 +380,138 @@ impl Causes {
         }
     }
 
+    /// Where following causes leads from every stop, and in how many steps: a row without a cause, or the first row of a cycle.
+    fn ends(&self) -> Vec<(usize, usize)> {
+        let mut ends: Vec<Option<(usize, usize)>> = vec![None; self.stops.len()];
+        // By row, in which round it was passed, and its place in that round's path.
+        let mut passed: Vec<(usize, usize)> = vec![(usize::MAX, 0); self.stops.len()];
+        for first in 0..self.stops.len() {
+            let mut path = Vec::new();
+            let mut row = first;
+            let (end, mut depth) = loop {
+                if let Some(known) = ends[row] {
+                    break known;
+                }
+                if passed[row].0 == first {
+                    let cycle = path.split_off(passed[row].1);
+                    let lowest = cycle.iter().copied().min().unwrap_or(row);
+                    cycle.iter().for_each(|&member| ends[member] = Some((lowest, cycle.len())));
+                    break (lowest, cycle.len());
+                }
+                passed[row] = (first, path.len());
+                path.push(row);
+                match self.stops[row].cause {
+                    Some(next) => row = next,
+                    None => break (row, 0),
+                }
+            };
+            for row in path.into_iter().rev() {
+                depth += 1;
+                ends[row] = Some((end, depth));
+            }
+        }
+        ends.into_iter().map(|end| end.unwrap_or_default()).collect()
+    }
+
     /// All roots, worst first: by what they cost victims, then by what they cost anybody.
     pub fn roots(&self) -> Vec<Root> {
-        let mut all: BTreeMap<(Kind, String), (Vec<u64>, Vec<(usize, usize)>)> = BTreeMap::new();
-        let mut of_stop: Vec<Option<(Kind, String)>> = vec![None; self.stops.len()];
-        // A chain is long where a tree is deep; its end is the same for all that lead there.
-        let mut depth: Vec<usize> = vec![0; self.stops.len()];
-        for row in 0..self.stops.len() {
-            let chain = self.chain(row);
-            let (kind, ports) = self.root(&chain);
-            let name = (kind, self.place(kind, &ports, chain.steps[chain.steps.len() - 1]));
-            depth[row] = chain.steps.len();
-            all.entry(name.clone()).or_insert_with(|| (ports, Vec::new())).1.push((row, depth[row]));
-            of_stop[row] = Some(name);
+        self.forest().0
+    }
+
+    /// The roots, and by stop the place of its root among them.
+    pub fn forest(&self) -> (Vec<Root>, Vec<usize>) {
+        let ends = self.ends();
+        // Ends that are the same place are one root.
+        let mut trees: Vec<Tree> = Vec::new();
+        let mut by_name: HashMap<(Kind, String), usize> = HashMap::new();
+        let mut by_end: HashMap<usize, usize> = HashMap::new();
+        let mut of_stop = Vec::with_capacity(ends.len());
+        for (row, &(end, depth)) in ends.iter().enumerate() {
+            let tree = *by_end.entry(end).or_insert_with(|| {
+                let (kind, ports) = self.root(&self.chain(end));
+                let place = self.place(kind, &ports, end);
+                *by_name.entry((kind, place.clone())).or_insert_with(|| {
+                    trees.push(Tree { kind, place, ports, rows: Vec::new(), depth: 0, flows: BTreeMap::new() });
+                    trees.len() - 1
+                })
+            });
+            of_stop.push(tree);
+            trees[tree].rows.push(row);
+            trees[tree].depth = trees[tree].depth.max(depth);
         }
-        let mut waits: HashMap<&(Kind, String), BTreeMap<u64, Times>> = HashMap::new();
         for wait in &self.waits {
-            let Some(name) = &of_stop[wait.stop] else { continue };
             let until = self.until(wait.stop);
-            let times = waits.entry(name).or_default().entry(wait.flow).or_default();
+            let times = trees[of_stop[wait.stop]].flows.entry(wait.flow).or_default();
             times.spans.push((until.saturating_sub(wait.time_ps), until));
             times.victim |= wait.victim;
         }
-        let mut roots: Vec<Root> = all
-            .iter()
-            .map(|(name, (ports, rows))| {
-                let stops = || rows.iter().map(|&(row, _)| (row, &self.stops[row]));
-                let mut stopped: Vec<u64> = stops().map(|(_, stop)| stop.port).collect();
-                stopped.sort_unstable();
-                stopped.dedup();
-                let flows: Vec<(u64, bool, u64)> = waits
-                    .remove(name)
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(|(flow, times)| (flow, times.victim, times.total()))
-                    .collect();
-                let mut victims: Vec<Waited> = flows
-                    .iter()
-                    .filter(|(_, victim, _)| *victim)
-                    .map(|&(flow, _, waited_ps)| Waited { flow, waited_ps })
-                    .collect();
-                victims.sort_by_key(|waited| (std::cmp::Reverse(waited.waited_ps), waited.flow));
-                let filled = stops().filter(|(_, stop)| stop.cause.is_none()).filter_map(|(_, stop)| stop.fill);
-                Root {
-                    kind: name.0,
-                    place: name.1.clone(),
-                    ports: ports.iter().map(|&port| self.port(port)).collect(),
-                    flows: filled.map(|fill| fill.flows).max().unwrap_or(0),
-                    from_ps: stops().map(|(_, stop)| stop.from_ps).min().unwrap_or(0),
-                    until_ps: match stops().any(|(_, stop)| stop.until_ps.is_none()) {
-                        true => None,
-                        false => stops().map(|(row, _)| self.until(row)).max(),
-                    },
-                    stops: rows.len(),
-                    stopped_ports: stopped.len(),
-                    stopped_ps: stops().map(|(row, stop)| self.until(row) - stop.from_ps).sum(),
-                    depth: rows.iter().map(|(_, depth)| *depth).max().unwrap_or(0),
-                    waiting_flows: flows.len(),
-                    waited_ps: flows.iter().map(|(_, _, time)| time).sum(),
-                    victims: victims.len(),
-                    victim_ps: victims.iter().map(|waited| waited.waited_ps).sum(),
-                    worst_victims: victims.into_iter().take(NAMED).collect(),
-                }
-            })
-            .collect();
+        let mut roots: Vec<(usize, Root)> =
+            trees.into_iter().map(|tree| self.sum_up(tree)).enumerate().collect();
         let cost = |root: &Root| std::cmp::Reverse((root.victim_ps, root.waited_ps, root.stopped_ps));
-        roots.sort_by(|a, b| cost(a).cmp(&cost(b)).then_with(|| (a.kind, &a.place).cmp(&(b.kind, &b.place))));
-        roots
+        roots.sort_by(|(_, a), (_, b)| cost(a).cmp(&cost(b)).then_with(|| (a.kind, &a.place).cmp(&(b.kind, &b.place))));
+        let mut places = vec![0; roots.len()];
+        roots.iter().enumerate().for_each(|(place, (tree, _))| places[*tree] = place);
+        of_stop.iter_mut().for_each(|tree| *tree = places[*tree]);
+        (roots.into_iter().map(|(_, root)| root).collect(), of_stop)
     }
+
+    fn sum_up(&self, tree: Tree) -> Root {
+        let Tree { kind, place, ports, rows, depth, flows } = tree;
+        let stops = || rows.iter().map(|&row| (row, &self.stops[row]));
+        let mut stopped: Vec<u64> = stops().map(|(_, stop)| stop.port).collect();
+        stopped.sort_unstable();
+        stopped.dedup();
+        let flows: Vec<(bool, Waited)> = flows
+            .into_iter()
+            .map(|(flow, times)| (times.victim, Waited { flow, waited_ps: times.total() }))
+            .collect();
+        let mut victims: Vec<Waited> =
+            flows.iter().filter(|(victim, _)| *victim).map(|(_, waited)| waited.clone()).collect();
+        victims.sort_by_key(|waited| (std::cmp::Reverse(waited.waited_ps), waited.flow));
+        let filled = stops().filter(|(_, stop)| stop.cause.is_none()).filter_map(|(_, stop)| stop.fill);
+        Root {
+            kind,
+            place,
+            ports: ports.iter().map(|&port| self.port(port)).collect(),
+            flows: filled.map(|fill| fill.flows).max().unwrap_or(0),
+            from_ps: stops().map(|(_, stop)| stop.from_ps).min().unwrap_or(0),
+            until_ps: match stops().any(|(_, stop)| stop.until_ps.is_none()) {
+                true => None,
+                false => stops().map(|(row, _)| self.until(row)).max(),
+            },
+            stops: rows.len(),
+            stopped_ports: stopped.len(),
+            stopped_ps: stops().map(|(row, stop)| self.until(row) - stop.from_ps).sum(),
+            depth,
+            waiting_flows: flows.len(),
+            waited_ps: flows.iter().map(|(_, waited)| waited.waited_ps).sum(),
+            victims: victims.len(),
+            victim_ps: victims.iter().map(|waited| waited.waited_ps).sum(),
+            worst_victims: victims.into_iter().take(NAMED).collect(),
+        }
+    }
+}
+
+/// A congestion tree while it is put together.
+struct Tree {
+    kind: Kind,
+    place: String,
+    ports: Vec<u64>,
+    rows: Vec<usize>,
+    depth: usize,
+    flows: BTreeMap<u64, Times>,
 }
 
 /// When a flow waited.
 #[derive(Default)]
-struct Times {
-    spans: Vec<(u64, u64)>,
-    victim: bool,
+pub(crate) struct Times {
+    pub(crate) spans: Vec<(u64, u64)>,
+    pub(crate) victim: bool,
 }
 
 impl Times {
     /// How long, with what overlaps counted once.
-    fn total(mut self) -> u64 {
+    pub(crate) fn total(mut self) -> u64 {
         self.spans.sort_unstable();
         let (mut total, mut reached) = (0, 0);
         for (from, until) in self.spans {

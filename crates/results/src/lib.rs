@@ -9,6 +9,7 @@ pub mod answer;
 pub mod causes;
 pub mod comparison;
 pub mod exhibit;
+pub mod explain;
 pub mod measure;
 pub mod numbers;
 mod parquet;

@@ -9,7 +9,7 @@ use fabric::run::{FlowRecord, Stall, Wait};
 use fabric::topology::{Graph, Kind};
 use files::problem::Problem;
 use files::{Folder, SUMMARY};
-use results::causes::Root;
+use results::causes::{Causes, Root};
 use results::measure::{SizeBin, Spread, by_size, jain};
 use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PORTS, RATES};
 use results::tables::{self, Column, Columns};
@@ -230,8 +230,43 @@ pub struct Group {
 /// Why flows were slow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Why {
+    /// How many stops there were.
+    pub stops: usize,
     /// What the chains of causes lead to, worst first.
     pub roots: Vec<Root>,
+    /// The account that was nearest to its threshold at any sampling instant; left out where there is no threshold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fullest_account: Option<FullestAccount>,
+    /// Whether congestion control sees nothing but marks.
+    pub marks_only: bool,
+}
+
+/// An account and its threshold.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FullestAccount {
+    /// Bytes that count against the threshold.
+    pub bytes: u64,
+    /// The threshold then.
+    pub threshold: u64,
+    /// One over the other.
+    pub share: f64,
+}
+
+impl Why {
+    fn new(causes: &Causes, outcome: &Outcome) -> Why {
+        let stops = outcome.stops.as_ref();
+        let account = |(bytes, threshold): (u64, u64)| FullestAccount {
+            bytes,
+            threshold,
+            share: bytes as f64 / threshold as f64,
+        };
+        Why {
+            stops: causes.stops.len(),
+            roots: causes.roots(),
+            fullest_account: stops.and_then(|stops| stops.fullest).map(account),
+            marks_only: stops.is_some_and(|stops| stops.marks_only),
+        }
+    }
 }
 
 /// How much the links carried, as shares of their rates from the first flow's start to the end.
@@ -456,7 +491,7 @@ impl Summary {
                     })
                     .collect(),
             },
-            why: crate::causes::of(graph, &map, outcome).map(|causes| Why { roots: causes.roots() }),
+            why: crate::causes::of(graph, &map, outcome).map(|causes| Why::new(&causes, outcome)),
             outages: Outage::all(graph, outcome.end),
             counters: outcome
                 .flow_control

@@ -24,6 +24,13 @@ pub enum Scope {
     Flow(FlowId),
 }
 
+impl Scope {
+    /// Where a stop is looked up: a flow may have moved to another port since.
+    fn at(self, port: u32) -> (u32, Scope) {
+        if matches!(self, Scope::Flow(_)) { (NONE, self) } else { (port, self) }
+    }
+}
+
 /// What an order is about, as the two ends of it agree to call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subject(u64);
@@ -163,6 +170,10 @@ pub struct Stops {
     pub stops: Vec<Stop>,
     /// The flows, by stop and flow.
     pub kept: Vec<Kept>,
+    /// Of the account that was nearest to its threshold at any sampling instant: bytes that count, and the threshold.
+    pub fullest: Option<(u64, u64)>,
+    /// Whether congestion control sees nothing but marks.
+    pub marks_only: bool,
 }
 
 /// A stop by its port and its number there.
@@ -223,6 +234,7 @@ pub(crate) struct Causes {
     numbers: HashMap<u32, u32>,
     orders: Vec<Order>,
     kept: Vec<(Key, FlowId, Time)>,
+    fullest: Option<(u64, u64)>,
 }
 
 impl Causes {
@@ -234,6 +246,18 @@ impl Causes {
         self.numbers.extend(other.numbers);
         self.orders.extend(other.orders);
         self.kept.extend(other.kept);
+        other.fullest.into_iter().for_each(|account| self.fill_up(account));
+    }
+
+    /// Keeps the fuller of two accounts: bytes and threshold.
+    fn fill_up(&mut self, account: (u64, u64)) {
+        let fuller = |(bytes, threshold): (u64, u64)| {
+            let (new, old) = (account.0 as u128 * threshold as u128, bytes as u128 * account.1 as u128);
+            (new, account) > (old, (bytes, threshold))
+        };
+        if self.fullest.is_none_or(fuller) {
+            self.fullest = Some(account);
+        }
     }
 
     /// The last order about something at a place, up to an instant.
@@ -251,7 +275,7 @@ impl Probes {
 
     fn name_stop(&mut self, port: u32, scope: Scope, now: Time, source: Source) {
         let Some(causes) = &mut self.causes else { return };
-        let Some(seen) = causes.open.get(&(port, scope)).map(|&place| &mut causes.seen[place]) else { return };
+        let Some(seen) = causes.open.get(&scope.at(port)).map(|&place| &mut causes.seen[place]) else { return };
         // What it is stopped for later on is not why it stopped.
         if seen.from == now {
             seen.source = source;
@@ -268,7 +292,7 @@ impl Core {
         let now = self.time.now;
         if stop {
             let next = causes.seen.len();
-            causes.open.entry((port, scope)).or_insert_with(|| {
+            causes.open.entry(scope.at(port)).or_insert_with(|| {
                 let number = causes.numbers.entry(port).or_default();
                 *number += 1;
                 let source = match scope {
@@ -293,12 +317,12 @@ impl Core {
     }
 
     fn end_stop(&self, causes: &mut Causes, port: u32, scope: Scope) {
-        let Some(place) = causes.open.remove(&(port, scope)) else { return };
+        let Some(place) = causes.open.remove(&scope.at(port)) else { return };
         let now = self.time.now;
         let seen = &mut causes.seen[place];
         seen.until = Some(now);
         let (key, from) = (seen.key, seen.from);
-        causes.ended.insert((port, scope), (key, now));
+        causes.ended.insert(scope.at(port), (key, now));
         causes.kept.extend(self.kept_by(port, scope, from, now).into_iter().map(|(flow, time)| (key, flow, time)));
     }
 
@@ -354,6 +378,30 @@ impl Core {
                 Reason::Heard { place: Place::Port(self.map.peer[(base + port.0 as u32) as usize]), subject }
             }
         }
+    }
+
+    /// Looks for the account that is nearest to its threshold.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn sample_accounts(&mut self) {
+        let Some(mut causes) = self.probes.causes.take() else { return };
+        let ports = (0..self.ports.len() as u32).filter(|&port| self.ports[port as usize].has_queues());
+        for port in ports.filter(|&port| self.is_mine(self.ports[port as usize].node)) {
+            let buffer = &self.switches.buffers[self.ports[port as usize].node as usize];
+            for class in 0..self.switches.classes as u8 {
+                let account = &self.switches.accounts[self.account_number(port, class, false)];
+                let threshold = buffer.threshold(account.share);
+                let bytes = account.bytes.saturating_sub(buffer.reserve);
+                if bytes > 0 && threshold > 0 && threshold < u64::MAX {
+                    causes.fill_up((bytes, threshold));
+                }
+            }
+        }
+        self.probes.causes = Some(causes);
+    }
+
+    fn is_mine(&self, node: u32) -> bool {
+        self.shard.as_ref().is_none_or(|shard| shard.owns(node))
     }
 
     /// The node of `port` orders its neighbour there to stop something, or, with a flow, that flow's sender.
@@ -521,7 +569,9 @@ impl Core {
         find_roots(&mut stops);
         let mut kept = self.find_victims(&stops, kept.into_iter().map(|(key, flow, time)| (rows[&key], flow, time)));
         kept.sort_unstable();
-        Some(Stops { stops, kept })
+        let needs = &self.hosts.needs;
+        let marks_only = !(needs.every_ack || needs.telemetry || needs.delay || needs.incidents);
+        Some(Stops { stops, kept, fullest: causes.fullest, marks_only })
     }
 
     /// Who ordered a stop and when, and what filled it.

@@ -121,7 +121,9 @@ impl Case {
         let least: engine::Bytes = problem.help.as_deref()?.split('"').nth(1)?.parse().ok()?;
         let buffer = least.0 + self.extra;
         // What is recorded does not depend on the number of threads either.
-        Some((record(self.read(buffer).ok()?, Some(engine::Time::from_ns(300))), buffer))
+        let mut resolved = record(self.read(buffer).ok()?, Some(engine::Time::from_ns(300)));
+        resolved.setup.measure.why = true;
+        Some((resolved, buffer))
     }
 }
 
@@ -135,6 +137,7 @@ fn run(resolved: &Resolved) -> Outcome {
         reports < TOO_MANY
     };
     let outcome = resolved.simulate(&mut report);
+    crate::causes::check(&resolved.setup.graph, &outcome);
     if !outcome.interrupted {
         // Any number of threads and blocks gives the same.
         let hops = outcome.counts.hops as usize;
