@@ -142,7 +142,7 @@ pub struct Stop {
     pub by: u32,
     /// When it was ordered; `None` where no order was found.
     pub ordered: Option<Time>,
-    /// What filled the node that ordered it, then; of a stop that did not end, at the end of the run.
+    /// What filled the node that ordered it, then; of a stop that did not end, at the end of the run if something still does.
     pub fill: Option<Fill>,
     /// The stop that the filling port waited for, by its place.
     pub cause: Option<u32>,
