@@ -18,8 +18,8 @@ pub(crate) use sample::Pulse;
 use crate::routing::PortMap;
 use crate::run::shard::Shard;
 use crate::setup::Setup;
-use engine::Time;
 use causes::Causes;
+use engine::Time;
 use record::Recorder;
 
 /// A pause or resume as its receiver saw it.

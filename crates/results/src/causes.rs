@@ -375,7 +375,9 @@ impl Causes {
     fn place(&self, kind: Kind, ports: &[u64], last: usize) -> String {
         match kind {
             Kind::Scheme => self.nodes[self.stops[last].by].clone(),
-            Kind::SlowReceiver => ports.first().and_then(|port| self.ports.get(port)).map_or(String::new(), |p| p.0.clone()),
+            Kind::SlowReceiver => {
+                ports.first().and_then(|port| self.ports.get(port)).map_or(String::new(), |p| p.0.clone())
+            }
             _ => ports.iter().map(|&port| self.port(port)).collect::<Vec<_>>().join(", "),
         }
     }
@@ -445,8 +447,7 @@ impl Causes {
             times.spans.push((until.saturating_sub(wait.time_ps), until));
             times.victim |= wait.victim;
         }
-        let mut roots: Vec<(usize, Root)> =
-            trees.into_iter().map(|tree| self.sum_up(tree)).enumerate().collect();
+        let mut roots: Vec<(usize, Root)> = trees.into_iter().map(|tree| self.sum_up(tree)).enumerate().collect();
         let cost = |root: &Root| std::cmp::Reverse((root.victim_ps, root.waited_ps, root.stopped_ps));
         roots.sort_by(|(_, a), (_, b)| cost(a).cmp(&cost(b)).then_with(|| (a.kind, &a.place).cmp(&(b.kind, &b.place))));
         let mut places = vec![0; roots.len()];
@@ -461,10 +462,8 @@ impl Causes {
         let mut stopped: Vec<u64> = stops().map(|(_, stop)| stop.port).collect();
         stopped.sort_unstable();
         stopped.dedup();
-        let flows: Vec<(bool, Waited)> = flows
-            .into_iter()
-            .map(|(flow, times)| (times.victim, Waited { flow, waited_ps: times.total() }))
-            .collect();
+        let flows: Vec<(bool, Waited)> =
+            flows.into_iter().map(|(flow, times)| (times.victim, Waited { flow, waited_ps: times.total() })).collect();
         let mut victims: Vec<Waited> =
             flows.iter().filter(|(victim, _)| *victim).map(|(_, waited)| waited.clone()).collect();
         victims.sort_by_key(|waited| (std::cmp::Reverse(waited.waited_ps), waited.flow));

@@ -47,7 +47,13 @@ fn scaled(mut value: f64, step: f64, units: &[&str]) -> String {
         value /= step;
         unit += 1;
     }
-    let digits = if unit == 0 || value >= 99.95 { 0 } else if value >= 9.995 { 1 } else { 2 };
+    let digits = if unit == 0 || value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
     format!("{value:.digits$} {}", units[unit])
 }
 
@@ -71,11 +77,11 @@ impl Root {
     /// All that grew from it, in sentences.
     pub fn sentence(&self, flows: &[FlowRow]) -> String {
         let clause = self.clause();
-        let mut text: String = clause.chars().take(1).flat_map(char::to_uppercase).collect();
-        if self.kind != Kind::Saturated && self.kind != Kind::LinkDown && self.kind != Kind::Scheme {
-            text = clause.chars().take(1).collect();
-        }
-        text.extend(clause.chars().skip(1));
+        // A name stays as it is written.
+        let mut text = match clause.strip_prefix("the ") {
+            Some(rest) => format!("The {rest}"),
+            None => clause,
+        };
         let until = self.until_ps.map_or("and did not end".into(), |until| format!("until {}", time(until)));
         text += &format!(
             ". {} at {} from {} {until}, {} in all; chains have up to {}.",
@@ -110,7 +116,7 @@ impl Root {
 
 fn flow_name(flows: &[FlowRow], flow: u64) -> String {
     match flows.get(flow as usize) {
-        Some(row) => format!("flow {flow} ({} to {}, {})", row.src, row.dst, row.group),
+        Some(row) => format!("flow {flow} ({} to {}, group {:?})", row.src, row.dst, row.group),
         None => format!("flow {flow}"),
     }
 }
@@ -150,10 +156,7 @@ impl Causes {
             let indent = if step == 0 { "" } else { "  " };
             lines.push(format!("{indent}{port} had {what} stopped {length}, by order of {by}{because}."));
         }
-        lines.push(match chain.cycle {
-            Some(_) => format!("  The root: {}.", root.clause()),
-            None => format!("  The root: {}.", root.clause()),
-        });
+        lines.push(format!("  The root: {}.", root.clause()));
         lines
     }
 
@@ -197,7 +200,10 @@ pub fn deeds(summary: &Value) -> Vec<String> {
         let mut sentence = format!("Flow control ({control}) never stopped anything");
         let fullest = summary.pointer("/why/fullest_account");
         if let Some(share) = fullest.and_then(|account| account["share"].as_f64()) {
-            sentence += &format!(": at the sampling instants the fullest account reached {:.0} % of its threshold", 100.0 * share);
+            sentence += &format!(
+                ": at the sampling instants the fullest account reached {:.0} % of its threshold",
+                100.0 * share
+            );
         }
         said.push(sentence + ".");
     }
@@ -207,7 +213,9 @@ pub fn deeds(summary: &Value) -> Vec<String> {
     }
     match (count("/dropped/buffer"), count("/retransmitted/packets")) {
         (0, 0) => {}
-        (0, again) => said.push(format!("{} sent again, none for want of room in a buffer.", many(again as usize, "packet"))),
+        (0, again) => {
+            said.push(format!("{} sent again, none for want of room in a buffer.", many(again as usize, "packet")))
+        }
         (dropped, _) => said.push(format!("{} dropped for want of room.", many(dropped as usize, "packet"))),
     }
     let unfinished = count("/flows").saturating_sub(count("/finished")) as usize;
@@ -293,7 +301,11 @@ impl Told<'_> {
         causes.sort_by_key(|&(total, _, root, _)| (std::cmp::Reverse(total), root));
         for &(total, victim, root, longest) in causes.iter().take(MOST) {
             let part = if victim { ", through which it does not pass" } else { "" };
-            sentences.push(format!("{} because {}{part}. The longest of these stops:", time(total), self.roots[root].clause()));
+            sentences.push(format!(
+                "{} because {}{part}. The longest of these stops:",
+                time(total),
+                self.roots[root].clause()
+            ));
             sentences.extend(self.causes.tell(longest, &self.roots[root]).into_iter().map(|line| format!("  {line}")));
         }
         let list: Vec<Value> = causes
@@ -337,7 +349,8 @@ impl Told<'_> {
         let port = self.port(link)?;
         let row = &self.records.links[port as usize];
         let name = format!("{}->{}", row.from, row.to);
-        let rows: Vec<usize> = (0..self.causes.stops.len()).filter(|&row| self.causes.stops[row].port == port).collect();
+        let rows: Vec<usize> =
+            (0..self.causes.stops.len()).filter(|&row| self.causes.stops[row].port == port).collect();
         let mut sentences = Vec::new();
         if rows.is_empty() {
             sentences.push(format!("Nothing was stopped at {name}."));
@@ -355,14 +368,15 @@ impl Told<'_> {
         for root in self.roots.iter().filter(|root| root.ports.contains(&name)) {
             sentences.push(format!("It is a root itself. {}", root.sentence(&self.records.flows)));
         }
-        let json = json!({ "link": name, "stops": rows.len(), "causes": self.roots_json(&by_root), "sentences": sentences });
+        let json =
+            json!({ "link": name, "stops": rows.len(), "causes": self.roots_json(&by_root), "sentences": sentences });
         Ok(Explanation { sentences, json })
     }
 
     fn at(&self, at: u64) -> Result<Explanation, Problem> {
         if at > self.causes.end_ps {
             let message = format!("{} is after the end of the run", time(at));
-            let help = format!("write a time up to {}", engine::Time(self.causes.end_ps));
+            let help = format!("write a time up to {}us", self.causes.end_ps / 1_000_000);
             return Err(Problem::new("--at", message).help(help));
         }
         let covers = |&row: &usize| {
@@ -384,7 +398,8 @@ impl Told<'_> {
         }];
         let by_root = self.by_root(&rows);
         sentences.extend(self.tell_roots(&by_root));
-        let json = json!({ "at_ps": at, "stops": rows.len(), "causes": self.roots_json(&by_root), "sentences": sentences });
+        let json =
+            json!({ "at_ps": at, "stops": rows.len(), "causes": self.roots_json(&by_root), "sentences": sentences });
         Ok(Explanation { sentences, json })
     }
 
@@ -410,7 +425,7 @@ impl Told<'_> {
         let mut sentences = Vec::new();
         for &(total, count, root, row) in by_root.iter().take(MOST) {
             let clause = self.roots[root].clause();
-            sentences.push(format!("{} of {} because {clause}. One of them:", time(total), many(count, "stop")));
+            sentences.push(format!("{}, {} in all, because {clause}. One of them:", many(count, "stop"), time(total)));
             sentences.extend(self.causes.tell(row, &self.roots[root]).into_iter().map(|line| format!("  {line}")));
         }
         sentences
@@ -422,5 +437,157 @@ impl Told<'_> {
             json!({ "root": root, "stopped_ps": total, "stops": count, "example": self.causes.chain_json(row) })
         };
         by_root.iter().map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::causes::{Fill, Scope, Wait};
+    use crate::records::LinkRow;
+
+    /// h1 sends to h2 and h3 to h4 over sw0 and sw1. Port 0 is h1->sw0, 1 is sw0->sw1, 2 is sw1->h2, 3 is h3->sw0.
+    fn run() -> (Records, Causes) {
+        let ends = [("h1", "sw0"), ("sw0", "sw1"), ("sw1", "h2"), ("h3", "sw0")];
+        let ports = (0..).zip(ends).map(|(port, (from, to))| (port, (from.into(), to.into()))).collect();
+        let stop = |port, from_ps, until_ps, by, fill: (u64, Waiting), cause: Option<usize>| Stop {
+            port,
+            scope: Scope::Class(0),
+            from_ps,
+            until_ps,
+            by,
+            ordered_ps: Some(from_ps - 10),
+            fill: Some(Fill {
+                port: fill.0,
+                queue: 0,
+                bytes: 5_000,
+                flows: if cause.is_none() { 2 } else { 0 },
+                waiting: fill.1,
+            }),
+            cause,
+        };
+        let causes = Causes {
+            nodes: vec!["sw0".into(), "sw1".into()],
+            ports,
+            stops: vec![
+                stop(1, 1_000, Some(9_000), 1, (2, Waiting::Busy), None),
+                stop(0, 2_000, Some(8_000), 0, (1, Waiting::Stopped), Some(0)),
+                stop(3, 2_000, Some(8_000), 0, (1, Waiting::Stopped), Some(0)),
+            ],
+            waits: vec![
+                Wait { stop: 0, flow: 1, time_ps: 7_000, victim: true },
+                Wait { stop: 1, flow: 0, time_ps: 6_000, victim: false },
+                Wait { stop: 2, flow: 1, time_ps: 6_000, victim: true },
+            ],
+            end_ps: 20_000,
+        };
+        let flow = |src: &str, dst: &str| FlowRow {
+            src: src.into(),
+            dst: dst.into(),
+            group: "all".into(),
+            size: 1000,
+            start_ps: Some(0),
+            injected_ps: None,
+            received_ps: Some(15_000),
+            acknowledged_ps: None,
+            ideal_ps: None,
+            slowdown: None,
+            slowdown_acknowledged: None,
+        };
+        let link = |(from, to): (&str, &str)| LinkRow {
+            from: from.into(),
+            to: to.into(),
+            from_host: false,
+            to_host: false,
+            rate_bps: 1,
+            sent_bytes: 0,
+            paused_ps: 0,
+        };
+        let records = Records {
+            folder: "nowhere".into(),
+            summary: json!({ "flows": 2, "finished": 2, "flow_control": "pfc" }),
+            flows: vec![flow("h1", "h2"), flow("h3", "h4")],
+            buffers: Vec::new(),
+            links: ends.map(link).to_vec(),
+            ports: Vec::new(),
+            rates: Vec::new(),
+        };
+        (records, causes)
+    }
+
+    #[test]
+    fn a_root_has_what_grew_from_it_and_what_it_cost() {
+        let (_, causes) = run();
+        let (roots, of_stop) = causes.forest();
+        assert_eq!((roots.len(), of_stop), (1, vec![0; 3]));
+        let root = &roots[0];
+        assert_eq!((root.kind, root.place.as_str(), root.flows, root.depth), (Kind::Saturated, "sw1->h2", 2, 2));
+        assert_eq!((root.stops, root.stopped_ports, root.stopped_ps), (3, 3, 20_000));
+        // From 2000 to 9000: what overlaps counts once.
+        assert_eq!((root.victims, root.victim_ps, root.waited_ps), (1, 7_000, 13_000));
+    }
+
+    #[test]
+    fn stops_that_wait_for_each_other_are_one_root() {
+        let (_, mut causes) = run();
+        causes.stops[0].cause = Some(1);
+        let (roots, of_stop) = causes.forest();
+        assert_eq!((roots.len(), of_stop), (1, vec![0; 3]));
+        assert_eq!((roots[0].kind, roots[0].place.as_str()), (Kind::Deadlock, "h1->sw0, sw0->sw1"));
+        assert_eq!(roots[0].depth, 3, "one step to the cycle and two in it");
+        assert_eq!(causes.chain(2), crate::causes::Chain { steps: vec![2, 0, 1], cycle: Some(1) });
+    }
+
+    #[test]
+    fn tables_are_read_back_as_they_were() {
+        let (_, causes) = run();
+        let folder = std::env::temp_dir().join(format!("tailwater-causes-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, columns) in causes.columns() {
+            crate::tables::write(&folder.join(name), &columns).unwrap();
+        }
+        let read = Causes::open(&folder, causes.end_ps);
+        std::fs::remove_dir_all(&folder).unwrap();
+        let read = read.unwrap().unwrap();
+        assert_eq!((read.stops.len(), &read.waits, read.roots()), (3, &causes.waits, causes.roots()));
+    }
+
+    #[test]
+    fn a_victim_hears_of_the_root_step_by_step() {
+        let (records, causes) = run();
+        let said = explain(&records, &causes, &Question::Flow(1)).unwrap().sentences;
+        assert_eq!(said[0], "flow 1 (h3 to h4, group \"all\") waited at stops for 7.00 ns of its 15.0 ns.");
+        assert!(said[1].contains("sw1->h2 is saturated by 2 flows, through which it does not pass"), "{}", said[1]);
+        let said = explain(&records, &causes, &Question::Link("H1 -> SW0".into())).unwrap().sentences;
+        assert_eq!(said[0], "h1->sw0 had something stopped for 6.00 ns, by 1 stop.");
+        let steps = ["by order of sw0, because of sw0->sw1 with 5.00 KB, which was stopped itself", "by order of sw1"];
+        steps.iter().zip(&said[2..]).for_each(|(step, line)| assert!(line.contains(step), "{line}"));
+        let said = explain(&records, &causes, &Question::At(1_500)).unwrap().sentences;
+        assert_eq!(said[0], "At 1.50 ns there were 1 stop at 1 port: sw0->sw1.");
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused_with_what_is() {
+        let (records, causes) = run();
+        let refused = |question| {
+            let problem = explain(&records, &causes, &question).unwrap_err();
+            format!("{} {}", problem.message, problem.help.clone().unwrap_or_default())
+        };
+        assert!(
+            refused(Question::Flow(2)).contains("there is no flow 2: the run has 2 flows write a number from 0 to 1")
+        );
+        assert!(refused(Question::Link("sw0->h9".into())).contains("these begin or end there: sw0->sw1"));
+        assert!(refused(Question::Link("sw0".into())).contains("write both ends"));
+        assert!(refused(Question::At(20_001)).contains("after the end of the run"));
+    }
+
+    #[test]
+    fn a_scheme_that_did_nothing_is_said_to_have_done_nothing() {
+        let why = json!({ "stops": 0, "fullest_account": { "share": 0.612 }, "marks_only": true });
+        let summary = json!({ "flow_control": "pfc", "congestion_control": "dcqcn", "marked": 0, "why": why });
+        let said = deeds(&summary);
+        assert_eq!(said.len(), 2);
+        assert!(said[0].contains("never stopped anything: at the sampling instants the fullest account reached 61 %"));
+        assert_eq!(said[1], "Congestion control (dcqcn) never acted: no packet was marked.");
     }
 }

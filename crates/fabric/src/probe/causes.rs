@@ -270,7 +270,12 @@ impl Causes {
 impl Probes {
     /// Gives the node that wants a flow held which has just been stopped.
     pub(crate) fn stopped_by(&mut self, port: u32, scope: Scope, now: Time, by: Option<u32>, subject: Subject) {
-        self.name_stop(port, scope, now, by.map_or(Source::Neighbour(Some(subject)), |node| Source::Node(node, subject)));
+        self.name_stop(
+            port,
+            scope,
+            now,
+            by.map_or(Source::Neighbour(Some(subject)), |node| Source::Node(node, subject)),
+        );
     }
 
     fn name_stop(&mut self, port: u32, scope: Scope, now: Time, source: Source) {
@@ -371,9 +376,7 @@ impl Core {
             Because::Account { class, second } => Reason::Account { port, class: class.0, second },
             Because::Queue { port, queue } => Reason::Queue { port: base + port.0 as u32, queue: queue.0 },
             Because::Toward { host, class } => Reason::Toward { port, host: host.0, class: class.0 },
-            Because::LastHop { host } => {
-                Reason::LastHop { port: self.map.peer[self.map.of(host.0).start as usize] }
-            }
+            Because::LastHop { host } => Reason::LastHop { port: self.map.peer[self.map.of(host.0).start as usize] },
             Because::Heard { port, subject } => {
                 Reason::Heard { place: Place::Port(self.map.peer[(base + port.0 as u32) as usize]), subject }
             }
@@ -719,4 +722,63 @@ fn root_ports(stops: &[Stop], root: u32) -> Vec<u32> {
         }
     }
     stops[root as usize].fill.iter().map(|fill| fill.port).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stop(port: u32, cause: Option<u32>) -> Stop {
+        let fill = Fill { port: port + 100, queue: 0, bytes: 1, flows: 0, waiting: Waiting::Busy };
+        let scope = Scope::Class(ClassId(0));
+        Stop { port, scope, from: Time(1), until: None, by: 0, ordered: None, fill: Some(fill), cause, root: NONE }
+    }
+
+    #[test]
+    fn causes_lead_to_a_stop_without_one_or_round_in_a_cycle() {
+        let causes = [None, Some(0), Some(1), Some(5), Some(3), Some(4), Some(4)];
+        let mut stops: Vec<Stop> = (0..).zip(causes).map(|(port, cause)| stop(port, cause)).collect();
+        find_roots(&mut stops);
+        assert_eq!(stops.iter().map(|stop| stop.root).collect::<Vec<_>>(), [0, 0, 0, 3, 3, 3, 3]);
+        assert_eq!(root_ports(&stops, 0), [100], "what filled");
+        assert_eq!(root_ports(&stops, 3), [3, 5, 4], "the cycle");
+    }
+
+    #[test]
+    fn a_stop_is_joined_with_the_last_order_that_could_have_come() {
+        let order = |place, subject, time| Order {
+            place,
+            subject,
+            time: Time(time),
+            reason: Reason::LastHop { port: 0 },
+            found: None,
+        };
+        let (class, flow) = (Subject::class(ClassId(0)), Subject::flow(FlowId(0)));
+        let mut causes = Causes::default();
+        for (place, subject, time) in [
+            (Place::Node(1), flow, 4),
+            (Place::Port(1), class, 9),
+            (Place::Port(1), class, 5),
+            (Place::Port(2), class, 6),
+        ] {
+            causes.orders.push(order(place, subject, time));
+        }
+        causes.orders.sort_by_key(|order| (order.place, order.subject, order.time));
+        let last = |place, subject, until| causes.order(place, subject, Time(until)).map(|order| order.time.0);
+        assert_eq!(last(Place::Port(1), class, 8), Some(5));
+        assert_eq!(last(Place::Port(1), class, 9), Some(9));
+        assert_eq!(last(Place::Port(1), class, 4), None);
+        assert_eq!(last(Place::Port(1), flow, 9), None);
+        assert_eq!(last(Place::Node(1), flow, 9), Some(4));
+    }
+
+    #[test]
+    fn the_fuller_account_is_kept_in_whatever_order_they_come() {
+        let accounts = [(50, 100), (61, 100), (610, 1000), (1, 1000)];
+        for first in 0..accounts.len() {
+            let mut causes = Causes::default();
+            (0..accounts.len()).for_each(|next| causes.fill_up(accounts[(first + next) % accounts.len()]));
+            assert_eq!(causes.fullest, Some((610, 1000)));
+        }
+    }
 }

@@ -490,10 +490,7 @@ impl FlowControl for Sfc {
         let us = drain(depth, egress.target, egress.rate);
         let packet = *at.packet(visit.packet);
         if depth > egress.trigger && us > 0 && packet.kind == PacketKind::Data && at.is_up(visit.out_port) {
-            at.orders_sender(
-                FlowId(packet.flow),
-                Because::Queue { port: visit.out_port, queue: visit.queue },
-            );
+            at.orders_sender(FlowId(packet.flow), Because::Queue { port: visit.out_port, queue: visit.queue });
             self.send(node, at, egress, &packet, us, Cause::Queue);
         }
     }
