@@ -138,6 +138,9 @@ fn an_incast_has_one_root_and_no_victims() {
         let root = &roots[0];
         assert_eq!((root.kind, root.place.as_str(), root.flows), (Kind::Saturated, "sw0->h0", 16), "{preset}");
         assert_eq!((root.waiting_flows, root.victims), (16, 0), "{preset}");
+        // DVL also holds a queue of the congested port itself, behind what was there before.
+        let (depth, ports) = if preset == "dvl" { (2, 17) } else { (1, 16) };
+        assert_eq!((root.depth, root.stopped_ports), (depth, ports), "{preset}");
     }
 }
 

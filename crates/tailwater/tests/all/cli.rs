@@ -1137,7 +1137,9 @@ fn a_run_that_was_asked_why_explains_its_flows_links_and_instants() {
         "hot.toml",
         "[topology]\nkind = \"dumbbell\"\nleft = 4\nright = 2\nhost_rate = \"40Gbps\"\nbottleneck_rate = \"160Gbps\"\n\
          [switch]\nbuffer = \"600KB\"\n[scheme]\npreset = \"pfc\"\n\
-         [[flow]]\nname = \"hot\"\nsrc = [\"h0\", \"h1\", \"h2\"]\ndst = \"h4\"\nsize = \"1MB\"\n\
+         [[flow]]\nname = \"hot\"\nsrc = \"h0\"\ndst = \"h4\"\nsize = \"1MB\"\n\
+         [[flow]]\nname = \"hot\"\nsrc = \"h1\"\ndst = \"h4\"\nsize = \"1MB\"\n\
+         [[flow]]\nname = \"hot\"\nsrc = \"h2\"\ndst = \"h4\"\nsize = \"1MB\"\n\
          [[flow]]\nname = \"victim\"\nsrc = \"h3\"\ndst = \"h5\"\nsize = \"1MB\"\n",
     );
     desk.works(&["run", "hot.toml", "--quiet", "--out", "plain"]);
