@@ -179,6 +179,9 @@ pub struct Stops {
 /// A stop by its port and its number there.
 type Key = (u32, u32);
 
+/// What fills a node, and the stop that it waits for.
+type Found = (Fill, Option<Key>);
+
 /// Where an order is given: the number of a port, or of a node where it is given to hosts further away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
@@ -201,7 +204,7 @@ struct Order {
     subject: Subject,
     time: Time,
     reason: Reason,
-    found: Option<(Fill, Option<Key>)>,
+    found: Option<Found>,
 }
 
 /// By whom a stop was ordered, as far as is known where it takes effect.
@@ -211,7 +214,7 @@ enum Source {
     Neighbour(Option<Subject>),
     Node(u32, Subject),
     /// By this node itself.
-    Own(Option<(Reason, Option<(Fill, Option<Key>)>)>),
+    Own(Option<(Reason, Option<Found>)>),
 }
 
 struct Seen {
@@ -435,7 +438,7 @@ impl Core {
     }
 
     /// What fills a node now, for that reason, and the stop that it waits for.
-    fn found(&self, causes: &Causes, reason: Reason) -> Option<(Fill, Option<Key>)> {
+    fn found(&self, causes: &Causes, reason: Reason) -> Option<Found> {
         match reason {
             Reason::Queue { port, queue } => {
                 let bytes = self.switches.queues[(self.ports[port as usize].first_queue + queue) as usize].bytes;
@@ -471,7 +474,7 @@ impl Core {
         class: u8,
         total: u64,
         which: impl Fn(&crate::packet::Packet) -> bool,
-    ) -> Option<(Fill, Option<Key>)> {
+    ) -> Option<Found> {
         let queues = |out: u32| {
             let first = self.ports[out as usize].first_queue;
             self.class_queues(class).map(move |queue| (queue, (first + queue) as usize))
@@ -578,7 +581,7 @@ impl Core {
     }
 
     /// Who ordered a stop and when, and what filled it.
-    fn ordered(&self, causes: &Causes, seen: &Seen) -> (u32, Option<Time>, Option<(Fill, Option<Key>)>) {
+    fn ordered(&self, causes: &Causes, seen: &Seen) -> (u32, Option<Time>, Option<Found>) {
         let port = seen.key.0;
         let peer = self.map.peer[port as usize];
         let (place, subject, until) = match seen.source {
