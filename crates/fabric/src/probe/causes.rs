@@ -337,10 +337,11 @@ impl Core {
     /// The flows that a stop keeps from sending at `now`, and for how long it has.
     fn kept_by(&self, port: u32, scope: Scope, from: Time, now: Time) -> Vec<(FlowId, Time)> {
         let p = &self.ports[port as usize];
-        let mut kept: HashMap<u32, Time> = HashMap::new();
+        let mut all: Vec<(FlowId, Time)> = Vec::new();
         let mut keep = |flow: u32, since: Time| {
-            let first = kept.entry(flow).or_insert(Time::MAX);
-            *first = (*first).min(since.max(from));
+            if all.last().is_none_or(|(last, first)| last.0 != flow || since < *first) {
+                all.push((FlowId(flow), since.max(from)));
+            }
         };
         let queues = match scope {
             Scope::Class(class) => self.class_queues(class.0),
@@ -367,9 +368,10 @@ impl Core {
             Scope::Flow(flow) if self.hosts.senders[flow.index()].backlogged() => keep(flow.0, begun(flow.0)),
             _ => {}
         }
-        let mut all: Vec<_> = kept.into_iter().map(|(flow, since)| (FlowId(flow), now.saturating_sub(since))).collect();
-        all.retain(|(_, time)| *time > Time::ZERO);
         all.sort_unstable();
+        all.dedup_by_key(|(flow, _)| *flow);
+        all.iter_mut().for_each(|(_, time)| *time = now.saturating_sub(*time));
+        all.retain(|(_, time)| *time > Time::ZERO);
         all
     }
 
@@ -535,8 +537,16 @@ impl Core {
     fn flows_in(&self, port: u32, class: u8) -> u32 {
         let first = self.ports[port as usize].first_queue;
         let lists = self.class_queues(class).map(|queue| &self.switches.queues[(first + queue) as usize].packets);
-        let flows: HashSet<u32> =
-            lists.flat_map(|list| list.iter(&self.pool)).map(|id| self.pool[id].flow).filter(|&f| f != NONE).collect();
+        let mut flows: Vec<u32> = Vec::new();
+        for id in lists.flat_map(|list| list.iter(&self.pool)) {
+            // Packets of a flow often lie side by side.
+            let flow = self.pool[id].flow;
+            if flow != NONE && flows.last() != Some(&flow) {
+                flows.push(flow);
+            }
+        }
+        flows.sort_unstable();
+        flows.dedup();
         flows.len() as u32
     }
 
