@@ -2,12 +2,14 @@
 
 mod breadth;
 mod capture;
+mod causes;
 mod counts;
 mod parts;
 mod record;
 mod sample;
 
 pub use capture::Captured;
+pub use causes::{Because, Fill, Kept, Scope, Stop, Stops, Subject, Waiting};
 pub use counts::Counts;
 pub use parts::{Part, Place, Span};
 pub use record::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
@@ -21,6 +23,7 @@ pub(crate) use sample::Pulse;
 use crate::routing::PortMap;
 use crate::run::shard::Shard;
 use crate::setup::Setup;
+use causes::Causes;
 use engine::Time;
 use parts::Parts;
 use record::Recorder;
@@ -60,6 +63,8 @@ pub(crate) struct Probes {
     pub(crate) recorder: Option<Box<Recorder>>,
     /// Where the time of flows goes, if that is asked.
     pub(crate) parts: Option<Box<Parts>>,
+    /// Who stopped whom and why, if that is asked.
+    pub(crate) causes: Option<Box<Causes>>,
 }
 
 impl Probes {
@@ -79,6 +84,7 @@ impl Probes {
             capture_left: limits.collect(),
             recorder: recorder.map(|record| Box::new(Recorder::new(record, setup, map, shard))),
             parts: measure.why.then(|| Box::new(Parts::new(setup, shard))),
+            causes: measure.why.then(Box::default),
         }
     }
 
@@ -105,6 +111,9 @@ impl Probes {
         }
         if let (Some(parts), Some(theirs)) = (&mut self.parts, other.parts) {
             parts.absorb(*theirs);
+        }
+        if let (Some(causes), Some(theirs)) = (&mut self.causes, other.causes) {
+            causes.absorb(*theirs);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::id::{ClassId, NodeId, PortId, QueueId};
 use crate::packet::{Hop, Kind, PacketId, flag};
 use crate::port::{Queue, QueueMasks};
 use crate::prefetch::prefetch;
-use crate::probe::Counted;
+use crate::probe::{Counted, Scope};
 use crate::routing::{PortMap, Tuple};
 use crate::run::{Core, Network, hook};
 use crate::setup::{AckLane, Overflow, Setup, Split};
@@ -140,6 +140,11 @@ impl Switches {
     #[inline]
     fn looks_at_queues(&self) -> bool {
         !self.markings.is_empty() || matches!(self.discipline, Discipline::Own(_))
+    }
+
+    /// Whether packets of a flow may take several paths.
+    pub(crate) fn balances(&self) -> bool {
+        !self.balancers.is_empty()
     }
 
     /// What trimming counted.
@@ -319,7 +324,11 @@ impl Core {
     #[inline]
     fn join(&mut self, out: u32, visit: &Visit, second: bool) {
         let &Visit { packet, in_port, queue, size, .. } = visit;
-        self.pool[packet].in_port = in_port.0;
+        let now = self.time.now;
+        let joining = &mut self.pool[packet];
+        joining.in_port = in_port.0;
+        // Since when it waits. On a link the same word is about the packet behind it.
+        joining.next_arrival = now;
         if second {
             self.pool[packet].flags |= flag::SECOND;
         }
@@ -508,6 +517,9 @@ impl Core {
         self.note_pause(port, class, pause, pause);
         self.probes.note_whole(port, class, pause);
         self.probes.breadth.turn(port, class, self.time.now, pause);
+        if self.probes.causes.is_some() {
+            self.note_stop(port, Scope::Class(ClassId(class)), pause);
+        }
         if self.ports[port as usize].has_queues() {
             for queue in self.class_queues(class) {
                 self.switches.masks.set_paused(port, queue, pause);

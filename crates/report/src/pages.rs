@@ -141,6 +141,49 @@ fn counters(run: &Records) -> Option<Table> {
     })
 }
 
+/// What flows waited for, worst first, in runs that are asked why.
+fn roots(run: &Records) -> Option<Section> {
+    let all = run.summary.pointer("/why/roots")?.as_array().filter(|all| !all.is_empty())?;
+    let time = |value: &Value| Format::Time.show(value.as_f64().unwrap_or(0.0) / 1e12);
+    let name = |flow: &Value| {
+        let number = flow["flow"].as_u64()?;
+        let row = run.flows.get(number as usize)?;
+        Some(format!("{number} ({} to {}), {}", row.src, row.dst, time(&flow["waited_ps"])))
+    };
+    let row = |root: &Value| -> Vec<Cell> {
+        let kind = match root["kind"].as_str() {
+            Some("deadlock") => Cell::badge(Tone::Bad, "deadlock"),
+            Some("slow-receiver") => "slow receiver".into(),
+            Some("link-down") => "link down".into(),
+            other => other.unwrap_or("–").into(),
+        };
+        let victims = root["worst_victims"].as_array().into_iter().flatten().filter_map(name);
+        let worst: Vec<String> = victims.take(3).collect();
+        vec![
+            root["place"].as_str().unwrap_or_default().into(),
+            kind,
+            count(&root["flows"]).into(),
+            count(&root["stops"]).into(),
+            count(&root["stopped_ports"]).into(),
+            time(&root["waited_ps"]).into(),
+            count(&root["victims"]).into(),
+            time(&root["victim_ps"]).into(),
+            worst.join("; ").into(),
+        ]
+    };
+    let numbers = ["flows that fill it", "stops", "ports stopped", "flows waited", "victims", "victims waited"];
+    let columns = [Column::text("root"), Column::text("what it is")].into_iter();
+    let mut section = Section::new("Why flows waited");
+    section.push(Table {
+        caption: "Every stop, followed to its root; the roots that cost most. Victims are flows that waited and do not pass through the root. \
+                  `tailwater explain` tells of each stop, flow and link."
+            .into(),
+        columns: columns.chain(numbers.map(Column::number)).chain([Column::text("worst victims")]).collect(),
+        rows: all.iter().take(10).map(row).collect(),
+    });
+    Some(section)
+}
+
 /// What ran and how to run it again.
 pub(crate) fn provenance(scenario: &str, command: &str) -> Section {
     let mut section = Section::new("How to reproduce");
@@ -178,7 +221,7 @@ pub fn run(records: &Records, parts: &[PartRow<'_>], scenario: &str, command: &s
         time.push(crate::parts::sentence(&records.summary));
     }
     spans.iter().for_each(|chart| time.push(chart.clone()));
-    page.sections = vec![summary];
+    page.sections = roots(records).into_iter().chain([summary]).collect();
     if !time.blocks.is_empty() {
         page.sections.push(time);
     }

@@ -4,6 +4,7 @@
 //! capture. How fast runs are, [`mod@bench`] measures. Which code it was, [`code`] says.
 
 pub mod bench;
+mod causes;
 mod code;
 pub mod collective;
 pub mod outcome;

@@ -500,7 +500,7 @@ impl Summary {
             events: c.events,
             packet_hops: c.hops,
             notes: Vec::new(),
-            why: Why::new(groups, outcome),
+            why: Why::new(groups, crate::causes::of(graph, &map, outcome).as_ref(), outcome),
             violations: outcome.violations.iter().cloned().chain(stalled).collect(),
             cost: Cost {
                 wall_seconds,
@@ -601,6 +601,9 @@ pub fn all_columns(
     }
     if !series.flows.is_empty() {
         all.push((RATES, rate_columns(groups, outcome)));
+    }
+    if let Some(causes) = crate::causes::of(graph, &map, outcome) {
+        all.extend(causes.columns());
     }
     if !collectives.is_empty() {
         all.push((COLLECTIVES, collective::columns(groups, collectives, outcome)));

@@ -4,6 +4,7 @@ use fabric::Outcome;
 use fabric::probe::{Part, Place, Span};
 use fabric::routing::PortMap;
 use fabric::topology::Graph;
+use results::causes::{Causes, Root};
 use results::tables::{Column, Columns, Texts, Values};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -13,6 +14,26 @@ use std::collections::{BTreeMap, HashMap};
 pub struct Why {
     /// Where the time of flows went, by group.
     pub parts: Vec<GroupParts>,
+    /// How many stops there were.
+    pub stops: usize,
+    /// What the chains of causes lead to, worst first.
+    pub roots: Vec<Root>,
+    /// The account that was nearest to its threshold at any sampling instant; left out where there is no threshold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fullest_account: Option<FullestAccount>,
+    /// Whether congestion control sees nothing but marks.
+    pub marks_only: bool,
+}
+
+/// An account and its threshold.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FullestAccount {
+    /// Bytes that count against the threshold.
+    pub bytes: u64,
+    /// The threshold then.
+    pub threshold: u64,
+    /// One over the other.
+    pub share: f64,
 }
 
 /// Where the time of a group's flows went.
@@ -33,8 +54,8 @@ pub struct GroupParts {
 
 impl Why {
     /// Of a run that was asked.
-    pub fn new(groups: &[String], outcome: &Outcome) -> Option<Why> {
-        let spans = outcome.parts.as_ref()?;
+    pub fn new(groups: &[String], causes: Option<&Causes>, outcome: &Outcome) -> Option<Why> {
+        let (spans, stops, causes) = (outcome.parts.as_ref()?, outcome.stops.as_ref()?, causes?);
         let empty = |group: &String| GroupParts {
             group: group.clone(),
             finished: 0,
@@ -56,7 +77,18 @@ impl Why {
                 *sum = sum.saturating_add(span.time.0);
             }
         }
-        Some(Why { parts: all })
+        let account = |(bytes, threshold): (u64, u64)| FullestAccount {
+            bytes,
+            threshold,
+            share: bytes as f64 / threshold as f64,
+        };
+        Some(Why {
+            parts: all,
+            stops: causes.stops.len(),
+            roots: causes.roots(),
+            fullest_account: stops.fullest.map(account),
+            marks_only: stops.marks_only,
+        })
     }
 }
 

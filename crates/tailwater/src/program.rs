@@ -5,6 +5,7 @@ mod commands;
 mod compare;
 mod deadlock;
 mod drawing;
+mod explain;
 mod import;
 mod interrupt;
 mod ledger;
@@ -97,6 +98,8 @@ enum Command {
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
     },
+    /// Say why flows waited: who stopped whom, and the root of it.
+    Explain(explain::Arguments),
     /// Write the flows of a scenario, in order of start, and run nothing.
     Traffic {
         /// The scenario file.
@@ -222,6 +225,7 @@ pub(crate) fn main() -> ExitCode {
             commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet)
         }
         Command::Report { folders, out } => drawing::report(&folders, out),
+        Command::Explain(arguments) => explain::explain(&arguments),
         Command::Check { scenario, sets, json } => commands::check(&scenario, &sets, json),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),

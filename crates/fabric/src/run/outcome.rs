@@ -5,7 +5,7 @@ use crate::axes::flow_control::FlowControl;
 use crate::axes::{Counter, Histogram};
 use crate::id::FlowId;
 use crate::packet::Fifo;
-use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series, Span};
+use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series, Span, Stops};
 use crate::setup::FlowSpec;
 use engine::Time;
 
@@ -115,6 +115,8 @@ pub struct Outcome {
     pub monitor: Vec<Histograms>,
     /// What was recorded, if anything was.
     pub recording: Option<Recording>,
+    /// Who stopped whom and why, if that was asked.
+    pub stops: Option<Stops>,
     /// What the captured ports sent, in order of time.
     pub captured: Vec<Captured>,
     /// Where the time of the flows went, in order of flow, if that was asked.
@@ -256,6 +258,7 @@ impl<F: FlowControl> Network<F> {
         let mut violations = core.audit(self.scheme.lossless(), in_order);
         let (parts, wrong) = core.settle_parts();
         violations.extend(wrong);
+        let stops = core.end_causes();
         let stall = if interrupted { None } else { core.stall(&self.scheme, &self.nodes) };
         for port in &mut core.ports {
             if port.paused != 0 {
@@ -312,6 +315,7 @@ impl<F: FlowControl> Network<F> {
             samples: std::mem::take(&mut core.probes.samples),
             monitor: std::mem::take(&mut core.probes.kept),
             recording: core.probes.recorder.take().map(|recorder| recorder.recording),
+            stops,
             captured,
             parts,
             counts: core.counts.clone(),

@@ -114,6 +114,16 @@ class Result:
         """Where the time of every flow went, if ``measure.why`` asked for it."""
         return self.tables.get("parts")
 
+    @property
+    def stops(self) -> Optional[Table]:
+        """Every stop with who ordered it and what filled that node, if the scenario has ``measure.why``."""
+        return self.tables.get("stops")
+
+    @property
+    def waits(self) -> Optional[Table]:
+        """The flows that waited at each stop, if the scenario has ``measure.why``."""
+        return self.tables.get("waits")
+
     def write(self, folder: Union[str, Path], report: bool = True) -> Path:
         """Writes the folder that ``tailwater run`` writes, and gives its path."""
         if self._run is not None:

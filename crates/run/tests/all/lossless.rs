@@ -138,6 +138,9 @@ fn run(resolved: &Resolved) -> Outcome {
         reports < TOO_MANY
     };
     let outcome = resolved.simulate(&mut report);
+    if outcome.stops.is_some() {
+        crate::causes::check(&resolved.setup.graph, &outcome);
+    }
     if !outcome.interrupted {
         // Any number of threads and blocks gives the same.
         let hops = outcome.counts.hops as usize;

@@ -1180,3 +1180,44 @@ fn an_interrupted_run_says_that_nothing_is_kept_and_how_to_go_on() {
     assert!(said.contains("1 of 2 runs are in results/runs"), "{said}");
     assert!(!desk.path("results/compare-long").exists(), "a folder with nothing in it goes");
 }
+
+#[test]
+fn a_run_that_was_asked_why_explains_its_flows_links_and_instants() {
+    let desk = Desk::new();
+    desk.write(
+        "hot.toml",
+        "[topology]\nkind = \"dumbbell\"\nleft = 4\nright = 2\nhost_rate = \"40Gbps\"\nbottleneck_rate = \"160Gbps\"\n\
+         [switch]\nbuffer = \"600KB\"\n[scheme]\npreset = \"pfc\"\n\
+         [[flow]]\nname = \"hot\"\nsrc = \"h0\"\ndst = \"h4\"\nsize = \"1MB\"\n\
+         [[flow]]\nname = \"hot\"\nsrc = \"h1\"\ndst = \"h4\"\nsize = \"1MB\"\n\
+         [[flow]]\nname = \"hot\"\nsrc = \"h2\"\ndst = \"h4\"\nsize = \"1MB\"\n\
+         [[flow]]\nname = \"victim\"\nsrc = \"h3\"\ndst = \"h5\"\nsize = \"1MB\"\n",
+    );
+    desk.works(&["run", "hot.toml", "--quiet", "--out", "plain"]);
+    let refused = desk.refuses(&["explain", "plain"], "this run was not asked why");
+    assert!(refused.contains("--set measure.why=true"), "{refused}");
+
+    desk.works(&["run", "hot.toml", "--set", "measure.why=true", "--quiet", "--out", "asked"]);
+    let said = desk.works(&["explain", "asked"]);
+    assert!(said.starts_with("1. The link sw1->h4 is saturated by 3 flows."), "{said}");
+    assert!(
+        said.contains("1 of them does not pass through it") && said.contains("(h3 to h5, group \"victim\")"),
+        "{said}"
+    );
+    let said = desk.works(&["explain", "asked", "--flow", "3"]);
+    assert!(said.contains("The root: the link sw1->h4 is saturated by 3 flows."), "{said}");
+    let said = desk.works(&["explain", "asked", "--link", "sw0 -> sw1"]);
+    assert!(said.contains("by order of sw1, because of sw1->h4"), "{said}");
+    assert!(desk.works(&["explain", "asked", "--at", "0us"]).contains("nothing was stopped"));
+    let all: Value = serde_json::from_str(&desk.works(&["explain", "asked", "--json"])).unwrap();
+    let summary: Value = serde_json::from_str(&desk.read("asked/summary.json")).unwrap();
+    assert_eq!(all["roots"], summary["why"]["roots"]);
+    assert!(desk.read("asked/report.html").contains("Why flows waited"));
+
+    desk.refuses(&["explain", "asked", "--flow", "4"], "there is no flow 4");
+    desk.refuses(&["explain", "asked", "--flow", "one"], "not the number of a flow");
+    desk.refuses(&["explain", "asked", "--link", "sw0->h5"], "there is no link sw0->h5");
+    desk.refuses(&["explain", "asked", "--at", "1s"], "after the end of the run");
+    desk.refuses(&["explain", "asked", "--at", "soon"], "--at");
+    desk.refuses(&["explain", "nowhere"], "nowhere");
+}
