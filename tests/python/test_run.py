@@ -106,6 +106,23 @@ def test_a_folder_can_be_opened_again():
     same("here", "copy")
 
 
+def test_the_parts_of_a_flow_add_up_to_its_time():
+    result = tailwater.run(SMALL, sets={"measure.why": True})
+    assert tailwater.run(SMALL).parts is None
+    flows = result.flows.to_pyarrow().to_pydict()
+    sums = [0] * len(flows["flow"])
+    parts = result.parts.to_pyarrow().to_pydict()
+    for flow, time in zip(parts["flow"], parts["time_ps"]):
+        sums[flow] += time
+    assert sums == flows["received_ps"]
+    groups = result.summary["why"]["parts"]
+    assert sum(sum(group["parts_ps"].values()) for group in groups) == sum(sums)
+    result.write("here")
+    again = tailwater.open("here")
+    assert again.parts.to_pyarrow().equals(result.parts.to_pyarrow())
+    assert "parts" in again.figures()
+
+
 @pytest.mark.parametrize(
     "text, sets",
     [

@@ -124,7 +124,7 @@ export function recording(header, columns, flowColumns = {}) {
         parts.push(bytes);
         return { name, unit: "bytes", bytes: bytes.length };
       });
-  const whole = { version: 1, ...header, columns: list(columns), flow_columns: list(flowColumns) };
+  const whole = { version: 2, ...header, columns: list(columns), flow_columns: list(flowColumns) };
   const head = new TextEncoder().encode(JSON.stringify(whole));
   const out = new Uint8Array(12 + head.length + parts.reduce((sum, part) => sum + part.length, 0));
   out.set(new TextEncoder().encode("TWREC1\n\0"));
@@ -182,6 +182,7 @@ export function sketch(kind, options = {}, style = "pfc", frames = 400) {
       start_ps: start,
       received_ps: null,
       acknowledged_ps: null,
+      ideal_ps: Math.round((size * 8e12) / 100e9) + 4_000_000,
       path: pathOf(shape, of, src, dst, flows.length),
     });
   for (let at = 1; at <= n; at++) add(1, hosts[at], hosts[0], 200_000, 20_000_000);
@@ -194,16 +195,17 @@ export function sketch(kind, options = {}, style = "pfc", frames = 400) {
       at * 1_500_000,
     );
   }
-  const names = ["queued", "sent", "paused", "held_queues", "held_flows", "pause_frames", "signals", "marked", "dropped"];
+  const names = ["queued", "sent", "paused", "paused_class", "paused_port", "held_queues", "held_flows", "pause_frames", "signals", "marked", "dropped"];
   const columns = Object.fromEntries(names.map((name) => [name, ports.map(() => new Array(frames).fill(0))]));
   const flowColumns = Object.fromEntries(
-    ["sent", "received", "acknowledged", "held", "by"].map((name) => [name, flows.map(() => new Array(frames).fill(0))]),
+    ["sent", "received", "acknowledged", "held", "paused", "by"].map((name) => [name, flows.map(() => new Array(frames).fill(0))]),
   );
   const limit = style === "pfc" ? 400_000 : 60_000;
   const waiting = flows.map((flow) => flow.path.map(() => 0));
   const sent = flows.map(() => 0),
     got = flows.map(() => 0),
-    held = flows.map(() => 0);
+    held = flows.map(() => 0),
+    stood = flows.map(() => 0);
   const capacity = (port) => (ports[port].rate_bps * every) / 8e12;
   let stopped = new Set(),
     stoppedFlows = new Set();
@@ -218,6 +220,7 @@ export function sketch(kind, options = {}, style = "pfc", frames = 400) {
         if (has > 0 && !stopped.has(port) && !(hop === 0 && stoppedFlows.has(at))) wants[port].push([at, hop, has]);
       });
       if (stoppedFlows.has(at)) held[at] += every;
+      if (stopped.has(flow.path[0]) && sent[at] < flow.size) stood[at] += every;
     });
     const arrive = [];
     wants.forEach((list, port) => {
@@ -263,7 +266,7 @@ export function sketch(kind, options = {}, style = "pfc", frames = 400) {
     ports.forEach((_, port) => {
       columns.queued[port][f] = Math.round(queued[port]);
       columns.sent[port][f] = Math.round(use[port]);
-      columns.paused[port][f] = stopped.has(port) ? every : 0;
+      for (const name of ["paused", "paused_class", "paused_port"]) columns[name][port][f] = stopped.has(port) ? every : 0;
       if (stopped.has(port) !== nextStop.has(port)) columns.pause_frames[ports[port].peer][f] = 1;
       columns.marked[port][f] = queued[port] > limit / 2 ? 3 : 0;
     });
@@ -280,6 +283,7 @@ export function sketch(kind, options = {}, style = "pfc", frames = 400) {
       flowColumns.received[at][f] = Math.round(got[at]);
       flowColumns.acknowledged[at][f] = f > 2 ? flowColumns.received[at][f - 2] : 0;
       flowColumns.held[at][f] = held[at];
+      flowColumns.paused[at][f] = stood[at];
     });
   }
   const header = {

@@ -142,7 +142,7 @@ on(
   "pointing says what it is, a click on a port shows its time, a click on a flow its path and its life",
   {},
   async ({ page, go, shot }) => {
-    await go(`#/fabric?job=${pair}&run=0&with=1`);
+    await go(`#/fabric?job=${pair}&run=0&with=1&flow=none`);
     const canvas = page.locator("canvas.stage").first();
     await canvas.waitFor();
     await page.keyboard.press("p");
@@ -170,6 +170,192 @@ on(
     await page.waitForFunction(() => document.querySelector(".card h2")?.textContent.includes("leaf0 → h0"));
   },
 );
+
+on("a link that carries on while one of its queues is paused is not said to be paused", {}, async ({ page, go, shot }) => {
+  const id = await studio.job({ kind: "compare", name: "queues", text: HOT, schemes: ["pfc", "dvl"], seeds: 1, record: true });
+  await go(`#/fabric?job=${id}&run=0&with=1`);
+  await page.locator("canvas.stage").nth(1).waitFor();
+  await page.keyboard.press("n");
+  const numbers = (at) => page.locator(".numbers").nth(at).textContent();
+  // Under PFC links stand still; under DVL they do so for a while at the most, and single queues for longer.
+  let pfc = 0,
+    dvl = 0;
+  for (let turn = 0; turn < 40 && !(pfc && dvl); turn++) {
+    await page.keyboard.press("Shift+ArrowRight");
+    await page.waitForTimeout(60);
+    pfc += /[1-9]\d* links? paused/.test(await numbers(0));
+    dvl += /links? with a queue paused/.test(await numbers(1));
+  }
+  assert.ok(pfc && dvl, `${await numbers(0)}; ${await numbers(1)}`);
+  assert.match(await page.locator(".legend").innerText(), /link paused.*only a queue paused/s);
+  assert.match(await page.locator(".legend").innerText(), /full bar .*buffer 2 MB.*threshold/s);
+  await shot("fabric-queue-paused");
+  // The tables keep them apart as well, and have held time beside paused time.
+  await go(`#/results?job=${id}`);
+  await page.locator(".compare").waitFor();
+  const heads = await page.locator(".compare th").allTextContents();
+  for (const head of ["paused", "paused, a whole class", "flows held"]) assert.ok(heads.includes(head), heads.join());
+});
+
+on("two runs open with what differs most between them, and with its worst victim", {}, async ({ page, go, shot }) => {
+  await go(`#/fabric?job=${pair}&run=0&with=1`);
+  await page.locator(".verdict-above").waitFor();
+  assert.match(await page.locator(".verdict-above").innerText(), /victim: 99th percentile of slowdown .*× under pfc, .*× under bfc; worst h4 → h1/);
+  const card = page.locator(".card").first();
+  assert.match(await card.innerText(), /h4 → h1/);
+  // PFC holds it at its NIC, and the card says who.
+  assert.match(await card.innerText(), /pfc: its class paused at its NIC by leaf1, .* of /);
+  for (let turn = 0; turn < 60; turn++) {
+    if (/now pfc: held at its NIC: leaf1 pauses its class/.test(await card.innerText())) break;
+    await page.keyboard.press("Shift+ArrowRight");
+    await page.waitForTimeout(60);
+  }
+  assert.match(await card.innerText(), /now pfc: held at its NIC: leaf1 pauses its class, for .* of this frame/);
+  await shot("fabric-verdict");
+  // Who closes it is not asked again.
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => /flow=none/.test(location.hash));
+  await page.reload();
+  await page.locator(".verdict-above").waitFor();
+  assert.equal(await page.locator(".card .chart").count(), 0);
+});
+
+on("the deepest queue is a port and an instant, and a port is found by part of its name", {}, async ({ page, go }) => {
+  await go(`#/fabric?job=${pair}&run=0&flow=none`);
+  await page.locator("canvas.stage").first().waitFor();
+  await page.getByRole("button", { name: "deepest queue" }).click();
+  await page.locator(".card .chart").first().waitFor();
+  // The first of the deepest queues is the one that is selected, and its bar is full.
+  const first = await page.locator(".now-row").first();
+  const [from, to] = (await page.locator(".card h2").first().innerText()).split(/\s*→\s*|\s*×/);
+  assert.ok((await first.innerText()).startsWith(`${from} → ${to}`), `${await first.innerText()}: ${from} → ${to}`);
+  assert.equal(await first.locator(".now-bar").evaluate((bar) => bar.style.width), "100%");
+  await page.getByLabel("Find a port").fill("LEAF3->H1");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".card h2")?.textContent.includes("leaf3 → h1"));
+  assert.match(await page.getByLabel("Find a port").inputValue(), /^leaf3->h1\d$/);
+});
+
+on("a zoom goes both ways and is in the link", {}, async ({ page, go }) => {
+  await go(`#/fabric?job=${pair}&run=0&flow=none`);
+  const canvas = page.locator("canvas.stage").first();
+  await canvas.waitFor();
+  await page.waitForTimeout(200);
+  const box = await canvas.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + box.height * 0.8);
+  for (let turn = 0; turn < 3; turn++) await page.mouse.wheel(0, -240);
+  await page.waitForFunction(() => /eye=/.test(location.hash));
+  const [k, , cy] = (await param(page, "eye")).split(",").map(Number);
+  assert.ok(k > 2 && cy > 0.55, `${k} ${cy}`);
+  const address = await hash(page);
+  // What the picture is like, roughly: a link has no more digits than needed.
+  const look = () =>
+    canvas.evaluate((element) => {
+      const small = Object.assign(document.createElement("canvas"), { width: 40, height: 20 });
+      const paint = small.getContext("2d");
+      paint.drawImage(element, 0, 0, 40, 20);
+      return [...paint.getImageData(0, 0, 40, 20).data];
+    });
+  const apart = (a, b) => a.reduce((sum, value, at) => sum + Math.abs(value - b[at]), 0) / a.length;
+  await page.mouse.move(5, 5);
+  await page.waitForTimeout(400);
+  const before = await look();
+  await page.reload();
+  await canvas.waitFor();
+  await page.waitForTimeout(600);
+  assert.equal(await hash(page), address);
+  const again = await look();
+  await page.keyboard.press("0");
+  await page.waitForFunction(() => !/eye=/.test(location.hash));
+  await page.waitForTimeout(300);
+  const far = await look();
+  assert.ok(apart(before, again) * 4 < apart(before, far), `${apart(before, again)} and ${apart(before, far)}`);
+});
+
+on("a flow that was not recorded is said not to be", {}, async ({ page, go }) => {
+  await go(`#/fabric?job=${pair}&run=0&flow=812`);
+  await page.locator(".card h2", { hasText: "Flow 812" }).waitFor();
+  assert.match(await page.locator(".card").first().innerText(), /It was not recorded\..*the slowest of each group/s);
+});
+
+on("a link that leads nowhere says so", {}, async ({ page, go }) => {
+  for (const [bad, pattern] of [
+    ["#/ledger/%", /damaged/],
+    ["#/nowhere", /no page “nowhere”/],
+    ["#fabric", /no page “fabric”/],
+    ["#/fabric?job=soon", /job is a number/],
+  ]) {
+    await go(bad);
+    await page.reload();
+    await page.locator(".empty h1").waitFor();
+    assert.match(await page.locator("main").innerText(), pattern);
+  }
+  await page.getByRole("link", { name: "All jobs" }).click();
+  await page.locator("table.jobs").first().waitFor();
+});
+
+on("flows can be filtered by how slow they are, and saved with the picture", {}, async ({ page, go }) => {
+  await go(`#/fabric?job=${pair}&run=0&with=1&flow=none`);
+  await page.locator(".flow-table tbody tr").first().waitFor();
+  const all = await page.locator(".flow-table tbody tr").count();
+  const slow = Number((await page.locator(".flow-table tbody tr td").nth(2).innerText()).replace("×", ""));
+  assert.ok(slow > 1, "the slowest is first");
+  await page.getByLabel("Filter flows").fill(`>${slow * 0.8}`);
+  const some = await page.locator(".flow-table tbody tr").count();
+  assert.ok(some > 0 && some < all, `${some} of ${all}`);
+  const saved = async (button) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
+    const parts = [];
+    for await (const part of await download.createReadStream()) parts.push(part);
+    return [download.suggestedFilename(), Buffer.concat(parts)];
+  };
+  const [name, table] = await saved(page.getByRole("button", { name: "CSV" }));
+  assert.equal(name, "hot spot.csv");
+  assert.match(table.toString(), /^flow,group,src,dst,size_bytes,start_ps,pfc received_ps,pfc slowdown,pfc held_ps,pfc paused_ps,bfc/);
+  assert.equal(table.toString().trim().split("\n").length, some + 1);
+  const [, picture] = await saved(page.getByRole("button", { name: "save picture" }));
+  assert.equal(picture.subarray(1, 4).toString(), "PNG");
+  // All flows of a run, with the same filter.
+  await go(`#/results?job=${pair}&run=0`);
+  await page.locator(".flows tbody tr").first().waitFor();
+  const titles = await page.locator("main h2").allTextContents();
+  const [figures, flowsAt] = [titles.findIndex((title) => title.startsWith("Figures")), titles.indexOf("Flows")];
+  assert.ok(figures >= 0 && figures < flowsAt, titles.join());
+  await page.getByLabel("Slower than so many times").fill("2");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => /slower=2/.test(location.hash));
+  await page.waitForTimeout(500);
+  const [, flows] = await saved(page.getByRole("button", { name: "CSV" }));
+  const [head, ...rows] = flows.toString().trim().split("\n").map((line) => line.split(","));
+  assert.ok(rows.length > 0 && rows.every((row) => Number(row[head.indexOf("slowdown")]) > 2));
+  assert.ok(rows.some((row) => Number(row[head.indexOf("paused_ps")]) > 0));
+});
+
+on("on a phone the play button is in sight, and the keyboard reaches it", { viewport: { width: 400, height: 780 } }, async ({ page, go, shot }) => {
+  await go(`#/fabric?job=${pair}&run=0&with=1&t=60us`);
+  const play = page.locator(".play");
+  await play.waitFor();
+  await page.waitForTimeout(300);
+  await shot("phone-fabric");
+  const box = await play.boundingBox();
+  assert.ok(box.y >= 0 && box.y + box.height <= 780 && box.width >= 36, JSON.stringify(box));
+  const there = await instant(page);
+  await play.click();
+  await page.waitForFunction((text) => document.querySelector(".instant").textContent !== text, there);
+  await page.keyboard.press("k");
+  await page.getByRole("button", { name: "Play" }).waitFor();
+  await page.getByLabel("Find a port").focus();
+  for (let turn = 0; turn < 20; turn++) {
+    await page.keyboard.press("Tab");
+    if (await play.evaluate((element) => element === document.activeElement)) break;
+  }
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  // Wherever the focus is.
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("k");
+  await page.getByRole("button", { name: "Play" }).waitFor();
+});
 
 on("a deadlock is named, and its cycle of waits is shown from when it closes", {}, async ({ page, go, shot }) => {
   const { text } = (await studio.api("/api/examples")).find((one) => one.name === "bcube_deadlock");
@@ -599,7 +785,7 @@ on("1024 hosts stay usable", {}, async ({ page, go, shot }) => {
     record: true,
   });
   const began = Date.now();
-  await go(`#/fabric?job=${id}&run=0`);
+  await go(`#/fabric?job=${id}&run=0&view=picture`);
   await page.locator(".time-area").waitFor();
   console.log(`# 1024 hosts: open after ${Date.now() - began} ms`);
   await page.waitForTimeout(300);
@@ -617,6 +803,58 @@ on("1024 hosts stay usable", {}, async ({ page, go, shot }) => {
   await page.waitForTimeout(300);
   await shot("fabric-1024-near");
   await pointAt(page, canvas, /→/);
+});
+
+on("a fabric of more than 256 hosts opens as a map of its ports, where a click is a port and an instant", {}, async ({ page, go, shot }) => {
+  const text = `name = "large"\nstop = "60us"\n[topology]\nkind = "leaf-spine"\nleaves = 18\nhosts_per_leaf = 16\nspines = 4\n[switch]\nbuffer = "1MB"\n[[incast]]\ndegree = 64\nsize_each = "60KB"\nto = "h0"\ncount = 1\n`;
+  const id = await studio.job({ kind: "run", name: "large", text, sets: ["scheme.preset=pfc"], record: true });
+  await go(`#/fabric?job=${id}&run=0`);
+  const map = page.locator("canvas.heat");
+  await map.waitFor();
+  await page.waitForTimeout(400);
+  assert.ok(!(await page.locator("canvas.stage").first().isVisible()));
+  const colours = await map.evaluate(
+    (element) => new Set(new Uint32Array(element.getContext("2d").getImageData(0, 0, element.width, element.height).data.buffer)).size,
+  );
+  assert.ok(colours > 6, `${colours} colours`);
+  await shot("fabric-map");
+  const box = await map.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.4, box.y + box.height * 0.3);
+  await page.locator(".tip:visible").waitFor();
+  assert.match(await page.locator(".tip:visible").innerText(), /→.*\n.*us: .* waiting/);
+  await page.mouse.click(box.x + box.width * 0.4, box.y + box.height * 0.3);
+  await page.waitForFunction(() => /t=.*port=\d+/.test(location.hash));
+  await page.getByLabel("View", { exact: true }).selectOption("heat pause");
+  await page.waitForFunction(() => /heat=pause/.test(location.hash));
+  await page.waitForTimeout(300);
+  await shot("fabric-map-pauses");
+  await page.getByLabel("View", { exact: true }).selectOption("picture");
+  await page.waitForFunction(() => /view=picture/.test(location.hash));
+  assert.ok(await page.locator("canvas.stage").first().isVisible());
+});
+
+test("without its token the studio is said to want it, and not to be away", async () => {
+  const guarded = new Studio(["--listen", "0.0.0.0"]);
+  await guarded.start();
+  const { page, context } = await open(browser);
+  try {
+    const url = new URL(guarded.url);
+    url.search = "";
+    await page.goto(new URL("#/jobs", url).href);
+    await page.waitForFunction(() => /wants its token/.test(document.getElementById("lost").textContent));
+    await page.waitForTimeout(4000);
+    const text = await page.locator("body").innerText();
+    assert.ok(!/does not answer/.test(text), text);
+    assert.match(text, /token is missing or wrong/);
+    // With it, a link for others has an address that leads here and the token.
+    await page.goto(new URL("#/jobs", guarded.url).href);
+    await page.locator("main h1").waitFor();
+    const { address } = await page.evaluate(async () => (await import("/api.js")).sharedLink());
+    assert.match(address, /^http:\/\/[^/]+\/\?token=[0-9a-f]{48}#\/jobs$/);
+  } finally {
+    await context.close();
+    await guarded.remove();
+  }
 });
 
 test("with a token everything works, pictures and events too, and the address bar forgets it", async () => {

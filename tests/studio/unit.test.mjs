@@ -4,6 +4,10 @@ import test from "node:test";
 import { fabric, recording, sketch } from "./fixture.mjs";
 import { decode, readRecording } from "../../crates/studio/page/recording.js";
 import { layout } from "../../crates/studio/page/layout.js";
+import { columnsOf } from "../../crates/studio/page/charts.js";
+import { bands, heatOf, rowOrder, spoken } from "../../crates/studio/page/heat.js";
+import { csv, readFilter } from "../../crates/studio/page/panels.js";
+import { Camera } from "../../crates/studio/page/stage.js";
 import * as toml from "../../crates/studio/page/toml.js";
 import * as format from "../../crates/studio/page/format.js";
 
@@ -72,6 +76,131 @@ test("damage is said in words", () => {
   assert.throws(() => decode(Uint8Array.from([0, 9]), 1, 3), /damaged/);
   assert.throws(() => decode(Uint8Array.from([2, 2, 2, 2]), 1, 3), /longer/);
   assert.throws(() => decode(Uint8Array.from([2, 130]), 1, 3), /early/);
+});
+
+test("a pause of one queue is not one of the link, and an early recording is taken at its word", () => {
+  const paused = [
+    [1000, 400, 0],
+    [0, 0, 0],
+  ];
+  const whole = [
+    [0, 100, 0],
+    [0, 0, 0],
+  ];
+  const read = readRecording(recording(head(3), { paused, paused_class: whole }).buffer);
+  assert.deepEqual(read.stops(0, 0), { any: 1, class: 0, port: 0 });
+  assert.deepEqual(read.stops(0, 1), { any: 0.4, class: 0.1, port: 0 });
+  const { pausedPorts, queuePausedPorts } = read.totals();
+  assert.deepEqual([[...pausedPorts], [...queuePausedPorts]], [
+    [0, 1, 0],
+    [1, 0, 0],
+  ]);
+  const early = readRecording(recording({ ...head(3), version: 1 }, { paused }).buffer);
+  assert.deepEqual(early.stops(0, 0), { any: 1, class: 1, port: 1 });
+  assert.deepEqual([...early.totals().pausedPorts], [1, 1, 0]);
+});
+
+test("a control frame is what the neighbour obeys when it arrives", () => {
+  const zeros = () => [0, 0, 0, 0, 0, 0];
+  const pauses = [zeros(), [0, 0, 1, 0, 0, 0]],
+    resumes = [zeros(), [0, 0, 0, 0, 1, 1]];
+  const slow = { ...head(6) };
+  slow.ports = slow.ports.map((port) => ({ ...port, delay_ps: 2000 }));
+  const read = readRecording(recording(slow, { pauses, resumes }).buffer);
+  assert.deepEqual(
+    [0, 1, 2, 3, 4].map((frame) => read.framesFrom(0, frame)),
+    ["pause", "resume", "resume", "resume", null],
+  );
+});
+
+test("of many frames under a pixel a chart shows the mean of a share, and the peak of a queue", () => {
+  const values = [0, 0, 0, 1, 1, 0, 0, 0];
+  const line = { values, first: 0, every: 10 };
+  const span = { from: 0, to: 80 };
+  assert.deepEqual([...columnsOf({ ...line, mean: true }, span, 2)], [0.25, 0.25]);
+  assert.deepEqual([...columnsOf(line, span, 2)], [1, 1]);
+  // A pixel that is finer than a frame shows that frame, and one beyond the end nothing.
+  assert.deepEqual([...columnsOf({ ...line, mean: true }, span, 16)].slice(5, 11), [0, 1, 1, 1, 1, 0]);
+  assert.deepEqual([...columnsOf({ ...line, mean: true }, { from: 0, to: 160 }, 2)], [0.25, -1]);
+});
+
+test("the deepest queue is a port and an instant, not the instant when most waits in all", () => {
+  const read = readRecording(
+    recording(head(3, 4), {
+      queued: [
+        [5, 60, 5],
+        [5, 60, 5],
+        [90, 0, 5],
+        [0, 0, 5],
+      ],
+    }).buffer,
+  );
+  assert.deepEqual(read.deepestQueue(), { port: 2, frame: 0, bytes: 90 });
+  assert.equal(readRecording(recording(head(3), {}).buffer).deepestQueue(), null);
+});
+
+test("a port is found by any part of its name, in any case, whole names first", () => {
+  const shape = fabric("leaf-spine", { leaves: 4, hosts_per_leaf: 4, spines: 2 });
+  const read = readRecording(recording({ ...head(1), ...shape }, {}).buffer);
+  const names = (text) => read.findPorts(text).map((port) => read.portName(port));
+  assert.equal(names("LEAF0 -> H0")[0], "leaf0->h0");
+  assert.deepEqual(names("h1").slice(0, 2), ["h1->leaf0", "leaf0->h1"]);
+  assert.ok(names("h1").includes("h10->leaf2"));
+  assert.ok(names("spine1").length === 8 && names("Spine1")[0].startsWith("spine1->"));
+  assert.deepEqual([names(""), names("  "), names("nowhere")], [[], [], []]);
+});
+
+test("a camera goes nearer in both directions, and a link brings it back on a screen of any size", () => {
+  const camera = new Camera();
+  camera.zoom(2, 300, 200, 800, 400);
+  assert.deepEqual([camera.k, camera.ky], [2, 2]);
+  // What was under the pointer still is.
+  assert.deepEqual([(300 - camera.x) / camera.k, (200 - camera.y) / camera.ky], [300, 200]);
+  const text = camera.text(800, 400);
+  const other = new Camera();
+  assert.ok(other.go(text, 800, 400));
+  assert.ok(Math.abs(other.x - camera.x) < 1 && Math.abs(other.y - camera.y) < 1 && other.k === 2);
+  const small = new Camera();
+  assert.ok(small.go(text, 400, 300));
+  assert.equal(small.text(400, 300), text);
+  for (const bad of ["", "2", "a,b,c", "0.5,0,0", "2,0.5,0.5,1", "Infinity,0,0"]) assert.ok(!new Camera().go(bad, 800, 400), bad);
+});
+
+test("a filter of flows has words and a slowdown", () => {
+  assert.deepEqual(readFilter("Victim >20×"), { words: "victim", slower: 20 });
+  assert.deepEqual(readFilter("> 2.5x h4->h1"), { words: "h4 → h1", slower: 2.5 });
+  assert.deepEqual(readFilter("  "), { words: "", slower: 0 });
+});
+
+test("a table with commas quotes what needs it", () => {
+  assert.equal(csv([["a", "b, c", 'd"e'], [1, null, undefined]]), 'a,"b, c","d""e"\n1,,\n');
+});
+
+test("a map has a row for every port, the top of the fabric first, or the most of several ports in one", () => {
+  const read = readRecording(sketch("leaf-spine", { leaves: 4, hosts_per_leaf: 4, spines: 2 }).buffer);
+  const order = rowOrder(read);
+  assert.equal(order.length, read.ports.length);
+  assert.deepEqual(
+    bands(read, order).map(({ name, ports }) => [name, ports]),
+    [
+      ["spine", 8],
+      ["leaf", 24],
+      ["h", 16],
+    ],
+  );
+  const span = { from: read.first, to: read.end };
+  const fine = heatOf(read, "queue", order, span, 100, 500),
+    coarse = heatOf(read, "queue", order, span, 100, 12);
+  assert.deepEqual([fine.rows, coarse.rows], [48, 12]);
+  const most = (map) => map.values.reduce((a, b) => Math.max(a, b));
+  assert.equal(most(fine), read.totals().deepest);
+  assert.equal(most(coarse), most(fine));
+  const pauses = heatOf(read, "pause", order, span, 10, 500);
+  assert.ok(most(pauses) > 0 && most(pauses) <= 1);
+  assert.equal(rowOrder(read, new Set(read.findPorts("spine0->leaf1"))).length, 1);
+  // Hosts have no queues to show, but they send.
+  assert.ok(spoken(read, "queue", order).every((port) => read.nodes[read.ports[port].node].kind === "switch"));
+  assert.equal(spoken(read, "use", order).length, order.length);
 });
 
 test("a frame covers what is after its start and up to its end", () => {
@@ -348,4 +477,32 @@ test("an answer that is older than an event does not take a job back in time", a
       [7, "failed"],
     ],
   );
+});
+
+test("a claim takes as long as the last time, or as its runs took elsewhere, and says how long it has still to go", async () => {
+  globalThis.location ??= { search: "", pathname: "/", hash: "" };
+  const { likely, timeLeft } = await import("../../crates/studio/page/parts.js");
+  const job = (id, name, scale, seconds, runs, state = "done") => ({
+    id,
+    name,
+    kind: "reproduce",
+    scale,
+    state,
+    started: 1_790_000_000_000,
+    ended: 1_790_000_000_000 + seconds * 1000,
+    progress: { runs },
+  });
+  const past = [
+    job(1, "bfc/a", "quick", 40, 10),
+    job(2, "bfc/a", "quick", 30, 10),
+    job(3, "bfc/b", "quick", 50, 30),
+    job(4, "bfc/c", "paper", 900, 3),
+    job(5, "bfc/a", "quick", 1, 10, "failed"),
+  ];
+  assert.deepEqual(likely(past, "bfc/a", "quick", 10), [30, true]);
+  // 120 s for 50 runs.
+  assert.deepEqual(likely(past, "bfc/d", "quick", 5), [12, false]);
+  assert.equal(likely(past, "bfc/d", "quick", 0), null);
+  assert.equal(likely([], "bfc/d", "quick", 5), null);
+  assert.deepEqual([timeLeft(30, 0.25), timeLeft(1, 0.5), timeLeft(60, 0.01), timeLeft(60, 1)], [90, null, null, null]);
 });

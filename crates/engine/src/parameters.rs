@@ -302,7 +302,12 @@ impl Kind {
                     text.parse().map(Raw::Bool).ok(),
                 ];
                 let fits = bare.into_iter().flatten().any(|raw| self.admit(&raw).is_ok());
-                fits.then(|| format!("{text}, without quotes"))
+                if fits {
+                    return Some(format!("{text}, without quotes"));
+                }
+                // A share as people say it. The point moves, so that no digit comes up that was not written.
+                let share: f64 = format!("{}e-2", text.strip_suffix('%')?.trim()).parse().ok()?;
+                self.admit(&Raw::Float(share)).is_ok().then(|| format!("{share}: a share is a number, 1 for all"))
             }
             (Kind::Time(_) | Kind::Rate(_) | Kind::Bytes(_), Raw::Integer(_) | Raw::Float(_)) => {
                 Some(format!("the number with its unit: {self}"))

@@ -83,6 +83,15 @@ impl Buffer {
         }
     }
 
+    /// How much one account alone may hold until it is over its threshold; `None` if there is no limit.
+    pub fn alone(&self, share: Share) -> Option<u64> {
+        let pool = self.pool?;
+        let alpha = share.alpha as u128;
+        // What it holds is no longer free: x = α (pool - x).
+        let dynamic = || (pool as u128 * alpha / (ALPHA_ONE as u128 + alpha)) as u64;
+        Some(self.reserve + self.ingress_part.unwrap_or_else(dynamic))
+    }
+
     #[inline]
     fn shared_of(&self, account: &Account) -> u64 {
         account.bytes.saturating_sub(self.reserve)

@@ -11,11 +11,12 @@ pub use crate::run::shard::PerFlow;
 pub use flow::{Receiver, Sender};
 pub use nic::NIC_SEED;
 
-pub(crate) use flow::{BY_SCHEME, BY_TRANSPORT};
+pub(crate) use flow::{BY_SCHEME, BY_TRANSPORT, Hold, IN_LINE};
 
 use crate::axes::congestion_control::Needs;
 use crate::axes::{Chosen, CongestionControl, Counter, PathSelector};
 use crate::id::NodeId;
+use crate::probe::Standstill;
 use crate::routing::PortMap;
 use crate::run::shard::Shard;
 use crate::setup::Setup;
@@ -23,7 +24,6 @@ use crate::topology::Kind;
 use crate::view::Site;
 use census::Census;
 use engine::Time;
-use flow::Hold;
 use nic::Nic;
 use relay::Relay;
 use std::collections::{HashMap, VecDeque};
@@ -38,6 +38,8 @@ pub(crate) struct Hosts {
     pub(crate) injected: PerFlow<Time>,
     /// How long flow control has kept each flow from sending.
     pub(crate) holds: PerFlow<Hold>,
+    /// How long pauses of its class have kept each flow from sending.
+    pub(crate) standstills: PerFlow<Standstill>,
     pub(crate) control: Box<dyn CongestionControl>,
     /// Those of the shards that were absorbed at the end.
     pub(crate) controls: Vec<Box<dyn CongestionControl>>,
@@ -81,6 +83,7 @@ impl Hosts {
             receivers: PerFlow::new(setup, shard, |flow| flow.dst.0, Receiver::new),
             injected: PerFlow::new(setup, shard, |flow| flow.src.0, |_| Time::MAX),
             holds: PerFlow::new(setup, shard, |flow| flow.src.0, |_| Hold::NEVER),
+            standstills: PerFlow::new(setup, shard, |flow| flow.src.0, |_| Standstill::NONE),
             control,
             controls: Vec::new(),
             needs,
@@ -113,6 +116,7 @@ impl Hosts {
         self.receivers.absorb(&other.receivers);
         self.injected.absorb(&other.injected);
         self.holds.absorb(&other.holds);
+        self.standstills.absorb(&other.standstills);
         for (node, (a, b)) in (0..).zip(self.selectors.iter_mut().zip(&mut other.selectors)) {
             if mine(node) {
                 std::mem::swap(a, b);

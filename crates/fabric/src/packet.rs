@@ -8,6 +8,7 @@
 
 use crate::message::{Message, Packer, Payload, Sealed, Unpacker};
 use crate::prefetch::prefetch;
+use crate::probe::Trail;
 use crate::routing::Tuple;
 use engine::{Rate, Time};
 
@@ -214,6 +215,9 @@ pub struct Pool {
     /// What frames carry; they know the place.
     payloads: Vec<Payload>,
     free_payloads: Vec<u32>,
+    /// Where packets have been, in runs that ask where time goes.
+    trails: Vec<Trail>,
+    with_trails: bool,
     /// What receivers wrote on ACKs as a flow's share of their link; as long as it must be.
     shares: Vec<Rate>,
 }
@@ -232,8 +236,26 @@ impl Pool {
             with_answers,
             payloads: Vec::new(),
             free_payloads: Vec::new(),
+            trails: Vec::new(),
+            with_trails: false,
             shares: Vec::new(),
         }
+    }
+
+    /// The same with room for every packet's trail, if `with_trails`.
+    pub(crate) fn with_trails(self, with_trails: bool) -> Pool {
+        Pool { with_trails, ..self }
+    }
+
+    /// Whether packets have trails.
+    #[inline]
+    pub(crate) fn traced(&self) -> bool {
+        self.with_trails
+    }
+
+    /// Where a packet has been; `None` in runs that do not ask.
+    pub(crate) fn trail(&mut self, id: PacketId) -> Option<&mut Trail> {
+        self.trails.get_mut(id as usize)
     }
 
     /// A new frame that says `message`, as `layer` reads it.
@@ -302,6 +324,13 @@ impl Pool {
             self.slots[id as usize] = packet;
             return id;
         }
+        self.grow(packet)
+    }
+
+    /// Takes in a packet where there was no room for one.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, packet: Packet) -> PacketId {
         self.slots.push(packet);
         self.next.push(NONE);
         if self.with_telemetry {
@@ -309,6 +338,9 @@ impl Pool {
         }
         if self.with_answers {
             self.answers.push(Answer::default());
+        }
+        if self.with_trails {
+            self.trails.push(Trail::default());
         }
         (self.slots.len() - 1) as PacketId
     }

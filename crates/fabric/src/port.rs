@@ -78,6 +78,8 @@ pub mod detour {
     pub const CAPTURED: u8 = 2;
     /// The other end is in another block.
     pub const ABROAD: u8 = 4;
+    /// Packets keep where they have been.
+    pub const TRACED: u8 = 8;
 }
 
 /// One end of a link. What receiving needs fills the first cache line, what sending needs the second.

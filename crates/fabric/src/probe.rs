@@ -1,22 +1,31 @@
 //! The probes: what is measured, sampled, recorded and captured while a run goes on. None of it changes the run.
 
+mod breadth;
 mod capture;
+mod causes;
 mod counts;
+mod parts;
 mod record;
 mod sample;
 
 pub use capture::Captured;
+pub use causes::{Because, Fill, Kept, Scope, Stop, Stops, Subject, Waiting};
 pub use counts::Counts;
+pub use parts::{Part, Place, Span};
 pub use record::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 pub use sample::{Samples, Series};
 
+pub(crate) use breadth::{Breadth, Standstill};
+pub(crate) use parts::Trail;
 pub(crate) use record::Counted;
 pub(crate) use sample::Pulse;
 
 use crate::routing::PortMap;
 use crate::run::shard::Shard;
 use crate::setup::Setup;
+use causes::Causes;
 use engine::Time;
+use parts::Parts;
 use record::Recorder;
 
 /// A pause or resume as its receiver saw it.
@@ -36,6 +45,8 @@ pub type Histograms = (Time, Vec<Vec<u32>>);
 /// Everything that is kept for people to look at.
 pub(crate) struct Probes {
     pub(crate) pause_log: Vec<PauseEvent>,
+    /// How much of each port pauses stop.
+    pub(crate) breadth: Breadth,
     /// Time between samples now.
     pub(crate) sample_every: Option<Time>,
     /// Occupancy of the switches.
@@ -50,6 +61,10 @@ pub(crate) struct Probes {
     pub(crate) capture_left: Vec<u32>,
     /// What is recorded, if anything is.
     pub(crate) recorder: Option<Box<Recorder>>,
+    /// Where the time of flows goes, if that is asked.
+    pub(crate) parts: Option<Box<Parts>>,
+    /// Who stopped whom and why, if that is asked.
+    pub(crate) causes: Option<Box<Causes>>,
 }
 
 impl Probes {
@@ -59,6 +74,7 @@ impl Probes {
         let recorder = measure.record.as_ref();
         Probes {
             pause_log: Vec::new(),
+            breadth: Breadth::new(map.count(), setup.classes as u32),
             sample_every: measure.sample,
             samples: Samples::new(setup.graph.nodes.len()),
             series: Series::default(),
@@ -67,6 +83,8 @@ impl Probes {
             captured: Vec::new(),
             capture_left: limits.collect(),
             recorder: recorder.map(|record| Box::new(Recorder::new(record, setup, map, shard))),
+            parts: measure.why.then(|| Box::new(Parts::new(setup, shard))),
+            causes: measure.why.then(Box::default),
         }
     }
 
@@ -87,8 +105,15 @@ impl Probes {
             self.series.absorb(&other.series, series, port, flow);
         }
         self.captured.append(&mut other.captured);
+        self.breadth.absorb(&other.breadth, |port| mine(map.node[port]));
         if let (Some(recorder), Some(theirs)) = (&mut self.recorder, other.recorder) {
             recorder.recording.absorb(theirs.recording);
+        }
+        if let (Some(parts), Some(theirs)) = (&mut self.parts, other.parts) {
+            parts.absorb(*theirs);
+        }
+        if let (Some(causes), Some(theirs)) = (&mut self.causes, other.causes) {
+            causes.absorb(*theirs);
         }
     }
 }

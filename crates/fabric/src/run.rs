@@ -182,6 +182,11 @@ pub(crate) struct Progress {
     pub(crate) timers: u32,
     /// How long nothing may move while flows are active: longer than any link, timeout or back-off.
     pub(crate) patience: Time,
+    /// How far flows had come when that was last looked for, and when it was.
+    pub(crate) gain: (u64, Time),
+    /// How long packets may move without any flow coming further: they may be sent again and again into a deadlock, or faster than they are
+    /// answered. None where links lose packets by chance, or queues are endless.
+    pub(crate) gain_patience: Option<Time>,
     /// Flows are active and nothing has moved for that long, or nothing can any more.
     pub(crate) stuck: bool,
     /// States of the links to come: when, and which are up then.
@@ -191,6 +196,11 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// Whether it is time to look how far flows have come.
+    pub(crate) fn gain_due(&self, now: Time) -> bool {
+        self.gain_patience.is_some_and(|patience| now.saturating_sub(self.gain.1) > patience)
+    }
+
     /// Adds how far another shard has come.
     fn absorb(&mut self, mut other: Progress) {
         self.active += other.active;
@@ -271,7 +281,12 @@ impl Core {
         let horizon = near.unwrap_or_default() + setup.clock.duration(setup.max_packet(), setup.top_rate());
         let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default();
         let timeout = chosen.transport.patience(&setup);
+        // A congestion control may pace one packet in a thousand round trips.
+        let patience = Time(stall::PATIENCE.0 + 8 * timeout.0 + 4096 * farthest.0);
+        let gain_patience = stall::gain_patience(&setup, patience);
         let hosts = Hosts::new(&setup, &map, chosen, &shard);
+        let mut switches = Switches::new(&setup, &map, chosen);
+        switches.noted = hosts.needs.telemetry || setup.measure.why;
         let with_answers = hosts.needs.delay || chosen.transport.selective();
         Core {
             time: Timeline {
@@ -282,11 +297,11 @@ impl Core {
                 sequence: 0,
                 horizon,
             },
-            pool: Pool::new(hosts.needs.telemetry, with_answers),
+            pool: Pool::new(hosts.needs.telemetry, with_answers).with_trails(setup.measure.why),
             wire: Wire::new(&setup, &rates),
             dice: Random::new(&setup),
             kicks: Vec::new(),
-            switches: Switches::new(&setup, &map, chosen),
+            switches,
             probes: Probes::new(&setup, &map, &shard),
             counts: Counts::default(),
             progress: Progress {
@@ -296,8 +311,9 @@ impl Core {
                 last: (0, Time::ZERO),
                 moved_before: 0,
                 timers: 0,
-                // A congestion control may pace one packet in a thousand round trips.
-                patience: Time(stall::PATIENCE.0 + 8 * timeout.0 + 4096 * farthest.0),
+                patience,
+                gain: (0, Time::ZERO),
+                gain_patience,
                 stuck: false,
                 changes: links::changes(&setup),
                 turns: 0,
@@ -450,13 +466,14 @@ fn ports(setup: &Setup, map: &PortMap, rates: &[Rate], per_port: u32, shard: &Op
         let remote = shard.as_ref().is_some_and(|shard| shard.owns(node) && !shard.owns(far));
         let capture = setup.measure.capture.as_ref();
         let captured = capture.is_some_and(|capture| capture.ports.binary_search(&(port as u32)).is_ok());
+        let traced = setup.measure.why as u8 * detour::TRACED;
         let base = map.base[node as usize];
         ports.push(Port {
             free_at: Time::ZERO,
             end_rank: 0,
             frames: Default::default(),
             urgent: false,
-            detour: (remote as u8 * detour::REMOTE) | (captured as u8 * detour::CAPTURED),
+            detour: (remote as u8 * detour::REMOTE) | (captured as u8 * detour::CAPTURED) | traced,
             control: Default::default(),
             queued: 0,
             tx_bytes: 0,
@@ -772,7 +789,7 @@ impl<F: FlowControl> Network<F> {
     pub(crate) fn transmit(&mut self, port: u32) {
         let core = &mut self.core;
         let p = &core.ports[port as usize];
-        if p.detour == 0 {
+        if p.detour & !detour::TRACED == 0 {
             // What is sent here will fly there.
             prefetch(&core.ports[p.peer as usize].flying);
         }

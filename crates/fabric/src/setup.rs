@@ -258,6 +258,8 @@ pub struct MeasureSetup {
     pub record: Option<RecordSetup>,
     /// Keep the instant of every pause and resume.
     pub pause_log: bool,
+    /// Find out why flows are slow: where the time of each goes, who stopped whom, and what filled the one who did.
+    pub why: bool,
     /// Histograms of every egress port's queue length.
     pub queue_monitor: Option<QueueMonitor>,
 }

@@ -13,7 +13,7 @@ use crate::id::{ClassId, NodeId, PortId, QueueId};
 use crate::packet::{Hop, Kind, PacketId, flag};
 use crate::port::{Queue, QueueMasks};
 use crate::prefetch::prefetch;
-use crate::probe::Counted;
+use crate::probe::{Counted, Scope};
 use crate::routing::{PortMap, Tuple};
 use crate::run::{Core, Network, hook};
 use crate::setup::{AckLane, Overflow, Setup, Split};
@@ -47,36 +47,44 @@ pub(crate) struct Switches {
     /// By node, programs that mark. Empty where there are none.
     markings: Vec<Option<Box<dyn Marking>>>,
     discipline: Discipline,
+    /// Whether something is noted on data packets when they leave a queue: telemetry, or how long they were stopped.
+    pub(crate) noted: bool,
+}
+
+impl Setup {
+    /// The memory of a node before the first packet.
+    pub fn buffer(&self, map: &PortMap, node: usize) -> Buffer {
+        let switch = &self.switch;
+        let parts = map.of(node as u32).len() as u64 * self.classes as u64;
+        let part = |of: u64| switch.pool[node].map(|pool| pool / of.max(1));
+        let (ingress_part, egress_part) = match switch.split {
+            Split::Dynamic => (None, None),
+            Split::Ingress => (part(parts * switch.groups as u64), None),
+            Split::Egress => (None, part(parts * switch.queues as u64)),
+        };
+        let egress_part = match switch.overflow {
+            Overflow::Drop => egress_part,
+            Overflow::Trim(trimming) => {
+                Some(trimming.queue as u64 * (self.nic.payload as u64 + self.nic.header as u64))
+            }
+        };
+        Buffer {
+            pool: switch.pool[node],
+            reserve: switch.reserve,
+            resume_gap: switch.resume_gap,
+            global: (switch.global_headroom, 0),
+            ingress_part,
+            egress_part,
+            ..Buffer::default()
+        }
+    }
 }
 
 impl Switches {
     pub(crate) fn new(setup: &Setup, map: &PortMap, chosen: &Chosen<'_>) -> Switches {
         let (graph, switch, classes) = (&setup.graph, &setup.switch, setup.classes as u32);
         let per_port = classes * switch.queues;
-        let buffer = |node: usize| {
-            let parts = map.of(node as u32).len() as u64 * classes as u64;
-            let part = |of: u64| switch.pool[node].map(|pool| pool / of.max(1));
-            let (ingress_part, egress_part) = match switch.split {
-                Split::Dynamic => (None, None),
-                Split::Ingress => (part(parts * switch.groups as u64), None),
-                Split::Egress => (None, part(parts * switch.queues as u64)),
-            };
-            let egress_part = match switch.overflow {
-                Overflow::Drop => egress_part,
-                Overflow::Trim(trimming) => {
-                    Some(trimming.queue as u64 * (setup.nic.payload as u64 + setup.nic.header as u64))
-                }
-            };
-            Buffer {
-                pool: switch.pool[node],
-                reserve: switch.reserve,
-                resume_gap: switch.resume_gap,
-                global: (switch.global_headroom, 0),
-                ingress_part,
-                egress_part,
-                ..Buffer::default()
-            }
-        };
+        let buffer = |node: usize| setup.buffer(map, node);
         let nodes = 0..graph.nodes.len();
         let longest_rtt = setup.longest_rtt();
         let site = |node: usize| Site { setup, map, node: NodeId(node as u32), longest_rtt };
@@ -117,6 +125,7 @@ impl Switches {
                 Discipline::Bytes if per_port == 1 => Discipline::Packets,
                 discipline => discipline,
             },
+            noted: false,
         }
     }
 
@@ -131,6 +140,11 @@ impl Switches {
     #[inline]
     fn looks_at_queues(&self) -> bool {
         !self.markings.is_empty() || matches!(self.discipline, Discipline::Own(_))
+    }
+
+    /// Whether packets of a flow may take several paths.
+    pub(crate) fn balances(&self) -> bool {
+        !self.balancers.is_empty()
     }
 
     /// What trimming counted.
@@ -310,7 +324,11 @@ impl Core {
     #[inline]
     fn join(&mut self, out: u32, visit: &Visit, second: bool) {
         let &Visit { packet, in_port, queue, size, .. } = visit;
-        self.pool[packet].in_port = in_port.0;
+        let now = self.time.now;
+        let joining = &mut self.pool[packet];
+        joining.in_port = in_port.0;
+        // Since when it waits. On a link the same word is about the packet behind it.
+        joining.next_arrival = now;
         if second {
             self.pool[packet].flags |= flag::SECOND;
         }
@@ -318,6 +336,9 @@ impl Core {
         p.queued += size as u64;
         self.switches.queues[(p.first_queue + queue.0) as usize].push(&mut self.pool, packet);
         self.switches.masks.set_filled(out, queue.0, true);
+        if self.pool.traced() {
+            self.mark_joining(out, visit);
+        }
     }
 
     /// Lets go of a queued packet's memory.
@@ -495,8 +516,15 @@ impl Core {
     pub(crate) fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
         self.note_pause(port, class, pause, pause);
         self.probes.note_whole(port, class, pause);
+        self.probes.breadth.turn(port, class, self.time.now, pause);
+        if self.probes.causes.is_some() {
+            self.note_stop(port, Scope::Class(ClassId(class)), pause);
+        }
         if self.ports[port as usize].has_queues() {
-            self.class_queues(class).for_each(|q| self.switches.masks.set_paused(port, q, pause));
+            for queue in self.class_queues(class) {
+                self.switches.masks.set_paused(port, queue, pause);
+                self.refresh_queue(port, queue);
+            }
         }
     }
 
@@ -513,6 +541,8 @@ impl Core {
         // A word that changes nothing, such as a pause that is renewed, is none of them.
         if before != p.paused {
             *(if pause { &mut self.counts.pauses } else { &mut self.counts.resumes }) += 1;
+            self.probes.count_at(port, if pause { Counted::Pause } else { Counted::Resume }, 1);
+            self.refresh_nic(port);
         }
         if self.setup.measure.pause_log {
             self.probes.log_pause(now, port, pause);
@@ -689,12 +719,17 @@ impl<F: FlowControl> Network<F> {
             class: ClassId(class),
             size: size as u16,
         };
-        if core.hosts.needs.telemetry && kind == Kind::Data {
-            let at = &NodeView::new(core, node, base);
-            let queued = self.scheme.reported_queue(&self.nodes[node as usize], at, &visit).unwrap_or(queued);
-            let mbps = core.wire.mbps[core.ports[port as usize].table as usize];
-            let queued = queued.min(u32::MAX as u64) as u32;
-            core.pool.push_hop(id, Hop::new(core.time.now, port, tx_bytes, queued, mbps));
+        if core.switches.noted && kind == Kind::Data {
+            if core.pool.traced() {
+                core.mark_leaving(number, id);
+            }
+            if core.hosts.needs.telemetry {
+                let at = &NodeView::new(core, node, base);
+                let queued = self.scheme.reported_queue(&self.nodes[node as usize], at, &visit).unwrap_or(queued);
+                let mbps = core.wire.mbps[core.ports[port as usize].table as usize];
+                let queued = queued.min(u32::MAX as u64) as u32;
+                core.pool.push_hop(id, Hop::new(core.time.now, port, tx_bytes, queued, mbps));
+            }
         }
         // The port is taken by this packet already: nothing that the scheme sets free may slip in before it.
         core.ports[port as usize].wake = true;

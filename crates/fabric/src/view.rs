@@ -13,7 +13,7 @@ use crate::host::{BY_SCHEME, BY_TRANSPORT, Receiver, Sender};
 use crate::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use crate::message::{Message, Packer, assert_frame, assert_signal};
 use crate::packet::{Answer, Kind, NONE, Packet, PacketId, flag};
-use crate::probe::{Counted, Counts};
+use crate::probe::{Because, Counted, Counts, Scope, Subject};
 use crate::routing::PortMap;
 use crate::run::{Class, Core};
 use crate::setup::{FlowSpec, PortSetup, Setup};
@@ -328,7 +328,11 @@ impl NodeView<'_> {
         if self.core.switches.masks.is_held(self.global(port), queue.0) != hold {
             let port = self.own_queue(port, queue);
             self.core.switches.masks.set_held(port, queue.0, hold);
+            self.core.refresh_queue(port, queue.0);
             self.core.probes.note_single();
+            if self.core.probes.causes.is_some() {
+                self.core.note_stop(port, Scope::Held(queue), hold);
+            }
             if !hold {
                 self.core.kicks.push(port);
             }
@@ -346,6 +350,7 @@ impl NodeView<'_> {
             return;
         }
         while let Some(id) = core.switches.queues[source].pop(&core.pool) {
+            core.mark_moving(source, target, id);
             core.switches.queues[target].push(&mut core.pool, id);
         }
         core.ports[from.0 as usize].queued -= bytes;
@@ -367,6 +372,7 @@ impl NodeView<'_> {
         let mut all = std::mem::take(&mut core.switches.queues[source]);
         while let Some(id) = all.pop(&core.pool) {
             let queue = if which(id, &core.pool[id]) { target } else { source };
+            core.mark_moving(source, queue, id);
             core.switches.queues[queue].push(&mut core.pool, id);
         }
         for (slot, queue) in [(source, from), (target, to)] {
@@ -464,7 +470,12 @@ impl NodeView<'_> {
         }
         sender.held ^= BY_SCHEME;
         core.hosts.holds[place].turn(core.time.now, hold);
+        core.count_standstill(flow.0, !hold);
         core.note_held(flow.0, hold);
+        if core.probes.causes.is_some() {
+            let port = core.hosts.nics[core.hosts.senders[place].nic as usize].port;
+            core.note_stop(port, Scope::Flow(flow), hold);
+        }
         core.note(flow.0);
         if !hold {
             core.kicks.push(core.hosts.nics[core.hosts.senders[place].nic as usize].port);
@@ -473,6 +484,53 @@ impl NodeView<'_> {
     /// Says that it is not the neighbour but `node` that wants a flow held which is: recordings show it.
     pub fn held_by(&mut self, flow: FlowId, node: NodeId) {
         self.core.probes.held_by(flow.0, node.0);
+        self.held_for(flow, Some(node), Subject::flow(flow));
+    }
+}
+
+/// Why something is stopped, for runs in which that is asked. A scheme says what it orders and what it obeys; none of it changes the run.
+impl NodeView<'_> {
+    /// The neighbour at `port` is being told to stop what `subject` names.
+    #[inline]
+    pub fn orders(&mut self, port: PortId, subject: Subject, because: Because) {
+        if self.core.probes.causes.is_some() {
+            let port = self.own(port);
+            self.core.note_order(port, None, subject, because);
+        }
+    }
+    /// The sender of a flow is being told to stop it.
+    #[inline]
+    pub fn orders_sender(&mut self, flow: FlowId, because: Because) {
+        if self.core.probes.causes.is_some() {
+            let port = self.own(PortId(0));
+            self.core.note_order(port, Some(flow), Subject::flow(flow), because);
+        }
+    }
+    /// What has just stopped at `port` has because the neighbour ordered what `subject` names.
+    #[inline]
+    pub fn stopped_for(&mut self, port: PortId, scope: Scope, subject: Subject) {
+        if self.core.probes.causes.is_some() {
+            let (port, now) = (self.own(port), self.core.time.now);
+            self.core.probes.stopped_by(port, scope, now, None, subject);
+        }
+    }
+    /// A flow that has just been held is because `by`, or the neighbour, ordered what `subject` names.
+    #[inline]
+    pub fn held_for(&mut self, flow: FlowId, by: Option<NodeId>, subject: Subject) {
+        if self.core.probes.causes.is_some() {
+            let place = self.own_flow(flow);
+            let core = &mut *self.core;
+            let port = core.hosts.nics[core.hosts.senders[place].nic as usize].port;
+            core.probes.stopped_by(port, Scope::Flow(flow), core.time.now, by.map(|node| node.0), subject);
+        }
+    }
+    /// A queue that this node has just held is because of something at the node itself.
+    #[inline]
+    pub fn held_because(&mut self, port: PortId, queue: QueueId, because: Because) {
+        if self.core.probes.causes.is_some() {
+            let port = self.own(port);
+            self.core.note_own(port, Scope::Held(queue), because);
+        }
     }
 }
 
@@ -601,9 +659,15 @@ impl NodeView<'_> {
             return;
         }
         core.switches.masks.set_paused(port, queue.0, pause);
+        core.refresh_queue(port, queue.0);
         core.probes.note_single();
+        if core.probes.causes.is_some() {
+            core.note_stop(port, Scope::Queue(queue), pause);
+        }
         let class = (queue.0 / core.setup.switch.queues) as u8;
         let paused = core.class_queues(class).any(|q| core.switches.masks.is_paused(port, q));
+        let whole = core.class_queues(class).all(|q| core.switches.masks.is_paused(port, q));
+        core.probes.breadth.turn(port, class, core.time.now, whole);
         core.note_pause(port, class, pause, paused);
     }
 
@@ -739,6 +803,9 @@ impl<'a> HostView<'a> {
             core.count_flow(port, id, over);
         }
         if reply.ended {
+            if core.pool.traced() {
+                core.complete_parts(flow, id);
+            }
             let host = core.pool[id].dst;
             core.ended_at(flow, host);
         }

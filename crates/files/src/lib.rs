@@ -136,6 +136,26 @@ pub fn make_folder(path: &Path) -> Result<(), Problem> {
     make_own(&trial).and_then(removed).map_err(|e| refused(path, e))
 }
 
+/// Something in a folder that a program which writes there does not know: neither one of `known`, relative to the folder, nor a draft. None
+/// where the folder has `mark`, the file that says whose it is, or where there is no folder.
+pub fn foreign(folder: &Path, mark: &str, known: &[&Path]) -> Option<PathBuf> {
+    if folder.join(mark).exists() {
+        return None;
+    }
+    let whole = |path: &Path| path.canonicalize().ok();
+    let known: Vec<PathBuf> = known.iter().filter_map(|path| whole(path)).collect();
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    found.sort();
+    let draft = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with('.') && (name.ends_with(".part") || name.ends_with(".old"))
+    };
+    // What is known may lie deeper.
+    let is_known = |path: &Path| whole(path).is_some_and(|path| known.iter().any(|known| known.starts_with(&path)));
+    found.into_iter().find(|path| !draft(path) && !is_known(path))
+}
+
 /// A number that no other draft of this process has.
 fn next() -> u64 {
     static COUNT: AtomicU64 = AtomicU64::new(1);
@@ -228,14 +248,14 @@ fn check_own(path: &Path) -> Result<(), Problem> {
     if !path.join(SUMMARY).is_file() {
         return Err(problem("exists and does not hold results of a run".into()));
     }
-    match foreign(path, entries) {
+    match besides(path, entries) {
         Some(name) => Err(problem(format!("holds {name} besides the results of a run, which would be lost"))),
         None => Ok(()),
     }
 }
 
 /// Something in a folder of results that no run has put there.
-fn foreign(folder: &Path, entries: Vec<String>) -> Option<String> {
+fn besides(folder: &Path, entries: Vec<String>) -> Option<String> {
     let listed = sums::read(folder).ok().flatten();
     let own = |name: &str| match (&listed, name) {
         (_, SUMMARY | FILES | SUMS | PAGE) => true,
@@ -273,6 +293,10 @@ const FIGURES: &str = "figures";
 
 /// The file that every folder of results has.
 pub const SUMMARY: &str = "summary.json";
+/// What tells that a folder is a comparison's.
+pub const COMPARISON: &str = "comparison.json";
+/// What tells that a folder is a sweep's.
+pub const SWEEP: &str = "sweep.json";
 
 /// The list of the other files, with their lengths, that a folder has which is kept for good.
 pub const FILES: &str = "files.json";
@@ -457,6 +481,21 @@ mod tests {
             assert!(path(link.trim_end_matches('/')).is_symlink() && path(target).join(SUMMARY).is_file());
         }
         assert_eq!(fs::read_dir(path("disk")).unwrap().count(), 2, "no draft is left behind");
+    }
+
+    #[test]
+    fn what_is_foreign_in_a_folder_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, store) = (dir.path().join("out"), dir.path().join("out/deep/runs"));
+        assert_eq!(foreign(&folder, "mark.json", &[]), None);
+        fs::create_dir_all(&store).unwrap();
+        fs::write(folder.join(".a.1-2-3.part"), "").unwrap();
+        assert_eq!(foreign(&folder, "mark.json", &[&store]), None);
+        assert_eq!(foreign(&folder, "mark.json", &[]), Some(folder.join("deep")));
+        fs::write(folder.join("thesis.txt"), "").unwrap();
+        assert_eq!(foreign(&folder, "mark.json", &[&store]), Some(folder.join("thesis.txt")));
+        fs::write(folder.join("mark.json"), "").unwrap();
+        assert_eq!(foreign(&folder, "mark.json", &[]), None);
     }
 
     #[test]

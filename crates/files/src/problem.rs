@@ -218,6 +218,11 @@ impl Problem {
         self
     }
 
+    /// Whether it, and all that is wrong besides, is with options of the command line alone.
+    pub fn is_usage(&self) -> bool {
+        self.file.starts_with("--") && self.more.iter().all(Problem::is_usage)
+    }
+
     /// Its fields, and as `text` the whole of it as it prints.
     pub fn json(&self) -> Value {
         json!({
@@ -359,6 +364,15 @@ flow.txt:17:11: size \"-5\" is not a whole number of bytes above zero
         let runs = all.map(|problem| problem.in_run("seed 1"));
         assert!(runs.clone().split().iter().all(|problem| problem.run.is_some() && problem.more.is_empty()));
         assert_eq!(runs.split().len(), 3);
+    }
+
+    #[test]
+    fn a_problem_with_options_alone_is_one_of_usage() {
+        let option = Problem::new("--seeds", "is bad");
+        let set = Problem::new("--set x=1", "is bad").given(Given::Set("x=1".into()));
+        assert!(option.is_usage() && Problem::all([option.clone(), set]).unwrap().is_usage());
+        let file = Problem::new("a.toml", "is bad");
+        assert!(!file.is_usage() && !Problem::all([option, file]).unwrap().is_usage());
     }
 
     #[test]

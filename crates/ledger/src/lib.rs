@@ -85,16 +85,29 @@ pub fn named(word: &str) -> Result<Vec<Experiment>, Problem> {
     let problem = Problem::new(word, format!("there is no experiment {}", quoted(word)));
     Err(problem.help(match near(word).as_slice() {
         [] => "`tailwater claims` lists them; a file of your own ends with .toml".into(),
-        near => format!("did you mean {}? `tailwater claims` lists all", near.join(" or ")),
+        [several @ .., last] if !several.is_empty() => {
+            format!("did you mean {} or {last}? `tailwater claims` lists all", several.join(", "))
+        }
+        near => format!("did you mean {}? `tailwater claims` lists all", near.join("")),
     }))
 }
+
+/// The most experiments that are suggested.
+const MOST_NEAR: usize = 8;
 
 /// The ids that `word` may have meant.
 fn near(word: &str) -> Vec<&'static str> {
     let ids: Vec<&'static str> = ids().collect();
     let last = |id: &'static str| id.split_once('/').map_or(id, |(_, last)| last);
-    // "fig5a" without its paper, or several letters off.
+    // "fig5a" without its paper, "bfc/fig5" of which there are several, or some letters off.
     let mut near: Vec<&'static str> = ids.iter().copied().filter(|id| last(id) == word).collect();
+    if near.is_empty() && !word.is_empty() {
+        let part = |id: &&'static str| id.starts_with(word) || last(id).starts_with(word);
+        near.extend(ids.iter().copied().filter(part).take(MOST_NEAR));
+    }
+    if !near.is_empty() {
+        return near;
+    }
     near.extend(suggest(word, &ids).filter(|id| !near.contains(id)));
     if near.is_empty() {
         let lasts: Vec<&'static str> = ids.iter().copied().map(last).collect();

@@ -190,6 +190,9 @@ fn a_paper_names_all_of_its_experiments_and_a_near_miss_is_suggested() {
     assert_eq!(named("blitz/").unwrap().len(), 15);
     let help = |word: &str| named(word).unwrap_err().help.clone().unwrap();
     assert!(help("fig5a").contains("did you mean bfc/fig5a?"), "{}", help("fig5a"));
+    for word in ["bfc/fig5", "fig5"] {
+        assert!(help(word).starts_with("did you mean bfc/fig5a, bfc/fig5b or bfc/fig5c?"), "{}", help(word));
+    }
     assert!(help("bcf/fig5a").contains("bfc/fig5a"), "{}", help("bcf/fig5a"));
     assert!(help("sfc/tabel2").contains("sfc/table2"), "{}", help("sfc/tabel2"));
     assert!(help("something else").contains("tailwater claims"));
@@ -532,6 +535,8 @@ fn flow(group: &str, size: u64, slowdown: Option<f64>) -> FlowRow {
         injected_ps: received.map(|t| t / 2),
         received_ps: received,
         acknowledged_ps: received.map(|t| t + 1_000_000),
+        held_ps: 0,
+        paused_ps: 0,
         ideal_ps: Some(ideal),
         slowdown,
         slowdown_acknowledged: slowdown.map(|s| s + 0.5),
@@ -540,7 +545,8 @@ fn flow(group: &str, size: u64, slowdown: Option<f64>) -> FlowRow {
 
 fn link(from: &str, to: &str, sent_bytes: u64, paused_ps: u64) -> LinkRow {
     let (from_host, to_host) = (from.starts_with('h'), to.starts_with('h'));
-    LinkRow { from: from.into(), to: to.into(), from_host, to_host, rate_bps: 100_000_000_000, sent_bytes, paused_ps }
+    let (from, to, paused_class_ps) = (from.into(), to.into(), paused_ps);
+    LinkRow { from, to, from_host, to_host, rate_bps: 100_000_000_000, sent_bytes, paused_ps, paused_class_ps }
 }
 
 /// A run of 100 us.

@@ -275,7 +275,7 @@ pub fn experiment(exhibit: &Exhibit, verdict: &Verdict, command: &str) -> Report
     }
     page.sections.extend([judged, measures(verdict)]);
     page.sections.push(provenance(exhibit.scenario.as_deref().unwrap_or("# Nothing is run.\n"), command));
-    Report { page, figures, pictures: Vec::new(), heats: Vec::new() }
+    Report { page, figures, pictures: Vec::new(), heats: Vec::new(), spans: Vec::new() }
 }
 
 const WINS: &str = "Who wins where";

@@ -1,7 +1,7 @@
 //! From results to figures: what one run looks like, and how several compare.
 
 use crate::{Axis, Figure, Format, Mark, Palette, Point, Style};
-use results::comparison::{Labels, SCHEME};
+use results::comparison::{At, Labels, SCHEME};
 use results::measure::{Estimate, percentile_with_interval};
 use results::records::{BufferSeries, FlowRow, Records};
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,9 +85,25 @@ fn tail(mut samples: Vec<Vec<f64>>, q: f64) -> Option<(f64, Option<(f64, f64)>)>
     Some((value, interval.map(|(low, high)| (low.max(1.0_f64.min(value)), high))))
 }
 
+/// Slowdowns of a run's flows, infinite for those that did not finish.
+fn samples(run: &Records, of: &dyn Fn(&FlowRow) -> bool) -> Vec<f64> {
+    let end_ps = run.summary["end_ps"].as_u64().unwrap_or(u64::MAX);
+    run.flows.iter().filter(|flow| of(flow)).filter_map(|flow| flow.slowdown_by(end_ps)).collect()
+}
+
+/// Says in a figure of slowdowns what becomes of flows that did not finish, if there are any.
+fn note_unfinished(figure: &mut Figure, curves: &[Curve<'_>], of: &dyn Fn(&FlowRow) -> bool) {
+    let open = |run: &&Records| samples(run, of).iter().filter(|slowdown| slowdown.is_infinite()).count();
+    let open: usize = curves.iter().flat_map(|curve| &curve.runs).map(open).sum();
+    if open > 0 {
+        let flows = if open == 1 { "1 flow".into() } else { format!("{open} flows") };
+        figure.notes.push(format!("{flows} that did not finish are taken to be the slowest, and not drawn"));
+    }
+}
+
 /// The percentile `q` of slowdown by size of flow, of the flows of a group or of all.
 pub fn slowdown_by_size(curves: &[Curve<'_>], palette: &mut Palette, q: f64, group: Option<&str>) -> Figure {
-    let of = |flow: &FlowRow| flow.slowdown().is_some() && group.is_none_or(|group| flow.group == group);
+    let of = |flow: &FlowRow| flow.ideal_ps.is_some() && group.is_none_or(|group| flow.group == group);
     let bins = bins(curves, &of);
     let name = format!("p{}", q * 100.0);
     let id = group.map_or(format!("slowdown-{name}"), |group| format!("slowdown-{name}-{}", word(group)));
@@ -97,8 +113,8 @@ pub fn slowdown_by_size(curves: &[Curve<'_>], palette: &mut Palette, q: f64, gro
     figure.subtitle = group.map_or(String::new(), |group| format!("flows of group {group}"));
     for curve in curves {
         let point = |(place, (above, up_to, _)): (usize, &(u64, u64, String))| {
-            let inside = |flow: &&FlowRow| of(flow) && flow.size > *above && flow.size <= *up_to;
-            let values = |run: &&Records| run.flows.iter().filter(inside).filter_map(FlowRow::slowdown).collect();
+            let inside = |flow: &FlowRow| of(flow) && flow.size > *above && flow.size <= *up_to;
+            let values = |run: &&Records| samples(run, &inside);
             let (y, interval) = tail(curve.runs.iter().map(values).collect(), q)?;
             Some(Point { x: place as f64, y, interval })
         };
@@ -106,16 +122,7 @@ pub fn slowdown_by_size(curves: &[Curve<'_>], palette: &mut Palette, q: f64, gro
     }
     figure.marks.push(Mark::y(1.0, "alone in the network"));
     figure.notes.push(format!("sizes of which a run has fewer than {FEWEST} flows are left out"));
-    if curves
-        .iter()
-        .flat_map(|curve| &curve.runs)
-        .flat_map(|run| &run.flows)
-        .any(|flow| of(flow) && flow.slowdown.is_none())
-    {
-        figure.notes.push(
-            "flows that did not finish are taken to be the slowest; no point where the percentile falls on them".into(),
-        );
-    }
+    note_unfinished(&mut figure, curves, &of);
     figure
 }
 
@@ -125,8 +132,9 @@ pub fn slowdowns(curves: &[Curve<'_>], palette: &mut Palette, group: Option<&str
     let of = |flow: &&FlowRow| group.is_none_or(|group| flow.group == group);
     let id = group.map_or("slowdowns".into(), |group| format!("slowdowns-{}", word(group)));
     let figure = Figure::new(id, "Slowdown of the flows", Axis::log("Slowdown"), share());
-    let values = |run: &Records| run.flows.iter().filter(of).filter_map(|flow| flow.slowdown).collect();
+    let values = |run: &Records| samples(run, &|flow| of(&flow));
     let mut figure = cdf(figure, curves, palette, values);
+    note_unfinished(&mut figure, curves, &|flow| of(&flow));
     let sizes = || curves.iter().flat_map(|curve| &curve.runs).flat_map(|run| run.flows.iter().filter(of));
     let (least, most) = (sizes().map(|flow| flow.size).min(), sizes().map(|flow| flow.size).max());
     let flows = group.map_or("flows".into(), |group| format!("flows of group {group}"));
@@ -142,7 +150,7 @@ pub fn slowdowns(curves: &[Curve<'_>], palette: &mut Palette, group: Option<&str
 
 /// How slowdowns are drawn: by size, at the tail and in the middle, where there are several sizes.
 fn slowdown_figures(curves: &[Curve<'_>], palette: &mut Palette, group: Option<&str>) -> Vec<Figure> {
-    let of = |flow: &FlowRow| flow.slowdown.is_some() && group.is_none_or(|group| flow.group == group);
+    let of = |flow: &FlowRow| flow.ideal_ps.is_some() && group.is_none_or(|group| flow.group == group);
     match bins(curves, &of).len() {
         0 | 1 => vec![slowdowns(curves, palette, group)],
         _ => [0.99, 0.5].map(|q| slowdown_by_size(curves, palette, q, group)).into(),
@@ -156,10 +164,13 @@ pub(crate) fn word(text: &str) -> String {
 
 /// The points of a distribution function: share of values up to x.
 pub(crate) fn distribution(mut values: Vec<f64>) -> Vec<(f64, f64)> {
+    // What is infinite has its share, and no place.
+    values.retain(|value| !value.is_nan());
+    let all = values.len();
     values.retain(|value| value.is_finite());
     values.sort_by(f64::total_cmp);
     let n = values.len();
-    let at = |place: usize| (values[place], (place + 1) as f64 / n as f64);
+    let at = |place: usize| (values[place], (place + 1) as f64 / all as f64);
     if n <= MOST_POINTS {
         return (0..n).map(at).collect();
     }
@@ -285,7 +296,7 @@ pub(crate) fn span(run: &Records) -> f64 {
     end.saturating_sub(begin).max(1) as f64
 }
 
-/// The share of time that links were paused, by kind of link.
+/// The share of time that a class of links was paused, by kind of link. One of which only a queue is paused carries what is in the others.
 pub fn pauses(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
     type Kind = (&'static str, fn(&results::records::LinkRow) -> bool);
     let kinds: [Kind; 3] = [
@@ -299,8 +310,12 @@ pub fn pauses(curves: &[Curve<'_>], palette: &mut Palette) -> Figure {
     for curve in curves {
         let point = |(place, (_, of)): (usize, &Kind)| {
             let mean = |run: &&Records| {
-                let links: Vec<f64> =
-                    run.links.iter().filter(|link| of(link)).map(|link| link.paused_ps as f64 / span(run)).collect();
+                let links: Vec<f64> = run
+                    .links
+                    .iter()
+                    .filter(|link| of(link))
+                    .map(|link| link.paused_class_ps as f64 / span(run))
+                    .collect();
                 links.iter().sum::<f64>() / links.len().max(1) as f64
             };
             let estimate = Estimate::of(&curve.runs.iter().map(mean).collect::<Vec<_>>());
@@ -381,7 +396,7 @@ fn groups(curves: &[Curve<'_>]) -> Vec<String> {
 }
 
 /// A number of the summary by the values of the one axis that is varied besides the scheme.
-fn by_value(curves: &[Curve<'_>], palette: &mut Palette, id: &str, title: &str, y: Axis, at: &str) -> Option<Figure> {
+fn by_value(curves: &[Curve<'_>], palette: &mut Palette, id: &str, title: &str, y: Axis, at: &At) -> Option<Figure> {
     let (axis, _) = curves.first()?.labels.iter().find(|(axis, _)| axis != SCHEME)?;
     if curves.iter().any(|curve| curve.labels.iter().filter(|(axis, _)| axis != SCHEME).count() != 1) {
         return None;
@@ -404,8 +419,8 @@ fn by_value(curves: &[Curve<'_>], palette: &mut Palette, id: &str, title: &str, 
     let mut figure = Figure::new(id, title, Axis::categories(axis.clone(), values.clone()), y);
     for name in schemes {
         let points = curves.iter().filter(|curve| scheme(curve) == name).filter_map(|curve| {
-            let numbers = curve.runs.iter().filter_map(|run| run.summary.pointer(at)?.as_f64());
-            let estimate = Estimate::of(&numbers.collect::<Vec<_>>());
+            let numbers: Option<Vec<f64>> = curve.runs.iter().map(|run| at.of(&run.summary)).collect();
+            let estimate = Estimate::of(&numbers?);
             let x = values.iter().position(|one| *one == value(curve))? as f64;
             Some(Point { x, y: estimate.mean?, interval: drawn(estimate) })
         });
@@ -432,9 +447,17 @@ pub fn all(curves: &[Curve<'_>], palette: &mut Palette) -> Vec<Figure> {
     let mut figures = Vec::new();
     of_schemes(curves, palette);
     let p99 = Axis::log("p99 slowdown");
-    figures.extend(by_value(curves, palette, "p99-by-value", "p99 of slowdown", p99, "/slowdown/p99"));
+    let tail = At::Slowdown { group: None, bin: None, percentile: "p99" };
+    figures.extend(by_value(curves, palette, "p99-by-value", "p99 of slowdown", p99, &tail));
     let peak = Axis::linear("Peak buffer").format(Format::Bytes);
-    figures.extend(by_value(curves, palette, "buffer-by-value", "Peak buffer of a switch", peak, "/buffer/peak"));
+    figures.extend(by_value(
+        curves,
+        palette,
+        "buffer-by-value",
+        "Peak buffer of a switch",
+        peak,
+        &At::Pointer("/buffer/peak".into()),
+    ));
     let groups = groups(curves);
     match groups.as_slice() {
         [] => {}
@@ -447,7 +470,7 @@ pub fn all(curves: &[Curve<'_>], palette: &mut Palette) -> Vec<Figure> {
     }
     figures.push(buffers(curves, palette));
     figures.push(receivers(curves, palette));
-    let paused = |run: &&Records| run.links.iter().any(|link| link.paused_ps > 0);
+    let paused = |run: &&Records| run.links.iter().any(|link| link.paused_class_ps > 0);
     if curves.iter().flat_map(|curve| &curve.runs).any(paused) {
         figures.push(pauses(curves, palette));
     }
@@ -482,6 +505,8 @@ mod tests {
         assert!(long.len() <= MOST_POINTS + 201 && long.first() == Some(&(1.0, 1e-5)));
         assert_eq!(long.last(), Some(&(100_000.0, 1.0)));
         assert!(long.iter().all(|&(x, share)| (x / 1e5 - share).abs() < 1e-9));
+        let open = distribution(vec![1.0, f64::INFINITY, 2.0, f64::NAN, f64::INFINITY]);
+        assert_eq!(open, [(1.0, 0.25), (2.0, 0.5)], "half of them never come");
     }
 
     #[test]

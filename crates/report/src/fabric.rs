@@ -133,7 +133,9 @@ impl Picture {
                 picture.links.push((from, to));
             }
             let used = link.sent_bytes as f64 * 8e12 / (link.rate_bps.max(1) as f64 * span);
-            picture.loads.push(Load { from, to, paused: (link.paused_ps as f64 / span).min(1.0), used: used.min(1.0) });
+            // A link of which one queue is paused still carries the others.
+            let paused = (link.paused_class_ps as f64 / span).min(1.0);
+            picture.loads.push(Load { from, to, paused, used: used.min(1.0) });
         }
         for buffer in &run.buffers {
             let peak = buffer.peak_bytes.iter().chain(&buffer.bytes).max();

@@ -3,6 +3,7 @@
 use crate::pages::{self, Report};
 use files::Folder;
 use files::problem::{Problem, read_text};
+use results::parts;
 use results::records::{self, OVERRIDE, Records};
 use std::path::{Path, PathBuf};
 
@@ -85,7 +86,9 @@ pub fn of_run(folder: &Path, records: &Records) -> Result<Report, Problem> {
     // What the command line changed stands in comments below the scenario.
     let sets = scenario.lines().filter_map(|line| line.strip_prefix(OVERRIDE));
     let sets: String = sets.map(|set| format!(" --set '{}'", set.replace('\'', "'\\''"))).collect();
-    Ok(pages::run(records, &scenario, &format!("tailwater run scenario.toml{sets}")))
+    let table = parts::open(folder)?;
+    let parts = table.as_ref().map_or(Ok(Vec::new()), parts::rows)?;
+    Ok(pages::run(records, &parts, &scenario, &format!("tailwater run scenario.toml{sets}")))
 }
 
 /// Draws a folder of results into itself.
@@ -104,7 +107,7 @@ mod tests {
         let mut section = Section::new("Figures");
         section.push(figure.clone());
         let page = Page { sections: vec![section], ..Page::new("A page", "") };
-        Report { page, figures: vec![figure], pictures: Vec::new(), heats: Vec::new() }
+        Report { page, figures: vec![figure], pictures: Vec::new(), heats: Vec::new(), spans: Vec::new() }
     }
 
     #[test]

@@ -18,6 +18,8 @@
 //!
 //! Of a sweep over two keys a [`heat::Heat`] map has a cell for each pair; [`sweeps`] makes these and the lines over one key.
 //!
+//! Where the time of flows went, [`spans::Spans`] show beside a ruler: [`parts`] makes a waterfall of slow flows, and bars of shares.
+//!
 //! A scheme looks the same in every figure of a report because a [`Palette`] hands out its slot once: slot 2 is the same
 //! colour, dash and marker everywhere.
 //!
@@ -48,8 +50,10 @@ mod interactive;
 mod page;
 pub mod pages;
 mod palette;
+pub mod parts;
 mod png;
 mod scale;
+pub mod spans;
 mod svg;
 pub mod sweeps;
 mod text;

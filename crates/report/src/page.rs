@@ -11,6 +11,7 @@ use crate::folder::NAMED;
 use crate::heat::Heat;
 use crate::interactive;
 use crate::palette::{COLOURS, variable};
+use crate::spans::Spans;
 use crate::svg::{self, letters};
 use crate::text::escape;
 use std::fmt::Write;
@@ -52,6 +53,8 @@ pub enum Block {
     Picture(Box<Picture>),
     /// A heat map.
     Heat(Box<Heat>),
+    /// A chart of spans.
+    Spans(Box<Spans>),
     /// Text as it is, such as a scenario or a command. It is folded away if long.
     Code {
         /// What it is.
@@ -168,6 +171,12 @@ impl From<Figure> for Block {
 impl From<Heat> for Block {
     fn from(heat: Heat) -> Block {
         Block::Heat(Box::new(heat))
+    }
+}
+
+impl From<Spans> for Block {
+    fn from(spans: Spans) -> Block {
+        Block::Spans(Box::new(spans))
     }
 }
 
@@ -453,6 +462,15 @@ impl Page {
                             "<figure class=\"picture\" id=\"{id}\" {NAMED}{}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
                             escape(&heat.id),
                             heat.svg()
+                        );
+                    }
+                    Block::Spans(spans) => {
+                        let (id, caption) = (anchor(&spans.id, &mut taken), prose(&spans.caption));
+                        let _ = writeln!(
+                            out,
+                            "<figure class=\"picture\" id=\"{id}\" {NAMED}{}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            escape(&spans.id),
+                            spans.svg()
                         );
                     }
                     Block::Code { title, text } => code(&mut out, title, text),

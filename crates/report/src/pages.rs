@@ -3,10 +3,12 @@
 use crate::curves::{self, Curve};
 use crate::fabric::Picture;
 use crate::heat::Heat;
+use crate::spans::Spans;
 use crate::{Axis, Cell, Column, Drawing, Figure, Format, Mark, Page, Palette, Point, Section, Style, Table, Tone};
 use results::answer::{Answer, FEW, P99, certainly_least};
-use results::comparison::Labels;
+use results::comparison::{At, Labels, groups_with_slowdowns};
 use results::measure::Estimate;
+use results::parts::PartRow;
 use results::records::Records;
 use serde_json::Value;
 
@@ -21,14 +23,18 @@ pub struct Report {
     pub pictures: Vec<Picture>,
     /// Heat maps.
     pub heats: Vec<Heat>,
+    /// Charts of spans.
+    pub spans: Vec<Spans>,
 }
 
 impl Report {
-    /// Figures, pictures and heat maps by their ids.
+    /// Figures, pictures, heat maps and charts of spans by their ids.
     pub fn drawings(&self) -> impl Iterator<Item = (&str, Drawing)> {
         let figures = self.figures.iter().map(|figure| (figure.id.as_str(), figure.drawing()));
         let pictures = self.pictures.iter().map(|picture| (picture.id.as_str(), picture.drawing()));
-        figures.chain(pictures).chain(self.heats.iter().map(|heat| (heat.id.as_str(), heat.drawing())))
+        let heats = self.heats.iter().map(|heat| (heat.id.as_str(), heat.drawing()));
+        let spans = self.spans.iter().map(|spans| (spans.id.as_str(), spans.drawing()));
+        figures.chain(pictures).chain(heats).chain(spans)
     }
 }
 
@@ -63,8 +69,14 @@ fn spread_row(name: String, spread: &Value) -> Vec<Cell> {
 
 fn slowdown_table(run: &Records) -> Table {
     let columns = ["flows", "mean", "p50", "p95", "p99", "p99.9", "max", "95 % interval of p99"];
+    let what = "Slowdown: completion time over that of the same message alone in the network.";
+    let caption = match run.summary["slowdown"]["unfinished"].as_u64() {
+        None => what.into(),
+        Some(1) => format!("{what} Of finished flows: 1 flow did not finish."),
+        Some(open) => format!("{what} Of finished flows: {open} flows did not finish."),
+    };
     let mut table = Table {
-        caption: "Slowdown: completion time over that of the same message alone in the network.".into(),
+        caption,
         columns: [Column::text("size")].into_iter().chain(columns.map(Column::number)).collect(),
         rows: Vec::new(),
     };
@@ -86,7 +98,9 @@ fn slowdown_table(run: &Records) -> Table {
         table.rows.push(spread_row(format!("{name}, all"), &group["slowdown"]));
     }
     if groups.len() != 1 {
-        table.rows.push(spread_row("all flows".into(), &run.summary["slowdown"]));
+        let finished = run.summary["slowdown"].get("unfinished").is_some();
+        let name = if finished { "all finished flows" } else { "all flows" };
+        table.rows.push(spread_row(name.into(), &run.summary["slowdown"]));
     }
     table
 }
@@ -127,6 +141,49 @@ fn counters(run: &Records) -> Option<Table> {
     })
 }
 
+/// What flows waited for, worst first, in runs that are asked why.
+fn roots(run: &Records) -> Option<Section> {
+    let all = run.summary.pointer("/why/roots")?.as_array().filter(|all| !all.is_empty())?;
+    let time = |value: &Value| Format::Time.show(value.as_f64().unwrap_or(0.0) / 1e12);
+    let name = |flow: &Value| {
+        let number = flow["flow"].as_u64()?;
+        let row = run.flows.get(number as usize)?;
+        Some(format!("{number} ({} to {}), {}", row.src, row.dst, time(&flow["waited_ps"])))
+    };
+    let row = |root: &Value| -> Vec<Cell> {
+        let kind = match root["kind"].as_str() {
+            Some("deadlock") => Cell::badge(Tone::Bad, "deadlock"),
+            Some("slow-receiver") => "slow receiver".into(),
+            Some("link-down") => "link down".into(),
+            other => other.unwrap_or("–").into(),
+        };
+        let victims = root["worst_victims"].as_array().into_iter().flatten().filter_map(name);
+        let worst: Vec<String> = victims.take(3).collect();
+        vec![
+            root["place"].as_str().unwrap_or_default().into(),
+            kind,
+            count(&root["flows"]).into(),
+            count(&root["stops"]).into(),
+            count(&root["stopped_ports"]).into(),
+            time(&root["waited_ps"]).into(),
+            count(&root["victims"]).into(),
+            time(&root["victim_ps"]).into(),
+            worst.join("; ").into(),
+        ]
+    };
+    let numbers = ["flows that fill it", "stops", "ports stopped", "flows waited", "victims", "victims waited"];
+    let columns = [Column::text("root"), Column::text("what it is")].into_iter();
+    let mut section = Section::new("Why flows waited");
+    section.push(Table {
+        caption: "Every stop, followed to its root; the roots that cost most. Victims are flows that waited and do not pass through the root. \
+                  `tailwater explain` tells of each stop, flow and link."
+            .into(),
+        columns: columns.chain(numbers.map(Column::number)).chain([Column::text("worst victims")]).collect(),
+        rows: all.iter().take(10).map(row).collect(),
+    });
+    Some(section)
+}
+
 /// What ran and how to run it again.
 pub(crate) fn provenance(scenario: &str, command: &str) -> Section {
     let mut section = Section::new("How to reproduce");
@@ -139,8 +196,8 @@ pub(crate) fn footer() -> String {
     format!("Tailwater {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The page of one run. `scenario` is its text, `command` runs it again.
-pub fn run(records: &Records, scenario: &str, command: &str) -> Report {
+/// The page of one run. `parts` say where its flows' time went, if that was asked. `scenario` is its text, `command` runs it again.
+pub fn run(records: &Records, parts: &[PartRow<'_>], scenario: &str, command: &str) -> Report {
     let name = records.summary["scenario"].as_str().unwrap_or("A run");
     let scheme = |key: &str| records.summary[key].as_str().unwrap_or_default();
     let label = format!("{} with {}", scheme("flow_control"), scheme("congestion_control"));
@@ -158,7 +215,17 @@ pub fn run(records: &Records, scenario: &str, command: &str) -> Report {
     pictures.iter().for_each(|picture| fabric.push(picture.clone()));
     let mut counted = Section::new("Counters");
     counters(records).into_iter().for_each(|table| counted.push(table));
-    page.sections = vec![summary, drawn];
+    let spans = crate::parts::charts(records, parts);
+    let mut time = Section::new("Where the time went");
+    if !spans.is_empty() {
+        time.push(crate::parts::sentence(&records.summary));
+    }
+    spans.iter().for_each(|chart| time.push(chart.clone()));
+    page.sections = roots(records).into_iter().chain([summary]).collect();
+    if !time.blocks.is_empty() {
+        page.sections.push(time);
+    }
+    page.sections.push(drawn);
     if !fabric.blocks.is_empty() {
         page.sections.push(fabric);
     }
@@ -166,12 +233,12 @@ pub fn run(records: &Records, scenario: &str, command: &str) -> Report {
         page.sections.push(counted);
     }
     page.sections.push(provenance(scenario, command));
-    Report { page, figures, pictures, heats: Vec::new() }
+    Report { page, figures, pictures, heats: Vec::new(), spans }
 }
 
 /// Where a number of a run is.
-enum At {
-    Summary(String),
+enum Source {
+    Summary(At),
     /// The mean rate of those that receive.
     Receivers,
 }
@@ -179,7 +246,7 @@ enum At {
 /// How a number of a run is shown in a comparison.
 struct Compared {
     name: String,
-    at: At,
+    at: Source,
     format: Format,
     /// Whether less is better; otherwise nothing is.
     less: bool,
@@ -187,29 +254,28 @@ struct Compared {
 
 /// What is compared: the slowdowns of every group of flows, and what the network did.
 fn compared(curves: &[Curve<'_>]) -> Vec<Compared> {
-    let one =
-        |name: &str, at: &str, format, less| Compared { name: name.into(), at: At::Summary(at.into()), format, less };
-    let mut all = vec![one("flows finished", "/finished", Format::Count, false)];
-    let first = curves.first().and_then(|curve| curve.runs.first());
-    let groups = first.and_then(|run| run.summary["groups"].as_array()).cloned().unwrap_or_default();
-    let has_flows = |group: &Value| group["slowdown"]["count"].as_u64().is_some_and(|count| count > 0);
-    let several = groups.iter().filter(|group| has_flows(group)).count() > 1;
-    for (place, group) in groups.iter().enumerate().filter(|(_, group)| several && has_flows(group)) {
-        let name = group["name"].as_str().unwrap_or_default();
-        for q in ["p50", "p99"] {
-            all.push(one(&format!("{name} {q}"), &format!("/groups/{place}/slowdown/{q}"), Format::Plain, true));
+    let one = |name: &str, at: At, format, less| Compared { name: name.into(), at: Source::Summary(at), format, less };
+    let pointer = |at: &str| At::Pointer(at.into());
+    let mut all = vec![one("flows finished", pointer("/finished"), Format::Count, false)];
+    let runs = curves.iter().flat_map(|curve| &curve.runs);
+    let groups = groups_with_slowdowns(runs.map(|run| &run.summary));
+    let slowdown = |group: Option<&String>, percentile| At::Slowdown { group: group.cloned(), bin: None, percentile };
+    if groups.len() > 1 {
+        for name in &groups {
+            for q in ["p50", "p99"] {
+                all.push(one(&format!("{name} {q}"), slowdown(Some(name), q), Format::Plain, true));
+            }
         }
-    }
-    if !several {
+    } else {
         for (name, q) in [("slowdown p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("p99.9", "p999")] {
-            all.push(one(name, &format!("/slowdown/{q}"), Format::Plain, true));
+            all.push(one(name, slowdown(None, q), Format::Plain, true));
         }
     }
     all.extend([
-        one("peak buffer", "/buffer/peak", Format::Bytes, true),
-        one("time paused", "/pause/share", Format::Percent, true),
-        one("dropped", "/dropped/packets", Format::Count, true),
-        Compared { name: "receivers' mean rate".into(), at: At::Receivers, format: Format::Rate, less: false },
+        one("peak buffer", pointer("/buffer/peak"), Format::Bytes, true),
+        one("time paused", pointer("/pause/share"), Format::Percent, true),
+        one("dropped", pointer("/dropped/packets"), Format::Count, true),
+        Compared { name: "receivers' mean rate".into(), at: Source::Receivers, format: Format::Rate, less: false },
     ]);
     all
 }
@@ -217,14 +283,16 @@ fn compared(curves: &[Curve<'_>]) -> Vec<Compared> {
 fn comparison_table(curves: &[Curve<'_>]) -> Table {
     let all = compared(curves);
     let value = |run: &Records, compared: &Compared| match &compared.at {
-        At::Summary(at) => run.summary.pointer(at).and_then(Value::as_f64),
-        At::Receivers => {
+        Source::Summary(at) => at.of(&run.summary),
+        Source::Receivers => {
             let rates = curves::received(run);
             (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
         }
     };
     let estimate = |curve: &Curve<'_>, compared: &Compared| {
-        Estimate::of(&curve.runs.iter().filter_map(|run| value(run, compared)).collect::<Vec<_>>())
+        // A mean of some of the seeds would be of those where all went well.
+        let values: Option<Vec<f64>> = curve.runs.iter().map(|run| value(run, compared)).collect();
+        Estimate::of(&values.unwrap_or_default())
     };
     // Bold is what is certain.
     let best = |compared: &Compared| -> Option<usize> {
@@ -243,7 +311,7 @@ fn comparison_table(curves: &[Curve<'_>]) -> Table {
         [curve.name.as_str().into()].into_iter().chain(all.iter().map(cell)).collect()
     };
     Table {
-        caption: "Slowdowns by group of flows, if there are several. Means over seeds, with the half of their 95 % intervals if there are several. Bold is certainly the least."
+        caption: "Slowdowns by group of flows, if there are several; flows that did not finish are taken to be the slowest, and a dash stands where a percentile falls on them. Means over seeds, with the half of their 95 % intervals if there are several. Bold is certainly the least."
             .into(),
         columns: [Column::text("")].into_iter().chain(columns).collect(),
         rows: curves.iter().enumerate().map(row).collect(),
@@ -277,12 +345,9 @@ pub(crate) fn wins(answer: &Answer, palette: &mut Palette) -> (Section, Option<F
         };
         [name(labels).into()].into_iter().chain((0..answer.classes.len()).map(cell)).collect()
     };
-    let seeds = match answer.seeds() {
-        1 => "One seed: nothing is certain.".to_string(),
-        seeds => format!("Flows of {seeds} seeds together, with 95 % intervals."),
-    };
+    let basis = answer.basis();
     section.push(Table {
-        caption: format!("p99 slowdown by flow size{}. {seeds} Bold is certainly the lowest; a question mark stands behind what has fewer than {FEW} flows.", answer.window()),
+        caption: format!("p99 slowdown by flow size{}; {basis}. Bold is certainly the lowest; a question mark stands behind what has fewer than {FEW} flows.", answer.window()),
         columns: [Column::text("")].into_iter().chain(answer.classes.iter().map(|class| Column::number(class.head()))).collect(),
         rows: answer.labels().enumerate().map(row).collect(),
     });
@@ -304,6 +369,14 @@ pub(crate) fn wins(answer: &Answer, palette: &mut Palette) -> (Section, Option<F
     (section, Some(figure))
 }
 
+/// What went wrong in any run.
+fn troubles(curves: &[Curve<'_>]) -> Vec<String> {
+    let runs = || curves.iter().flat_map(|curve| curve.runs.iter().map(move |run| (&curve.labels, run)));
+    let labels: Vec<&Labels> = runs().map(|(labels, _)| labels).collect();
+    let summaries: Vec<Value> = runs().map(|(_, run)| run.summary.clone()).collect();
+    results::comparison::Table::new(Vec::new(), &labels, &summaries).troubles()
+}
+
 /// The most lines that the leading figure has.
 const MOST_SERIES: usize = 8;
 
@@ -311,7 +384,8 @@ const MOST_SERIES: usize = 8;
 pub fn comparison(title: &str, curves: &[Curve<'_>], answer: Option<&Answer>, scenario: &str, command: &str) -> Report {
     let mut palette = Palette::default();
     let mut figures = curves::all(curves, &mut palette);
-    let wins = answer.map(|answer| wins(answer, &mut palette));
+    let mut wins = answer.map(|answer| wins(answer, &mut palette));
+    let troubles = troubles(curves);
     let seeds = curves.iter().map(|curve| curve.runs.len()).max().unwrap_or(0);
     let lead = format!(
         "{} with {} on the same traffic.",
@@ -324,10 +398,13 @@ pub fn comparison(title: &str, curves: &[Curve<'_>], answer: Option<&Answer>, sc
     summary.push(comparison_table(curves));
     let mut drawn = Section::new("Figures");
     figures.iter().for_each(|figure| drawn.push(figure.clone()));
+    // Before every number.
+    let first = wins.as_mut().map_or(&mut summary, |(section, _)| section);
+    troubles.into_iter().rev().for_each(|line| first.blocks.insert(0, crate::Block::from(line + ".")));
     if let Some((section, figure)) = wins {
         page.sections.push(section);
         figure.into_iter().for_each(|figure| figures.insert(0, figure));
     }
     page.sections.extend([summary, drawn, provenance(scenario, command)]);
-    Report { page, figures, pictures: Vec::new(), heats: Vec::new() }
+    Report { page, figures, pictures: Vec::new(), heats: Vec::new(), spans: Vec::new() }
 }

@@ -6,6 +6,7 @@
 mod fabric;
 mod heat;
 mod panel;
+mod spans;
 
 use crate::drawing::{Colour, Drawing, Font, Hold, Item, Path, Place, Shape, Step, Stroke, Text};
 use crate::figure::{Figure, Series, Sheet, Style};

@@ -314,7 +314,7 @@ pub fn page(title: &str, table: &comparison::Table, answer: Option<&Answer>, spe
         }
     }
     page.sections.push(provenance(spec, command));
-    Report { page, figures, pictures: Vec::new(), heats }
+    Report { page, figures, pictures: Vec::new(), heats, spans: Vec::new() }
 }
 
 /// Words as a sentence lists them.
@@ -342,7 +342,9 @@ fn rows(table: &comparison::Table) -> Table {
     };
     let heads = table.measures.iter().map(|measure| Column::number(measure.label.as_str()));
     Table {
-        caption: format!("Means over seeds, with the half of their 95 % intervals.{more}"),
+        caption: format!(
+            "Means over seeds, with the half of their 95 % intervals; tails by flow size are of the flows of all seeds together.{more}"
+        ),
         columns: table.axes.iter().map(|axis| Column::text(called(table, axis))).chain(heads).collect(),
         rows: table.rows.iter().take(MOST_ROWS).map(row).collect(),
     }

@@ -4,7 +4,7 @@
 //! seeds. All variants see the same traffic under the same seed, so that a ratio is taken seed by seed: what the traffic of a seed does to
 //! both cancels.
 
-use crate::comparison::Labels;
+use crate::comparison::{Labels, SCHEME};
 use crate::measure::{ENOUGH, jackknife, mean_of_all, percentile_of_all, percentile_with_interval};
 use crate::print::{columns, field, number, size};
 use crate::records::FlowRow;
@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 pub const BINS: [u64; 3] = [10_000, 100_000, 1_000_000];
 /// A tail of fewer flows is marked.
 pub const FEW: usize = 100;
+/// What collectives are compared by.
+const COMPLETION: &str = "completion time";
 
 /// Which flows count, and how they are told apart.
 #[derive(Clone, Debug)]
@@ -29,6 +31,15 @@ pub struct Question {
 impl Default for Question {
     fn default() -> Question {
         Question { bins: BINS.to_vec(), from_ps: 0, until_ps: u64::MAX }
+    }
+}
+
+impl Question {
+    /// A flow with its slowdown in a run that ended then, if it counts. One that never began has no place in a window.
+    fn sample<'a>(&self, flow: &'a FlowRow, end_ps: u64) -> Option<(&'a FlowRow, f64)> {
+        let all = (self.from_ps, self.until_ps) == (0, u64::MAX);
+        let inside = flow.start_ps.map_or(all, |start| start >= self.from_ps && start < self.until_ps);
+        Some((flow, flow.slowdown_by(end_ps).filter(|_| inside)?))
     }
 }
 
@@ -111,6 +122,8 @@ pub struct Standing {
     pub best: usize,
     /// The others, best first, with how many times the best's they are.
     pub others: Vec<(usize, Value)>,
+    /// Seeds that make a difference to any of them.
+    pub seeds: usize,
 }
 
 impl Standing {
@@ -130,10 +143,12 @@ impl Standing {
 #[derive(Clone, Debug)]
 struct Line {
     labels: Labels,
-    /// By class and seed: sorted slowdowns, those that did not finish as infinity.
+    /// By class and seed: sorted slowdowns, those that did not finish as infinity. One seed where all are alike.
     samples: Vec<Vec<Vec<f64>>>,
-    /// By seed.
+    /// By seed; one where all are alike.
     peak_buffer: Vec<f64>,
+    /// By collective and seed.
+    completions: Vec<Vec<Option<f64>>>,
 }
 
 /// The answer of a comparison.
@@ -142,20 +157,24 @@ pub struct Answer {
     /// The classes of flows that there are.
     pub classes: Vec<Class>,
     lines: Vec<Line>,
+    /// The names of the collectives.
+    collectives: Vec<String>,
     question: Question,
     /// Seeds that make a difference, and those that were run.
     seeds: usize,
     asked: usize,
 }
 
-/// How lines stand by a number over seeds: what a line has, with a seed left out or none, and whether it has a single sample. None where a line has
-/// nothing.
+/// How lines stand by a number over seeds: how many seeds make a difference to a line, and what it has with one of them left out or none. None where
+/// a line has nothing.
 fn standing(
     lines: &[usize],
-    seeds: usize,
-    single: impl Fn(usize) -> bool,
+    seeds_of: impl Fn(usize) -> usize,
     of: impl Fn(usize, Option<usize>) -> Option<f64>,
 ) -> Option<Standing> {
+    let seeds = lines.iter().map(|&line| seeds_of(line)).max()?;
+    // What no seed changes is the same without any of them.
+    let of = |line: usize, without: Option<usize>| of(line, without.filter(|_| seeds_of(line) > 1));
     let mut order = lines
         .iter()
         .map(|&line| of(line, None).filter(|value| *value > 0.0).map(|value| (line, value)))
@@ -166,76 +185,111 @@ fn standing(
         let ratio = value / least;
         let without = |seed| Some(of(line, Some(seed))? / of(best, Some(seed))?).filter(|ratio| ratio.is_finite());
         // Two single samples say nothing about others.
-        let enough = seeds >= ENOUGH && !(single(line) && single(best));
+        let enough = seeds_of(line).max(seeds_of(best)) >= ENOUGH;
         let others = (0..seeds).map(without).collect::<Option<Vec<f64>>>().filter(|_| enough);
         let interval = others.and_then(|others| jackknife(ratio, &others));
         (line, Value { value: ratio, interval })
     };
-    Some(Standing { best, others: order[1..].iter().map(against).collect() })
+    Some(Standing { best, others: order[1..].iter().map(against).collect(), seeds })
 }
 
 /// Which line's mean over seeds is certainly the least; a value for each line and seed. None if that is nobody's.
 pub fn certainly_least(values: &[Vec<f64>]) -> Option<usize> {
     let seeds = values.iter().map(Vec::len).max()?;
-    let complete = values.iter().all(|line| line.len() == seeds) && seeds >= ENOUGH;
-    // What no seed changes is one sample.
-    let single = |line: usize| values[line].iter().all(|value| *value == values[line][0]);
-    let lines: Vec<usize> = (0..values.len()).filter(|_| complete).collect();
-    let standing = standing(&lines, seeds, single, |line, without| mean_of_all(&values[line], without))?;
+    if values.iter().any(|line| line.len() != seeds) {
+        return None;
+    }
+    let alike = |line: usize| values[line].iter().all(|value| *value == values[line][0]);
+    let seeds_of = |line: usize| if alike(line) { 1 } else { seeds };
+    let lines: Vec<usize> = (0..values.len()).collect();
+    let standing = standing(&lines, seeds_of, |line, without| mean_of_all(&values[line], without))?;
     Some(standing.best).filter(|_| standing.certain())
 }
 
-/// Runs as an answer wants them: where each is in its grid, its flows, and its summary's peak of buffer.
+/// Runs as an answer wants them: where each is in its grid, its flows, and what its summary has besides.
 pub struct Run<'a> {
     /// Where it is; those that differ in their seed only follow each other.
     pub labels: &'a Labels,
     /// Its flows.
     pub flows: Vec<FlowRow>,
+    /// When it ended.
+    pub end_ps: u64,
+    /// The names of the groups of flows, in order. Those of others come after them, as their first flows start.
+    pub groups: Vec<String>,
     /// The most that a switch held.
     pub peak_buffer: f64,
+    /// By collective, its name and the mean completion time of its rounds in picoseconds; none where one did not complete.
+    pub completions: Vec<(String, Option<f64>)>,
+}
+
+/// What is kept of a run.
+#[derive(PartialEq)]
+struct Kept {
+    labels: Labels,
+    samples: BTreeMap<Class, Vec<f64>>,
+    peak_buffer: f64,
+    completions: BTreeMap<String, Option<f64>>,
+}
+
+/// The mean of what each seed has, with a seed left out or none. None where a seed has nothing.
+fn mean_of(seeds: &[Option<f64>], without: Option<usize>) -> Option<f64> {
+    mean_of_all(&seeds.iter().copied().collect::<Option<Vec<f64>>>()?, without)
 }
 
 impl Answer {
-    /// Of runs that come one by one, so that not all flows are in memory at once. The classes are those of the first run of
-    /// each line: all have the same traffic.
+    /// Of runs that come one by one, so that not all flows are in memory at once.
     pub fn new<'a, E>(question: Question, runs: impl Iterator<Item = Result<Run<'a>, E>>) -> Result<Answer, E> {
         let (mut classes, mut lines): (Vec<Class>, Vec<Line>) = (Vec::new(), Vec::new());
-        let mut kept: Vec<(Labels, BTreeMap<Class, Vec<f64>>, f64)> = Vec::new();
+        let mut kept: Vec<Kept> = Vec::new();
+        let (mut groups, mut collectives): (Vec<String>, Vec<String>) = Default::default();
         for run in runs {
             let run = run?;
-            // One that is to leave has no ideal, and no slowdown whatever happens.
-            let counts = |flow: &&FlowRow| {
-                flow.slowdown().is_some()
-                    && flow.start_ps.is_some_and(|start| start >= question.from_ps && start < question.until_ps)
-            };
-            let flows: Vec<&FlowRow> = run.flows.iter().filter(counts).collect();
+            let flows: Vec<(&FlowRow, f64)> =
+                run.flows.iter().filter_map(|flow| question.sample(flow, run.end_ps)).collect();
             let mut samples = BTreeMap::new();
             for class in classes_of(&flows, &question.bins) {
-                let mut values: Vec<f64> =
-                    flows.iter().filter(|flow| class.has(flow)).filter_map(|flow| flow.slowdown()).collect();
+                let inside = flows.iter().filter(|(flow, _)| class.has(flow));
+                let mut values: Vec<f64> = inside.map(|(_, slowdown)| *slowdown).collect();
                 values.sort_by(f64::total_cmp);
                 if !classes.contains(&class) {
                     classes.push(class.clone());
                 }
                 samples.insert(class, values);
             }
-            kept.push((run.labels.clone(), samples, run.peak_buffer));
+            let join = |all: &mut Vec<String>, name: &String| {
+                if !all.contains(name) {
+                    all.push(name.clone());
+                }
+            };
+            run.groups.iter().for_each(|name| join(&mut groups, name));
+            run.completions.iter().for_each(|(name, _)| join(&mut collectives, name));
+            let completions = run.completions.into_iter().collect();
+            kept.push(Kept { labels: run.labels.clone(), samples, peak_buffer: run.peak_buffer, completions });
         }
-        tidy(&mut classes);
-        for same in kept.chunk_by(|a, b| a.0 == b.0) {
-            // Where no seed makes a difference there is one sample, however many they are.
-            let alike = same.iter().all(|run| (&run.1, run.2) == (&same[0].1, same[0].2));
-            let same = if alike { &same[..1] } else { same };
-            let of = |class: &Class| same.iter().map(|run| run.1.get(class).cloned().unwrap_or_default()).collect();
+        tidy(&mut classes, &groups);
+        for same in kept.chunk_by(|a, b| a.labels == b.labels) {
+            let of =
+                |class: &Class| same.iter().map(|run| run.samples.get(class).cloned().unwrap_or_default()).collect();
+            let completion =
+                |name: &String| same.iter().map(|run| run.completions.get(name).copied().flatten()).collect();
             lines.push(Line {
-                labels: same[0].0.clone(),
-                samples: classes.iter().map(of).collect(),
-                peak_buffer: same.iter().map(|run| run.2).collect(),
+                labels: same[0].labels.clone(),
+                samples: classes.iter().map(of).map(once_if_alike).collect(),
+                peak_buffer: once_if_alike(same.iter().map(|run| run.peak_buffer).collect()),
+                completions: collectives.iter().map(completion).map(once_if_alike).collect(),
             });
         }
-        let seeds = lines.iter().map(|line| line.peak_buffer.len()).max().unwrap_or(0);
-        let asked = kept.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0);
-        Ok(Answer { classes, lines, question, seeds, asked })
+        let seeds_of = |line: &Line| {
+            let numbers = line.completions.iter().map(Vec::len).chain([line.peak_buffer.len()]);
+            line.samples.iter().map(Vec::len).chain(numbers).max()
+        };
+        let seeds = lines.iter().filter_map(seeds_of).max().unwrap_or(0);
+        let asked = kept.chunk_by(|a, b| a.labels == b.labels).map(<[_]>::len).max().unwrap_or(0);
+        // The name of the only group says nothing.
+        if classes.iter().all(|class| class.group == classes[0].group) {
+            classes.iter_mut().for_each(|class| class.group = None);
+        }
+        Ok(Answer { classes, lines, collectives, question, seeds, asked })
     }
 
     /// Where each line is in the grid.
@@ -269,32 +323,36 @@ impl Answer {
 
     /// How lines stand by a percentile of a class; none where a line has no value.
     fn by_tail(&self, lines: &[usize], class: usize, q: f64) -> Option<Standing> {
-        // One that no seed changes is the same without any of them.
-        let of = |line: usize, without: Option<usize>| {
-            let seeds = &self.lines[line].samples[class];
-            percentile_of_all(seeds, without.filter(|_| seeds.len() > 1), q)
-        };
-        self.standing(lines, of)
+        let seeds = |line: usize| &self.lines[line].samples[class];
+        standing(lines, |line| seeds(line).len(), |line, without| percentile_of_all(seeds(line), without, q))
     }
 
     /// How lines stand by the memory that they need.
     fn by_buffer(&self, lines: &[usize]) -> Option<Standing> {
-        let of = |line: usize, without: Option<usize>| {
-            let seeds = &self.lines[line].peak_buffer;
-            mean_of_all(seeds, without.filter(|_| seeds.len() > 1))
-        };
-        self.standing(lines, of)
+        let seeds = |line: usize| &self.lines[line].peak_buffer;
+        standing(lines, |line| seeds(line).len(), |line, without| mean_of_all(seeds(line), without))
     }
 
-    fn standing(&self, lines: &[usize], of: impl Fn(usize, Option<usize>) -> Option<f64>) -> Option<Standing> {
-        standing(lines, self.seeds, |line| self.lines[line].peak_buffer.len() == 1, of)
+    /// How lines stand by the completion time of a collective; none where one does not complete.
+    fn by_completion(&self, lines: &[usize], collective: usize) -> Option<Standing> {
+        let seeds = |line: usize| &self.lines[line].completions[collective];
+        standing(lines, |line| seeds(line).len(), |line, without| mean_of(seeds(line), without))
     }
 
-    /// Lines that differ in their first label alone: those that are held against each other.
+    /// How many flows of a class each of these lines has; the least, where they differ.
+    fn flows(&self, lines: &[usize], class: usize) -> usize {
+        let flows = |&line: &usize| self.lines[line].samples[class].iter().map(Vec::len).sum();
+        lines.iter().map(flows).min().unwrap_or(0)
+    }
+
+    /// Lines that differ in their scheme alone: those that are held against each other. Where anything else differs, so does the traffic, or what
+    /// is asked of the fabric.
     fn contests(&self) -> Vec<Vec<usize>> {
         let mut contests: Vec<Vec<usize>> = Vec::new();
         for (place, line) in self.lines.iter().enumerate() {
-            let same = |other: &&mut Vec<usize>| self.lines[other[0]].labels.get(1..) == line.labels.get(1..);
+            let schemes = line.labels.first().is_some_and(|(axis, _)| axis == SCHEME);
+            let same =
+                |other: &&mut Vec<usize>| schemes && self.lines[other[0]].labels.get(1..) == line.labels.get(1..);
             match contests.iter_mut().find(same) {
                 Some(contest) => contest.push(place),
                 None => contests.push(vec![place]),
@@ -305,16 +363,15 @@ impl Answer {
 
     /// Lines that are certainly the best of their contest by the 99th percentile of a class. Nobody wins by a few flows.
     pub fn winners(&self, class: usize) -> Vec<usize> {
-        let flows = |line: usize| self.lines[line].samples[class].iter().map(Vec::len).sum::<usize>();
         let standing = |contest: Vec<usize>| {
-            let enough = contest.iter().all(|&line| flows(line) >= FEW);
+            let enough = self.flows(&contest, class) >= FEW;
             self.by_tail(&contest, class, 0.99).filter(|standing| enough && standing.certain())
         };
         self.contests().into_iter().filter_map(standing).map(|standing| standing.best).collect()
     }
 
-    /// Who wins where and by how much, some clauses for each contest: by the tail of the smallest and of the largest flows of every group, and by
-    /// memory. Nothing where there is nothing to compare.
+    /// Who wins where and by how much, some clauses for each contest: by the completion of every collective, by the tail of the smallest and of the
+    /// largest flows of every group, and by memory. Nothing where there is nothing to compare.
     pub fn clauses(&self) -> Vec<Vec<String>> {
         self.contests().iter().filter(|contest| contest.len() > 1).map(|contest| self.contest(contest)).collect()
     }
@@ -329,6 +386,14 @@ impl Answer {
         let at: Vec<String> = rest.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
         let at = if at.is_empty() { String::new() } else { format!("with {}, ", at.join(", ")) };
         let mut clauses = Vec::new();
+        for (place, name) in self.collectives.iter().enumerate() {
+            let what = format!("{at}{name}");
+            let show = |line: usize| mean_of(&self.lines[line].completions[place], None).map_or("-".into(), time_of);
+            clauses.push(match self.by_completion(contest, place) {
+                Some(standing) => self.clause(&standing, &what, COMPLETION, &show),
+                None => format!("{what}: it does not complete under every one"),
+            });
+        }
         for (place, class) in self.classes.iter().enumerate() {
             let in_group = |other: &&Class| other.group == class.group && !other.whole;
             let parts: Vec<&Class> = self.classes.iter().filter(in_group).collect();
@@ -336,18 +401,16 @@ impl Answer {
             if !(if parts.is_empty() { class.whole } else { ends.contains(&Some(&class)) }) {
                 continue;
             }
-            let flows: usize = self.lines[contest[0]].samples[place].iter().map(Vec::len).sum();
+            let flows = self.flows(contest, place);
             let words = class.words();
             let what = match flows {
                 1 => format!("{at}1 {}", words.replacen("flows", "flow", 1)),
                 _ => format!("{at}{flows} {words}"),
             };
-            clauses.push(match self.by_tail(contest, place, 0.99) {
-                _ if flows < FEW => format!("{what}: too few to judge by their p99"),
-                Some(standing) => self.clause(&standing, &what, "p99 slowdown", &|line| {
-                    self.tail(line, place).percentiles[P99].map_or("-".into(), |value| short(value.value))
-                }),
-                None => format!("{what}: not all finish under every one"),
+            clauses.push(match flows {
+                0 => format!("{at}{words}: not every one has any"),
+                1..FEW => format!("{what}: too few to judge by their p99"),
+                _ => self.tails(contest, place, &what),
             });
         }
         if let Some(standing) = self.by_buffer(contest) {
@@ -355,6 +418,25 @@ impl Answer {
             clauses.push(self.clause(&standing, &format!("{at}memory"), "peak buffer", &mean));
         }
         clauses
+    }
+
+    /// Who is best by the tail of a class, and under whom it falls on flows that did not finish.
+    fn tails(&self, contest: &[usize], class: usize, what: &str) -> String {
+        let value = |line: usize| self.tail(line, class).percentiles[P99];
+        let show = |line: usize| value(line).map_or("-".into(), |value| short(value.value));
+        let (done, open): (Vec<usize>, Vec<usize>) = contest.iter().partition(|&&line| value(line).is_some());
+        let open: Vec<&str> = open.iter().map(|&line| self.name(line)).collect();
+        let late = if open.is_empty() {
+            String::new()
+        } else {
+            format!("; with {}, over 1 % of them do not finish", open.join(" and "))
+        };
+        match (done.as_slice(), self.by_tail(&done, class, 0.99)) {
+            ([], _) => format!("{what}: over 1 % of them do not finish, whoever it is"),
+            (&[only], _) => format!("{what}: p99 slowdown {} with {}{late}", show(only), self.name(only)),
+            (_, Some(standing)) => self.clause(&standing, what, "p99 slowdown", &show) + &late,
+            (_, None) => format!("{what}: no p99 slowdown to compare"),
+        }
     }
 
     fn name(&self, line: usize) -> &str {
@@ -378,17 +460,21 @@ impl Answer {
         if level.is_empty() {
             return format!("{what}: {best} has the lowest {measure}, {value}{next}");
         }
-        if self.seeds < ENOUGH {
+        if standing.seeds < ENOUGH {
             let level =
                 standing.others.iter().filter(|(_, ratio)| ratio.value <= 1.0).map(|(line, _)| self.name(*line));
             let level: Vec<&str> = std::iter::once(best).chain(level).collect();
-            let why = match (self.seeds, self.asked) {
+            let why = match (standing.seeds, self.asked) {
                 (1, 2..) => "all seeds are alike",
                 (1, _) => "one seed",
                 _ => "two seeds",
             };
             let level = level.join(" and ");
-            return format!("{what}: the lowest {measure} is {value}, of {level}; {why}, so nothing is certain");
+            // A tail of one seed says too little for a ratio. A collective's time is a sum over all of its messages.
+            let next = standing.others.iter().find(|(_, ratio)| measure == COMPLETION && ratio.value > 1.0);
+            let next =
+                next.map_or(String::new(), |(line, ratio)| format!(", {} has {}", self.name(*line), times(ratio)));
+            return format!("{what}: the lowest {measure} is {value}, of {level}{next}; {why}, so nothing is certain");
         }
         let names: Vec<&str> = std::iter::once(best).chain(level.iter().map(|line| self.name(*line))).collect();
         let last = names.len() - 1;
@@ -396,7 +482,7 @@ impl Answer {
         format!("{what}: {names} cannot be told apart by {measure}, {value} and up{next}")
     }
 
-    /// For people: the 99th percentile of every class and the median of all, a line each. What is certainly the best has a star.
+    /// For people: the 99th percentile of every class, a line for each line. What is certainly the best has a star.
     pub fn text(&self) -> String {
         if self.classes.is_empty() || self.lines.is_empty() {
             return String::new();
@@ -439,11 +525,8 @@ impl Answer {
         if open {
             notes.push("flows that did not finish are taken to be the slowest".into());
         }
-        match (self.seeds, self.asked) {
-            (1, 2..) => notes.push("no seed makes a difference: they count as one".to_string()),
-            (ENOUGH.., _) => notes.push(format!("95 % intervals over {} seeds", self.seeds)),
-            (2, _) => notes.push(format!("two seeds have no intervals: take {ENOUGH} or more")),
-            _ => {}
+        if self.asked > 1 {
+            notes.push(self.basis());
         }
         if !notes.is_empty() {
             text += &format!("{}\n", notes.join("; "));
@@ -451,12 +534,28 @@ impl Answer {
         text
     }
 
+    /// What the numbers are from, and what can be said about how far they can be trusted.
+    pub fn basis(&self) -> String {
+        let classes = self.lines.iter().flat_map(|line| &line.samples);
+        let single =
+            classes.filter(|seeds| seeds.first().is_some_and(|flows| !flows.is_empty())).any(|seeds| seeds.len() == 1);
+        match (self.seeds, self.asked) {
+            (1, 2..) => "no seed makes a difference: they count as one".into(),
+            (..2, _) => "one seed, so nothing is certain".into(),
+            (..ENOUGH, _) => format!("two seeds have no intervals: take {ENOUGH} or more"),
+            (seeds, _) if single => {
+                format!("95 % intervals over {seeds} seeds, or of one seed's flows where seeds change nothing")
+            }
+            (seeds, _) => format!("95 % intervals over {seeds} seeds"),
+        }
+    }
+
     /// Which flows count, if not all.
     pub fn window(&self) -> String {
-        let time = |ps: u64| format!("{}us", ps as f64 / 1e6);
         match (self.question.from_ps, self.question.until_ps) {
             (0, u64::MAX) => String::new(),
             (from, u64::MAX) => format!(", flows that start from {} on", time(from)),
+            (0, until) => format!(", flows that start before {}", time(until)),
             (from, until) => format!(", flows that start from {} until {}", time(from), time(until)),
         }
     }
@@ -488,6 +587,25 @@ impl Answer {
     }
 }
 
+/// A time in the largest unit of which it has one or more.
+fn time(ps: u64) -> String {
+    match ps {
+        1_000_000_000_000.. => format!("{}s", ps as f64 / 1e12),
+        1_000_000_000.. => format!("{}ms", ps as f64 / 1e9),
+        1_000_000.. => format!("{}us", ps as f64 / 1e6),
+        1_000.. => format!("{}ns", ps as f64 / 1e3),
+        _ => format!("{ps}ps"),
+    }
+}
+
+/// One value where all are alike: however many they are, they are one sample.
+fn once_if_alike<T: PartialEq>(mut values: Vec<T>) -> Vec<T> {
+    if values.iter().all(|value| *value == values[0]) {
+        values.truncate(1);
+    }
+    values
+}
+
 /// Three digits.
 fn short(value: f64) -> String {
     let digits = match value.abs() {
@@ -515,23 +633,31 @@ fn size_of(bytes: f64) -> String {
     }
 }
 
-/// The classes of flows that there are: all of a group, and its sizes where it has several.
-fn classes_of(flows: &[&FlowRow], bins: &[u64]) -> Vec<Class> {
+/// A time as people say it, three digits.
+fn time_of(ps: f64) -> String {
+    match ps {
+        ..1e6 => format!("{} ns", short(ps / 1e3)),
+        ..1e9 => format!("{} us", short(ps / 1e6)),
+        _ => format!("{} ms", short(ps / 1e9)),
+    }
+}
+
+/// The classes of these flows: all of a group, and its sizes.
+fn classes_of(flows: &[(&FlowRow, f64)], bins: &[u64]) -> Vec<Class> {
     let mut groups: Vec<&str> = Vec::new();
-    for flow in flows {
+    for (flow, _) in flows {
         if !groups.contains(&flow.group.as_str()) {
             groups.push(&flow.group);
         }
     }
-    let several = groups.len() > 1;
     let mut classes = Vec::new();
     for group in groups {
-        let name = several.then(|| group.to_string());
+        let name = Some(group.to_string());
         classes.push(Class { group: name.clone(), above: 0, up_to: None, whole: true });
         let ends = bins.iter().map(|&end| Some(end)).chain([None]);
         for (above, up_to) in [0].into_iter().chain(bins.iter().copied()).zip(ends) {
             let class = Class { group: name.clone(), above, up_to, whole: false };
-            if flows.iter().any(|flow| flow.group == group && class.has(flow)) {
+            if flows.iter().any(|(flow, _)| class.has(flow)) {
                 classes.push(class);
             }
         }
@@ -539,9 +665,10 @@ fn classes_of(flows: &[&FlowRow], bins: &[u64]) -> Vec<Class> {
     classes
 }
 
-/// In order, and without the sizes of groups that have one alone.
-fn tidy(classes: &mut Vec<Class>) {
-    let groups: Vec<Option<String>> = classes.iter().map(|class| class.group.clone()).collect();
+/// In the order of `groups`, and without the sizes of groups that have one alone.
+fn tidy(classes: &mut Vec<Class>, groups: &[String]) {
+    let named = groups.iter().cloned().map(Some);
+    let groups: Vec<Option<String>> = named.chain(classes.iter().map(|class| class.group.clone())).collect();
     let place = |class: &Class| (groups.iter().position(|group| *group == class.group), !class.whole, class.above);
     let mut sorted = classes.clone();
     sorted.sort_by_key(|class| place(class));
@@ -552,6 +679,12 @@ fn tidy(classes: &mut Vec<Class>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const END: u64 = 1_000_000_000;
+
+    fn schemes(names: &[&str]) -> Vec<Labels> {
+        names.iter().map(|name| vec![(SCHEME.to_string(), name.to_string())]).collect()
+    }
 
     fn flow(group: &str, size: u64, slowdown: Option<f64>) -> FlowRow {
         let time = slowdown.map(|slowdown| (slowdown * 1e6) as u64);
@@ -564,13 +697,55 @@ mod tests {
             injected_ps: time,
             received_ps: time,
             acknowledged_ps: time,
+            held_ps: 0,
+            paused_ps: 0,
             ideal_ps: Some(1_000_000),
             slowdown,
             slowdown_acknowledged: slowdown,
         }
     }
 
-    /// Two schemes, three seeds: `b` is 1.5 times as slow as `a` for small flows in every seed, though seeds differ a lot.
+    fn run(labels: &Labels, flows: Vec<FlowRow>) -> Run<'_> {
+        Run { labels, flows, end_ps: END, groups: Vec::new(), peak_buffer: 0.0, completions: Vec::new() }
+    }
+
+    #[test]
+    fn who_completes_a_collective_first_is_said_first() {
+        let labels = ["a", "b"].map(|name| vec![("scheme".to_string(), name.to_string())]);
+        let said = |seeds: usize, last: Option<f64>| {
+            let runs = labels.iter().zip([1.0, 1.5]).flat_map(|(labels, factor)| {
+                (0..seeds).map(move |seed| {
+                    let flows = (0..200).map(|_| flow("ring", 5_000, Some(2.0))).collect();
+                    let time = Some(factor * (1e9 + 1e7 * seed as f64)).filter(|_| factor < 1.2 || last.is_some());
+                    let completions = vec![("ring".to_string(), time)];
+                    Ok::<_, ()>(Run { peak_buffer: 1.0, completions, ..run(labels, flows) })
+                })
+            });
+            Answer::new(Question::default(), runs).unwrap().clauses().remove(0).remove(0)
+        };
+        assert_eq!(said(3, Some(1.0)), "ring: a has the lowest completion time, 1.01 ms, b has 1.50× that");
+        let one =
+            "ring: the lowest completion time is 1.00 ms, of a, b has 1.50× that; one seed, so nothing is certain";
+        assert_eq!(said(1, Some(1.0)), one);
+        assert_eq!(said(3, None), "ring: it does not complete under every one");
+    }
+
+    #[test]
+    fn groups_come_in_the_order_of_the_summary() {
+        let labels = vec![("scheme".to_string(), "a".to_string())];
+        let flows = || vec![flow("late", 1, Some(2.0)), flow("early", 1, Some(2.0)), flow("other", 1, Some(2.0))];
+        let heads = |groups: &[&str]| {
+            let groups = groups.iter().map(|name| name.to_string()).collect();
+            let runs = [Ok::<_, ()>(Run { groups, ..run(&labels, flows()) })];
+            let answer = Answer::new(Question::default(), runs.into_iter()).unwrap();
+            answer.classes.iter().map(Class::head).collect::<Vec<_>>()
+        };
+        assert_eq!(heads(&["early", "late"]), ["early", "late", "other"]);
+        assert_eq!(heads(&[]), ["late", "early", "other"]);
+    }
+
+    /// Two schemes, three seeds: `b` is 1.5 times as slow as `a` for small flows in every seed, though seeds differ a lot. Other flows are the
+    /// same in all.
     fn answer(question: Question, last: Option<f64>) -> Answer {
         let labels = ["a", "b"].map(|name| vec![("scheme".to_string(), name.to_string())]);
         let mut runs = Vec::new();
@@ -581,7 +756,7 @@ mod tests {
                     .collect();
                 flows.extend((0..200).map(|at| flow("load", 2_000_000, Some(2.0 + f64::from(at % 7)))));
                 flows.push(flow("incast", 64_000, if factor > 1.0 { last } else { Some(3.0) }));
-                runs.push(Ok::<_, ()>(Run { labels, flows, peak_buffer: 1e6 * factor }));
+                runs.push(Ok::<_, ()>(Run { peak_buffer: (1e6 + seed) * factor, ..run(labels, flows) }));
             }
         }
         Answer::new(question, runs.into_iter()).unwrap()
@@ -608,8 +783,8 @@ mod tests {
             clauses,
             [
                 "600 flows of load up to 10KB: a has the lowest p99 slowdown, 11.7, b has 1.50× that",
-                "600 flows of load above 1MB: a and b cannot be told apart by p99 slowdown, 8.00 and up",
-                "3 flows of incast: too few to judge by their p99",
+                "200 flows of load above 1MB: the lowest p99 slowdown is 8.00, of a and b; all seeds are alike, so nothing is certain",
+                "1 flow of incast: too few to judge by their p99",
                 "memory: a has the lowest peak buffer, 1.00 MB, b has 1.50× that",
             ]
         );
@@ -619,7 +794,7 @@ mod tests {
     fn flows_that_do_not_finish_are_the_slowest() {
         let answer = answer(Question::default(), None);
         let tail = answer.tail(1, 3);
-        assert_eq!((tail.flows, tail.unfinished, tail.percentiles[2]), (3, 3, None));
+        assert_eq!((tail.flows, tail.unfinished, tail.percentiles[2]), (1, 1, None));
         let text = answer.text();
         assert!(text.contains("not finished") && text.contains("taken to be the slowest"), "{text}");
     }
@@ -632,7 +807,7 @@ mod tests {
         assert_eq!(heads, ["load", "incast"], "small flows start too early");
         assert_eq!(answer.tail(0, 0).flows, 200, "without the small ones, seeds are alike");
         assert!(
-            answer.text().starts_with("p99 slowdown by flow size, flows that start from 0.0015us on\n"),
+            answer.text().starts_with("p99 slowdown by flow size, flows that start from 1.5ns on\n"),
             "{}",
             answer.text()
         );
@@ -649,7 +824,7 @@ mod tests {
             let run = |(line, factor, more): (usize, f64, f64)| {
                 let slowdown = |at: i32| 1.0 + factor * (f64::from(at) + more);
                 let flows = (0..60).map(|at| flow("load", 5_000, Some(slowdown(at)))).collect();
-                Ok::<_, ()>(Run { labels: &labels[line], flows, peak_buffer: factor })
+                Ok::<_, ()>(Run { peak_buffer: factor, ..self::run(&labels[line], flows) })
             };
             Answer::new(Question::default(), runs.map(run)).unwrap()
         };
@@ -664,12 +839,110 @@ mod tests {
         assert!(!standing.worse(1) && standing.worse(2), "{standing:?}");
     }
 
+    /// Three seeds of each scheme with the flows that `of` makes for scheme and seed.
+    fn with(names: &[&str], question: Question, of: impl Fn(usize, usize) -> Vec<FlowRow>) -> Answer {
+        let labels = schemes(names);
+        let places = (0..names.len()).flat_map(|line| (0..3).map(move |seed| (line, seed)));
+        let run = |(line, seed): (usize, usize)| {
+            let peak_buffer = (seed + 1) as f64;
+            Ok::<_, ()>(Run { peak_buffer, ..run(&labels[line], of(line, seed)) })
+        };
+        Answer::new(question, places.map(run)).unwrap()
+    }
+
+    #[test]
+    fn a_run_that_stops_early_is_judged_by_the_flows_that_it_had() {
+        let answer = with(&["a"], Question::default(), |_, seed| {
+            let mut flows: Vec<FlowRow> =
+                (0..10).map(|at| flow("load", 1_000, Some(1.0 + (at + seed) as f64))).collect();
+            // To begin after the end; waiting for others until the end; under way; to leave.
+            flows.extend((0..100).map(|_| FlowRow { start_ps: Some(END), ..flow("load", 1_000, None) }));
+            flows.extend((0..2).map(|_| FlowRow { start_ps: None, ..flow("load", 1_000, None) }));
+            flows.push(flow("load", 1_000, None));
+            flows.push(FlowRow { ideal_ps: None, ..flow("load", 1_000, None) });
+            flows
+        });
+        let tail = answer.tail(0, 0);
+        assert_eq!((tail.flows, tail.unfinished), (39, 9));
+        // 1 once, 2 twice, 3 to 10 thrice each, 11, 11, 12 and nine that are infinite: the 20th of 39 is 8.
+        assert_eq!(tail.percentiles[0].unwrap().value, 8.0);
+        assert!(tail.percentiles[1].is_none());
+    }
+
+    #[test]
+    fn a_group_that_a_seed_does_not_have_stays_apart_from_the_others() {
+        let answer = with(&["a"], Question::default(), |_, seed| match seed {
+            0 => vec![flow("load", 1_000, Some(1.0)), flow("incast", 1_000, Some(9.0))],
+            1 => vec![flow("load", 1_000, Some(2.0))],
+            _ => vec![flow("incast", 1_000, Some(8.0))],
+        });
+        let heads: Vec<String> = answer.classes.iter().map(Class::head).collect();
+        assert_eq!(heads, ["load", "incast"]);
+        assert_eq!([0, 1].map(|class| answer.tail(0, class).flows), [2, 2]);
+    }
+
+    #[test]
+    fn what_no_seed_changes_is_one_sample_though_others_change() {
+        let answer = with(&["a", "b"], Question::default(), |line, seed| {
+            let load = (0..100).map(|at| flow("load", 1_000, Some(1.0 + (at * (seed + 1)) as f64)));
+            let fixed = (0..48).map(|at| flow("fixed", 1_000, Some(2.0 + (at + line) as f64)));
+            load.chain(fixed).collect()
+        });
+        assert_eq!([0, 1].map(|class| answer.tail(0, class).flows), [300, 48]);
+        let said = answer.sentences().remove(0);
+        assert!(said.contains("48 flows of fixed: too few to judge"), "{said}");
+        assert!(answer.winners(1).is_empty());
+        assert_eq!(answer.basis(), "95 % intervals over 3 seeds, or of one seed's flows where seeds change nothing");
+    }
+
+    #[test]
+    fn the_order_of_the_schemes_decides_nothing() {
+        let of = |names: [&str; 2]| {
+            let answer = with(&names, Question::default(), |line, seed| {
+                let differs = if names[line] == "a" { seed } else { 0 };
+                (0..48).map(|at| flow("load", 1_000, Some(1.0 + (at + differs) as f64))).collect()
+            });
+            answer.sentences().remove(0)
+        };
+        assert!(of(["a", "b"]).starts_with("48 flows: too few"), "{}", of(["a", "b"]));
+        assert!(of(["b", "a"]).starts_with("48 flows: too few"), "{}", of(["b", "a"]));
+    }
+
+    #[test]
+    fn those_that_finish_are_compared_beside_one_that_does_not() {
+        let answer = with(&["a", "b", "c"], Question::default(), |line, seed| {
+            let slowdown = |at: usize| (1.0 + (at * (seed + 1)) as f64) * (line + 1) as f64;
+            (0..200).map(|at| flow("load", 1_000, Some(slowdown(at)).filter(|_| line != 1 || at < 150))).collect()
+        });
+        let said = answer.sentences().remove(0);
+        assert!(said.contains("a has the lowest p99 slowdown") && said.contains("c has 3.00× that"), "{said}");
+        assert!(said.contains("; with b, over 1 % of them do not finish"), "{said}");
+    }
+
+    #[test]
+    fn values_of_a_key_are_no_contestants() {
+        let labels = ["0.1", "0.2"].map(|load| vec![("load.0.load".to_string(), load.to_string())]);
+        let run = |labels| Ok::<_, ()>(self::run(labels, vec![flow("load", 1, Some(1.0))]));
+        let answer = Answer::new(Question::default(), labels.iter().map(run)).unwrap();
+        assert!(answer.clauses().is_empty());
+    }
+
+    #[test]
+    fn the_least_is_certain_only_where_seeds_say_so() {
+        let values = |lines: &[[f64; 3]]| lines.iter().map(|line| line.to_vec()).collect::<Vec<_>>();
+        assert_eq!(certainly_least(&values(&[[9.0, 10.0, 11.0], [1.0, 1.1, 1.2]])), Some(1));
+        assert_eq!(certainly_least(&values(&[[1.0, 2.0, 9.0], [1.5, 2.5, 3.5]])), None);
+        assert_eq!(certainly_least(&values(&[[2.0; 3], [1.0; 3]])), None, "seeds that are alike are one");
+        assert_eq!(certainly_least(&values(&[[0.0; 3], [1.0, 2.0, 3.0]])), None, "no ratio to nothing");
+        assert_eq!(certainly_least(&[vec![1.0, 2.0, 3.0], vec![9.0, 9.5]]), None, "a seed is missing");
+    }
+
     #[test]
     fn one_seed_has_no_certain_winner() {
         let labels = ["a", "b"].map(|name| vec![("scheme".to_string(), name.to_string())]);
         let runs = labels.iter().zip([1.0, 9.0]).map(|(labels, factor)| {
             let flows = (0..300).map(|at| flow("load", 5_000, Some(1.0 + factor * f64::from(at)))).collect();
-            Ok::<_, ()>(Run { labels, flows, peak_buffer: factor })
+            Ok::<_, ()>(Run { peak_buffer: factor, ..run(labels, flows) })
         });
         let answer = Answer::new(Question::default(), runs).unwrap();
         assert!(answer.winners(0).is_empty());

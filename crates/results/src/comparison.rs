@@ -1,7 +1,7 @@
 //! The numbers of a comparison: what the runs of a grid came to, side by side.
 
 use crate::answer::{Answer, Class, P99};
-use crate::measure::Estimate;
+use crate::measure::{Estimate, Percentiles};
 use crate::print::{columns, field, number, size};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,8 +25,67 @@ pub struct Measure {
     pub unit: Unit,
     /// Which of two values is better, where one is.
     pub better: Option<Better>,
-    /// Where it is in a summary.
-    at: String,
+    at: At,
+}
+
+/// Where in a summary a number of a comparison is. Groups and collectives are found by their names: runs need not have the same.
+#[derive(Clone, Debug)]
+pub enum At {
+    /// At this JSON pointer.
+    Pointer(String),
+    /// A percentile of slowdown, flows that did not finish taken to be the slowest.
+    Slowdown {
+        /// Of one group alone.
+        group: Option<String>,
+        /// Of one of the ranges of sizes alone.
+        bin: Option<usize>,
+        /// Which: `p50`, `p99` and so on.
+        percentile: &'static str,
+    },
+    /// The mean completion time of a collective, if all of its rounds are done.
+    Completion(String),
+    /// Nowhere: it was computed from flows.
+    Flows,
+}
+
+impl At {
+    /// The number there is.
+    pub fn of(&self, summary: &Value) -> Option<f64> {
+        match self {
+            At::Pointer(at) => summary.pointer(at)?.as_f64(),
+            At::Slowdown { group, bin, percentile } => {
+                let flows = group.as_ref().map_or(Some(summary), |group| named(summary, "groups", group))?;
+                let flows = bin.map_or(Some(flows), |bin| flows["slowdown_by_size"].get(bin))?;
+                Percentiles::read(&flows["slowdown"], percentile)
+            }
+            At::Completion(name) => {
+                let collective = named(summary, "collectives", name)?;
+                let done = collective["finished"] == collective["rounds"];
+                collective["completion_ps"]["mean"].as_f64().filter(|_| done)
+            }
+            At::Flows => None,
+        }
+    }
+}
+
+/// The member of a list of a summary that has this name.
+fn named<'a>(summary: &'a Value, list: &str, name: &str) -> Option<&'a Value> {
+    summary[list].as_array()?.iter().find(|member| member["name"] == name)
+}
+
+/// Names of groups that have flows with a slowdown, in any of these runs, in order.
+pub fn groups_with_slowdowns<'a>(summaries: impl Iterator<Item = &'a Value>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for summary in summaries {
+        for group in summary["groups"].as_array().into_iter().flatten() {
+            let count = |key: &str| group["slowdown"][key].as_u64().unwrap_or(0);
+            let name = group["name"].as_str().unwrap_or_default();
+            if count("count") + count("unfinished") > 0 && !names.iter().any(|known| known == name) {
+                names.push(name.into());
+            }
+        }
+    }
+    names
 }
 
 impl Measure {
@@ -37,7 +96,7 @@ impl Measure {
 
     /// What a run has of it, by its summary.
     pub fn of(&self, summary: &Value) -> Option<f64> {
-        summary.pointer(&self.at)?.as_f64()
+        self.at.of(summary)
     }
 }
 
@@ -133,78 +192,91 @@ fn in_words(estimate: &Estimate, unit: Unit, least: f64) -> String {
 
 /// The numbers that are compared. Of the bins of sizes, the smallest and the largest with flows in any run.
 fn measures(summaries: &[Value]) -> Vec<Measure> {
-    let measure = |key: &str, head: &str, label: &str, unit: Unit, at: &str| Measure {
+    let measure = |key: &str, head: &str, label: &str, unit: Unit, at: At| Measure {
         key: key.into(),
         head: head.into(),
         label: label.into(),
         unit,
         better: Some(Better::Less),
-        at: at.into(),
+        at,
     };
+    let pointer = |at: &str| At::Pointer(at.into());
+    let slowdown = |group: Option<&String>, bin, percentile| At::Slowdown { group: group.cloned(), bin, percentile };
     let mut all = vec![
-        Measure { better: None, ..measure("flows", "flows", "flows", Unit::Count, "/flows") },
-        Measure { better: Some(Better::More), ..measure("finished", "finished", "finished", Unit::Count, "/finished") },
+        Measure { better: None, ..measure("flows", "flows", "flows", Unit::Count, pointer("/flows")) },
+        Measure {
+            better: Some(Better::More),
+            ..measure("finished", "finished", "finished", Unit::Count, pointer("/finished"))
+        },
     ];
-    // All runs are of one scenario and have the same groups. Several are not pooled: an incast would drown the rest.
-    let groups = summaries.first().and_then(|summary| summary["groups"].as_array()).cloned().unwrap_or_default();
-    let with_flows: Vec<(usize, &str)> = groups
-        .iter()
-        .enumerate()
-        .filter(|(_, group)| group["slowdown"]["count"].as_u64().is_some_and(|count| count > 0))
-        .map(|(place, group)| (place, group["name"].as_str().unwrap_or_default()))
-        .collect();
-    match with_flows.as_slice() {
-        [] | [_] => all.extend([
-            measure("slowdown_p50", "slowdown p50", "slowdown p50", Unit::Ratio, "/slowdown/p50"),
-            measure("slowdown_p95", "p95", "slowdown p95", Unit::Ratio, "/slowdown/p95"),
-            measure("slowdown_p99", "p99", "slowdown p99", Unit::Ratio, "/slowdown/p99"),
-        ]),
+    // Several groups are not pooled: an incast would drown the rest.
+    let groups = groups_with_slowdowns(summaries.iter());
+    match groups.as_slice() {
+        [] | [_] => {
+            for (q, head) in [("p50", "slowdown p50"), ("p95", "p95"), ("p99", "p99")] {
+                let (key, label) = (format!("slowdown_{q}"), format!("slowdown {q}"));
+                all.push(measure(&key, head, &label, Unit::Ratio, slowdown(None, None, q)));
+            }
+        }
         several => {
-            for (place, name) in several {
+            for name in several {
                 for q in ["p50", "p99"] {
-                    let (key, at) = (format!("slowdown_{q}_{name}"), format!("/groups/{place}/slowdown/{q}"));
-                    let label = format!("slowdown {q} {name}");
-                    all.push(measure(&key, &format!("{name} {q}"), &label, Unit::Ratio, &at));
+                    let (key, label) = (format!("slowdown_{q}_{name}"), format!("slowdown {q} {name}"));
+                    let at = slowdown(Some(name), None, q);
+                    all.push(measure(&key, &format!("{name} {q}"), &label, Unit::Ratio, at));
                 }
             }
         }
     }
     let bins = |summary: &Value| summary["slowdown_by_size"].as_array().cloned().unwrap_or_default();
-    let filled = |bin: &Value| bin["slowdown"]["count"].as_u64().is_some_and(|count| count > 0);
+    let filled = |bin: &Value| ["count", "unfinished"].iter().any(|key| bin["slowdown"][key].as_u64().unwrap_or(0) > 0);
     let places = |summary| bins(summary).iter().enumerate().filter(|(_, bin)| filled(bin)).map(|(i, _)| i).collect();
     let places: Vec<usize> = summaries.iter().flat_map(|summary| -> Vec<usize> { places(summary) }).collect();
     let ends = (places.iter().min(), places.iter().max());
-    let one_group = with_flows.len() < 2;
     if let ((Some(&low), Some(&high)), Some(summary)) = (ends, summaries.first())
         && low != high
-        && one_group
+        && groups.len() < 2
     {
         let bins = bins(summary);
         let end = |place: usize, end: &str| bins.get(place).and_then(|bin| bin[end].as_u64());
         if let Some(top) = end(low, "up_to") {
-            let at = format!("/slowdown_by_size/{low}/slowdown/p99");
-            let head = format!("p99 ≤{}", size(top));
-            all.push(measure("slowdown_p99_small", &head, "slowdown p99 small", Unit::Ratio, &at));
+            let (head, at) = (format!("p99 ≤{}", size(top)), slowdown(None, Some(low), "p99"));
+            all.push(measure("slowdown_p99_small", &head, "slowdown p99 small", Unit::Ratio, at));
         }
         if let Some(bottom) = end(high, "above") {
-            let at = format!("/slowdown_by_size/{high}/slowdown/p99");
-            let head = format!("p99 >{}", size(bottom));
-            all.push(measure("slowdown_p99_large", &head, "slowdown p99 large", Unit::Ratio, &at));
+            let (head, at) = (format!("p99 >{}", size(bottom)), slowdown(None, Some(high), "p99"));
+            all.push(measure("slowdown_p99_large", &head, "slowdown p99 large", Unit::Ratio, at));
         }
     }
-    let collectives =
-        summaries.first().and_then(|summary| summary["collectives"].as_array()).cloned().unwrap_or_default();
-    for (place, collective) in collectives.iter().enumerate() {
+    let mut collectives: Vec<&str> = Vec::new();
+    for collective in summaries.iter().flat_map(|summary| summary["collectives"].as_array().into_iter().flatten()) {
         let name = collective["name"].as_str().unwrap_or_default();
-        let (key, at) = (format!("completion_ps_{name}"), format!("/collectives/{place}/completion_ps/mean"));
-        let label = format!("completion time of {name}");
-        all.push(measure(&key, &format!("{name} us"), &label, Unit::Microseconds, &at));
+        if !collectives.contains(&name) {
+            collectives.push(name);
+        }
+    }
+    for name in collectives {
+        let (key, label) = (format!("completion_ps_{name}"), format!("completion time of {name}"));
+        all.push(measure(&key, &format!("{name} us"), &label, Unit::Microseconds, At::Completion(name.into())));
     }
     all.extend([
-        measure("peak_buffer_bytes", "peak buffer KB", "peak buffer", Unit::Kilobytes, "/buffer/peak"),
-        measure("paused_ps", "paused us", "paused", Unit::Microseconds, "/pause/paused_ps"),
-        measure("dropped_packets", "drops", "dropped", Unit::Count, "/dropped/packets"),
+        measure("peak_buffer_bytes", "peak buffer KB", "peak buffer", Unit::Kilobytes, pointer("/buffer/peak")),
+        measure("paused_ps", "paused us", "paused", Unit::Microseconds, pointer("/pause/paused_ps")),
     ]);
+    // Links of which single queues are paused carry on, and schemes that pause no link keep flows at their NICs instead.
+    let most = |at: &str| summaries.iter().filter_map(|summary| summary.pointer(at)?.as_u64()).max().unwrap_or(0);
+    let single = |summary: &Value| {
+        let of = |at: &str| summary.pointer(at).and_then(Value::as_u64);
+        of("/pause/class_ps").is_some_and(|class| of("/pause/paused_ps").is_some_and(|any| any > class))
+    };
+    if summaries.iter().any(single) {
+        let label = "paused, a whole class";
+        all.push(measure("paused_class_ps", "of it class us", label, Unit::Microseconds, pointer("/pause/class_ps")));
+    }
+    if most("/held/held_ps") > 0 {
+        all.push(measure("held_ps", "held us", "flows held", Unit::Microseconds, pointer("/held/held_ps")));
+    }
+    all.push(measure("dropped_packets", "drops", "dropped", Unit::Count, pointer("/dropped/packets")));
     all
 }
 
@@ -216,8 +288,9 @@ impl Table {
         let cells: Vec<(&Labels, &Value)> = runs.iter().copied().zip(summaries).collect();
         for runs in cells.chunk_by(|a, b| a.0 == b.0) {
             let values = |measure: &Measure| {
-                let values = runs.iter().filter_map(|(_, summary)| measure.of(summary));
-                Estimate::of(&values.collect::<Vec<_>>())
+                // A mean of some of the seeds would be of those where all went well.
+                let values: Option<Vec<f64>> = runs.iter().map(|(_, summary)| measure.of(summary)).collect();
+                Estimate::of(&values.unwrap_or_default())
             };
             let mut endings = BTreeMap::new();
             for (_, summary) in runs {
@@ -236,39 +309,66 @@ impl Table {
 
     /// The same with tails by group and size of flow in place of those of all flows: what figures are drawn of.
     pub fn by_size(&self, answer: &Answer) -> Table {
-        let mut table = self.clone();
         let tails = |measure: &Measure| measure.key.starts_with("slowdown_p9");
-        let at = table.measures.iter().position(tails).unwrap_or(table.measures.len());
-        let kept: Vec<bool> = table.measures.iter().map(|measure| !tails(measure)).collect();
-        let only = |place: &mut usize| {
-            *place += 1;
-            kept[*place - 1]
+        let at = self.measures.iter().position(tails).unwrap_or(self.measures.len());
+        let sizes = |class: &Class| match (class.whole, class.up_to) {
+            (true, _) => "all".to_string(),
+            (false, Some(end)) => format!("{}_{end}", class.above),
+            (false, None) => format!("{}_more", class.above),
         };
-        let mut place = 0;
-        table.measures.retain(|_| only(&mut place));
-        for row in &mut table.rows {
-            let mut place = 0;
-            row.values.retain(|_| only(&mut place));
-        }
         let measure = |class: &Class| Measure {
-            key: format!("slowdown_p99 {}", class.head()),
+            key: format!("slowdown_p99_{}_{}", class.group.as_deref().unwrap_or("all"), sizes(class)),
             head: format!("p99 {}", class.head()),
             label: format!("p99 slowdown, {}", class.words()),
             unit: Unit::Ratio,
             better: Some(Better::Less),
-            at: String::new(),
+            at: At::Flows,
         };
-        table.measures.splice(at..at, answer.classes.iter().map(measure));
-        for (line, row) in table.rows.iter_mut().enumerate() {
-            let value = |class: usize| {
-                let tail = answer.tail(line, class).percentiles[P99];
-                tail.map_or(Estimate::of(&[]), |tail| {
-                    Estimate::with_interval(tail.value, tail.interval, answer.seeds())
-                })
+        let kept = |place: &usize| !tails(&self.measures[*place]);
+        let (before, after): (Vec<usize>, Vec<usize>) =
+            (0..self.measures.len()).filter(kept).partition(|&place| place < at);
+        let old = |places: &[usize]| places.iter().map(|&place| self.measures[place].clone()).collect::<Vec<_>>();
+        let measures = [old(&before), answer.classes.iter().map(measure).collect(), old(&after)].concat();
+        let row = |(line, row): (usize, &Row)| {
+            let tail = |class: usize| match answer.tail(line, class).percentiles[P99] {
+                Some(tail) => Estimate::with_interval(tail.value, tail.interval, answer.seeds()),
+                None => Estimate::of(&[]),
             };
-            row.values.splice(at..at, (0..answer.classes.len()).map(value));
+            let old = |places: &[usize]| places.iter().map(|&place| row.values[place]).collect::<Vec<_>>();
+            let tails = (0..answer.classes.len()).map(tail).collect();
+            Row { values: [old(&before), tails, old(&after)].concat(), ..row.clone() }
+        };
+        let rows = self.rows.iter().enumerate().map(row).collect();
+        Table { measures, rows, ..self.clone() }
+    }
+
+    /// What stands before every number: runs that did not end well, and packets that were lost. A line each.
+    pub fn troubles(&self) -> Vec<String> {
+        let place = |key: &str| self.measures.iter().position(|measure| measure.key == key);
+        let (flows, finished, drops) = (place("flows"), place("finished"), place("dropped_packets"));
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            let mean = |place: Option<usize>| row.values.get(place?)?.mean;
+            let name: Vec<&str> = row.labels.iter().map(|(_, value)| value.as_str()).collect();
+            let name = if name.is_empty() { "the run".into() } else { name.join(", ") };
+            let runs: usize = row.endings.values().sum();
+            let bad = row.endings.iter().filter(|(ending, _)| !["complete", "stopped"].contains(&ending.as_str()));
+            for (ending, count) in bad {
+                let (all, done) = (mean(flows).unwrap_or(0.0), mean(finished).unwrap_or(0.0));
+                lines.push(format!(
+                    "{name}: {ending} in {count} of {runs} runs, {done:.0} of {all:.0} flows finished on average"
+                ));
+            }
+            if let Some(lost) = mean(drops).filter(|lost| *lost > 0.0) {
+                let lost = match lost {
+                    ..0.1 => "less than 0.1".to_string(),
+                    ..10.0 => format!("{lost:.1}"),
+                    _ => format!("{lost:.0}"),
+                };
+                lines.push(format!("{name}: {lost} packets lost in a run on average"));
+            }
         }
-        table
+        lines
     }
 
     /// For people: a column for each axis and measure, as wide as it must be, under the title.
@@ -324,5 +424,75 @@ impl Table {
             text += &(fields.collect::<Vec<String>>().join(",") + "\n");
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Spread;
+    use serde_json::json;
+
+    const NEVER: f64 = f64::INFINITY;
+
+    fn summary(groups: &[(&str, &[f64])]) -> Value {
+        let spread = |values: &[f64]| serde_json::to_value(Spread::of(values.to_vec())).unwrap();
+        let group = |(name, values): &(&str, &[f64])| json!({ "name": name, "slowdown": spread(values) });
+        let all: Vec<f64> = groups.iter().flat_map(|(_, values)| values.iter().copied()).collect();
+        let finished = all.iter().filter(|value| value.is_finite()).count();
+        json!({
+            "ending": "stopped", "flows": all.len(), "finished": finished, "slowdown": spread(&all),
+            "groups": groups.iter().map(group).collect::<Vec<_>>(),
+            "dropped": { "packets": 0 }, "buffer": { "peak": 0 }, "pause": { "paused_ps": 0 },
+        })
+    }
+
+    fn of(summaries: &[Value]) -> Table {
+        let labels = vec![(SCHEME.to_string(), "a".to_string())];
+        Table::new(vec![SCHEME.into()], &vec![&labels; summaries.len()], summaries)
+    }
+
+    fn mean(table: &Table, key: &str) -> Option<f64> {
+        table.rows[0].values[table.measures.iter().position(|measure| measure.key == key).expect(key)].mean
+    }
+
+    #[test]
+    fn a_percentile_is_of_all_flows_and_none_where_it_falls_on_one_that_did_not_finish() {
+        let table = of(&[summary(&[("load", &[1.0, 2.0, NEVER, NEVER, 9.0])])]);
+        assert_eq!([mean(&table, "slowdown_p50"), mean(&table, "slowdown_p99")], [Some(9.0), None]);
+        // A seed without a value leaves none for all.
+        let table = of(&[summary(&[("load", &[1.0])]), summary(&[("load", &[NEVER])])]);
+        assert_eq!(mean(&table, "slowdown_p50"), None);
+    }
+
+    #[test]
+    fn groups_are_found_by_their_names() {
+        let one = summary(&[("load", &[1.0]), ("incast", &[5.0])]);
+        let other = summary(&[("incast", &[7.0]), ("load", &[3.0])]);
+        let table = of(&[one, other]);
+        assert_eq!([mean(&table, "slowdown_p50_load"), mean(&table, "slowdown_p50_incast")], [Some(2.0), Some(6.0)]);
+    }
+
+    #[test]
+    fn a_collective_of_which_rounds_are_open_has_no_completion_time() {
+        let with = |finished: u64| {
+            let mut summary = summary(&[("load", &[1.0])]);
+            let time = json!({ "mean": 5e6 });
+            summary["collectives"] =
+                json!([{ "name": "ring", "rounds": 4, "finished": finished, "completion_ps": time }]);
+            summary
+        };
+        assert_eq!(mean(&of(&[with(4)]), "completion_ps_ring"), Some(5e6));
+        assert_eq!(mean(&of(&[with(1)]), "completion_ps_ring"), None);
+    }
+
+    #[test]
+    fn troubles_are_said_in_words_and_small_losses_are_not_rounded_away() {
+        let mut summaries = [summary(&[("load", &[1.0])]), summary(&[("load", &[NEVER])])];
+        summaries[1]["ending"] = json!("deadlock");
+        summaries[1]["dropped"]["packets"] = json!(1);
+        let said =
+            ["a: deadlock in 1 of 2 runs, 0 of 1 flows finished on average", "a: 0.5 packets lost in a run on average"];
+        assert_eq!(of(&summaries).troubles(), said);
     }
 }

@@ -46,17 +46,18 @@ fn around(mean: f64, half: f64, positive: bool) -> (f64, f64) {
     }
 }
 
-/// A mean over seeds.
+/// A mean over seeds, or another number over them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The mean; `None` of nothing.
+    /// The number; `None` of nothing.
     pub mean: Option<f64>,
-    /// Half of its 95 % confidence interval by Student's t distribution; `None` for fewer than two values.
+    /// Half of its 95 % confidence interval, by Student's t distribution if it is a mean; `None` for fewer than two values.
     pub half: Option<f64>,
     /// How many values.
     pub count: usize,
-    /// Whether all of them are above zero.
-    positive: bool,
+    ends: Option<(f64, f64)>,
+    /// Whether the ends are as far from the number as each other, so that half of the interval tells both.
+    symmetric: bool,
 }
 
 impl Estimate {
@@ -64,36 +65,39 @@ impl Estimate {
     pub fn of(values: &[f64]) -> Estimate {
         let count = values.len();
         if count == 0 {
-            return Estimate { mean: None, half: None, count, positive: false };
+            return Estimate { mean: None, half: None, count, ends: None, symmetric: true };
         }
         let mean = values.iter().sum::<f64>() / count as f64;
         let half = (count > 1).then(|| {
             let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
             student(count - 1) * (variance / count as f64).sqrt()
         });
-        Estimate { mean: Some(mean), half, count, positive: values.iter().all(|value| *value > 0.0) }
+        let positive = values.iter().all(|value| *value > 0.0);
+        let ends = half.map(|half| around(mean, half, positive));
+        // A wide interval of positive values is not symmetric.
+        let symmetric = !positive || half.is_none_or(|half| half <= mean / 4.0);
+        Estimate { mean: Some(mean), half, count, ends, symmetric }
     }
 
     /// A value over `count` seeds whose interval was computed elsewhere.
     pub fn with_interval(value: f64, interval: Option<(f64, f64)>, count: usize) -> Estimate {
-        let positive = value > 0.0 && interval.is_none_or(|(low, _)| low > 0.0);
-        let half = interval.map(|(_, high)| if positive { value * (high / value).ln() } else { high - value });
-        Estimate { mean: Some(value), half, count, positive }
+        let half = interval.map(|(low, high)| (high - low) / 2.0);
+        Estimate { mean: Some(value), half, count, ends: interval, symmetric: false }
     }
 
     /// The confidence interval: of positive values it is positive.
     pub fn interval(&self) -> Option<(f64, f64)> {
-        Some(around(self.mean?, self.half?, self.positive))
+        self.ends
     }
 
-    /// What stands behind the mean: `±` and half of the interval, or its ends where it is too wide to be symmetric. Nothing where there
+    /// What stands behind the number: `±` and half of the interval, or its ends where it is not symmetric. Nothing where there
     /// is no interval or it has no width.
     pub fn spread(&self, show: impl Fn(f64) -> String) -> String {
-        match (self.interval(), self.mean, self.half) {
-            (Some((low, high)), Some(mean), Some(half)) if self.positive && half > mean / 4.0 => {
-                format!(" ({}–{})", show(low), show(high))
-            }
-            (_, _, Some(half)) if half > 0.0 => format!(" ±{}", show(half)),
+        match (self.ends, self.half) {
+            (Some((low, high)), Some(half)) if half > 0.0 => match self.symmetric {
+                true => format!(" ±{}", show(half)),
+                false => format!(" ({}–{})", show(low), show(high)),
+            },
             _ => String::new(),
         }
     }
@@ -208,12 +212,51 @@ pub struct Spread {
     pub max: Option<f64>,
     /// How far each can be trusted, if the values were drawn independently.
     pub interval: Intervals,
+    /// Values that are infinite, such as the slowdown of a flow that did not finish. All of the above is of the others.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unfinished: usize,
+    /// The percentiles with these among the values, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with_unfinished: Option<Percentiles>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// Percentiles; `null` where one falls on what did not finish.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// Median.
+    pub p50: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+}
+
+impl Percentiles {
+    fn of(sorted: &[f64]) -> Percentiles {
+        let at = |q| Some(percentile(sorted, q)).filter(|value| value.is_finite());
+        Percentiles { p50: at(0.5), p95: at(0.95), p99: at(0.99), p999: at(0.999) }
+    }
+
+    /// One of them, from a [`Spread`] in JSON: with what did not finish, if there is any.
+    pub fn read(spread: &serde_json::Value, name: &str) -> Option<f64> {
+        spread.get("with_unfinished").unwrap_or(spread)[name].as_f64()
+    }
 }
 
 impl Spread {
     /// Of any values; they need not be sorted.
     pub fn of(mut values: Vec<f64>) -> Spread {
         values.sort_by(f64::total_cmp);
+        let finite = values.partition_point(|value| value.is_finite());
+        let unfinished = values.len() - finite;
+        let with_unfinished = (unfinished > 0).then(|| Percentiles::of(&values));
+        values.truncate(finite);
         let some = |x: f64| (!values.is_empty()).then_some(x);
         let at = |q| some(percentile(&values, q));
         let around = |q| quantile_interval(&values, q);
@@ -232,6 +275,8 @@ impl Spread {
                 p99: around(0.99),
                 p999: around(0.999),
             },
+            unfinished,
+            with_unfinished,
         }
     }
 }
@@ -306,6 +351,26 @@ mod tests {
             [Some(3.0), Some(1.5)]
         );
         assert_eq!(mean_of_all(&[1.0], Some(0)), None);
+    }
+
+    #[test]
+    fn what_did_not_finish_is_counted_apart_and_among_all() {
+        let spread = Spread::of(vec![f64::INFINITY, 2.0, 1.0, 3.0, f64::INFINITY]);
+        assert_eq!((spread.count, spread.p50, spread.max, spread.unfinished), (3, Some(2.0), Some(3.0), 2));
+        let all = Percentiles { p50: Some(3.0), ..Percentiles::default() };
+        assert_eq!(spread.with_unfinished, Some(all), "the 95th falls on what did not finish");
+        let json = serde_json::to_value(&spread).unwrap();
+        assert_eq!([Percentiles::read(&json, "p50"), Percentiles::read(&json, "p99")], [Some(3.0), None]);
+        let json = serde_json::to_value(Spread::of(vec![1.0, 2.0, 3.0])).unwrap();
+        assert_eq!(Percentiles::read(&json, "p50"), Some(2.0));
+        assert!(json.get("unfinished").is_none() && json.get("with_unfinished").is_none());
+    }
+
+    #[test]
+    fn an_interval_from_elsewhere_keeps_both_of_its_ends() {
+        let estimate = Estimate::with_interval(4.59, Some((3.85, 7.97)), 1);
+        assert_eq!(estimate.interval(), Some((3.85, 7.97)));
+        assert_eq!(estimate.spread(|end| end.to_string()), " (3.85–7.97)");
     }
 
     #[test]

@@ -10,7 +10,9 @@ pub const RECORDING: &str = "recording.bin";
 /// What the file begins with.
 const MAGIC: &[u8; 8] = b"TWREC1\n\0";
 /// Of this format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The oldest that is read. Version 1 did not tell pauses of ports, classes and queues apart: it has fewer columns.
+const OLDEST: u32 = 1;
 
 /// The most frames.
 const MOST_FRAMES: usize = 4096;
@@ -52,6 +54,13 @@ pub struct Port {
     pub rate_bps: u64,
     /// Of the link.
     pub delay_ps: u64,
+    /// Bytes that one class of what comes in by it may hold of the node's memory, while nothing else is there, until it is over its
+    /// threshold; `None` for hosts that do not forward, or for no limit.
+    #[serde(default)]
+    pub threshold: Option<u64>,
+    /// Bytes in one of its queues above which packets are marked; `None` where none are.
+    #[serde(default)]
+    pub mark: Option<u64>,
 }
 
 /// A flow that was recorded. Times are since the beginning of the run.
@@ -73,6 +82,9 @@ pub struct Flow {
     pub received_ps: Option<u64>,
     /// Its last byte was acknowledged.
     pub acknowledged_ps: Option<u64>,
+    /// How long it would have taken alone in the network; `None` if its sender left early.
+    #[serde(default)]
+    pub ideal_ps: Option<u64>,
     /// The ports by which it leaves the nodes on its path, while all links work; empty where every packet finds its own.
     pub path: Vec<u32>,
 }
@@ -205,7 +217,7 @@ pub enum RecordingError {
     HeaderCutOff,
     /// Its header is not one.
     Header(serde_json::Error),
-    /// It is of that version, which is not [`VERSION`].
+    /// It is of that version, which is later than [`VERSION`].
     Version(u32),
     /// Its header announces more than a recording may have.
     TooLarge {
@@ -231,7 +243,9 @@ impl fmt::Display for RecordingError {
             RecordingError::NoHeader => f.write_str("it is cut off before its header"),
             RecordingError::HeaderCutOff => f.write_str("its header is cut off"),
             RecordingError::Header(error) => write!(f, "its header cannot be read: {error}"),
-            RecordingError::Version(version) => write!(f, "it is of version {version}; this program reads {VERSION}"),
+            RecordingError::Version(version) => {
+                write!(f, "it is of version {version}; this program reads {OLDEST} to {VERSION}")
+            }
             RecordingError::TooLarge { frames, flows, columns } => {
                 write!(f, "it says that it has {frames} frames, {flows} flows and {columns} columns")
             }
@@ -270,7 +284,7 @@ impl Recorded {
         let header = rest.get(..u32::from_le_bytes(*length) as usize).ok_or(RecordingError::HeaderCutOff)?;
         let mut rest = &rest[header.len()..];
         let header: Header = serde_json::from_slice(header).map_err(RecordingError::Header)?;
-        if header.version != VERSION {
+        if !(OLDEST..=VERSION).contains(&header.version) {
             return Err(RecordingError::Version(header.version));
         }
         let columns = header.columns.len().max(header.flow_columns.len());
@@ -411,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_short_file_does_not_ask_for_much_memory() {
-        let port = Port { node: 0, peer: 0, rate_bps: 1, delay_ps: 1 };
+        let port = Port { node: 0, peer: 0, rate_bps: 1, delay_ps: 1, threshold: None, mark: None };
         let mut column = Vec::new();
         (0..512).for_each(|_| write_series(&mut column, 4096, &[], false));
         let mut header = Header {

@@ -18,6 +18,8 @@ pub const PORTS: &str = "ports.parquet";
 /// The table of the chosen flows over time.
 pub const RATES: &str = "rates.parquet";
 
+/// The table of where the time of flows went.
+pub const PARTS: &str = "parts.parquet";
 /// The table of collectives.
 pub const COLLECTIVES: &str = "collectives.parquet";
 
@@ -43,6 +45,10 @@ pub struct FlowRow {
     pub received_ps: Option<u64>,
     /// Until its last byte was acknowledged.
     pub acknowledged_ps: Option<u64>,
+    /// How long flow control held the flow itself at its NIC.
+    pub held_ps: u64,
+    /// How long its class was paused there while it was not held.
+    pub paused_ps: u64,
     /// The same alone in the network: until received.
     pub ideal_ps: Option<u64>,
     /// Received over ideal.
@@ -52,10 +58,12 @@ pub struct FlowRow {
 }
 
 impl FlowRow {
-    /// Its slowdown, infinite if it began and did not finish. None if it has none by nature: it did not begin, or was to leave.
-    pub fn slowdown(&self) -> Option<f64> {
-        self.ideal_ps.and(self.start_ps)?;
-        Some(self.slowdown.unwrap_or(f64::INFINITY))
+    /// Its slowdown in a run that ended then: infinite if it did not finish, whether it had begun or still waited for others. None if it has
+    /// none by nature: it was to begin later, or to leave.
+    pub fn slowdown_by(&self, end_ps: u64) -> Option<f64> {
+        self.ideal_ps?;
+        let later = self.start_ps.is_some_and(|start| start >= end_ps);
+        self.slowdown.or((!later).then_some(f64::INFINITY))
     }
 }
 
@@ -87,8 +95,10 @@ pub struct LinkRow {
     pub rate_bps: u64,
     /// Bytes sent, of all packets.
     pub sent_bytes: u64,
-    /// How long it was held by pauses.
+    /// How long it was held by pauses, if only one of its queues.
     pub paused_ps: u64,
+    /// How long a whole class of it was.
+    pub paused_class_ps: u64,
 }
 
 /// A chosen port at the sampling instants.
@@ -169,6 +179,10 @@ fn flows(table: &Table) -> Result<Vec<FlowRow>, Problem> {
     let time = |name| table.maybe_counts(name);
     let (injected, received, acknowledged) = (time("injected_ps")?, time("received_ps")?, time("acknowledged_ps")?);
     let ideal = time("ideal_ps")?;
+    // Runs from before do not have them.
+    let has = |name: &str| table.columns().iter().any(|(column, _)| column == name);
+    let stood = |name| if has(name) { table.counts(name) } else { Ok(vec![0; table.rows()]) };
+    let (held, paused) = (stood("held_ps")?, stood("paused_ps")?);
     let slowdown = table.numbers("slowdown")?;
     let slowdown_acknowledged = table.numbers("slowdown_acknowledged")?;
     let row = |row: usize| FlowRow {
@@ -180,6 +194,8 @@ fn flows(table: &Table) -> Result<Vec<FlowRow>, Problem> {
         injected_ps: injected[row],
         received_ps: received[row],
         acknowledged_ps: acknowledged[row],
+        held_ps: held[row],
+        paused_ps: paused[row],
         ideal_ps: ideal[row],
         slowdown: slowdown[row],
         slowdown_acknowledged: slowdown_acknowledged[row],
@@ -215,6 +231,9 @@ fn links(table: &Table) -> Result<Vec<LinkRow>, Problem> {
     let (from, to) = (table.texts("from")?, table.texts("to")?);
     let (from_kind, to_kind) = (table.texts("from_kind")?, table.texts("to_kind")?);
     let (rate, sent, paused) = (table.counts("rate_bps")?, table.counts("sent_bytes")?, table.counts("paused_ps")?);
+    // Earlier runs did not tell them apart.
+    let has = |name: &str| table.columns().iter().any(|(column, _)| column == name);
+    let class = if has("paused_class_ps") { table.counts("paused_class_ps")? } else { paused.clone() };
     let row = |row: usize| LinkRow {
         from: from[row].into(),
         to: to[row].into(),
@@ -223,6 +242,7 @@ fn links(table: &Table) -> Result<Vec<LinkRow>, Problem> {
         rate_bps: rate[row],
         sent_bytes: sent[row],
         paused_ps: paused[row],
+        paused_class_ps: class[row],
     };
     Ok((0..table.rows()).map(row).collect())
 }

@@ -4,12 +4,14 @@
 //! capture. How fast runs are, [`mod@bench`] measures. Which code it was, [`code`] says.
 
 pub mod bench;
+mod causes;
 mod code;
 pub mod collective;
 pub mod outcome;
 pub mod pcapng;
 pub mod recording;
 pub mod slowdown;
+pub mod why;
 
 pub use code::{code, code_of};
 

@@ -1,7 +1,8 @@
 //! A folder of results: `summary.json`, tables of flows, buffers, links and time series, and the scenario that gave them.
 
 use crate::collective::{self, Together};
-use crate::slowdown::{since, slowdown, slowdown_acknowledged, slowdowns};
+use crate::slowdown::{since, slowdown, slowdown_acknowledged, slowdowns, slowdowns_acknowledged};
+use crate::why::{Why, part_columns};
 use engine::Time;
 use fabric::Outcome;
 use fabric::routing::PortMap;
@@ -10,7 +11,7 @@ use fabric::topology::{Graph, Kind};
 use files::problem::Problem;
 use files::{Folder, SUMMARY};
 use results::measure::{SizeBin, Spread, by_size, jain};
-use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PORTS, RATES};
+use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PARTS, PORTS, RATES};
 use results::tables::{self, Column, Columns};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -138,9 +139,13 @@ pub struct PausedLink {
     pub from: String,
     /// The receiver that made it wait.
     pub to: String,
-    /// Picoseconds.
+    /// Picoseconds, if only of one queue.
     pub paused_ps: u64,
-    /// Of the time from the first flow's start to the end.
+    /// Of these, those in which a whole class was.
+    pub class_ps: u64,
+    /// Of these, those in which all classes were.
+    pub port_ps: u64,
+    /// Of the time from the first flow's start to the end, `paused_ps`.
     pub share: f64,
 }
 
@@ -169,12 +174,38 @@ pub struct Pauses {
     pub pauses: u64,
     /// Resume frames obeyed.
     pub resumes: u64,
-    /// Sum over all links and directions.
+    /// Sum over all links and directions, of the time that something was paused: if only a queue.
     pub paused_ps: u64,
+    /// Of that, the time that a whole class was.
+    pub class_ps: u64,
+    /// Of that, the time that all classes were.
+    pub port_ps: u64,
     /// The mean over all links and directions, of the time from the first flow's start to the end.
     pub share: f64,
     /// The links that were held at all.
     pub links: Vec<PausedLink>,
+}
+
+/// Flows that flow control kept from sending at their NICs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Held {
+    /// How many of them.
+    pub flows: u64,
+    /// For how long in all: the sum of the two that follow.
+    pub held_ps: u64,
+    /// Held one by one.
+    pub flow_ps: u64,
+    /// With their class, which was paused.
+    pub class_ps: u64,
+}
+
+impl Held {
+    fn new(outcome: &Outcome) -> Held {
+        let sum = |of: fn(&FlowRecord) -> Time| outcome.flows.iter().map(|flow| of(flow).0).sum::<u64>();
+        let (flow_ps, class_ps) = (sum(|flow| flow.held), sum(|flow| flow.paused));
+        let flows = outcome.flows.iter().filter(|flow| flow.held + flow.paused > Time::ZERO).count() as u64;
+        Held { flows, held_ps: flow_ps + class_ps, flow_ps, class_ps }
+    }
 }
 
 /// A switch's memory.
@@ -311,6 +342,8 @@ pub struct Summary {
     pub utilisation: Utilisation,
     /// Pauses.
     pub pause: Pauses,
+    /// Flows that were kept from sending.
+    pub held: Held,
     /// Switch memory.
     pub buffer: Buffers,
     /// When links were down; left out if none was.
@@ -329,6 +362,9 @@ pub struct Summary {
     /// What is odd about the scenario, and allowed; left out where nothing is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What explains the run; left out if that was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Why>,
     /// Promises that were broken; empty in every result that can be believed.
     pub violations: Vec<String>,
     /// Time and memory.
@@ -381,13 +417,14 @@ impl Summary {
             let flows = if unfinished == 1 { "1 flow waits".into() } else { format!("{unfinished} flows wait") };
             format!("{flows} for ever, without a deadlock, a stop or a link that fails")
         });
-        let slowdowns = slowdowns(outcome.flows.iter());
+        let slowdowns = slowdowns(outcome.flows.iter(), outcome.end);
         let switches = graph.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::Switch);
         let to_f64 = |samples: &[u32]| samples.iter().map(|&s| s as f64).collect::<Vec<_>>();
         let all = |samples: &[Vec<u32>]| Spread::of(samples.iter().flat_map(|s| to_f64(s)).collect());
         let links = outcome.paused.iter().enumerate().filter(|(_, t)| **t > Time::ZERO).map(|(port, t)| {
             let (from, to) = port_name(graph, &map, port as u32);
-            PausedLink { from, to, paused_ps: t.0, share: t.0 as f64 / span }
+            let (class, whole) = outcome.stopped[port];
+            PausedLink { from, to, paused_ps: t.0, class_ps: class.0, port_ps: whole.0, share: t.0 as f64 / span }
         });
         let wall_seconds = wall.as_secs_f64();
         Summary {
@@ -420,7 +457,7 @@ impl Summary {
             timeouts: c.timeouts,
             slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
             slowdown_by_size: by_size(&slowdowns),
-            slowdown_acknowledged: Spread::of(outcome.flows.iter().filter_map(slowdown_acknowledged).collect()),
+            slowdown_acknowledged: Spread::of(slowdowns_acknowledged(outcome.flows.iter(), outcome.end)),
             groups: (0..).zip(groups).map(|(tag, name)| Group::new(name, tag, outcome)).collect(),
             collectives: collectives.iter().map(|messages| Together::new(groups, messages, outcome)).collect(),
             utilisation: Utilisation::new(graph, &map, outcome, span),
@@ -428,10 +465,13 @@ impl Summary {
                 pauses: c.pauses,
                 resumes: c.resumes,
                 paused_ps: outcome.paused.iter().map(|t| t.0).sum(),
+                class_ps: outcome.stopped.iter().map(|(class, _)| class.0).sum(),
+                port_ps: outcome.stopped.iter().map(|(_, port)| port.0).sum(),
                 share: outcome.paused.iter().map(|t| t.0 as f64 / span).sum::<f64>()
                     / outcome.paused.len().max(1) as f64,
                 links: links.collect(),
             },
+            held: Held::new(outcome),
             buffer: Buffers {
                 peak: outcome.peak.iter().copied().max().unwrap_or(0),
                 sampled: all(&outcome.samples.used),
@@ -460,6 +500,7 @@ impl Summary {
             events: c.events,
             packet_hops: c.hops,
             notes: Vec::new(),
+            why: Why::new(groups, crate::causes::of(graph, &map, outcome).as_ref(), outcome),
             violations: outcome.violations.iter().cloned().chain(stalled).collect(),
             cost: Cost {
                 wall_seconds,
@@ -480,7 +521,7 @@ pub fn peak_memory() -> Option<u64> {
 impl Group {
     fn new(name: &str, tag: u16, outcome: &Outcome) -> Group {
         let flows = || outcome.flows.iter().filter(|flow| flow.spec.tag == tag);
-        let slowdowns = slowdowns(flows());
+        let slowdowns = slowdowns(flows(), outcome.end);
         let throughputs: Vec<f64> = flows().filter_map(|flow| throughput_gbps(flow, outcome.end)).collect();
         Group {
             name: name.into(),
@@ -489,7 +530,7 @@ impl Group {
             received_bytes: flows().map(|flow| flow.delivered).sum(),
             slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
             slowdown_by_size: by_size(&slowdowns),
-            slowdown_acknowledged: Spread::of(flows().filter_map(slowdown_acknowledged).collect()),
+            slowdown_acknowledged: Spread::of(slowdowns_acknowledged(flows(), outcome.end)),
             fairness: jain(&throughputs),
             throughput_gbps: Spread::of(throughputs),
         }
@@ -542,7 +583,7 @@ pub fn write(
 }
 
 /// The tables of a run by the names of their files; those of ports and flows over time only if some were chosen, that of collectives
-/// if there are any.
+/// if there are any, that of parts if it was asked where time goes.
 pub fn all_columns(
     graph: &Graph,
     groups: &[String],
@@ -561,8 +602,14 @@ pub fn all_columns(
     if !series.flows.is_empty() {
         all.push((RATES, rate_columns(groups, outcome)));
     }
+    if let Some(causes) = crate::causes::of(graph, &map, outcome) {
+        all.extend(causes.columns());
+    }
     if !collectives.is_empty() {
         all.push((COLLECTIVES, collective::columns(groups, collectives, outcome)));
+    }
+    if let Some(spans) = &outcome.parts {
+        all.push((PARTS, part_columns(graph, &map, spans)));
     }
     all
 }
@@ -594,6 +641,7 @@ fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns 
         ("received_ps", fct(|f| f.received)),
         ("acknowledged_ps", fct(|f| f.acknowledged)),
         ("held_ps", Column::counts(rows.iter().map(|f| f.held.0))),
+        ("paused_ps", Column::counts(rows.iter().map(|f| f.paused.0))),
         ("ideal_ps", ideal(|f| f.spec.ideal)),
         ("ideal_acknowledged_ps", ideal(|f| f.spec.ideal_acknowledged)),
         ("slowdown", ratio(slowdown)),
@@ -628,6 +676,8 @@ fn link_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
         ("rate_bps", Column::counts(ports().map(|p| graph.links[map.link[p] as usize].rate.0))),
         ("sent_bytes", Column::counts(outcome.sent.iter().copied())),
         ("paused_ps", Column::counts(outcome.paused.iter().map(|t| t.0))),
+        ("paused_class_ps", Column::counts(outcome.stopped.iter().map(|(class, _)| class.0))),
+        ("paused_port_ps", Column::counts(outcome.stopped.iter().map(|(_, port)| port.0))),
     ]
 }
 

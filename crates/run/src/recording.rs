@@ -1,10 +1,12 @@
 //! Recording a run: which frames and which flows, and what is known of them before it.
 
 use crate::outcome::Identity;
+use crate::slowdown::slowdown;
 use engine::Time;
-use fabric::id::FlowId;
+use fabric::id::{FlowId, NodeId};
 use fabric::probe::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 use fabric::routing::PortMap;
+use fabric::run::FlowRecord;
 use fabric::setup::{FlowSpec, RecordSetup};
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
@@ -14,12 +16,18 @@ use results::recording::{
 use scenario::resolve::{Paths, Resolved};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A run is first cut into about so many frames of its estimated length: no more than there is work for, so that recording costs
 /// little.
 const FRAMES: std::ops::RangeInclusive<u64> = 400..=4000;
 /// Links that a packet and its answer cross, at the least.
 const LINKS: u64 = 4;
+/// The most flows that are recorded: memory is needed for all of them until the run is over.
+const MOST_WATCHED: usize = 4096;
+/// The most flows that are in the file because they are slow, and those of one group among them.
+const MOST_WORST: usize = MOST_FLOWS / 2;
+const MOST_WORST_OF_GROUP: usize = 32;
 /// The shortest frame that is chosen by itself.
 const SHORTEST: Time = Time::from_ns(100);
 
@@ -70,16 +78,47 @@ fn round_up(time: Time) -> Time {
 }
 
 /// The flows that are recorded: those that the scenario follows, or all; where these are too many, from the smallest to the largest.
+/// More than the file has, so that the slowest of them can be chosen when the run is over.
 fn chosen(setup: &Setup) -> Vec<FlowId> {
     let followed = setup.measure.series.as_ref().map(|series| &series.flows).filter(|flows| !flows.is_empty());
-    let mut flows = followed.cloned().unwrap_or_else(|| (0..setup.flows.len() as u32).map(FlowId).collect());
-    if flows.len() > MOST_FLOWS {
-        flows.sort_by_key(|&flow| (setup.flows[flow.index()].size, flow));
+    let flows = followed.cloned().unwrap_or_else(|| (0..setup.flows.len() as u32).map(FlowId).collect());
+    of_all_sizes(flows, MOST_WATCHED, |flow| setup.flows[flow.index()].size)
+}
+
+/// At most so many of them, from the smallest to the largest, in order of their numbers.
+fn of_all_sizes(mut flows: Vec<FlowId>, most: usize, size: impl Fn(FlowId) -> u64) -> Vec<FlowId> {
+    if flows.len() > most {
+        flows.sort_by_key(|&flow| (size(flow), flow));
         let last = flows.len() - 1;
-        flows = (0..MOST_FLOWS).map(|place| flows[place * last / (MOST_FLOWS - 1)]).collect();
+        flows = (0..most).map(|place| flows[place * last / (most - 1).max(1)]).collect();
     }
     flows.sort_unstable();
     flows
+}
+
+/// Of the flows that were recorded, those that the file has: the slowest of each group, and of the others some of all sizes.
+fn kept(recorded: &[FlowId], flows: &[FlowRecord]) -> Vec<FlowId> {
+    if recorded.len() <= MOST_FLOWS {
+        return recorded.to_vec();
+    }
+    let mut groups: BTreeMap<u16, Vec<(f64, FlowId)>> = BTreeMap::new();
+    for &flow in recorded {
+        let record = &flows[flow.index()];
+        // One that never came to its end is slower than any.
+        let slow = slowdown(record).unwrap_or(f64::INFINITY);
+        groups.entry(record.spec.tag).or_default().push((slow, flow));
+    }
+    let each = (MOST_WORST / groups.len().max(1)).clamp(1, MOST_WORST_OF_GROUP);
+    let mut worst = BTreeSet::new();
+    for slow in groups.values_mut() {
+        slow.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        worst.extend(slow.iter().take(each).map(|(_, flow)| *flow));
+    }
+    let mut all: Vec<FlowId> = worst.iter().copied().take(MOST_FLOWS).collect();
+    let others = recorded.iter().copied().filter(|flow| !worst.contains(flow)).collect();
+    all.extend(of_all_sizes(others, MOST_FLOWS - all.len(), |flow| flows[flow.index()].spec.size));
+    all.sort_unstable();
+    all
 }
 
 /// What of a recording is known before the run.
@@ -112,8 +151,17 @@ impl Scene {
             buffer,
         });
         let ports = (0..map.count()).map(|port| {
-            let link = &graph.links[map.link[port] as usize];
-            Port { node: map.node[port], peer: map.peer[port], rate_bps: link.rate.0, delay_ps: link.delay.0 }
+            let (link, node) = (&graph.links[map.link[port] as usize], map.node[port]);
+            let forwards = graph.forwards(NodeId(node), map.of(node).len());
+            let buffer = resolved.setup.buffer(&map, node as usize);
+            Port {
+                node,
+                peer: map.peer[port],
+                rate_bps: link.rate.0,
+                delay_ps: link.delay.0,
+                threshold: buffer.alone(resolved.setup.ports[port].share).filter(|_| forwards),
+                mark: resolved.setup.ports[port].ecn.map(|ecn| ecn.min).filter(|_| forwards),
+            }
         });
         let value = |text: &str| text.parse::<u64>().map_or_else(|_| Value::from(text), Value::from);
         let settings = resolved.topology.settings.iter().map(|(name, text)| (name.to_string(), value(text)));
@@ -139,12 +187,15 @@ impl Scene {
     pub(crate) fn write(&self, identity: &Identity, outcome: &Outcome) -> Vec<u8> {
         let none = Recording::default();
         let recording = outcome.recording.as_ref().unwrap_or(&none);
+        let kept: BTreeSet<FlowId> = kept(&recording.chosen, &outcome.flows).into_iter().collect();
+        let flows: Vec<bool> = recording.chosen.iter().map(|flow| kept.contains(flow)).collect();
+        let ports = vec![true; self.ports.len()];
         let mut columns = Vec::new();
-        let mut write = |all: &[Column], names: &[(&str, &str)], places: usize, lasting: bool| {
+        let mut write = |all: &[Column], names: &[(&str, &str)], places: &[bool], lasting: bool| {
             let headers = all.iter().zip(names).map(|(column, (name, unit))| {
                 let before = columns.len();
-                for series in column.by_place(places) {
-                    write_series(&mut columns, recording.frames, &series, lasting);
+                for (series, _) in column.by_place(places.len()).iter().zip(places).filter(|(_, kept)| **kept) {
+                    write_series(&mut columns, recording.frames, series, lasting);
                 }
                 ColumnHeader { name: name.to_string(), unit: unit.to_string(), bytes: columns.len() - before }
             });
@@ -168,10 +219,11 @@ impl Scene {
                 .chosen
                 .iter()
                 .enumerate()
+                .filter(|(_, flow)| kept.contains(flow))
                 .map(|(place, &flow)| self.flow(place, flow.0, outcome))
                 .collect(),
-            columns: write(&recording.ports, &PORT_COLUMNS, self.ports.len(), false),
-            flow_columns: write(&recording.flows, &FLOW_COLUMNS, recording.chosen.len(), true),
+            columns: write(&recording.ports, &PORT_COLUMNS, &ports, false),
+            flow_columns: write(&recording.flows, &FLOW_COLUMNS, &flows, true),
         };
         write_file(&header, &columns)
     }
@@ -188,6 +240,7 @@ impl Scene {
             start_ps: at(record.start),
             received_ps: at(record.received),
             acknowledged_ps: at(record.acknowledged),
+            ideal_ps: (record.size == record.spec.size).then_some(record.spec.ideal.0),
             path: self.paths.get(place).cloned().unwrap_or_default(),
         }
     }
@@ -212,9 +265,9 @@ mod tests {
     fn of_many_flows_the_smallest_the_largest_and_some_between_are_recorded() {
         let graph = fabric::topology::shape("star").unwrap().build().unwrap();
         let flow = |n: u64| FlowSpec::plain(n as u16, 0, 1, (n * 7919) % 1009 + 1, Time(n));
-        let mut setup = Setup::plain(graph, (0..1000).map(flow).collect());
+        let mut setup = Setup::plain(graph, (0..5000).map(flow).collect());
         let flows = chosen(&setup);
-        assert_eq!(flows.len(), MOST_FLOWS);
+        assert_eq!(flows.len(), MOST_WATCHED);
         assert!(flows.is_sorted_by(|a, b| a < b));
         let sizes = || setup.flows.iter().map(|flow| flow.size);
         let (least, most) = (sizes().min().unwrap(), sizes().max().unwrap());
@@ -222,5 +275,44 @@ mod tests {
         assert!(has(least) && has(most));
         setup.flows.truncate(5);
         assert_eq!(chosen(&setup), [0, 1, 2, 3, 4].map(FlowId));
+    }
+
+    #[test]
+    fn of_many_flows_the_slowest_of_each_group_are_in_the_file() {
+        let record = |n: u64| {
+            let mut spec = FlowSpec::plain(n as u16, 0, 1, (n * 7919) % 1009 + 1, Time(0));
+            // A small group among a large one, of which one flow never ends.
+            (spec.tag, spec.ideal) = (n.is_multiple_of(50) as u16, Time(1000));
+            let received = if n == 77 { Time::MAX } else { Time(1000 + (n * 31) % 997 * 100) };
+            let (start, acknowledged) = (Time(0), received);
+            let (held, paused) = (Time::ZERO, Time::ZERO);
+            FlowRecord {
+                spec,
+                delivered: 0,
+                start,
+                size: spec.size,
+                injected: start,
+                received,
+                acknowledged,
+                held,
+                paused,
+            }
+        };
+        let flows: Vec<FlowRecord> = (0..1000).map(record).collect();
+        let all: Vec<FlowId> = (0..1000).map(FlowId).collect();
+        let kept = kept(&all, &flows);
+        assert_eq!(kept.len(), MOST_FLOWS);
+        assert!(kept.is_sorted_by(|a, b| a < b));
+        assert!(kept.contains(&FlowId(77)));
+        for group in [0, 1] {
+            let mut slow: Vec<(f64, FlowId)> = all
+                .iter()
+                .filter(|flow| flows[flow.index()].spec.tag == group)
+                .filter_map(|&flow| Some((slowdown(&flows[flow.index()])?, flow)))
+                .collect();
+            slow.sort_by(|a, b| b.0.total_cmp(&a.0));
+            assert!(slow[..20].iter().all(|(_, flow)| kept.contains(flow)), "group {group}");
+        }
+        assert_eq!(super::kept(&all[..5], &flows), all[..5]);
     }
 }

@@ -25,7 +25,20 @@ pub fn slowdown_acknowledged(flow: &FlowRecord) -> Option<f64> {
     over(flow, flow.acknowledged, flow.spec.ideal_acknowledged)
 }
 
-/// Size and slowdown of every finished flow among `flows`.
-pub fn slowdowns<'a>(flows: impl Iterator<Item = &'a FlowRecord>) -> Vec<(u64, f64)> {
-    flows.filter_map(|flow| Some((flow.size, slowdown(flow)?))).collect()
+/// Whether a flow was part of a run until `end`, or waited for others to be, and did not come to `then`. One that is to leave need not.
+pub fn unfinished(flow: &FlowRecord, then: Time, end: Time) -> bool {
+    let waited = flow.start == Time::MAX;
+    then == Time::MAX && flow.spec.until == Time::MAX && (waited || flow.start < end)
+}
+
+/// Size and slowdown of every flow among `flows` that has one; it is infinite for those that had not finished at `end`.
+pub fn slowdowns<'a>(flows: impl Iterator<Item = &'a FlowRecord>, end: Time) -> Vec<(u64, f64)> {
+    let open = |flow: &FlowRecord| unfinished(flow, flow.received, end).then_some(f64::INFINITY);
+    flows.filter_map(|flow| Some((flow.size, slowdown(flow).or_else(|| open(flow))?))).collect()
+}
+
+/// The same to the acknowledgement, without sizes.
+pub fn slowdowns_acknowledged<'a>(flows: impl Iterator<Item = &'a FlowRecord>, end: Time) -> Vec<f64> {
+    let open = |flow: &FlowRecord| unfinished(flow, flow.acknowledged, end).then_some(f64::INFINITY);
+    flows.filter_map(|flow| slowdown_acknowledged(flow).or_else(|| open(flow))).collect()
 }

@@ -235,6 +235,9 @@ impl Document {
             Ok(content) => content,
             Err((message, help)) => return fail(message, help),
         };
+        if let (Some((table, key)), Content::Value(Raw::Text(_))) = (choice_of(path), &content) {
+            return fail(format!("{table} is a table"), &format!("write --set {table}.{key}={}", clean(value)));
+        }
         self.labels.push(Label { text: label.clone(), given: Some(given.clone()) });
         let at = At::Label(self.labels.len() - 1);
         let path: Vec<&str> = path.split('.').map(str::trim).collect();
@@ -526,6 +529,11 @@ fn parse_value(text: &str) -> Result<Content, (String, &'static str)> {
     }
 }
 
+/// A table that people take for a value, with the key that they mean.
+fn choice_of(path: &str) -> Option<(&'static str, &'static str)> {
+    [("scheme", "preset"), ("topology", "kind")].into_iter().find(|(table, _)| *table == path)
+}
+
 /// Gives every part of a value the same place.
 fn place(node: &mut Node, at: At) {
     node.at = at;
@@ -598,10 +606,22 @@ fn put(node: &mut Node, path: &[&str], seen: &str, mut value: Node) -> Result<()
                     format!("{seen} is not there: the array has {count}"),
                     format!("count from 0, up to {count} to add one"),
                 )),
-                None => Err((
-                    format!("{} is not a place in an array", quoted(key)),
-                    "write a whole number, counted from 0, without sign and leading zeros".into(),
-                )),
+                None => {
+                    let above = seen.rsplit_once('.').map_or("", |(above, _)| above);
+                    let of_tables = nodes.iter().any(|node| matches!(node.content, Content::Table(_)));
+                    let path = [&[key], rest].concat().join(".");
+                    let help = match count {
+                        1 if of_tables => {
+                            format!("write {above}.0.{path}: there is one [[{above}]], with the number 0")
+                        }
+                        _ if of_tables => format!(
+                            "write {above}.0.{path} for the first [[{above}]], up to {above}.{}.{path} for the last",
+                            count - 1
+                        ),
+                        _ => "write a whole number, counted from 0, without sign and leading zeros".into(),
+                    };
+                    Err((format!("{} is not a place in an array", quoted(key)), help))
+                }
             }
         }
         other => {
@@ -714,7 +734,12 @@ impl<'a> Table<'a> {
         match &item.node.content {
             Content::Table(_) => item.table().map(Some),
             other => {
-                let help = format!("begin it with a line [{}]", item.path);
+                let help = match (choice_of(&item.path), other) {
+                    (Some((table, key)), Content::Value(Raw::Text(text))) => {
+                        format!("write {table}.{key} = {}", quoted(text))
+                    }
+                    _ => format!("begin it with a line [{}]", item.path),
+                };
                 Err(item.problem(format!("expected a table, found {}", other.describe())).help(help))
             }
         }
@@ -1165,6 +1190,30 @@ a.toml:2:1: unknown key \"bufer\" in [switch]
         refused("flow.2.down.1=1KB", "flow.2.down.1 is not there: the array has 0");
         refused("switch.buffer=\"4MB", "is not TOML");
         refused("a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q=1", "too many keys");
+    }
+
+    #[test]
+    fn a_key_of_an_array_of_tables_and_a_name_for_a_table_are_answered_with_the_key() {
+        let help = |assignment: &str| document().set(assignment).unwrap_err().help.clone().unwrap();
+        let all = "write flow.0.size for the first [[flow]], up to flow.1.size for the last";
+        assert_eq!(help("flow.size=1KB"), all);
+        assert_eq!(help("scheme=hpcc"), "write --set scheme.preset=hpcc");
+        assert_eq!(help("topology=star"), "write --set topology.kind=star");
+        let mut one = Document::parse("a.toml", "[[load]]\nload = 0.1").unwrap();
+        let problem = one.set("load.load=0.3").unwrap_err();
+        assert_eq!(problem.help.as_deref(), Some("write load.0.load: there is one [[load]], with the number 0"));
+        let document = Document::parse("a.toml", "scheme = \"hpcc\"").unwrap();
+        let problem = document.root().table("scheme").unwrap_err();
+        assert_eq!(problem.help.as_deref(), Some("write scheme.preset = \"hpcc\""));
+    }
+
+    #[test]
+    fn a_share_in_percent_is_answered_with_the_number() {
+        let document = Document::parse("a.toml", "load = \"60%\"\nodd = \"2.5 %\"\nbad = \"x%\"").unwrap();
+        let help = |key: &str| document.root().required::<f64>(key).unwrap_err().help.clone().unwrap();
+        assert_eq!(help("load"), "write 0.6: a share is a number, 1 for all");
+        assert_eq!(help("odd"), "write 0.025: a share is a number, 1 for all");
+        assert_eq!(help("bad"), "write a number");
     }
 
     #[test]

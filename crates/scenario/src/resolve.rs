@@ -185,8 +185,12 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     notes.extend(known.odd_values());
     // Of what arrives at a rate; a burst may be any share of a short time.
     let groups = scenario.groups();
-    let lasting = groups.iter().filter(|group| group.of_asked.is_some());
-    let across: f64 = lasting.filter_map(|group| group.across_core).sum();
+    let lasting = || groups.iter().filter(|group| group.of_asked.is_some());
+    let at = |time: Time| {
+        let then = lasting().filter(|group| group.window.0 <= time && time < group.window.1);
+        then.filter_map(|group| group.across_core).sum::<f64>()
+    };
+    let across = lasting().map(|group| at(group.window.0)).fold(0.0, f64::max);
     if across > CORE_FULL {
         let percent = across * 100.0;
         notes.push(format!(
@@ -250,6 +254,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
                 ports: scenario.watch.capture.clone(),
                 limit: scenario.measure.capture_packets,
             }),
+            why: scenario.measure.why,
             ..MeasureSetup::default()
         },
         after,

@@ -174,6 +174,9 @@ engine::parameters! {
         series: Option<Time> = None, in Time::from_ns(1)..=MAX_WAIT, under under::SERIES,
         /// Packets that are kept of each port that `capture` names.
         capture_packets: u32 = 10_000, in 1..=10_000_000, under under::CAPTURE,
+        /// Whether to find out why flows are slow: where the time of each goes, at its sender and at each hop of the packet that completes it; and every
+        /// stop, with who ordered it and what filled that node. `tailwater explain` tells of it.
+        why: bool = false,
     }
 }
 

@@ -26,6 +26,8 @@ use traffic::{
 
 /// The highest load.
 const MAX_LOAD: f64 = 10.0;
+/// How a note ends that says that more is asked for than can be carried.
+const OVERLOAD: &str = "what waits grows as long as it lasts";
 
 /// Everything that a scenario sends.
 pub(super) struct Requests {
@@ -455,7 +457,11 @@ pub(super) fn report(graph: &Graph, all: &Traffic, plans: &[Plan]) -> Vec<GroupR
         let bits = report.bytes as f64 * 8.0;
         report.of_hosts = Some(bits / seconds / places.rate_of(places.hosts()));
         report.of_core = Some(bits / seconds / places.core()).filter(|_| places.core() > 0.0);
-        report.across_core = report.of_core.map(|of| of * across[group as usize] as f64 / report.bytes.max(1) as f64);
+        let across = across[group as usize];
+        report.across_core = match across == report.bytes {
+            true => report.of_core,
+            false => report.of_core.map(|of| of * across as f64 / report.bytes as f64),
+        };
         let mine = plans.iter().filter(|plan| plan.group == group);
         let asked = |plan: &Plan| plan.bytes_per_second.map(|rate| rate * (plan.window.1 - plan.window.0).secs_f64());
         let asked: Option<f64> = mine.map(asked).sum();
@@ -648,9 +654,15 @@ impl Reader<'_> {
         let Some(path) = table.optional::<String>("trace")? else { return Ok(()) };
         let full = self.base.path(&path);
         let text = self.base.read(&path).map_err(|problem| wiring::elsewhere(table, "trace", &problem))?;
-        let trace = read_trace(&text, &self.names, self.requests.classes).map_err(|fault| {
-            let problem = Problem::new(full.display().to_string(), fault.message);
-            problem.at(fault.line, fault.column, &fault.source).help(fault.help)
+        let trace = read_trace(&text, &self.names, self.requests.classes).map_err(|faults| {
+            let problem = |message: &str| Problem::new(full.display().to_string(), message);
+            let listed = faults.list().iter().map(|fault| {
+                problem(&fault.message).at(fault.line, fault.column, &fault.source).help(fault.help.as_str())
+            });
+            let more = faults
+                .more()
+                .map(|more| problem(&format!("and {more}")).help("mend these first; all lines are checked again"));
+            Problem::all(listed.chain(more)).unwrap_or_else(|| problem("cannot be read"))
         })?;
         if trace.flows.is_empty() {
             return Err(Problem::new(full.display().to_string(), "has no flows").help("add lines below its header"));
@@ -908,7 +920,7 @@ impl Reader<'_> {
                 Of::Hosts => ("the links of the hosts that send carry", load * 100.0),
                 Of::Core => ("the core carries", load * 100.0),
             };
-            let note = format!("asks for {percent:.0} % of what {whose}: what waits grows as long as it lasts");
+            let note = format!("asks for {percent:.0} % of what {whose}: {OVERLOAD}");
             self.requests.notes.push(format!("{}.load {note}", table.path()));
         }
         Ok(Some(load * capacity / 8.0))
@@ -924,10 +936,10 @@ impl Reader<'_> {
             (rates.iter().sum::<f64>() * 8.0 / capacity, rates.len())
         };
         let most = plans.iter().map(|plan| at(plan.window.0)).max_by(|a, b| a.0.total_cmp(&b.0));
-        if let Some((share, 2..)) = most.filter(|(share, _)| *share > 1.0 && self.requests.notes.is_empty()) {
-            let note = "what is drawn asks together for";
-            let (percent, end) = (share * 100.0, "what waits grows as long as it lasts");
-            self.requests.notes.push(format!("{note} {percent:.0} % of the hosts' links: {end}"));
+        let said = self.requests.notes.iter().any(|note| note.ends_with(OVERLOAD));
+        if let Some((share, 2..)) = most.filter(|(share, _)| *share > 1.0 && !said) {
+            let (note, percent) = ("what is drawn asks together for", share * 100.0);
+            self.requests.notes.push(format!("{note} {percent:.0} % of the hosts' links: {OVERLOAD}"));
         }
     }
 

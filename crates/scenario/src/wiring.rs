@@ -16,6 +16,8 @@ use traffic::{MAX_START, Names};
 
 /// The longest propagation delay.
 const MAX_DELAY: Time = Time::from_ms(1_000);
+/// The most problems of a graph file that are shown.
+const MOST_PROBLEMS: usize = 20;
 /// In fabrics with more nodes than this an unknown name is not compared with all of theirs.
 const MANY_NODES: usize = 20_000;
 
@@ -122,7 +124,7 @@ pub(super) fn unknown_node(item: &Item<'_>, shown: &str, name: &str, names: &Nam
     let nodes = &names.graph().nodes;
     let range = ranges(names.graph());
     let meant = match nodes.len() <= MANY_NODES && !name.is_empty() {
-        true => suggest(name, &nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>()),
+        true => meant(name, &nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>()),
         false => None,
     };
     let problem = item.problem(format!("there is no node {shown}")).meant(meant);
@@ -130,6 +132,28 @@ pub(super) fn unknown_node(item: &Item<'_>, shown: &str, name: &str, names: &Nam
         Some(meant) => format!("did you mean \"{meant}\"? The nodes are {range}"),
         None => format!("the nodes are {range}, or numbers from 0 to {}", nodes.len().saturating_sub(1)),
     })
+}
+
+/// The node that a name was probably meant for: one of the same number whose letters begin alike, as `s0` and `switch0` are `sw0`, or else the
+/// nearest.
+fn meant<'a>(name: &str, nodes: &[&'a str]) -> Option<&'a str> {
+    let split = |name: &str| {
+        let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let word: String = letters.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+        (word, name[letters.len()..].to_string())
+    };
+    let (word, number) = split(name);
+    let alike = |node: &&&str| {
+        let (letters, own) = split(node);
+        let long = letters.starts_with(&word) || word.starts_with(&letters);
+        !word.is_empty() && !letters.is_empty() && !number.is_empty() && own == number && long
+    };
+    let alike: Vec<&'a str> = nodes.iter().filter(alike).copied().collect();
+    match alike.as_slice() {
+        [one] => Some(one),
+        [] => suggest(name, nodes),
+        several => suggest(name, several),
+    }
 }
 
 /// The names of a graph's nodes in short: the first and the last of each row.
@@ -239,10 +263,13 @@ struct LinkSettings {
 
 impl LinkSettings {
     fn read(table: &mut Table<'_>) -> Result<LinkSettings, Problem> {
-        let (rate, delay) = (table.optional("rate")?, table.optional("delay")?);
-        let (loss, corruption) = (table.optional("loss")?, table.optional("corruption")?);
-        let down = table.item("down").map(|item| read_outages(&item)).transpose()?;
-        Ok(LinkSettings { rate, delay, loss, corruption, down })
+        let mut wrong = Problems::default();
+        let rate = wrong.keep(table.optional("rate")).flatten();
+        let delay = wrong.keep(table.optional("delay")).flatten();
+        let loss = wrong.keep(table.optional("loss")).flatten();
+        let corruption = wrong.keep(table.optional("corruption")).flatten();
+        let down = wrong.keep(table.item("down").map(|item| read_outages(&item)).transpose()).flatten();
+        wrong.or(LinkSettings { rate, delay, loss, corruption, down })
     }
 
     fn apply(self, link: &mut Link) {
@@ -298,7 +325,9 @@ fn read_ends(table: &mut Table<'_>, names: &Names<'_>) -> Result<(NodeId, NodeId
     let [a, b] = ends.as_slice() else {
         return Err(item.problem(format!("a link has two ends, not {}", ends.len())).help(SHAPE));
     };
-    let (a, b) = (node(a, names)?, node(b, names)?);
+    let mut wrong = Problems::default();
+    let (a, b) = (wrong.keep(node(a, names)), wrong.keep(node(b, names)));
+    let (a, b) = wrong.or((a.unwrap_or(NodeId(0)), b.unwrap_or(NodeId(0))))?;
     if a == b {
         return Err(item.problem("both ends are the same node").help(SHAPE));
     }
@@ -319,7 +348,16 @@ pub(super) fn read_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<(), 
     let names = Names::new(graph);
     let read = |mut table: Table<'_>| {
         table.takes(&LINK);
-        let (a, b) = read_ends(&mut table, &names)?;
+        let ends = read_ends(&mut table, &names);
+        let settings = LinkSettings::read(&mut table);
+        let (ends, settings) = match (ends, settings) {
+            (Ok(ends), Ok(settings)) => (ends, settings),
+            (ends, settings) => {
+                let wrong = Problem::all(ends.err().into_iter().chain(settings.err()));
+                return Err(wrong.unwrap_or_else(|| table.problem("cannot be read")));
+            }
+        };
+        let (a, b) = ends;
         let Some(links) = between.get(&(a.min(b), a.max(b))) else {
             let name = |node: NodeId| graph[node].name.as_str();
             let peers = graph.links.iter().filter(|link| link.a == a || link.b == a);
@@ -328,7 +366,6 @@ pub(super) fn read_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<(), 
             let help = format!("{} is linked with {}", name(a), peers.join(", "));
             return Err(table.problem_at("between", message).help(help));
         };
-        let settings = LinkSettings::read(&mut table)?;
         table.finish()?;
         Ok((links, settings))
     };
@@ -367,43 +404,79 @@ pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
         }
     }
     let mut graph = Graph { forwarding: forwarding.unwrap_or(false), ..Graph::default() };
+    let mut wrong = Problems::default();
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut without_tier = Vec::new();
     for (number, mut table) in nodes.into_iter().enumerate() {
-        let name: String = table.required("name")?;
-        let kind = match table.required("kind")? {
-            NodeKind::Host => Kind::Host,
-            NodeKind::Switch => Kind::Switch,
+        let name: Option<String> = wrong.keep(table.required("name"));
+        let kind = match wrong.keep(table.required("kind")) {
+            Some(NodeKind::Switch) => Kind::Switch,
+            // Of one that cannot be read there is a problem: the links to it are good all the same.
+            Some(NodeKind::Host) | None => Kind::Host,
         };
-        let tier: Option<u8> = table.optional("tier")?;
-        if let Some(other) = seen.insert(name.clone(), number) {
-            let message = format!("name: nodes {other} and {number} are both named {}", quoted(&name));
-            return Err(table.problem_at("name", message).help("rename one"));
+        let tier: Option<u8> = wrong.keep(table.optional("tier")).flatten();
+        if let Some(name) = &name
+            && let Some(other) = seen.insert(name.clone(), number)
+        {
+            let message = format!("name: nodes {other} and {number} are both named {}", quoted(name));
+            wrong.keep(Err::<(), _>(table.problem_at("name", message).help("rename one")));
         }
-        table.finish()?;
+        wrong.keep(table.finish());
         if tier.is_none() && kind == Kind::Switch {
             without_tier.push(number);
         }
-        graph.add(kind, tier.unwrap_or(0), name);
+        graph.add(kind, tier.unwrap_or(0), name.unwrap_or_default());
     }
     let mut wires = Vec::new();
     let names = Names::new(&graph);
     for mut table in links {
         table.takes(&LINK);
-        let (a, b) = read_ends(&mut table, &names)?;
-        let settings = LinkSettings::read(&mut table)?;
-        let Some(rate) = settings.rate else { return Err(table.missing("rate", &Rate::kind().to_string())) };
-        let Some(delay) = settings.delay else { return Err(table.missing("delay", &Time::kind().to_string())) };
-        table.finish()?;
-        let mut link = Link::new(a, b, rate, delay);
-        settings.apply(&mut link);
-        wires.push(link);
+        let ends = wrong.keep(read_ends(&mut table, &names));
+        let settings = wrong.keep(LinkSettings::read(&mut table));
+        let (mut rate, mut delay) = (None, None);
+        if let Some(settings) = &settings {
+            let missing = |key: &str, kind: String| table.missing(key, &kind);
+            rate = wrong.keep(settings.rate.ok_or_else(|| missing("rate", Rate::kind().to_string())));
+            delay = wrong.keep(settings.delay.ok_or_else(|| missing("delay", Time::kind().to_string())));
+            // What was not read, because of a problem before it, would seem to be unknown.
+            wrong.keep(table.finish());
+        }
+        if let (Some((a, b)), Some(settings), Some(rate), Some(delay)) = (ends, settings, rate, delay) {
+            let mut link = Link::new(a, b, rate, delay);
+            settings.apply(&mut link);
+            wires.push(link);
+        }
     }
-    graph.links = wires;
+    graph.links = wrong.or(wires).map_err(|problem| few(problem, file))?;
+    let unlinked = unlinked(&graph, &document);
+    if let Some(problem) = Problem::all(unlinked) {
+        return Err(few(problem, file));
+    }
     graph.check().map_err(|error| remedied(Problem::new(file, error.problem()), &error))?;
     let far = distances(&graph);
     without_tier.into_iter().for_each(|node| graph.nodes[node].tier = far[node]);
     Ok(graph)
+}
+
+/// Every host of a graph file that has no link.
+fn unlinked(graph: &Graph, document: &Document) -> Vec<Problem> {
+    let mut linked = vec![false; graph.nodes.len()];
+    graph.links.iter().flat_map(|link| [link.a, link.b]).for_each(|end| linked[end.index()] = true);
+    let without = graph.hosts().filter(|host| !linked[host.index()]);
+    let problem = |host: NodeId| {
+        let error = GraphError::Unlinked { host, name: graph[host].name.clone() };
+        remedied(document.problem(&format!("node.{}.name", host.index()), error.problem()), &error)
+    };
+    without.map(problem).collect()
+}
+
+/// The first of many problems of a file, and how many more there are.
+fn few(problem: Problem, file: &str) -> Problem {
+    let mut all = problem.clone().split();
+    let more = all.len().saturating_sub(MOST_PROBLEMS);
+    all.truncate(MOST_PROBLEMS);
+    let rest = Problem::new(file, format!("and {more} more")).help("mend these first; the file is checked again");
+    Problem::all(all.into_iter().chain((more > 0).then_some(rest))).unwrap_or(problem)
 }
 
 /// How many links each node is away from the nearest host.
@@ -507,6 +580,45 @@ loss = 0.5
             graph.links[1],
             Link { loss: 0.5, ..Link::new(NodeId(1), NodeId(2), Rate::from_gbps(25), Time::from_us(2)) }
         );
+    }
+
+    #[test]
+    fn everything_wrong_with_a_graph_file_is_said_at_once() {
+        let text = PAIR
+            .replacen("kind = \"host\"", "kind = \"router\"", 1)
+            .replacen("name = \"b\"", "name = \"a\"\ncolour = 1", 1)
+            .replacen("[\"a\", \"s\"]", "[\"c\", \"t\"]", 1)
+            .replacen("rate = \"25Gbps\"\n", "rate = \"25\"\n", 1)
+            .replacen("loss = 0.5", "loss = 5", 1);
+        let problem = read_graph("net.toml", text).unwrap_err();
+        let lines: Vec<_> = problem.clone().split().iter().map(|problem| problem.line.unwrap()).collect();
+        assert_eq!(lines, [3, 5, 6, 12, 12, 17, 19], "{problem}");
+        assert!(problem.clone().split().iter().all(|problem| problem.help.is_some()), "{problem}");
+    }
+
+    #[test]
+    fn hosts_without_a_link_are_all_named_and_many_problems_are_counted() {
+        let hosts = |count: usize| {
+            let hosts = (0..count).map(|n| format!("[[node]]\nname = \"x{n}\"\nkind = \"host\"\n")).collect::<String>();
+            read_graph("net.toml", format!("{PAIR}{hosts}")).unwrap_err().split()
+        };
+        let two = hosts(2);
+        assert_eq!((two.len(), two[0].line, two[1].line), (2, Some(20), Some(23)), "{two:?}");
+        assert!(two.iter().all(|problem| problem.help.is_some()), "{two:?}");
+        let many = hosts(33);
+        assert_eq!((many.len(), many[20].message.as_str()), (21, "and 13 more"));
+    }
+
+    #[test]
+    fn a_switch_by_another_name_is_answered_with_its_own() {
+        let mut graph = topology::shape("chain").unwrap().build().unwrap();
+        let text = "[[link]]\nbetween = [\"s0\", \"switch1\"]\n[[link]]\nbetween = [\"s9\", \"H0\"]";
+        let document = Document::parse("a.toml", text).unwrap();
+        let problem = read_links(&mut document.root(), &mut graph).unwrap_err();
+        let helps: Vec<String> = problem.split().iter().map(|problem| problem.help.clone().unwrap()).collect();
+        let meant = |name: &str| format!("did you mean \"{name}\"? The nodes are h0 … ");
+        assert!(helps[0].starts_with(&meant("sw0")) && helps[1].starts_with(&meant("sw1")), "{helps:?}");
+        assert!(helps[2].contains("sw0 … ") && helps[3].starts_with(&meant("h0")), "{helps:?}");
     }
 
     #[test]

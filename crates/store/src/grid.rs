@@ -67,7 +67,7 @@ impl Variant {
     /// Parameters that the scenario has for a mechanism go to the schemes that use it, if any does. A key that would turn a
     /// preset into something else is refused, unless `sets` give it to all.
     pub fn schemes(source: &Source, sets: &[String], names: &[String]) -> Result<Vec<Variant>, Problem> {
-        let presets = names.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
+        let presets = presets_named(names)?;
         if let Some((_, name)) = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)) {
             let problem = Problem::new("--schemes", format!("{name} is there twice")).given(Given::Schemes);
             return Err(problem.help("name each scheme once"));
@@ -96,7 +96,7 @@ impl Variant {
         };
         // What the command line says must be of use; the file may be meant for other comparisons, too.
         let in_file = document.clone();
-        sets.iter().try_for_each(|set| document.set(set))?;
+        set_all(&mut document, sets)?;
         let mut tables = document.tables_in("scheme");
         tables.retain(|table| {
             let named = |key: &&str| key.strip_prefix("scheme.").and_then(|key| key.split('.').next()) == Some(*table);
@@ -115,15 +115,29 @@ impl Variant {
     }
 }
 
-/// The preset that `--schemes` names.
-fn named(name: &str) -> Result<&'static Preset, Problem> {
-    presets::named(name).ok_or_else(|| {
-        let known: Vec<&str> = presets::all().iter().map(|preset| preset.name).collect();
-        let meant = suggest(name, &known).map_or(String::new(), |meant| format!("did you mean \"{meant}\"? "));
-        Problem::new("--schemes", format!("there is no preset {}", quoted(name)))
-            .given(Given::Schemes)
-            .help(format!("{meant}The presets are {}", known.join(", ")))
-    })
+/// Makes the changes of `--set`, or says all that is wrong with them.
+fn set_all(document: &mut Document, sets: &[String]) -> Result<(), Problem> {
+    let wrong: Vec<Problem> = sets.iter().filter_map(|set| document.set(set).err()).collect();
+    Problem::all(wrong).map_or(Ok(()), Err)
+}
+
+/// The presets that `--schemes` names, or all names that are none's.
+fn presets_named(names: &[String]) -> Result<Vec<&'static Preset>, Problem> {
+    let known: Vec<&str> = presets::all().iter().map(|preset| preset.name).collect();
+    let unknown = |name: &String| {
+        let help = match suggest(name, &known) {
+            Some(meant) => format!("did you mean \"{meant}\"? `tailwater schemes` lists all presets"),
+            None if name.is_empty() => "write names with one comma between them".into(),
+            None => format!("the presets are {}", known.join(", ")),
+        };
+        let problem = Problem::new("--schemes", format!("there is no preset {}", quoted(name)));
+        problem.given(Given::Schemes).meant(suggest(name, &known)).help(help)
+    };
+    let wrong = names.iter().filter(|name| presets::named(name).is_none()).map(unknown);
+    match Problem::all(wrong) {
+        Some(problem) => Err(problem),
+        None => Ok(names.iter().filter_map(|name| presets::named(name)).collect()),
+    }
 }
 
 /// A key with the values that it is to have.
@@ -251,6 +265,9 @@ pub fn seeds(text: Option<&str>, sets: &[String]) -> Result<Vec<u64>, Problem> {
         Ok([_, _, ..]) if numbers.iter().flatten().any(|&seed| seed > LARGEST_SEED) => {
             Err(problem(format!("{LARGEST_SEED} is the largest seed")))
         }
+        Err(_) if text.trim().strip_prefix('-').is_some_and(|number| number.parse::<u64>().is_ok()) => {
+            Err(problem(format!("{} is negative; there are 1 to 10000 seeds", text.trim())))
+        }
         Err(_) => Err(problem(format!("\"{}\" is not a number, or numbers with commas", text.escape_debug()))),
         Ok([count @ 1..=10_000]) => Ok((1..=*count).collect()),
         Ok([count]) => Err(problem(format!("{count} is not a number of seeds from 1 to 10000"))),
@@ -305,7 +322,7 @@ impl Grid {
         }
         let source = Arc::new(self.source.clone());
         let mut document = Document::parse(source.name.as_str(), source.text.as_str()).map_err(stop)?;
-        self.sets.iter().try_for_each(|set| document.set(set)).map_err(stop)?;
+        set_all(&mut document, &self.sets).map_err(stop)?;
         // The title and the seed are part of the results even where they are left out.
         let mut always = Vec::new();
         if document.value("name").is_none() {
@@ -378,7 +395,7 @@ impl Cell {
     /// Its whole input, read anew.
     pub fn input(&self) -> Result<Input, Problem> {
         let mut document = Document::parse(self.source.name.as_str(), self.source.text.as_str())?;
-        self.sets.iter().try_for_each(|set| document.set(set))?;
+        set_all(&mut document, &self.sets)?;
         Ok(Input::new(&document, &self.source.base, &mut Known::new()))
     }
 
@@ -600,20 +617,23 @@ pub fn prepare<'a>(
     observer: &dyn Observer,
 ) -> Result<Ready<'a>, Failed> {
     let places = options.places(plan);
-    let mut missing = Vec::new();
+    let (mut missing, mut damaged) = (Vec::new(), Vec::new());
     for &place in &places {
         let cell = &plan[place];
         match store.lookup(cell.digest).map_err(|p| Failed::new(vec![(place, p)], false, 0, places.len()))? {
             Found::Whole(_) => observer.reused(place, cell),
             Found::Nothing => missing.push(place),
             Found::Damaged(problem) => {
-                observer.note(&format!("{problem}; it is run again ({})", cell.label()));
+                damaged.push(format!("{problem}; it is run again ({})", cell.label()));
                 missing.push(place);
             }
         }
     }
+    // Nothing is noted of runs before it is known that all of them can be done.
+    let note_damaged = || damaged.iter().for_each(|note| observer.note(note));
     let (runs, wait) = (places.len(), options.wait);
     if !options.check {
+        note_damaged();
         let missing = missing.into_iter().map(|place| (place, Work::default())).collect();
         return Ok(Ready { plan, store, missing, runs, wait });
     }
@@ -644,12 +664,13 @@ pub fn prepare<'a>(
     if !problems.is_empty() {
         return Err(Failed::new(problems, false, runs - missing.len(), runs));
     }
+    note_damaged();
     let notes: BTreeMap<String, (Option<String>, BTreeSet<usize>)> = taken(notes);
     for (note, (idle, places)) in &notes {
-        // A key that some schemes have no use for is meant for the others.
+        // A key that some schemes have no use for is meant for the others, which may have been run before.
         let same = |(other, _): &&(Option<String>, BTreeSet<usize>)| idle.is_some() && other == idle;
         let runs: BTreeSet<usize> = notes.values().filter(same).flat_map(|(_, places)| places).copied().collect();
-        if idle.is_some() && runs.len() < missing.len() {
+        if idle.is_some() && (runs.len() < missing.len() || missing.len() < plan.len()) {
             continue;
         }
         let label = places.first().map_or(String::new(), |&place| plan[place].label());

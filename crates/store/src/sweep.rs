@@ -76,7 +76,8 @@ impl Sweep {
             Some(Given::Schemes) => rephrase(root.problem_at("schemes", ""), &problem),
             _ => problem,
         };
-        let variants = Variant::schemes(&source, &sets, &schemes).map_err(at_schemes).map_err(at_set)?;
+        let variants =
+            Variant::schemes(&source, &sets, &schemes).map_err(|problem| problem.map(at_schemes).map(at_set))?;
         if rows.iter().flatten().any(|(key, _)| key == "scheme") && !schemes.is_empty() {
             let problem = root.problem_at("schemes", "[[list]] chooses schemes, too");
             return Err(problem.help("leave out one of the two"));

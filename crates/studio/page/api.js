@@ -34,6 +34,17 @@ export function link(path) {
   return token ? `${path}${path.includes("?") ? "&" : "?"}token=${encodeURIComponent(token)}` : path;
 }
 
+/** This very page for others: at an address that they can reach, where there is one, and with the token if one is needed. */
+export async function sharedLink() {
+  const { address } = await fixed("/api/about").catch(() => ({}));
+  const here = /^(127\.|localhost$|\[?::1\]?$)/.test(location.hostname);
+  const base = here && address ? address : `${location.origin}${location.pathname}`;
+  return {
+    address: `${base}${token ? `?token=${encodeURIComponent(token)}` : ""}${location.hash}`,
+    others: !here || Boolean(address),
+  };
+}
+
 async function ask(method, path, body, signal) {
   const headers = {};
   if (token) headers.Authorization = `Bearer ${token}`;
@@ -56,6 +67,7 @@ async function ask(method, path, body, signal) {
   } catch {
     /* not ours */
   }
+  if (answer.status === 401) become("refused");
   if (answer.status === 401 || answer.status === 403)
     problem ??= { message: "The studio refused this.", help: "Open the address it printed, with its token." };
   throw new Trouble(problem ?? { message: `The studio answered ${answer.status} ${answer.statusText}.` }, answer.status);
@@ -157,14 +169,15 @@ let source = null;
 let state = "opening";
 const watchers = new Set();
 
-/** Calls `f("open" | "lost")` when the connection changes. */
+/** Calls `f("open" | "lost" | "refused")` when the connection changes. Refused: the studio is there, and wants another token. */
 export function onConnection(f) {
   watchers.add(f);
   f(state);
 }
 
 function become(next) {
-  if (state === next) return;
+  // A stream that is refused looks like one that is lost; the answer to a request says which.
+  if (state === next || (state === "refused" && next === "lost")) return;
   state = next;
   for (const f of watchers) f(state);
 }
@@ -174,6 +187,7 @@ function lost() {
   source?.again();
 }
 
+let wondering = false;
 function hear(kind, data) {
   if (kind === "open") {
     const back = state === "lost";
@@ -183,8 +197,18 @@ function hear(kind, data) {
       list = refresh().catch(() => {
         list = null;
       });
-  } else if (kind === "lost") become("lost");
-  else if (kind === "job") {
+  } else if (kind === "lost") {
+    become("lost");
+    // Why it was lost: an answer that refuses says so, and no answer is what is said already.
+    if (state === "lost" && !wondering) {
+      wondering = true;
+      get("/api/about")
+        .catch(() => {})
+        .finally(() => {
+          wondering = false;
+        });
+    }
+  } else if (kind === "job") {
     const job = JSON.parse(data);
     heard.set(job.id, ++events);
     changed(job, false);

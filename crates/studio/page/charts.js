@@ -5,7 +5,7 @@ import { time as asTime } from "./format.js";
 
 /**
  * A chart of series over the time of a recording.
- * @param spec {title, format, height, top, lines: [{values, first, every, colour, kind: "line" | "area" | "bars", dash, name}]}
+ * @param spec {title, format, height, top, lines: [{values, first, every, colour, kind: "line" | "area" | "bars", dash, name, mean}], marks: [{at, colour, text}]}
  * @param span {from, to} in ps
  * @param seek called with an instant when the chart is pointed at
  */
@@ -65,7 +65,33 @@ function valueAt({ values, first, every }, ps) {
   return values[Math.min(values.length - 1, Math.max(0, Math.ceil((ps - first) / every) - 1))];
 }
 
-/** Draws the lines of a chart; of many values under a pixel, the largest counts. */
+/**
+ * What a chart shows in each column of pixels, -1 where there is nothing. Of many values under a pixel the largest counts, so that no
+ * peak is lost; of shares of time (`mean`) their mean, as the largest would make a link that is busy now and then look busy always.
+ */
+export function columnsOf({ values, first, every, mean }, span, columns) {
+  const high = new Float64Array(columns).fill(-1);
+  for (let column = 0; column < columns; column++) {
+    const from = span.from + (column / columns) * (span.to - span.from),
+      to = span.from + ((column + 1) / columns) * (span.to - span.from);
+    const low = Math.max(0, Math.floor((from - first) / every)),
+      end = Math.min(values.length - 1, Math.max(low, Math.ceil((to - first) / every) - 1));
+    if (mean) {
+      let sum = 0,
+        weight = 0;
+      for (let at = low; at <= end; at++) {
+        // Only as much of a frame as is under the pixel.
+        const part = Math.max(0, Math.min(to, first + (at + 1) * every) - Math.max(from, first + at * every));
+        sum += values[at] * part;
+        weight += part;
+      }
+      if (weight > 0) high[column] = sum / weight;
+    } else for (let at = low; at <= end; at++) if (values[at] > high[column]) high[column] = values[at];
+  }
+  return high;
+}
+
+/** Draws the lines of a chart. */
 export function plot(paint, spec, span, width, height, style) {
   const of = (colour) => (colour.startsWith("--") ? style.getPropertyValue(colour).trim() : colour);
   paint.clearRect(0, 0, width, height);
@@ -82,17 +108,11 @@ export function plot(paint, spec, span, width, height, style) {
   }
   paint.stroke();
   const rim = spec.rim ?? 3;
-  for (const { values, first, every, colour, kind = "line", dash, alpha } of spec.lines) {
+  for (const line of spec.lines) {
+    const { values, colour, kind = "line", dash, alpha } = line;
     if (!values || top <= 0) continue;
     const columns = Math.max(1, Math.floor(width));
-    const high = new Float64Array(columns).fill(-1);
-    for (let column = 0; column < columns; column++) {
-      const from = span.from + (column / columns) * (span.to - span.from),
-        to = span.from + ((column + 1) / columns) * (span.to - span.from);
-      const low = Math.max(0, Math.floor((from - first) / every)),
-        end = Math.min(values.length - 1, Math.max(low, Math.ceil((to - first) / every) - 1));
-      for (let at = low; at <= end; at++) if (values[at] > high[column]) high[column] = values[at];
-    }
+    const high = columnsOf(line, span, columns);
     const y = (value) => height - 0.5 - (value / top) * (height - rim);
     paint.strokeStyle = paint.fillStyle = of(colour);
     paint.setLineDash(dash ?? []);
@@ -118,7 +138,7 @@ export function plot(paint, spec, span, width, height, style) {
       });
       if (kind === "area") {
         paint.globalAlpha = alpha ?? 0.28;
-        const line = new Path2D();
+        const edge = new Path2D();
         paint.lineTo(last + 0.5, height);
         paint.lineTo(0, height);
         paint.closePath();
@@ -127,16 +147,33 @@ export function plot(paint, spec, span, width, height, style) {
         open = false;
         high.forEach((value, column) => {
           if (value >= 0) {
-            if (open) line.lineTo(column + 0.5, y(value));
-            else line.moveTo(column, y(value));
+            if (open) edge.lineTo(column + 0.5, y(value));
+            else edge.moveTo(column, y(value));
             open = true;
           }
         });
-        paint.stroke(line);
+        paint.stroke(edge);
       } else paint.stroke();
     }
     paint.globalAlpha = 1;
     paint.setLineDash([]);
+  }
+  // Levels that mean something, such as a threshold: a thin line, and what it is.
+  for (const { at, colour, text } of spec.marks ?? []) {
+    if (!(at > 0) || at > top) continue;
+    const y = Math.round(height - 0.5 - (at / top) * (height - rim)) + 0.5;
+    paint.strokeStyle = paint.fillStyle = of(colour);
+    paint.lineWidth = 1;
+    paint.setLineDash([2, 3]);
+    paint.beginPath();
+    paint.moveTo(0, y);
+    paint.lineTo(width, y);
+    paint.stroke();
+    paint.setLineDash([]);
+    paint.font = `9px ${style.fontFamily}`;
+    paint.textAlign = "right";
+    paint.textBaseline = y < 12 ? "top" : "bottom";
+    paint.fillText(text, width - 2, y + (y < 12 ? 1 : -1));
   }
 }
 

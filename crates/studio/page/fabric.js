@@ -1,14 +1,15 @@
 // The fabric view: a run as it happened, one or two of them in lock step.
 
-import { jobs, over } from "./api.js";
+import { jobs, over, sharedLink } from "./api.js";
 import { choice, debounce, h, put, say } from "./dom.js";
 import { chart } from "./charts.js";
-import { Camera } from "./stage.js";
+import { Camera, grown } from "./stage.js";
 import { Side } from "./side.js";
-import { FlowList, icon, legend, Now, Timeline, took } from "./panels.js";
+import { HEATS } from "./heat.js";
+import { FlowList, icon, legend, Now, save, Timeline, took } from "./panels.js";
 import { forgetRecordings, jobWhole, recordingOf } from "./jobdata.js";
 import { action, note, problemOf, progress, trouble } from "./parts.js";
-import { bytes, count, plural, rate, readTime, share, time, timeText } from "./format.js";
+import { bytes, count, number, plural, rate, readTime, share, time, timeText } from "./format.js";
 import { START, startHere } from "./start.js";
 
 export const title = "Fabric";
@@ -16,6 +17,10 @@ const SPEEDS = [0.125, 0.25, 0.5, 1, 2, 4, 8];
 const SPEED_NAMES = ["⅛", "¼", "½", "1", "2", "4", "8"];
 /** At speed 1 a run takes this many seconds to watch. */
 const SHOW = 24;
+/** A fabric with more hosts than this is shown as a map of its ports first: a picture has no room for them. */
+const CROWD = 256;
+/** Tails that are no further apart are as good as the same. */
+const ALIKE = 1.05;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function open(root, route) {
@@ -72,10 +77,30 @@ class View {
       t: readTime(query.get("t")),
       port: whole("port"),
       flow: whole("flow"),
+      // Somebody has closed what was chosen for them.
+      closed: query.get("flow") === "none",
+      eye: query.get("eye"),
+      view: ["heat", "picture"].includes(query.get("view")) ? query.get("view") : null,
+      heat: HEATS[query.get("heat")] ? query.get("heat") : "queue",
       speed: SPEEDS.includes(whole("speed")) ? whole("speed") : 1,
       play: query.get("play") === "1",
       root: query.get("bars") === "root",
     };
+    if (query.get("job") && next.job === null) {
+      put(
+        this.root,
+        h(
+          "section",
+          { class: "empty" },
+          h("h1", {}, "This link names no job"),
+          h("p", {}, `It says “job=${query.get("job")}”, and a job is a number.`),
+          h("p", {}, h("a", { href: "#/jobs" }, "All jobs")),
+        ),
+      );
+      this.sides = [];
+      this.state = {};
+      return;
+    }
     if (next.job === null) {
       let latest;
       try {
@@ -207,13 +232,18 @@ class View {
   build(chosen, recordings) {
     const { state } = this;
     this.span = { from: Math.min(...recordings.map((one) => one.first)), to: Math.max(...recordings.map((one) => one.end)) };
-    if (state.t === null) state.t = this.span.from;
     const [main, other] = recordings;
     const same = !other || (main.ports.length === other.ports.length && main.nodes.length === other.nodes.length);
     const deepest = Math.max(...recordings.map((one) => one.totals().deepest));
     this.sides = recordings.map((recording, at) => new Side(this, recording, chosen[at], at, deepest));
     this.same = same;
     this.active = this.sides[0];
+    this.crowded = recordings.some((one) => one.nodes.filter((node) => node.kind === "host").length > CROWD);
+    this.verdict = same ? verdictOf(chosen, recordings) : null;
+    // The worst victim is chosen for who has chosen nothing.
+    const fresh = state.port === null && state.flow === null && state.t === null && !state.closed;
+    if (fresh && this.verdict?.worst !== undefined) state.flow = this.verdict.worst;
+    state.t ??= this.span.from;
 
     const options = this.runs.map((run) => [run.index, run.label]);
     const go = (changes) => {
@@ -242,7 +272,7 @@ class View {
     const finder = h("input", {
       type: "search",
       list: "ports",
-      placeholder: "find a port: leaf0->h0",
+      placeholder: "find a port: h0",
       "aria-label": "Find a port",
       "data-search": true,
       autocomplete: "off",
@@ -256,6 +286,31 @@ class View {
       "div",
       { class: `stages n${this.sides.length}` },
       this.sides.map((side) => side.element),
+    );
+    this.verdictLine =
+      this.verdict &&
+      h(
+        "p",
+        { class: "verdict-above" },
+        h("strong", {}, this.verdict.group),
+        `: ${this.verdict.text}`,
+        this.verdict.worst !== undefined && [
+          "; worst ",
+          h("button", { type: "button", class: "textual", onclick: () => this.pickNumber(this.verdict.worst) }, this.verdict.who),
+        ],
+      );
+    const views = choice(
+      {
+        "aria-label": "View",
+        onchange: (event) => {
+          const [view, heat] = event.target.value.split(" ");
+          Object.assign(state, { view, heat: heat ?? state.heat });
+          this.chooseView();
+          this.remember();
+        },
+      },
+      [["picture", "picture"], ...Object.entries(HEATS).map(([key, { name }]) => [`heat ${key}`, `map of ${name}`])],
+      this.mapped ? `heat ${state.heat}` : "picture",
     );
     this.play = h("button", { type: "button", class: "play", onclick: () => this.toggle() });
     this.readout = h("output", { class: "instant" });
@@ -274,6 +329,7 @@ class View {
       state.speed,
     );
     this.pace = h("span", { class: "pace" });
+    this.mapKey = h("span", { class: "key map-key" });
     this.timeline = new Timeline(this);
     const zoom = (text, name, factor) =>
       h("button", { type: "button", class: "step", "aria-label": name, title: name, onclick: () => this.zoom(factor) }, text);
@@ -311,7 +367,10 @@ class View {
         h("span", { class: "grow" }),
         finder,
         this.found,
+        h("label", {}, "show ", views),
         bars,
+        h("button", { type: "button", class: "button small", onclick: () => this.picture() }, "save picture"),
+        h("button", { type: "button", class: "button small", onclick: () => this.share() }, "copy link"),
         h("a", { class: "quiet", href: `#/results?job=${this.job.id}&run=${state.run}` }, "results"),
       ),
       h(
@@ -320,6 +379,7 @@ class View {
         h(
           "div",
           { class: "fabric-left" },
+          this.verdictLine,
           this.stages,
           h(
             "div",
@@ -344,7 +404,7 @@ class View {
             ),
             this.timeline.element,
           ),
-          legend(recordings),
+          legend(recordings, this.mapKey),
         ),
         this.aside,
       ),
@@ -353,11 +413,12 @@ class View {
     this.root.querySelector(".fabric-left").addEventListener("click", (event) => {
       if (event.detail > 0) event.target.closest("button")?.blur();
     });
-    for (const side of this.sides) this.sizes.observe(side.canvas);
+    for (const side of this.sides) this.sizes.observe(side.element);
     this.sizes.observe(this.timeline.area);
     this.now = new Now(this);
     this.list = new FlowList(this);
     this.apply();
+    this.chooseView();
     if (!this.same) note("These two runs have different fabrics: what is selected is of the first.");
     if (state.play && !calm.matches) this.toggle(true);
     state.play = false;
@@ -371,6 +432,8 @@ class View {
     // Links name a flow by its number in the run.
     const known = main.flows.findIndex((flow) => flow.flow === state.flow);
     this.flow = state.flow === null || known < 0 ? null : known;
+    // A link, or a table of all flows, may name one that was not recorded.
+    this.missing = state.flow !== null && known < 0 ? state.flow : null;
     this.speedBox.value = state.speed;
     for (const side of this.sides) side.stage.root = state.root;
     this.panels();
@@ -379,11 +442,80 @@ class View {
     this.seek(state.t ?? this.span.from, true);
   }
 
+  /** Whether the map is shown in place of the picture. */
+  get mapped() {
+    return (this.state.view ?? (this.crowded ? "heat" : "picture")) === "heat";
+  }
+
+  chooseView() {
+    for (const side of this.sides) {
+      side.heat.kind = this.state.heat;
+      side.choose(this.mapped);
+    }
+    this.root.classList.toggle("mapped", this.mapped);
+    put(this.mapKey, this.sides[0].heat.key());
+    this.fit();
+  }
+
+  /** Selects a flow by its number in the run. */
+  pickNumber(number) {
+    const at = this.sides[0].recording.flows.findIndex((flow) => flow.flow === number);
+    if (at >= 0) this.pickFlow(at);
+  }
+
+  /** What is on the screen as one image, with the names of the runs above. */
+  picture() {
+    const canvases = this.sides.map((side) => (this.mapped ? side.heatCanvas : side.canvas));
+    const head = 34 * Math.min(2, devicePixelRatio || 1);
+    const whole = document.createElement("canvas");
+    whole.width = canvases.reduce((sum, one) => sum + one.width, 0);
+    whole.height = Math.max(...canvases.map((one) => one.height)) + head;
+    const style = getComputedStyle(this.stages);
+    const paint = whole.getContext("2d");
+    paint.fillStyle = style.getPropertyValue("--paper").trim();
+    paint.fillRect(0, 0, whole.width, whole.height);
+    paint.font = `600 ${head * 0.4}px ${style.fontFamily}`;
+    paint.textBaseline = "middle";
+    paint.fillStyle = style.getPropertyValue("--ink").trim();
+    let x = 0;
+    canvases.forEach((one, at) => {
+      const side = this.sides[at];
+      paint.fillText(`${side.name}, ${time(this.state.t)}: ${side.text}`, x + head * 0.3, head / 2, one.width - head * 0.6);
+      paint.drawImage(one, x, head);
+      x += one.width;
+    });
+    whole.toBlob((blob) => save(`${this.job.name ?? "fabric"} ${timeText(this.state.t)}.png`, blob));
+  }
+
+  /** A link to just this, that others can open where they can reach the studio. */
+  async share() {
+    this.write();
+    const { address, others } = await sharedLink();
+    try {
+      await navigator.clipboard.writeText(address);
+      note(others ? "Copied. Whoever has the link has this studio's token with it." : "Copied. Only this machine can open it: others need --listen.");
+    } catch {
+      // The clipboard is closed to pages that came without encryption.
+      prompt("The link:", address);
+    }
+  }
+
   fit() {
     for (const side of this.sides) side.stage.resize();
+    this.enter();
     this.timeline?.draw();
     this.drawCharts();
     this.redraw();
+  }
+
+  // To the place that the link names, as soon as it is known how large the picture is.
+  enter() {
+    const { stage } = this.sides[0] ?? {};
+    if (!this.state.eye || !stage?.width || this.mapped) return;
+    if (!stage.place) stage.arrange();
+    this.camera.go(this.state.eye, stage.width, stage.height);
+    this.state.eye = null;
+    this.moved();
   }
 
   drawCharts() {
@@ -457,25 +589,41 @@ class View {
     this.seek(Math.max(this.span.from, recording.frameEnd(frame)));
   }
 
+  // To the port and the instant of the deepest queue.
   peak() {
-    let best = 0,
-      at = this.span.from;
-    for (const { recording } of this.sides)
-      recording.totals().queued.forEach((value, frame) => {
-        if (value > best) {
-          best = value;
-          at = recording.frameEnd(frame);
-        }
-      });
+    let best = null;
+    for (const side of this.same ? this.sides : this.sides.slice(0, 1)) {
+      const found = side.recording.deepestQueue();
+      if (found && found.bytes > (best?.bytes ?? 0)) best = { ...found, side };
+    }
     this.toggle(false);
-    this.seek(at);
+    if (!best) {
+      note("Nothing ever waited in a queue.");
+      return;
+    }
+    this.active = best.side;
+    this.seek(best.side.recording.frameEnd(best.frame));
+    this.pick(best.port);
+    this.reveal(best.port);
+  }
+
+  // Brings a port into sight.
+  reveal(port) {
+    const { stage } = this.sides[0];
+    if (this.camera.home || !stage.place) return;
+    const spot = stage.place.ports[port];
+    const x = spot.x * this.camera.k + this.camera.x,
+      y = spot.y * this.camera.ky + this.camera.y;
+    if (x > 12 && x < stage.width - 12 && y > 12 && y < stage.height - 12) return;
+    this.camera.see(spot.x / stage.width, spot.y / stage.height, stage.width, stage.height);
+    this.moved();
   }
 
   nextPause() {
     let next = Infinity;
     for (const { recording } of this.sides) {
-      const { pausedPorts, held_queues: queues, held_flows: flows } = recording.totals();
-      const busy = (frame) => pausedPorts[frame] + queues[frame] + flows[frame];
+      const { pausedPorts, queuePausedPorts: single, held_queues: queues, held_flows: flows } = recording.totals();
+      const busy = (frame) => pausedPorts[frame] + single[frame] + queues[frame] + flows[frame];
       for (let frame = recording.frameAt(this.state.t) + 1; frame < recording.frames; frame++) {
         if (busy(frame) > busy(frame - 1)) {
           next = Math.min(next, recording.frameEnd(frame));
@@ -501,6 +649,12 @@ class View {
     const { state } = this;
     for (const side of this.sides) {
       const first = side === this.sides[0] || this.same;
+      if (this.mapped) {
+        const flow = first ? this.flowIn(side) : null;
+        const shown = flow === null ? null : side.recording.flows[flow];
+        side.heat.draw({ t: state.t, span: this.span, root: state.root, port: first ? state.port : null, flow: shown });
+        continue;
+      }
       side.stage.resize();
       side.stage.root = state.root;
       side.stage.draw({
@@ -542,28 +696,23 @@ class View {
     say(`${time(this.state.t)}. ${this.sides.map((side) => `${side.name}: ${side.text}`).join(". ")}`, "instant");
   }
 
+  // A port by any part of its name: the list offers what there is, Enter takes the first, a whole name is taken at once.
   find(input, enter = false) {
-    const wanted = input.value.trim().replace(/\s*(→|->)\s*/, "->");
-    const recording = this.sides[0].recording;
-    const matches = [];
-    for (let port = 0; port < recording.ports.length && matches.length < 24; port++) {
-      const name = recording.portName(port);
-      if (name === wanted) {
-        this.pick(port);
-        if (!enter) return;
-      }
-      if (wanted && name.includes(wanted)) matches.push(name);
-    }
+    const { recording } = this.sides[0];
+    const matches = recording.findPorts(input.value);
     put(
       this.found,
-      matches.map((name) => h("option", { value: name })),
+      matches.map((port) => h("option", { value: recording.portName(port) })),
     );
-    if (enter && matches.length && this.state.port === null) {
-      const port = recording.ports.findIndex((_, at) => recording.portName(at) === matches[0]);
-      input.value = matches[0];
-      this.pick(port);
-    } else if (enter && !matches.length)
-      note("No port is called that. A port is named by both ends, the sending one first: leaf0->h0.", true);
+    for (const side of this.sides) side.heat.only(input.value.trim());
+    if (this.mapped) this.redraw();
+    const whole = matches.length > 0 && recording.portName(matches[0]).toLowerCase() === input.value.trim().toLowerCase();
+    if (whole || (enter && matches.length)) {
+      if (enter) input.value = recording.portName(matches[0]);
+      this.pick(matches[0]);
+      this.reveal(matches[0]);
+    } else if (enter && input.value.trim())
+      note("No port has that in its name. A port is named by both ends, the sending one first: leaf0->h0.", true);
   }
 
   pick(port) {
@@ -575,6 +724,8 @@ class View {
 
   pickFlow(index) {
     this.flow = index;
+    this.missing = null;
+    this.state.closed = index === null;
     this.state.flow = index === null ? null : this.sides[0].recording.flows[index].flow;
     this.panels();
     this.remember();
@@ -588,6 +739,7 @@ class View {
     this.flowNow = null;
     const cards = [];
     if (this.flow !== null) cards.push(this.flowCard());
+    else if (this.missing !== null) cards.push(this.missingCard());
     if (this.state.port !== null) cards.push(this.portCard());
     const focus = this.aside.contains(document.activeElement) ? document.activeElement : null;
     put(
@@ -627,8 +779,25 @@ class View {
     return one.element;
   }
 
-  // The same series of both runs: the first filled, the second a dashed line.
-  lines(series, colour, kind = "area") {
+  // A flow that is asked for and was not recorded.
+  missingCard() {
+    return this.card(
+      h("span", {}, `Flow ${this.missing}`),
+      () => this.pickFlow(null),
+      h(
+        "p",
+        { class: "facts" },
+        "It was not recorded. Of a run with very many flows, 256 are: the slowest of each group, and of the others some of all sizes. Groups that ",
+        h("code", {}, "measure.flows"),
+        " names come before all others. What it took is in the ",
+        h("a", { href: `#/results?job=${this.job.id}&run=${this.state.run}` }, "results"),
+        ".",
+      ),
+    );
+  }
+
+  // The same series of both runs: the first filled, the second a dashed line. Shares of time have means.
+  lines(series, colour, kind = "area", mean = false) {
     const sides = this.same ? this.sides : this.sides.slice(0, 1);
     return sides.map((side, at) => ({
       values: series(side.recording),
@@ -636,6 +805,7 @@ class View {
       every: side.recording.every,
       colour: at ? "--ink" : colour,
       kind: at ? "line" : kind,
+      mean,
       dash: at ? [4, 3] : undefined,
       name: sides.length > 1 ? side.name : undefined,
     }));
@@ -652,7 +822,12 @@ class View {
     const any = (name) =>
       this.sides.some(({ recording }) => recording.ports[port] && recording.series(name, port)?.some((value) => value > 0));
     const charts = [
-      { title: "queue", format: (value) => bytes(value), lines: this.lines(per("queued"), "--queue") },
+      {
+        title: "queue",
+        format: (value) => bytes(value),
+        lines: this.lines(per("queued"), "--queue"),
+        marks: main.ports[port].mark ? [{ at: main.ports[port].mark, colour: "--soft", text: `marks above ${bytes(main.ports[port].mark, 2)}` }] : [],
+      },
       {
         title: "link use",
         format: (value) => share(value, 2),
@@ -660,21 +835,33 @@ class View {
         lines: this.lines(
           per("sent", (value, recording) => Math.min(1, value / recording.capacity(port))),
           "--use-2",
+          "area",
+          true,
         ),
       },
     ];
-    if (any("paused"))
-      charts.push({
-        title: "paused by its neighbour",
-        format: (value) => share(value, 2),
-        top: 1,
-        height: 34,
-        lines: this.lines(
-          per("paused", (value, recording) => Math.min(1, value / recording.every)),
-          "--pause",
-          "bars",
-        ),
-      });
+    // Each kind of pause without those that stop more.
+    const parts = [
+      ["paused by its neighbour", "paused_port", null],
+      ["a class paused by its neighbour", "paused_class", "paused_port"],
+      ["only a queue paused by its neighbour", "paused", "paused_class"],
+    ];
+    const early = main.header.version < 2;
+    for (const [title, name, less] of early ? [[parts[0][0], "paused", null]] : parts) {
+      const series = (recording) => {
+        const values = recording.series(name, port),
+          inner = less && recording.series(less, port);
+        return values && Float64Array.from(values, (value, at) => Math.min(1, (value - (inner ? inner[at] : 0)) / recording.every));
+      };
+      if (this.sides.some(({ recording }) => recording.ports[port] && series(recording)?.some((value) => value > 0)))
+        charts.push({
+          title,
+          format: (value) => share(value, 2),
+          top: 1,
+          height: 34,
+          lines: this.lines(series, "--pause", "bars", true),
+        });
+    }
     if (any("held_queues"))
       charts.push({
         title: "queues held",
@@ -767,7 +954,7 @@ class View {
       const one = recording.flows[at];
       return one?.received_ps === null || one?.received_ps === undefined
         ? "not received to the end"
-        : `received after ${time(took(one))}`;
+        : `received after ${time(took(one))}${recording.slowdown(one) === null ? "" : `, ${number(recording.slowdown(one), 3)}× as long as alone`}`;
     };
     const sides = this.same ? this.sides : this.sides.slice(0, 1);
     const held = h("p", { class: "facts live" });
@@ -780,6 +967,8 @@ class View {
           const frame = recording.frameAt(ps),
             one = recording.flows[at];
           const by = recording.value("flow.by", at, frame);
+          const stood = grown(recording, "flow.paused", at, frame),
+            nic = recording.nicOf(one);
           const what =
             one.start_ps === null || ps < one.start_ps
               ? "has not begun"
@@ -787,6 +976,8 @@ class View {
                 ? "done"
                 : by > 0
                   ? `held by ${recording.nodeName(by - 1)}`
+                  : stood > 0
+                    ? `held at its NIC: ${nic === null ? "its neighbour" : recording.neighbour(nic)} pauses its class, for ${share(Math.min(1, stood / recording.every), 2)} of this frame`
                   : frame > 0 && recording.value("flow.held", at, frame) > recording.value("flow.held", at, frame - 1)
                     ? "held"
                     : "under way";
@@ -808,13 +999,27 @@ class View {
         dash,
         kind,
       });
-      const heldSeries = recording.series("flow.held", at);
-      const perFrame =
-        heldSeries &&
-        Float64Array.from(heldSeries, (value, frame) =>
-          Math.min(1, (value - (frame ? heldSeries[frame - 1] : 0)) / recording.every),
+      const one = recording.flows[at],
+        nic = recording.nicOf(one),
+        lasted = took(one) ?? recording.end - (one.start_ps ?? recording.end);
+      const stands = [
+        ["held by flow control", "flow.held", "--held"],
+        [`its class paused at its NIC by ${nic === null ? "its neighbour" : recording.neighbour(nic)}`, "flow.paused", "--pause"],
+      ].map(([what, column, colour]) => {
+        const series = recording.series(column, at);
+        const total = series ? series[series.length - 1] : 0;
+        if (!total) return null;
+        const values = Float64Array.from(series, (value, frame) =>
+          Math.min(1, (value - (frame ? series[frame - 1] : 0)) / recording.every),
         );
-      const total = heldSeries ? heldSeries[heldSeries.length - 1] : 0;
+        return this.chart({
+          title: `${tag}${what}, ${time(total, 3)}${lasted > 0 ? ` of ${time(lasted, 3)}` : ""}`,
+          height: 26,
+          top: 1,
+          format: (value) => share(value, 2),
+          lines: [{ values, first: recording.first, every: recording.every, colour, kind: "bars", mean: true }],
+        });
+      });
       return [
         this.chart({
           title: [
@@ -834,14 +1039,7 @@ class View {
             { ...line("acknowledged", "--control", [3, 3]), readout: () => "" },
           ],
         }),
-        perFrame &&
-          this.chart({
-            title: `${tag}held by flow control, ${time(total, 3)} in all`,
-            height: 26,
-            top: 1,
-            format: (value) => share(value, 2),
-            lines: [{ values: perFrame, first: recording.first, every: recording.every, colour: "--held", kind: "bars" }],
-          }),
+        ...stands,
       ];
     });
     return this.card(
@@ -885,7 +1083,7 @@ class View {
     if (!this.sides.length) return false;
     const onButton = event.target.closest?.("button, a, summary, input");
     const { key } = event;
-    if (key === " " && !onButton) this.toggle();
+    if ((key === " " && !onButton) || key === "k") this.toggle();
     else if (key === "ArrowRight") this.step(event.shiftKey ? 10 : 1);
     else if (key === "ArrowLeft") this.step(event.shiftKey ? -10 : -1);
     else if (key === "Home") {
@@ -920,6 +1118,7 @@ class View {
 
   moved() {
     for (const side of this.sides) side.canvas.style.touchAction = this.camera.home ? "pan-y" : "none";
+    this.remember();
     this.redraw();
   }
 
@@ -931,8 +1130,47 @@ class View {
     if (state.t > this.span.from) query.set("t", timeText(state.t));
     if (state.port !== null) query.set("port", state.port);
     if (this.flow !== null) query.set("flow", this.sides[0].recording.flows[this.flow].flow);
+    else if (this.missing !== null) query.set("flow", this.missing);
+    else if (state.closed) query.set("flow", "none");
+    if (state.view && state.view !== (this.crowded ? "heat" : "picture")) query.set("view", state.view);
+    if (this.mapped && state.heat !== "queue") query.set("heat", state.heat);
+    const { stage } = this.sides[0];
+    if (state.eye) query.set("eye", state.eye);
+    else if (!this.camera.home && stage.width) query.set("eye", this.camera.text(stage.width, stage.height));
     if (state.speed !== 1) query.set("speed", state.speed);
     if (state.root) query.set("bars", "root");
     history.replaceState(null, "", `#/fabric?${query}`);
   }
+}
+
+/** Of two runs, what became of the flows that differ most between them, and the one that had the worst of it. */
+export function verdictOf(runs, recordings) {
+  if (runs.length < 2) return null;
+  const groups = (run) => run.summary?.groups ?? [];
+  let best = null;
+  for (const group of groups(runs[0])) {
+    const tails = runs.map((run) => groups(run).find((one) => one.name === group.name)?.slowdown);
+    if (tails.some((tail) => !(tail?.count > 0) || !(tail.p99 > 0))) continue;
+    const p99 = tails.map((tail) => tail.p99);
+    const ratio = Math.max(...p99) / Math.min(...p99);
+    if (!best || ratio > best.ratio) best = { group: group.name, ratio, p99 };
+  }
+  if (!best) return null;
+  const name = (at) => recordings[at].header.preset ?? runs[at].scheme ?? runs[at].label;
+  const each = best.p99.map((value, at) => `${number(value, 3)}× under ${name(at)}`).join(", ");
+  // Runs that treat all groups alike should not be read as if they did not.
+  const alike = best.ratio < ALIKE ? "; no group differs more" : "";
+  const text = `99th percentile of slowdown ${each}${alike}`;
+  // In the run that treats them worse.
+  const side = best.p99[0] >= best.p99[1] ? 0 : 1;
+  const known = new Set(recordings[0].flows.map((flow) => flow.flow));
+  const victims = recordings[side].flows
+    .filter((flow) => recordings[side].groups[flow.group] === best.group && known.has(flow.flow) && flow.start_ps !== null)
+    .map((flow) => [recordings[side].slowdown(flow) ?? (flow.received_ps === null ? Infinity : 0), flow])
+    .sort((a, b) => b[0] - a[0] || a[1].flow - b[1].flow);
+  if (!victims.length) return { ...best, text };
+  const [slow, flow] = victims[0];
+  const how = slow === Infinity ? "never received to the end" : `${number(slow, 3)}×`;
+  const who = `${recordings[side].nodeName(flow.src)} → ${recordings[side].nodeName(flow.dst)}, ${how} under ${name(side)}`;
+  return { ...best, text, worst: flow.flow, who };
 }

@@ -2,8 +2,8 @@
 
 import { get, jobs, link } from "./api.js";
 import { debounce, h, keep, put, s } from "./dom.js";
-import { action, figure, figureName, isFigure, problemOf, progress, trouble } from "./parts.js";
-import { inUnit, plural } from "./format.js";
+import { action, figure, figureName, isFigure, likely, problemOf, progress, trouble } from "./parts.js";
+import { inUnit, plural, wall } from "./format.js";
 import { change, quickOf } from "./toml.js";
 import { startHere } from "./start.js";
 import { openText } from "./bench.js";
@@ -306,9 +306,10 @@ class Ledger {
       return;
     }
     document.title = `${known.title} – Tailwater studio`;
-    let whole;
+    let whole, past;
     try {
       whole = await get(`/api/experiments/${id}`);
+      past = await jobs.all();
     } catch (error) {
       put(this.page, trouble(error));
       return;
@@ -351,8 +352,13 @@ class Ledger {
         { class: "actions" },
         run("quick", verdict ? "Run quick again" : "Run quick", { class: "button main" }),
         size("quick") !== undefined &&
-          h("span", { class: "sub" }, size("quick") ? plural(size("quick"), "run") : "nothing to simulate"),
-        size("paper") > 0 && run("paper", `At paper scale, ${plural(size("paper"), "run")}`),
+          h(
+            "span",
+            { class: "sub" },
+            size("quick") ? [plural(size("quick"), "run"), estimate(past, id, "quick", size("quick"))].join("") : "nothing to simulate",
+          ),
+        size("paper") > 0 &&
+          run("paper", `At paper scale, ${plural(size("paper"), "run")}${estimate(past, id, "paper", size("paper"))}`),
         whole.scenario &&
           size("quick") > 0 &&
           h(
@@ -553,4 +559,10 @@ function gauge(one) {
       }),
     s("path", { class: "g-value", d: `M${x(value)} 7l5 5-5 5-5-5z` }),
   );
+}
+
+// How long it will take, as far as that is known from what was run here.
+function estimate(past, id, scale, runs) {
+  const [seconds, sure] = likely(past, id, scale, runs) ?? [];
+  return seconds === undefined ? "" : `, ${sure ? "took" : "about"} ${wall(seconds)}${sure ? " here before" : ""}`;
 }

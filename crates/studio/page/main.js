@@ -12,17 +12,53 @@ const views = { ledger, bench, fabric, results, jobs: jobsView };
 const main = document.getElementById("main");
 let open = null;
 
-/** What the address says: {view, path, query}. */
+/** What the address says: {view, path, query}; or what is wrong with it: {problem}. */
 function route() {
-  const [, view = "ledger", path = "", query = ""] = /^#\/([a-z]*)\/?([^?]*)\??(.*)$/.exec(location.hash) ?? [];
-  return { view: views[view] ? view : "ledger", path: decodeURIComponent(path), query: new URLSearchParams(query) };
+  const bare = location.hash.replace(/^#\/?/, "");
+  if (!bare) return { view: "ledger", path: "", query: new URLSearchParams() };
+  const [, view, path, query = ""] = /^([^/?]*)\/?([^?]*)\??(.*)$/s.exec(bare);
+  if (!location.hash.startsWith("#/") || !Object.hasOwn(views, view))
+    return { problem: `There is no page “${bare.slice(0, 60)}” in the studio.` };
+  try {
+    return { view, path: decodeURIComponent(path), query: new URLSearchParams(query) };
+  } catch {
+    return { problem: "The link is damaged: it has a % that stands for nothing." };
+  }
+}
+
+// A link that leads nowhere says so, with somewhere to go.
+function lead(problem) {
+  open?.page.close?.();
+  open = null;
+  main.className = "";
+  document.title = "Tailwater studio";
+  put(
+    main,
+    h(
+      "section",
+      { class: "empty" },
+      h("h1", {}, "This link leads nowhere"),
+      h("p", { role: "alert" }, problem),
+      h(
+        "p",
+        {},
+        Object.entries(views).map(([name, { title }], at) => [at > 0 && ", ", h("a", { href: `#/${name}` }, title)]),
+      ),
+    ),
+  );
 }
 
 function show() {
+  // The link that leads to the content is none of ours.
+  if (location.hash === "#main") return;
   const to = route();
   for (const link of document.querySelectorAll("nav [data-view]")) {
     if (link.dataset.view === to.view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
+  }
+  if (to.problem) {
+    lead(to.problem);
+    return;
   }
   if (open?.view === to.view && open.page.update) {
     open.page.update(to);
@@ -69,10 +105,10 @@ const KEYS = [
   [
     "Fabric",
     [
-      ["Space", "play or stop"],
+      ["Space, k", "play or stop; k wherever the focus is"],
       ["← →", "one frame back or on; with Shift ten"],
       ["Home End", "to the beginning, to the end"],
-      ["p", "to the deepest queue"],
+      ["p", "to the deepest queue, its port and instant"],
       ["n", "to the next pause"],
       ["[ ]", "slower, faster"],
       ["+ − 0", "closer, farther, all of it"],
@@ -136,11 +172,13 @@ document.addEventListener("keydown", (event) => {
 // The connection, and how much is under way.
 const lost = document.getElementById("lost");
 onConnection((state) => {
-  lost.hidden = state !== "lost";
+  lost.hidden = state !== "lost" && state !== "refused";
   lost.textContent =
     state === "lost"
       ? "The studio does not answer. Is tailwater studio still running? This page keeps trying, and nothing that is finished is lost."
-      : "";
+      : state === "refused"
+        ? "The studio is running, and wants its token: open the address that it printed when it was started."
+        : "";
   if (state === "open") say("Connected.");
 });
 const busy = document.getElementById("busy");

@@ -1,8 +1,8 @@
 // Around the pictures of the fabric view: the strip of time, the deepest queues, the flows, the legend.
 
 import { h, put, s } from "./dom.js";
-import { plot, ticks } from "./charts.js";
-import { bytes, time } from "./format.js";
+import { columnsOf, plot, ticks } from "./charts.js";
+import { bytes, number, share, time } from "./format.js";
 
 // The whole time in a strip: what is queued, and when links or flows were held. One row for each run.
 export class Timeline {
@@ -60,7 +60,10 @@ export class Timeline {
       1,
       ...view.sides.map(({ recording }) => {
         const sums = recording.totals();
-        return sums.pausedPorts.reduce((top, value, at) => Math.max(top, value, sums.held_queues[at], sums.held_flows[at]), 0);
+        return sums.pausedPorts.reduce(
+          (top, value, at) => Math.max(top, value, sums.queuePausedPorts[at], sums.held_queues[at], sums.held_flows[at]),
+          0,
+        );
       }),
     );
     view.sides.forEach((side, row) => {
@@ -86,21 +89,21 @@ export class Timeline {
         style,
       );
       paint.restore();
-      // Below the line: held links red, held queues and flows violet.
+      // Below the line: paused links red, held queues and flows violet, paused queues a fine red line between them. A pixel that
+      // stands for many frames has their mean.
       const columns = [
-        [totals.pausedPorts, "--pause", 0],
-        [totals.held_queues, "--held", 1],
-        [totals.held_flows, "--held", 1],
+        [totals.pausedPorts, "--pause", 34, 4],
+        [totals.queuePausedPorts, "--pause", 37, 1.5],
+        [totals.held_queues, "--held", 39, 4],
+        [totals.held_flows, "--held", 39, 4],
       ];
-      for (const [values, colour] of columns) {
+      for (const [values, colour, top, high] of columns) {
         paint.fillStyle = style.getPropertyValue(colour).trim();
-        for (let frame = 0; frame < recording.frames; frame++) {
-          if (!values[frame]) continue;
-          const from = ((recording.frameStart(frame) - view.span.from) / (view.span.to - view.span.from)) * width;
-          const wide = Math.max(1, (recording.every / (view.span.to - view.span.from)) * width);
-          paint.globalAlpha = 0.3 + 0.7 * Math.sqrt(values[frame] / held);
-          paint.fillRect(from, colour === "--pause" ? 34 : 39, wide, 4);
-        }
+        columnsOf({ ...part, values, mean: true }, view.span, Math.floor(width)).forEach((value, column) => {
+          if (value <= 0) return;
+          paint.globalAlpha = Math.min(1, 0.2 + 0.8 * Math.sqrt(value / held));
+          paint.fillRect(column, top, 1, high);
+        });
       }
       paint.globalAlpha = 1;
       const flow = view.flowIn(side);
@@ -172,10 +175,12 @@ export class Now {
       return row;
     });
     this.none = h("p", { class: "facts" }, "No queue holds anything.");
+    this.scale = h("p", { class: "facts scale" });
     put(
       this.body,
       this.rows.map((row) => row.element),
       this.none,
+      this.scale,
     );
   }
 
@@ -195,6 +200,8 @@ export class Now {
         }
       }
     const { deepest } = this.view.active.stage;
+    const { buffer } = recording.nodes.find((node) => node.buffer) ?? {};
+    this.scale.textContent = `A full bar, here and in the picture, is ${bytes(deepest)}${buffer ? `, ${share(deepest / buffer, 2)} of a switch's ${bytes(buffer)}` : ""}.`;
     this.rows.forEach((row, at) => {
       row.element.hidden = at >= best.length;
       if (at >= best.length) return;
@@ -202,7 +209,7 @@ export class Now {
       row.port = port;
       row.bar.style.width = `${(value / deepest) * 100}%`;
       const marks = [
-        recording.value("paused", port, frame) > 0 && "paused",
+        stopWord(recording, port, frame),
         recording.value("held_queues", port, frame) > 0 && `${recording.value("held_queues", port, frame)} held`,
       ].filter(Boolean);
       row.name.textContent = recording.portName(port).replace("->", " → ") + (marks.length ? ` (${marks.join(", ")})` : "");
@@ -212,16 +219,59 @@ export class Now {
   }
 }
 
+/** One word for what of a port is paused. */
+function stopWord(recording, port, frame) {
+  const stops = recording.stops(port, frame);
+  return stops.port ? "paused" : stops.class ? "a class paused" : stops.any ? "a queue paused" : null;
+}
+
+/**
+ * What a filter of flows asks for: words that a flow must have, and how slow it must be at the least. "victim >20×" is both.
+ */
+export function readFilter(text) {
+  let slower = 0;
+  const words = text
+    .toLowerCase()
+    .replace(/>\s*(\d+(?:\.\d+)?)\s*[×x]?/g, (_, value) => {
+      slower = Math.max(slower, Number(value));
+      return " ";
+    })
+    .replace(/\s*(->)\s*/g, " → ")
+    .trim()
+    .replace(/\s+/g, " ");
+  return { words, slower };
+}
+
+/** Lines of a table, with commas; texts with commas or quotes are quoted. */
+export function csv(rows) {
+  const cell = (value) => {
+    const text = value === null || value === undefined ? "" : String(value);
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return rows.map((row) => `${row.map(cell).join(",")}\n`).join("");
+}
+
+/** Hands something to the browser as a file. */
+export function save(name, content, type) {
+  const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  const anchor = h("a", { href: address, download: name });
+  document.body.append(anchor);
+  anchor.click();
+  anchor.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
 // The recorded flows, to be searched and sorted.
 export class FlowList {
   constructor(view) {
     this.view = view;
-    this.sort = "size";
+    this.sort = view.sides.some(({ recording }) => recording.flows.some((flow) => recording.slowdown(flow))) ? "time0" : "size";
     this.body = h("tbody", {});
     this.search = h("input", {
       type: "search",
-      placeholder: "host or group",
+      placeholder: "host, group, >20×",
       "aria-label": "Filter flows",
+      title: "A part of a host's or a group's name, and how slow: victim >20×",
       oninput: () => this.show(),
     });
     this.heads = ["flow", "size", ...view.sides.map((_, at) => `time${at}`)].map((key) => {
@@ -249,7 +299,12 @@ export class FlowList {
       "section",
       { class: "card plain" },
       h("h2", {}, "Flows ", this.summary),
-      this.search,
+      h(
+        "div",
+        { class: "flow-tools" },
+        this.search,
+        h("button", { type: "button", class: "button small", onclick: () => this.export() }, "CSV"),
+      ),
       h(
         "div",
         { class: "flow-table", tabindex: "0", role: "region", "aria-label": "Recorded flows" },
@@ -258,21 +313,62 @@ export class FlowList {
     );
   }
 
+  // The flows that the filter lets through, each with what it took in every run, and how slow that was.
+  rows() {
+    const { view } = this;
+    const { recording } = view.sides[0];
+    const { words, slower } = readFilter(this.search.value);
+    const others = view.sides.map((side) => new Map(side.recording.flows.map((flow) => [flow.flow, flow])));
+    return recording.flows
+      .map((flow, at) => ({
+        flow,
+        at,
+        times: others.map((of) => took(of.get(flow.flow))),
+        slow: others.map((of, side) => view.sides[side].recording.slowdown(of.get(flow.flow))),
+      }))
+      .filter(({ flow, slow, times }) => {
+        const name = `${recording.nodeName(flow.src)} → ${recording.nodeName(flow.dst)} ${recording.groups[flow.group] ?? ""}`;
+        // One that never came to its end is slower than any.
+        const late = slow.some((value, side) => (value === null ? times[side] === null && flow.start_ps !== null : value > slower));
+        return name.toLowerCase().includes(words) && (!slower || late);
+      });
+  }
+
+  export() {
+    const { view } = this;
+    const { recording } = view.sides[0];
+    const names = view.sides.map((side) => side.name);
+    const head = ["flow", "group", "src", "dst", "size_bytes", "start_ps"];
+    for (const name of names) head.push(`${name} received_ps`, `${name} slowdown`, `${name} held_ps`, `${name} paused_ps`);
+    const last = (side, column, flow) => {
+      const at = side.recording.flows.findIndex((one) => one.flow === flow);
+      return at < 0 ? null : side.recording.value(column, at, side.recording.frames - 1);
+    };
+    const rows = this.rows().map(({ flow, times, slow }) => [
+      flow.flow,
+      recording.groups[flow.group] ?? "",
+      recording.nodeName(flow.src),
+      recording.nodeName(flow.dst),
+      flow.size,
+      flow.start_ps,
+      ...view.sides.flatMap((side, at) => [
+        times[at],
+        slow[at],
+        last(side, "flow.held", flow.flow),
+        last(side, "flow.paused", flow.flow),
+      ]),
+    ]);
+    save(`${view.job.name ?? "flows"}.csv`, csv([head, ...rows]), "text/csv");
+  }
+
   show() {
     const { view } = this;
     const [main] = view.sides;
     const { recording } = main;
-    const wanted = this.search.value.trim().toLowerCase();
-    const others = view.sides.map((side) => new Map(side.recording.flows.map((flow) => [flow.flow, flow])));
-    let rows = recording.flows.map((flow, at) => ({ flow, at, times: others.map((of) => took(of.get(flow.flow))) }));
-    if (wanted)
-      rows = rows.filter(({ flow }) =>
-        `${recording.nodeName(flow.src)} → ${recording.nodeName(flow.dst)} ${recording.groups[flow.group] ?? ""}`
-          .toLowerCase()
-          .includes(wanted),
-      );
+    const rows = this.rows();
+    const slowOrLong = (row, side) => row.slow[side] ?? (row.times[side] === null ? Infinity : row.times[side] / 1e18);
     const key = this.sort.startsWith("time")
-      ? (row) => -(row.times[Number(this.sort.slice(4))] ?? Infinity)
+      ? (row) => -slowOrLong(row, Number(this.sort.slice(4)))
       : this.sort === "size"
         ? (row) => -row.flow.size
         : (row) => row.flow.flow;
@@ -285,7 +381,7 @@ export class FlowList {
     this.summary.textContent = `${rows.length} of ${recording.flows.length} recorded`;
     put(
       this.body,
-      rows.slice(0, 256).map(({ flow, at, times }) =>
+      rows.slice(0, 256).map(({ flow, at, times, slow }) =>
         h(
           "tr",
           { class: at === view.flow ? "chosen" : "" },
@@ -306,7 +402,13 @@ export class FlowList {
             ),
           ),
           h("td", { class: "number" }, bytes(flow.size)),
-          times.map((ps) => h("td", { class: "number" }, ps === null ? "–" : time(ps, 3))),
+          times.map((ps, side) =>
+            h(
+              "td",
+              { class: "number", title: ps === null ? "not received to the end" : `${time(ps, 4)} from start to end` },
+              ps === null ? "–" : slow[side] === null ? time(ps, 3) : `${number(slow[side], 3)}×`,
+            ),
+          ),
         ),
       ),
     );
@@ -314,27 +416,55 @@ export class FlowList {
 }
 
 // What the recordings can show.
-export function legend(recordings) {
+export function legend(recordings, map) {
   const any = (name) => recordings.some((one) => one.column(name));
-  const mark = (draw, text, column) =>
-    (!column || any(column)) &&
+  // Pauses of classes and queues have a sign of their own only where there are some.
+  const kinds = { port: false, class: false, queue: false };
+  for (const one of recordings) {
+    const [all, whole, some] = [one.header.version < 2 ? "paused" : "paused_port", one.classColumn, "paused"].map((name) => {
+      const column = one.column(name);
+      return column ? column.reduce((sum, value) => sum + value, 0) : 0;
+    });
+    kinds.port ||= all > 0;
+    kinds.class ||= whole > all;
+    kinds.queue ||= some > whole;
+  }
+  const deepest = Math.max(...recordings.map((one) => one.totals().deepest));
+  const { buffer } = recordings[0].nodes.find((node) => node.buffer) ?? {};
+  const least = (name) => {
+    const values = recordings.flatMap((one) => one.ports.map((port) => port[name]).filter((value) => value));
+    return values.length ? values.reduce((a, b) => Math.min(a, b)) : null;
+  };
+  const [mark, threshold] = [least("mark"), least("threshold")];
+  const levels = [
+    `full bar ${bytes(deepest, 2)}`,
+    buffer && `buffer ${bytes(buffer, 2)}`,
+    threshold && `pause threshold of one ingress alone ${bytes(threshold, 2)}`,
+    mark && `marks above ${bytes(mark, 2)}${mark <= deepest ? " (tick)" : ""}`,
+  ].filter(Boolean);
+  const key = (draw, text) =>
     h("span", { class: "key" }, s("svg", { viewBox: "0 0 26 14", width: "26", height: "14", "aria-hidden": "true" }, draw), text);
+  const sign = (draw, text, column) => any(column) && key(draw, text);
+  const lane = () => s("path", { d: "M1 9H25", class: "l-use" });
   return h(
     "div",
     { class: "legend", "aria-label": "Legend" },
+    map,
     h("span", { class: "key" }, h("span", { class: "ramp", "aria-hidden": "true" }), "link use, idle to full"),
-    mark(
+    key(
       [
         s("rect", { x: 4, y: 1, width: 5, height: 12, class: "l-track" }),
         s("rect", { x: 4, y: 5, width: 5, height: 8, class: "l-queue" }),
         s("rect", { x: 14, y: 1, width: 5, height: 12, class: "l-track" }),
         s("rect", { x: 14, y: 10, width: 5, height: 3, class: "l-queue" }),
       ],
-      "queue",
+      `queue: ${levels.join(", ")}`,
     ),
-    mark([s("path", { d: "M1 7H25", class: "l-pause" }), s("path", { d: "M7 2V12", class: "l-bar" })], "link paused", "paused"),
-    mark(s("path", { d: "M13 2L18 7L13 12L8 7Z", class: "l-held" }), "queues held", "held_queues"),
-    mark(
+    kinds.port && key([lane(), s("path", { d: "M1 5H17", class: "l-pause" }), s("path", { d: "M4 1V13", class: "l-bar" })], "link paused, as long as of the frame"),
+    kinds.class && key([lane(), s("path", { d: "M1 5H17", class: "l-class" }), s("path", { d: "M4 1V13", class: "l-bar" })], "a class paused"),
+    kinds.queue && key([lane(), s("path", { d: "M1 5H17", class: "l-single" })], "only a queue paused"),
+    sign(s("path", { d: "M13 2L18 7L13 12L8 7Z", class: "l-held" }), "queues held", "held_queues"),
+    sign(
       [
         s("rect", { x: 8, y: 2, width: 3.5, height: 10, class: "l-held" }),
         s("rect", { x: 14, y: 2, width: 3.5, height: 10, class: "l-held" }),
@@ -342,17 +472,17 @@ export function legend(recordings) {
       "flows held at a host",
       "held_flows",
     ),
-    mark(
+    sign(
       [s("path", { d: "M1 7H25", class: "l-idle" }), s("circle", { cx: 13, cy: 7, r: 3.6, class: "l-control" })],
-      "control frame",
+      "control frame to a neighbour: pause, resume or answer",
       "pause_frames",
     ),
-    mark(
+    sign(
       [s("path", { d: "M1 7H25", class: "l-idle" }), s("rect", { x: 10, y: 4, width: 6, height: 6, class: "l-signal" })],
       "signal to a host",
       "signals",
     ),
-    mark(s("path", { d: "M9 3L17 11M17 3L9 11", class: "l-drop" }), "packet dropped", "dropped"),
+    sign(s("path", { d: "M9 3L17 11M17 3L9 11", class: "l-drop" }), "packet dropped", "dropped"),
   );
 }
 

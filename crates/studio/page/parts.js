@@ -79,7 +79,32 @@ export function progressText(job) {
   const from = instant(job.started),
     to = instant(job.ended);
   if (from && (to || job.state === "running")) parts.push(wall(((to ?? new Date()) - from) / 1000));
+  const left = job.state === "running" && from ? timeLeft((new Date() - from) / 1000, farther(job)) : null;
+  if (left !== null) parts.push(`about ${wall(left)} left`);
   return parts.join(", ");
+}
+
+/** Seconds that something will still take, after so many and so far; null while that says nothing. */
+export function timeLeft(seconds, part) {
+  if (!(part > 0.03) || part >= 1 || seconds < 2) return null;
+  return Math.max(1, Math.round((seconds * (1 - part)) / part));
+}
+
+/**
+ * How long a claim will take, as [seconds, whether it took that here before]: as long as the last time, or by the runs of other claims at
+ * the same scale. Nothing where there is nothing to go by.
+ */
+export function likely(past, id, scale, runs) {
+  const seconds = (job) => (instant(job.ended) - instant(job.started)) / 1000;
+  const done = past.filter(
+    (job) => job.kind === "reproduce" && job.state === "done" && job.scale === scale && instant(job.started) && instant(job.ended),
+  );
+  const same = done.filter((job) => (job.experiment ?? job.name) === id).sort((a, b) => b.id - a.id);
+  if (same.length) return [seconds(same[0]), true];
+  const others = done.filter((job) => job.progress?.runs > 0);
+  if (!others.length || !runs) return null;
+  const each = others.reduce((sum, job) => sum + seconds(job), 0) / others.reduce((sum, job) => sum + job.progress.runs, 0);
+  return [each * runs, false];
 }
 
 /** A live line for a job: bar, words, cancel. Calls `done(job)` once it is over. */

@@ -79,6 +79,86 @@ export class Recording {
     return (this.ports[port].rate_bps * this.every) / 8e12;
   }
 
+  /** "h4", as scenarios call a port's neighbour. */
+  neighbour(port) {
+    return this.nodeName(this.ports[this.ports[port].peer].node);
+  }
+
+  /**
+   * How much of a frame something of a port was paused, as three shares each of which is part of the one before: `any` counts single
+   * queues too, `class` only whole classes, `port` only all classes at once. An early recording does not tell them apart, and is
+   * taken at its word: a pause is one of the link.
+   */
+  stops(port, frame) {
+    const of = (name) => Math.min(1, this.value(name, port, frame) / this.every);
+    const any = of("paused");
+    return this.header.version < 2 ? { any, class: any, port: any } : { any, class: of("paused_class"), port: of("paused_port") };
+  }
+
+  /** The column of pauses of whole classes. */
+  get classColumn() {
+    return this.header.version < 2 ? "paused" : "paused_class";
+  }
+
+  /**
+   * What frames that a port sent to its neighbour in a frame of the recording were: what the neighbour obeyed when they arrived, in
+   * words; null if that is not known. A pause that changes nothing, and an answer, are obeyed by nobody.
+   */
+  framesFrom(port, frame) {
+    const { peer, delay_ps: delay } = this.ports[port];
+    const first = frame + Math.floor(delay / this.every);
+    let pauses = 0,
+      resumes = 0;
+    // Sent at the end of the frame, or behind a packet, it arrives a frame later.
+    for (let at = first; at <= first + 1 && at < this.frames; at++) {
+      pauses += this.value("pauses", peer, at);
+      resumes += this.value("resumes", peer, at);
+    }
+    if (pauses && resumes) return "pause and resume";
+    return pauses ? "pause" : resumes ? "resume" : null;
+  }
+
+  /** The port by which a flow leaves its host: where pauses of its class are obeyed. */
+  nicOf(flow) {
+    const port = flow.path.length ? flow.path[0] : this.ports.findIndex(({ node }) => node === flow.src);
+    return port < 0 ? null : port;
+  }
+
+  /** How many times slower a flow was than alone; null where that is not known. */
+  slowdown(flow) {
+    if (!flow || !flow.ideal_ps || flow.received_ps === null || flow.start_ps === null) return null;
+    return (flow.received_ps - flow.start_ps) / flow.ideal_ps;
+  }
+
+  /** The deepest queue of the whole time: {port, frame, bytes}, or null if nothing ever waited. */
+  deepestQueue() {
+    const queued = this.column("queued");
+    if (!queued) return null;
+    let best = 0;
+    for (let at = 1; at < queued.length; at++) if (queued[at] > queued[best]) best = at;
+    return { port: Math.floor(best / this.frames), frame: best % this.frames, bytes: queued[best] };
+  }
+
+  /** Ports by any part of their names, whatever the case; those that begin with it first. A whole name is one port's alone. */
+  findPorts(text, most = 24) {
+    const wanted = text.trim().toLowerCase().replace(/\s*(→|->|>)\s*/, "->");
+    if (!wanted) return [];
+    const found = [];
+    for (let port = 0; port < this.ports.length; port++) {
+      const name = this.portName(port).toLowerCase();
+      const at = name.indexOf(wanted);
+      if (at < 0) continue;
+      // A whole end of a link before a part of one: "h1" is not "h10".
+      const ends = name.split("->");
+      const rank = name === wanted ? 0 : ends[0] === wanted || name.startsWith(`${wanted}->`) ? 1 : ends[1] === wanted ? 2 : at === 0 ? 3 : 4;
+      found.push({ port, rank });
+    }
+    return found
+      .sort((a, b) => a.rank - b.rank || a.port - b.port)
+      .slice(0, most)
+      .map(({ port }) => port);
+  }
+
   /** Totals by frame over all ports, made once. */
   totals() {
     if (this.sums) return this.sums;
@@ -90,11 +170,18 @@ export class Recording {
         for (let at = 0, port = 0; port < this.ports.length; port++) for (let f = 0; f < frames; f++) sum[f] += column[at++];
       return sum;
     };
-    const pausedPorts = new Uint32Array(frames);
-    const paused = this.column("paused");
+    // Links of which a class was paused, and those of which only queues were.
+    const pausedPorts = new Uint32Array(frames),
+      queuePausedPorts = new Uint32Array(frames);
+    const paused = this.column("paused"),
+      whole = this.column(this.classColumn);
     if (paused)
       for (let at = 0, port = 0; port < this.ports.length; port++)
-        for (let f = 0; f < frames; f++) pausedPorts[f] += paused[at++] > 0;
+        for (let f = 0; f < frames; f++, at++) {
+          if (!paused[at]) continue;
+          if (whole && whole[at] > 0) pausedPorts[f]++;
+          else queuePausedPorts[f]++;
+        }
     this.sums = {
       queued: add("queued"),
       sent: add("sent"),
@@ -106,6 +193,7 @@ export class Recording {
       marked: add("marked"),
       dropped: add("dropped"),
       pausedPorts,
+      queuePausedPorts,
     };
     // The deepest queue anywhere gives the scale of the bars.
     let deepest = 0;
@@ -129,7 +217,8 @@ export function readRecording(buffer) {
   } catch {
     throw new Error("The head of the recording cannot be read.");
   }
-  if (header.version !== 1) throw new Error(`The recording has version ${header.version}; this page reads version 1.`);
+  if (header.version !== 1 && header.version !== 2)
+    throw new Error(`The recording has version ${header.version}; this page reads versions 1 and 2. Load the page again.`);
   return new Recording(header, bytes.subarray(12 + length));
 }
 

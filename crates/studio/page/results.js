@@ -3,7 +3,8 @@
 import { get, jobs, link, over } from "./api.js";
 import { choice, h, put } from "./dom.js";
 import { jobWhole } from "./jobdata.js";
-import { action, figure, figureName, isFigure, problemOf, progress, stateBadge, trouble } from "./parts.js";
+import { csv, save } from "./panels.js";
+import { action, figure, figureName, isFigure, note, problemOf, progress, stateBadge, trouble } from "./parts.js";
 import { bytes, clock, count, number, plural, share, time } from "./format.js";
 
 export const title = "Results";
@@ -131,10 +132,11 @@ class Results {
           this.show(all);
         }),
       );
-    if (chosen) body.append(this.run(chosen, all));
     const own = files.filter(({ path }) => !path.startsWith("runs/"));
     const pictures = comparison ? own.filter(({ path }) => isFigure(path)) : [];
+    // Above the table of flows, which may be long.
     if (pictures.length) body.append(h("h2", {}, "Figures of the comparison"), gallery(job.id, pictures));
+    if (chosen) body.append(this.run(chosen, all));
     if (files.length) {
       body.append(
         h("h2", {}, "Files"),
@@ -211,9 +213,9 @@ class Results {
     put(
       box,
       [...box.childNodes],
+      pictures.length > 0 && [h("h2", {}, "Figures"), gallery(job.id, pictures)],
       h("h2", {}, "Flows"),
       flows,
-      pictures.length > 0 && [h("h2", {}, "Figures"), gallery(job.id, pictures)],
     );
     this.flows(flows, run);
     return box;
@@ -223,12 +225,15 @@ class Results {
     const sort = this.query.get("sort") ?? "slowdown",
       down = this.query.get("desc") !== "0",
       offset = Number(this.query.get("offset") ?? 0),
-      group = this.query.get("group") ?? "";
+      group = this.query.get("group") ?? "",
+      slower = this.query.get("slower") ?? "";
     const ask = new URLSearchParams({ sort, desc: down ? "1" : "0", offset, limit: PAGE });
     if (group) ask.set("group", group);
+    if (slower) ask.set("slower", slower);
+    const address = `/api/jobs/${this.whole.job.id}/flows/${run.index}`;
     let data;
     try {
-      data = await get(`/api/jobs/${this.whole.job.id}/flows/${run.index}?${ask}`);
+      data = await get(`${address}?${ask}`);
     } catch (error) {
       put(box, trouble(error));
       return;
@@ -253,6 +258,22 @@ class Results {
             "group ",
             choice({ onchange: (event) => again({ group: event.target.value, offset: null }) }, [["", "all"], ...groups], group),
           ),
+        h(
+          "label",
+          {},
+          "slower than ",
+          h("input", {
+            type: "number",
+            min: "0",
+            step: "any",
+            value: slower,
+            placeholder: "20",
+            class: "slower",
+            "aria-label": "Slower than so many times",
+            onchange: (event) => again({ slower: event.target.value, offset: null }),
+          }),
+          "×",
+        ),
         h(
           "span",
           {},
@@ -280,6 +301,10 @@ class Results {
           },
           "After",
         ),
+        action("CSV", () => saveFlows(address, ask, `${this.whole.job.name ?? "flows"}, ${run.label || "run"}.csv`), {
+          class: "button small",
+          title: "These flows, all pages of them",
+        }),
       ),
       h(
         "div",
@@ -326,7 +351,7 @@ class Results {
                           "a",
                           {
                             href: `#/fabric?job=${this.whole.job.id}&run=${run.index}&flow=${row[at.flow]}&t=${Math.round(row[at.start_ps] ?? 0)}ps`,
-                            title: "See its path, if it was recorded",
+                            title: "Its path and its life, if it was recorded",
                           },
                           row[at.flow],
                         )
@@ -353,8 +378,28 @@ const COLUMNS = [
   ["received_ps", "received after", (value) => (value === null ? "–" : time(value))],
   ["ideal_ps", "alone", (value) => (value === null ? "–" : time(value))],
   ["held_ps", "held", (value) => (value ? time(value) : "–")],
+  ["paused_ps", "class paused", (value) => (value ? time(value) : "–")],
   ["slowdown", "slowdown", (value) => (value === null ? "–" : `${number(value, 4)}×`)],
 ];
+
+/** So many at a time, and so many times at the most: larger tables are there as Parquet. */
+const ROWS = 1000,
+  PARTS = 60;
+
+async function saveFlows(address, ask, name) {
+  const query = new URLSearchParams(ask);
+  query.set("limit", ROWS);
+  const rows = [];
+  for (let part = 0; part < PARTS; part++) {
+    query.set("offset", part * ROWS);
+    const data = await get(`${address}?${query}`);
+    if (!part) rows.push(data.columns);
+    rows.push(...data.rows);
+    if ((part + 1) * ROWS >= data.total) break;
+    if (part + 1 === PARTS) note(`The first ${count(ROWS * PARTS)} of ${count(data.total)} flows; all of them are in flows.parquet.`);
+  }
+  save(name, csv(rows), "text/csv");
+}
 
 function gallery(job, files) {
   return h(
@@ -373,7 +418,7 @@ const ENDINGS = { complete: "complete", stopped: "stopped", deadlock: "deadlock"
 
 /** The numbers of a run that say most. */
 export function cards(summary) {
-  const { slowdown, pause, buffer, dropped } = summary;
+  const { slowdown, pause, held, buffer, dropped } = summary;
   const big = (name, value, more) =>
     h("dl", { class: "big" }, h("dt", {}, name), h("dd", {}, value, more && h("small", {}, more)));
   const paused = pause?.paused_ps ?? pause?.time_ps ?? pause?.total_ps;
@@ -392,7 +437,24 @@ export function cards(summary) {
       big(
         "paused",
         paused === undefined ? plural(pause.pauses ?? 0, "time") : time(paused),
-        [pause.pauses !== undefined && plural(pause.pauses, "pause"), pause.share !== undefined && share(pause.share, 2)]
+        [
+          pause.pauses !== undefined && plural(pause.pauses, "pause"),
+          pause.share !== undefined && share(pause.share, 2),
+          // A link of which only a queue is paused carries the rest.
+          pause.class_ps !== undefined && pause.class_ps < paused && `whole classes ${time(pause.class_ps)}`,
+        ]
+          .filter(Boolean)
+          .join(", "),
+      ),
+    held?.flows > 0 &&
+      big(
+        "flows held at hosts",
+        time(held.held_ps),
+        [
+          plural(held.flows, "flow"),
+          held.class_ps > 0 && `${time(held.class_ps)} with their class`,
+          held.flow_ps > 0 && `${time(held.flow_ps)} by themselves`,
+        ]
           .filter(Boolean)
           .join(", "),
       ),
@@ -465,7 +527,7 @@ export function comparisonTable(whole, chosen, choose) {
   const shown = (comparison.measures ?? []).filter(({ key }) => {
     const values = comparison.rows.map((row) => row.measures[key]?.mean);
     return !(
-      ["flows", "dropped_packets", "paused_ps"].includes(key) &&
+      ["flows", "dropped_packets", "paused_ps", "held_ps"].includes(key) &&
       values.every((value) => value === values[0] && (key === "flows" || !value))
     );
   });

@@ -1,6 +1,7 @@
 // One run in the fabric view: its picture, its words, and what the pointer does on it.
 
 import { h, put } from "./dom.js";
+import { Heat } from "./heat.js";
 import { Stage } from "./stage.js";
 import { bytes, plural, rate, share, time } from "./format.js";
 
@@ -27,6 +28,8 @@ export class Side {
       recording,
       deepest,
     );
+    this.heatCanvas = h("canvas", { class: "heat", role: "img", hidden: true });
+    this.heat = new Heat(this.heatCanvas, recording, deepest);
     this.tip = h("div", { class: "tip", hidden: true });
     this.numbers = h("span", { class: "numbers" });
     this.cycle = cycleOf(recording, run.summary);
@@ -54,9 +57,58 @@ export class Side {
             `✕ deadlock at ${time(this.cycle.since, 3)}`,
           ),
       ),
-      h("div", { class: "canvas-box" }, this.canvas, this.tip),
+      h("div", { class: "canvas-box" }, this.canvas, this.heatCanvas, this.tip),
     );
     this.listen();
+    this.listenHeat();
+  }
+
+  /** The picture, or the map of all ports and times. */
+  choose(heat) {
+    this.heatCanvas.hidden = !heat;
+    this.canvas.hidden = heat;
+    this.tip.hidden = true;
+  }
+
+  listenHeat() {
+    const { heatCanvas: canvas, view } = this;
+    const at = (event) => {
+      const box = canvas.getBoundingClientRect();
+      return [event.clientX - box.left, event.clientY - box.top];
+    };
+    canvas.addEventListener("pointermove", (event) => {
+      const [x, y] = at(event);
+      const hit = this.heat.hit(x, y);
+      canvas.style.cursor = hit ? "crosshair" : "default";
+      this.tip.hidden = !hit;
+      if (hit) {
+        const lines = this.heat.words(hit);
+        put(
+          this.tip,
+          h("strong", {}, lines[0]),
+          lines.slice(1).map((line) => h("div", {}, line)),
+        );
+        this.placeTip(x, y, this.heat.width, this.heat.height);
+      }
+    });
+    canvas.addEventListener("pointerleave", () => {
+      this.tip.hidden = true;
+    });
+    canvas.addEventListener("click", (event) => {
+      const hit = this.heat.hit(...at(event));
+      if (!hit) return;
+      view.active = this;
+      view.toggle(false);
+      view.seek(hit.ps);
+      view.pick(hit.port);
+    });
+  }
+
+  placeTip(x, y, width, height) {
+    const wide = this.tip.offsetWidth,
+      tall = this.tip.offsetHeight;
+    this.tip.style.left = `${Math.max(4, Math.min(x + 14, width - wide - 4))}px`;
+    this.tip.style.top = `${y + 18 + tall > height ? Math.max(2, y - tall - 12) : y + 18}px`;
   }
 
   words(ps) {
@@ -64,7 +116,8 @@ export class Side {
     const frame = recording.frameAt(ps);
     const totals = recording.totals();
     const parts = [`${bytes(totals.queued[frame])} queued`];
-    if (recording.column("paused")) parts.push(`${plural(totals.pausedPorts[frame], "link")} paused`);
+    if (recording.column(recording.classColumn)) parts.push(`${plural(totals.pausedPorts[frame], "link")} paused`);
+    if (totals.queuePausedPorts[frame]) parts.push(`${plural(totals.queuePausedPorts[frame], "link")} with a queue paused`);
     if (totals.held_queues[frame]) parts.push(`${plural(totals.held_queues[frame], "queue")} held`);
     if (totals.held_flows[frame]) parts.push(`${plural(totals.held_flows[frame], "flow")} held`);
     if (totals.dropped[frame]) parts.push(`${plural(totals.dropped[frame], "packet")} dropped`);
@@ -72,6 +125,7 @@ export class Side {
     if (ps > recording.end) this.text = `over since ${time(recording.end)}`;
     if (this.numbers.textContent !== this.text) this.numbers.textContent = this.text;
     this.canvas.setAttribute("aria-label", `Fabric under ${this.name} at ${time(ps)}: ${this.text}`);
+    this.heatCanvas.setAttribute("aria-label", `All ports over the time under ${this.name}; at ${time(ps)}: ${this.text}`);
     if (this.hover && !this.tip.hidden) this.describe();
   }
 
@@ -91,7 +145,8 @@ export class Side {
         if (view.camera.home && event.deltaY > 0) return;
         event.preventDefault();
         const [x, y] = at(event);
-        view.camera.zoom(Math.exp(-event.deltaY * 0.0016), x, y, ...size());
+        // A trackpad pinch comes as a wheel with Ctrl, in small steps.
+        view.camera.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0016)), x, y, ...size());
         view.moved();
       },
       { passive: false },
@@ -173,10 +228,7 @@ export class Side {
     else {
       this.describe();
       this.tip.hidden = false;
-      const wide = this.tip.offsetWidth,
-        tall = this.tip.offsetHeight;
-      this.tip.style.left = `${Math.max(4, Math.min(x + 14, this.stage.width - wide - 4))}px`;
-      this.tip.style.top = `${y + 18 + tall > this.stage.height ? Math.max(2, y - tall - 12) : y + 18}px`;
+      this.placeTip(x, y, this.stage.width, this.stage.height);
     }
     if (before?.port !== hit?.port || before?.node !== hit?.node) this.view.redraw();
   }
@@ -201,14 +253,28 @@ function portWords(recording, port, frame) {
     `${recording.nodeName(node)} → ${there}`,
     `${bytes(of("queued"))} waiting; ${share(Math.min(1, of("sent") / recording.capacity(port)), 2)} of ${rate(rate_bps)} used`,
   ];
-  if (of("paused")) lines.push(`paused by ${there} for ${share(Math.min(1, of("paused") / recording.every), 2)} of this frame`);
+  lines.push(...stopWords(recording, port, frame).map((text) => `${text} by ${there}`));
   if (of("held_queues")) lines.push(`${plural(of("held_queues"), "queue")} held`);
   if (of("held_flows")) lines.push(`${plural(of("held_flows"), "flow")} kept from sending`);
-  if (of("pause_frames")) lines.push(`${plural(of("pause_frames"), "control frame")} to ${there}`);
+  if (of("pause_frames"))
+    lines.push(
+      `${plural(of("pause_frames"), "control frame")} to ${there}: ${recording.framesFrom(port, frame) ?? "pause, resume or answer"}`,
+    );
   if (of("signals")) lines.push(`${plural(of("signals"), "signal")} to hosts`);
   if (of("marked")) lines.push(`${plural(of("marked"), "packet")} marked`);
   if (of("dropped")) lines.push(`${plural(of("dropped"), "packet")} dropped`);
   return lines;
+}
+
+/** What of a port was paused in a frame, and for how much of it; most first. */
+export function stopWords(recording, port, frame) {
+  const { any, class: whole, port: all } = recording.stops(port, frame);
+  const part = (value) => `${share(value, 2)} of this frame`;
+  const words = [];
+  if (all > 0) words.push(`paused for ${part(all)}`);
+  if (whole - all > 1e-6) words.push(`a class paused for ${all > 0 ? "another " : ""}${part(whole - all)}`);
+  if (any - whole > 1e-6) words.push(`only a queue paused for ${whole > 0 ? "another " : ""}${part(any - whole)}`);
+  return words;
 }
 
 function nodeWords(recording, node, frame) {
@@ -216,6 +282,7 @@ function nodeWords(recording, node, frame) {
   let queued = 0,
     ports = 0,
     paused = 0,
+    single = 0,
     out = 0,
     into = 0,
     flows = 0;
@@ -223,7 +290,9 @@ function nodeWords(recording, node, frame) {
     if (one.node !== node) return;
     ports++;
     queued += recording.value("queued", port, frame);
-    paused += recording.value("paused", port, frame) > 0;
+    const stops = recording.stops(port, frame);
+    paused += stops.class > 0;
+    single += stops.any > 0 && !stops.class;
     flows += recording.value("held_flows", port, frame);
     out += recording.value("sent", port, frame);
     into += recording.value("sent", one.peer, frame);
@@ -235,6 +304,7 @@ function nodeWords(recording, node, frame) {
     `sends ${rate(out * per)}, receives ${rate(into * per)}`,
   ];
   if (paused) lines.push(`${plural(paused, "port")} paused`);
+  if (single) lines.push(`${plural(single, "port")} with a queue paused`);
   if (flows) lines.push(`${plural(flows, "flow")} kept from sending`);
   return lines;
 }

@@ -9,7 +9,10 @@ import { bytes as asBytes } from "./format.js";
 
 const BUCKETS = 12;
 
-/** Where the eye is; two stages side by side share one. Fabrics in rows are only stretched: their height fits the screen already. */
+/** Fabrics in rows are wide and low: they grow in both directions up to here, and only wider from there on. */
+const TALLEST = 3;
+
+/** Where the eye is; two stages side by side share one. */
 export class Camera {
   constructor() {
     this.flat = true;
@@ -20,17 +23,41 @@ export class Camera {
     Object.assign(this, { k: 1, x: 0, y: 0 });
   }
   get ky() {
-    return this.flat ? 1 : this.k;
+    return this.flat ? Math.min(TALLEST, this.k) : this.k;
   }
   get home() {
     return this.k === 1;
   }
   zoom(factor, px, py, width, height) {
+    const before = this.ky;
     const k = Math.min(this.most, Math.max(1, this.k * factor));
     const by = k / this.k;
     this.x = px - (px - this.x) * by;
-    if (!this.flat) this.y = py - (py - this.y) * by;
     this.k = k;
+    this.y = py - ((py - this.y) * this.ky) / before;
+    this.hold(width, height);
+  }
+  /** Where it is, for a link: how close, and which part of the fabric is in the middle. The same on a screen of any size. */
+  text(width, height) {
+    const round = (value, digits) => String(Number(value.toFixed(digits)));
+    return [
+      round(this.k, 2),
+      round((width / 2 - this.x) / (width * this.k), 4),
+      round((height / 2 - this.y) / (height * this.ky), 4),
+    ].join(",");
+  }
+  /** Goes where a link says; false if that is no place. */
+  go(text, width, height) {
+    const [k, cx, cy, ...rest] = String(text).split(",").map(Number);
+    if (rest.length || ![k, cx, cy].every(Number.isFinite) || k < 1) return false;
+    this.k = Math.min(this.most, k);
+    this.see(cx, cy, width, height);
+    return true;
+  }
+  /** Has a part of the fabric in the middle, as far as that goes. */
+  see(cx, cy, width, height) {
+    this.x = width / 2 - cx * width * this.k;
+    this.y = height / 2 - cy * height * this.ky;
     this.hold(width, height);
   }
   pan(dx, dy, width, height) {
@@ -200,6 +227,19 @@ export class Stage {
     if (lane.bent) this.paint.quadraticCurveTo(lane.cx, lane.cy, lane.x2, lane.y2);
     else this.paint.lineTo(lane.x2, lane.y2);
     return lane;
+  }
+
+  /** A stretch of a lane, `by` pixels beside it: what is on the lane itself stays visible. */
+  traceBeside(port, from, to, by) {
+    const { paint } = this;
+    const [dx, dy] = this.across(port).map((value) => value * by);
+    const lane = this.lane(port);
+    const steps = lane.bent ? 12 : 1;
+    for (let step = 0; step <= steps; step++) {
+      const [px, py] = this.point(port, from + ((to - from) * step) / steps);
+      if (step) paint.lineTo(px + dx, py + dy);
+      else paint.moveTo(px + dx, py + dy);
+    }
   }
 
   /** A point of a lane, `part` of the length along. */
@@ -432,49 +472,48 @@ export class Stage {
     paint.globalAlpha = 1;
   }
 
-  // A held link: thick dashes, and a bar across near the port that must wait.
+  // A pause is drawn beside the lane, which shows what the link carries all the same, and over as much of its length as of the frame:
+  // first the time that all of the port was paused, then whole classes, then single queues, each finer than the one before. A bar
+  // across is a stop for a class at the least; at the port that must wait.
   drawPauses(frame) {
     const paused = this.recording.column("paused");
     if (!paused) return;
     const { paint, colours, recording, seen } = this;
     const ports = [];
     for (let port = 0, at = frame; port < seen.length; port++, at += recording.frames)
-      if (seen[port] && paused[at] > 0) ports.push([port, Math.min(1, paused[at] / recording.every)]);
+      if (seen[port] && paused[at] > 0) ports.push([port, recording.stops(port, frame)]);
     if (!ports.length) return;
     const many = ports.length > 500;
     const fine = this.fine();
-    paint.strokeStyle = colours.paper;
-    paint.lineWidth = 4;
-    if (!many) {
-      paint.beginPath();
-      for (const [port] of ports) this.trace(port);
-      paint.stroke();
-    }
+    const aside = many ? 0 : Math.min(3, Math.max(1, 2.6 * fine));
     paint.strokeStyle = colours.pause;
-    for (const [low, high, wide] of [
-      [0, 0.34, 1.8],
-      [0.34, 0.75, 2.4],
-      [0.75, 2, 3],
+    for (const [wide, dash, stretch] of [
+      [3, [], ({ port }) => [0, port]],
+      [2.2, [6, 3], (stops) => [stops.port, stops.class]],
+      [1.6, [1.6, 3.4], (stops) => [stops.class, stops.any]],
     ]) {
-      const some = ports.filter(([, share]) => share > low && share <= high);
-      if (!some.length) continue;
-      paint.lineWidth = many ? 1.5 : wide * fine;
-      paint.setLineDash(many ? [] : [6, 3.5]);
+      paint.lineWidth = many ? 1.2 : wide * fine;
+      paint.setLineDash(many ? [] : dash);
       paint.beginPath();
-      for (const [port] of some) this.trace(port);
-      paint.stroke();
-      paint.setLineDash([]);
-      paint.lineWidth = many ? 1.5 : 3 * fine;
-      paint.beginPath();
-      for (const [port] of some) {
-        const [cx, cy] = this.point(port, 0.2);
-        const half = Math.min(6.5, Math.max(2, this.lanes.pitch[port] * this.camera.k * 0.42));
-        const [dx, dy] = this.across(port);
-        paint.moveTo(cx - dx * half, cy - dy * half);
-        paint.lineTo(cx + dx * half, cy + dy * half);
+      for (const [port, stops] of ports) {
+        const [from, to] = stretch(stops);
+        if (to - from > 0.002) this.traceBeside(port, from, to, aside);
       }
       paint.stroke();
     }
+    paint.setLineDash([]);
+    paint.lineWidth = many ? 1.5 : 2.6 * fine;
+    paint.beginPath();
+    for (const [port, stops] of ports) {
+      if (!stops.class) continue;
+      const [cx, cy] = this.point(port, 0.1);
+      // As long as the pause: a short one is a short bar.
+      const half = Math.min(6.5, Math.max(2, this.lanes.pitch[port] * this.camera.k * 0.42)) * (0.35 + 0.65 * stops.class);
+      const [dx, dy] = this.across(port);
+      paint.moveTo(cx - dx * half, cy - dy * half);
+      paint.lineTo(cx + dx * half, cy + dy * half);
+    }
+    paint.stroke();
   }
 
   height01(value) {
@@ -517,6 +556,7 @@ export class Stage {
       else paint.rect(spot.nx > 0 ? px : px - long, py - wide / 2, long, wide);
     }
     paint.fill();
+    this.drawMarks();
     if (round.length) {
       paint.strokeStyle = colours.queue;
       paint.lineWidth = Math.min(9, 5 * Math.sqrt(k));
@@ -540,6 +580,32 @@ export class Stage {
         middle = node.y * ky + y + this.nameShift(at);
       if (right > 0 && right < this.width + 100) paint.fillText(asBytes(held[at], 2), right, middle);
     });
+  }
+
+  // Where packets begin to be marked, as a tick beside each bar that is wide enough.
+  drawMarks() {
+    const {
+      paint,
+      colours,
+      fabric,
+      seen,
+      place,
+      camera: { k, ky, x, y },
+    } = this;
+    paint.strokeStyle = colours.ink;
+    paint.lineWidth = 1;
+    paint.beginPath();
+    for (let port = 0; port < seen.length; port++) {
+      const { mark, node } = fabric.ports[port];
+      const spot = place.ports[port];
+      if (!mark || mark > this.deepest || !seen[port] || !spot.ny || place.nodes[node].round || spot.pitch * k < 6) continue;
+      const wide = Math.min(14, spot.pitch * k * 0.62) / 2 + 1.5;
+      const py = spot.y * ky + y + spot.ny * this.height01(mark) * spot.room * ky;
+      const px = spot.x * k + x;
+      paint.moveTo(px - wide, py);
+      paint.lineTo(px + wide, py);
+    }
+    paint.stroke();
   }
 
   // Held queues are diamonds at the port; held flows two small bars under the host; losses crosses.
@@ -620,6 +686,7 @@ export class Stage {
         paint.arc(px, py, r, 0, 7);
       }
     paint.fill();
+    if (frames && !now.playing) this.nameFrames(frame, frames, along);
     const signals = recording.column("signals");
     if (!signals) return;
     paint.strokeStyle = colours.control;
@@ -634,6 +701,34 @@ export class Stage {
     }
     paint.fill();
     paint.stroke();
+  }
+
+  // Standing still, a few dots have room to say what they are.
+  nameFrames(frame, frames, along) {
+    const { paint, colours, recording, seen } = this;
+    const shown = [];
+    for (let port = 0, at = frame; port < seen.length && shown.length <= 6; port++, at += recording.frames)
+      if (seen[port] && frames[at]) shown.push([port, frames[at]]);
+    if (shown.length > 6) return;
+    paint.font = `10px ${colours.font}`;
+    paint.textAlign = "left";
+    paint.textBaseline = "middle";
+    paint.lineWidth = 3;
+    paint.strokeStyle = colours.paper;
+    paint.fillStyle = colours.control;
+    const named = [];
+    for (const [port, count] of shown) {
+      const [px, py] = this.point(port, along(port));
+      // Two names in one place can both not be read.
+      if (named.some(([x, y]) => Math.abs(x - px) < 96 && Math.abs(y - py) < 12)) continue;
+      named.push([px, py]);
+      const what = recording.framesFrom(port, frame) ?? "control";
+      const text = `${count > 1 ? `${count}: ` : ""}${what} to ${recording.neighbour(port)}`;
+      const left = px + 7 + paint.measureText(text).width > this.width ? px - 7 - paint.measureText(text).width : px + 7;
+      paint.strokeText(text, left, py);
+      paint.fillText(text, left, py);
+    }
+    paint.beginPath();
   }
 
   // Links that wait for one another, in a cycle that never opens again.
@@ -703,6 +798,10 @@ export class Stage {
     around(flow.dst, colours.pick, []);
     const by = recording.value("flow.by", now.flow, frame);
     if (by > 0 && place.nodes[by - 1]) around(by - 1, colours.held, [5, 3]);
+    // Its class is paused at its NIC: by the neighbour.
+    const nic = recording.nicOf(flow);
+    if (nic !== null && grown(recording, "flow.paused", now.flow, frame) > 0)
+      around(recording.ports[recording.ports[nic].peer].node, colours.pause, [5, 3]);
   }
 
   ring(port, colour, wide, alpha) {
@@ -775,6 +874,10 @@ export class Stage {
     return best === null ? null : { port: best };
   }
 }
+
+/** By how much a column that only grows did so in a frame. */
+export const grown = (recording, name, which, frame) =>
+  recording.value(name, which, frame) - (frame ? recording.value(name, which, frame - 1) : 0);
 
 function distance({ x1, y1, x2, y2 }, px, py) {
   const dx = x2 - x1,

@@ -200,6 +200,7 @@ async fn about(State(studio): Shared) -> Response {
         "cores": std::thread::available_parallelism().map_or(1, usize::from),
         "limits": limits::list(),
         "notes": studio.jobs.notes,
+        "address": studio.guard.abroad().map(|address| format!("http://{address}/")),
     }))
 }
 

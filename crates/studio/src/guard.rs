@@ -4,7 +4,7 @@
 //! machine is found out), it cannot hide its `Origin`, and without one it cannot say that it sends JSON.
 
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// What a request must be like.
 pub struct Guard {
@@ -30,6 +30,18 @@ fn draw() -> std::io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// The address of this machine in its network. Nothing is sent: a datagram socket that is given a destination knows its source.
+fn own_address(of: IpAddr) -> Option<IpAddr> {
+    // Destinations that are reserved for documentation.
+    let (any, far): (SocketAddr, SocketAddr) = match of {
+        IpAddr::V4(_) => (([0, 0, 0, 0], 0).into(), ([192, 0, 2, 1], 9).into()),
+        IpAddr::V6(any) => ((any, 0).into(), (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9).into()),
+    };
+    let socket = UdpSocket::bind(any).ok()?;
+    socket.connect(far).ok()?;
+    socket.local_addr().ok().map(|own| own.ip()).filter(|ip| !ip.is_unspecified() && !ip.is_loopback())
+}
+
 impl Guard {
     /// For a server at that address. One that others can reach has a token.
     pub fn new(address: SocketAddr) -> std::io::Result<Guard> {
@@ -37,12 +49,29 @@ impl Guard {
         Ok(Guard { address, token })
     }
 
-    /// The address to open, with the token.
+    /// The address to open on this machine, with the token.
     pub fn url(&self) -> String {
-        let address = match self.address.ip() {
-            ip if ip.is_unspecified() => format!("127.0.0.1:{}", self.address.port()),
-            _ => self.address.to_string(),
-        };
+        match self.address.ip() {
+            ip if ip.is_unspecified() => self.url_at(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), self.address.port())),
+            _ => self.url_at(self.address),
+        }
+    }
+
+    /// The address that others can open, without the token; nothing if they cannot, or if none of this machine's is known.
+    pub fn abroad(&self) -> Option<SocketAddr> {
+        match self.address.ip() {
+            ip if ip.is_loopback() => None,
+            ip if ip.is_unspecified() => Some(SocketAddr::new(own_address(ip)?, self.address.port())),
+            _ => Some(self.address),
+        }
+    }
+
+    /// The same with the token, where it is another than [`Guard::url`].
+    pub fn url_abroad(&self) -> Option<String> {
+        self.abroad().filter(|address| *address != self.address).map(|address| self.url_at(address))
+    }
+
+    fn url_at(&self, address: SocketAddr) -> String {
         let token = self.token.as_ref().map_or(String::new(), |token| format!("?token={token}"));
         format!("http://{address}/{token}")
     }
@@ -153,6 +182,22 @@ mod tests {
         assert!(all.is_ours("10.0.0.1:4774") && all.is_ours("localhost:4774") && !all.is_ours("evil.example:4774"));
         let one = guard("10.0.0.1:4774");
         assert!(one.is_ours("10.0.0.1:4774") && !one.is_ours("localhost:4774") && !one.is_ours("127.0.0.1:4774"));
+    }
+
+    #[test]
+    fn others_are_given_an_address_that_leads_here_and_not_to_themselves() {
+        assert_eq!((guard("127.0.0.1:1").abroad(), guard("127.0.0.1:1").url_abroad()), (None, None));
+        let one = guard("10.0.0.1:4774");
+        // The address that is printed is good for all.
+        assert_eq!((one.abroad(), one.url_abroad()), ("10.0.0.1:4774".parse().ok(), None));
+        let all = guard("0.0.0.0:4774");
+        assert!(all.url().starts_with("http://127.0.0.1:4774/?token="), "{}", all.url());
+        // A machine without a network has none.
+        if let Some(url) = all.url_abroad() {
+            let address = all.abroad().unwrap();
+            assert!(!address.ip().is_loopback() && !address.ip().is_unspecified(), "{url}");
+            assert!(all.is_ours(&address.to_string()) && url.ends_with(&all.url()[all.url().find('?').unwrap()..]));
+        }
     }
 
     #[test]

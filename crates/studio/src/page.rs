@@ -20,6 +20,7 @@ const FILES: &[(&str, &[u8])] = files![
     "dom.js",
     "fabric.js",
     "format.js",
+    "heat.js",
     "jobdata.js",
     "jobs.js",
     "layout.js",

@@ -3,6 +3,7 @@
 use crate::job::{Job, OUT, Request, SCENARIO, State, Stored};
 use crate::limits;
 use crate::workspace::{Workspace, file_below, list};
+use files::COMPARISON;
 use files::SUMMARY;
 use files::problem::{Problem, read_text};
 use results::comparison::{Labels, SCHEME};
@@ -14,8 +15,6 @@ use std::path::{Path, PathBuf};
 
 /// The file of a recorded run.
 pub const RECORDING: &str = "recording.bin";
-/// The file of a comparison.
-const COMPARISON: &str = "comparison.json";
 
 /// One run of a job.
 struct Run {
@@ -148,6 +147,8 @@ const COLUMNS: &[Column] = &[
     ("injected_ps", |_, flow| json!(flow.injected_ps)),
     ("received_ps", |_, flow| json!(flow.received_ps)),
     ("acknowledged_ps", |_, flow| json!(flow.acknowledged_ps)),
+    ("held_ps", |_, flow| json!(flow.held_ps)),
+    ("paused_ps", |_, flow| json!(flow.paused_ps)),
     ("ideal_ps", |_, flow| json!(flow.ideal_ps)),
     ("slowdown", |_, flow| json!(flow.slowdown)),
     ("slowdown_acknowledged", |_, flow| json!(flow.slowdown_acknowledged)),
@@ -165,7 +166,7 @@ fn order(a: &Value, b: &Value, descending: bool) -> Ordering {
     if descending { by.reverse() } else { by }
 }
 
-/// Some of the flows of a folder of results, as a query in JSON says: `sort`, `desc`, `offset`, `limit`, `group`. Gives JSON with
+/// Some of the flows of a folder of results, as a query in JSON says: `sort`, `desc`, `offset`, `limit`, `group`, `slower`. Gives JSON with
 /// the rows, or with an error.
 pub fn flows(folder: &Path, query: &str) -> Value {
     let query = serde_json::from_str(query).map_err(|error| Problem::new("the query", error.to_string()));
@@ -199,7 +200,16 @@ fn rows(folder: &Path, query: &HashMap<String, String>) -> Result<Value, Problem
     let mut groups: Vec<&str> = flows.iter().map(|flow| flow.group.as_str()).collect();
     groups.sort_unstable();
     groups.dedup();
-    let wanted = |flow: &FlowRow| query.get("group").is_none_or(|group| group.is_empty() || *group == flow.group);
+    let slower: f64 = match query.get("slower").filter(|text| !text.is_empty()) {
+        None => 0.0,
+        Some(text) => {
+            text.parse().map_err(|_| Problem::new("slower", "is not a number").help("write a slowdown, such as 20"))?
+        }
+    };
+    // A flow that never ended is slower than any.
+    let slow = |flow: &FlowRow| slower <= 0.0 || flow.slowdown.is_none_or(|slowdown| slowdown > slower);
+    let in_group = |flow: &FlowRow| query.get("group").is_none_or(|group| group.is_empty() || *group == flow.group);
+    let wanted = |flow: &FlowRow| in_group(flow) && slow(flow);
     let mut rows: Vec<(Value, usize)> =
         flows.iter().enumerate().filter(|(_, flow)| wanted(flow)).map(|(row, flow)| (key(row, flow), row)).collect();
     rows.sort_by(|a, b| order(&a.0, &b.0, descending).then(a.1.cmp(&b.1)));

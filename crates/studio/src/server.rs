@@ -68,6 +68,8 @@ pub fn serve(options: Options, ready: impl FnOnce(&str, &[String])) -> Result<()
         let listener = listen(place).map_err(|error| problem(&place.to_string(), error))?;
         let guard = Guard::new(listener.local_addr().map_err(failed)?).map_err(failed)?;
         let url = guard.url();
+        let mut notes = jobs.notes.clone();
+        notes.extend(guard.url_abroad().map(|url| format!("others open {url}")));
         let end = ending().map_err(failed)?;
         let jobs = Arc::new(jobs);
         let (close, closing) = watch::channel(false);
@@ -80,7 +82,7 @@ pub fn serve(options: Options, ready: impl FnOnce(&str, &[String])) -> Result<()
             helpers: Semaphore::new(limits::HELPERS),
         });
         tokio::spawn(jobs.clone().work());
-        ready(&url, &jobs.notes);
+        ready(&url, &notes);
         let app = router(studio);
         tokio::select! {
             () = accept(&listener, app) => {}

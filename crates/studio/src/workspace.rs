@@ -84,17 +84,12 @@ impl Workspace {
             if !is_below(&name) || !entry.file_type().ok()?.is_dir() {
                 return None;
             }
-            let of = |(kind, file): (&'static str, &str)| {
-                let text = fs::read_to_string(file_below(&path, file)?).ok()?;
-                let said: serde_json::Value = serde_json::from_str(&text).ok()?;
-                Some((kind, file_below(&path, file)?, said["scenario"].as_str().unwrap_or_default().to_string()))
-            };
-            let kinds = [("compare", "comparison.json"), ("sweep", "sweep.json"), ("run", files::SUMMARY)];
-            let (kind, file, title) = kinds.into_iter().find_map(of)?;
-            let time = fs::metadata(file).and_then(|meta| meta.modified()).ok()?;
-            let seconds = time.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+            let (kind, file) = made_by(&path)?;
+            let meta = fs::metadata(&file).ok()?;
+            let since = meta.modified().ok()?.duration_since(std::time::UNIX_EPOCH);
+            let title = if meta.len() <= MOST_READ { title(&file).unwrap_or_default() } else { String::new() };
             let page = file_below(&path, "report.html").is_some();
-            Some(Found { name, kind, title, seconds, page })
+            Some(Found { name, kind, title, seconds: since.map_or(0, |since| since.as_secs()), page })
         };
         let mut all: Vec<Found> = entries.filter_map(found).collect();
         all.sort_by(|a, b| b.seconds.cmp(&a.seconds).then_with(|| a.name.cmp(&b.name)));
@@ -104,14 +99,30 @@ impl Workspace {
     /// A file of such a folder.
     pub fn folder_file(&self, path: &str) -> Option<PathBuf> {
         let (name, rest) = path.split_once('/')?;
-        self.folders().iter().any(|found| found.name == name).then_some(())?;
-        file_below(&self.results.as_ref()?.join(name), rest)
+        let folder = self.results.as_ref().filter(|_| is_below(name))?.join(name);
+        made_by(&folder)?;
+        file_below(&folder, rest)
     }
 
     /// Files that scenarios may name: the user puts them there.
     pub fn inputs(&self) -> PathBuf {
         self.folder.join("files")
     }
+}
+
+/// The largest file that is read for the title in it.
+const MOST_READ: u64 = 16 << 20;
+
+/// What made a folder of results, and the file that tells.
+fn made_by(folder: &Path) -> Option<(&'static str, PathBuf)> {
+    let kinds = [("compare", files::COMPARISON), ("sweep", files::SWEEP), ("run", files::SUMMARY)];
+    kinds.into_iter().find_map(|(kind, file)| Some((kind, file_below(folder, file)?)))
+}
+
+/// The title in such a file.
+fn title(file: &Path) -> Option<String> {
+    let said: serde_json::Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    Some(said["scenario"].as_str()?.to_string())
 }
 
 /// A folder of results that the command line has made.

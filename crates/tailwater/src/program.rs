@@ -5,6 +5,7 @@ mod commands;
 mod compare;
 mod deadlock;
 mod drawing;
+mod explain;
 mod import;
 mod interrupt;
 mod ledger;
@@ -20,6 +21,7 @@ mod studio;
 mod sweep;
 mod theory;
 mod traffic;
+mod usage;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -28,6 +30,7 @@ use std::process::ExitCode;
 /// A laboratory for flow control in lossless data-centre fabrics.
 #[derive(Parser)]
 #[command(version = env!("TAILWATER_VERSION"), long_version = shell::version(), about, max_term_width = 100)]
+#[command(after_help = usage::DOCUMENTATION)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -95,6 +98,8 @@ enum Command {
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
     },
+    /// Say why flows waited: who stopped whom, and the root of it.
+    Explain(explain::Arguments),
     /// Write the flows of a scenario, in order of start, and run nothing.
     Traffic {
         /// The scenario file.
@@ -213,13 +218,14 @@ enum Command {
 
 /// The whole program, with what the registry holds.
 pub(crate) fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let result = match usage::parse().command {
         Command::Run { scenario, sets, out, record, record_every, no_report, threads, quiet, reporting } => {
             reporting.begin();
             let record = commands::Record { wanted: record, every: record_every };
             commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet)
         }
         Command::Report { folders, out } => drawing::report(&folders, out),
+        Command::Explain(arguments) => explain::explain(&arguments),
         Command::Check { scenario, sets, json } => commands::check(&scenario, &sets, json),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
@@ -251,9 +257,6 @@ pub(crate) fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        Err(problem) => {
-            progress::problem(&problem);
-            ExitCode::FAILURE
-        }
+        Err(problem) => usage::refuse(&[problem]),
     }
 }

@@ -1,6 +1,6 @@
 //! Collective communication: messages between all of a group of hosts, each sent when what it carries has been received.
 
-use crate::{After, Fault, FlowRequest, MAX_SIZE, Origin, too_many};
+use crate::{After, Fault, FlowRequest, MAX_SIZE, Origin, beyond};
 use engine::Time;
 use fabric::id::{FlowId, NodeId};
 
@@ -112,7 +112,7 @@ impl Collective {
             _ => flows,
         };
         if flows > budget {
-            return Err(too_many("rounds", budget));
+            return Err(beyond("rounds", flows as f64, budget));
         }
         if self.rounds > 1 && waits > budget {
             let message = format!("there would be {waits} messages to wait for");

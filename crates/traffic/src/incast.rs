@@ -3,7 +3,7 @@
 use crate::arrivals::{Arrivals, Clock, MAX_GAP};
 use crate::load::Extent;
 use crate::places::Places;
-use crate::{Fault, FlowRequest, Kind, MAX_START, Origin, in_time, not_empty, too_many};
+use crate::{Fault, FlowRequest, Kind, MAX_START, Origin, beyond, in_time, not_empty, too_many};
 use engine::{Stream, Time};
 use fabric::id::NodeId;
 
@@ -158,7 +158,7 @@ impl Incast {
         };
         let expected = events * self.flows() as f64;
         if expected > budget as f64 || expected.is_nan() {
-            return Err(too_many("degree", budget));
+            return Err(beyond("degree", expected, budget));
         }
         Ok(())
     }

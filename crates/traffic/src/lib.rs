@@ -31,7 +31,7 @@ pub use load::Load;
 pub use long::Long;
 pub use places::Places;
 pub use sizes::Sizes;
-pub use text::FileFault;
+pub use text::{FileFault, FileFaults};
 pub use trace::{read_trace, write_trace};
 
 /// The digest of the code of this crate.
@@ -196,6 +196,11 @@ pub fn too_many(field: &'static str, budget: u64) -> Fault {
         message: format!("there would be more than {budget} flows, the most that are left of {MAX_FLOWS}"),
         help: "make it shorter, or less of it".into(),
     }
+}
+
+/// The same where the number is known, at least on average: it may be too many for this budget only, or for any.
+pub(crate) fn beyond(field: &'static str, flows: f64, budget: u64) -> Fault {
+    too_many(field, if flows <= MAX_FLOWS as f64 { budget } else { budget.max(MAX_FLOWS) })
 }
 
 /// The fault that flows would start when no flow may.

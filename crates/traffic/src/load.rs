@@ -3,7 +3,7 @@
 use crate::arrivals::{Arrivals, Clock, MAX_GAP};
 use crate::places::Places;
 use crate::sizes::Sizes;
-use crate::{Fault, FlowRequest, Kind, Origin, in_time, not_empty, too_late, too_many};
+use crate::{Fault, FlowRequest, Kind, Origin, beyond, in_time, not_empty, too_late, too_many};
 use engine::{Stream, Time};
 use fabric::id::NodeId;
 use std::cmp::Reverse;
@@ -213,7 +213,7 @@ impl Load {
             _ => "flows",
         };
         if expected.is_nan() || expected > budget as f64 {
-            return Err(too_many(field, budget));
+            return Err(beyond(field, expected, budget));
         }
         let receivers = self.receivers(origin, places)?;
         let mut draw = Draw { load: self, origin, places, receivers, flows: Vec::with_capacity(expected as usize) };

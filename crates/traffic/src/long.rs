@@ -1,7 +1,7 @@
 //! Long-lived flows: they send all the time until they leave.
 
 use crate::places::Places;
-use crate::{Fault, FlowRequest, Kind, MAX_SIZE, MAX_START, Origin, not_empty, too_many};
+use crate::{Fault, FlowRequest, Kind, MAX_SIZE, MAX_START, Origin, beyond, not_empty};
 use engine::Time;
 use fabric::id::NodeId;
 
@@ -44,7 +44,7 @@ impl Long {
                 return fault("flows", "flows is 0".into(), "write 1 or more");
             }
             if flows.len() as u64 + count > budget {
-                return Err(too_many("flows", budget));
+                return Err(beyond("flows", flows.len() as f64 + count as f64, budget));
             }
             for turn in 0..count {
                 let place = (turn % hosts.len() as u64) as usize;

@@ -25,6 +25,70 @@ impl fmt::Display for FileFault {
 
 impl std::error::Error for FileFault {}
 
+/// The most faults of a file that are kept.
+const SHOWN: usize = 10;
+/// With so many a file is not read on.
+const ENOUGH: usize = 1000;
+
+/// All that is wrong with a text file: at least one fault, unless it is being collected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileFaults {
+    first: Vec<FileFault>,
+    count: usize,
+}
+
+impl FileFaults {
+    /// The first of them.
+    pub fn list(&self) -> &[FileFault] {
+        &self.first
+    }
+
+    /// How many there are besides those of the list, in words.
+    pub fn more(&self) -> Option<String> {
+        match self.count - self.first.len() {
+            0 => None,
+            more if self.full() => Some(format!("at least {more} more")),
+            more => Some(format!("{more} more")),
+        }
+    }
+
+    pub(crate) fn push(&mut self, fault: FileFault) {
+        self.count += 1;
+        if self.first.len() < SHOWN {
+            self.first.push(fault);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Whether reading on is of no use.
+    pub(crate) fn full(&self) -> bool {
+        self.count >= ENOUGH
+    }
+
+    /// A value that was read without a fault, or all faults.
+    pub(crate) fn or<T>(self, value: T) -> Result<T, FileFaults> {
+        if self.is_empty() { Ok(value) } else { Err(self) }
+    }
+}
+
+impl From<FileFault> for FileFaults {
+    fn from(fault: FileFault) -> FileFaults {
+        FileFaults { first: vec![fault], count: 1 }
+    }
+}
+
+impl fmt::Display for FileFaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.first.iter().map(FileFault::to_string).chain(self.more()).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for FileFaults {}
+
 /// One line and its number.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {

@@ -14,7 +14,7 @@
 //! one for all or one for each. Where scripts write bare numbers, the column's name has the unit: `size_bytes`, `start_ns`. There is
 //! no quoting: names with commas in them cannot be used, numbers can.
 
-use crate::text::{FileFault, Line, quoted};
+use crate::text::{FileFault, FileFaults, Line, quoted};
 use crate::{After, FlowRequest, MAX_FLOWS, MAX_GROUPS, Names, Traffic, is_group_name};
 use engine::{Bytes, QuantityError, Time};
 use fabric::id::{ClassId, FlowId, NodeId};
@@ -103,14 +103,15 @@ struct Wait<'a> {
     line: Line<'a>,
 }
 
-/// Reads the flows of a trace file, in file order. `classes` is how many priority classes there are.
-pub fn read_trace(text: &str, nodes: &Names<'_>, classes: u8) -> Result<Traffic, FileFault> {
+/// Reads the flows of a trace file, in file order, or says what is wrong with each of its lines. `classes` is how many priority classes there
+/// are.
+pub fn read_trace(text: &str, nodes: &Names<'_>, classes: u8) -> Result<Traffic, FileFaults> {
     let mut lines = Line::all(text);
     let Some(header) = lines.next() else {
         let help = "begin with a line that names the columns: src,dst,size,start";
-        return Err(Line { number: 1, text: "" }.fault("", "the file is empty", help));
+        return Err(Line { number: 1, text: "" }.fault("", "the file is empty", help).into());
     };
-    let columns = read_header(header)?;
+    let columns = read_header(header, nodes)?;
     let mut reader = Reader {
         nodes,
         classes,
@@ -119,43 +120,72 @@ pub fn read_trace(text: &str, nodes: &Names<'_>, classes: u8) -> Result<Traffic,
         groups: HashMap::new(),
         ids: HashMap::new(),
         waits: Vec::new(),
+        faults: FileFaults::default(),
     };
     for line in lines {
         if reader.traffic.flows.len() as u64 == MAX_FLOWS {
-            return Err(line.fault(line.text, format!("there are more than {MAX_FLOWS} flows"), "split the trace"));
+            let fault = line.fault(line.text, format!("there are more than {MAX_FLOWS} flows"), "split the trace");
+            reader.faults.push(fault);
+            break;
         }
-        reader.read(line)?;
+        reader.read(line);
+        if reader.faults.full() {
+            return Err(reader.faults);
+        }
     }
     reader.finish()
 }
 
-fn read_header(line: Line<'_>) -> Result<Vec<Column>, FileFault> {
+/// What people write between fields instead of a comma.
+const SEPARATORS: [(char, &str); 4] = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars"), (' ', "blanks")];
+
+fn read_header(line: Line<'_>, nodes: &Names<'_>) -> Result<Vec<Column>, FileFaults> {
     let known: Vec<(String, Column)> = columns().collect();
-    let mut found: Vec<Column> = Vec::new();
+    let find = |name: &str| known.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
+    if fields(line).all(|name| find(name).is_none()) {
+        let names = |separator| line.text.split(separator).filter(|name| find(name.trim()).is_some()).count();
+        if let Some((separator, called)) = SEPARATORS.into_iter().find(|(separator, _)| names(*separator) > 1) {
+            let place = line.text.find(separator).map_or(line.text, |place| &line.text[place..]);
+            let help = "write commas between the fields, in this line and in all others";
+            return Err(line.fault(place, format!("{called} are between the columns"), help).into());
+        }
+        // Neither the name of a node nor a number is one of a column.
+        let value = |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) || nodes.find(text).is_some();
+        let separators = |c: char| c == ',' || SEPARATORS.iter().any(|(separator, _)| *separator == c);
+        if line.text.split(separators).any(|text| value(text.trim())) {
+            let message = "the columns have no names: the first line is a flow";
+            let help = "put a line with their names before it, such as src,dst,size_bytes,start_us, in the order of your fields; \
+                        commas are between the fields";
+            return Err(line.fault(line.text, message, help).into());
+        }
+    }
+    let (mut found, mut faults): (Vec<Column>, FileFaults) = Default::default();
     for name in fields(line) {
-        let Some((_, column)) = known.iter().find(|(known, _)| *known == name) else {
+        let Some(column) = find(name) else {
             let known: Vec<_> = known.iter().map(|(known, _)| known.as_str()).collect();
             let message = format!("there is no column {}", quoted(name));
             let help = format!("the first line names the columns, in any order: {}", known.join(", "));
-            return Err(line.fault(name, message, help));
+            faults.push(line.fault(name, message, help));
+            continue;
         };
         if found.iter().any(|other| other.field == column.field) {
             let message = format!("the {} of a flow is there twice", column.field.name());
-            return Err(line.fault(name, message, "keep one of the two columns"));
+            faults.push(line.fault(name, message, "keep one of the two columns"));
         }
-        found.push(*column);
+        found.push(column);
     }
+    // A column of a wrong name may be the one that is missing.
     for needed in NEEDED {
-        if !found.iter().any(|column| column.field == needed) {
+        if faults.is_empty() && !found.iter().any(|column| column.field == needed) {
             let help = match needed {
                 Field::Size => "add size (such as 1MB) or size_bytes (a bare number)",
                 Field::Start => "add start (such as 5us), start_ns or start_s (bare numbers)",
                 _ => "name the columns src, dst, size and start",
             };
-            return Err(line.fault(line.text, format!("the column {} is missing", needed.name()), help));
+            return Err(line.fault(line.text, format!("the column {} is missing", needed.name()), help).into());
         }
     }
-    Ok(found)
+    faults.or(found)
 }
 
 /// A trace being read.
@@ -168,66 +198,94 @@ struct Reader<'a> {
     /// The flow of each id.
     ids: HashMap<&'a str, FlowId>,
     waits: Vec<Wait<'a>>,
+    /// What is wrong so far.
+    faults: FileFaults,
 }
 
 impl<'a> Reader<'a> {
-    fn read(&mut self, line: Line<'a>) -> Result<(), FileFault> {
-        let mut flow = FlowRequest::new(NodeId(0), NodeId(0), 0, Time::ZERO);
-        let (mut count, mut group, mut after, mut gap) = (0, GROUP, "", None);
+    /// Reads a flow, or keeps all that is wrong with its line.
+    fn read(&mut self, line: Line<'a>) {
         let number = self.traffic.flows.len() as u32;
-        for (place, text) in fields(line).enumerate() {
-            count = place + 1;
-            let Some(column) = self.columns.get(place) else { continue };
-            if text.starts_with(['"', '\'']) {
-                return Err(line.fault(text, format!("{} is in quotes", quoted(text)), "write it without quotes"));
-            }
-            let node = || {
-                let missing = || line.fault(text, format!("there is no node {}", quoted(text)), self.nodes.hint());
-                self.nodes.find(text).ok_or_else(missing)
-            };
-            match column.field {
-                Field::Src => flow.src = node()?,
-                Field::Dst => flow.dst = node()?,
-                Field::Size => flow.size = read_size(line, text, *column)?,
-                Field::Start => flow.start = read_time(line, text, *column)?,
-                _ if text.is_empty() => {}
-                Field::Class => {
-                    let message = || format!("class {} is not a whole number", quoted(text));
-                    let help = "write a class counted from 0";
-                    flow.class = ClassId(text.parse().map_err(|_| line.fault(text, message(), help))?);
-                }
-                Field::Group => group = text,
-                Field::Until => flow.until = read_time(line, text, *column)?,
-                Field::Id => {
-                    if text.contains([';', ' ', '\t']) {
-                        let message = format!("the id {} has a blank or a semicolon in it", quoted(text));
-                        return Err(line.fault(text, message, "write an id as one word"));
-                    }
-                    if self.ids.insert(text, FlowId(number)).is_some() {
-                        let message = format!("the id {} is there twice", quoted(text));
-                        return Err(line.fault(text, message, "give every flow an id of its own"));
-                    }
-                }
-                Field::After => after = text,
-                Field::Gap => gap = Some((text, *column)),
-            }
+        // Others may wait for a flow whose line has a fault: that is no fault of theirs.
+        let id = self.columns.iter().position(|column| column.field == Field::Id);
+        let id = id.and_then(|place| fields(line).nth(place)).filter(|id| !id.is_empty());
+        let known = id.and_then(|id| self.ids.insert(id, FlowId(number)));
+        if let Some(id) = id.filter(|_| known.is_some()) {
+            let message = format!("the id {} is there twice", quoted(id));
+            self.faults.push(line.fault(id, message, "give every flow an id of its own"));
         }
+        let count = fields(line).count();
         if count != self.columns.len() {
             let message = format!("the line has {count} fields and the first line names {}", self.columns.len());
             let place = fields(line).nth(self.columns.len()).unwrap_or(line.end());
-            return Err(line.fault(place, message, "write one field for each column"));
+            self.faults.push(line.fault(place, message, "write one field for each column"));
+            return;
         }
-        flow.group = self.group(line, group)?;
-        flow.check(self.nodes, self.classes).map_err(|fault| {
-            let place = self.columns.iter().position(|column| column.field.name() == fault.field).unwrap_or(0);
-            line.fault(fields(line).nth(place).unwrap_or(line.text), fault.message, fault.help)
-        })?;
+        let mut flow = FlowRequest::new(NodeId(0), NodeId(0), 0, Time::ZERO);
+        let (mut group, mut after, mut gap) = (GROUP, "", None);
+        let mut good = true;
+        for (text, column) in fields(line).zip(self.columns) {
+            match self.field(line, text, *column, &mut flow) {
+                Err(fault) => {
+                    self.faults.push(fault);
+                    good = false;
+                }
+                Ok(()) if text.is_empty() => {}
+                Ok(()) => match column.field {
+                    Field::Group => group = text,
+                    Field::After => after = text,
+                    Field::Gap => gap = Some((text, *column)),
+                    _ => {}
+                },
+            }
+        }
+        let checked = self.group(line, group).and_then(|group| {
+            flow.group = group;
+            let check = || flow.check(self.nodes, self.classes);
+            if good { check() } else { Ok(()) }.map_err(|fault| {
+                let place = self.columns.iter().position(|column| column.field.name() == fault.field).unwrap_or(0);
+                line.fault(fields(line).nth(place).unwrap_or(line.text), fault.message, fault.help)
+            })
+        });
+        if let Err(fault) = checked {
+            self.faults.push(fault);
+        }
         if !after.is_empty() {
             self.waits.push(Wait { flow: FlowId(number), ids: after, gap, line });
         } else if let Some((text, _)) = gap {
-            return Err(line.fault(text, "a gap after nothing", "name what it waits for in the column after"));
+            let help = "name what it waits for in the column after";
+            self.faults.push(line.fault(text, "a gap after nothing", help));
         }
         self.traffic.flows.push(flow);
+    }
+
+    /// Reads one field of a line into its flow.
+    fn field(&self, line: Line<'a>, text: &'a str, column: Column, flow: &mut FlowRequest) -> Result<(), FileFault> {
+        if text.starts_with(['"', '\'']) {
+            return Err(line.fault(text, format!("{} is in quotes", quoted(text)), "write it without quotes"));
+        }
+        let node = || {
+            let missing = || line.fault(text, format!("there is no node {}", quoted(text)), self.nodes.hint());
+            self.nodes.find(text).ok_or_else(missing)
+        };
+        match column.field {
+            Field::Src => flow.src = node()?,
+            Field::Dst => flow.dst = node()?,
+            Field::Size => flow.size = read_size(line, text, column)?,
+            Field::Start => flow.start = read_time(line, text, column)?,
+            _ if text.is_empty() => {}
+            Field::Class => {
+                let message = || format!("class {} is not a whole number", quoted(text));
+                let help = "write a class counted from 0";
+                flow.class = ClassId(text.parse().map_err(|_| line.fault(text, message(), help))?);
+            }
+            Field::Until => flow.until = read_time(line, text, column)?,
+            Field::Id if text.contains([';', ' ', '\t']) => {
+                let message = format!("the id {} has a blank or a semicolon in it", quoted(text));
+                return Err(line.fault(text, message, "write an id as one word"));
+            }
+            Field::Id | Field::Group | Field::After | Field::Gap => {}
+        }
         Ok(())
     }
 
@@ -250,42 +308,53 @@ impl<'a> Reader<'a> {
     }
 
     /// Finds the flows that others wait for: they may come later in the file.
-    fn finish(mut self) -> Result<Traffic, FileFault> {
-        for wait in &self.waits {
-            let words =
-                |text: &'a str| text.split(|c: char| c == ';' || c.is_whitespace()).filter(|word| !word.is_empty());
-            let gaps: Vec<Time> = match wait.gap {
-                Some((text, column)) => {
-                    words(text).map(|gap| read_time(wait.line, gap, column)).collect::<Result<_, _>>()?
-                }
-                None => Vec::new(),
-            };
-            let count = words(wait.ids).count();
-            if gaps.len() > 1 && gaps.len() != count {
-                let message = format!("{} gaps for {count} flows", gaps.len());
-                let place = wait.gap.map_or(wait.ids, |(text, _)| text);
-                return Err(wait.line.fault(place, message, "write one gap for all of them, or one for each"));
+    fn finish(mut self) -> Result<Traffic, FileFaults> {
+        for wait in std::mem::take(&mut self.waits) {
+            if let Err(fault) = self.wait(&wait) {
+                self.faults.push(fault);
             }
-            for (place, id) in words(wait.ids).enumerate() {
-                let Some(&first) = self.ids.get(id) else {
-                    let message = format!("there is no flow with the id {}", quoted(id));
-                    return Err(wait.line.fault(id, message, "write the id of another line in the column after"));
-                };
-                if self.traffic.after.len() as u64 == MAX_FLOWS {
-                    return Err(wait.line.fault(id, "too many flows wait for too many others", "split the trace"));
-                }
-                let gap = gaps.get(place).or(gaps.first()).copied().unwrap_or_default();
-                self.traffic.after.push(After { flow: wait.flow, first, gap });
-            }
+            self.waits.push(wait);
         }
-        self.traffic.check_after(self.nodes).map_err(|(flow, fault)| {
-            let place = self.waits.partition_point(|wait| wait.flow < flow);
-            match self.waits.get(place) {
-                Some(wait) => wait.line.fault(wait.ids, fault.message, fault.help),
-                None => Line { number: 1, text: "" }.fault("", fault.message, fault.help),
+        // Where a line has a fault, the flows are not those that the others mean.
+        if self.faults.is_empty() {
+            self.traffic.check_after(self.nodes).map_err(|(flow, fault)| {
+                let place = self.waits.partition_point(|wait| wait.flow < flow);
+                match self.waits.get(place) {
+                    Some(wait) => wait.line.fault(wait.ids, fault.message, fault.help),
+                    None => Line { number: 1, text: "" }.fault("", fault.message, fault.help),
+                }
+            })?;
+        }
+        self.faults.or(self.traffic)
+    }
+
+    /// Finds the flows that one waits for.
+    fn wait(&mut self, wait: &Wait<'a>) -> Result<(), FileFault> {
+        let words = |text: &'a str| text.split(|c: char| c == ';' || c.is_whitespace()).filter(|word| !word.is_empty());
+        let gaps: Vec<Time> = match wait.gap {
+            Some((text, column)) => {
+                words(text).map(|gap| read_time(wait.line, gap, column)).collect::<Result<_, _>>()?
             }
-        })?;
-        Ok(self.traffic)
+            None => Vec::new(),
+        };
+        let count = words(wait.ids).count();
+        if gaps.len() > 1 && gaps.len() != count {
+            let message = format!("{} gaps for {count} flows", gaps.len());
+            let place = wait.gap.map_or(wait.ids, |(text, _)| text);
+            return Err(wait.line.fault(place, message, "write one gap for all of them, or one for each"));
+        }
+        for (place, id) in words(wait.ids).enumerate() {
+            let Some(&first) = self.ids.get(id) else {
+                let message = format!("there is no flow with the id {}", quoted(id));
+                return Err(wait.line.fault(id, message, "write the id of another line in the column after"));
+            };
+            if self.traffic.after.len() as u64 == MAX_FLOWS {
+                return Err(wait.line.fault(id, "too many flows wait for too many others", "split the trace"));
+            }
+            let gap = gaps.get(place).or(gaps.first()).copied().unwrap_or_default();
+            self.traffic.after.push(After { flow: wait.flow, first, gap });
+        }
+        Ok(())
     }
 }
 
@@ -437,9 +506,14 @@ mod tests {
     use fabric::id::ClassId;
     use proptest::prelude::*;
 
-    fn read_all(text: &str) -> Result<Traffic, FileFault> {
+    fn read_whole(text: &str) -> Result<Traffic, FileFaults> {
         let graph = star();
         read_trace(text, &Names::new(&graph), 2)
+    }
+
+    /// With the first fault.
+    fn read_all(text: &str) -> Result<Traffic, FileFault> {
+        read_whole(text).map_err(|faults| faults.list()[0].clone())
     }
 
     fn read(text: &str) -> Result<Vec<FlowRequest>, FileFault> {
@@ -527,6 +601,44 @@ mod tests {
             assert_eq!((error.line, error.column), (line, column), "{error}");
             assert!(error.message.contains(message), "{error}");
             assert!(!error.help.is_empty());
+        }
+    }
+
+    #[test]
+    fn every_bad_line_is_named_at_once() {
+        let text = "src,dst,size,start,id,after\nh9,h1,1XB,0us,a,\nh0,h1,1MB,0us,b,a\nh0,h1,1MB\nh1,h0,1MB,0us,,a;z\n";
+        let faults = read_whole(text).unwrap_err();
+        let places: Vec<(usize, usize)> = faults.list().iter().map(|fault| (fault.line, fault.column)).collect();
+        assert_eq!(places, [(2, 1), (2, 7), (4, 10), (5, 18)], "{faults}");
+        assert_eq!(faults.more(), None);
+        let many = |lines: usize| {
+            let text = format!("src,dst,size,start\n{}", "h9,h1,1MB,0us\n".repeat(lines));
+            let faults = read_whole(&text).unwrap_err();
+            assert_eq!(faults.list().len(), 10);
+            faults.more()
+        };
+        assert_eq!(many(10), None);
+        assert_eq!(many(22).as_deref(), Some("12 more"));
+        assert_eq!(many(5000).as_deref(), Some("at least 990 more"));
+        let columns = read_whole("source,dst,size,begin").unwrap_err();
+        assert_eq!(columns.list().len(), 2, "{columns}");
+    }
+
+    #[test]
+    fn other_separators_and_a_missing_header_are_recognised() {
+        let cases = [
+            ("src;dst;size;start\nh0;h1;1MB;0us", 4, "semicolons are between the columns", "commas"),
+            ("src\tdst\tsize\tstart\nh0\th1\t1MB\t0us", 4, "tabs are between", "commas"),
+            ("src dst size start", 4, "blanks are between", "commas"),
+            ("h0,h1,1000,0", 1, "the first line is a flow", "src,dst,size_bytes,start_us"),
+            ("h0;h1;1000;0", 1, "the first line is a flow", "commas"),
+            ("0 1 3 100 1000 2.0", 1, "the first line is a flow", "commas"),
+        ];
+        for (text, column, message, help) in cases {
+            let faults = read_whole(text).unwrap_err();
+            let [fault] = faults.list() else { panic!("{faults}") };
+            assert_eq!((fault.line, fault.column), (1, column), "{fault}");
+            assert!(fault.message.contains(message) && fault.help.contains(help), "{fault}");
         }
     }
 

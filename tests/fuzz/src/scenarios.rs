@@ -153,11 +153,11 @@ pub fn trace(bytes: &[u8]) {
     let Some([text]) = parts(bytes) else { return };
     let names = Names::new(&STAR);
     match read_trace(text, &names, 2) {
-        Err(fault) => {
+        Err(faults) => faults.list().iter().for_each(|fault| {
             assert!(!fault.message.is_empty() && !fault.help.is_empty(), "{fault}");
             assert!((1..=text.split('\n').count()).contains(&fault.line), "{fault}");
             assert!((1..=fault.source.chars().count() + 1).contains(&fault.column), "{fault}");
-        }
+        }),
         Ok(traffic) => {
             let mut written = Vec::new();
             write_trace(&mut written, &STAR, &traffic).expect("memory does not refuse, and groups were read");

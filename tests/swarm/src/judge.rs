@@ -84,7 +84,7 @@ pub fn judge(text: &str, folder: &Path) -> Verdict {
     }
 }
 
-/// A run on so many threads and in so many blocks, recorded or not.
+/// A run on so many threads and in so many blocks, recorded and explained or not.
 fn simulate(
     text: &str,
     folder: &Path,
@@ -94,6 +94,7 @@ fn simulate(
 ) -> Result<Finished, Failure> {
     let resolved = read(text, folder).or_else(|problem| failed("refused the second time", problem.to_string()))?;
     let mut resolved = if recorded { record(resolved, None) } else { resolved };
+    resolved.setup.measure.why = recorded;
     (resolved.setup.threads, resolved.setup.blocks) = (threads, blocks);
     Ok(run_for_long(resolved))
 }
@@ -133,7 +134,8 @@ fn checks(text: &str, folder: &Path) -> Result<Verdict, Failure> {
     let again = simulate(text, folder, 1, Some(1), false)?;
     same(&first.outcome, &again.outcome, waits, "seed", "the same run twice")?;
     let recorded = simulate(text, folder, 1, Some(1), true)?;
-    let without = Outcome { recording: None, ..recorded.outcome.clone() };
+    // The audit of a run that is asked adds up the parts of every flow: that they do is among the promises.
+    let without = Outcome { recording: None, parts: None, ..recorded.outcome.clone() };
     same(&first.outcome, &without, waits, "recording", "with and without a recording")?;
     let mut stream = Stream::new(first.outcome.counts.hops, resolved.setup.seed);
     let (threads, blocks) = (1 + stream.below(4) as usize, 1 + stream.below(5) as usize);

@@ -19,7 +19,7 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    pub(super) const NEVER: Hold = Hold { since: Time::MAX, total: Time::ZERO };
+    pub(crate) const NEVER: Hold = Hold { since: Time::MAX, total: Time::ZERO };
 
     pub(crate) fn turn(&mut self, now: Time, hold: bool) {
         self.total = self.until(now);
@@ -298,7 +298,14 @@ impl Core {
         if sent && !self.hosts.lines.is_empty() {
             self.leave_line(flow);
         }
-        (self.pool.insert(packet), again)
+        if last && !again {
+            self.count_standstill(flow, false);
+        }
+        let id = self.pool.insert(packet);
+        if self.pool.traced() {
+            self.depart(flow, id, again);
+        }
+        (id, again)
     }
 
     /// Gives a packet the entropy that its host's path selector wants.

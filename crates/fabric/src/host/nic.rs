@@ -1,6 +1,6 @@
 //! The host's NIC: flows take turns, paced and windowed.
 
-use super::flow::{IN_LINE, Sender};
+use super::flow::{BY_SCHEME, IN_LINE, Sender};
 use crate::axes::congestion_control::FlowStart;
 use crate::axes::flow_control::FlowControl;
 use crate::id::FlowId;
@@ -209,13 +209,14 @@ impl Core {
         !s.done() && !held && (s.eligible() || s.expires != Time::MAX)
     }
 
-    /// Whether nothing but its rate keeps a flow from sending.
+    /// Whether nothing but its rate keeps a flow from sending, and the rate is so low that patience with it must be long.
     pub(crate) fn is_paced(&self, flow: u32) -> bool {
         let s = &self.hosts.senders[flow as usize];
         s.started()
             && s.eligible()
             && s.due > self.time.now
             && self.ports[self.hosts.nics[s.nic as usize].port as usize].paused >> s.class & 1 == 0
+            && self.pace(s.nic, s.last_size, s.rate).0 > self.progress.patience.0 / 16
     }
 
     /// Brings the NIC's sets up to date with a flow.
@@ -234,6 +235,9 @@ impl Core {
         nic.eligible.set(s.place, eligible);
         nic.ready.set(s.place, eligible && s.due <= soon);
         nic.finished.set(s.place, s.done());
+        if self.pool.traced() {
+            self.refresh_parts(flow);
+        }
     }
 
     /// The time the flow must wait after a packet of `size` bytes.
@@ -273,15 +277,31 @@ impl Core {
                 set.set(gone, false);
             }
             moved.into_iter().for_each(|f| self.note(f));
+            self.count_standstill(flow, false);
             let n = &mut self.hosts.nics[nic as usize];
             n.flows.push(flow);
             self.hosts.senders[flow as usize].nic = nic;
             self.hosts.senders[flow as usize].place = n.flows.len() as u32 - 1;
+            self.count_standstill(flow, true);
             self.note(flow);
             self.kicks.push(self.hosts.nics[nic as usize].port);
             elsewhere.push(flow);
         }
         elsewhere
+    }
+
+    /// How long the class of a flow has been paused at its NIC, all in all.
+    pub(crate) fn class_paused(&self, flow: u32, now: Time) -> Time {
+        let s = &self.hosts.senders[flow as usize];
+        self.probes.breadth.of_class(self.hosts.nics[s.nic as usize].port, s.class, now)
+    }
+
+    /// From now on, a pause of its class keeps a flow from sending, or does not: it has sent all, or is held by itself.
+    pub(crate) fn count_standstill(&mut self, flow: u32, counts: bool) {
+        let s = &self.hosts.senders[flow as usize];
+        let counts = counts && s.high < s.size && s.held & BY_SCHEME == 0;
+        let paused = self.class_paused(flow, self.time.now);
+        self.hosts.standstills[flow as usize].turn(paused, counts);
     }
 
     /// Hands a flow whose time has come to its NIC.
@@ -325,6 +345,7 @@ impl Core {
             self.join_line(flow);
         }
         self.progress.active += 1;
+        self.count_standstill(flow, true);
         self.note_beginning(flow);
         self.rewindow(flow);
         self.note(flow);

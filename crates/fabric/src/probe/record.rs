@@ -15,29 +15,41 @@ use engine::Time;
 use std::collections::BTreeMap;
 
 /// What is kept of a port in each frame: name and unit, in order.
-pub const PORT_COLUMNS: [(&str, &str); 9] = [
+pub const PORT_COLUMNS: [(&str, &str); 13] = [
     ("queued", "bytes"),
     ("sent", "bytes"),
     ("paused", "ps"),
+    ("paused_class", "ps"),
+    ("paused_port", "ps"),
     ("held_queues", "queues"),
     ("held_flows", "flows"),
     ("pause_frames", "frames"),
     ("signals", "packets"),
     ("marked", "packets"),
     ("dropped", "packets"),
+    ("pauses", "pauses"),
+    ("resumes", "resumes"),
 ];
 
 /// What is kept of a flow at the end of each frame: name and unit, in order.
-pub const FLOW_COLUMNS: [(&str, &str); 5] =
-    [("sent", "bytes"), ("received", "bytes"), ("acknowledged", "bytes"), ("held", "ps"), ("by", "node + 1")];
+pub const FLOW_COLUMNS: [(&str, &str); 6] = [
+    ("sent", "bytes"),
+    ("received", "bytes"),
+    ("acknowledged", "bytes"),
+    ("held", "ps"),
+    ("paused", "ps"),
+    ("by", "node + 1"),
+];
 
 const QUEUED: usize = 0;
 const SENT: usize = 1;
 const PAUSED: usize = 2;
-const HELD_QUEUES: usize = 3;
-const HELD_FLOWS: usize = 4;
+const PAUSED_CLASS: usize = 3;
+const PAUSED_PORT: usize = 4;
+const HELD_QUEUES: usize = 5;
+const HELD_FLOWS: usize = 6;
 /// The first of those that are counted as they happen; see [`Counted`].
-const COUNTED: usize = 5;
+const COUNTED: usize = 7;
 
 /// What is counted as it happens.
 #[derive(Clone, Copy)]
@@ -46,6 +58,8 @@ pub(crate) enum Counted {
     Signal,
     Mark,
     Drop,
+    Pause,
+    Resume,
 }
 
 /// One quantity over all frames: those ports, or flows, of which there is something to say, in ascending order in each frame.
@@ -177,8 +191,8 @@ pub(crate) struct Recorder {
     most: usize,
     /// The ports of these nodes.
     own: Vec<u32>,
-    /// By port of those: bytes sent and time paused by the end of the last frame.
-    before: Vec<(u64, Time)>,
+    /// By port of those: bytes sent, and time that something, a class and all of it was paused, by the end of the last frame.
+    before: Vec<(u64, [Time; 3])>,
     /// By port, what was counted since, and whether anything was.
     counts: [(bool, Vec<u32>); PORT_COLUMNS.len() - COUNTED],
     /// By port, the classes that its neighbour holds as a whole.
@@ -204,7 +218,7 @@ impl Recorder {
             recording: Recording { first, every, chosen: record.flows.clone(), ..Recording::default() },
             next: first.saturating_add(every),
             most: (record.frames / 2).max(1) * 2,
-            before: vec![(0, Time::ZERO); own.len()],
+            before: vec![(0, [Time::ZERO; 3]); own.len()],
             own,
             counts: std::array::from_fn(|_| (false, vec![0; map.count()])),
             whole: vec![0; map.count()],
@@ -288,9 +302,18 @@ impl Core {
             }
             let open = if p.paused != 0 { end.saturating_sub(p.pause_start) } else { Time::ZERO };
             let paused = p.pause_total + open;
-            if paused > before.1 {
-                columns[PAUSED].push(port, (paused - before.1).0);
-                before.1 = paused;
+            if paused > before.1[0] {
+                // Classes and ports are paused only where something is.
+                let (class, whole) = self.probes.breadth.until(port, end);
+                for (column, (now, before)) in [PAUSED, PAUSED_CLASS, PAUSED_PORT]
+                    .into_iter()
+                    .zip([paused, class, whole].into_iter().zip(&mut before.1))
+                {
+                    if now > *before {
+                        columns[column].push(port, (now - *before).0);
+                        *before = now;
+                    }
+                }
             }
             if recorder.singly && p.has_queues() && self.switches.masks.any_blocked(port) {
                 let (whole, each) = (recorder.whole[port as usize], self.setup.switch.queues);
@@ -335,7 +358,10 @@ impl Core {
                 // One that waits for others has nothing to send yet, and so nothing left.
                 over &= s.started() && s.done();
                 let by = held.get(&(flow as u32)).map_or(0, |node| *node as u64 + 1);
-                now = [s.high, now[1], s.acked, self.hosts.holds[flow].until(end.min(s.finished)).0, by];
+                let held = self.hosts.holds[flow].until(end.min(s.finished)).0;
+                // One that waits for others has no NIC yet.
+                let paused = if s.started() { self.class_paused(flow as u32, end) } else { Time::ZERO };
+                now = [s.high, now[1], s.acked, held, self.hosts.standstills[flow].until(paused).0, by];
             }
             if self.owns(specs[flow].dst.0) {
                 let r = &self.hosts.receivers[flow];

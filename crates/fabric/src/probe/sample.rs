@@ -17,6 +17,9 @@ impl Core {
                 self.probes.samples.watermarks[node].push(clip(buffer.take_watermark()));
             }
         }
+        if self.probes.causes.is_some() {
+            self.sample_accounts();
+        }
         // A very long run keeps every other sample and goes on at half the pace.
         if self.probes.samples.times.len() >= MAX_SAMPLES {
             self.probes.sample_every = Some(Time(every.0 * 2));
@@ -36,15 +39,18 @@ impl Core {
         let moved = self.moved();
         // Looked for only where it could be.
         let still = rest && moved == self.progress.moved_before;
-        // While nothing is to be sent this lies ahead, and what is followed closely looks here before.
+        // It may be in the future, where the next flow is.
         let long = self.time.now.saturating_sub(self.progress.last.1) > self.progress.patience;
+        let look = rest && self.progress.gain_due(self.time.now);
+        let flows = || 0..self.progress.next_flow as u32;
         Pulse {
             active: self.progress.active,
             planned: self.hosts.waiting.any_planned(),
             next_start: self.setup.flows.get(self.progress.next_flow).map(|flow| flow.start),
             moved,
             at_rest: still && self.at_rest(),
-            paced: still && long && (0..self.progress.next_flow as u32).any(|flow| self.is_paced(flow)),
+            paced: (still && long || look) && flows().any(|flow| self.is_paced(flow)),
+            gained: if look { flows().map(|flow| self.gained(flow)).sum() } else { 0 },
         }
     }
 
@@ -60,7 +66,8 @@ impl Core {
         } else if pulse.active > 0 {
             // Frames that renew a pause keep a deadlock busy, so it is recognised by how long it lasts.
             let idle = now - self.progress.last.1;
-            let long = idle > self.progress.patience && !pulse.paced && self.later_changes(now) == 0;
+            let long = idle > self.progress.patience || self.gains_nothing(now, pulse);
+            let long = long && !pulse.paced && self.later_changes(now) == 0;
             if idle > Time::ZERO && pulse.at_rest || long {
                 // Flows to come may go on where others are stuck.
                 let Some(start) = pulse.next_start else {
@@ -82,6 +89,24 @@ impl Core {
         };
         self.time.events.push(Event::new(next, Event::LAST, Class::Sample as u8, 0));
         Some(next)
+    }
+
+    /// Whether packets move, and no flow has come any further since this was last looked for.
+    fn gains_nothing(&mut self, now: Time, pulse: Pulse) -> bool {
+        if !self.progress.gain_due(now) {
+            return false;
+        }
+        let before = std::mem::replace(&mut self.progress.gain, (pulse.gained, now));
+        before.0 == pulse.gained && before.1 > Time::ZERO
+    }
+
+    /// How far the halves of a flow that are here have come.
+    fn gained(&self, flow: u32) -> u64 {
+        let spec = &self.setup.flows[flow as usize];
+        let sender = &self.hosts.senders[flow as usize];
+        let sent = if self.owns(spec.src.0) { sender.acked + sender.started() as u64 } else { 0 };
+        let received = if self.owns(spec.dst.0) { self.hosts.receivers[flow as usize].expected } else { 0 };
+        sent + received
     }
 
     /// Samples the chosen ports and flows.
@@ -165,8 +190,10 @@ pub(crate) struct Pulse {
     moved: u64,
     /// Nothing has moved since the last sample, nor will.
     at_rest: bool,
-    /// Nothing has moved for long, and a sender waits for its rate alone: it will go on, however low the rate.
+    /// Nothing has moved, or no flow has come any further, for long, and a sender waits for its rate alone: it will go on.
     paced: bool,
+    /// How far flows have come, where that is looked for.
+    gained: u64,
 }
 
 impl Pulse {
@@ -179,6 +206,7 @@ impl Pulse {
             moved: self.moved + other.moved,
             at_rest: self.at_rest && other.at_rest,
             paced: self.paced || other.paced,
+            gained: self.gained + other.gained,
         }
     }
 }

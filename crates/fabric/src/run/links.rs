@@ -65,6 +65,7 @@ impl<F: FlowControl> Network<F> {
                 continue;
             }
             core.ports[port as usize].up = works;
+            core.refresh_nic(port);
             if works {
                 core.kicks.push(port);
             } else {

@@ -5,7 +5,7 @@ use crate::axes::flow_control::FlowControl;
 use crate::axes::{Counter, Histogram};
 use crate::id::FlowId;
 use crate::packet::Fifo;
-use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series};
+use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series, Span, Stops};
 use crate::setup::FlowSpec;
 use engine::Time;
 
@@ -47,8 +47,10 @@ pub struct FlowRecord {
     pub received: Time,
     /// Its last byte was acknowledged.
     pub acknowledged: Time,
-    /// How long flow control kept it from sending.
+    /// How long flow control kept it, and not all of its class, from sending.
     pub held: Time,
+    /// How long its class was paused at its NIC while it had bytes left that it had never sent, and was not held besides.
+    pub paused: Time,
 }
 
 /// What the shards of a run sent each other.
@@ -93,8 +95,10 @@ pub struct Outcome {
     pub transport: Vec<Counter>,
     /// What load balancing and marking counted at switches.
     pub switches: Vec<Counter>,
-    /// How long each port was held by its neighbour.
+    /// How long each port, or something of it, was held by its neighbour.
     pub paused: Vec<Time>,
+    /// Of that, how long whole classes were, and how long all of it was.
+    pub stopped: Vec<(Time, Time)>,
     /// Pauses and resumes, if they were to be kept.
     pub pause_log: Vec<PauseEvent>,
     /// Peak occupancy by node; 0 for hosts that do not forward.
@@ -111,8 +115,12 @@ pub struct Outcome {
     pub monitor: Vec<Histograms>,
     /// What was recorded, if anything was.
     pub recording: Option<Recording>,
+    /// Who stopped whom and why, if that was asked.
+    pub stops: Option<Stops>,
     /// What the captured ports sent, in order of time.
     pub captured: Vec<Captured>,
+    /// Where the time of the flows went, in order of flow, if that was asked.
+    pub parts: Option<Vec<Span>>,
     /// Queues of every egress port.
     pub queues: u32,
     /// Why flows are unfinished although the network, or a region of it, had come to rest.
@@ -247,7 +255,10 @@ impl<F: FlowControl> Network<F> {
         let nodes: Vec<&F::Node> = self.nodes.iter().collect();
         let in_order = self.in_order && self.scheme.in_order(&nodes);
         core.end_recording(core.time.now);
-        let violations = core.audit(self.scheme.lossless(), in_order);
+        let mut violations = core.audit(self.scheme.lossless(), in_order);
+        let (parts, wrong) = core.settle_parts();
+        violations.extend(wrong);
+        let stops = core.end_causes();
         let stall = if interrupted { None } else { core.stall(&self.scheme, &self.nodes) };
         for port in &mut core.ports {
             if port.paused != 0 {
@@ -280,6 +291,11 @@ impl<F: FlowControl> Network<F> {
                     received: r.finished,
                     acknowledged: s.finished,
                     held: hosts.holds[flow].until(core.time.now.min(s.finished)),
+                    paused: if s.started() {
+                        hosts.standstills[flow].until(core.class_paused(flow as u32, core.time.now))
+                    } else {
+                        Time::ZERO
+                    },
                 })
                 .collect(),
             finished: finished.into_iter().map(|(_, flow)| FlowId(flow)).collect(),
@@ -290,6 +306,7 @@ impl<F: FlowControl> Network<F> {
             transport,
             switches: core.switches.counters(),
             paused: core.ports.iter().map(|p| p.pause_total).collect(),
+            stopped: (0..core.ports.len() as u32).map(|port| core.probes.breadth.until(port, core.time.now)).collect(),
             pause_log: std::mem::take(&mut core.probes.pause_log),
             peak: core.switches.buffers.iter().map(|b| b.peak.max(b.watermark)).collect(),
             sent: (0..core.ports.len()).map(|port| core.sent_by_now(port)).collect(),
@@ -298,7 +315,9 @@ impl<F: FlowControl> Network<F> {
             samples: std::mem::take(&mut core.probes.samples),
             monitor: std::mem::take(&mut core.probes.kept),
             recording: core.probes.recorder.take().map(|recorder| recorder.recording),
+            stops,
             captured,
+            parts,
             counts: core.counts.clone(),
             queues: core.switches.per_port,
             stall,

@@ -8,9 +8,9 @@ use crate::axes::Chosen;
 use crate::axes::flow_control::FlowControl;
 use crate::id::NodeId;
 use crate::message::Payload;
-use crate::packet::{Answer, Fifo, Hop, NONE, Packet, PacketId, Pool, flag};
+use crate::packet::{Answer, Fifo, Hop, Kind, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Flying, detour};
-use crate::probe::Pulse;
+use crate::probe::{Pulse, Trail};
 use crate::setup::{FlowSpec, Setup};
 use engine::{Rate, Time};
 use std::ops::{Index, IndexMut};
@@ -97,6 +97,8 @@ pub(crate) struct Mail {
     shares: Vec<Rate>,
     /// What those parcels carry that are frames with a payload, in order.
     payloads: Vec<Box<[u64]>>,
+    /// In runs that ask where time goes, where the data packets among them have been, in order.
+    trails: Vec<Trail>,
 }
 
 struct Parcel {
@@ -116,7 +118,8 @@ impl Mail {
         let hops = size_of_val(self.telemetry.as_slice());
         let rest = size_of_val(self.answers.as_slice()) + size_of_val(self.shares.as_slice());
         let payloads: usize = self.payloads.iter().map(|payload| size_of_val(&**payload)).sum();
-        let bytes = size_of_val(self.parcels.as_slice()) + hops + rest + payloads;
+        let trails = size_of_val(self.trails.as_slice());
+        let bytes = size_of_val(self.parcels.as_slice()) + hops + rest + payloads + trails;
         (self.parcels.len() as u64, bytes as u64)
     }
     /// The first arrival, if there is any.
@@ -191,6 +194,9 @@ impl Core {
     #[inline(never)]
     pub(super) fn detour(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) -> bool {
         let what = self.ports[port as usize].detour;
+        if what & detour::TRACED != 0 {
+            self.trace(port, id);
+        }
         if what & detour::CAPTURED != 0 {
             self.capture(port, id);
         }
@@ -217,6 +223,9 @@ impl Core {
         if packet.flags & flag::PAYLOAD != 0 {
             mail.payloads.push(self.pool.take_payload(packet.flow));
         }
+        if packet.kind == Kind::Data {
+            mail.trails.extend(self.pool.trail(id).map(std::mem::take));
+        }
         self.pool.remove(id);
     }
 
@@ -235,6 +244,7 @@ impl Core {
             }));
             mail.telemetry.clear();
             mail.shares.clear();
+            mail.trails.clear();
         }
         all
     }
@@ -243,6 +253,7 @@ impl Core {
     pub(super) fn accept(&mut self, mail: &mut Mail) {
         let (mut telemetry, mut payloads) = (mail.telemetry.as_slice(), mail.payloads.drain(..));
         let (mut answers, mut shares) = (mail.answers.drain(..), mail.shares.drain(..));
+        let mut trails = mail.trails.drain(..);
         for Parcel { port, rank, arrival, packet } in mail.parcels.drain(..) {
             let id = self.pool.insert(packet);
             telemetry = self.pool.take_hops(id, telemetry);
@@ -256,6 +267,11 @@ impl Core {
                 && let Some(payload) = payloads.next()
             {
                 self.pool[id].flow = self.pool.store_payload(payload);
+            }
+            if packet.kind == Kind::Data
+                && let Some(trail) = self.pool.trail(id)
+            {
+                *trail = trails.next().unwrap_or_default();
             }
             match self.blocks {
                 Some(_) => self.send_abroad(port, id, arrival, rank),

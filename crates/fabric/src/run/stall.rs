@@ -4,12 +4,25 @@ use super::Core;
 use super::outcome::{Stall, Wait};
 use crate::axes::flow_control::FlowControl;
 use crate::id::{NodeId, PortId, QueueId};
+use crate::setup::Setup;
 use engine::Time;
 
 /// How long nothing may move, besides what links and timeouts take, before a run is ended.
 pub(super) const PATIENCE: Time = Time::from_ms(1000);
 /// The same before queues that wait in a cycle at the end of a run are taken for deadlocked although timers are set.
 const QUIET: Time = Time::from_ms(1);
+
+/// How long packets may move without any flow coming further: besides that, what the fullest buffers take to drain, several in a row.
+pub(super) fn gain_patience(setup: &Setup, patience: Time) -> Option<Time> {
+    const ROUNDS: u64 = 16;
+    let links = &setup.graph.links;
+    if links.iter().any(|link| link.loss + link.corruption > 0.0) {
+        return None;
+    }
+    let memory = setup.switch.pool.iter().copied().collect::<Option<Vec<u64>>>()?.into_iter().max()?;
+    let drain = links.iter().map(|link| link.rate).min()?.time_for(memory);
+    Some(Time(patience.0.saturating_add(drain.0.saturating_mul(ROUNDS))))
+}
 
 impl Core {
     /// Why flows are unfinished, if nothing or not everything can go on.

@@ -109,6 +109,21 @@ class Result:
         """The flows of ``measure.flows`` over time, if there are any."""
         return self.tables.get("rates")
 
+    @property
+    def parts(self) -> Optional[Table]:
+        """Where the time of every flow went, if ``measure.why`` asked for it."""
+        return self.tables.get("parts")
+
+    @property
+    def stops(self) -> Optional[Table]:
+        """Every stop with who ordered it and what filled that node, if the scenario has ``measure.why``."""
+        return self.tables.get("stops")
+
+    @property
+    def waits(self) -> Optional[Table]:
+        """The flows that waited at each stop, if the scenario has ``measure.why``."""
+        return self.tables.get("waits")
+
     def write(self, folder: Union[str, Path], report: bool = True) -> Path:
         """Writes the folder that ``tailwater run`` writes, and gives its path."""
         if self._run is not None:

@@ -1,6 +1,7 @@
 //! Every flow ends, or the run says why not.
 
 use engine::Time;
+use fabric::run::Stall;
 use run::outcome::STALLED;
 use scenario::Scenario;
 use scenario::resolve::{Resolved, resolve};
@@ -118,6 +119,32 @@ fn nobody_loses_patience_with_a_sender_that_is_paced_slowly() {
     "#;
     let summary = run::run(read(text, &[]), &mut |_, _| true).summary;
     assert_eq!((summary.ending, summary.finished), ("complete", 3));
+}
+
+/// Their ACKs are stuck in a cycle of queues; the timeout is shorter than the round trip, so that they send again and again.
+#[test]
+fn a_deadlock_is_recognised_although_others_send_for_ever() {
+    let text = r#"
+        [topology]
+        kind = "bcube"
+        [switch]
+        alpha = 0.000001
+        [nic]
+        ack_lane = "data"
+        timeout = "1716533ps"
+        [[incast]]
+        degree = 10
+        size_each = "23901B"
+        every = "15ns"
+        count = 3
+    "#;
+    let resolved = read(text, &[]);
+    let ends = [1, 2].map(|threads| {
+        let outcome = resolved.simulate_on(threads, &mut |_, _| true);
+        assert!(matches!(outcome.stall, Some(Stall::Deadlock(_))), "{:?}", outcome.stall);
+        outcome.end
+    });
+    assert_eq!(ends[0], ends[1]);
 }
 
 /// Pauses and resumes that each go in a frame of their own pile up before a slow link: they come too late to keep memory from running over,

@@ -121,7 +121,10 @@ impl Case {
         let least: engine::Bytes = problem.help.as_deref()?.split('"').nth(1)?.parse().ok()?;
         let buffer = least.0 + self.extra;
         // What is recorded does not depend on the number of threads either.
-        Some((record(self.read(buffer).ok()?, Some(engine::Time::from_ns(300))), buffer))
+        let mut resolved = record(self.read(buffer).ok()?, Some(engine::Time::from_ns(300)));
+        // The audit of every run adds up the parts of its flows.
+        resolved.setup.measure.why = true;
+        Some((resolved, buffer))
     }
 }
 
@@ -135,6 +138,9 @@ fn run(resolved: &Resolved) -> Outcome {
         reports < TOO_MANY
     };
     let outcome = resolved.simulate(&mut report);
+    if outcome.stops.is_some() {
+        crate::causes::check(&resolved.setup.graph, &outcome);
+    }
     if !outcome.interrupted {
         // Any number of threads and blocks gives the same.
         let hops = outcome.counts.hops as usize;
@@ -354,7 +360,7 @@ fn sound(resolved: &Resolved, outcome: &Outcome, buffer: u64) -> Result<(), Test
     let c = &outcome.counts;
     let bytes: u64 = outcome.flows.iter().map(|flow| flow.spec.size).sum();
     prop_assert_eq!(c.injected.1, bytes + c.retransmitted.1);
-    let slowdowns = run::slowdown::slowdowns(outcome.flows.iter());
+    let slowdowns = run::slowdown::slowdowns(outcome.flows.iter(), outcome.end);
     prop_assert!(sprayed || slowdowns.iter().all(|(_, slowdown)| *slowdown >= 1.0), "{:?}", slowdowns);
     Ok(())
 }
@@ -541,7 +547,8 @@ fn flows_kept_apart_and_let_go_again_lose_neither_packet_nor_order() {
         let count = |name: &str| outcome.flow_control.iter().find(|counter| counter.name == name).unwrap().value;
         prop_assert_eq!((count("cfq_left"), count("markings_left")), (0, 0));
         prop_assert_eq!(count("cfq_allocations"), count("cfq_deallocations"));
-        prop_assert_eq!(count("pause_frames"), count("resume_frames"));
+        // A frame that has not left may change what it says, so that the two kinds need not be as many.
+        prop_assert!(count("pause_frames") == 0 || count("resume_frames") > 0);
         prop_assert!(count("cft_peak") <= resolved_cft(case));
         Ok(Some(count("notifications") > 0))
     });
@@ -568,7 +575,8 @@ fn entries_that_live_as_in_the_standard_lose_neither_packet_nor_order() {
             undisturbed(&resolved, &outcome)?;
         }
         let count = |name: &str| outcome.flow_control.iter().find(|counter| counter.name == name).unwrap().value;
-        prop_assert_eq!(count("pause_frames"), count("resume_frames"));
+        // A frame that has not left may change what it says, so that the two kinds need not be as many.
+        prop_assert!(count("pause_frames") == 0 || count("resume_frames") > 0);
         prop_assert!(count("cft_peak") <= resolved_cft(case));
         Ok(Some(count("notifications") > 0))
     });

@@ -1,6 +1,7 @@
 //! Whole runs: what schemes promise, what reference results say, and that threads change nothing.
 
 mod analysis;
+mod causes;
 mod collectives;
 mod deadlock;
 mod endings;
@@ -9,6 +10,7 @@ mod graphs;
 mod htsim;
 mod isolation;
 mod lossless;
+mod parts;
 mod reference;
 mod same;
 mod slow;

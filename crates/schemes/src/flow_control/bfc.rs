@@ -24,6 +24,7 @@ use fabric::deadlock::Waits;
 use fabric::id::{ClassId, FlowId, PortId, QueueId};
 use fabric::message::Payload;
 use fabric::packet::{Kind, Packet, flag};
+use fabric::probe::{Because, Scope, Subject};
 use fabric::routing::Tuple;
 use fabric::topology::Graph;
 use fabric::view::{NodeView, Site};
@@ -541,6 +542,11 @@ impl Bfc {
         at.queue_bytes(out_port, queue) * active.max(1) as u64 > threshold
     }
 
+    /// A queue that is too long.
+    fn because(&self, spot: Spot) -> Because {
+        Because::Queue { port: spot.port, queue: QueueId(self.first_queue(spot.class) + spot.queue) }
+    }
+
     /// Pauses a flow, whose queue is at `spot`, by that name.
     fn pause(&self, node: &mut Node, at: &mut NodeView<'_>, id: EntryId, spot: Spot, name: u16) {
         let entry = &mut node.table[id];
@@ -552,6 +558,7 @@ impl Bfc {
         }
         entry.name = name;
         let (in_port, turn) = (entry.in_port, entry.turn);
+        at.orders(in_port, Subject::name(name as u32), self.because(spot));
         node.counts.pauses += 1;
         let ingress = &mut node.ingress[in_port.index()];
         ingress.filter.insert(name);
@@ -580,13 +587,14 @@ impl Bfc {
     }
 
     /// A packet has found its queue too long: what its pause names is paused until it has left.
-    fn mark(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, name: u16) {
+    fn mark(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, spot: Spot, name: u16) {
         let ingress = &mut node.ingress[port.index()];
         let marks = ingress.marks.entry(name).or_default();
         *marks += 1;
         if *marks > 1 {
             return;
         }
+        at.orders(port, Subject::name(name as u32), self.because(spot));
         node.counts.pauses += 1;
         ingress.filter.insert(name);
         ingress.repeats = self.repeats;
@@ -748,7 +756,7 @@ impl Bfc {
     #[inline]
     fn look(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, queue: QueueId) {
         let received = &node.egress[port.index()].received;
-        let mut hold = false;
+        let mut hold = None;
         if received.any()
             && let Some(head) = at.head(port, queue)
         {
@@ -756,11 +764,14 @@ impl Bfc {
                 Pauses::Flows => self.name(at.packet(head).tag),
                 Pauses::Queues => Self::queue_name(queue),
             };
-            hold = received.pauses(self.shape, name);
+            hold = received.pauses(self.shape, name).then_some(name);
             node.counts.lookups += 1;
-            node.counts.false_positives += (hold && !received.really(self.shape, name)) as u64;
+            node.counts.false_positives += (hold.is_some() && !received.really(self.shape, name)) as u64;
         }
-        at.hold_queue(port, queue, hold);
+        at.hold_queue(port, queue, hold.is_some());
+        if let Some(name) = hold {
+            at.stopped_for(port, Scope::Held(queue), Subject::name(name as u32));
+        }
     }
 
     /// Holds a flow of a NIC if it is paused. Its first packet goes ahead here as at a switch, whose high-priority queue is never
@@ -768,8 +779,12 @@ impl Bfc {
     fn look_at_flow(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
         let received = &node.egress[port.index()].received;
         let ahead = self.params.high_priority && !at.flow_open(flow);
-        let hold = !ahead && received.pauses(self.shape, self.name(at.flow_tag(flow)));
+        let name = self.name(at.flow_tag(flow));
+        let hold = !ahead && received.pauses(self.shape, name);
         at.hold_flow(flow, hold);
+        if hold {
+            at.held_for(flow, None, Subject::name(name as u32));
+        }
     }
 
     /// Holds the paused ones of a NIC's flows.
@@ -784,6 +799,9 @@ impl Bfc {
             node.counts.lookups += received.any() as u64;
             node.counts.false_positives += (hold && !received.really(self.shape, name)) as u64;
             at.hold_flow(flow, hold);
+            if hold {
+                at.held_for(flow, None, Subject::name(name as u32));
+            }
         }
     }
 
@@ -984,7 +1002,7 @@ impl FlowControl for Bfc {
         if self.params.resume == Resume::Marked {
             if node.table[id].packets > 1 && self.over(node, at, in_port, spot) {
                 *at.word(packet) |= MARK;
-                self.mark(node, at, in_port, name);
+                self.mark(node, at, in_port, spot, name);
             }
         } else if node.table[id].state != State::Paused && self.over(node, at, in_port, spot) {
             self.pause(node, at, id, spot, name);

@@ -15,6 +15,7 @@ use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Lay
 use fabric::axes::{Counter, Definition};
 use fabric::id::{ClassId, FlowId, PortId, QueueId};
 use fabric::packet::{Kind, flag};
+use fabric::probe::{Because, Scope, Subject};
 use fabric::topology::Graph;
 use fabric::view::{NodeView, Site};
 use fabric::{Outcome, message};
@@ -352,8 +353,17 @@ impl Dvl {
         let before = std::mem::replace(&mut l.both, both);
         node.counts.both += (both && !before && l.stopped.contains(&false)) as u64;
         for queue in [PLAIN, CONGESTED] {
-            at.pause_queue(port, queue_of(class, queue), l.stopped[queue] || both);
-            at.hold_queue(port, queue_of(class, queue), l.blocked(queue));
+            let number = queue_of(class, queue);
+            at.pause_queue(port, number, l.stopped[queue] || both);
+            if both && !l.stopped[queue] {
+                at.stopped_for(port, Scope::Queue(number), Subject::queue(queue_of(class, 1 - queue)));
+            }
+            let blocked = l.blocked(queue);
+            at.hold_queue(port, number, blocked);
+            if blocked {
+                // What was in the other queue before goes first.
+                at.held_because(port, number, Because::Queue { port, queue: queue_of(class, 1 - queue) });
+            }
         }
     }
 
@@ -516,8 +526,12 @@ impl Dvl {
             Err(place) => side.listed.insert(place, (flow, by)),
         }
         at.set_flow_tag(flow, CONGESTED as u16);
-        let stopped = side.stopped >> at.flow_class(flow).0 & 1 == 1;
+        let class = at.flow_class(flow);
+        let stopped = side.stopped >> class.0 & 1 == 1;
         at.hold_flow(flow, stopped);
+        if stopped {
+            at.held_for(flow, None, Subject::queue(queue_of(class, CONGESTED)));
+        }
         node.counts.at_hosts += 1;
     }
 
@@ -546,19 +560,23 @@ impl Dvl {
         }
         if group == PLAIN {
             // All of the class: a NIC whose neighbour has no room for others need not send congested flows.
-            return at.pause_class(port, class, stop);
+            at.pause_class(port, class, stop);
+            return at.stopped_for(port, Scope::Class(class), Subject::queue(queue_of(class, PLAIN)));
         }
         let side = node.side(port);
         side.stopped = if stop { side.stopped | 1 << class.0 } else { side.stopped & !(1 << class.0) };
         for &(flow, _) in &side.listed {
             if at.flow_class(flow) == class {
                 at.hold_flow(flow, stop);
+                at.held_for(flow, None, Subject::queue(queue_of(class, CONGESTED)));
             }
         }
     }
 
     /// Pauses a group at the upstream neighbour.
     fn order(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, group: usize) {
+        let because = Because::Account { class, second: group == CONGESTED };
+        at.orders(port, Subject::queue(queue_of(class, group)), because);
         self.say(node, at, port, (class, group), true);
         if let Some(pause) = self.pause {
             let timer = Timer::Renew(class, group).number(at.classes());

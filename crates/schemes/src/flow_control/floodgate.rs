@@ -25,6 +25,7 @@ use fabric::deadlock::Waits;
 use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use fabric::message::Payload;
 use fabric::packet::{Kind, Packet};
+use fabric::probe::{Because, Scope, Subject};
 use fabric::topology::{self, Graph};
 use fabric::view::{NodeView, Site};
 use fabric::{Outcome, Setup, message};
@@ -431,6 +432,10 @@ impl Floodgate {
             ahead || !self.admits(node, toward, port, size)
         });
         at.hold_queue(port, queue, hold);
+        if hold && let Some(head) = at.head(port, queue) {
+            let &Packet { dst, class, .. } = at.packet(head);
+            at.stopped_for(port, Scope::Held(queue), Subject::toward(NodeId(dst), ClassId(class)));
+        }
     }
 
     /// Looks at every VOQ where packets for a destination wait.
@@ -482,9 +487,11 @@ impl Floodgate {
     }
 
     /// More waits for a destination than credits are returned for: those that have not been sent are withheld.
-    fn withhold(&self, node: &mut Node, key: Key) {
+    fn withhold(&self, node: &mut Node, at: &mut NodeView<'_>, key: Key) {
         node.counts.withheld += 1;
+        let (host, class) = (NodeId(key >> 8), class_of(key));
         for from in &node.towards[&key].ins {
+            at.orders(from.port, Subject::toward(host, class), Because::Toward { host, class });
             node.lines[from.port.index()].ready -= from.owed();
         }
     }
@@ -577,7 +584,11 @@ impl Floodgate {
         if on != from.paused {
             from.paused = on;
             *(if on { &mut node.counts.pauses } else { &mut node.counts.resumes }) += 1;
-            let frame = Frame::Pause { host: NodeId(key >> 8), class: class_of(key), on };
+            let (host, class) = (NodeId(key >> 8), class_of(key));
+            if on {
+                at.orders(port, Subject::toward(host, class), Because::Toward { host, class });
+            }
+            let frame = Frame::Pause { host, class, on };
             at.send_note(port, self.params.frame_size(1) as u16, frame);
         }
     }
@@ -585,7 +596,11 @@ impl Floodgate {
     /// What a host has been told of a flow that sends by `port`.
     fn obey(&self, node: &Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
         let key = key(at.flow(flow).dst.0, at.flow_class(flow));
-        at.hold_flow(flow, node.lines[port.index()].stopped.contains(&key));
+        let stopped = node.lines[port.index()].stopped.contains(&key);
+        at.hold_flow(flow, stopped);
+        if stopped {
+            at.held_for(flow, None, Subject::toward(NodeId(key >> 8), class_of(key)));
+        }
     }
 }
 
@@ -704,7 +719,7 @@ impl FlowControl for Floodgate {
         node.counts.voq_bytes += size as u64;
         node.counts.voq_peak = node.counts.voq_peak.max(node.counts.voq_bytes);
         if before && toward.waiting > withhold {
-            self.withhold(node, key);
+            self.withhold(node, at, key);
         }
         if at.head(out_port, queue) == Some(packet) {
             self.look(node, at, out_port, queue);

@@ -13,6 +13,7 @@ use fabric::axes::{Counter, Definition};
 use fabric::deadlock::Waits;
 use fabric::id::{ClassId, PortId};
 use fabric::packet::Packet;
+use fabric::probe::{Because, Subject};
 use fabric::topology::Graph;
 use fabric::view::{NodeView, Site};
 use fabric::{Outcome, Setup, message};
@@ -190,6 +191,7 @@ impl Pfc {
     #[cold]
     fn order(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
         node.pauses_sent += 1;
+        at.orders(port, Subject::class(class), Because::Account { class, second: false });
         self.say(node, at, port, Frame::Pause { class });
         if let Some(pause) = self.pause {
             node.deadlines.set(at, port, timer(class, RENEW), Some(Time(pause.0.div_ceil(2))));

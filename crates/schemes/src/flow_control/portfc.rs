@@ -23,6 +23,7 @@ use fabric::axes::queueing::Discipline;
 use fabric::axes::{Counter, Definition, QueueingDef};
 use fabric::deadlock::Waits;
 use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
+use fabric::probe::{Because, Scope, Subject};
 use fabric::routing::PortMap;
 use fabric::run::Wait;
 use fabric::topology::Graph;
@@ -248,9 +249,23 @@ impl Portfc {
         (host, peer - self.map.base[host as usize])
     }
 
+    /// What a frame is about, for those who ask why.
+    fn subject(about: About, class: ClassId) -> Subject {
+        let (kind, port) = match about {
+            About::Transit { port } => (0, port.0),
+            About::LastHop { port } => (1, port.0),
+            About::PassedOn { port } => (2, port.0),
+            About::Remote => (3, 0),
+        };
+        Subject::name(kind << 24 | (class.0 as u32) << 16 | port as u32)
+    }
+
     /// What is said last of a queue counts: a frame about it that has not left yet says it.
-    fn notify(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, frame: Frame) {
+    fn notify(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, frame: Frame, because: Because) {
         node.counts.pauses += frame.pause as u64;
+        if frame.pause {
+            at.orders(port, Self::subject(frame.about, frame.class), because);
+        }
         let Frame { about, class, .. } = frame;
         let old = at.send_latest(port, self.frame, frame, |old: &Frame| (old.about, old.class) == (about, class));
         node.counts.pauses -= old.is_some_and(|old| old.pause) as u64;
@@ -260,11 +275,12 @@ impl Portfc {
     fn change(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit, congested: bool) {
         let (out, class) = (visit.out_port, visit.class);
         let queue = visit.queue.0 - self.first(class);
+        let because = Because::Queue { port: out, queue: visit.queue };
         node.congested[self.place(out, class, queue)] = congested;
         if at.is_host() {
             node.counts.remote += congested as u64;
             let frame = Frame { about: About::Remote, class, pause: congested };
-            return self.notify(node, at, visit.in_port, frame);
+            return self.notify(node, at, visit.in_port, frame, because);
         }
         let last_hop = queue == self.layout.last_hop();
         let about = if last_hop { About::LastHop { port: out } } else { About::Transit { port: out } };
@@ -279,16 +295,34 @@ impl Portfc {
             }
         }
         for port in at.ports().filter(|&port| port != out) {
-            self.notify(node, at, port, Frame { about, class, pause: congested });
+            self.notify(node, at, port, Frame { about, class, pause: congested }, because);
         }
     }
 
     /// Whether a flow that sends by a host's `port` is stopped.
     fn stopped(&self, node: &Node, at: &NodeView<'_>, port: PortId, flow: FlowId) -> bool {
+        let (far, last_hop) = self.next(at, port, flow);
+        let stops = node.stops[self.place(port, at.flow_class(flow), far)];
+        if last_hop { stops.last_hop } else { stops.transit }
+    }
+
+    /// The port of the switch at a host's `port` by which a flow goes on, and whether that is its last hop.
+    fn next(&self, at: &NodeView<'_>, port: PortId, flow: FlowId) -> (u32, bool) {
         let (host, dst) = (at.node().0, at.flow(flow).dst);
         let level = port.0 as u32;
-        let stops = node.stops[self.place(port, at.flow_class(flow), self.layout.digit(dst.0, level))];
-        if self.layout.meet(level, host, dst.0) { stops.last_hop } else { stops.transit }
+        (self.layout.digit(dst.0, level), self.layout.meet(level, host, dst.0))
+    }
+
+    /// Holds a flow of a host's `port` if it is stopped.
+    fn hold(&self, node: &Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
+        let stopped = self.stopped(node, at, port, flow);
+        at.hold_flow(flow, stopped);
+        if stopped {
+            let (far, last_hop) = self.next(at, port, flow);
+            let far = PortId(far as u16);
+            let about = if last_hop { About::LastHop { port: far } } else { About::Transit { port: far } };
+            at.held_for(flow, None, Self::subject(about, at.flow_class(flow)));
+        }
     }
 
     /// Holds the flows of a host's `port` that are stopped, and no others.
@@ -296,7 +330,7 @@ impl Portfc {
         let flows: Vec<FlowId> = at.flows_at(port).collect();
         for flow in flows {
             if !at.flow_done(flow) {
-                at.hold_flow(flow, self.stopped(node, at, port, flow));
+                self.hold(node, at, port, flow);
             }
         }
     }
@@ -305,7 +339,19 @@ impl Portfc {
     fn look_at_queues(&self, node: &Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
         for queue in 0..self.layout.last_hop() {
             let stopped = node.far[self.place(port, class, queue)] || node.remote[self.lane(port, class)];
-            at.hold_queue(port, QueueId(self.first(class) + queue), stopped);
+            let number = QueueId(self.first(class) + queue);
+            at.hold_queue(port, number, stopped);
+            if stopped {
+                let far = || {
+                    let (host, level) = self.facing(at.node(), port);
+                    PortId(self.layout.unrank(queue, self.layout.digit(host, 1 - level)) as u16)
+                };
+                let about = match node.remote[self.lane(port, class)] {
+                    true => About::Remote,
+                    false => About::PassedOn { port: far() },
+                };
+                at.stopped_for(port, Scope::Held(number), Self::subject(about, class));
+            }
         }
     }
 }
@@ -333,7 +379,7 @@ impl FlowControl for Portfc {
     }
 
     fn flow_started(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
-        at.hold_flow(flow, self.stopped(node, at, port, flow));
+        self.hold(node, at, port, flow);
     }
 
     fn flow_moved(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, flow: FlowId) {
@@ -380,7 +426,8 @@ impl FlowControl for Portfc {
                 self.look(node, at, port);
                 node.counts.passed_on += pause as u64;
                 let other = PortId(1 - port.0);
-                self.notify(node, at, other, Frame { about: About::PassedOn { port: far }, class, pause });
+                let heard = Because::Heard { port, subject: Self::subject(about, class) };
+                self.notify(node, at, other, Frame { about: About::PassedOn { port: far }, class, pause }, heard);
             }
             About::PassedOn { port: far } => {
                 // The host at this port, as the far switch numbers it, is not among the transit queues.

@@ -22,6 +22,7 @@ use fabric::axes::{Counter, Definition, Histogram};
 use fabric::deadlock::Waits;
 use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use fabric::packet::{Kind as PacketKind, Packet};
+use fabric::probe::{Because, Subject};
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
 use fabric::view::{NodeView, Site};
@@ -352,6 +353,12 @@ impl Sfc {
             node.counts.suppressed += 1;
             return;
         }
+        let because = match cause {
+            Cause::Queue => Because::Queue { port: visit.out_port, queue: visit.queue },
+            // It is known of the link to the receiver, or of one before it.
+            Cause::Cache | Cause::Estimator => Because::LastHop { host: NodeId(packet.dst) },
+        };
+        at.orders_sender(FlowId(packet.flow), because);
         self.send(node, at, egress, &packet, us, cause);
     }
 
@@ -483,6 +490,7 @@ impl FlowControl for Sfc {
         let us = drain(depth, egress.target, egress.rate);
         let packet = *at.packet(visit.packet);
         if depth > egress.trigger && us > 0 && packet.kind == PacketKind::Data && at.is_up(visit.out_port) {
+            at.orders_sender(FlowId(packet.flow), Because::Queue { port: visit.out_port, queue: visit.queue });
             self.send(node, at, egress, &packet, us, Cause::Queue);
         }
     }
@@ -509,6 +517,10 @@ impl FlowControl for Sfc {
         let end = at.now() + signal.message.pause();
         if signal.message.frame {
             node.stop_class(at, port, signal.class, end);
+            if let Some(lane) = node.lane(at, port, signal.class) {
+                let subject = Subject::flow(signal.flow);
+                lane.flows.iter().for_each(|&flow| at.held_for(flow, Some(signal.message.from), subject));
+            }
         } else {
             node.stop_flow(at, signal.flow, end);
             at.held_by(signal.flow, signal.message.from);

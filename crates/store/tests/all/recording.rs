@@ -91,14 +91,27 @@ fn every_preset_is_recorded_alike_on_any_number_of_threads_and_runs_as_if_it_wer
         assert_eq!(recording.frames as u64, (one.end - recording.first).0.div_ceil(700_000), "{name}");
         assert_eq!(sums(&one, "sent"), one.sent, "{name}");
         assert_eq!(sums(&one, "paused"), one.paused.iter().map(|time| time.0).collect::<Vec<_>>(), "{name}");
+        let (class, port): (Vec<_>, Vec<_>) = one.stopped.iter().map(|(class, port)| (class.0, port.0)).unzip();
+        assert_eq!((sums(&one, "paused_class"), sums(&one, "paused_port")), (class, port), "{name}");
+        for (any, (class, port)) in one.paused.iter().zip(&one.stopped) {
+            assert!(port <= class && class <= any, "{name}: {port} of {class} of {any}");
+        }
         assert_eq!(sums(&one, "marked").iter().sum::<u64>(), one.counts.marked, "{name}");
         assert_eq!(sums(&one, "dropped").iter().sum::<u64>(), one.counts.dropped(), "{name}");
+        let obeyed = [("pauses", one.counts.pauses), ("resumes", one.counts.resumes)];
+        obeyed.iter().for_each(|(column, all)| assert_eq!(sums(&one, column).iter().sum::<u64>(), *all, "{name}"));
         let flows: Vec<_> = recording.chosen.iter().map(|&flow| one.flows[flow.index()]).collect();
         assert_eq!(last(&one, "received"), flows.iter().map(|flow| flow.delivered).collect::<Vec<_>>(), "{name}");
         // The table also counts until a flow is let go that ended while it was held.
         for (held, flow) in last(&one, "held").into_iter().zip(&flows) {
             let over = flow.acknowledged != Time::MAX;
             assert!(held == flow.held.0 || over && held < flow.held.0, "{name}: {held} of {}", flow.held);
+        }
+        for (paused, flow) in last(&one, "paused").into_iter().zip(&flows) {
+            assert_eq!(paused, flow.paused.0, "{name}");
+            // Never longer than it had something to send.
+            let sending = flow.injected.min(one.end).saturating_sub(flow.start);
+            assert!(flow.paused <= sending, "{name}: {} of {sending}", flow.paused);
         }
         let done = flows.iter().zip(last(&one, "sent").into_iter().zip(last(&one, "acknowledged")));
         for (flow, (sent, acknowledged)) in done.filter(|(flow, _)| flow.acknowledged != Time::MAX) {
@@ -142,6 +155,52 @@ fn schemes_show_what_they_stop_and_who_asked() {
     assert!(total(&portfc, "held_queues") > 0 && total(&portfc, "held_flows") > 0);
     let dcqcn = recorded("dcqcn");
     assert!(total(&dcqcn, "marked") > 0);
+}
+
+/// Hosts of two leaves send to one, and one to another: the victim of whoever stops its leaf's only link up.
+const VICTIM: &str = "\
+stop = \"600us\"
+topology.kind = \"leaf-spine\"
+topology.leaves = 2
+topology.hosts_per_leaf = 4
+topology.spines = 1
+switch.buffer = \"1MB\"
+flow = [
+    { src = \"h2\", dst = \"h0\", size = \"2MB\" },
+    { src = \"h3\", dst = \"h0\", size = \"2MB\" },
+    { src = \"h4\", dst = \"h0\", size = \"2MB\" },
+    { src = \"h7\", dst = \"h1\", size = \"1MB\" },
+]
+";
+
+#[test]
+fn a_pause_of_one_queue_is_not_a_pause_of_the_link() {
+    let recorded = |preset: &str| {
+        simulate(&record(read(VICTIM, &[&format!("scheme.preset=\"{preset}\"")]), Some(Time::from_us(1))), 1)
+    };
+    // Hosts are 0 to 7 with a port each, then those of leaf0: four hosts and the spine; of leaf1: 13 to 17.
+    let up = 17;
+    let pfc = recorded("pfc");
+    assert!(pfc.paused[up] > Time::from_us(50), "{}", pfc.paused[up]);
+    assert_eq!(pfc.stopped[up], (pfc.paused[up], pfc.paused[up]));
+    let dvl = recorded("dvl");
+    let (class, _) = dvl.stopped[up];
+    assert!(dvl.paused[up] > Time::from_us(50), "{}", dvl.paused[up]);
+    assert!(class.0 * 10 < dvl.paused[up].0, "{class} of {}", dvl.paused[up]);
+    assert_eq!(sums(&dvl, "paused_class")[up], class.0);
+}
+
+#[test]
+fn a_flow_whose_class_is_paused_at_its_nic_is_said_to_wait_for_that() {
+    let resolved = record(read(VICTIM, &["scheme.preset=\"pfc\""]), Some(Time::from_us(1)));
+    let outcome = simulate(&resolved, 1);
+    let (nic, victim) = (7, &outcome.flows[3]);
+    assert!(victim.held == Time::ZERO && victim.paused > Time::from_us(20), "{}", victim.paused);
+    // It sends from the beginning, so that it stands still as long as its NIC does until its last byte is gone.
+    assert!(victim.paused <= outcome.paused[nic]);
+    let last = last(&outcome, "paused")[3];
+    assert_eq!(last, victim.paused.0);
+    assert_same(&outcome, &simulate(&resolved, 3), "on 3 threads");
 }
 
 #[test]

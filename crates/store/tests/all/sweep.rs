@@ -146,6 +146,10 @@ fn what_is_wrong_with_a_sweep_is_reported_with_its_line_and_a_remedy() {
         assert_eq!((problem.file.as_str(), problem.line), ("sweep.toml", line), "{text}: {problem}");
         assert!(problem.help.is_some(), "{text}: {problem}");
     }
+    let text = "scenario = \"star.toml\"\nschemes = [\"hpc\", \"bfcc\"]";
+    let both = Sweep::parse("sweep.toml", text, desk.path()).unwrap_err().split();
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert!(both.iter().all(|problem| problem.file == "sweep.toml" && problem.line == Some(2)), "{both:?}");
 }
 
 #[test]

@@ -90,7 +90,21 @@ impl Asked {
 pub fn answer(question: Question, plan: &[Cell], folders: &[PathBuf], summaries: &[Value]) -> Result<Answer, Problem> {
     let runs = plan.iter().zip(folders).zip(summaries).map(|((cell, folder), summary)| {
         let peak_buffer = summary.pointer("/buffer/peak").and_then(Value::as_f64).unwrap_or(0.0);
-        Ok(Run { labels: &cell.labels, flows: store::open_flows(folder)?, peak_buffer })
+        let end_ps = summary["end_ps"].as_u64().unwrap_or(u64::MAX);
+        let list = |key: &str| summary[key].as_array().cloned().unwrap_or_default();
+        let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_string();
+        let completion = |value: &Value| {
+            let whole = value["finished"] == value["rounds"];
+            (name(value), value.pointer("/completion_ps/mean").and_then(Value::as_f64).filter(|_| whole))
+        };
+        Ok(Run {
+            labels: &cell.labels,
+            flows: store::open_flows(folder)?,
+            groups: list("groups").iter().map(name).collect(),
+            end_ps,
+            peak_buffer,
+            completions: list("collectives").iter().map(completion).collect(),
+        })
     });
     Answer::new(question, runs)
 }
@@ -98,7 +112,7 @@ pub fn answer(question: Question, plan: &[Cell], folders: &[PathBuf], summaries:
 /// What is printed: what went wrong, who wins where, then the table by size.
 pub fn text(answer: &Answer, table: &Table) -> String {
     let contests = answer.clauses();
-    let mut text = troubles(table);
+    let mut text: String = table.troubles().iter().map(|line| format!("{line}\n")).collect();
     if !text.is_empty() {
         text.push('\n');
     }
@@ -113,30 +127,6 @@ pub fn text(answer: &Answer, table: &Table) -> String {
         text += &format!("… and {} more, in {BY_SIZE}\n\n", contests.len() - MOST);
     }
     text + &answer.text()
-}
-
-/// What stands before every number: runs that did not end well, and packets lost where others lose none.
-fn troubles(table: &Table) -> String {
-    let place = |key: &str| table.measures.iter().position(|measure| measure.key == key);
-    let (flows, finished, drops) = (place("flows"), place("finished"), place("dropped_packets"));
-    let mut text = String::new();
-    for row in &table.rows {
-        let mean = |place: Option<usize>| row.values.get(place?)?.mean;
-        let name: Vec<&str> = row.labels.iter().map(|(_, value)| value.as_str()).collect();
-        let name = if name.is_empty() { "the run".into() } else { name.join(", ") };
-        let runs: usize = row.endings.values().sum();
-        let bad = row.endings.iter().filter(|(ending, _)| !["complete", "stopped"].contains(&ending.as_str()));
-        for (ending, count) in bad {
-            let (all, done) = (mean(flows).unwrap_or(0.0), mean(finished).unwrap_or(0.0));
-            text += &format!(
-                "{name}: {ending} in {count} of {runs} runs, {done:.0} of {all:.0} flows finished on average\n"
-            );
-        }
-        if let Some(lost) = mean(drops).filter(|lost| *lost > 0.0) {
-            text += &format!("{name}: {lost:.0} packets lost on average\n");
-        }
-    }
-    text
 }
 
 fn wrapped(text: &str) -> String {

@@ -2,6 +2,7 @@
 
 use crate::program::interrupt;
 use crate::program::progress::{self, Progress};
+use crate::program::{slurm, usage};
 use engine::{QuantityError, Time};
 use files::problem::Problem;
 use interop::ns3::output;
@@ -148,7 +149,21 @@ pub fn run(
     if quiet {
         return Ok(drawn(ExitCode::SUCCESS));
     }
-    printed(say(format!("{}results in {}\n", table(&finished.summary), path.display()))).map(drawn)
+    let next = next_step(&finished.summary, &name, sets);
+    printed(say(format!("{}results in {}\n{next}", table(&finished.summary), path.display()))).map(drawn)
+}
+
+/// What to do about a run that came to a standstill.
+fn next_step(s: &Summary, scenario: &str, sets: &[String]) -> String {
+    if s.ending != "deadlock" {
+        return String::new();
+    }
+    let sets: String = sets.iter().map(|set| format!(" --set {}", slurm::word(set))).collect();
+    format!(
+        "next: `tailwater deadlock {}{sets}` says where else links can wait in a cycle;\n  \
+         `--set scheme.preset=pfc-watchdog` opens such cycles; docs/guides/stuck.md says more\n",
+        slurm::word(scenario)
+    )
 }
 
 fn spread(name: &str, s: &Spread) -> String {
@@ -174,7 +189,9 @@ fn table(s: &Summary) -> String {
     let mut out = format!("{}: {}, seed {}\n", s.identity.scenario, s.identity.scheme(), s.identity.seed);
     out += &format!("{} of {} flows finished in {:.3} us: {}\n", s.finished, s.flows, s.end_ps as f64 / 1e6, s.ending);
     if s.finished < s.flows {
-        out += &format!("{} flows are not finished: no number below is about them\n", s.flows - s.finished);
+        let open = s.flows - s.finished;
+        let flows = if open == 1 { "1 flow is".into() } else { format!("{open} flows are") };
+        out += &format!("{flows} not acknowledged to the end: slowdowns are of those whose last byte was received\n");
     }
     for port in &s.waiting {
         out += &format!("  waiting: {port}\n");
@@ -244,7 +261,13 @@ pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Probl
     let base = path.parent().unwrap_or(Path::new(""));
     if json {
         let answer = progress::patiently(&name, false, || ::studio::check::answer(&name, &text, base, sets));
-        let code = if answer["ok"] == true { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        let problems = answer["problems"].as_array().map_or(&[][..], Vec::as_slice);
+        let option = |problem: &serde_json::Value| problem["file"].as_str().is_some_and(|file| file.starts_with("--"));
+        let code = match answer["ok"] == true {
+            true => ExitCode::SUCCESS,
+            false if !problems.is_empty() && problems.iter().all(option) => ExitCode::from(usage::USAGE),
+            false => ExitCode::FAILURE,
+        };
         return printed(say(format!("{answer}\n"))).map(|_| code);
     }
     let described = progress::patiently(&name, false, || -> Result<String, Problem> {

@@ -5,6 +5,7 @@ use crate::program::commands::{BROKEN, printed, say};
 use crate::program::interrupt;
 use crate::program::place::{self, COMPARISON, Kind, Place};
 use crate::program::progress::{self, GridProgress};
+use crate::program::usage;
 use clap::Args;
 use files::problem::{Problem, read_text};
 use report::curves;
@@ -32,7 +33,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     schemes: Vec<String>,
     /// How many seeds to run each with, or which: `3` for 1, 2 and 3; `5,9` for 5 and 9 [default: the scenario's own].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seeds: Option<String>,
     /// Give a key several values, such as `switch.buffer=4MB,8MB`; with several keys, every combination.
     #[arg(long, value_name = "KEY=VALUE,VALUE")]
@@ -68,13 +69,22 @@ pub struct Arguments {
 pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     arguments.reporting.begin();
     let source = Source::load(&arguments.scenario)?;
-    let question = match arguments.asked.question() {
-        Ok(question) => question,
-        Err(problems) => return Ok(report_problems(&problems)),
+    let mut problems = Vec::new();
+    let question = arguments.asked.question().map_err(|wrong| problems.extend(wrong));
+    let seeds = grid::seeds(arguments.seeds.as_deref(), &arguments.sets).map_err(|wrong| problems.push(wrong));
+    let mut axes = Vec::new();
+    for text in &arguments.vary {
+        match Axis::parse(text) {
+            Ok(axis) => axes.push(axis),
+            Err(wrong) => problems.push(wrong),
+        }
+    }
+    // Within quotes blanks may follow commas.
+    let schemes: Vec<String> = arguments.schemes.iter().map(|name| name.trim().to_string()).collect();
+    let variants = Variant::schemes(&source, &arguments.sets, &schemes).map_err(|wrong| problems.push(wrong));
+    let (Ok(question), Ok(seeds), Ok(variants), true) = (question, seeds, variants, problems.is_empty()) else {
+        return Ok(usage::refuse(&problems));
     };
-    let seeds = grid::seeds(arguments.seeds.as_deref(), &arguments.sets)?;
-    let axes = arguments.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    let variants = Variant::schemes(&source, &arguments.sets, &arguments.schemes)?;
     let usual = Path::new("results").join(format!("compare-{}", source.title));
     let grid = Grid { source, sets: arguments.sets.clone(), variants, axes, seeds };
     let own = place::identity(&arguments.scenario, &grid);
@@ -87,10 +97,10 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
         quiet: arguments.quiet,
     };
     let mut out = place.find()?;
-    check_out(&out)?;
+    check_out(&out, &arguments.store)?;
     let plan = match grid.plan() {
         Ok(plan) => plan,
-        Err(problems) => return Ok(report_problems(&problems)),
+        Err(problems) => return Ok(usage::refuse(&problems)),
     };
     interrupt::heed(interrupt::of_runs(&arguments.store));
     let store = Store::new(&arguments.store).recorded(arguments.record).thorough(true);
@@ -98,9 +108,18 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     let progress = GridProgress::new(arguments.quiet);
     let result = grid::ready(&plan, &store, threads, &progress).and_then(|ready| {
         let failed = |problem| Failed { problems: vec![problem], broken: false, finished: 0, runs: 0 };
+        let new = !out.exists();
         let claim;
         (out, claim) = place.claim(&out).map_err(failed)?;
-        ready.run(threads, &progress).map(|done| (done, claim))
+        match ready.run(threads, &progress) {
+            Ok(done) => Ok((done, claim)),
+            Err(failed) => {
+                drop(claim);
+                // A folder that was made for nothing goes; one with something in it cannot.
+                _ = new.then(|| std::fs::remove_dir(&out));
+                Err(failed)
+            }
+        }
     });
     progress.finish();
     match result {
@@ -114,7 +133,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
             written
         }
         Err(failed) => {
-            let code = report_problems(&failed.problems);
+            let code = usage::refuse(&failed.problems);
             if failed.finished > 0 {
                 let (finished, runs) = (failed.finished, failed.runs);
                 progress::note(&format!("{finished} of {runs} runs are in {}", store.folder().display()));
@@ -124,19 +143,19 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     }
 }
 
-pub(crate) fn report_problems(problems: &[Problem]) -> ExitCode {
-    problems.iter().for_each(progress::problem);
-    ExitCode::FAILURE
-}
-
-/// Refuses to write over what is not a comparison.
-fn check_out(out: &Path) -> Result<(), Problem> {
-    let taken = [TABLE, SCENARIO].iter().find(|name| out.join(name).exists() && !out.join(COMPARISON).exists());
-    match taken {
-        Some(name) => Err(Problem::new(out.display().to_string(), format!("has a {name} that is not of a comparison"))
-            .help("choose another folder with --out, or move that one away")),
+/// Refuses a folder that has something else than a comparison. The store may be inside.
+fn check_out(out: &Path, store: &Path) -> Result<(), Problem> {
+    match files::foreign(out, COMPARISON, &[store]) {
+        Some(other) => Err(mixed(out, &other, "a comparison")),
         None => Ok(()),
     }
+}
+
+/// The problem that a folder has something that is not of `what`.
+pub(crate) fn mixed(out: &Path, other: &Path, what: &str) -> Problem {
+    let name = other.file_name().unwrap_or_default().to_string_lossy();
+    Problem::new(out.display().to_string(), format!("has a {name} that is not of {what}"))
+        .help("choose a folder that is new or empty with --out, or move that one away")
 }
 
 /// Writes everything that a comparison's folder has, and prints the table.
@@ -201,7 +220,7 @@ pub(crate) fn announce(
         printed(say(format!("{text}{}", if written.is_ok() { place } else { "" })))?;
     }
     match written? {
-        Some(problem) => Ok(report_problems(&[problem])),
+        Some(problem) => Ok(usage::refuse(&[problem])),
         None => Ok(ExitCode::SUCCESS),
     }
 }
@@ -307,7 +326,8 @@ fn command(arguments: &Arguments) -> String {
     let mut words = vec!["tailwater".into(), "compare".into(), arguments.scenario.display().to_string()];
     let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
     if !arguments.schemes.is_empty() {
-        option("schemes", arguments.schemes.join(","));
+        let names: Vec<&str> = arguments.schemes.iter().map(|name| name.trim()).collect();
+        option("schemes", names.join(","));
     }
     arguments.seeds.iter().for_each(|seeds| option("seeds", seeds.clone()));
     arguments.vary.iter().for_each(|axis| option("vary", axis.clone()));

@@ -2,15 +2,13 @@
 
 use crate::program::planned::{SPEC, SWEEP};
 use crate::program::progress;
+pub use files::COMPARISON;
 use files::Claim;
 use files::problem::Problem;
 use results::comparison::SCHEME;
 use serde_json::{Value, json};
 use std::path::{Component, Path, PathBuf};
 use store::grid::Grid;
-
-/// The file that marks a comparison's folder.
-pub const COMPARISON: &str = "comparison.json";
 
 /// The most comparisons or sweeps of one name that get a folder by themselves.
 const MOST: usize = 1000;
@@ -126,16 +124,21 @@ impl Place<'_> {
             let problem = Problem::new(self.usual.display().to_string(), message);
             problem.help("choose a folder with --out, or remove some of them")
         })?;
-        if !self.quiet {
-            let (usual, free) = (self.usual.display(), free.display());
-            let change = if self.kind == Kind::Comparison { "--replace or --out change" } else { "--out changes" };
-            progress::note(&format!("{usual} has another {word}; this one goes to {free} ({change} that)"));
-        }
         Ok(free)
     }
 
+    /// Notes that a folder is not the usual one.
+    fn note(&self, folder: &Path) {
+        if self.quiet || self.asked.is_some() || folder == self.usual {
+            return;
+        }
+        let (usual, folder, word) = (self.usual.display(), folder.display(), self.kind.word());
+        let change = if self.kind == Kind::Comparison { "--replace or --out change" } else { "--out changes" };
+        progress::note(&format!("{usual} has another {word}; this one goes to {folder} ({change} that)"));
+    }
+
     /// Makes the folder, and keeps others that started at the same time from filling it with something else. `before` is what
-    /// [`Place::find`] gave, about which enough was said.
+    /// [`Place::find`] gave.
     pub fn claim(&self, before: &Path) -> Result<(PathBuf, Claim), Problem> {
         let (mut folder, mut busy) = (before.to_owned(), Vec::new());
         loop {
@@ -143,7 +146,10 @@ impl Place<'_> {
             files::sweep(&folder);
             let claim = Claim::lay(&folder, &self.own.to_string())?;
             match claim.filter(|_| self.replace || self.kind.other(&folder, self.own).is_none()) {
-                Some(claim) => return Ok((folder, claim)),
+                Some(claim) => {
+                    self.note(&folder);
+                    return Ok((folder, claim));
+                }
                 None => busy.push(folder),
             }
             folder = self.find_but(&busy)?;

@@ -1,9 +1,12 @@
 //! A sweep that was read and planned.
 
 use crate::program::answer::Asked;
+use crate::program::compare::mixed;
 use crate::program::place::{Kind, Place, sweep_identity};
+use crate::program::slurm;
 use clap::Args;
 use files::Claim;
+pub use files::SWEEP;
 use files::problem::Problem;
 use results::answer::Question;
 use std::path::{Path, PathBuf};
@@ -11,8 +14,6 @@ use store::Store;
 use store::grid::Cell;
 use store::sweep::{self, Status, Sweep};
 
-/// What a sweep's folder says of it.
-pub const SWEEP: &str = "sweep.json";
 /// Its table.
 pub const TABLE: &str = "table.csv";
 /// Its runs.
@@ -77,10 +78,9 @@ impl Planned {
         };
         planned.out = planned.placed(true, |place| place.find()).map_err(stop)?;
         let out = &planned.out;
-        let taken = [TABLE, SPEC, RUNS].iter().find(|name| out.join(name).exists() && !out.join(SWEEP).exists());
-        if let Some(name) = taken {
-            let problem = Problem::new(out.display().to_string(), format!("has a {name} that is not of a sweep"));
-            return Err(vec![problem.help("choose another folder with --out, or move that one away")]);
+        // The store may be inside, and what a cluster was asked for is there before the sweep.
+        if let Some(other) = files::foreign(out, SWEEP, &[&named.store, &out.join(slurm::FOLDER)]) {
+            return Err(vec![mixed(out, &other, "a sweep")]);
         }
         Ok(planned)
     }

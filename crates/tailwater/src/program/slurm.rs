@@ -28,7 +28,7 @@ pub struct How {
 }
 
 /// The folder of a sweep with what has to do with Slurm.
-const FOLDER: &str = "slurm";
+pub const FOLDER: &str = "slurm";
 /// The jobs that were submitted.
 const JOBS: &str = "jobs.json";
 /// What is submitted.

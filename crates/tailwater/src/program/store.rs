@@ -1,8 +1,8 @@
 //! `tailwater store`: a store of runs, checked.
 
 use crate::program::commands::{printed, say, threads_or_all};
-use crate::program::compare::report_problems;
 use crate::program::progress::GridProgress;
+use crate::program::usage;
 use clap::Subcommand;
 use files::problem::Problem;
 use results::recording::RECORDING;
@@ -112,7 +112,7 @@ fn again(store: &Store, damaged: &[&Checked], base: &Path, threads: usize) -> Re
         let result = grid::run(plan, &store.clone().recorded(recorded), threads, &progress);
         progress.finish();
         if let Err(failed) = result {
-            report_problems(&failed.problems);
+            usage::refuse(&failed.problems);
             let path = |run: &Aside| store.folder().join(&run.name);
             all.iter_mut().for_each(|run| run.done &= path(run).exists());
         }

@@ -8,6 +8,7 @@ use crate::program::place;
 use crate::program::planned::{Named, Planned, RUNS, SPEC, SWEEP, TABLE, in_a_line};
 use crate::program::progress::{self, GridProgress};
 use crate::program::slurm;
+use crate::program::usage;
 use clap::{Args, Subcommand, ValueEnum};
 use engine::{QuantityError, Time};
 use files::problem::Problem;
@@ -98,7 +99,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
     };
     let mut planned = match Planned::new(named, asked) {
         Ok(planned) => planned,
-        Err(problems) => return Ok(crate::program::compare::report_problems(&problems)),
+        Err(problems) => return Ok(usage::refuse(&problems)),
     };
     match &arguments.ask {
         Some(Ask::Status { json, .. }) => return print_status(&planned, *json),

@@ -1,5 +1,6 @@
 //! The program as people use it: what it prints, what it writes, and how it refuses.
 
+use crate::desk::refusal;
 use results::recording::Recorded;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -49,13 +50,13 @@ impl Desk {
         text(&output.stdout)
     }
 
-    /// Runs it, and it must refuse: status 1, the place and a remedy, nothing printed and nothing written.
+    /// Runs it, and it must refuse: its status, the place and a remedy, nothing printed and nothing written.
     #[track_caller]
     fn refuses(&self, arguments: &[&str], place: &str) -> String {
         let before = self.listing();
         let output = self.tailwater(arguments);
         let problem = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {problem}");
+        assert_eq!(output.status.code(), Some(refusal(&problem)), "{arguments:?}: {problem}");
         assert!(problem.contains(place), "{arguments:?}: no \"{place}\" in {problem}");
         assert!(problem.contains("\n  help: "), "{arguments:?}: no remedy in {problem}");
         assert_eq!(text(&output.stdout), "", "{arguments:?}");
@@ -456,8 +457,57 @@ fn a_wrong_command_line_is_explained() {
         assert!(text(&output.stderr).contains("--help"), "{arguments:?}: {}", text(&output.stderr));
         assert_eq!(desk.listing().len(), 0);
     }
-    assert!(desk.works(&["--help"]).contains("Usage"));
+    let help = desk.works(&["--help"]);
+    assert!(help.contains("Usage") && help.contains("docs/start.md") && help.contains("cargo book --open"), "{help}");
     assert!(desk.works(&["--version"]).starts_with("tailwater "));
+}
+
+#[test]
+fn a_command_line_that_means_something_else_is_answered_with_it() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR);
+    for (line, tip) in [
+        ("compare star.toml --schemes hpcc, bfc", "write --schemes hpcc,bfc, or put the value in quotes"),
+        ("run star.toml --schemes hpcc", "write --set scheme.preset=hpcc; `tailwater compare` runs several"),
+        ("run star.toml --seed 3", "write --set seed=3; `tailwater compare` runs several"),
+        ("check star.toml --replace", "--replace is an option of `tailwater compare`"),
+    ] {
+        let output = desk.tailwater(&line.split(' ').collect::<Vec<_>>());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains(tip), "{line}: no \"{tip}\" in {said}");
+    }
+    let said = desk.refuses(&["run", "star.toml", "--set", "scheme=hpcc"], "--set scheme=hpcc: scheme is a table");
+    assert!(said.contains("write --set scheme.preset=hpcc"), "{said}");
+    desk.write("load.toml", format!("{STAR}[[load]]\nsizes = \"rpc\"\nload = \"60%\"\nduration = \"1us\"\n"));
+    let said = desk.refuses(&["check", "load.toml"], "load.toml:20:8: load: expected a number");
+    assert!(said.contains("write 0.6"), "{said}");
+    let json = desk.tailwater(&["check", "star.toml", "--json", "--set", "seed=x"]);
+    assert_eq!(json.status.code(), Some(2));
+}
+
+#[test]
+fn every_bad_line_of_a_trace_is_named_at_once() {
+    let desk = Desk::new();
+    desk.write("t.toml", "topology = { kind = \"star\", hosts = 4 }\ntraffic.trace = \"t.csv\"\n");
+    desk.write("t.csv", format!("src,dst,size_bytes,start_us\n{}", "h0,h9,1,0\n".repeat(22)));
+    let said = desk.refuses(&["run", "t.toml"], "t.csv:2:4: there is no node");
+    assert!(said.contains("t.csv:11:4: ") && said.contains("error: t.csv: and 12 more"), "{said}");
+    desk.write("t.csv", "src;dst;size_bytes;start_us\nh0;h1;1;0\n");
+    desk.refuses(&["run", "t.toml"], "t.csv:1:4: semicolons are between the columns");
+    desk.write("t.csv", "h0,h1,1,0\n");
+    desk.refuses(&["run", "t.toml"], "t.csv:1:1: the columns have no names");
+}
+
+#[test]
+fn a_deadlock_comes_with_what_to_do_next() {
+    let desk = Desk::new();
+    let example = example("bcube_deadlock.toml");
+    let printed = desk.works(&["run", &example, "--no-report", "--set", "seed=2"]);
+    let command = format!("next: `tailwater deadlock {example} --set seed=2` ");
+    for part in [command.as_str(), "pfc-watchdog", "docs/guides/stuck.md"] {
+        assert!(printed.contains(part), "no {part} in {printed}");
+    }
 }
 
 #[test]
@@ -1128,6 +1178,48 @@ fn an_interrupted_run_says_that_nothing_is_kept_and_how_to_go_on() {
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("what is finished stays; the same command goes on from there"), "{said}");
     assert!(said.contains("1 of 2 runs are in results/runs"), "{said}");
+    assert!(!desk.path("results/compare-long").exists(), "a folder with nothing in it goes");
+}
+
+#[test]
+fn a_run_that_was_asked_why_explains_its_flows_links_and_instants() {
+    let desk = Desk::new();
+    desk.write(
+        "hot.toml",
+        "[topology]\nkind = \"dumbbell\"\nleft = 4\nright = 2\nhost_rate = \"40Gbps\"\nbottleneck_rate = \"160Gbps\"\n\
+         [switch]\nbuffer = \"600KB\"\n[scheme]\npreset = \"pfc\"\n\
+         [[flow]]\nname = \"hot\"\nsrc = \"h0\"\ndst = \"h4\"\nsize = \"1MB\"\n\
+         [[flow]]\nname = \"hot\"\nsrc = \"h1\"\ndst = \"h4\"\nsize = \"1MB\"\n\
+         [[flow]]\nname = \"hot\"\nsrc = \"h2\"\ndst = \"h4\"\nsize = \"1MB\"\n\
+         [[flow]]\nname = \"victim\"\nsrc = \"h3\"\ndst = \"h5\"\nsize = \"1MB\"\n",
+    );
+    desk.works(&["run", "hot.toml", "--quiet", "--out", "plain"]);
+    let refused = desk.refuses(&["explain", "plain"], "this run was not asked why");
+    assert!(refused.contains("--set measure.why=true"), "{refused}");
+
+    desk.works(&["run", "hot.toml", "--set", "measure.why=true", "--quiet", "--out", "asked"]);
+    let said = desk.works(&["explain", "asked"]);
+    assert!(said.starts_with("1. The link sw1->h4 is saturated by 3 flows."), "{said}");
+    assert!(
+        said.contains("1 of them does not pass through it") && said.contains("(h3 to h5, group \"victim\")"),
+        "{said}"
+    );
+    let said = desk.works(&["explain", "asked", "--flow", "3"]);
+    assert!(said.contains("The root: the link sw1->h4 is saturated by 3 flows."), "{said}");
+    let said = desk.works(&["explain", "asked", "--link", "sw0 -> sw1"]);
+    assert!(said.contains("by order of sw1, because of sw1->h4"), "{said}");
+    assert!(desk.works(&["explain", "asked", "--at", "0us"]).contains("nothing was stopped"));
+    let all: Value = serde_json::from_str(&desk.works(&["explain", "asked", "--json"])).unwrap();
+    let summary: Value = serde_json::from_str(&desk.read("asked/summary.json")).unwrap();
+    assert_eq!(all["roots"], summary["why"]["roots"]);
+    assert!(desk.read("asked/report.html").contains("Why flows waited"));
+
+    desk.refuses(&["explain", "asked", "--flow", "4"], "there is no flow 4");
+    desk.refuses(&["explain", "asked", "--flow", "one"], "not the number of a flow");
+    desk.refuses(&["explain", "asked", "--link", "sw0->h5"], "there is no link sw0->h5");
+    desk.refuses(&["explain", "asked", "--at", "1s"], "after the end of the run");
+    desk.refuses(&["explain", "asked", "--at", "soon"], "--at");
+    desk.refuses(&["explain", "nowhere"], "nowhere");
 }
 
 #[test]

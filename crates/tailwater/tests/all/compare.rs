@@ -82,7 +82,10 @@ fn a_comparison_gives_a_table_and_says_how_it_came_about() {
     assert!(lines[place + 2..place + 8].iter().all(|line| line.ends_with('?')), "{printed}");
     assert_eq!(lines[place + 8], "? fewer than 100 flows; 95 % intervals over 3 seeds");
     let place = place + 10;
-    assert_eq!(words(&lines[place]), "scheme,switch.buffer,flows,slowdown p50,peak buffer KB,paused us,drops,ending");
+    assert_eq!(
+        words(&lines[place]),
+        "scheme,switch.buffer,flows,slowdown p50,peak buffer KB,paused us,held us,drops,ending"
+    );
     let rows: Vec<Vec<&str>> =
         lines[place + 1..place + 7].iter().map(|line| line.split_whitespace().collect()).collect();
     let labels: Vec<String> = rows.iter().map(|row| row[..2].join(" ")).collect();
@@ -244,6 +247,13 @@ fn bad_input_is_refused_before_anything_is_written() {
     fs::write(desk.path("conflict.toml"), INCAST.replace("preset = \"dcqcn\"", "window = \"bdp\"")).unwrap();
     desk.refuses("compare nothing.toml", "nothing.toml: cannot be read");
     desk.refuses("compare incast.toml --schemes dcqcn,hpc", "--schemes: there is no preset \"hpc\"");
+    let said = desk.refuses("compare incast.toml --schemes hpc,bfcc --seeds -1 --vary x --bins q", "--schemes: ");
+    assert_eq!(said.matches("error: --").count(), 5, "{said}");
+    assert!(said.contains("did you mean \"hpcc\"?") && said.contains("did you mean \"bfc\"?"), "{said}");
+    let said = desk.refuses("compare incast.toml --vary flow.size=1KB,2KB", "--vary flow.size=1KB: ");
+    assert!(said.contains("write flow.0.size"), "{said}");
+    let said = desk.refuses("compare incast.toml --set flow.9.size=1KB --set scheme=hpcc", "--set flow.9.size=1KB: ");
+    assert!(said.contains("error: --set scheme=hpcc: scheme is a table"), "{said}");
     desk.refuses("compare incast.toml --schemes dcqcn,,hpcc", "--schemes: there is no preset \"\"");
     desk.refuses("compare conflict.toml --schemes dcqcn,hpcc", "conflict.toml:7:10: scheme.window is set");
     desk.refuses("compare incast.toml --set switch.bufer=1MB", "--set switch.bufer=1MB: unknown key");
@@ -270,14 +280,17 @@ fn a_comparison_writes_over_comparisons_only() {
     desk.refuses("compare incast.toml --out mine", "mine: has a scenario.toml that is not of a comparison");
     assert_eq!(desk.read("mine/scenario.toml"), "thesis");
     assert!(!Path::exists(&desk.path("results")));
-    // Beside other things there is room, and the store may be inside.
-    fs::remove_file(desk.path("mine/scenario.toml")).unwrap();
-    fs::write(desk.path("mine/thesis.txt"), "thesis").unwrap();
+    // Nor does it mix with other things; the store may be inside.
+    fs::rename(desk.path("mine/scenario.toml"), desk.path("mine/thesis.txt")).unwrap();
+    desk.refuses(
+        "compare incast.toml --out mine --store mine/runs",
+        "mine: has a thesis.txt that is not of a comparison",
+    );
+    fs::remove_file(desk.path("mine/thesis.txt")).unwrap();
     for new in ["1 new", "0 new"] {
         let (printed, _) = desk.works("compare incast.toml --out mine --store mine/runs");
         assert!(printed.contains(new), "{printed}");
     }
-    assert_eq!(desk.read("mine/thesis.txt"), "thesis");
     let comparison: Value = serde_json::from_str(&desk.read("mine/comparison.json")).unwrap();
     let cell = &comparison["cells"][0];
     assert_eq!(cell["folder"], format!("runs/{}", cell["digest"].as_str().unwrap()));
@@ -302,4 +315,7 @@ fn a_comparison_of_other_schemes_gets_a_folder_of_its_own() {
     );
     assert!(said.contains("tailwater compare incast.toml --schemes pfc,dcqcn") && said.contains("--replace"), "{said}");
     desk.works("compare incast.toml --out results/compare-incast-2 --replace");
+    // Nothing is noted of a comparison that cannot be done.
+    let said = desk.refuses("compare incast.toml --vary switch.buffer=1XB,1MB", "--vary switch.buffer=1XB: ");
+    assert!(!said.contains("note: "), "{said}");
 }

@@ -46,11 +46,11 @@ impl Desk {
         (printed, said)
     }
 
-    /// Runs it, and it must refuse with a place and a remedy.
+    /// Runs it, and it must refuse with a place and a remedy, and with the status that belongs to it.
     #[track_caller]
     pub fn refuses(&self, arguments: &str, place: &str) -> String {
         let (status, printed, said) = self.tailwater(arguments);
-        assert_eq!((status, printed.as_str()), (Some(1), ""), "{arguments}: {said}");
+        assert_eq!((status, printed.as_str()), (Some(refusal(&said)), ""), "{arguments}: {said}");
         assert!(said.contains(&format!("error: {place}")), "{arguments}: no \"{place}\" in {said}");
         assert!(said.contains("\n  help: "), "{arguments}: no remedy in {said}");
         said
@@ -60,6 +60,12 @@ impl Desk {
     pub fn bytes(&self, folder: &str) -> BTreeMap<PathBuf, Vec<u8>> {
         contents(&self.path(folder)).into_iter().map(|(path, (bytes, _))| (path, bytes)).collect()
     }
+}
+
+/// The status of a refusal: 2 where nothing but options is at fault, and otherwise 1.
+pub fn refusal(said: &str) -> i32 {
+    let errors = || said.lines().filter_map(|line| line.strip_prefix("error: "));
+    if errors().count() > 0 && errors().all(|error| error.starts_with("--")) { 2 } else { 1 }
 }
 
 /// What a process answered, printed, and said besides.

@@ -33,7 +33,7 @@ fn works(desk: &Path, arguments: &[&str]) -> String {
 fn refuses(desk: &Path, arguments: &[&str], message: &str) {
     let output = tailwater(desk, arguments);
     let problem = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{problem}");
+    assert_eq!(output.status.code(), Some(crate::desk::refusal(&problem)), "{problem}");
     assert!(problem.contains(message) && problem.contains("\n  help: "), "{problem}");
     assert_eq!(text(&output.stdout), "");
 }

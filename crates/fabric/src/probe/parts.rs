@@ -1,0 +1,585 @@
+//! Where the time of each flow went, exactly.
+//!
+//! The *completing packet* of a flow is the one with which its receiver had all bytes. A flow's time to completion is its time at the
+//! sender until that packet's transmission began, and the packet's time on its path. At the sender a flow is in one [state](Part) at
+//! each instant, and time is charged to a state when it changes. On the path a packet carries a [`Trail`]: the ports it left by, when,
+//! and how long it was stopped there. The rest follows from the links.
+//!
+//! Nothing here is an event, and all of it is a difference of instants at one node: neither the order of events within an instant nor
+//! the number of threads can show.
+
+use crate::axes::flow_control::Visit;
+use crate::host::{BY_SCHEME, BY_TRANSPORT, IN_LINE, PerFlow};
+use crate::id::FlowId;
+use crate::packet::{Kind, PacketId};
+use crate::run::Core;
+use crate::run::shard::Shard;
+use crate::setup::Setup;
+use engine::Time;
+
+/// What a flow's time is spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Part {
+    /// At the sender: an earlier message to the same host goes first.
+    Line,
+    /// At the sender: flow control holds the flow.
+    Hold,
+    /// At the sender: the transport waits for a grant.
+    Grant,
+    /// At the sender: the window is closed.
+    Window,
+    /// At the sender: all is sent and nothing was sent again after it. Only of flows that did not finish.
+    Answer,
+    /// At the sender: its class is paused at the NIC's port.
+    Pause,
+    /// At the sender: the link of the NIC's port is down.
+    Down,
+    /// At the sender: its rate lets it send later.
+    Pacing,
+    /// At the sender: it may send, and the NIC sends something else.
+    Turn,
+    /// At the sender: bytes are on the wire that were on it before, or all was sent and the sender found out that something is missing.
+    Retransmission,
+    /// A packet is being put on a link.
+    Serialisation,
+    /// Behind other packets in a queue.
+    Queueing,
+    /// In a queue that a neighbour has paused or the scheme holds.
+    Stopped,
+    /// On a link, and in the pipeline of the switch behind it.
+    Propagation,
+    /// In a forwarding host, before it is queued.
+    Forwarding,
+    /// In the NIC of a slow receiver.
+    Receiver,
+}
+
+impl Part {
+    /// All of them, in order.
+    pub const ALL: [Part; 16] = [
+        Part::Line,
+        Part::Hold,
+        Part::Grant,
+        Part::Window,
+        Part::Answer,
+        Part::Pause,
+        Part::Down,
+        Part::Pacing,
+        Part::Turn,
+        Part::Retransmission,
+        Part::Serialisation,
+        Part::Queueing,
+        Part::Stopped,
+        Part::Propagation,
+        Part::Forwarding,
+        Part::Receiver,
+    ];
+
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Line => "line",
+            Part::Hold => "hold",
+            Part::Grant => "grant",
+            Part::Window => "window",
+            Part::Answer => "answer",
+            Part::Pause => "pause",
+            Part::Down => "down",
+            Part::Pacing => "pacing",
+            Part::Turn => "turn",
+            Part::Retransmission => "retransmission",
+            Part::Serialisation => "serialisation",
+            Part::Queueing => "queueing",
+            Part::Stopped => "stopped",
+            Part::Propagation => "propagation",
+            Part::Forwarding => "forwarding",
+            Part::Receiver => "receiver",
+        }
+    }
+}
+
+/// How many parts there are at a sender: the first of [`Part::ALL`].
+const AT_SENDER: usize = Part::Serialisation as usize + 1;
+
+/// Time at the sender, by part.
+type Spent = [u64; AT_SENDER];
+
+/// Where time was spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At a node, by its number.
+    Node(u32),
+    /// At a port, by its number: in the node that it belongs to, or on its link.
+    Port(u32),
+}
+
+/// Time that a flow spent on one thing in one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The flow.
+    pub flow: FlowId,
+    /// On what.
+    pub part: Part,
+    /// Whether the flow finished. If not, its spans are those of its sender, to the end of the run.
+    pub finished: bool,
+    /// Which link of the completing packet's path it is, counted from 0; `None` before that packet was sent, and after it arrived.
+    pub hop: Option<u16>,
+    /// Where.
+    pub place: Place,
+    /// How long; never zero.
+    pub time: Time,
+}
+
+/// A port that a packet left by.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Step {
+    /// When it was put on the link.
+    start: Time,
+    /// How long its queue was stopped while it waited there.
+    stopped: u64,
+    port: u32,
+}
+
+/// Steps that lie in the trail itself: as many as a fat tree of three tiers has.
+const NEAR: usize = 6;
+
+/// What a data packet carries of its history.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trail {
+    /// What its queue's clock showed when it joined. Wraps.
+    mark: u64,
+    /// How long it was stopped in the queue that it has just left.
+    stopped: u64,
+    steps: u32,
+    near: [Step; NEAR],
+    /// The steps after these.
+    far: Vec<Step>,
+    /// What its flow had spent at the sender when the packet was sent.
+    spent: Spent,
+}
+
+impl Trail {
+    fn push(&mut self, step: Step) {
+        match self.near.get_mut(self.steps as usize) {
+            Some(place) => *place = step,
+            None => self.far.push(step),
+        }
+        self.steps += 1;
+    }
+
+    fn steps(&self) -> impl Iterator<Item = Step> + '_ {
+        self.near.iter().take(self.steps as usize).chain(&self.far).copied()
+    }
+}
+
+/// What a flow does at its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It may not send, for this reason.
+    Waits(Part),
+    /// It may send when it is due.
+    Ready,
+}
+
+/// The time of a flow at its sender.
+#[derive(Clone, Debug)]
+struct Ledger {
+    spent: Spent,
+    /// Up to when time is charged; [`Time::MAX`] before the flow begins.
+    since: Time,
+    /// Until then a packet of its own is on the wire.
+    sending: Time,
+    /// Whether that packet's bytes were sent before.
+    again: bool,
+    state: State,
+    due: Time,
+}
+
+impl Ledger {
+    const NEW: Ledger = Ledger {
+        spent: [0; AT_SENDER],
+        since: Time::MAX,
+        sending: Time::ZERO,
+        again: false,
+        state: State::Ready,
+        due: Time::ZERO,
+    };
+
+    /// Charges the time up to `now`.
+    fn charge(&mut self, now: Time) {
+        let since = self.since;
+        if since >= now {
+            return;
+        }
+        self.since = now;
+        let sent = self.sending.clamp(since, now);
+        let own = if self.again { Part::Retransmission } else { Part::Serialisation };
+        self.spent[own as usize] += (sent - since).0;
+        match self.state {
+            State::Waits(part) => self.spent[part as usize] += (now - sent).0,
+            State::Ready => {
+                let due = self.due.clamp(sent, now);
+                self.spent[Part::Pacing as usize] += (due - sent).0;
+                self.spent[Part::Turn as usize] += (now - due).0;
+            }
+        }
+    }
+}
+
+/// How long a queue was stopped so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock {
+    total: u64,
+    /// Since when it is.
+    since: Option<Time>,
+}
+
+impl Clock {
+    fn read(&self, now: Time) -> u64 {
+        self.total + self.since.map_or(0, |since| (now - since).0)
+    }
+}
+
+/// A completing packet that has arrived.
+#[derive(Clone, Debug)]
+struct Arrived {
+    flow: u32,
+    at: Time,
+    size: u16,
+    trail: Box<Trail>,
+}
+
+/// The time of all flows that have an end here.
+pub(crate) struct Parts {
+    ledgers: PerFlow<Ledger>,
+    /// By queue of all ports.
+    clocks: Vec<Clock>,
+    arrived: Vec<Arrived>,
+}
+
+impl Parts {
+    pub(crate) fn new(setup: &Setup, shard: &Option<Shard>) -> Parts {
+        let ledgers = PerFlow::new(setup, shard, |flow| flow.src.0, |_| Ledger::NEW);
+        Parts { ledgers, clocks: Vec::new(), arrived: Vec::new() }
+    }
+
+    /// Takes over the flows of another shard.
+    pub(crate) fn absorb(&mut self, mut other: Parts) {
+        self.ledgers.absorb(&other.ledgers);
+        self.arrived.append(&mut other.arrived);
+    }
+}
+
+/// At the sender.
+impl Core {
+    /// What a flow does at its sender may have changed.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refresh_parts(&mut self, flow: u32) {
+        let Some(parts) = &mut self.probes.parts else { return };
+        let (s, now) = (&self.hosts.senders[flow as usize], self.time.now);
+        let p = &self.ports[self.hosts.nics[s.nic as usize].port as usize];
+        let state = match () {
+            // Whatever else keeps it from sending, it has nothing to send.
+            () if !s.backlogged() => State::Waits(Part::Answer),
+            () if s.held & IN_LINE != 0 => State::Waits(Part::Line),
+            () if s.held & BY_SCHEME != 0 => State::Waits(Part::Hold),
+            () if s.held & BY_TRANSPORT != 0 => State::Waits(Part::Grant),
+            () if !s.eligible() => State::Waits(Part::Window),
+            () if !p.up => State::Waits(Part::Down),
+            () if p.paused >> s.class & 1 == 1 => State::Waits(Part::Pause),
+            () => State::Ready,
+        };
+        let ledger = &mut parts.ledgers[flow as usize];
+        if ledger.since == Time::MAX {
+            ledger.since = now;
+        } else if ledger.state == state && ledger.due == s.due {
+            return;
+        }
+        ledger.charge(now);
+        (ledger.state, ledger.due) = (state, s.due);
+    }
+
+    /// A host's port was paused or resumed, or its link failed or came back.
+    pub(crate) fn refresh_nic(&mut self, port: u32) {
+        if self.probes.parts.is_none() || !self.ports[port as usize].host {
+            return;
+        }
+        let nic = self.ports[port as usize].nic as usize;
+        for place in 0..self.hosts.nics[nic].flows.len() {
+            self.refresh_parts(self.hosts.nics[nic].flows[place]);
+        }
+    }
+
+    /// A flow sends a packet now.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn depart(&mut self, flow: u32, id: PacketId, again: bool) {
+        let Some(parts) = &mut self.probes.parts else { return };
+        let (ledger, now) = (&mut parts.ledgers[flow as usize], self.time.now);
+        ledger.charge(now);
+        if again {
+            let waited = std::mem::take(&mut ledger.spent[Part::Answer as usize]);
+            ledger.spent[Part::Retransmission as usize] += waited;
+        }
+        let table = self.ports[self.hosts.nics[self.hosts.senders[flow as usize].nic as usize].port as usize].table;
+        (ledger.sending, ledger.again) = (now + self.wire.time(table, self.pool[id].size), again);
+        if let Some(trail) = self.pool.trail(id) {
+            (trail.steps, trail.stopped, trail.spent) = (0, 0, ledger.spent);
+            trail.far.clear();
+        }
+    }
+}
+
+/// On the path.
+impl Core {
+    /// A packet is being put on the link of `port`.
+    pub(crate) fn trace(&mut self, port: u32, id: PacketId) {
+        if self.pool[id].kind != Kind::Data {
+            return;
+        }
+        let p = &self.ports[port as usize];
+        let start = p.free_at - self.wire.time(p.table, self.pool[id].size);
+        if let Some(trail) = self.pool.trail(id) {
+            let stopped = std::mem::take(&mut trail.stopped);
+            trail.push(Step { start, stopped, port });
+        }
+    }
+
+    /// The clock of a queue, by its number among those of all ports.
+    fn stop_clock(&self, slot: usize) -> u64 {
+        let clock = self.probes.parts.as_ref().and_then(|parts| parts.clocks.get(slot));
+        clock.map_or(0, |clock| clock.read(self.time.now))
+    }
+
+    /// A packet joins a queue of `port`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn mark_joining(&mut self, port: u32, visit: &Visit) {
+        let clock = self.stop_clock((self.ports[port as usize].first_queue + visit.queue.0) as usize);
+        if let Some(trail) = self.pool.trail(visit.packet) {
+            trail.mark = clock;
+        }
+    }
+
+    /// A packet leaves its queue for the link.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn mark_leaving(&mut self, slot: usize, id: PacketId) {
+        let clock = self.stop_clock(slot);
+        if let Some(trail) = self.pool.trail(id) {
+            trail.stopped = clock.wrapping_sub(trail.mark);
+        }
+    }
+
+    /// A packet is moved from one queue to another: it keeps what it has waited.
+    pub(crate) fn mark_moving(&mut self, from: usize, to: usize, id: PacketId) {
+        let (from, to) = (self.stop_clock(from), self.stop_clock(to));
+        if let Some(trail) = self.pool.trail(id) {
+            trail.mark = trail.mark.wrapping_add(to).wrapping_sub(from);
+        }
+    }
+
+    /// A queue of a port may have been stopped or let go.
+    pub(crate) fn refresh_queue(&mut self, port: u32, queue: u32) {
+        let Some(parts) = &mut self.probes.parts else { return };
+        let masks = &self.switches.masks;
+        let stopped = masks.is_paused(port, queue) || masks.is_held(port, queue);
+        let slot = (self.ports[port as usize].first_queue + queue) as usize;
+        if parts.clocks.len() <= slot {
+            parts.clocks.resize(self.switches.queues.len(), Clock::default());
+        }
+        let (clock, now) = (&mut parts.clocks[slot], self.time.now);
+        if clock.since.is_some() != stopped {
+            *clock = Clock { total: clock.read(now), since: stopped.then_some(now) };
+        }
+    }
+
+    /// The receiver of a flow has all of it with this packet.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn complete_parts(&mut self, flow: u32, id: PacketId) {
+        let (at, size) = (self.time.now, self.pool[id].size);
+        let Some(trail) = self.pool.trail(id).cloned() else { return };
+        if let Some(parts) = &mut self.probes.parts {
+            parts.arrived.push(Arrived { flow, at, size, trail: Box::new(trail) });
+        }
+    }
+}
+
+/// At the end.
+impl Core {
+    /// Where the time of each flow went, flow by flow, and what is wrong with it.
+    pub(crate) fn settle_parts(&mut self) -> (Option<Vec<Span>>, Vec<String>) {
+        let Some(mut parts) = self.probes.parts.take() else { return (None, Vec::new()) };
+        // Of several for a flow the last counts, as it does for the time that the receiver noted.
+        parts.arrived.sort_by_key(|arrived| (arrived.flow, arrived.at));
+        let mut spans = Vec::new();
+        let (mut wrong, mut first) = (0u64, None);
+        for (flow, spec) in self.setup.flows.iter().enumerate() {
+            let (start, received) = (self.hosts.waiting.begun(flow, spec.start), self.hosts.receivers[flow].finished);
+            let begin = spans.len();
+            let end = if received != Time::MAX {
+                let place = parts.arrived.partition_point(|arrived| arrived.flow as usize <= flow);
+                let arrived = place.checked_sub(1).map(|last| &parts.arrived[last]);
+                match arrived.filter(|arrived| arrived.flow as usize == flow) {
+                    Some(arrived) => {
+                        let broken = self.follow_trail(&mut spans, arrived);
+                        wrong += broken.is_some() as u64;
+                        first = first.or(broken);
+                    }
+                    None => {
+                        wrong += 1;
+                        first = first.or_else(|| Some(format!("flow {flow} ended without a packet that completes it")));
+                    }
+                }
+                received
+            } else {
+                let ledger = &mut parts.ledgers[flow];
+                if ledger.since == Time::MAX {
+                    continue;
+                }
+                ledger.charge(self.time.now);
+                at_sender(&mut spans, FlowId(flow as u32), spec.src.0, &ledger.spent, false);
+                self.time.now
+            };
+            let (sum, whole) = (spans[begin..].iter().map(|span| span.time.0).sum::<u64>(), end.saturating_sub(start));
+            if sum != whole.0 {
+                wrong += 1;
+                let text = || format!("the parts of flow {flow} add up to {}, and it took {whole}", Time(sum));
+                first = first.or_else(|| Some(text()));
+            }
+        }
+        let wrong = first.map(|first| match wrong {
+            1 => first,
+            many => format!("{first}; {} more like it", many - 1),
+        });
+        (Some(spans), wrong.into_iter().collect())
+    }
+
+    /// Adds the spans of a flow that finished. Gives what is wrong with them.
+    fn follow_trail(&self, spans: &mut Vec<Span>, arrived: &Arrived) -> Option<String> {
+        let &Arrived { flow, at, size, ref trail } = arrived;
+        let spec = &self.setup.flows[flow as usize];
+        let number = FlowId(flow);
+        at_sender(spans, number, spec.src.0, &trail.spent, true);
+        // Where the packet is, and since when.
+        let (mut node, mut since) = (spec.src.0, None);
+        let mut broken = None;
+        for (hop, step) in (0u16..).zip(trail.steps()) {
+            let p = &self.ports[step.port as usize];
+            let mut add = |part: Part, time: u64| {
+                add(
+                    spans,
+                    Span {
+                        flow: number,
+                        part,
+                        finished: true,
+                        hop: Some(hop),
+                        place: Place::Port(step.port),
+                        time: Time(time),
+                    },
+                )
+            };
+            let ready = since.map_or(step.start, |since| {
+                let delay = if p.host { self.setup.forward.delay } else { Time::ZERO };
+                add(Part::Forwarding, delay.0);
+                since + delay
+            });
+            let waited = step.start.0.checked_sub(ready.0).and_then(|waited| waited.checked_sub(step.stopped));
+            if p.node != node || waited.is_none() {
+                let name = &self.setup.graph.nodes[p.node as usize].name;
+                broken = Some(format!("the path of flow {flow} does not fit together at {name}, hop {hop}"));
+            }
+            let serialisation = self.wire.time(p.table, size);
+            add(Part::Stopped, step.stopped);
+            add(Part::Queueing, waited.unwrap_or(0));
+            add(Part::Serialisation, serialisation.0);
+            add(Part::Propagation, p.latency.0);
+            node = self.ports[p.peer as usize].node;
+            since = Some(step.start + serialisation + p.latency);
+        }
+        let waited = since.and_then(|since| at.0.checked_sub(since.0)).map(Time);
+        if node != spec.dst.0 || waited.is_none_or(|waited| waited > Time::ZERO && self.hosts.slow.is_empty()) {
+            broken = broken.or_else(|| Some(format!("the path of flow {flow} does not end where the flow does")));
+        }
+        let place = Place::Node(spec.dst.0);
+        let time = waited.unwrap_or_default();
+        add(spans, Span { flow: number, part: Part::Receiver, finished: true, hop: None, place, time });
+        broken
+    }
+}
+
+fn add(spans: &mut Vec<Span>, span: Span) {
+    if span.time > Time::ZERO {
+        spans.push(span);
+    }
+}
+
+/// Adds what a flow spent at its sender.
+fn at_sender(spans: &mut Vec<Span>, flow: FlowId, src: u32, spent: &Spent, finished: bool) {
+    for (part, &time) in Part::ALL.into_iter().zip(spent) {
+        add(spans, Span { flow, part, finished, hop: None, place: Place::Node(src), time: Time(time) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn spent(ledger: &Ledger) -> Vec<(Part, u64)> {
+        Part::ALL.into_iter().zip(ledger.spent).filter(|(_, time)| *time > 0).collect()
+    }
+
+    #[test]
+    fn a_flow_is_on_the_wire_then_paced_then_waits_its_turn() {
+        let mut ledger = Ledger { since: Time(100), sending: Time(130), due: Time(150), ..Ledger::NEW };
+        ledger.charge(Time(190));
+        assert_eq!(spent(&ledger), [(Part::Pacing, 20), (Part::Turn, 40), (Part::Serialisation, 30)]);
+        ledger.state = State::Waits(Part::Window);
+        ledger.charge(Time(200));
+        assert_eq!(ledger.spent[Part::Window as usize], 10);
+    }
+
+    #[test]
+    fn a_flow_that_is_due_before_its_packet_has_left_waits_its_turn_after_it() {
+        let mut ledger = Ledger { since: Time(0), sending: Time(50), again: true, due: Time(20), ..Ledger::NEW };
+        ledger.charge(Time(60));
+        assert_eq!(spent(&ledger), [(Part::Turn, 10), (Part::Retransmission, 50)]);
+    }
+
+    #[test]
+    fn a_flow_that_has_not_begun_spends_nothing() {
+        let mut ledger = Ledger::NEW;
+        ledger.charge(Time(60));
+        assert_eq!(spent(&ledger), []);
+    }
+
+    #[test]
+    fn a_trail_keeps_every_step_of_a_long_path() {
+        let step = |port: u32| Step { start: Time(port as u64), stopped: 0, port };
+        let mut trail = Trail::default();
+        (0..20).for_each(|port| trail.push(step(port)));
+        assert!(trail.steps().eq((0..20).map(step)));
+    }
+
+    proptest! {
+        /// However often it is looked at, and whatever it does meanwhile.
+        #[test]
+        fn the_time_of_a_flow_is_charged_once(
+            looks in prop::collection::vec((0u64..100, 0usize..9, 0u64..300, 0u64..300, any::<bool>()), 1..20),
+        ) {
+            let mut ledger = Ledger { since: Time(7), ..Ledger::NEW };
+            let mut now = 7;
+            for (wait, state, due, sending, again) in looks {
+                now += wait;
+                ledger.charge(Time(now));
+                prop_assert_eq!(ledger.spent.iter().sum::<u64>(), now - 7);
+                ledger.state = if state == 8 { State::Ready } else { State::Waits(Part::ALL[state]) };
+                (ledger.due, ledger.sending, ledger.again) = (Time(now + due), Time(now + sending), again);
+            }
+        }
+    }
+}
