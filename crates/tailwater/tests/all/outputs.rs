@@ -176,7 +176,7 @@ fn flows_that_there_is_no_memory_for_are_refused_before_any_is_taken() {
         answer(shell.args(["-c", &line]).current_dir(desk.path("")).output().unwrap())
     };
     let (status, _, said) = check("flow.0.count=20000000");
-    assert_eq!(status, Some(1), "{said}");
+    assert_eq!(status, Some(2), "{said}");
     assert!(said.contains("there is no memory for more than ") && said.contains("\n  help: "), "{said}");
     let (status, _, said) = check("flow.0.count=1000");
     assert_eq!(status, Some(0), "{said}");
