@@ -190,9 +190,9 @@ fn a_paper_names_all_of_its_experiments_and_a_near_miss_is_suggested() {
     assert_eq!(named("blitz/").unwrap().len(), 15);
     let help = |word: &str| named(word).unwrap_err().help.clone().unwrap();
     assert!(help("fig5a").contains("did you mean bfc/fig5a?"), "{}", help("fig5a"));
-    for word in ["bfc/fig5", "fig5"] {
-        assert!(help(word).starts_with("did you mean bfc/fig5a, bfc/fig5b or bfc/fig5c?"), "{}", help(word));
-    }
+    let help_of = help("bfc/fig5");
+    assert!(help_of.starts_with("did you mean bfc/fig5a, bfc/fig5b or bfc/fig5c?"), "{help_of}");
+    assert!(help("fig5").contains("did you mean sfc/fig5?"), "{}", help("fig5"));
     assert!(help("bcf/fig5a").contains("bfc/fig5a"), "{}", help("bcf/fig5a"));
     assert!(help("sfc/tabel2").contains("sfc/table2"), "{}", help("sfc/tabel2"));
     assert!(help("something else").contains("tailwater claims"));

@@ -311,13 +311,14 @@ impl Table {
     pub fn by_size(&self, answer: &Answer) -> Table {
         let tails = |measure: &Measure| measure.key.starts_with("slowdown_p9");
         let at = self.measures.iter().position(tails).unwrap_or(self.measures.len());
+        let group = |class: &Class| class.group.as_ref().map_or(String::new(), |group| format!("_{group}"));
         let sizes = |class: &Class| match (class.whole, class.up_to) {
             (true, _) => "all".to_string(),
             (false, Some(end)) => format!("{}_{end}", class.above),
             (false, None) => format!("{}_more", class.above),
         };
         let measure = |class: &Class| Measure {
-            key: format!("slowdown_p99_{}_{}", class.group.as_deref().unwrap_or("all"), sizes(class)),
+            key: format!("slowdown_p99{}_{}", group(class), sizes(class)),
             head: format!("p99 {}", class.head()),
             label: format!("p99 slowdown, {}", class.words()),
             unit: Unit::Ratio,

@@ -87,7 +87,7 @@ impl Workspace {
             let (kind, file) = made_by(&path)?;
             let meta = fs::metadata(&file).ok()?;
             let since = meta.modified().ok()?.duration_since(std::time::UNIX_EPOCH);
-            let title = if meta.len() <= MOST_READ { title(&file).unwrap_or_default() } else { String::new() };
+            let title = if meta.len() <= MOST_READ { title(&file)? } else { String::new() };
             let page = file_below(&path, "report.html").is_some();
             Some(Found { name, kind, title, seconds: since.map_or(0, |since| since.as_secs()), page })
         };
@@ -119,10 +119,10 @@ fn made_by(folder: &Path) -> Option<(&'static str, PathBuf)> {
     kinds.into_iter().find_map(|(kind, file)| Some((kind, file_below(folder, file)?)))
 }
 
-/// The title in such a file.
+/// The title in such a file; none if it is damaged.
 fn title(file: &Path) -> Option<String> {
     let said: serde_json::Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-    Some(said["scenario"].as_str()?.to_string())
+    Some(said["scenario"].as_str().unwrap_or_default().to_string())
 }
 
 /// A folder of results that the command line has made.

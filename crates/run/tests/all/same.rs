@@ -19,10 +19,12 @@ pub fn differences(one: &Outcome, other: &Outcome) -> Vec<(&'static str, String)
         ($($field:ident)+) => { $(compare(stringify!($field), one.$field == other.$field, [&one.$field, &other.$field]);)+ };
     }
     fields!(end counts finished flow_control histograms congestion_control transport switches samples series);
-    fields!(flows paused peak sent left stall violations parts);
+    fields!(flows paused peak sent left stall violations);
     // A run that is not asked why is the same run.
     let stops = [one, other].map(|outcome| outcome.stops.as_ref());
     compare("stops", stops.contains(&None) || stops[0] == stops[1], [&"", &""]);
+    let parts = [one, other].map(|outcome| outcome.parts.as_ref());
+    compare("parts", parts.contains(&None) || parts[0] == parts[1], [&"", &""]);
     let recordings = [one, other].map(|outcome| outcome.recording.as_ref());
     compare("recording", recordings[0].is_some() == recordings[1].is_some(), [&"", &""]);
     if let [Some(one), Some(other)] = recordings {

@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_blank_after_a_comma_is_recognised() {
         let whole = "write --schemes hpcc,bfc,pfc, or put";
-        assert!(of("compare a.toml --schemes hpcc, bfc, pfc", "bfc").contains(whole));
+        assert!(of("compare a.toml --schemes hpcc, bfc, pfc", "bfc,").contains(whole));
         assert!(of("compare a.toml --schemes hpcc ,bfc,pfc --quiet", ",bfc,pfc").contains(whole));
         assert!(of("compare a.toml --vary=x.y=1, 2", "2").contains("write --vary=x.y=1,2, or put"));
         assert_eq!(of("compare a.toml b.toml", "b.toml"), "");
