@@ -68,7 +68,8 @@ pub fn ns3(bytes: &[u8]) {
         let topology = ns3::topology::parse("topology.txt", topology)?;
         let flows = ns3::flows::parse("flow.txt", flows, &topology)?;
         ns3::trace::parse("trace.txt", trace, &topology)?;
-        Ok(Inputs { config, topology, flows, topology_file: "topology.txt".into(), notes: Vec::new() })
+        let (config_file, topology_file) = ("config.txt".into(), "topology.txt".into());
+        Ok(Inputs { config, config_file, topology, flows, topology_file, notes: Vec::new() })
     };
     let refused = match read() {
         Ok(inputs) => ns3::translate::translate(&inputs).err(),
