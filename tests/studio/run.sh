@@ -15,6 +15,6 @@ compgen -G "/usr/lib/*/faketime/libfaketime.so.1" >/dev/null || missing+=(faketi
 [ -d node_modules/playwright-core ] || npm ci
 
 rm -rf shots
-node --test unit.test.mjs
-TAILWATER="$binary" node --test studio.test.mjs report.test.mjs
+node --test --test-timeout=180000 unit.test.mjs
+TAILWATER="$binary" node --test --test-timeout=180000 studio.test.mjs report.test.mjs
 TAILWATER="$binary" node load.mjs

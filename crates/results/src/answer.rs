@@ -452,12 +452,13 @@ impl Answer {
             _ => format!("{}× that", short(value.value)),
         };
         let best = self.name(standing.best);
-        let level: Vec<usize> =
-            standing.others.iter().map(|(line, _)| *line).filter(|line| !standing.worse(*line)).collect();
+        // Two that no seed changes have a ratio, and nothing that says how far it can be trusted.
+        let (single, level): (Vec<_>, Vec<_>) =
+            standing.others.iter().filter(|(line, _)| !standing.worse(*line)).partition(|(_, r)| r.interval.is_none());
         let next = standing.others.iter().find(|(line, _)| standing.worse(*line));
         let next = next.map_or(String::new(), |(line, ratio)| format!(", {} has {}", self.name(*line), times(ratio)));
         let value = show(standing.best);
-        if level.is_empty() {
+        if level.is_empty() && single.is_empty() {
             return format!("{what}: {best} has the lowest {measure}, {value}{next}");
         }
         if standing.seeds < ENOUGH {
@@ -476,10 +477,20 @@ impl Answer {
                 next.map_or(String::new(), |(line, ratio)| format!(", {} has {}", self.name(*line), times(ratio)));
             return format!("{what}: the lowest {measure} is {value}, of {level}{next}; {why}, so nothing is certain");
         }
-        let names: Vec<&str> = std::iter::once(best).chain(level.iter().map(|line| self.name(*line))).collect();
-        let last = names.len() - 1;
-        let names = format!("{} and {}", names[..last].join(", "), names[last]);
-        format!("{what}: {names} cannot be told apart by {measure}, {value} and up{next}")
+        let single: String = single
+            .iter()
+            .map(|(line, ratio)| format!(", {} has {}, both without chance", self.name(*line), times(ratio)))
+            .collect();
+        let names = std::iter::once(standing.best).chain(level.iter().map(|(line, _)| *line));
+        let names: Vec<String> = names.map(|line| format!("{} ({})", self.name(line), show(line))).collect();
+        match names.split_last() {
+            Some((last, others)) if !others.is_empty() => {
+                let next =
+                    next.replace("× that", &format!("× {best}'s")) + &single.replace("× that", &format!("× {best}'s"));
+                format!("{what}: {} and {last} cannot be told apart by {measure}{next}", others.join(", "))
+            }
+            _ => format!("{what}: {best} has the lowest {measure}, {value}{next}{single}"),
+        }
     }
 
     /// For people: the 99th percentile of every class, a line for each line. What is certainly the best has a star.
@@ -917,6 +928,18 @@ mod tests {
         let said = answer.sentences().remove(0);
         assert!(said.contains("a has the lowest p99 slowdown") && said.contains("c has 3.00× that"), "{said}");
         assert!(said.contains("; with b, over 1 % of them do not finish"), "{said}");
+    }
+
+    #[test]
+    fn what_no_seed_changes_is_not_level_with_what_differs_from_it() {
+        // `a` and `c` draw nothing at random; `b` does, and is nearly as good as `a`.
+        let answer = with(&["a", "b", "c"], Question::default(), |line, seed| {
+            let factor = [1.0, 0.9 + 0.1 * seed as f64, 16.0][line];
+            (0..200).map(|at| flow("load", 1_000, Some(1.0 + factor * at as f64))).collect()
+        });
+        let said = answer.sentences().remove(0);
+        assert!(said.contains("a (198) and b (213) cannot be told apart by p99 slowdown"), "{said}");
+        assert!(said.contains("c has 15.9× a's, both without chance"), "{said}");
     }
 
     #[test]

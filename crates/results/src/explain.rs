@@ -1,6 +1,7 @@
 //! Why a run was slow, in sentences and as JSON.
 
 use crate::causes::{Causes, Kind, Root, Stop, Times, Waiting};
+use crate::parts::PartRow;
 use crate::records::{FlowRow, Records};
 use files::problem::Problem;
 use serde_json::{Value, json};
@@ -103,7 +104,7 @@ impl Root {
                         .collect();
                     let verb = if victims == 1 { "does" } else { "do" };
                     format!(
-                        "; {victims} of them {verb} not pass through it and lost {}: {}.",
+                        "; {victims} of them {verb} not pass through it and waited {}: {}.",
                         time(self.victim_ps),
                         worst.join("; ")
                     )
@@ -225,10 +226,15 @@ pub fn deeds(summary: &Value) -> Vec<String> {
     said
 }
 
-/// Answers a question.
-pub fn explain(records: &Records, causes: &Causes, question: &Question) -> Result<Explanation, Problem> {
+/// Answers a question. `parts` has where the time of flows went.
+pub fn explain(
+    records: &Records,
+    causes: &Causes,
+    parts: &[PartRow<'_>],
+    question: &Question,
+) -> Result<Explanation, Problem> {
     let (roots, of_stop) = causes.forest();
-    let told = Told { records, causes, roots, of_stop };
+    let told = Told { records, causes, parts, roots, of_stop };
     match question {
         Question::Run => Ok(told.run()),
         Question::Flow(flow) => told.flow(*flow),
@@ -237,9 +243,24 @@ pub fn explain(records: &Records, causes: &Causes, question: &Question) -> Resul
     }
 }
 
+/// Where the time of a flow went, the longest parts first: "Its time: 3 us pause at h4, 1 us queueing at sw0->sw1."
+fn whereabouts(parts: &[&PartRow<'_>]) -> Option<String> {
+    let mut longest = parts.to_vec();
+    longest.sort_by_key(|part| std::cmp::Reverse(part.time_ps));
+    let told: Vec<String> = longest
+        .iter()
+        .take(MOST)
+        .map(|part| format!("{} {} at {}", time(part.time_ps), part.part, part.place))
+        .collect();
+    let rest: u64 = longest.iter().skip(MOST).map(|part| part.time_ps).sum();
+    let rest = if rest > 0 { format!(", and {} in smaller parts", time(rest)) } else { String::new() };
+    (!told.is_empty()).then(|| format!("Its time: {}{rest}.", told.join(", ")))
+}
+
 struct Told<'a> {
     records: &'a Records,
     causes: &'a Causes,
+    parts: &'a [PartRow<'a>],
     roots: Vec<Root>,
     of_stop: Vec<usize>,
 }
@@ -288,6 +309,13 @@ impl Told<'_> {
             (_, Some(life)) => format!("{name} waited at stops for {} of its {}.", time(total), time(life)),
             (_, None) => format!("{name} waited at stops for {} and did not finish.", time(total)),
         }];
+        let mut parts: Vec<&PartRow<'_>> = self.parts.iter().filter(|part| part.flow as u64 == flow).collect();
+        sentences.extend(whereabouts(&parts));
+        parts.sort_by_key(|part| part.hop);
+        let parts: Vec<Value> = parts
+            .iter()
+            .map(|part| json!({ "part": part.part, "place": part.place, "hop": part.hop, "time_ps": part.time_ps }))
+            .collect();
         let mut by_root: BTreeMap<usize, Vec<&crate::causes::Wait>> = BTreeMap::new();
         waits.iter().for_each(|wait| by_root.entry(self.of_stop[wait.stop]).or_default().push(wait));
         let mut causes: Vec<(u64, bool, usize, usize)> = by_root
@@ -315,7 +343,7 @@ impl Told<'_> {
                 json!({ "root": root, "waited_ps": waited_ps, "victim": victim, "longest": self.causes.chain_json(longest) })
             })
             .collect();
-        let json = json!({ "flow": flow, "waited_ps": total, "causes": list, "sentences": sentences });
+        let json = json!({ "flow": flow, "waited_ps": total, "parts": parts, "causes": list, "sentences": sentences });
         Ok(Explanation { sentences, json })
     }
 
@@ -519,6 +547,20 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_is_told_where_its_time_went() {
+        let (records, causes) = run();
+        let part = |flow, part, place, hop, time_ps| PartRow { flow, part, place, hop, time_ps };
+        let parts = [
+            part(0, "serialisation", "h1", None, 1_000),
+            part(1, "pause", "h3", None, 6_000),
+            part(1, "queueing", "sw0->sw1", Some(1), 9_000),
+        ];
+        let told = explain(&records, &causes, &parts, &Question::Flow(1)).unwrap();
+        assert_eq!(told.sentences[1], "Its time: 9.00 ns queueing at sw0->sw1, 6.00 ns pause at h3.");
+        assert_eq!(told.json["parts"][0]["part"], "pause", "in the order of the path");
+    }
+
+    #[test]
     fn a_root_has_what_grew_from_it_and_what_it_cost() {
         let (_, causes) = run();
         let (roots, of_stop) = causes.forest();
@@ -558,14 +600,14 @@ mod tests {
     #[test]
     fn a_victim_hears_of_the_root_step_by_step() {
         let (records, causes) = run();
-        let said = explain(&records, &causes, &Question::Flow(1)).unwrap().sentences;
+        let said = explain(&records, &causes, &[], &Question::Flow(1)).unwrap().sentences;
         assert_eq!(said[0], "flow 1 (h3 to h4, group \"all\") waited at stops for 7.00 ns of its 15.0 ns.");
         assert!(said[1].contains("sw1->h2 is saturated by 2 flows, through which it does not pass"), "{}", said[1]);
-        let said = explain(&records, &causes, &Question::Link("H1 -> SW0".into())).unwrap().sentences;
+        let said = explain(&records, &causes, &[], &Question::Link("H1 -> SW0".into())).unwrap().sentences;
         assert_eq!(said[0], "h1->sw0 had something stopped for 6.00 ns, by 1 stop.");
         let steps = ["by order of sw0, because of sw0->sw1 with 5.00 KB, which was stopped itself", "by order of sw1"];
         steps.iter().zip(&said[2..]).for_each(|(step, line)| assert!(line.contains(step), "{line}"));
-        let said = explain(&records, &causes, &Question::At(1_500)).unwrap().sentences;
+        let said = explain(&records, &causes, &[], &Question::At(1_500)).unwrap().sentences;
         assert_eq!(said[0], "At 1.50 ns there were 1 stop at 1 port: sw0->sw1.");
     }
 
@@ -573,7 +615,7 @@ mod tests {
     fn what_is_not_there_is_refused_with_what_is() {
         let (records, causes) = run();
         let refused = |question| {
-            let problem = explain(&records, &causes, &question).unwrap_err();
+            let problem = explain(&records, &causes, &[], &question).unwrap_err();
             format!("{} {}", problem.message, problem.help.clone().unwrap_or_default())
         };
         assert!(

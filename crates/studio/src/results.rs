@@ -175,7 +175,7 @@ pub fn flows(folder: &Path, query: &str) -> Value {
 }
 
 fn rows(folder: &Path, query: &HashMap<String, String>) -> Result<Value, Problem> {
-    const KNOWN: [&str; 5] = ["sort", "desc", "offset", "limit", "group"];
+    const KNOWN: [&str; 6] = ["sort", "desc", "offset", "limit", "group", "slower"];
     if let Some(key) = query.keys().find(|key| !KNOWN.contains(&key.as_str())) {
         return Err(Problem::new(key.as_str(), "is not known").help(format!("the words are {}", KNOWN.join(", "))));
     }

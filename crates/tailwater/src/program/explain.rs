@@ -55,7 +55,9 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode, Problem> {
         return Err(Problem::new(folder.to_string(), "this run was not asked why, so nothing of it was kept")
             .help("run it again with `tailwater run SCENARIO --set measure.why=true`"));
     };
-    let explained = answer(&records, &causes, &question)?;
+    let table = results::parts::open(&arguments.folder)?;
+    let parts = table.as_ref().map(results::parts::rows).transpose()?.unwrap_or_default();
+    let explained = answer(&records, &causes, &parts, &question)?;
     printed(say(match arguments.json {
         true => serde_json::to_string_pretty(&explained.json).unwrap_or_default() + "\n",
         false => explained.sentences.join("\n") + "\n",
