@@ -121,6 +121,12 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let mut notes = Vec::new();
     let mut memory = Memory::new(&scenario, &layout, &map, &wire, &mut notes)?;
     let own_room = own_room(&scenario, &layout, &wire, &mut memory, &mut notes);
+    if let Some((place, slow)) = scenario.slow.iter().enumerate().find(|(_, slow)| slow.buffer.0 < wire.largest) {
+        let (name, largest) = (&scenario.graph[slow.host].name, wire.largest);
+        let message = format!("the NIC of {name} keeps {}, less than one packet of {largest} B", slow.buffer);
+        let help = format!("write buffer = \"{largest}B\" or more");
+        return Err(scenario.problem(&format!("slow.{place}.buffer"), message).help(help));
+    }
     let slow = slow_receivers(&scenario, &layout, &map, &wire, &mut memory.promised, &mut notes);
     let transport = &scenario.choices.transport;
     if !slow.is_empty() && !transport.slow_receivers() {

@@ -5,6 +5,7 @@ use super::outcome::{Stall, Wait};
 use crate::axes::flow_control::FlowControl;
 use crate::id::{NodeId, PortId, QueueId};
 use crate::setup::Setup;
+use crate::topology::Kind;
 use engine::Time;
 
 /// How long nothing may move, besides what links and timeouts take, before a run is ended.
@@ -19,7 +20,10 @@ pub(super) fn gain_patience(setup: &Setup, patience: Time) -> Option<Time> {
     if links.iter().any(|link| link.loss + link.corruption > 0.0) {
         return None;
     }
-    let memory = setup.switch.pool.iter().copied().collect::<Option<Vec<u64>>>()?.into_iter().max()?;
+    // Hosts that do not forward keep no packets.
+    let nodes = setup.graph.nodes.iter().zip(&setup.switch.pool);
+    let pools = nodes.filter(|(node, pool)| node.kind == Kind::Switch || pool.is_some()).map(|(_, pool)| *pool);
+    let memory = pools.collect::<Option<Vec<u64>>>()?.into_iter().max()?;
     let drain = links.iter().map(|link| link.rate).min()?.time_for(memory);
     Some(Time(patience.0.saturating_add(drain.0.saturating_mul(ROUNDS))))
 }
@@ -153,5 +157,29 @@ impl Waits {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Graph;
+    use engine::Rate;
+
+    #[test]
+    fn a_run_without_gain_ends_where_memory_is_bounded_and_nothing_is_lost_by_chance() {
+        let mut graph = Graph::default();
+        let hosts = [0, 1].map(|host| graph.add(Kind::Host, 0, format!("h{host}")));
+        let switch = graph.add(Kind::Switch, 1, "sw0");
+        hosts.into_iter().for_each(|host| graph.connect(host, switch, Rate::from_gbps(8), Time::from_us(1)));
+        let mut setup = Setup::plain(graph, Vec::new());
+        setup.switch.pool = vec![None, None, Some(1_000_000)];
+        // A megabyte takes 1 ms at 8 Gb/s, sixteen times.
+        assert_eq!(gain_patience(&setup, Time::from_ms(5)), Some(Time::from_ms(21)));
+        setup.graph.links[0].loss = 0.1;
+        assert_eq!(gain_patience(&setup, Time::from_ms(5)), None);
+        setup.graph.links[0].loss = 0.0;
+        setup.switch.pool[2] = None;
+        assert_eq!(gain_patience(&setup, Time::from_ms(5)), None);
     }
 }

@@ -177,6 +177,17 @@ fn a_part_of_memory_that_no_packet_fits_in_is_refused() {
 }
 
 #[test]
+fn a_nic_that_keeps_less_than_a_packet_is_refused() {
+    let text = "[topology]\nkind = \"star\"\nhosts = 3\n[[slow]]\nhost = \"h1\"\nrate = \"1Gbps\"\nbuffer = \"1B\"\n\
+                [[flow]]\nsrc = 0\ndst = 1\nsize = \"9KB\"\n";
+    let refused = Scenario::parse("a.toml", text, Path::new("/nowhere"), &[]).and_then(resolve).err().unwrap();
+    assert!(refused.message.contains("the NIC of h1 keeps 1B, less than one packet of 1062 B"), "{refused}");
+    assert_eq!(refused.line, Some(7), "{refused}");
+    let text = text.replace("1B", "1062B");
+    assert_eq!(run::run(read(&text, &[]), &mut |_, _| true).summary.ending, "complete");
+}
+
+#[test]
 fn a_quantum_of_any_size_is_served() {
     let text = "[topology]\nkind = \"star\"\nhosts = 3\n[switch]\nquantum = \"1GB\"\n[scheme]\npreset = \"bfc-no-high-priority\"\n\
                 [[flow]]\nsrc = 1\ndst = 0\nsize = \"137487B\"\n[[flow]]\nsrc = 1\ndst = 0\nsize = \"137487B\"\n\

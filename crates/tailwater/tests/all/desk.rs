@@ -8,6 +8,21 @@ use std::process::{Command, Output, Stdio};
 use std::time::SystemTime;
 use tempfile::TempDir;
 
+/// Two flows into one host.
+pub const STAR: &str = "\
+[topology]
+kind = \"star\"
+hosts = 4
+[[flow]]
+src = \"h1\"
+dst = \"h0\"
+size = \"100KB\"
+[[flow]]
+src = \"h2\"
+dst = \"h0\"
+size = \"100KB\"
+";
+
 /// A folder of its own.
 pub struct Desk(TempDir);
 

@@ -1,25 +1,11 @@
 //! What comes to harm: claims with other clocks, damaged files, disks that take no more.
 
-use crate::desk::{Desk, answer};
+use crate::desk::{Desk, STAR, answer};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
-
-const STAR: &str = "\
-[topology]
-kind = \"star\"
-hosts = 4
-[[flow]]
-src = \"h1\"
-dst = \"h0\"
-size = \"100KB\"
-[[flow]]
-src = \"h2\"
-dst = \"h0\"
-size = \"100KB\"
-";
 
 /// With a sweep of two runs and a comparison of the same.
 fn desk() -> Desk {

@@ -1,22 +1,8 @@
 //! Where the program writes, and what it leaves alone there.
 
-use crate::desk::{Desk, answer};
+use crate::desk::{Desk, STAR, answer};
 use std::fs;
 use std::process::Command;
-
-const STAR: &str = "\
-[topology]
-kind = \"star\"
-hosts = 4
-[[flow]]
-src = \"h1\"
-dst = \"h0\"
-size = \"100KB\"
-[[flow]]
-src = \"h2\"
-dst = \"h0\"
-size = \"100KB\"
-";
 
 fn desk() -> Desk {
     Desk::with(&[("star.toml", STAR)])
