@@ -89,7 +89,7 @@ impl Buffer {
         let alpha = share.alpha as u128;
         // What it holds is no longer free: x = α (pool - x).
         let dynamic = || (pool as u128 * alpha / (ALPHA_ONE as u128 + alpha)) as u64;
-        Some(self.reserve + self.ingress_part.unwrap_or_else(dynamic))
+        Some(self.reserve + self.ingress_part.map_or_else(dynamic, |part| part.min(pool)))
     }
 
     #[inline]

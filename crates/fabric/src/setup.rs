@@ -76,6 +76,8 @@ pub struct PortSetup {
 pub enum Split {
     /// By thresholds that follow what is free.
     Dynamic,
+    /// So many bytes for every (ingress port, class), which may be more than there are for all of them together.
+    Absolute(u64),
     /// The same share for every (ingress port, class).
     Ingress,
     /// The same share for every egress queue.

@@ -59,6 +59,7 @@ impl Setup {
         let part = |of: u64| switch.pool[node].map(|pool| pool / of.max(1));
         let (ingress_part, egress_part) = match switch.split {
             Split::Dynamic => (None, None),
+            Split::Absolute(most) => (Some(most), None),
             Split::Ingress => (part(parts * switch.groups as u64), None),
             Split::Egress => (None, part(parts * switch.queues as u64)),
         };

@@ -3,7 +3,7 @@
 use crate::resolve::Resolved;
 use crate::{Choices, GroupReport, Scenario, WindowSize};
 use engine::{Parameter, Rate, Time, Value};
-use fabric::setup::AckLane;
+use fabric::setup::{AckLane, Split};
 use fabric::topology::{Kind, Link};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -190,9 +190,12 @@ impl Resolved {
         let alpha = setup.ports.iter().map(|port| port.share.alpha).max().unwrap_or(0) as f64 / one;
         let egress =
             switch.egress_alpha.map_or("none".into(), |alpha| format!("alpha {}", four_digits(alpha as f64 / one)));
+        let threshold = match switch.split {
+            Split::Absolute(most) => format!("threshold {}", size(most as u128)),
+            _ => format!("alpha {}", four_digits(alpha)),
+        };
         let text = format!(
-            "alpha {}, resume gap {}, egress limit {egress}, pipeline {}",
-            four_digits(alpha),
+            "{threshold}, resume gap {}, egress limit {egress}, pipeline {}",
             size(switch.resume_gap as u128),
             time(switch.pipeline),
         );

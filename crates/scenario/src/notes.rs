@@ -63,6 +63,7 @@ impl Known<'_> {
         match words {
             under::MEMORY => why(!scenario.switch.unlimited, "memory is unlimited".into()),
             under::THRESHOLDS => why(!self.own_room, format!("{fc} keeps within memory by its own means")),
+            under::FOLLOWING => why(scenario.switch.threshold.is_none(), "switch.threshold is absolute".into()),
             under::PAUSES => why(layout.headroom.is_some(), format!("flow control {fc} pauses no neighbour")),
             under::QUEUES => why(layout.queues.is_none(), format!("{fc} lays out its own")),
             under::MARKS => why(

@@ -220,6 +220,9 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         switch: SwitchSetup {
             pool: memory.pool,
             split: match (switch.sharing, layout.headroom.is_some()) {
+                (Sharing::Dynamic, true) if !own_room => {
+                    switch.threshold.map_or(Split::Dynamic, |threshold| Split::Absolute(threshold.0))
+                }
                 (Sharing::Dynamic, _) => Split::Dynamic,
                 (Sharing::Static, false) if own_room => Split::Dynamic,
                 (Sharing::Static, true) => Split::Ingress,
@@ -460,9 +463,10 @@ impl Memory {
         // With α, reserve and headroom all too small for a packet, senders would repeat themselves for ever.
         let never = |node: u32, port: u32| {
             let pool = memory.pool[node as usize].unwrap_or(0) as u128;
-            let threshold = match switch.sharing {
-                Sharing::Dynamic => (pool * fixed_point(switch.alpha) as u128) >> 16,
-                Sharing::Static => pool / (map.of(node).len() as u128 * classes),
+            let threshold = match (switch.sharing, switch.threshold) {
+                (Sharing::Dynamic, Some(threshold)) => (threshold.0 as u128).min(pool),
+                (Sharing::Dynamic, None) => (pool * fixed_point(switch.alpha) as u128) >> 16,
+                (Sharing::Static, _) => pool / (map.of(node).len() as u128 * classes),
             };
             threshold.max(switch.reserve.0 as u128).max(memory.headroom[port as usize] as u128) < wire.largest as u128
         };
@@ -472,8 +476,12 @@ impl Memory {
         {
             let name = &graph.nodes[node as usize].name;
             let message = format!("{name} can never take in a packet of {} B", wire.largest);
-            let help = "write a larger alpha, reserve or headroom in [switch]";
-            return Err(scenario.problem("switch.alpha", message).help(help));
+            let help = match switch.threshold {
+                None => "write a larger alpha, reserve or headroom in [switch]",
+                Some(_) => "write a larger threshold, reserve or headroom in [switch]",
+            };
+            let key = if switch.threshold.is_some() { "switch.threshold" } else { "switch.alpha" };
+            return Err(scenario.problem(key, message).help(help));
         }
         if let Some((needed, node)) = worst {
             let ports = map.of(node).len();

@@ -24,6 +24,8 @@ pub(crate) mod under {
     pub const MEMORY: &str = "limited memory";
     /// Thresholds divide it.
     pub const THRESHOLDS: &str = "thresholds that divide the memory";
+    /// They follow what is free.
+    pub const FOLLOWING: &str = "a threshold that follows what is free";
     /// A full ingress stops its neighbour.
     pub const PAUSES: &str = "flow control that pauses";
     /// The scenario says how many queues there are.
@@ -64,8 +66,12 @@ engine::parameters! {
         reserve: Bytes = Bytes(4096), in Bytes(0)..=MAX_MEMORY, under under::MEMORY,
         /// Dynamic threshold: the most that an ingress port and class may take of the shared memory, as a multiple of
         /// what is free. Only with flow control that pauses.
-        alpha: f64 = 0.125, in 0.0..=MAX_ALPHA, if sharing == Sharing::Dynamic, under under::THRESHOLDS, under under::PAUSES,
-            under under::MEMORY,
+        alpha: f64 = 0.125, in 0.0..=MAX_ALPHA, if sharing == Sharing::Dynamic, under under::FOLLOWING, under under::THRESHOLDS,
+            under under::PAUSES, under under::MEMORY,
+        /// Absolute threshold: the most that an ingress port and class may take of the shared memory, however much is free. Auto: it
+        /// follows what is free by `alpha`.
+        threshold: Option<Bytes> = None, in Bytes(0)..=MAX_MEMORY, if sharing == Sharing::Dynamic, under under::THRESHOLDS,
+            under under::PAUSES, under under::MEMORY,
         /// Memory of every ingress port and class for what is in flight when it pauses its neighbour. Auto: just enough to
         /// lose nothing.
         headroom: Option<Bytes> = None, in Bytes(0)..=MAX_MEMORY, under under::THRESHOLDS, under under::PAUSES, under under::MEMORY,

@@ -226,3 +226,25 @@ fn a_flow_that_waits_for_ever_breaks_a_promise_unless_a_link_fails() {
     }
     panic!("with a timeout that never comes, none of the runs stalled: this no longer tests anything");
 }
+
+#[test]
+fn an_absolute_threshold_pauses_at_so_many_bytes_and_loses_nothing_where_there_are_fewer() {
+    // Two hosts at 100 Gb/s into one: each ingress fills at half of that, until it has its reserve and the threshold.
+    let text = "[topology]\nkind = \"star\"\nhosts = 3\n[scheme]\npreset = \"pfc\"\n[switch]\nthreshold = \"100KB\"\n\
+                [[flow]]\nsrc = 1\ndst = 0\nsize = \"4MB\"\n[[flow]]\nsrc = 2\ndst = 0\nsize = \"4MB\"\n";
+    let summary = run::run(read(text, &[]), &mut |_, _| true).summary;
+    let least = 2 * (100_000 + 4_096);
+    // What comes after: at most a round trip of 2 us at 100 Gb/s and three packets, of which half has left again.
+    let most = least + 2 * (25_000 + 3 * 1_062);
+    assert!((least - 2 * 1_062..most).contains(&summary.buffer.peak), "{}", summary.buffer.peak);
+    assert!(summary.pause.pauses > 0 && summary.dropped.packets == 0);
+    // More than there is for both: the memory that is free decides.
+    let sets = ["switch.threshold=1MB".to_string(), "switch.buffer=300KB".to_string()];
+    let summary = run::run(read(text, &sets), &mut |_, _| true).summary;
+    assert_eq!((summary.ending.as_ref(), summary.dropped.packets), ("complete", 0));
+    assert!(summary.pause.pauses > 0 && summary.buffer.peak <= 300_000);
+    let sets = ["switch.threshold=0B".to_string(), "switch.reserve=0B".to_string(), "switch.headroom=1KB".to_string()];
+    let refused = Scenario::parse("a.toml", text, Path::new("/nowhere"), &sets).and_then(resolve).err().unwrap();
+    assert!(refused.message.contains("can never take in a packet"), "{refused}");
+    assert!(refused.help.as_ref().is_some_and(|help| help.contains("larger threshold")));
+}

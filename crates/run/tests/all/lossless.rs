@@ -249,15 +249,16 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
 }
 
 fn switch() -> impl Strategy<Value = String> {
-    let alpha = 1u32..=200;
+    let follows = (1u32..=200).prop_map(|alpha| format!("alpha = {}", alpha as f64 / 100.0));
+    let absolute = (0u64..400_000).prop_map(|bytes| format!("threshold = \"{bytes}B\""));
+    let threshold = prop_oneof![3 => follows, 1 => absolute];
     let scheduler = prop::sample::select(vec!["drr", "round-robin"]);
     let pipeline = prop_oneof![3 => Just(0u64), 1 => 0u64..600];
-    (alpha, 0u64..8_000, 1u32..=8, scheduler, pipeline, 0u64..6_000).prop_map(
-        |(alpha, reserve, queues, scheduler, pipeline, gap)| {
+    (threshold, 0u64..8_000, 1u32..=8, scheduler, pipeline, 0u64..6_000).prop_map(
+        |(threshold, reserve, queues, scheduler, pipeline, gap)| {
             format!(
-                "alpha = {}\nreserve = \"{reserve}B\"\nqueues = {queues}\nscheduler = \"{scheduler}\"\n\
-                 pipeline = \"{pipeline}ns\"\nresume_gap = \"{gap}B\"\n",
-                alpha as f64 / 100.0
+                "{threshold}\nreserve = \"{reserve}B\"\nqueues = {queues}\nscheduler = \"{scheduler}\"\n\
+                 pipeline = \"{pipeline}ns\"\nresume_gap = \"{gap}B\"\n"
             )
         },
     )
