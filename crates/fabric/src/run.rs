@@ -11,6 +11,7 @@ mod blocks;
 mod links;
 mod outcome;
 mod parallel;
+pub(crate) mod reaction;
 pub(crate) mod shard;
 mod stall;
 
@@ -35,6 +36,7 @@ use crate::view::{HostView, NodeView, Site};
 use blocks::Blocks;
 use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
+use reaction::Reactions;
 use shard::Shard;
 use std::sync::Arc;
 
@@ -58,10 +60,11 @@ pub(crate) enum Class {
     TransportTimer,
     Receive,
     Relay,
+    Reaction,
 }
 
 impl Class {
-    const ALL: [Class; 16] = [
+    const ALL: [Class; 17] = [
         Class::LinkChange,
         Class::Arrival,
         Class::TxEnd,
@@ -78,6 +81,7 @@ impl Class {
         Class::TransportTimer,
         Class::Receive,
         Class::Relay,
+        Class::Reaction,
     ];
 
     /// Of an event.
@@ -223,6 +227,8 @@ pub struct Core {
     pub(crate) dice: Random,
     /// Ports that a hook gave something to do.
     pub(crate) kicks: Vec<u32>,
+    /// Frames that have arrived and do not act yet.
+    pub(crate) reactions: Reactions,
     pub(crate) switches: Switches,
     pub(crate) hosts: Hosts,
     pub(crate) probes: Probes,
@@ -279,7 +285,7 @@ impl Core {
         let density = own as f64 * EVENTS_PER_PORT;
         let near = ports.iter().map(|p: &Port| p.latency).filter(|&l| l <= Time::from_us(4)).max();
         let horizon = near.unwrap_or_default() + setup.clock.duration(setup.max_packet(), setup.top_rate());
-        let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default();
+        let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default() + setup.switch.reaction;
         let timeout = chosen.transport.patience(&setup);
         // A congestion control may pace one packet in a thousand round trips.
         let patience = Time(stall::PATIENCE.0 + 8 * timeout.0 + 4096 * farthest.0);
@@ -301,6 +307,7 @@ impl Core {
             wire: Wire::new(&setup, &rates),
             dice: Random::new(&setup),
             kicks: Vec::new(),
+            reactions: Reactions::new(&setup, ports.len()),
             switches,
             probes: Probes::new(&setup, &map, &shard),
             counts: Counts::default(),
@@ -660,6 +667,7 @@ impl<F: FlowControl> Network<F> {
             }
             Class::Receive => self.received(source),
             Class::Relay => self.relay_event(source),
+            Class::Reaction => self.reaction_event(source),
             Class::PortTimer => {
                 self.core.progress.timers -= 1;
                 let (port, timer) = (source / self.core.switches.timers, source % self.core.switches.timers);
@@ -728,11 +736,7 @@ impl<F: FlowControl> Network<F> {
             return;
         }
         if core.pool[id].kind == Kind::Frame {
-            let packet = core.pool[id];
-            let sealed = core.pool.open_frame(&packet);
-            core.pool.remove(id);
-            core.counts.consumed += 1;
-            hook!(self, port, |scheme, node, at, local| scheme.frame(node, at, local, sealed.open()));
+            self.frame_arrives(port, id);
         } else if host {
             if relays && core.pool[id].dst != core.ports[port as usize].node {
                 return self.relay_receive(port, id);

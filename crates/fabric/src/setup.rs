@@ -103,6 +103,8 @@ pub struct SwitchSetup {
     pub egress_alpha: Option<u64>,
     /// From a packet's arrival to its being queued.
     pub pipeline: Time,
+    /// From the arrival of a frame at a switch or a NIC to its taking effect.
+    pub reaction: Time,
     /// Queues per class and egress port; flows are hashed onto them.
     pub queues: u32,
     /// A queue of every port and class, counted from the first of them, that goes before all others.
@@ -433,6 +435,7 @@ impl Setup {
                 resume_gap: 0,
                 egress_alpha: None,
                 pipeline: Time::ZERO,
+                reaction: Time::ZERO,
                 queues: 1,
                 express: None,
                 quantum: 0,

@@ -96,13 +96,14 @@ impl<'a> Site<'a> {
     pub fn faces_host(&self, port: PortId) -> bool {
         self.kind(self.neighbour(port).0) == topology::Kind::Host
     }
-    /// From the end of a transmission to its being handled at the neighbour, and the same in the opposite direction.
+    /// From the end of a transmission to its being handled at the neighbour, and the same in the opposite direction. There and back is a loop of
+    /// control: what a frame takes to act, once it has arrived, is in the first.
     pub fn latency(&self, port: PortId) -> (Time, Time) {
         let to = |node: u32| {
             let switch = self.kind(node) == topology::Kind::Switch;
             self.link(port).delay + if switch { self.setup.switch.pipeline } else { Time::ZERO }
         };
-        (to(self.neighbour(port).0), to(self.node.0))
+        (to(self.neighbour(port).0) + self.setup.switch.reaction, to(self.node.0))
     }
 }
 

@@ -194,8 +194,12 @@ impl Resolved {
             Split::Absolute(most) => format!("threshold {}", size(most as u128)),
             _ => format!("alpha {}", four_digits(alpha)),
         };
+        let reaction = match switch.reaction {
+            Time::ZERO => String::new(),
+            after => format!(", pauses act after {}", time(after)),
+        };
         let text = format!(
-            "{threshold}, resume gap {}, egress limit {egress}, pipeline {}",
+            "{threshold}, resume gap {}, egress limit {egress}, pipeline {}{reaction}",
             size(switch.resume_gap as u128),
             time(switch.pipeline),
         );

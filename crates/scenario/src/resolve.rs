@@ -234,6 +234,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             resume_gap: switch.resume_gap.0,
             egress_alpha: egress_alpha.map(fixed_point),
             pipeline: switch.pipeline,
+            reaction: switch.reaction,
             queues: layout.queues.unwrap_or(switch.queues),
             express: layout.express,
             quantum: switch.quantum.map_or(wire.largest, |quantum| quantum.0) as u32,
@@ -365,7 +366,7 @@ pub struct PauseLoop {
     pub rate: Rate,
     /// From the end of a transmission at the neighbour to its arrival here: delay and pipeline.
     pub to_here: Time,
-    /// The same in the other direction.
+    /// The same in the other direction, until a pause has taken effect.
     pub to_neighbour: Time,
     /// Bytes of the largest packet.
     pub largest: u64,
@@ -588,6 +589,7 @@ fn own_room(scenario: &Scenario, layout: &Layout, wire: &Wire, memory: &mut Memo
         largest: wire.largest,
         classes: scenario.classes,
         pipeline: scenario.switch.pipeline,
+        reaction: scenario.switch.reaction,
         forward: scenario.nic.forward(),
         unfair: !matches!(scenario.choices.queueing.build(), Discipline::Bytes),
     };
@@ -623,7 +625,7 @@ fn pause_loop(scenario: &Scenario, layout: &Layout, map: &PortMap, wire: &Wire, 
     PauseLoop {
         rate: link.rate,
         to_here: link.delay + own,
-        to_neighbour: link.delay + far,
+        to_neighbour: link.delay + far + scenario.switch.reaction,
         largest: wire.largest,
         frame: wire.frame,
         classes: lanes(scenario, layout) * layout.groups as u8,

@@ -13,6 +13,8 @@ const MAX_ALPHA: f64 = 128.0;
 const MAX_WAIT: Time = Time::from_ms(1_000_000);
 /// The longest that a packet takes through a switch or a host.
 const MAX_PASSAGE: Time = Time::from_ms(1000);
+/// The longest that a frame takes to act.
+const MAX_REACTION: Time = Time::from_ms(1);
 /// The slowest link.
 pub(super) const MIN_RATE: Rate = Rate::from_mbps(1);
 /// The fastest link: what is computed from it fits its integers.
@@ -84,6 +86,8 @@ engine::parameters! {
         egress_alpha: Option<f64> = None, in 0.0..=MAX_ALPHA, under under::MEMORY,
         /// From a packet's arrival to its being queued.
         pipeline: Time = Time::ZERO, in Time::ZERO..=MAX_PASSAGE,
+        /// From the arrival of a pause, or another frame of flow control, at a switch or a NIC to its taking effect. Headroom counts it.
+        reaction: Time = Time::ZERO, in Time::ZERO..=MAX_REACTION,
         // Eight classes of these are as many as a port can number.
         /// Queues of every egress port and class; flows are spread over them by hash.
         queues: u32 = 1, in 1..=8192, under under::QUEUES,

@@ -395,6 +395,8 @@ pub struct Fabric<'a> {
     pub classes: u8,
     /// A switch's delay.
     pub pipeline: Time,
+    /// From the arrival of a frame to its taking effect.
+    pub reaction: Time,
     /// What forwarding costs hosts.
     pub forward: Forward,
     /// Queues of a port that have something to send do not get equal bytes.

@@ -603,7 +603,8 @@ impl Core {
             Source::Neighbour(None) => return (self.map.node[peer as usize], None, None),
             Source::Neighbour(Some(subject)) => {
                 // What the neighbour decided while its word was under way is another order.
-                let sent = Time(seen.from.0.saturating_sub(self.ports[peer as usize].latency.0));
+                let under_way = self.ports[peer as usize].latency + self.setup.switch.reaction;
+                let sent = seen.from.saturating_sub(under_way);
                 (Place::Port(peer), subject, sent)
             }
             Source::Node(node, subject) => (Place::Node(node), subject, seen.from),

@@ -5,6 +5,7 @@ use crate::axes::flow_control::FlowControl;
 use crate::axes::{Counter, Histogram};
 use crate::id::FlowId;
 use crate::packet::Fifo;
+use crate::port::Flying;
 use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series, Span, Stops};
 use crate::setup::FlowSpec;
 use engine::Time;
@@ -197,6 +198,7 @@ impl Core {
         }
         waiting += self.hosts.slow.packets().map(|list| length(list, self).0).sum::<u64>();
         flying += self.hosts.relay.delayed().iter().map(|list| list.count(&self.pool)).sum::<u64>();
+        flying += self.reactions.waiting().iter().map(|list| list.count(&self.pool)).sum::<u64>();
         for (node, held) in held.into_iter().enumerate() {
             let name = &self.setup.graph.nodes[node].name;
             wrong.extend(self.switches.audit_node(name, node, self.map.of(node as u32), self.ports.len(), held));
@@ -243,6 +245,7 @@ impl Core {
             .is_some_and(|(time, _)| time.saturating_add(self.setup.reroute) >= self.time.now);
         !moving
             && !self.hosts.relay.moving()
+            && self.reactions.waiting().iter().all(Flying::is_empty)
             && !change
             && self.progress.timers == 0
             && !(0..self.progress.next_flow as u32).any(|flow| self.may_send(flow))

@@ -305,6 +305,11 @@ impl Core {
         let moved = |list| self.rethread_flying(&mut other.pool, list);
         relay.absorb(theirs, |port| mine(map.node[port]), moved);
         self.hosts.relay = relay;
+        let mut reactions = std::mem::take(&mut self.reactions);
+        let theirs = std::mem::take(&mut other.reactions);
+        let moved = |list| self.rethread_flying(&mut other.pool, list);
+        reactions.absorb(theirs, |port| mine(map.node[port]), moved);
+        self.reactions = reactions;
         self.hosts.controls.push(other.hosts.control);
         self.probes.absorb(other.probes, &setup, &map, mine);
         self.counts.add(&other.counts);

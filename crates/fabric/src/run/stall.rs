@@ -97,6 +97,7 @@ impl Waits {
                 let paused = p.paused >> class & 1 == 1;
                 let far = p.peer;
                 let under_way = !core.ports[far as usize].flying.is_empty()
+                    || core.reactions.waits_at(port)
                     || core.hosts.relay.delayed().get(far as usize).is_some_and(|list| !list.is_empty())
                     || paused && !core.switches.accounts[(far * core.switches.classes + class) as usize].paused;
                 let held = core.switches.masks.is_held(port, queue);

@@ -155,6 +155,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             resume_gap: RESUME_GAP,
             egress_alpha: None,
             pipeline: Time::ZERO,
+            reaction: Time::ZERO,
             queues: 1,
             express: None,
             quantum: 0,

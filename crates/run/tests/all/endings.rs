@@ -248,3 +248,30 @@ fn an_absolute_threshold_pauses_at_so_many_bytes_and_loses_nothing_where_there_a
     assert!(refused.message.contains("can never take in a packet"), "{refused}");
     assert!(refused.help.as_ref().is_some_and(|help| help.contains("larger threshold")));
 }
+
+#[test]
+fn headroom_holds_what_comes_until_a_pause_takes_effect() {
+    let text = "[topology]\nkind = \"star\"\nhosts = 3\n[scheme]\npreset = \"pfc\"\n[switch]\nthreshold = \"100KB\"\n\
+                [[flow]]\nsrc = 1\ndst = 0\nsize = \"4MB\"\n[[flow]]\nsrc = 2\ndst = 0\nsize = \"4MB\"\n";
+    let set = |keys: &[&str]| keys.iter().map(|key| key.to_string()).collect::<Vec<_>>();
+    let headroom = |sets: &[String]| read(text, sets).setup.ports.iter().map(|port| port.share.headroom).max().unwrap();
+    // 100 Gb/s for 2 us.
+    let (quick, slow) = (headroom(&[]), headroom(&set(&["switch.reaction=2us"])));
+    assert_eq!(slow - quick, 25_000);
+    let run = |sets: &[String]| run::run(read(text, sets), &mut |_, _| true);
+    let (at_once, later) = (run(&[]).summary, run(&set(&["switch.reaction=2us"])).summary);
+    assert_eq!((later.ending.as_ref(), later.dropped.packets), ("complete", 0));
+    // Each of two senders goes on for 2 us, and half of what they send leaves again.
+    let more = later.buffer.peak as i64 - at_once.buffer.peak as i64;
+    assert!((25_000 - 3 * 1_062..25_000 + 3 * 1_062).contains(&more), "{more}");
+    // With what would do for a quick neighbour, packets are lost where nothing else is free, and nothing is promised.
+    let small = format!("switch.headroom={quick}B");
+    let sets = set(&["switch.reaction=20us", "switch.threshold=10KB", "switch.buffer=120KB", &small]);
+    let finished = run(&sets);
+    assert!(finished.summary.dropped.packets > 0 && finished.outcome.violations.is_empty());
+    assert!(
+        finished.summary.notes.iter().any(|note| note.contains("headroom is less")),
+        "{:?}",
+        finished.summary.notes
+    );
+}

@@ -254,11 +254,12 @@ fn switch() -> impl Strategy<Value = String> {
     let threshold = prop_oneof![3 => follows, 1 => absolute];
     let scheduler = prop::sample::select(vec!["drr", "round-robin"]);
     let pipeline = prop_oneof![3 => Just(0u64), 1 => 0u64..600];
-    (threshold, 0u64..8_000, 1u32..=8, scheduler, pipeline, 0u64..6_000).prop_map(
-        |(threshold, reserve, queues, scheduler, pipeline, gap)| {
+    let reaction = prop_oneof![3 => Just(0u64), 1 => 0u64..2_000];
+    (threshold, 0u64..8_000, 1u32..=8, scheduler, pipeline, reaction, 0u64..6_000).prop_map(
+        |(threshold, reserve, queues, scheduler, pipeline, reaction, gap)| {
             format!(
                 "{threshold}\nreserve = \"{reserve}B\"\nqueues = {queues}\nscheduler = \"{scheduler}\"\n\
-                 pipeline = \"{pipeline}ns\"\nresume_gap = \"{gap}B\"\n"
+                 pipeline = \"{pipeline}ns\"\nreaction = \"{reaction}ns\"\nresume_gap = \"{gap}B\"\n"
             )
         },
     )

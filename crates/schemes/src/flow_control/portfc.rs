@@ -116,6 +116,7 @@ fn fabric_of<'a>(setup: &'a Setup, queueing: &dyn QueueingDef) -> Fabric<'a> {
         largest: setup.max_packet(),
         classes: setup.classes,
         pipeline: setup.switch.pipeline,
+        reaction: setup.switch.reaction,
         forward: setup.forward,
         // A queue must get an nth of its link in bytes. Round robin by packets does not starve a queue, but gives less to small packets.
         unfair: !matches!(queueing.build(), Discipline::Bytes),

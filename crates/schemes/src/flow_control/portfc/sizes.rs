@@ -54,10 +54,12 @@ impl Sizes {
         let links = &fabric.graph.links;
         let most = |of: &dyn Fn(&fabric::topology::Link) -> u64| links.iter().map(of).max().unwrap_or(0);
         // A pause and a resume for each thing that a link is notified of may go ahead of a frame.
-        let at_switch =
-            most(&|l| in_flight(l.rate, l.delay + fabric.pipeline, l.delay, largest, frame, 4 * (n - 1) * classes + 1));
+        let at_switch = most(&|l| {
+            let (there, back) = (l.delay + fabric.pipeline, l.delay + fabric.reaction);
+            in_flight(l.rate, there, back, largest, frame, 4 * (n - 1) * classes + 1)
+        });
         let at_host = most(&|l| {
-            let (there, back) = (l.delay + fabric.forward.delay, l.delay + fabric.pipeline);
+            let (there, back) = (l.delay + fabric.forward.delay, l.delay + fabric.pipeline + fabric.reaction);
             in_flight(l.rate, there, back, largest, frame, 2 * n * classes + 1)
         });
 
