@@ -142,6 +142,11 @@ impl Switches {
         !self.markings.is_empty() || matches!(self.discipline, Discipline::Own(_))
     }
 
+    /// Notifies what chooses among paths of new routing tables.
+    pub(crate) fn rerouted(&mut self) {
+        self.balancers.iter_mut().flatten().for_each(|balancer| balancer.rerouted());
+    }
+
     /// Whether packets of a flow may take several paths.
     pub(crate) fn balances(&self) -> bool {
         !self.balancers.is_empty()
@@ -237,7 +242,7 @@ impl Core {
     /// left.
     #[inline(never)]
     pub(crate) fn path(&self, node: u32, host: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
-        self.routing.choose(node, host, self.setup.rule, node, tuple, sent)
+        self.routing.choose(node, host, self.setup.rule, node ^ self.setup.salt, tuple, sent)
     }
 
     /// The port by which a packet that came in by `in_port` leaves `node`, if any path is left.
@@ -248,7 +253,7 @@ impl Core {
         }
         // For every packet at every switch: worth a copy of its own.
         let packet = &self.pool[id];
-        self.routing.choose(node, packet.dst, self.setup.rule, node, &packet.tuple, packet.stamp)
+        self.routing.choose(node, packet.dst, self.setup.rule, node ^ self.setup.salt, &packet.tuple, packet.stamp)
     }
 
     #[inline(never)]
@@ -267,9 +272,13 @@ impl Core {
             in_port: Some(PortId(self.ports[in_port as usize].local)),
             node,
             base: self.map.base[node as usize],
+            salt: self.setup.salt,
             candidates,
             ports: &self.ports,
             mbps: &self.wire.mbps,
+            flows: &self.setup.flows,
+            routing: &self.routing,
+            map: &self.map,
             dice: &mut self.dice.streams[node as usize],
         });
         Some(candidates[place])

@@ -22,6 +22,7 @@ pub struct Paths<'a> {
     map: &'a PortMap,
     routing: Routing,
     rule: Rule,
+    salt: u32,
     pipeline: Time,
     forward: Time,
 }
@@ -31,7 +32,12 @@ impl<'a> Paths<'a> {
     /// that forward take `forward`.
     pub fn new(graph: &'a Graph, map: &'a PortMap, rule: Rule, pipeline: Time, forward: Time) -> Paths<'a> {
         let routing = Routing::new(graph, map, &vec![true; graph.links.len()]);
-        Paths { graph, map, routing, rule, pipeline, forward }
+        Paths { graph, map, routing, rule, salt: 0, pipeline, forward }
+    }
+
+    /// The same with hashes that have a [salt](fabric::Setup::salt).
+    pub fn salted(self, salt: u32) -> Paths<'a> {
+        Paths { salt, ..self }
     }
 
     /// What leaving a node by `port` costs.
@@ -53,7 +59,7 @@ impl<'a> Paths<'a> {
             left = left.checked_sub(1).filter(|_| node != to)?;
             // A host with several links sends a flow by one of them, whatever the switches do.
             let (seed, rule) = if node == from { (NIC_SEED, Rule::ByFlow) } else { (node.0, self.rule) };
-            let port = self.routing.choose(node.0, to.0, rule, seed, &tuple, Time::ZERO)?;
+            let port = self.routing.choose(node.0, to.0, rule, seed ^ self.salt, &tuple, Time::ZERO)?;
             node = NodeId(self.far(port));
             Some(port)
         })
