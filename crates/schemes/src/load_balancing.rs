@@ -4,6 +4,7 @@ use fabric::axes::LoadBalancingDef;
 use fabric::axes::registry::Axis;
 
 pub mod d_mod_k;
+pub mod drill;
 pub mod ecmp;
 pub mod letflow;
 pub mod spray;
@@ -13,7 +14,8 @@ pub(crate) fn list(axis: &mut Axis<dyn LoadBalancingDef>) {
     axis.add(|| Box::new(ecmp::Params::default()))
         .add(|| Box::new(spray::Params::default()))
         .add(|| Box::new(d_mod_k::Params::default()))
-        .add(|| Box::new(letflow::Params::default()));
+        .add(|| Box::new(letflow::Params::default()))
+        .add(|| Box::new(drill::Params::default()));
 }
 
 #[cfg(test)]
