@@ -3,6 +3,7 @@
 use fabric::axes::LoadBalancingDef;
 use fabric::axes::registry::Axis;
 
+pub mod adaptive;
 pub mod d_mod_k;
 pub mod drill;
 pub mod ecmp;
@@ -15,7 +16,8 @@ pub(crate) fn list(axis: &mut Axis<dyn LoadBalancingDef>) {
         .add(|| Box::new(spray::Params::default()))
         .add(|| Box::new(d_mod_k::Params::default()))
         .add(|| Box::new(letflow::Params::default()))
-        .add(|| Box::new(drill::Params::default()));
+        .add(|| Box::new(drill::Params::default()))
+        .add(|| Box::new(adaptive::Params::default()));
 }
 
 #[cfg(test)]
