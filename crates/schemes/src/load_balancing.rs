@@ -9,6 +9,7 @@ pub mod drill;
 pub mod ecmp;
 pub mod letflow;
 pub mod spray;
+pub mod wcmp;
 
 /// Every load balancer, the usual one first.
 pub(crate) fn list(axis: &mut Axis<dyn LoadBalancingDef>) {
@@ -16,6 +17,7 @@ pub(crate) fn list(axis: &mut Axis<dyn LoadBalancingDef>) {
         .add(|| Box::new(spray::Params::default()))
         .add(|| Box::new(d_mod_k::Params::default()))
         .add(|| Box::new(letflow::Params::default()))
+        .add(|| Box::new(wcmp::Params::default()))
         .add(|| Box::new(drill::Params::default()))
         .add(|| Box::new(adaptive::Params::default()));
 }
