@@ -4,6 +4,7 @@ use fabric::axes::LoadBalancingDef;
 use fabric::axes::registry::Axis;
 
 pub mod adaptive;
+pub mod bitmap;
 pub mod d_mod_k;
 pub mod drill;
 pub mod ecmp;
@@ -19,7 +20,8 @@ pub(crate) fn list(axis: &mut Axis<dyn LoadBalancingDef>) {
         .add(|| Box::new(letflow::Params::default()))
         .add(|| Box::new(wcmp::Params::default()))
         .add(|| Box::new(drill::Params::default()))
-        .add(|| Box::new(adaptive::Params::default()));
+        .add(|| Box::new(adaptive::Params::default()))
+        .add(|| Box::new(bitmap::Params::default()));
 }
 
 #[cfg(test)]
