@@ -9,6 +9,7 @@ pub mod d_mod_k;
 pub mod drill;
 pub mod ecmp;
 pub mod letflow;
+pub mod reps;
 pub mod spray;
 pub mod wcmp;
 
@@ -21,7 +22,8 @@ pub(crate) fn list(axis: &mut Axis<dyn LoadBalancingDef>) {
         .add(|| Box::new(wcmp::Params::default()))
         .add(|| Box::new(drill::Params::default()))
         .add(|| Box::new(adaptive::Params::default()))
-        .add(|| Box::new(bitmap::Params::default()));
+        .add(|| Box::new(bitmap::Params::default()))
+        .add(|| Box::new(reps::Params::default()));
 }
 
 #[cfg(test)]
