@@ -261,13 +261,15 @@ struct Paths {
 impl Paths {
     fn new(setup: &Setup) -> Paths {
         let map = PortMap::new(&setup.graph);
-        let routing = Routing::new(&setup.graph, &map, &vec![true; setup.graph.links.len()]);
+        let up: Vec<bool> = setup.graph.links.iter().map(|link| !link.never()).collect();
+        let routing = Routing::new(&setup.graph, &map, &up);
         Paths { map: Arc::new(map), routing: Arc::new(routing) }
     }
 }
 
 impl Core {
-    fn new(setup: Arc<Setup>, paths: Paths, chosen: &Chosen<'_>, shard: Option<Shard>) -> Core {
+    /// `lossless`: flow control promises to lose nothing.
+    fn new(setup: Arc<Setup>, paths: Paths, chosen: &Chosen<'_>, shard: Option<Shard>, lossless: bool) -> Core {
         let graph = &setup.graph;
         let Paths { map, routing } = paths;
         let per_port = setup.classes as u32 * setup.switch.queues;

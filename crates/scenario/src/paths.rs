@@ -16,7 +16,7 @@ pub struct Leg {
     pub latency: Time,
 }
 
-/// The routes of a fabric while all of its links work.
+/// The routes of a fabric while all of its links work but those that never do.
 pub struct Paths<'a> {
     graph: &'a Graph,
     map: &'a PortMap,
@@ -31,7 +31,8 @@ impl<'a> Paths<'a> {
     /// Routes over `graph`, whose ports are `map` and whose switches choose by `rule` and take `pipeline` per packet; hosts
     /// that forward take `forward`.
     pub fn new(graph: &'a Graph, map: &'a PortMap, rule: Rule, pipeline: Time, forward: Time) -> Paths<'a> {
-        let routing = Routing::new(graph, map, &vec![true; graph.links.len()]);
+        let up: Vec<bool> = graph.links.iter().map(|link| !link.never()).collect();
+        let routing = Routing::new(graph, map, &up);
         Paths { graph, map, routing, rule, salt: 0, pipeline, forward }
     }
 
