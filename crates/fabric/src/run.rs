@@ -58,10 +58,11 @@ pub(crate) enum Class {
     TransportTimer,
     Receive,
     Relay,
+    Balance,
 }
 
 impl Class {
-    const ALL: [Class; 16] = [
+    const ALL: [Class; 17] = [
         Class::LinkChange,
         Class::Arrival,
         Class::TxEnd,
@@ -78,6 +79,7 @@ impl Class {
         Class::TransportTimer,
         Class::Receive,
         Class::Relay,
+        Class::Balance,
     ];
 
     /// Of an event.
@@ -287,7 +289,7 @@ impl Core {
         let patience = Time(stall::PATIENCE.0 + 8 * timeout.0 + 4096 * farthest.0);
         let gain_patience = stall::gain_patience(&setup, patience);
         let hosts = Hosts::new(&setup, &map, chosen, &shard);
-        let mut switches = Switches::new(&setup, &map, chosen);
+        let mut switches = Switches::new(&setup, &map, chosen, lossless);
         switches.noted = hosts.needs.telemetry || setup.measure.why;
         let with_answers = hosts.needs.delay || chosen.transport.selective();
         Core {
@@ -299,7 +301,9 @@ impl Core {
                 sequence: 0,
                 horizon,
             },
-            pool: Pool::new(hosts.needs.telemetry, with_answers).with_trails(setup.measure.why),
+            pool: Pool::new(hosts.needs.telemetry, with_answers)
+                .with_trails(setup.measure.why)
+                .with_labels(switches.labels.any()),
             wire: Wire::new(&setup, &rates),
             dice: Random::new(&setup),
             kicks: Vec::new(),
@@ -531,7 +535,7 @@ impl<F: FlowControl> Network<F> {
 
     fn shard(setup: Arc<Setup>, paths: Paths, scheme: F, chosen: &Chosen<'_>, shard: Option<Shard>) -> Network<F> {
         const { crate::message::assert_messages::<F::Frame, F::Signal>() };
-        let mut core = Core::new(setup, paths, chosen, shard);
+        let mut core = Core::new(setup, paths, chosen, shard, scheme.lossless());
         core.switches.declared_timers = scheme.timers(core.setup.classes);
         core.switches.timers = core.switches.declared_timers.max(1);
         let timers = core.ports.len() as u64 * core.switches.timers as u64;
@@ -662,6 +666,7 @@ impl<F: FlowControl> Network<F> {
             }
             Class::Receive => self.received(source),
             Class::Relay => self.relay_event(source),
+            Class::Balance => self.balance_event(source),
             Class::PortTimer => {
                 self.core.progress.timers -= 1;
                 let (port, timer) = (source / self.core.switches.timers, source % self.core.switches.timers);

@@ -7,10 +7,12 @@ use super::{Counter, Definition};
 use crate::id::{FlowId, NodeId, PortId};
 use crate::packet::Packet;
 use crate::port::Port;
-use crate::routing::{PortMap, Routing, Rule};
+use crate::routing::{PortMap, Routing, Rule, Tuple};
 use crate::setup::FlowSpec;
+use crate::switch::Siding;
 use crate::view::Site;
 use engine::{Rate, Stream, Time};
+use std::collections::BTreeMap;
 
 /// A switch that has a packet and several ports on shortest paths: what its hardware sees.
 pub struct Crossroads<'a> {
@@ -163,6 +165,15 @@ impl Crossroads<'_> {
             }),
         }
     }
+    /// The place of the port by which a path goes on from here, and counts the choice; by hash where the path says nothing, or its link is down.
+    pub fn follow(&self, route: Route, choices: &mut u32) -> usize {
+        if self.len() == 1 {
+            return 0;
+        }
+        let named = (*choices < MOST_CHOICES as u32).then(|| self.place(route.at(*choices))).flatten();
+        *choices += 1;
+        named.filter(|&place| self.up(place)).unwrap_or_else(|| self.hashed())
+    }
     /// What a candidate's path carries at most to the packet's destination, in Mbit/s: its own link, or all that the switches behind it
     /// have together. The only link of a host does not count.
     pub fn capacity(&self, place: usize) -> u64 {
@@ -204,6 +215,78 @@ pub trait LoadBalancer: Send {
     }
 }
 
+/// What switches write on a packet for one another; its meaning is the scheme's own. A packet that comes from a host has the label of one that
+/// was there before: the first switch on its path writes all of it.
+pub type Label = [u64; 4];
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// It goes on by the candidate at that place.
+    By(usize),
+    /// It waits in the siding with that number, behind those that wait there, until they are [released](Orders::release).
+    Wait(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    Advise { flow: u32, class: u8, tuple: Tuple, kind: u16, word: u64 },
+    Timer(Time),
+    Release(u32),
+}
+
+/// What a [`Labeller`] has done besides: once the packet that it was called for is on its way.
+pub struct Orders<'a> {
+    /// Now.
+    pub now: Time,
+    pub(crate) node: u32,
+    pub(crate) sidings: &'a BTreeMap<(u32, u32), Siding>,
+    pub(crate) list: &'a mut Vec<Order>,
+}
+
+impl Orders<'_> {
+    /// Sends a word of some kind to the first switch on the path of a data packet, in a control packet of 64 bytes that goes ahead of all data.
+    pub fn advise(&mut self, data: &Packet, kind: u16, word: u64) {
+        self.list.push(Order::Advise { flow: data.flow, class: data.class, tuple: data.tuple.reversed(), kind, word });
+    }
+    /// Calls [`Labeller::timer`] at an instant.
+    pub fn set_timer(&mut self, at: Time) {
+        self.list.push(Order::Timer(at));
+    }
+    /// Lets all that waits in a siding go on, in its order, as soon as there is room for it in the switch's shared memory.
+    pub fn release(&mut self, siding: u32) {
+        self.list.push(Order::Release(siding));
+    }
+    /// Whether packets wait in a siding. They may after it was released.
+    pub fn waits(&self, siding: u32) -> bool {
+        self.sidings.contains_key(&(self.node, siding))
+    }
+}
+
+/// What runs at one switch of a scheme whose switches tell one another what they see: it reads and writes the label of every packet.
+///
+/// Packets that wait in a siding are in a memory of their own: no flow control sees them, and no neighbour is stopped because of them.
+pub trait Labeller: Send {
+    /// A packet has come in. There may be only one candidate.
+    fn pass(&mut self, at: &mut Crossroads<'_>, label: &mut Label, orders: &mut Orders<'_>) -> Pass;
+    /// The last switch on a flow's path has sent a word to this one, which is the first.
+    fn advised(&mut self, _flow: FlowId, _kind: u16, _word: u64, _orders: &mut Orders<'_>) {}
+    /// It is the time that a timer was set for.
+    fn timer(&mut self, _orders: &mut Orders<'_>) {}
+    /// The last packet that waited in a siding is on its way.
+    fn drained(&mut self, _siding: u32, _orders: &mut Orders<'_>) {}
+    /// Routing has other tables, because links have failed or come back.
+    fn rerouted(&mut self) {}
+    /// Whether it has kept packets of a flow in order, if it does at all.
+    fn in_order(&self) -> bool {
+        true
+    }
+    /// What it counted.
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+}
+
 /// What chooses at one host, by the entropy that switches hash (the source port of a packet).
 pub trait PathSelector: Send {
     /// The entropy of a flow's next packet, given the flow's own.
@@ -233,6 +316,10 @@ pub trait LoadBalancingDef: Definition {
     fn switch(&self, _site: &Site<'_>) -> Option<Box<dyn LoadBalancer>> {
         None
     }
+    /// What chooses at a switch and writes labels, instead of [`LoadBalancingDef::switch`]. `lossless`: flow control promises to lose nothing.
+    fn labeller(&self, _site: &Site<'_>, _lossless: bool) -> Option<Box<dyn Labeller>> {
+        None
+    }
     /// What chooses at a host; `None` where a flow keeps its entropy.
     fn host(&self, _site: &Site<'_>) -> Option<Box<dyn PathSelector>> {
         None
@@ -241,8 +328,12 @@ pub trait LoadBalancingDef: Definition {
     fn may_reorder(&self) -> bool {
         false
     }
+    /// Whether all packets of a flow that are in flight are on one path.
+    fn one_path(&self) -> bool {
+        !self.may_reorder()
+    }
     /// Whether the rule alone says which path a flow takes.
     fn by_rule(&self) -> bool {
-        !self.may_reorder()
+        self.one_path()
     }
 }
