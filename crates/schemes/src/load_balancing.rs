@@ -6,6 +6,7 @@ use fabric::axes::registry::Axis;
 pub mod adaptive;
 pub mod bitmap;
 pub mod conga;
+pub mod conweave;
 pub mod d_mod_k;
 pub mod drill;
 pub mod ecmp;
@@ -24,6 +25,7 @@ pub(crate) fn list(axis: &mut Axis<dyn LoadBalancingDef>) {
         .add(|| Box::new(drill::Params::default()))
         .add(|| Box::new(adaptive::Params::default()))
         .add(|| Box::new(conga::Params::default()))
+        .add(|| Box::new(conweave::Params::default()))
         .add(|| Box::new(bitmap::Params::default()))
         .add(|| Box::new(reps::Params::default()));
 }
