@@ -6,7 +6,7 @@
 //! | [`congestion_control`] | [`CongestionControl`] at every sender | how fast may a flow go? |
 //! | [`edge_control`] | around a congestion control | what does a sender do on top of it? |
 //! | [`transport`] | [`Transport`] at every host | how are messages cut into packets, acknowledged and repaired? |
-//! | [`load_balancing`] | [`LoadBalancer`] at switches, [`PathSelector`] at hosts | which of several paths does a packet take? |
+//! | [`load_balancing`] | [`LoadBalancer`] or [`Labeller`] at switches, [`PathSelector`] at hosts | which of several paths does a packet take? |
 //! | [`queueing`] | [`Queueing`] at every egress port | which queue sends next? |
 //! | [`marking`] | [`Marking`] at every switch | what do switches write on packets, or report to senders? |
 //!
@@ -25,7 +25,7 @@ pub mod transport;
 pub use congestion_control::{CongestionControl, CongestionControlDef};
 pub use edge_control::EdgeControlDef;
 pub use flow_control::{FlowControl, FlowControlDef};
-pub use load_balancing::{LoadBalancer, LoadBalancingDef, PathSelector};
+pub use load_balancing::{Labeller, LoadBalancer, LoadBalancingDef, PathSelector};
 pub use marking::{Marking, MarkingDef};
 pub use queueing::{Queueing, QueueingDef};
 pub use registry::Registry;

@@ -49,10 +49,11 @@
 
 use crate::axes::congestion_control::{CongestionControl, Notice, Unlimited};
 use crate::axes::flow_control::{FlowControl, Job, Layout, Signal};
+use crate::axes::load_balancing::Label;
 use crate::axes::queueing::Discipline;
 use crate::axes::transport::Ground;
 use crate::axes::{
-    Chosen, CongestionControlDef, Definition, EdgeControlDef, FlowControlDef, LoadBalancingDef, MarkingDef,
+    Chosen, CongestionControlDef, Counter, Definition, EdgeControlDef, FlowControlDef, LoadBalancingDef, MarkingDef,
     QueueingDef, Transport, TransportDef,
 };
 use crate::buffer::Share;
@@ -247,6 +248,8 @@ pub struct Sent {
     pub packet: Packet,
     /// What an ACK says beyond its header, with a transport or a congestion control that needs it.
     pub answer: Option<Answer>,
+    /// What switches wrote on it for one another, with a load balancer that does.
+    pub label: Option<Label>,
     payload: Option<Payload>,
 }
 
@@ -416,6 +419,9 @@ impl<F: FlowControl> Bench<F> {
         if let Some(answer) = sent.answer {
             *core.pool.answer(id) = answer;
         }
+        if let (Some(label), Some(own)) = (sent.label, core.pool.label(id)) {
+            *own = label;
+        }
         self.deliver(port, id);
     }
 
@@ -525,6 +531,7 @@ impl<F: FlowControl> Bench<F> {
             port: PortId((posted.port - base) as u16),
             packet: posted.packet,
             answer: posted.answer,
+            label: posted.label,
             payload: posted.payload,
         }));
     }
@@ -605,6 +612,11 @@ impl<F: FlowControl> Bench<F> {
     /// What flow control keeps at the node.
     pub fn node(&self) -> &F::Node {
         &self.network.nodes[self.node.index()]
+    }
+
+    /// What load balancing and marking counted.
+    pub fn switch_counters(&self) -> Vec<Counter> {
+        self.network.core.switches.counters()
     }
 
     /// What was counted.

@@ -145,6 +145,7 @@ pub struct Analysis<'a> {
     graph: &'a Graph,
     map: &'a PortMap,
     rule: Rule,
+    salt: u32,
     waits: &'a Waits,
 }
 
@@ -172,7 +173,12 @@ enum Source<'a> {
 impl<'a> Analysis<'a> {
     /// A fabric whose nodes choose among equally short paths by `rule`, under a flow control that waits like this.
     pub fn new(graph: &'a Graph, map: &'a PortMap, rule: Rule, waits: &'a Waits) -> Analysis<'a> {
-        Analysis { graph, map, rule, waits }
+        Analysis { graph, map, rule, salt: 0, waits }
+    }
+
+    /// The same with hashes that have a [salt](crate::Setup::salt).
+    pub fn salted(self, salt: u32) -> Analysis<'a> {
+        Analysis { salt, ..self }
     }
 
     /// Looks for a cycle among what packets may wait for while the links are in any of these states. With more than one, a
@@ -210,7 +216,7 @@ impl<'a> Analysis<'a> {
     fn paths<'s>(&self, state: &'s State, source: Source<'_>, node: u32, host: u32) -> &'s [u32] {
         let paths = state.routing.next_hops(node, host);
         let one = |rule: Rule, seed: u32, flow: &FlowSpec| {
-            let chosen = state.routing.choose(node, host, rule, seed, &flow.tuple, Time::ZERO);
+            let chosen = state.routing.choose(node, host, rule, seed ^ self.salt, &flow.tuple, Time::ZERO);
             let place = paths.iter().position(|&path| Some(path) == chosen);
             place.map_or(&paths[..0], |place| &paths[place..place + 1])
         };

@@ -6,6 +6,7 @@
 //! long queue touches neither its last packet nor any other. Telemetry lies beside the packets and exists
 //! only in runs whose congestion control reads it.
 
+use crate::axes::load_balancing::Label;
 use crate::message::{Message, Packer, Payload, Sealed, Unpacker};
 use crate::prefetch::prefetch;
 use crate::probe::Trail;
@@ -39,6 +40,8 @@ pub enum Kind {
     Grant,
     /// A switch's report to the congestion control of a sender.
     Notice,
+    /// A word of load balancing, from the last switch on a flow's path to the first.
+    Advice,
 }
 
 /// Bits of [`Packet::flags`].
@@ -218,6 +221,9 @@ pub struct Pool {
     /// Where packets have been, in runs that ask where time goes.
     trails: Vec<Trail>,
     with_trails: bool,
+    /// What switches wrote on packets for one another, in runs whose load balancing does.
+    labels: Vec<Label>,
+    with_labels: bool,
     /// What receivers wrote on ACKs as a flow's share of their link; as long as it must be.
     shares: Vec<Rate>,
 }
@@ -238,6 +244,8 @@ impl Pool {
             free_payloads: Vec::new(),
             trails: Vec::new(),
             with_trails: false,
+            labels: Vec::new(),
+            with_labels: false,
             shares: Vec::new(),
         }
     }
@@ -245,6 +253,21 @@ impl Pool {
     /// The same with room for every packet's trail, if `with_trails`.
     pub(crate) fn with_trails(self, with_trails: bool) -> Pool {
         Pool { with_trails, ..self }
+    }
+
+    /// The same with room for every packet's label, if `with_labels`.
+    pub(crate) fn with_labels(self, with_labels: bool) -> Pool {
+        Pool { with_labels, ..self }
+    }
+
+    /// A packet with its label; only in runs with labels.
+    pub(crate) fn labelled(&mut self, id: PacketId) -> (&Packet, &mut Label) {
+        (&self.slots[id as usize], &mut self.labels[id as usize])
+    }
+
+    /// The label of a packet, in runs with labels.
+    pub(crate) fn label(&mut self, id: PacketId) -> Option<&mut Label> {
+        self.labels.get_mut(id as usize)
     }
 
     /// Whether packets have trails.
@@ -341,6 +364,9 @@ impl Pool {
         }
         if self.with_trails {
             self.trails.push(Trail::default());
+        }
+        if self.with_labels {
+            self.labels.push(Label::default());
         }
         (self.slots.len() - 1) as PacketId
     }

@@ -237,6 +237,12 @@ impl Routing {
         }
     }
 
+    /// The switch that a host with a single link hangs on.
+    pub fn home(&self, host: u32) -> Option<u32> {
+        let home = self.destinations[host as usize].home;
+        (home != NOWHERE && home != host).then_some(home)
+    }
+
     /// The ports of `node` that lie on a shortest path to `host`; empty where there is none.
     #[inline]
     pub fn next_hops(&self, node: u32, host: u32) -> &[u32] {

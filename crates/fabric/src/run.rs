@@ -61,10 +61,11 @@ pub(crate) enum Class {
     Receive,
     Relay,
     Reaction,
+    Balance,
 }
 
 impl Class {
-    const ALL: [Class; 17] = [
+    const ALL: [Class; 18] = [
         Class::LinkChange,
         Class::Arrival,
         Class::TxEnd,
@@ -82,6 +83,7 @@ impl Class {
         Class::Receive,
         Class::Relay,
         Class::Reaction,
+        Class::Balance,
     ];
 
     /// Of an event.
@@ -267,13 +269,15 @@ struct Paths {
 impl Paths {
     fn new(setup: &Setup) -> Paths {
         let map = PortMap::new(&setup.graph);
-        let routing = Routing::new(&setup.graph, &map, &vec![true; setup.graph.links.len()]);
+        let up: Vec<bool> = setup.graph.links.iter().map(|link| !link.never()).collect();
+        let routing = Routing::new(&setup.graph, &map, &up);
         Paths { map: Arc::new(map), routing: Arc::new(routing) }
     }
 }
 
 impl Core {
-    fn new(setup: Arc<Setup>, paths: Paths, chosen: &Chosen<'_>, shard: Option<Shard>) -> Core {
+    /// `lossless`: flow control promises to lose nothing.
+    fn new(setup: Arc<Setup>, paths: Paths, chosen: &Chosen<'_>, shard: Option<Shard>, lossless: bool) -> Core {
         let graph = &setup.graph;
         let Paths { map, routing } = paths;
         let per_port = setup.classes as u32 * setup.switch.queues;
@@ -291,7 +295,7 @@ impl Core {
         let patience = Time(stall::PATIENCE.0 + 8 * timeout.0 + 4096 * farthest.0);
         let gain_patience = stall::gain_patience(&setup, patience);
         let hosts = Hosts::new(&setup, &map, chosen, &shard);
-        let mut switches = Switches::new(&setup, &map, chosen);
+        let mut switches = Switches::new(&setup, &map, chosen, lossless);
         switches.noted = hosts.needs.telemetry || setup.measure.why;
         let with_answers = hosts.needs.delay || chosen.transport.selective();
         Core {
@@ -303,7 +307,9 @@ impl Core {
                 sequence: 0,
                 horizon,
             },
-            pool: Pool::new(hosts.needs.telemetry, with_answers).with_trails(setup.measure.why),
+            pool: Pool::new(hosts.needs.telemetry, with_answers)
+                .with_trails(setup.measure.why)
+                .with_labels(switches.labels.any()),
             wire: Wire::new(&setup, &rates),
             dice: Random::new(&setup),
             kicks: Vec::new(),
@@ -536,7 +542,7 @@ impl<F: FlowControl> Network<F> {
 
     fn shard(setup: Arc<Setup>, paths: Paths, scheme: F, chosen: &Chosen<'_>, shard: Option<Shard>) -> Network<F> {
         const { crate::message::assert_messages::<F::Frame, F::Signal>() };
-        let mut core = Core::new(setup, paths, chosen, shard);
+        let mut core = Core::new(setup, paths, chosen, shard, scheme.lossless());
         core.switches.declared_timers = scheme.timers(core.setup.classes);
         core.switches.timers = core.switches.declared_timers.max(1);
         let timers = core.ports.len() as u64 * core.switches.timers as u64;
@@ -668,6 +674,7 @@ impl<F: FlowControl> Network<F> {
             Class::Receive => self.received(source),
             Class::Relay => self.relay_event(source),
             Class::Reaction => self.reaction_event(source),
+            Class::Balance => self.balance_event(source),
             Class::PortTimer => {
                 self.core.progress.timers -= 1;
                 let (port, timer) = (source / self.core.switches.timers, source % self.core.switches.timers);

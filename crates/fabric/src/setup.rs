@@ -353,6 +353,8 @@ pub struct Setup {
     pub classes: u8,
     /// The choice among equally short paths, where no load balancer makes it.
     pub rule: Rule,
+    /// What switches, and hosts with several links, add to the seeds of their hashes. Zero: each has its own seed, the same in every run.
+    pub salt: u32,
     /// By port number, see [`crate::routing::PortMap`].
     pub ports: Vec<PortSetup>,
     /// Switches.
@@ -425,6 +427,7 @@ impl Setup {
             seed: 1,
             classes: 1,
             rule: Rule::ByFlow,
+            salt: 0,
             ports: vec![PortSetup { share, ecn: None }; ports],
             switch: SwitchSetup {
                 pool: vec![Some(12_000_000); graph.nodes.len()],

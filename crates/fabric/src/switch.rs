@@ -2,6 +2,7 @@
 //!
 //! A forwarding host has the same queues, memory and accounts, and its packets go by the same code.
 
+mod labels;
 mod trim;
 
 use crate::axes::flow_control::{FlowControl, Visit};
@@ -19,6 +20,8 @@ use crate::run::{Core, Network, hook};
 use crate::setup::{AckLane, Overflow, Setup, Split};
 use crate::view::{NodeView, Site};
 use engine::Time;
+use labels::Labels;
+pub(crate) use labels::Siding;
 use trim::Headers;
 
 /// The state of all switches, and of what forwarding hosts queue.
@@ -44,6 +47,10 @@ pub(crate) struct Switches {
     headers: Option<Headers>,
     /// By node, what chooses among paths. Empty where the rule of routing is all.
     balancers: Vec<Option<Box<dyn LoadBalancer>>>,
+    /// What chooses and writes labels.
+    pub(crate) labels: Labels,
+    /// Whether there is any of the two.
+    balanced: bool,
     /// By node, programs that mark. Empty where there are none.
     markings: Vec<Option<Box<dyn Marking>>>,
     discipline: Discipline,
@@ -82,7 +89,7 @@ impl Setup {
 }
 
 impl Switches {
-    pub(crate) fn new(setup: &Setup, map: &PortMap, chosen: &Chosen<'_>) -> Switches {
+    pub(crate) fn new(setup: &Setup, map: &PortMap, chosen: &Chosen<'_>, lossless: bool) -> Switches {
         let (graph, switch, classes) = (&setup.graph, &setup.switch, setup.classes as u32);
         let per_port = classes * switch.queues;
         let buffer = |node: usize| setup.buffer(map, node);
@@ -97,9 +104,12 @@ impl Switches {
             if all.iter().any(Option::is_some) { all } else { Vec::new() }
         }
         let balancer = |node| forwards(&node).then(|| chosen.load_balancing.switch(&site(node))).flatten();
+        let labeller = |node| forwards(&node).then(|| chosen.load_balancing.labeller(&site(node), lossless)).flatten();
         let half = chosen.congestion_control.switch_half();
         let marking = half.as_deref().unwrap_or(chosen.marking);
         let marking = |node| forwards(&node).then(|| marking.switch(&site(node))).flatten();
+        let balancers = only_if_any(nodes.clone().map(balancer).collect());
+        let labels = Labels::new(only_if_any(nodes.clone().map(labeller).collect()));
         Switches {
             queues: vec![Queue::default(); queues * per_port as usize],
             masks: QueueMasks::new(map.count(), per_port as usize),
@@ -119,7 +129,9 @@ impl Switches {
                     Some(Headers::new(trimming, map.count()))
                 }
             },
-            balancers: only_if_any(nodes.clone().map(balancer).collect()),
+            balanced: !balancers.is_empty() || labels.any(),
+            balancers,
+            labels,
             markings: only_if_any(nodes.map(marking).collect()),
             // With a single queue, turns are all the same.
             discipline: match chosen.queueing.build() {
@@ -133,6 +145,7 @@ impl Switches {
     /// What trimming, load balancing and marking counted.
     pub(crate) fn counters(&self) -> Vec<Counter> {
         let mut all = Counter::merged(self.balancers.iter().flatten().map(|balancer| balancer.counters()));
+        all.extend(self.labels.counters());
         all.extend(Counter::merged(self.markings.iter().flatten().map(|marking| marking.counters())));
         all
     }
@@ -143,9 +156,15 @@ impl Switches {
         !self.markings.is_empty() || matches!(self.discipline, Discipline::Own(_))
     }
 
+    /// Notifies what chooses among paths of new routing tables.
+    pub(crate) fn rerouted(&mut self) {
+        self.balancers.iter_mut().flatten().for_each(|balancer| balancer.rerouted());
+        self.labels.rerouted();
+    }
+
     /// Whether packets of a flow may take several paths.
     pub(crate) fn balances(&self) -> bool {
-        !self.balancers.is_empty()
+        self.balanced
     }
 
     /// What trimming counted.
@@ -159,6 +178,7 @@ impl Switches {
         if let (Some(mine), Some(theirs)) = (self.balancers.get_mut(node), other.balancers.get_mut(node)) {
             std::mem::swap(mine, theirs);
         }
+        self.labels.absorb_node(&mut other.labels, node);
         if let (Some(mine), Some(theirs)) = (self.markings.get_mut(node), other.markings.get_mut(node)) {
             std::mem::swap(mine, theirs);
         }
@@ -238,24 +258,14 @@ impl Core {
     /// left.
     #[inline(never)]
     pub(crate) fn path(&self, node: u32, host: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
-        self.routing.choose(node, host, self.setup.rule, node, tuple, sent)
-    }
-
-    /// The port by which a packet that came in by `in_port` leaves `node`, if any path is left.
-    #[inline]
-    fn path_out(&mut self, node: u32, in_port: u32, id: PacketId) -> Option<u32> {
-        if !self.switches.balancers.is_empty() {
-            return self.balanced(node, in_port, id);
-        }
-        // For every packet at every switch: worth a copy of its own.
-        let packet = &self.pool[id];
-        self.routing.choose(node, packet.dst, self.setup.rule, node, &packet.tuple, packet.stamp)
+        self.routing.choose(node, host, self.setup.rule, node ^ self.setup.salt, tuple, sent)
     }
 
     #[inline(never)]
     fn balanced(&mut self, node: u32, in_port: u32, id: PacketId) -> Option<u32> {
         let packet = &self.pool[id];
         let candidates = self.routing.next_hops(node, packet.dst);
+        // A switch without a choice is not asked.
         if candidates.len() < 2 {
             return candidates.first().copied();
         }
@@ -268,9 +278,13 @@ impl Core {
             in_port: Some(PortId(self.ports[in_port as usize].local)),
             node,
             base: self.map.base[node as usize],
+            salt: self.setup.salt,
             candidates,
             ports: &self.ports,
             mbps: &self.wire.mbps,
+            flows: &self.setup.flows,
+            routing: &self.routing,
+            map: &self.map,
             dice: &mut self.dice.streams[node as usize],
         });
         Some(candidates[place])
@@ -562,11 +576,43 @@ impl<F: FlowControl> Network<F> {
     #[inline]
     pub(crate) fn switch_receive(&mut self, in_port: u32, id: PacketId) {
         let core = &mut self.core;
+        let node = core.ports[in_port as usize].node;
+        if core.switches.balanced {
+            return self.balanced_receive(node, in_port, id);
+        }
+        // For every packet at every switch: worth a copy of its own.
+        let (packet, seed) = (&core.pool[id], node ^ core.setup.salt);
+        match core.routing.choose(node, packet.dst, core.setup.rule, seed, &packet.tuple, packet.stamp) {
+            Some(out) => self.forward(in_port, out, id),
+            None => core.lose(in_port, id, false),
+        }
+    }
+
+    /// The same where something else than routing's rule chooses among paths.
+    #[inline(never)]
+    fn balanced_receive(&mut self, node: u32, in_port: u32, id: PacketId) {
+        let core = &mut self.core;
+        if core.switches.labels.any() {
+            return self.labelled_receive(node, in_port, id);
+        }
+        match core.balanced(node, in_port, id) {
+            Some(out) => self.send_on(in_port, out, id),
+            None => core.lose(in_port, id, false),
+        }
+    }
+
+    /// As [`Network::forward`], for all but the most common case, which has a copy of its own.
+    #[inline(never)]
+    fn send_on(&mut self, in_port: u32, out: u32, id: PacketId) {
+        self.forward(in_port, out, id);
+    }
+
+    /// A packet that came in by `in_port` is to leave by `out`.
+    #[inline(always)]
+    fn forward(&mut self, in_port: u32, out: u32, id: PacketId) {
+        let core = &mut self.core;
         let p = &core.ports[in_port as usize];
         let (node, base, local) = (p.node, p.base, PortId(p.local));
-        let Some(out) = core.path_out(node, in_port, id) else {
-            return core.lose(in_port, id, false);
-        };
         let state = &mut self.nodes[node as usize];
         let out = match core.pool[id].kind {
             Kind::Data => {
@@ -581,7 +627,7 @@ impl<F: FlowControl> Network<F> {
         };
         prefetch(&core.ports[out as usize].free_at);
         let (class, kind, size) = (core.pool[id].class, core.pool[id].kind, core.pool[id].size);
-        let apart = matches!(kind, Kind::Signal | Kind::Notice);
+        let apart = matches!(kind, Kind::Signal | Kind::Notice | Kind::Advice);
         if kind != Kind::Data && (core.setup.nic.ack_lane == AckLane::Control || apart) {
             return self.pass_control(in_port, out, id);
         }
@@ -635,7 +681,7 @@ impl<F: FlowControl> Network<F> {
                 packet.size = signal.size;
                 packet.seq = crate::message::Packer::of(signal.message).0 as u64;
             }
-            Kind::Notice => core.probes.count_at(out, Counted::Signal, 1),
+            Kind::Notice | Kind::Advice => core.probes.count_at(out, Counted::Signal, 1),
             _ => {}
         }
         let core = &mut self.core;

@@ -81,6 +81,11 @@ impl Link {
         self.loss > 0.0 || self.corruption > 0.0
     }
 
+    /// Whether it is down from the beginning and for good. No table ever has it, so that it loses nothing.
+    pub fn never(&self) -> bool {
+        self.outages.first() == Some(&(Time::ZERO, None))
+    }
+
     /// Whether it works at an instant.
     pub fn up_at(&self, time: Time) -> bool {
         !self.outages.iter().any(|&(down, up)| down <= time && up.is_none_or(|up| time < up))
@@ -156,9 +161,9 @@ impl Graph {
         self[node].kind == Kind::Switch || self.forwarding && ports > 1
     }
 
-    /// Whether any link may lose something, being lossy or down for a while.
+    /// Whether any link may lose something, being lossy or failing.
     pub fn fallible(&self) -> bool {
-        self.links.iter().any(|link| link.lossy() || !link.outages.is_empty())
+        self.links.iter().any(|link| link.lossy() || !link.outages.is_empty() && !link.never())
     }
 
     /// The rate of the fastest link of a host.

@@ -858,6 +858,11 @@ impl<'a> HostView<'a> {
         assert!(self.begins_here(flow), "{flow} does not begin at this host");
         self.core.report_incident(flow.0, incident);
     }
+    /// The same of packets that are lost because nothing was heard for the time of a timeout.
+    pub fn report_timeout(&mut self, flow: FlowId) {
+        self.report(flow, Incident::Lost);
+        self.core.report_silence(flow.0);
+    }
     /// Whether a data packet is the last of its message.
     pub fn is_last(packet: &Packet) -> bool {
         packet.flags & flag::LAST != 0

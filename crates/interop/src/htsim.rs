@@ -174,6 +174,8 @@ pub fn import(matrix: Text<'_>, topology: Option<Text<'_>>, stem: &str) -> Resul
         }
         let _ = pipeline.map_or(Ok(()), |latency| writeln!(text, "pipeline = \"{latency}ns\""));
         let _ = buffer.map_or(Ok(()), |buffer| writeln!(text, "buffer = \"{buffer}\""));
+        // A matrix says which flows there are: the seed is left to say which paths they take.
+        text += "\n[scheme]\nsalt = \"seed\"\n";
         let _ = writeln!(text, "\n[traffic]\ntrace = {}", quote(&trace));
         text
     };

@@ -142,7 +142,7 @@ pub struct Scene {
 impl Scene {
     /// Of a run.
     pub fn new(resolved: &Resolved) -> Scene {
-        let Setup { graph, flows, rule, measure, .. } = &resolved.setup;
+        let Setup { graph, flows, rule, salt, measure, .. } = &resolved.setup;
         let map = PortMap::new(graph);
         let nodes = graph.nodes.iter().zip(&resolved.memory).map(|(node, &buffer)| Node {
             name: node.name.clone(),
@@ -170,8 +170,8 @@ impl Scene {
             .record
             .iter()
             .flat_map(|record| &record.flows)
-            .filter(|_| !resolved.choices.load_balancing.may_reorder());
-        let paths = Paths::new(graph, &map, *rule, Time::ZERO, Time::ZERO);
+            .filter(|_| resolved.choices.load_balancing.by_rule());
+        let paths = Paths::new(graph, &map, *rule, Time::ZERO, Time::ZERO).salted(*salt);
         let path = |flow: &FlowSpec| paths.steps(flow.src, flow.dst, flow.tuple).collect();
         Scene {
             topology: [kind].into_iter().chain(settings).collect(),

@@ -110,7 +110,7 @@ pub fn analyse(resolved: &Resolved, scopes: &[Scope]) -> Result<Answer, Problem>
         return Ok(answer);
     }
     let states = states(graph, &map, setup.stop);
-    let analysis = Analysis::new(graph, &map, setup.rule, &waits);
+    let analysis = Analysis::new(graph, &map, setup.rule, &waits).salted(setup.salt);
     let acks = matches!(setup.nic.ack_lane, AckLane::Data(_));
     let mut sets: Vec<(String, Vec<&State>)> = states.iter().map(|(name, state)| (name.clone(), vec![state])).collect();
     if states.len() > 1 {

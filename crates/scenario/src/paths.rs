@@ -16,12 +16,13 @@ pub struct Leg {
     pub latency: Time,
 }
 
-/// The routes of a fabric while all of its links work.
+/// The routes of a fabric while all of its links work but those that never do.
 pub struct Paths<'a> {
     graph: &'a Graph,
     map: &'a PortMap,
     routing: Routing,
     rule: Rule,
+    salt: u32,
     pipeline: Time,
     forward: Time,
 }
@@ -30,8 +31,14 @@ impl<'a> Paths<'a> {
     /// Routes over `graph`, whose ports are `map` and whose switches choose by `rule` and take `pipeline` per packet; hosts
     /// that forward take `forward`.
     pub fn new(graph: &'a Graph, map: &'a PortMap, rule: Rule, pipeline: Time, forward: Time) -> Paths<'a> {
-        let routing = Routing::new(graph, map, &vec![true; graph.links.len()]);
-        Paths { graph, map, routing, rule, pipeline, forward }
+        let up: Vec<bool> = graph.links.iter().map(|link| !link.never()).collect();
+        let routing = Routing::new(graph, map, &up);
+        Paths { graph, map, routing, rule, salt: 0, pipeline, forward }
+    }
+
+    /// The same with hashes that have a [salt](fabric::Setup::salt).
+    pub fn salted(self, salt: u32) -> Paths<'a> {
+        Paths { salt, ..self }
     }
 
     /// What leaving a node by `port` costs.
@@ -53,7 +60,7 @@ impl<'a> Paths<'a> {
             left = left.checked_sub(1).filter(|_| node != to)?;
             // A host with several links sends a flow by one of them, whatever the switches do.
             let (seed, rule) = if node == from { (NIC_SEED, Rule::ByFlow) } else { (node.0, self.rule) };
-            let port = self.routing.choose(node.0, to.0, rule, seed, &tuple, Time::ZERO)?;
+            let port = self.routing.choose(node.0, to.0, rule, seed ^ self.salt, &tuple, Time::ZERO)?;
             node = NodeId(self.far(port));
             Some(port)
         })

@@ -213,6 +213,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let plain = Setup::plain(scenario.graph.clone(), flows);
     let mut setup = Setup {
         rule: scenario.choices.load_balancing.rule(),
+        salt: scenario.salt.number(scenario.seed),
         clock: Clock::Exact,
         seed: scenario.seed,
         classes,
@@ -698,7 +699,8 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
         scenario.choices.load_balancing.rule(),
         scenario.switch.pipeline,
         scenario.nic.forward_delay,
-    );
+    )
+    .salted(scenario.salt.number(scenario.seed));
     let mut order: Vec<u32> = (0..scenario.traffic.flows.len() as u32).collect();
     order.sort_by_key(|&flow| scenario.traffic.flows[flow as usize].start);
     let mut next_port: HashMap<(NodeId, NodeId), u16> = HashMap::new();

@@ -9,7 +9,7 @@ mod tests;
 use crate::declared::{Key, Section};
 use crate::document::{Document, Table, one_of, quoted, suggest};
 use crate::presets;
-use crate::settings::{self, MeasureSettings, NicSettings, SwitchSettings, WindowSize};
+use crate::settings::{self, MeasureSettings, NicSettings, Salt, SwitchSettings, WindowSize};
 use crate::slow;
 use crate::traffic::{self, GroupReport, Part, Plan, Source};
 use crate::watch::{self, Watch};
@@ -128,6 +128,8 @@ pub struct Scenario {
     pub window: WindowSize,
     /// How the window follows the rate.
     pub window_rule: WindowRule,
+    /// What switches add to the seeds of their hashes.
+    pub salt: Salt,
     /// Priority classes of data.
     pub classes: u8,
     /// What is to be sent: the flows of the file first, then those of the trace, then those of each generator.
@@ -268,6 +270,7 @@ impl Scenario {
             choices: scheme.choices,
             window: scheme.window,
             window_rule: scheme.window_rule,
+            salt: scheme.salt,
             classes: traffic.classes,
             traffic: traffic.all,
             preset,
@@ -471,6 +474,7 @@ struct Scheme {
     choices: Choices,
     window: WindowSize,
     window_rule: WindowRule,
+    salt: Salt,
 }
 
 /// The mechanism that a key names, or the default one.
@@ -556,6 +560,7 @@ fn read_scheme(root: &mut Table<'_>, document: &Document, switch: &SwitchSetting
         window = size;
     }
     let window_rule = table.optional("window_rule")?.unwrap_or(WindowRule::Scaled);
+    let salt = table.optional("salt")?.unwrap_or(Salt::Fixed(0));
 
     let chosen = choices.chosen(window != WindowSize::None);
     let used: Vec<&str> = chosen.definitions().iter().map(|(_, definition)| definition.name()).collect();
@@ -584,5 +589,5 @@ fn read_scheme(root: &mut Table<'_>, document: &Document, switch: &SwitchSetting
     }
     table.finish()?;
     choices.congestion_control = choices.edge_control.over(choices.congestion_control);
-    Ok(Scheme { choices, window, window_rule })
+    Ok(Scheme { choices, window, window_rule, salt })
 }

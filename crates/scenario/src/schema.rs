@@ -6,6 +6,7 @@
 use crate::declared::{Absent, Key, Section};
 use crate::presets;
 use crate::scenario::TOP;
+use crate::settings::Salt;
 use crate::{WindowSize, settings, slow, traffic, wiring};
 use engine::{Bytes, Kind, Limits, Rate, Raw, Time, Word};
 use fabric::Registry;
@@ -89,6 +90,8 @@ pub(crate) static SCHEME: LazyLock<Section> = LazyLock::new(|| {
         Key::of::<WindowRule>("window_rule", "Scaled: the window shrinks in proportion to the flow's rate.")
             .or(WindowRule::Scaled)
             .under(settings::under::WINDOW),
+        Key::of::<Salt>("salt", "What switches, and hosts with several links, add to the seeds of their hashes. Zero: hashes are the same whatever the seed.")
+            .or(Salt::Fixed(0)),
     ]);
     let mechanisms = AXES.iter().flat_map(|axis| &axis.choices).map(|(name, ..)| *name);
     Section::new("scheme", "Who slows whom, and how.", keys).with_tables(mechanisms.collect())

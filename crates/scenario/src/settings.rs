@@ -1,7 +1,7 @@
 //! The settings of switches and NICs: their keys, units, defaults and limits.
 
 use crate::declared::{Key, Section};
-use engine::{Bytes, Kind, Misfit, Ordered, Rate, Raw, Time, Value, ValueError, Word};
+use engine::{Bytes, Kind, Misfit, Ordered, Rate, Raw, Stream, Time, Value, ValueError, Word};
 use fabric::setup::Lines;
 use std::sync::LazyLock;
 
@@ -269,6 +269,51 @@ impl Value for WindowSize {
             WindowSize::None => Raw::Text("none".into()),
             WindowSize::Bdp => Raw::Text("bdp".into()),
             WindowSize::Fixed(bytes) => bytes.raw(),
+        }
+    }
+}
+
+/// What switches add to the seeds of their hashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Salt {
+    /// Drawn from the seed of the run.
+    Seed,
+    /// The same in every run.
+    Fixed(u32),
+}
+
+impl Salt {
+    /// The number, in a run with this seed.
+    pub fn number(self, seed: u64) -> u32 {
+        // A stream that belongs to no node.
+        const OWNER: u64 = u64::MAX;
+        match self {
+            Salt::Seed => Stream::new(seed, OWNER).bits() as u32,
+            Salt::Fixed(number) => number,
+        }
+    }
+}
+
+impl Value for Salt {
+    fn kind() -> Kind {
+        let words =
+            vec![Word { word: "seed", about: "Drawn from the seed, so that every seed draws new hashes.".into() }];
+        let said = "\"seed\" or a whole number up to 4294967295";
+        Kind::Either { name: "`\"seed\"` or whole number", said, of: vec![Kind::Choice(words), u32::kind()] }
+    }
+    fn read(raw: &Raw) -> Result<Self, ValueError> {
+        match raw {
+            Raw::Text(text) if text == "seed" => Ok(Salt::Seed),
+            Raw::Text(text) if !text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
+                Err(ValueError::Expected { expected: Self::kind().to_string(), found: Some(format!("{text:?}")) })
+            }
+            _ => u32::read(raw).map(Salt::Fixed),
+        }
+    }
+    fn raw(&self) -> Raw {
+        match self {
+            Salt::Seed => Raw::Text("seed".into()),
+            Salt::Fixed(number) => number.raw(),
         }
     }
 }

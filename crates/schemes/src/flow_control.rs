@@ -3,7 +3,7 @@
 use engine::{Bytes, Misfit, Time};
 use fabric::axes::flow_control::{FlowControlDef, Job, Layout, NoFlowControl};
 use fabric::axes::registry::Axis;
-use fabric::axes::{Counter, Definition};
+use fabric::axes::{Chosen, Counter, Definition};
 use fabric::deadlock::Waits;
 use fabric::id::PortId;
 use fabric::topology::Graph;
@@ -30,6 +30,20 @@ pub(crate) fn list(axis: &mut Axis<dyn FlowControlDef>) {
         .add(|| Box::new(portfc::Params::default()))
         .add(|| Box::new(dvl::Params::default()))
         .add(|| Box::new(floodgate::Params::default()));
+}
+
+/// Refuses what lets packets of a flow overtake one another, for a flow control that keeps them in order. With `one_path` also what has them on
+/// several paths at once and puts them in order at the end.
+pub(super) fn needs_order(name: &str, with: &Chosen<'_>, one_path: bool) -> Option<Misfit> {
+    let balancing = with.load_balancing;
+    if !balancing.may_reorder() && (balancing.one_path() || !one_path) {
+        return None;
+    }
+    let kept = if balancing.may_reorder() { "the packets of a flow in order" } else { "a flow on one path at a time" };
+    let message = format!("{name} keeps {kept}, and {} does not", balancing.name());
+    let or = if one_path { "" } else { ", or \"conweave\", whose last switch puts packets in order" };
+    let help = format!("write load_balancing = \"ecmp\", \"wcmp\" or \"d-mod-k\" in [scheme]{or}");
+    Some(Misfit { parameter: "scheme.load_balancing", message, help })
 }
 
 /// A packet that a scheme makes must be one that a port can send.

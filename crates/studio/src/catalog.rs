@@ -224,6 +224,7 @@ const EXAMPLES: &[(&str, &str)] = examples![
     "incast",
     "hot_spot",
     "leaf_spine",
+    "asymmetric",
     "hadoop_incast",
     "websearch_incast",
     "slow_receiver",

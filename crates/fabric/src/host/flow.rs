@@ -380,6 +380,16 @@ impl Core {
         self.kicks.push(self.hosts.nics[self.hosts.senders[packet.flow as usize].nic as usize].port);
     }
 
+    /// Notifies a flow's path selector of a timeout.
+    pub(crate) fn report_silence(&mut self, flow: u32) {
+        if !self.hosts.selectors.is_empty() {
+            let src = self.setup.flows[flow as usize].src.index();
+            if let Some(selector) = &mut self.hosts.selectors[src] {
+                selector.expired(FlowId(flow), self.time.now);
+            }
+        }
+    }
+
     /// Notifies a flow's congestion control and its path selector of what the transport found out.
     pub(crate) fn report_incident(&mut self, flow: u32, incident: Incident) {
         if incident == Incident::Lost && !self.hosts.selectors.is_empty() {
@@ -467,6 +477,9 @@ impl<F: FlowControl> Network<F> {
             let src = core.setup.flows[flow as usize].src.index();
             if let Some(selector) = &mut core.hosts.selectors[src] {
                 selector.acknowledged(FlowId(flow), packet.tuple.destination_port, marked, now);
+                if done {
+                    selector.ended(FlowId(flow));
+                }
             }
         }
         // Also the last ACK of a flow is shown: what it says may move the NIC's next look.

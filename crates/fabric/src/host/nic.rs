@@ -193,7 +193,7 @@ impl Core {
         let port = match self.routing.next_hops(host, to.0) {
             [] => self.map.of(host).start,
             [only] => *only,
-            several => several[tuple.hash(NIC_SEED) as usize % several.len()],
+            several => several[tuple.hash(NIC_SEED ^ self.setup.salt) as usize % several.len()],
         };
         self.ports[port as usize].nic
     }

@@ -93,6 +93,7 @@ impl<F: FlowControl> Network<F> {
             let up = &core.progress.changes[index as usize].1;
             core.routing = Arc::new(Routing::new(&core.setup.graph, &core.map, up));
         }
+        core.switches.rerouted();
         for flow in core.reassign_flows() {
             let hosts = &self.core.hosts;
             let port = hosts.nics[hosts.senders[flow as usize].nic as usize].port;

@@ -197,6 +197,7 @@ impl Core {
             }
         }
         waiting += self.hosts.slow.packets().map(|list| length(list, self).0).sum::<u64>();
+        waiting += self.switches.labels.waiting().map(|list| length(list, self).0).sum::<u64>();
         flying += self.hosts.relay.delayed().iter().map(|list| list.count(&self.pool)).sum::<u64>();
         flying += self.reactions.waiting().iter().map(|list| list.count(&self.pool)).sum::<u64>();
         for (node, held) in held.into_iter().enumerate() {
@@ -256,7 +257,7 @@ impl<F: FlowControl> Network<F> {
     pub(super) fn outcome(&mut self, interrupted: bool) -> Outcome {
         let core = &mut self.core;
         let nodes: Vec<&F::Node> = self.nodes.iter().collect();
-        let in_order = self.in_order && self.scheme.in_order(&nodes);
+        let in_order = self.in_order && self.scheme.in_order(&nodes) && core.switches.labels.in_order();
         core.end_recording(core.time.now);
         let mut violations = core.audit(self.scheme.lossless(), in_order);
         let (parts, wrong) = core.settle_parts();

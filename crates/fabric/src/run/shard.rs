@@ -6,6 +6,7 @@
 use super::{Core, Network, Paths};
 use crate::axes::Chosen;
 use crate::axes::flow_control::FlowControl;
+use crate::axes::load_balancing::Label;
 use crate::id::NodeId;
 use crate::message::Payload;
 use crate::packet::{Answer, Fifo, Hop, Kind, NONE, Packet, PacketId, Pool, flag};
@@ -95,6 +96,8 @@ pub(crate) struct Mail {
     answers: Vec<Answer>,
     /// In runs with a census, the share that every parcel carries.
     shares: Vec<Rate>,
+    /// In runs with labels, that of every parcel.
+    labels: Vec<Label>,
     /// What those parcels carry that are frames with a payload, in order.
     payloads: Vec<Box<[u64]>>,
     /// In runs that ask where time goes, where the data packets among them have been, in order.
@@ -118,7 +121,7 @@ impl Mail {
         let hops = size_of_val(self.telemetry.as_slice());
         let rest = size_of_val(self.answers.as_slice()) + size_of_val(self.shares.as_slice());
         let payloads: usize = self.payloads.iter().map(|payload| size_of_val(&**payload)).sum();
-        let trails = size_of_val(self.trails.as_slice());
+        let trails = size_of_val(self.trails.as_slice()) + size_of_val(self.labels.as_slice());
         let bytes = size_of_val(self.parcels.as_slice()) + hops + rest + payloads + trails;
         (self.parcels.len() as u64, bytes as u64)
     }
@@ -139,6 +142,8 @@ pub(crate) struct Posted {
     pub(crate) payload: Option<Payload>,
     /// What it says beyond its header, in runs whose ACKs do.
     pub(crate) answer: Option<Answer>,
+    /// What switches wrote on it, in runs whose load balancing does.
+    pub(crate) label: Option<Label>,
 }
 
 /// Which shard of a fabric a core runs.
@@ -219,6 +224,7 @@ impl Core {
         mail.parcels.push(Parcel { port, rank, arrival, packet });
         mail.telemetry.extend_from_slice(self.pool.telemetry(id));
         mail.answers.extend(self.pool.said(id));
+        mail.labels.extend(self.pool.label(id).copied());
         mail.shares.extend(self.hosts.census.as_ref().map(|_| self.pool.share(id)));
         if packet.flags & flag::PAYLOAD != 0 {
             mail.payloads.push(self.pool.take_payload(packet.flow));
@@ -235,12 +241,14 @@ impl Core {
         let mut all = Vec::new();
         for mail in &mut shard.outbox {
             let (mut payloads, mut answers) = (mail.payloads.drain(..), mail.answers.drain(..));
+            let mut labels = mail.labels.drain(..);
             all.extend(mail.parcels.drain(..).map(|Parcel { port, arrival, packet, .. }| Posted {
                 port: self.map.peer[port as usize],
                 arrival,
                 packet,
                 payload: (packet.flags & flag::PAYLOAD != 0).then(|| payloads.next()).flatten(),
                 answer: answers.next(),
+                label: labels.next(),
             }));
             mail.telemetry.clear();
             mail.shares.clear();
@@ -253,12 +261,15 @@ impl Core {
     pub(super) fn accept(&mut self, mail: &mut Mail) {
         let (mut telemetry, mut payloads) = (mail.telemetry.as_slice(), mail.payloads.drain(..));
         let (mut answers, mut shares) = (mail.answers.drain(..), mail.shares.drain(..));
-        let mut trails = mail.trails.drain(..);
+        let (mut trails, mut labels) = (mail.trails.drain(..), mail.labels.drain(..));
         for Parcel { port, rank, arrival, packet } in mail.parcels.drain(..) {
             let id = self.pool.insert(packet);
             telemetry = self.pool.take_hops(id, telemetry);
             if let Some(answer) = answers.next() {
                 *self.pool.answer(id) = answer;
+            }
+            if let (Some(label), Some(own)) = (labels.next(), self.pool.label(id)) {
+                *own = label;
             }
             if let Some(share) = shares.next() {
                 self.pool.set_share(id, share);
@@ -294,6 +305,11 @@ impl Core {
         for node in (0..owner.len()).filter(|&node| mine(node as u32)) {
             self.switches.absorb_node(&mut other.switches, node);
         }
+        let sidings = other.switches.labels.take_sidings();
+        sidings.for_each(|(key, list)| {
+            let moved = self.rethread(&mut other.pool, list);
+            self.switches.labels.put_siding(key, moved);
+        });
         self.switches.absorb_counts(&other.switches);
         self.hosts.absorb_flows(&mut other.hosts, &setup, mine);
         let mut slow = std::mem::take(&mut self.hosts.slow);

@@ -138,6 +138,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
     });
     let setup = Setup {
         rule: Rule::ByFlow,
+        salt: 0,
         threads: 1,
         blocks: None,
         clock: Clock::Nanoseconds,

@@ -147,6 +147,11 @@ fn the_deadlock_example_is_what_it_was() {
 }
 
 #[test]
+fn the_asymmetric_example_is_what_it_was() {
+    golden("asymmetric.toml", 0xc90b_61cc_90be_1152);
+}
+
+#[test]
 fn the_incast_example_is_what_it_was() {
     golden("incast.toml", 0xbb70_de1c_7ab3_eae5);
 }
@@ -195,6 +200,7 @@ fn every_example_has_a_digest() {
     assert_eq!(
         names,
         [
+            "asymmetric.toml",
             "bcube_deadlock.toml",
             "hadoop_incast.toml",
             "hot_spot.toml",

@@ -19,6 +19,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::path::Path;
 
+mod balancers;
+
 const CASES: u32 = 64;
 
 /// A fabric, and how many hosts it has.
@@ -344,8 +346,8 @@ fn ended(outcome: &Outcome) -> Result<(), TestCaseError> {
 fn sound(resolved: &Resolved, outcome: &Outcome, buffer: u64) -> Result<(), TestCaseError> {
     ended(outcome)?;
     // A flow that changes paths may have packets on two at once, and be faster than alone on one.
-    // So may one whose packets each take their own path.
-    let sprayed = resolved.choices.load_balancing.may_reorder();
+    // So may one whose packets each take their own path, or which is given another than routing's rule gives it.
+    let sprayed = !resolved.choices.load_balancing.by_rule();
     let steady = !sprayed && resolved.setup.graph.links.iter().all(|link| link.outages.is_empty());
     for (number, flow) in outcome.flows.iter().enumerate() {
         let spec = &flow.spec;

@@ -1,6 +1,7 @@
 //! Whole runs: what schemes promise, what reference results say, and that threads change nothing.
 
 mod analysis;
+mod balancing;
 mod causes;
 mod collectives;
 mod deadlock;

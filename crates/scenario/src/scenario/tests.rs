@@ -178,6 +178,32 @@ fn onramp_goes_on_top_of_any_congestion_control_and_is_refused_where_it_is_not_c
 }
 
 #[test]
+fn what_breaks_the_order_of_flows_is_refused_by_what_keeps_it() {
+    for balancing in ["spray", "letflow", "drill", "adaptive", "conga", "bitmap", "reps"] {
+        for flow_control in ["dvl", "iofd"] {
+            let sets = [format!("scheme.flow_control={flow_control}"), format!("scheme.load_balancing={balancing}")];
+            let message = format!("{flow_control} keeps the packets of a flow in order, and {balancing} does not");
+            refused(STAR, &sets.each_ref().map(String::as_str), None, &message, "\"ecmp\"");
+        }
+    }
+    let conweave = "scheme.load_balancing=conweave";
+    refused(STAR, &["scheme.flow_control=dvl", conweave, "scheme.conweave.timers=true"], None, "in order", "\"wcmp\"");
+    refused(STAR, &["scheme.flow_control=iofd", conweave], None, "one path at a time", "\"wcmp\"");
+    star(&["scheme.flow_control=dvl", conweave]);
+    star(&["scheme.flow_control=iofd", "scheme.load_balancing=wcmp"]);
+}
+
+#[test]
+fn a_salt_is_a_number_or_drawn_from_the_seed() {
+    assert_eq!(star(&[]).setup.salt, 0);
+    assert_eq!(star(&["scheme.salt=17", "seed=5"]).setup.salt, 17);
+    let [one, two] = [1, 2].map(|seed| star(&["scheme.salt=seed", &format!("seed={seed}")]).setup.salt);
+    assert!(one != two && one != 0 && two != 0);
+    refused(STAR, &["scheme.salt=sand"], None, "salt", "\"seed\" or a whole number");
+    refused(STAR, &["scheme.salt=-1"], None, "salt", "0 to 4294967295");
+}
+
+#[test]
 fn a_preset_gives_way_to_what_is_written() {
     let resolved = star(&["scheme.preset=dctcp"]);
     let ecn = Ecn { min: 300_000, max: 300_000, probability: 1.0, by_port: false };

@@ -9,10 +9,10 @@
 
 mod lane;
 
-use super::{Deadlines, check_frame, max, pfc, sum};
+use super::{Deadlines, check_frame, max, needs_order, pfc, sum};
 use engine::{Bytes, Misfit, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Visit};
-use fabric::axes::{Counter, Definition};
+use fabric::axes::{Chosen, Counter, Definition};
 use fabric::id::{ClassId, FlowId, PortId, QueueId};
 use fabric::packet::{Kind, flag};
 use fabric::probe::{Because, Scope, Subject};
@@ -65,6 +65,9 @@ impl Definition for Params {
     fn source(&self) -> &'static str {
         "L. Gonzalez-Naharro et al., Efficient Dynamic Isolation of Congestion in Lossless DataCenter Networks, \
          NEAT workshop at SIGCOMM 2019"
+    }
+    fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
+        needs_order(self.name(), with, false)
     }
     fn check(&self) -> Result<(), Misfit> {
         check_frame("frame", self.frame)?;

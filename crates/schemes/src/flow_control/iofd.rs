@@ -12,10 +12,10 @@
 //! packets further down the same path. So the waits of one class are those of PFC on shortest paths, and waits between classes go up.
 //! A packet with no deflection left takes the path that routing has for it. See docs/blitz.md.
 
-use super::{Deadlines, check_frame, max, pfc, samples, sum};
+use super::{Deadlines, check_frame, max, needs_order, pfc, samples, sum};
 use engine::{Bytes, Misfit, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
-use fabric::axes::{Counter, Definition, Histogram};
+use fabric::axes::{Chosen, Counter, Definition, Histogram};
 use fabric::deadlock::{At, Lanes, Waits};
 use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use fabric::packet::{Kind as PacketKind, Packet, PacketId, flag};
@@ -84,6 +84,9 @@ impl Definition for Params {
     fn source(&self) -> &'static str {
         "Xue, Chaudhry, Vamanan, Vijaykumar, Thottethodi, Fast Congestion Control in RDMA-based Datacenter Networks (Blitz), \
          SIGCOMM Posters and Demos 2018"
+    }
+    fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
+        needs_order(self.name(), with, true)
     }
     fn check(&self) -> Result<(), Misfit> {
         if self.deflections > 3 {

@@ -76,25 +76,15 @@ impl LetFlow {
     }
 }
 
-/// A random candidate among those whose link works; among all where none does.
-fn draw(at: &mut Crossroads<'_>) -> usize {
-    let up = (0..at.len()).filter(|&place| at.up(place)).count();
-    if up == 0 || up == at.len() {
-        return at.draw(at.len() as u64) as usize;
-    }
-    let drawn = at.draw(up as u64) as usize;
-    (0..at.len()).filter(|&place| at.up(place)).nth(drawn).unwrap_or(0)
-}
-
 impl LoadBalancer for LetFlow {
     fn choose(&mut self, at: &mut Crossroads<'_>) -> usize {
         let entry = at.hash() as usize % self.table.len();
         // Flows share entries, and links fail: the port may not be a candidate of this packet.
         let current = self.current(entry, at.now);
-        let place = current.and_then(|port| (0..at.len()).find(|&place| at.id(place) == port && at.up(place)));
+        let place = current.and_then(|port| at.place(port)).filter(|&place| at.up(place));
         let place = place.unwrap_or_else(|| {
             self.flowlets += 1;
-            draw(at)
+            at.draw_up()
         });
         self.table[entry] = Some(Flowlet { last: at.now, port: at.id(place) });
         place

@@ -102,7 +102,6 @@ impl Machine {
             s.tries = s.tries.saturating_add(1);
         }
         at.note(flow);
-        at.report(flow, Incident::Lost);
     }
 }
 
@@ -186,12 +185,14 @@ impl Transport for Machine {
         }
         if packet.kind == Kind::Nack && !s.done() {
             self.start_over(at, flow);
+            at.report(flow, Incident::Lost);
         }
     }
 
     fn expired(&mut self, at: &mut HostView<'_>, flow: FlowId) {
         at.counts().timeouts += 1;
         self.start_over(at, flow);
+        at.report_timeout(flow);
     }
 }
 

@@ -357,7 +357,7 @@ impl Transport for Machine {
         self.aim(s, flow);
         at.counts().timeouts += 1;
         at.note(flow);
-        at.report(flow, Incident::Lost);
+        at.report_timeout(flow);
     }
 
     fn window_cap(&self) -> u64 {

@@ -548,7 +548,7 @@ impl Transport for Machine {
         at.sender(flow).expires = oldest + timeout;
         self.take_turn(at, flow);
         if failed {
-            at.report(flow, Incident::Lost);
+            at.report_timeout(flow);
         }
     }
 
