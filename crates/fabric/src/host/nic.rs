@@ -7,7 +7,7 @@ use crate::id::FlowId;
 use crate::packet::{Fifo, Kind, NONE, PacketId, Pool, flag};
 use crate::run::shard::PerFlow;
 use crate::run::{Class, Core, Network, hook};
-use crate::setup::{AckLane, FlowSpec, Lines, NicWake};
+use crate::setup::{AckLane, FlowSpec, Lines, NicWake, Presence};
 use engine::{Event, Rate, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -234,7 +234,7 @@ impl Core {
         }
         nic.eligible.set(s.place, eligible);
         nic.ready.set(s.place, eligible && s.due <= soon);
-        nic.finished.set(s.place, s.done());
+        nic.finished.set(s.place, s.done() && !self.setup.habits.keeps_finished);
         if self.pool.traced() {
             self.refresh_parts(flow);
         }
@@ -288,6 +288,34 @@ impl Core {
             elsewhere.push(flow);
         }
         elsewhere
+    }
+
+    /// Takes all flows off a NIC's list.
+    pub(crate) fn unlist_flows(&mut self, nic: u32) {
+        let n = &mut self.hosts.nics[nic as usize];
+        for (place, flow) in n.flows.drain(..).enumerate() {
+            self.hosts.senders[flow as usize].place = NONE;
+            for set in [&mut n.backlogged, &mut n.eligible, &mut n.ready, &mut n.finished] {
+                set.set(place as u32, false);
+            }
+        }
+    }
+
+    /// Puts a flow at the end of a NIC's list.
+    pub(crate) fn list_flow(&mut self, flow: u32, nic: u32) {
+        let n = &mut self.hosts.nics[nic as usize];
+        n.flows.push(flow);
+        let s = &mut self.hosts.senders[flow as usize];
+        (s.nic, s.place) = (nic, n.flows.len() as u32 - 1);
+        self.note(flow);
+    }
+
+    /// Keeps that a flow began or ended, for hosts that list their flows anew.
+    #[inline]
+    pub(crate) fn note_presence(&mut self, flow: u32, presence: Presence) {
+        if self.setup.habits.relist.is_some() {
+            self.hosts.journal.push((FlowId(flow), presence));
+        }
     }
 
     /// How long the class of a flow has been paused at its NIC, all in all.
@@ -345,6 +373,7 @@ impl Core {
             self.join_line(flow);
         }
         self.progress.active += 1;
+        self.note_presence(flow, Presence::Begins);
         self.count_standstill(flow, true);
         self.note_beginning(flow);
         self.rewindow(flow);
@@ -479,7 +508,7 @@ impl Core {
             return;
         }
         let paused = self.ports[n.port as usize].paused;
-        let all = self.setup.nic.wake == NicWake::Earliest;
+        let (all, later) = (self.setup.nic.wake != NicWake::Due, self.setup.nic.wake == NicWake::Later);
         if !all && paused == 0 {
             // Whatever is due goes now; the first of the others decides.
             while let Some(&Reverse((due, flow))) = n.later.peek() {
@@ -498,6 +527,9 @@ impl Core {
             let s = &self.hosts.senders[n.flows[place as usize] as usize];
             at = place + 1;
             if !all && paused >> s.class & 1 == 1 {
+                continue;
+            }
+            if later && s.due <= self.time.now {
                 continue;
             }
             earliest = earliest.min(s.due);

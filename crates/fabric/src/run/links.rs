@@ -6,7 +6,7 @@ use crate::id::FlowId;
 use crate::packet::PacketId;
 use crate::probe::Counted;
 use crate::routing::Routing;
-use crate::setup::{Dice, Setup};
+use crate::setup::{Dice, Setup, Turn};
 use engine::Time;
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ impl Core {
                     let (lost, damaged) = (stream.chance(link.loss), stream.chance(link.corruption));
                     lost || damaged
                 }
-                Dice::Shared { common_loss, .. } => {
-                    let own = if link.loss == common_loss { self.dice.faults.len() - 1 } else { number };
+                Dice::Shared { .. } | Dice::Alike { .. } => {
+                    let own = if link.own_dice { number } else { self.dice.faults.len() - 1 };
                     self.dice.faults[own].uniform() < link.loss
                 }
             };
@@ -70,14 +70,17 @@ impl<F: FlowControl> Network<F> {
                 core.kicks.push(port);
             } else {
                 let freed = core.flush(port);
+                let leaks = core.setup.habits.leaks;
                 for class in 0..core.switches.classes as u8 {
-                    if core.ports[port as usize].paused >> class & 1 == 1 {
+                    if core.ports[port as usize].paused >> class & 1 == 1 && !leaks {
                         core.pause_class(port, class, false);
                     }
                 }
                 hook!(self, port, |scheme, node, at, local| scheme.link_lost(node, at, local));
                 for visit in freed {
-                    hook!(self, port, |scheme, node, at, local| scheme.dequeued(node, at, &visit));
+                    if !leaks {
+                        hook!(self, port, |scheme, node, at, local| scheme.dequeued(node, at, &visit));
+                    }
                     self.core.discard(visit.packet);
                 }
             }
@@ -93,10 +96,40 @@ impl<F: FlowControl> Network<F> {
             let up = &core.progress.changes[index as usize].1;
             core.routing = Arc::new(Routing::new(&core.setup.graph, &core.map, up));
         }
+        if let Some(order) = core.setup.habits.relist {
+            return self.relist_flows(order);
+        }
         for flow in core.reassign_flows() {
             let hosts = &self.core.hosts;
             let port = hosts.nics[hosts.senders[flow as usize].nic as usize].port;
             hook!(self, port, |scheme, node, at, local| scheme.flow_moved(node, at, local, FlowId(flow)));
+        }
+    }
+
+    /// Empties the lists of all hosts and fills them again in `order`. A port that is idle sends as soon as a flow is listed.
+    fn relist_flows(&mut self, order: fn(&[Turn<'_>]) -> Vec<FlowId>) {
+        let hosts: Vec<u32> = self.core.setup.graph.hosts().map(|host| host.0).collect();
+        for host in hosts {
+            let setup = &self.core.setup;
+            let turns: Vec<Turn<'_>> = self
+                .core
+                .hosts
+                .journal
+                .iter()
+                .map(|&(flow, presence)| (flow, &setup.flows[flow.index()], presence))
+                .filter(|(_, spec, _)| spec.src.0 == host)
+                .collect();
+            let flows = order(&turns);
+            for port in self.core.map.of(host) {
+                self.core.unlist_flows(self.core.ports[port as usize].nic);
+            }
+            for flow in flows {
+                let nic = self.core.nic_of(host, flow.0, false);
+                self.core.list_flow(flow.0, nic);
+                let port = self.core.hosts.nics[nic as usize].port;
+                hook!(self, port, |scheme, node, at, local| scheme.flow_moved(node, at, local, flow));
+                self.kick(port);
+            }
         }
     }
 }
