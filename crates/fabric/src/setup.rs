@@ -343,7 +343,7 @@ pub struct Habits {
     pub keeps_finished: bool,
     /// A frame waits for the control packets that came before it.
     pub frames_in_turn: bool,
-    /// What a failed link drops stays charged to its switch's memory, and nobody is told that its pauses are over.
+    /// What a failed link drops stays charged to its switch's memory; marking and flow control hear neither of it nor of the link.
     pub leaks: bool,
     /// After a change of routes every host lists its flows anew, in the order that this makes of all that began and ended there.
     pub relist: Option<fn(&[Turn<'_>]) -> Vec<FlowId>>,

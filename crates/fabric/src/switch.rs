@@ -515,8 +515,9 @@ impl Core {
         self.probes.count_at(port, Counted::Drop, freed.len());
         self.switches.queues[(first + queue) as usize].deficit = 0;
         self.switches.masks.set_filled(port, queue, false);
+        let hears = !self.setup.habits.leaks;
         for visit in &freed {
-            if self.pool[visit.packet].kind == Kind::Data {
+            if hears && self.pool[visit.packet].kind == Kind::Data {
                 self.run_marking(node, base, |marking, at| marking.dequeued(at, visit));
             }
         }

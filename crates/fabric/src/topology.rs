@@ -135,6 +135,8 @@ pub struct Graph {
     pub links: Vec<Link>,
     /// Hosts with several links forward what is not for them, as in server-centric fabrics.
     pub forwarding: bool,
+    /// Of equal next hops, those to nodes of lower numbers come first. It matters to hashes, and to nothing else.
+    pub ascending: bool,
 }
 
 impl Graph {
@@ -273,7 +275,7 @@ impl Graph {
         Ok(Graph {
             nodes: Vec::with_capacity(nodes as usize),
             links: Vec::with_capacity(links as usize),
-            forwarding: false,
+            ..Graph::default()
         })
     }
 

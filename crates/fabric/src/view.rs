@@ -550,6 +550,10 @@ impl NodeView<'_> {
             p.frames.push(&mut self.core.pool, id);
             p.urgent = true;
             self.core.kicks.push(port);
+        } else if self.core.setup.habits.leaks
+            && let Some(dice) = &mut self.core.dice.shared
+        {
+            dice.pass(); // the identification of a frame that is never sent
         }
     }
 

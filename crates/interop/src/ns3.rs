@@ -78,9 +78,11 @@ pub fn read_with(path: &Path, options: Options) -> Result<Inputs, Problem> {
         notes.extend(surplus);
         if config.enable_trace && !traced.is_empty() {
             let message = format!("the binary packet trace of {} nodes is not written", traced.len());
-            notes.push(config.problem("ENABLE_TRACE", message).help(
-                "the run itself is the same; write ENABLE_TRACE 0 if no trace is wanted, and see tailwater run --capture",
-            ));
+            notes.push(
+                config
+                    .problem("ENABLE_TRACE", message)
+                    .help("the run itself is the same; write ENABLE_TRACE 0 if no trace is wanted"),
+            );
         }
     }
     Ok(Inputs { config, topology, flows, config_file: path.into(), topology_file, notes })

@@ -76,7 +76,9 @@ impl<F: FlowControl> Network<F> {
                         core.pause_class(port, class, false);
                     }
                 }
-                hook!(self, port, |scheme, node, at, local| scheme.link_lost(node, at, local));
+                if !leaks {
+                    hook!(self, port, |scheme, node, at, local| scheme.link_lost(node, at, local));
+                }
                 for visit in freed {
                     if !leaks {
                         hook!(self, port, |scheme, node, at, local| scheme.dequeued(node, at, &visit));

@@ -53,7 +53,8 @@ impl Default for Rand {
         for i in 1..31 {
             last[i] = (last[i - 1] as u64 * 16_807 % 2_147_483_647) as u32;
         }
-        let mut rand = Rand { last, at: 0 };
+        // The first three are taken for the latest, too.
+        let mut rand = Rand { last, at: 3 };
         (0..310).for_each(|_| _ = rand.draw());
         rand
     }

@@ -245,7 +245,8 @@ fn first_stream(topology: &Topology) -> u64 {
 }
 
 fn graph(config: &Config, topology: &Topology) -> Graph {
-    let mut graph = Graph::default();
+    // The order of addresses in memory, as far as we have seen it.
+    let mut graph = Graph { ascending: *config.fork == conweave::FORK, ..Graph::default() };
     for (node, &switch) in topology.is_switch.iter().enumerate() {
         let (kind, tier, letter) = if switch { (Kind::Switch, 1, 's') } else { (Kind::Host, 0, 'h') };
         graph.add(kind, tier, format!("{letter}{node}"));
@@ -359,7 +360,10 @@ impl Pairs {
             .map(|n| {
                 let used = |port: &u32| inputs.topology.is_used(map.link[*port as usize] as usize);
                 let mut ports: Vec<u32> = map.of(n).filter(used).collect();
-                ports.sort_by_key(|&p| std::cmp::Reverse(map.node[map.peer[p as usize] as usize]));
+                ports.sort_by_key(|&p| map.node[map.peer[p as usize] as usize]);
+                if !graph.ascending {
+                    ports.reverse();
+                }
                 ports
             })
             .collect();
