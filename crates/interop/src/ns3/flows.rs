@@ -190,6 +190,7 @@ fn read_flow(
 
 #[cfg(test)]
 mod tests {
+    use super::super::forks::{conweave, floodgate, powertcp};
     use super::super::tokens::fuzz;
     use super::super::topology::tests::star;
     use super::*;
@@ -218,6 +219,19 @@ mod tests {
         assert_eq!(flows[1], expected);
         assert_eq!(flows[1].start(), Time::from_ns(2_000_000_313));
         assert_eq!((flows[2].priority, flows[2].dport, flows[2].size), (32, 65535, 4294967295));
+    }
+
+    #[test]
+    fn the_columns_of_the_family_are_read() {
+        let usual = parse("f", "1\n0 2 3 100 5000 2.5\n", &star(3)).unwrap();
+        let read = |text: &str, fork| parse_as("f", text, &star(3), fork).unwrap().0;
+        assert_eq!(read("1\n0 2 3 5000 2.5\n", &conweave::FORK), usual);
+        assert_eq!(read("1 0\n0 2 5000 2.5\n", &floodgate::FORK), usual);
+        assert_eq!(read("1\n0 2 3 100 1000000000000 2.5\n", &powertcp::FORK)[0].size, 1_000_000_000_000);
+        let problem = parse_as("f", "1 1\n0 2 5000 2.5 7 1\n", &star(3), &floodgate::FORK).unwrap_err();
+        assert!(problem.message.contains("share queue pairs") && problem.help.is_some(), "{problem}");
+        let problem = parse_as("f", "1\n0 9 3 5000 2.5\n", &star(3), &conweave::FORK).unwrap_err();
+        assert_eq!(problem.help.as_deref(), Some("a flow is source, destination, priority, size, start"));
     }
 
     #[test]

@@ -354,6 +354,7 @@ fn read_link(
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::super::forks::{floodgate, powertcp, simai};
     use super::super::tokens::fuzz;
     use super::*;
     use proptest::prelude::*;
@@ -449,18 +450,19 @@ pub(crate) mod tests {
         let help = "announce 7 links on line 1, or remove what comes after the first 6";
         assert_eq!(problem.help.as_deref(), Some(help));
         assert!(error(&format!("{LEAF_SPINE}0 6\n")).help.as_deref().unwrap().starts_with("correct the number"));
-        let (topology, surplus) = parse_with_surplus("t", &text).unwrap();
+        let (topology, surplus) = parse_as("t", &text, &hpcc::FORK).unwrap();
         assert_eq!((topology.links.len(), surplus.unwrap().line), (6, Some(9)));
     }
 
     #[test]
     fn links_that_are_not_read_are_named_where_a_host_has_none() {
-        let problem = parse_with_surplus("t", &LEAF_SPINE.replace("7 3 6", "7 3 5")).unwrap_err();
+        let problem = parse_as("t", &LEAF_SPINE.replace("7 3 6", "7 3 5"), &hpcc::FORK).unwrap_err();
         assert_eq!(problem.message, "\"5\" comes after the 5 links that line 1 announces");
         assert!(problem.help.as_deref().unwrap().starts_with("announce 6 links on line 1"), "{problem}");
         let order = "2 5 100Gbps 0.001ms 0\n3 5 100Gbps 0.001ms 0\n4 6 400Gbps 1us 0.000000\n5 6 400Gbps 1us 0.25\n";
         let later = "4 6 400Gbps 1us 0\n5 6 400Gbps 1us 0\n2 5 100Gbps 0.001ms 0\n3 5 100Gbps 0.001ms 0\n";
-        let problem = parse_with_surplus("t", &LEAF_SPINE.replace("7 3 6", "7 3 5").replace(order, later)).unwrap_err();
+        let problem =
+            parse_as("t", &LEAF_SPINE.replace("7 3 6", "7 3 5").replace(order, later), &hpcc::FORK).unwrap_err();
         assert_eq!(place(&problem), (8, 1));
     }
 
@@ -556,11 +558,30 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn two_links_between_the_same_nodes_are_refused() {
-        let problem = error(&LEAF_SPINE.replace("3 5 100Gbps", "5 2 100Gbps"));
-        assert_eq!(problem.message, "a second link joins nodes 5 and 2; the first is on line 5");
-        assert_eq!(place(&problem), (6, 1));
-        assert!(problem.help.as_deref().unwrap().contains("one port per neighbour"), "{problem}");
+    fn of_two_links_between_the_same_nodes_the_last_carries_all_and_a_note_says_so() {
+        let text = LEAF_SPINE.replace("7 3 6", "7 3 7") + "5 2 40Gbps 1us 0\n";
+        let (topology, note) = parse_as("t", &text, &hpcc::FORK).unwrap();
+        let note = note.unwrap();
+        assert_eq!(note.message, "a second link joins nodes 5 and 2; the one on line 5 carries nothing");
+        assert_eq!(place(&note), (9, 1));
+        assert!(note.help.as_deref().unwrap().contains("one port per neighbour"), "{note}");
+        assert_eq!((0..7).filter(|&link| topology.is_used(link)).collect::<Vec<_>>(), [0, 1, 3, 4, 5, 6]);
+        assert_eq!(topology.link(2, 5).unwrap().rate, Rate::from_gbps(40));
+    }
+
+    #[test]
+    fn the_forms_of_the_family_are_read() {
+        let hpcc = parse("t", "3 1 2\n2\n0 2 100Gbps 600ns 0\n1 2 100Gbps 600ns 0\n").unwrap();
+        for (fork, text) in [
+            (&floodgate::FORK, "3 1 2 1 0 2\n2\n0 2 100 600\n1 2 100 600\n"),
+            (&powertcp::FORK, "3 1 1 2\n2\n0 2 100000000000.0 600ns 0\n1 2 100000000000.0 600ns 0\n"),
+            (&simai::FORK, "3 1 1 0 2 H800\n2\n0 2 100Gbps 600ns 0\n1 2 100Gbps 600ns 0\n"),
+        ] {
+            assert_eq!(parse_as("t", text, fork).unwrap(), (hpcc.clone(), None), "{fork:?}");
+            assert!(parse("t", text).is_err(), "{fork:?}");
+        }
+        let problem = parse_as("t", "3 1 2 1 0 2\n2\n0 2 100Gbps 600\n1 2 100 600\n", &floodgate::FORK).unwrap_err();
+        assert_eq!(problem.message, "rate \"100Gbps\" is not a whole number of Gbit/s");
     }
 
     #[test]
