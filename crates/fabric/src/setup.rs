@@ -339,8 +339,11 @@ pub struct Habits {
     pub shifts: bool,
     /// Packets of this class go among the control packets: ahead of all others, in no account, unmarked and never paused.
     pub control_class: Option<ClassId>,
-    /// NICs never take finished flows off their lists.
+    /// NICs never take finished flows off their lists. A place that was seen with one is not served again, whoever has it after the lists
+    /// were made anew.
     pub keeps_finished: bool,
+    /// Hosts draw for every packet that they take a second time whether it is lost, and do nothing about it.
+    pub draws_twice: bool,
     /// A frame waits for the control packets that came before it.
     pub frames_in_turn: bool,
     /// What a failed link drops stays charged to its switch's memory; marking and flow control hear neither of it nor of the link.

@@ -135,7 +135,8 @@ impl Sender {
         self.next < self.size
     }
     pub(crate) fn eligible(&self) -> bool {
-        self.backlogged() && self.next - self.acked < self.window && self.held == 0
+        // A sender that went back may hear of bytes beyond where it is: with a transport that stays there, that is more than any window.
+        self.backlogged() && self.next.wrapping_sub(self.acked) < self.window && self.held == 0
     }
 }
 

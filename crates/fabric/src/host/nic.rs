@@ -106,6 +106,8 @@ pub(crate) struct Nic {
     pub(crate) later: BinaryHeap<Reverse<(Time, u32)>>,
     /// Places of finished flows.
     pub(crate) finished: Places,
+    /// Places that were seen with a finished flow, where such flows stay on the list.
+    spent: Places,
     /// Place of the flow that sent last.
     pub(crate) last: u32,
     pub(crate) acks: Fifo,
@@ -128,6 +130,7 @@ impl Nic {
             ready: Places::default(),
             later: BinaryHeap::new(),
             finished: Places::default(),
+            spent: Places::default(),
             last: 0,
             acks: Fifo::default(),
             relayed: false,
@@ -227,14 +230,15 @@ impl Core {
         }
         let nic = &mut self.hosts.nics[s.nic as usize];
         nic.backlogged.set(s.place, s.backlogged());
-        let (eligible, soon) = (s.eligible(), self.ports[nic.port as usize].free_at.max(self.time.now));
+        let (eligible, soon) =
+            (s.eligible() && !nic.spent.has(s.place), self.ports[nic.port as usize].free_at.max(self.time.now));
         // The heap forgets flows that may not send.
         if eligible && s.due > soon && !nic.eligible.has(s.place) {
             nic.later.push(Reverse((s.due, flow)));
         }
         nic.eligible.set(s.place, eligible);
         nic.ready.set(s.place, eligible && s.due <= soon);
-        nic.finished.set(s.place, s.done() && !self.setup.habits.keeps_finished);
+        nic.finished.set(s.place, s.done());
         if self.pool.traced() {
             self.refresh_parts(flow);
         }
@@ -445,7 +449,7 @@ impl Core {
         {
             n.later.pop();
             let s = &self.hosts.senders[flow as usize];
-            if s.nic == nic && s.place != NONE && s.due <= self.time.now && s.eligible() {
+            if s.nic == nic && s.place != NONE && s.due <= self.time.now && s.eligible() && !n.spent.has(s.place) {
                 n.ready.set(s.place, true);
             }
         }
@@ -477,7 +481,15 @@ impl Core {
             Some(place) => n.finished.first(0, place).or_else(|| n.finished.first(start, count)),
             None => n.finished.first(0, count),
         };
-        if let Some(from) = passed {
+        if self.setup.habits.keeps_finished {
+            let (end, wrapped) = found.map_or((count, start), |at| if at >= start { (at, 0) } else { (count, at) });
+            for (from, to) in [(start, end), (0, wrapped)] {
+                while let Some(place) = n.finished.first(from, to) {
+                    n.finished.set(place, false);
+                    n.spent.set(place, true);
+                }
+            }
+        } else if let Some(from) = passed {
             found = n.sweep(from, found, &mut self.hosts.senders);
         }
         let place = found?;

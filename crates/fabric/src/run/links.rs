@@ -3,7 +3,7 @@
 use super::{Core, Network, hook};
 use crate::axes::flow_control::FlowControl;
 use crate::id::FlowId;
-use crate::packet::PacketId;
+use crate::packet::{Kind, PacketId};
 use crate::probe::Counted;
 use crate::routing::Routing;
 use crate::setup::{Dice, Setup, Turn};
@@ -44,6 +44,7 @@ impl Core {
                 }
             };
             if !lost {
+                self.draw_again(port, id);
                 return false;
             }
             self.counts.dropped_fault += 1;
@@ -51,6 +52,22 @@ impl Core {
         self.probes.count_at(port, Counted::Drop, 1);
         self.discard(id);
         true
+    }
+}
+
+impl Core {
+    /// Draws once more for a packet that a host takes, where that is a habit. It does not take ACKs of flows that are over.
+    fn draw_again(&mut self, port: u32, id: PacketId) {
+        let packet = &self.pool[id];
+        let over = || packet.kind != Kind::Data && self.hosts.senders[packet.flow as usize].done();
+        if !self.setup.habits.draws_twice || !self.ports[port as usize].host || packet.kind == Kind::Frame || over() {
+            return;
+        }
+        let number = self.map.link[port as usize] as usize;
+        let own = if self.setup.graph.links[number].own_dice { number } else { self.dice.faults.len() - 1 };
+        if let Some(dice) = self.dice.faults.get_mut(own) {
+            dice.uniform();
+        }
     }
 }
 

@@ -46,6 +46,15 @@ fn key(flow: &FlowSpec) -> u64 {
 
 /// The flows that are there after all these turns, in the reference's order.
 pub fn listed(turns: &[Turn<'_>]) -> Vec<FlowId> {
+    order(turns, key)
+}
+
+/// The same in the order of ConWeave's simulator, whose keys have the destination port, too.
+pub fn listed_by_both_ports(turns: &[Turn<'_>]) -> Vec<FlowId> {
+    order(turns, |flow| key(flow) | flow.tuple.destination_port as u64)
+}
+
+fn order(turns: &[Turn<'_>], key: impl Fn(&FlowSpec) -> u64) -> Vec<FlowId> {
     let mut map = Map::default();
     for &(flow, spec, presence) in turns {
         match presence {

@@ -169,9 +169,12 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             shifts: true,
             control_class: class(0).map(ClassId),
             keeps_finished: of_conweave,
+            draws_twice: of_conweave,
             frames_in_turn: true,
             leaks: true,
-            relist: config.link_down.map(|_| order::listed as _),
+            relist: config
+                .link_down
+                .map(|_| if of_conweave { order::listed_by_both_ports } else { order::listed } as _),
         },
         ports,
         switch: SwitchSetup {
@@ -224,6 +227,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         rounds: false,
         backoff: false,
         deaf: config.l2_ack_interval == 0,
+        lags: !of_conweave,
         restarts: of_conweave,
         marks: of_conweave,
         forget: true,

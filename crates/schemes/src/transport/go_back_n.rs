@@ -24,6 +24,8 @@ pub struct GoBackN {
     pub backoff: bool,
     /// ACKs acknowledge nothing: what a sender has sent stays in flight for ever.
     pub deaf: bool,
+    /// A sender that went back stays there when bytes beyond are acknowledged. If it has a window, it sends nothing until it goes back again.
+    pub lags: bool,
     /// The timeout starts anew with every packet sent and every ACK that comes, as long as something is in flight.
     pub restarts: bool,
     /// A receiver that misses something says so with a mark, as if a switch had made one.
@@ -40,6 +42,7 @@ impl Default for GoBackN {
             rounds: true,
             backoff: true,
             deaf: false,
+            lags: false,
             restarts: false,
             marks: false,
             forget: false,
@@ -197,7 +200,9 @@ impl Transport for Machine {
         if seq > s.acked && !self.habits.deaf {
             s.acked = seq;
             s.tries = 0;
-            s.next = s.next.max(seq);
+            if !self.habits.lags {
+                s.next = s.next.max(seq);
+            }
             s.expires = match self.timeout {
                 Some(timeout) if s.next > s.acked => now + timeout,
                 _ => Time::MAX,
