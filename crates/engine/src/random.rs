@@ -83,7 +83,12 @@ impl Mrg {
 
     /// The start of a stream: all seeds 1, substream 1.
     fn stream(number: u64) -> Mrg {
-        let mut state = Mrg { one: [1; 3], two: [1; 3] };
+        Mrg::seeded(1, number)
+    }
+
+    /// The same with all seeds another number.
+    fn seeded(seed: u32, number: u64) -> Mrg {
+        let mut state = Mrg { one: [seed as u64; 3], two: [seed as u64; 3] };
         state.advance(&skip(76));
         for bit in 0..64 {
             if number >> bit & 1 == 1 {
@@ -133,7 +138,11 @@ pub struct Fixed(Mrg);
 impl Fixed {
     /// The stream a program asks for by number, apart from those handed out one after the other.
     pub fn new(number: u64) -> Fixed {
-        Fixed(Mrg::stream((1 << 63) + number))
+        Fixed::seeded(1, number)
+    }
+    /// The same of a generator with that seed.
+    pub fn seeded(seed: u32, number: u64) -> Fixed {
+        Fixed(Mrg::seeded(seed, (1 << 63) + number))
     }
     /// Uniform in (0, 1).
     pub fn uniform(&mut self) -> f64 {

@@ -15,11 +15,11 @@ pub(crate) use flow::{BY_SCHEME, BY_TRANSPORT, Hold, IN_LINE};
 
 use crate::axes::congestion_control::Needs;
 use crate::axes::{Chosen, CongestionControl, Counter, PathSelector};
-use crate::id::NodeId;
+use crate::id::{FlowId, NodeId};
 use crate::probe::Standstill;
 use crate::routing::PortMap;
 use crate::run::shard::Shard;
-use crate::setup::Setup;
+use crate::setup::{Presence, Setup};
 use crate::topology::Kind;
 use crate::view::Site;
 use census::Census;
@@ -54,6 +54,8 @@ pub(crate) struct Hosts {
     /// Messages that wait for another of their host to be sent, which is the first of their line; by where from, where to
     /// and class. Empty unless NICs have lines.
     pub(crate) lines: HashMap<(u32, u32, u8), VecDeque<u32>>,
+    /// What began and ended, in order; kept only where hosts list their flows anew.
+    pub(crate) journal: Vec<(FlowId, Presence)>,
     /// Flows that wait for others.
     pub(crate) waiting: Waiting,
     /// Hosts that take packets slowly.
@@ -91,6 +93,7 @@ impl Hosts {
             selectors: if selectors.iter().any(Option::is_some) { selectors } else { Vec::new() },
             slots: nic::Slots::default(),
             lines: HashMap::new(),
+            journal: Vec::new(),
             waiting: Waiting::new(setup),
             slow: slow::State::new(&setup.slow, rate),
             relay: Relay::new(setup, map.count()),

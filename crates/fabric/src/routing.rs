@@ -127,7 +127,7 @@ impl Routing {
     /// Shortest paths by number of links, over the links that are up. Hosts forward only in a graph that says so.
     ///
     /// Equal next hops are listed in the order a breadth-first search from the destination finds them,
-    /// neighbours taken from the highest node number down.
+    /// neighbours taken from the highest node number down, or up if the graph says so.
     pub fn new(graph: &Graph, map: &PortMap, up: &[bool]) -> Routing {
         let nodes = graph.nodes.len();
         let mut destinations = vec![Destination { group: NOWHERE, home: NOWHERE, port: NOWHERE }; nodes];
@@ -314,7 +314,8 @@ fn sorted_neighbours(graph: &Graph, map: &PortMap) -> Vec<Vec<u32>> {
     (0..graph.nodes.len() as u32)
         .map(|node| {
             let mut ports: Vec<u32> = map.of(node).collect();
-            ports.sort_by_key(|&p| (std::cmp::Reverse(map.node[map.peer[p as usize] as usize]), p));
+            let neighbour = |port: u32| map.node[map.peer[port as usize] as usize];
+            ports.sort_by_key(|&p| if graph.ascending { (neighbour(p), p) } else { (u32::MAX - neighbour(p), p) });
             ports
         })
         .collect()

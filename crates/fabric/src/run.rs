@@ -148,6 +148,8 @@ pub(crate) struct Random {
     pub(crate) streams: Vec<Stream>,
     /// In the order of events, for runs that are compared with ns-3.
     pub(crate) shared: Option<Consecutive>,
+    /// By node, where all are alike.
+    alike: Vec<Fixed>,
     /// With shared dice: of links with a loss of their own by number, and in the end of all others.
     pub(crate) faults: Vec<Fixed>,
 }
@@ -158,18 +160,27 @@ impl Random {
         Random {
             streams: (0..nodes).map(|node| Stream::new(setup.seed, node)).collect(),
             shared: match setup.dice {
-                Dice::PerNode => None,
+                Dice::PerNode | Dice::Alike { .. } => None,
                 Dice::Shared { first, .. } => Some(Consecutive::new(first)),
             },
-            faults: if setup.dice == Dice::PerNode { vec![] } else { vec![Fixed::new(FAULTS); links + 1] },
+            alike: match setup.dice {
+                Dice::Alike { stream, seed } => vec![Fixed::seeded(seed, stream); nodes as usize],
+                Dice::PerNode | Dice::Shared { .. } => Vec::new(),
+            },
+            faults: match setup.dice {
+                Dice::PerNode => Vec::new(),
+                Dice::Shared { .. } => vec![Fixed::new(FAULTS); links + 1],
+                Dice::Alike { seed, .. } => vec![Fixed::seeded(seed, FAULTS); links + 1],
+            },
         }
     }
 
     /// Whether something of probability `p` happens at `node`.
     pub(crate) fn chance(&mut self, node: u32, p: f64) -> bool {
-        match &mut self.shared {
-            None => self.streams[node as usize].chance(p),
-            Some(dice) => dice.uniform() < p,
+        match (&mut self.shared, self.alike.get_mut(node as usize)) {
+            (Some(dice), _) => dice.uniform() < p,
+            (None, Some(dice)) => dice.uniform() < p,
+            (None, None) => self.streams[node as usize].chance(p),
         }
     }
 }
@@ -812,6 +823,9 @@ impl<F: FlowControl> Network<F> {
             let Some(id) = p.frames.pop(&core.pool) else { return };
             p.urgent = !p.frames.is_empty();
             p.queued -= core.pool[id].size as u64;
+            if !p.host {
+                core.leave_control(port, id);
+            }
             core.start(port, id, Time::ZERO);
         } else if p.host {
             if !(if p.relays { self.relay_transmit(port) } else { self.nic_transmit(port) }) {
@@ -820,6 +834,7 @@ impl<F: FlowControl> Network<F> {
         } else if !p.control.is_empty()
             && let Some(id) = core.next_control(port)
         {
+            core.leave_control(port, id);
             let lag = self.lag(port);
             self.core.start(port, id, lag);
         } else if !self.switch_transmit(port) {

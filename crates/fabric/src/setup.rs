@@ -169,6 +169,8 @@ engine::choice! {
         /// When the earliest of all unfinished flows is due; not at all if one of them is overdue (held by its
         /// window). This is what the reference does.
         Earliest = "earliest",
+        /// When the earliest of those unfinished flows is due that are not overdue. Some descendants of the reference do.
+        Later = "later",
     }
 }
 
@@ -322,6 +324,38 @@ engine::choice! {
     }
 }
 
+/// A flow that began or ended at a host.
+pub type Turn<'a> = (FlowId, &'a FlowSpec, Presence);
+
+/// Whether a flow is there from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It begins.
+    Begins,
+    /// All of it is acknowledged.
+    Ends,
+}
+
+/// What a simulator does that a run is compared with to the byte, and that no hardware would. Nothing of it by default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Habits {
+    /// A change of rate moves a flow's next packet even where packets are not spaced by the rate.
+    pub shifts: bool,
+    /// Packets of this class go among the control packets: ahead of all others, in no account, unmarked and never paused.
+    pub control_class: Option<ClassId>,
+    /// NICs never take finished flows off their lists. A place that was seen with one is not served again, whoever has it after the lists
+    /// were made anew.
+    pub keeps_finished: bool,
+    /// Hosts draw for every packet that they take a second time whether it is lost, and do nothing about it.
+    pub draws_twice: bool,
+    /// A frame waits for the control packets that came before it.
+    pub frames_in_turn: bool,
+    /// What a failed link drops stays charged to its switch's memory; marking and flow control hear neither of it nor of the link.
+    pub leaks: bool,
+    /// After a change of routes every host lists its flows anew, in the order that this makes of all that began and ended there.
+    pub relist: Option<fn(&[Turn<'_>]) -> Vec<FlowId>>,
+}
+
 /// Where switches and links get their random numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Dice {
@@ -331,8 +365,13 @@ pub enum Dice {
     Shared {
         /// A new stream for every mark and every frame, from this number on.
         first: u64,
-        /// Links that lose packets with this probability share a stream; each other has its own.
-        common_loss: f64,
+    },
+    /// The same generator, but every switch draws its marks from the same stream of its own.
+    Alike {
+        /// The stream's number.
+        stream: u64,
+        /// The generator's seed.
+        seed: u32,
     },
 }
 
@@ -351,6 +390,8 @@ pub struct Setup {
     pub seed: u64,
     /// Priority classes of data.
     pub classes: u8,
+    /// What the run has in common with another simulator's.
+    pub habits: Habits,
     /// The choice among equally short paths, where no load balancer makes it.
     pub rule: Rule,
     /// What switches, and hosts with several links, add to the seeds of their hashes. Zero: each has its own seed, the same in every run.
@@ -426,6 +467,7 @@ impl Setup {
             dice: Dice::PerNode,
             seed: 1,
             classes: 1,
+            habits: Habits::default(),
             rule: Rule::ByFlow,
             salt: 0,
             ports: vec![PortSetup { share, ecn: None }; ports],

@@ -11,7 +11,7 @@ use crate::axes::queueing::{Discipline, PortQueues};
 use crate::axes::{Chosen, Counter, LoadBalancer, Marking};
 use crate::buffer::{Account, Buffer};
 use crate::id::{ClassId, NodeId, PortId, QueueId};
-use crate::packet::{Hop, Kind, PacketId, flag};
+use crate::packet::{Hop, Kind, Packet, PacketId, flag};
 use crate::port::{Queue, QueueMasks};
 use crate::prefetch::prefetch;
 use crate::probe::{Counted, Scope};
@@ -54,6 +54,8 @@ pub(crate) struct Switches {
     /// By node, programs that mark. Empty where there are none.
     markings: Vec<Option<Box<dyn Marking>>>,
     discipline: Discipline,
+    /// By port, bytes that stay charged though its link has failed. Empty where none do.
+    leaked: Vec<u64>,
     /// Whether something is noted on data packets when they leave a queue: telemetry, or how long they were stopped.
     pub(crate) noted: bool,
 }
@@ -138,8 +140,22 @@ impl Switches {
                 Discipline::Bytes if per_port == 1 => Discipline::Packets,
                 discipline => discipline,
             },
+            leaked: Vec::new(),
             noted: false,
         }
+    }
+
+    /// Bytes of a packet that is dropped at `port` stay charged.
+    fn leak(&mut self, port: u32, size: u64) {
+        if self.leaked.len() <= port as usize {
+            self.leaked.resize(port as usize + 1, 0);
+        }
+        self.leaked[port as usize] += size;
+    }
+
+    /// What stays charged of packets that were dropped at `port`.
+    pub(crate) fn leaked_at(&self, port: u32) -> u64 {
+        self.leaked.get(port as usize).copied().unwrap_or(0)
     }
 
     /// What trimming, load balancing and marking counted.
@@ -215,7 +231,8 @@ impl Switches {
     ) -> Vec<String> {
         let mut wrong = Vec::new();
         let buffer = &self.buffers[node];
-        if held != buffer.used {
+        let leaked: u64 = ports.clone().map(|port| self.leaked_at(port)).sum();
+        if held + leaked != buffer.used {
             wrong.push(format!("the queues of {name} hold {held} B, its buffer says {}", buffer.used));
         }
         let each = all_ports * self.classes as usize;
@@ -496,7 +513,10 @@ impl Core {
         let (first, node, base, local) = (p.first_queue, p.node, p.base, PortId(p.local));
         while let Some(id) = self.switches.queues[(first + queue) as usize].pop(&self.pool) {
             let (in_port, class, size) = (self.pool[id].in_port, self.pool[id].class, self.pool[id].size);
-            self.release(node, base, id);
+            match self.setup.habits.leaks {
+                true => self.switches.leak(port, size as u64),
+                false => self.release(node, base, id),
+            }
             freed.push(Visit {
                 packet: id,
                 in_port: PortId(in_port),
@@ -510,8 +530,9 @@ impl Core {
         self.probes.count_at(port, Counted::Drop, freed.len());
         self.switches.queues[(first + queue) as usize].deficit = 0;
         self.switches.masks.set_filled(port, queue, false);
+        let hears = !self.setup.habits.leaks;
         for visit in &freed {
-            if self.pool[visit.packet].kind == Kind::Data {
+            if hears && self.pool[visit.packet].kind == Kind::Data {
                 self.run_marking(node, base, |marking, at| marking.dequeued(at, visit));
             }
         }
@@ -529,6 +550,19 @@ impl Core {
 
     /// Stops or resumes one class of everything that `port` sends.
     pub(crate) fn pause_class(&mut self, port: u32, class: u8, pause: bool) {
+        self.log_pause(port, pause);
+        self.turn_class(port, class, pause);
+    }
+
+    /// Keeps the instant of a pause or a resume, if that is asked for.
+    pub(crate) fn log_pause(&mut self, port: u32, pause: bool) {
+        if self.setup.measure.pause_log {
+            self.probes.log_pause(self.time.now, port, pause);
+        }
+    }
+
+    /// The same of which nothing is kept.
+    pub(crate) fn turn_class(&mut self, port: u32, class: u8, pause: bool) {
         self.note_pause(port, class, pause, pause);
         self.probes.note_whole(port, class, pause);
         self.probes.breadth.turn(port, class, self.time.now, pause);
@@ -558,9 +592,6 @@ impl Core {
             *(if pause { &mut self.counts.pauses } else { &mut self.counts.resumes }) += 1;
             self.probes.count_at(port, if pause { Counted::Pause } else { Counted::Resume }, 1);
             self.refresh_nic(port);
-        }
-        if self.setup.measure.pause_log {
-            self.probes.log_pause(now, port, pause);
         }
         if !pause {
             self.kicks.push(port);
@@ -628,7 +659,8 @@ impl<F: FlowControl> Network<F> {
         prefetch(&core.ports[out as usize].free_at);
         let (class, kind, size) = (core.pool[id].class, core.pool[id].kind, core.pool[id].size);
         let apart = matches!(kind, Kind::Signal | Kind::Notice | Kind::Advice);
-        if kind != Kind::Data && (core.setup.nic.ack_lane == AckLane::Control || apart) {
+        let express = core.setup.habits.control_class == Some(ClassId(class));
+        if kind != Kind::Data && (core.setup.nic.ack_lane == AckLane::Control || apart) || express {
             return self.pass_control(in_port, out, id);
         }
         let out_port = PortId((out - base) as u16);
@@ -637,7 +669,9 @@ impl<F: FlowControl> Network<F> {
         let queue = self.scheme.queue(state, at, &visit);
         let visit = Visit { queue, ..visit };
         let second = self.scheme.second_group(state, at, &visit);
-        let admitted = core.ports[out as usize].up && core.admits(out, &visit, second);
+        let admitted = core.ports[out as usize].up
+            && self.scheme.admits(state, &mut NodeView::new(core, node, base), &visit)
+            && core.admits(out, &visit, second);
         if !admitted {
             if core.ports[out as usize].up && core.switches.headers.is_some() {
                 self.trim(out, &visit, second);
@@ -690,6 +724,7 @@ impl<F: FlowControl> Network<F> {
             return self.drain_kicks();
         }
         if core.is_idle(out) {
+            self.core.leave_control(out, id);
             let lag = self.lag(out);
             return self.core.start(out, id, lag);
         }
@@ -781,8 +816,11 @@ impl<F: FlowControl> Network<F> {
         // The port is taken by this packet already: nothing that the scheme sets free may slip in before it.
         core.ports[port as usize].wake = true;
         self.scheme.dequeued(&mut self.nodes[node as usize], &mut NodeView::new(core, node, base), &visit);
-        if !self.core.switches.markings.is_empty() && kind == Kind::Data {
-            self.core.run_marking(node, base, |marking, at| marking.dequeued(at, &visit));
+        if !self.core.switches.markings.is_empty() {
+            self.core.run_marking(node, base, |marking, at| match kind {
+                Kind::Data => marking.dequeued(at, &visit),
+                _ => marking.passed(at, visit.out_port, visit.size),
+            });
         }
         self.drain_kicks();
         self.core.ports[port as usize].wake = false;
@@ -793,6 +831,34 @@ impl<F: FlowControl> Network<F> {
 }
 
 impl Core {
+    /// A packet leaves the control queue of a port with queues, or passes it: what switches note on packets, and their programs.
+    #[inline]
+    pub(crate) fn leave_control(&mut self, port: u32, id: PacketId) {
+        if self.switches.noted && self.pool[id].kind == Kind::Data && self.hosts.needs.telemetry {
+            let p = &self.ports[port as usize];
+            let (sent, queued, mbps) = (p.tx_bytes, p.queued, self.wire.mbps[p.table as usize]);
+            let hop = Hop::new(self.time.now, port, sent, queued.min(u32::MAX as u64) as u32, mbps);
+            self.pool.push_hop(id, hop);
+        }
+        if !self.switches.markings.is_empty() {
+            self.show_passing(port, id);
+        }
+    }
+
+    /// Shows a marking program what leaves by a port without having been in a queue of data.
+    #[inline(never)]
+    fn show_passing(&mut self, port: u32, id: PacketId) {
+        let p = &self.ports[port as usize];
+        let (node, base, out_port) = (p.node, p.base, PortId(p.local));
+        let Packet { kind, in_port, class, size, .. } = self.pool[id];
+        let (in_port, class) = (PortId(in_port), ClassId(class));
+        let visit = Visit { packet: id, in_port, out_port, queue: QueueId(0), class, size };
+        self.run_marking(node, base, |marking, at| match kind {
+            Kind::Data => marking.dequeued(at, &visit),
+            _ => marking.passed(at, out_port, size),
+        });
+    }
+
     /// Runs the marking program of a switch.
     #[inline(never)]
     fn run_marking(&mut self, node: u32, base: u32, run: impl FnOnce(&mut dyn Marking, &mut NodeView<'_>)) {

@@ -66,6 +66,9 @@ pub struct Link {
     pub loss: f64,
     /// Probability that a packet arrives damaged and is discarded by the receiver.
     pub corruption: f64,
+    /// Losses are drawn from a stream of its own, and not from one that all such links share. It matters with [shared](crate::setup::Dice)
+    /// dice only.
+    pub own_dice: bool,
     /// When the link is down: from the first instant, to the second if it comes back. In order, not overlapping.
     pub outages: Vec<(Time, Option<Time>)>,
 }
@@ -73,7 +76,7 @@ pub struct Link {
 impl Link {
     /// A faultless link.
     pub fn new(a: NodeId, b: NodeId, rate: Rate, delay: Time) -> Link {
-        Link { a, b, rate, delay, loss: 0.0, corruption: 0.0, outages: Vec::new() }
+        Link { a, b, rate, delay, loss: 0.0, corruption: 0.0, own_dice: false, outages: Vec::new() }
     }
 
     /// Whether it loses or damages packets while it works.
@@ -137,6 +140,8 @@ pub struct Graph {
     pub links: Vec<Link>,
     /// Hosts with several links forward what is not for them, as in server-centric fabrics.
     pub forwarding: bool,
+    /// Of equal next hops, those to nodes of lower numbers come first. It matters to hashes, and to nothing else.
+    pub ascending: bool,
 }
 
 impl Graph {
@@ -275,7 +280,7 @@ impl Graph {
         Ok(Graph {
             nodes: Vec::with_capacity(nodes as usize),
             links: Vec::with_capacity(links as usize),
-            forwarding: false,
+            ..Graph::default()
         })
     }
 

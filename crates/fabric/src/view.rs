@@ -543,11 +543,18 @@ impl NodeView<'_> {
         let port = self.own(port);
         if self.core.ports[port as usize].up {
             let id = self.make_frame(port, size, message);
+            if self.core.setup.habits.frames_in_turn && self.core.ports[port as usize].has_queues() {
+                return self.core.queue_control(port, id);
+            }
             let p = &mut self.core.ports[port as usize];
             p.queued += size as u64;
             p.frames.push(&mut self.core.pool, id);
             p.urgent = true;
             self.core.kicks.push(port);
+        } else if self.core.setup.habits.leaks
+            && let Some(dice) = &mut self.core.dice.shared
+        {
+            dice.pass(); // the identification of a frame that is never sent
         }
     }
 
@@ -652,6 +659,12 @@ impl NodeView<'_> {
         self.core.pause_class(port, class.0, pause);
     }
 
+    /// Resumes one class of everything that a port sends because its pause has run out, which is not logged: nobody said so.
+    pub fn end_pause(&mut self, port: PortId, class: ClassId) {
+        let port = self.own(port);
+        self.core.turn_class(port, class.0, false);
+    }
+
     /// Stops or resumes one queue of a switch's port, unless it is so already. The port counts as paused while any of
     /// its queues is.
     pub fn pause_queue(&mut self, port: PortId, queue: QueueId, pause: bool) {
@@ -669,6 +682,7 @@ impl NodeView<'_> {
         let paused = core.class_queues(class).any(|q| core.switches.masks.is_paused(port, q));
         let whole = core.class_queues(class).all(|q| core.switches.masks.is_paused(port, q));
         core.probes.breadth.turn(port, class, core.time.now, whole);
+        core.log_pause(port, pause);
         core.note_pause(port, class, pause, paused);
     }
 

@@ -3,10 +3,14 @@
 //! Nothing in the fabric knows of it: [`translate`] turns the files into a [`fabric::Setup`] like any other, with that
 //! simulator's header sizes, grain of time, acknowledgements and window, and [`output`] writes what it would.
 
+pub mod broadcom;
 pub mod config;
 pub mod export;
 pub mod flows;
+pub mod forks;
+pub mod order;
 pub mod output;
+pub mod pint;
 pub mod tokens;
 pub mod topology;
 pub mod trace;
@@ -35,28 +39,72 @@ pub struct Inputs {
     pub notes: Vec<Problem>,
 }
 
+/// What is said on the command line and not in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// `--wien` of ns3-datacenter: whether CC_MODE 3 is PowerTCP. It is unless it is said not to be.
+    pub wien: Option<bool>,
+    /// `--delayWien` of ns3-datacenter: whether CC_MODE 3 is θ-PowerTCP.
+    pub delay_wien: bool,
+}
+
 /// Reads a configuration and the files it names, which are relative to the working directory.
 pub fn read(path: &Path) -> Result<Inputs, Problem> {
-    let config = config::parse(&path.display().to_string(), &read_text(path)?)?;
+    read_with(path, Options::default())
+}
+
+/// The same with what the command line says.
+pub fn read_with(path: &Path, options: Options) -> Result<Inputs, Problem> {
+    let mut config = config::parse(&path.display().to_string(), &read_text(path)?)?;
     let topology_file = config.topology_file.display().to_string();
     let mut notes = Vec::new();
-    let (topology, surplus) = topology::parse_with_surplus(&topology_file, &read_text(&config.topology_file)?)?;
+    let (topology, surplus) = read_topology(&topology_file, &read_text(&config.topology_file)?, &mut config)?;
+    let fork = config.fork;
+    if *fork != forks::hpcc::FORK {
+        let differs = fork.differs.map_or(String::new(), |why| format!("; not the same to the byte: {why}"));
+        notes.push(Problem::new(path.display().to_string(), format!("read as {} ({}){differs}", fork.name, fork.home)));
+    }
+    config.take(options)?;
     notes.extend(surplus);
     let flow_file = config.flow_file.display().to_string();
-    let (flows, surplus) = flows::parse_with_surplus(&flow_file, &read_text(&config.flow_file)?, &topology)?;
+    let (flows, surplus) = flows::parse_as(&flow_file, &read_text(&config.flow_file)?, &topology, fork)?;
     notes.extend(surplus);
-    if let Some(file) = &config.trace_file {
+    // Some examples name a list of nodes that is not there, of which nothing would be written.
+    if let Some(file) = &config.trace_file
+        && (*fork == forks::hpcc::FORK || file.exists())
+    {
         let name = file.display().to_string();
         let (traced, surplus) = trace::parse_with_surplus(&name, &read_text(file)?, &topology)?;
         notes.extend(surplus);
         if config.enable_trace && !traced.is_empty() {
-            let message = format!("a packet trace of {} nodes is asked for, and none is written", traced.len());
-            return Err(config.problem("ENABLE_TRACE", message).help(
-                "set ENABLE_TRACE 0, or list no nodes in the trace file; the binary trace format is not supported",
-            ));
+            let message = format!("the binary packet trace of {} nodes is not written", traced.len());
+            notes.push(
+                config
+                    .problem("ENABLE_TRACE", message)
+                    .help("the run itself is the same; write ENABLE_TRACE 0 if no trace is wanted"),
+            );
         }
     }
     Ok(Inputs { config, topology, flows, config_file: path.into(), topology_file, notes })
+}
+
+/// Reads a topology in the form that the configuration's simulator has. A configuration that could be several simulators' is told by it.
+fn read_topology(
+    file: &str,
+    text: &str,
+    config: &mut config::Config,
+) -> Result<(topology::Topology, Option<Problem>), Problem> {
+    let problem = match topology::parse_as(file, text, config.fork) {
+        Ok(read) => return Ok(read),
+        Err(problem) => problem,
+    };
+    if *config.fork == forks::hpcc::FORK
+        && let Ok(read) = topology::parse_as(file, text, &forks::powertcp::FORK)
+    {
+        config.fork = &forks::powertcp::FORK;
+        return Ok(read);
+    }
+    Err(problem)
 }
 
 impl Inputs {
@@ -81,8 +129,11 @@ impl Inputs {
     /// Writes them.
     pub fn write(&self, graph: &Graph, outcome: &Outcome) -> Result<(), Problem> {
         let map = PortMap::new(graph);
-        let texts =
-            [output::fct(outcome), output::pfc(outcome, graph, &map), output::queue_lengths(outcome, graph, &map)];
+        let texts = [
+            output::fct(outcome, self.config.fork.results),
+            output::pfc(outcome, graph, &map),
+            output::queue_lengths(outcome, graph, &map),
+        ];
         let written: Vec<(&Path, &str)> = self.outputs().into_iter().zip(texts.iter().map(String::as_str)).collect();
         files::write_all(&written)
     }

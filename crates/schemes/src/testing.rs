@@ -100,6 +100,7 @@ pub fn plain_ack(now: Time) -> Ack<'static> {
         next: 2000,
         marked: false,
         own: 0,
+        tag: 0,
         stamp: Time::ZERO,
         delay: Time::ZERO,
         telemetry: &[],

@@ -24,6 +24,7 @@ mod traffic;
 mod usage;
 
 use clap::{Parser, Subcommand};
+use interop::ns3::Options;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -117,16 +118,29 @@ enum Command {
         #[arg(long)]
         describe: bool,
     },
-    /// Run the HPCC authors' ns-3 simulator's files: the configuration and what it names, with its results.
+    /// Run the files of the HPCC authors' ns-3 simulator or of one that descends from it: the configuration and what it names, with its results.
     ///
-    /// Paths in the configuration are relative to the working directory, as in that simulator.
+    /// Paths in the configuration are relative to the working directory, as in that simulator. Which one it is is told by its keys.
     Ns3 {
         /// Its configuration file (config.txt).
         #[arg(required_unless_present = "keys")]
         config: Option<PathBuf>,
-        /// List the configuration's keys, what each means and whether it is honoured.
+        /// List the configurations' keys, what each means and whether it is honoured.
         #[arg(long)]
         keys: bool,
+        /// An option of ns3-datacenter: whether CC_MODE 3 is PowerTCP, which it is there if nothing is said.
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+        wien: Option<bool>,
+        /// An option of ns3-datacenter: whether CC_MODE 3 is θ-PowerTCP.
+        #[arg(
+            long = "delayWien",
+            value_name = "BOOL",
+            num_args = 0..=1,
+            require_equals = true,
+            default_value_t = false,
+            default_missing_value = "true"
+        )]
+        delay_wien: bool,
         /// Show no progress and print nothing but problems.
         #[arg(long, short)]
         quiet: bool,
@@ -235,7 +249,9 @@ pub(crate) fn main() -> ExitCode {
             traffic::traffic(&scenario, &sets, out, format, describe)
         }
         Command::Ns3 { keys: true, .. } => listing::ns3_keys(),
-        Command::Ns3 { config, quiet, .. } => commands::ns3(&config.unwrap_or_default(), quiet),
+        Command::Ns3 { config, quiet, wien, delay_wien, .. } => {
+            commands::ns3(&config.unwrap_or_default(), Options { wien, delay_wien }, quiet)
+        }
         Command::Import { from } => import::import(&from),
         Command::Schemes { name } => listing::schemes(name.as_deref()),
         Command::Theory { theory } => theory::theory(&theory),

@@ -66,6 +66,9 @@ pub struct Ack<'a> {
     /// What is left on the acknowledged packet of [`Permit::own`], after the controller's own switch program has changed it; see
     /// [`flag::OWN`](crate::packet::flag).
     pub own: u16,
+    /// The acknowledged packet's tag: the name that flow control has for its flow, or what the controller's own switch program wrote there,
+    /// where flow control has none.
+    pub tag: u16,
     /// When the acknowledged packet was sent.
     pub stamp: Time,
     /// How long that packet was in flight to the receiver, as measured there; only if asked for.

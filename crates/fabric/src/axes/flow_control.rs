@@ -126,6 +126,11 @@ pub trait FlowControl: Clone + Send + 'static {
     fn second_group(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _visit: &Visit) -> bool {
         false
     }
+    /// Whether a packet may join `visit.queue`, in schemes that have accounts of their own. If not, it is dropped.
+    #[inline]
+    fn admits(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _visit: &Visit) -> bool {
+        true
+    }
     /// A packet was put in `visit.queue`. For each of these calls there is one of [`FlowControl::dequeued`], as long as the scheme empties
     /// no queue itself.
     #[inline]

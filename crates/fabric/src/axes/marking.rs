@@ -2,6 +2,7 @@
 
 use super::{Counter, Definition};
 use crate::axes::flow_control::Visit;
+use crate::id::PortId;
 use crate::setup::PortSetup;
 use crate::view::{NodeView, Site};
 
@@ -14,6 +15,8 @@ pub trait Marking: Send {
     fn enqueued(&mut self, _at: &mut NodeView<'_>, _visit: &Visit) {}
     /// A data packet has left its queue, to be sent, to be trimmed, or to be dropped.
     fn dequeued(&mut self, _at: &mut NodeView<'_>, _visit: &Visit) {}
+    /// A packet of another kind leaves by a port with queues: an ACK among the data, a control packet, or a frame.
+    fn passed(&mut self, _at: &mut NodeView<'_>, _port: PortId, _size: u16) {}
     /// What it counted.
     fn counters(&self) -> Vec<Counter> {
         Vec::new()

@@ -6,7 +6,7 @@ use crate::id::FlowId;
 use crate::packet::{Kind, NONE, Packet, PacketId, flag};
 use crate::routing::Tuple;
 use crate::run::{Class, Core, Network};
-use crate::setup::{FlowSpec, WindowRule};
+use crate::setup::{FlowSpec, Presence, WindowRule};
 use engine::{Event, Rate, Time};
 
 /// How long flow control has kept a flow from sending.
@@ -135,7 +135,8 @@ impl Sender {
         self.next < self.size
     }
     pub(crate) fn eligible(&self) -> bool {
-        self.backlogged() && self.next - self.acked < self.window && self.held == 0
+        // A sender that went back may hear of bytes beyond where it is: with a transport that stays there, that is more than any window.
+        self.backlogged() && self.next.wrapping_sub(self.acked) < self.window && self.held == 0
     }
 }
 
@@ -192,7 +193,11 @@ impl Core {
         let s = &self.hosts.senders[flow as usize];
         let (old, nic, size) = (s.rate, s.nic, s.last_size);
         if permit.repace && permit.rate != old {
-            let (was, is) = (self.pace(nic, size, old), self.pace(nic, size, permit.rate));
+            let pace = |rate| match self.setup.habits.shifts {
+                true => self.setup.clock.duration(size as u64, rate),
+                false => self.pace(nic, size, rate),
+            };
+            let (was, is) = (pace(old), pace(permit.rate));
             let due = Time((s.due.0 + is.0).saturating_sub(was.0));
             self.set_due(flow, due);
         }
@@ -471,6 +476,7 @@ impl<F: FlowControl> Network<F> {
             s.expires = Time::MAX;
             core.progress.finished.push((core.time.current, flow));
             core.progress.active -= 1;
+            core.note_presence(flow, Presence::Ends);
         }
         let marked = packet.flags & flag::MARKED != 0;
         if !core.hosts.selectors.is_empty() && matches!(packet.kind, Kind::Ack | Kind::Nack) {
@@ -510,6 +516,7 @@ impl Core {
             next,
             marked: packet.flags & flag::MARKED != 0,
             own: packet.flags & flag::OWN,
+            tag: packet.tag,
             stamp: packet.stamp,
             delay,
             telemetry: self.pool.telemetry(id),

@@ -7,7 +7,7 @@ use crate::id::FlowId;
 use crate::packet::{Fifo, Kind, NONE, PacketId, Pool, flag};
 use crate::run::shard::PerFlow;
 use crate::run::{Class, Core, Network, hook};
-use crate::setup::{AckLane, FlowSpec, Lines, NicWake};
+use crate::setup::{AckLane, FlowSpec, Lines, NicWake, Presence};
 use engine::{Event, Rate, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -106,6 +106,8 @@ pub(crate) struct Nic {
     pub(crate) later: BinaryHeap<Reverse<(Time, u32)>>,
     /// Places of finished flows.
     pub(crate) finished: Places,
+    /// Places that were seen with a finished flow, where such flows stay on the list.
+    spent: Places,
     /// Place of the flow that sent last.
     pub(crate) last: u32,
     pub(crate) acks: Fifo,
@@ -128,6 +130,7 @@ impl Nic {
             ready: Places::default(),
             later: BinaryHeap::new(),
             finished: Places::default(),
+            spent: Places::default(),
             last: 0,
             acks: Fifo::default(),
             relayed: false,
@@ -227,7 +230,8 @@ impl Core {
         }
         let nic = &mut self.hosts.nics[s.nic as usize];
         nic.backlogged.set(s.place, s.backlogged());
-        let (eligible, soon) = (s.eligible(), self.ports[nic.port as usize].free_at.max(self.time.now));
+        let (eligible, soon) =
+            (s.eligible() && !nic.spent.has(s.place), self.ports[nic.port as usize].free_at.max(self.time.now));
         // The heap forgets flows that may not send.
         if eligible && s.due > soon && !nic.eligible.has(s.place) {
             nic.later.push(Reverse((s.due, flow)));
@@ -290,6 +294,34 @@ impl Core {
         elsewhere
     }
 
+    /// Takes all flows off a NIC's list.
+    pub(crate) fn unlist_flows(&mut self, nic: u32) {
+        let n = &mut self.hosts.nics[nic as usize];
+        for (place, flow) in n.flows.drain(..).enumerate() {
+            self.hosts.senders[flow as usize].place = NONE;
+            for set in [&mut n.backlogged, &mut n.eligible, &mut n.ready, &mut n.finished] {
+                set.set(place as u32, false);
+            }
+        }
+    }
+
+    /// Puts a flow at the end of a NIC's list.
+    pub(crate) fn list_flow(&mut self, flow: u32, nic: u32) {
+        let n = &mut self.hosts.nics[nic as usize];
+        n.flows.push(flow);
+        let s = &mut self.hosts.senders[flow as usize];
+        (s.nic, s.place) = (nic, n.flows.len() as u32 - 1);
+        self.note(flow);
+    }
+
+    /// Keeps that a flow began or ended, for hosts that list their flows anew.
+    #[inline]
+    pub(crate) fn note_presence(&mut self, flow: u32, presence: Presence) {
+        if self.setup.habits.relist.is_some() {
+            self.hosts.journal.push((FlowId(flow), presence));
+        }
+    }
+
     /// How long the class of a flow has been paused at its NIC, all in all.
     pub(crate) fn class_paused(&self, flow: u32, now: Time) -> Time {
         let s = &self.hosts.senders[flow as usize];
@@ -345,6 +377,7 @@ impl Core {
             self.join_line(flow);
         }
         self.progress.active += 1;
+        self.note_presence(flow, Presence::Begins);
         self.count_standstill(flow, true);
         self.note_beginning(flow);
         self.rewindow(flow);
@@ -416,7 +449,7 @@ impl Core {
         {
             n.later.pop();
             let s = &self.hosts.senders[flow as usize];
-            if s.nic == nic && s.place != NONE && s.due <= self.time.now && s.eligible() {
+            if s.nic == nic && s.place != NONE && s.due <= self.time.now && s.eligible() && !n.spent.has(s.place) {
                 n.ready.set(s.place, true);
             }
         }
@@ -448,7 +481,15 @@ impl Core {
             Some(place) => n.finished.first(0, place).or_else(|| n.finished.first(start, count)),
             None => n.finished.first(0, count),
         };
-        if let Some(from) = passed {
+        if self.setup.habits.keeps_finished {
+            let (end, wrapped) = found.map_or((count, start), |at| if at >= start { (at, 0) } else { (count, at) });
+            for (from, to) in [(start, end), (0, wrapped)] {
+                while let Some(place) = n.finished.first(from, to) {
+                    n.finished.set(place, false);
+                    n.spent.set(place, true);
+                }
+            }
+        } else if let Some(from) = passed {
             found = n.sweep(from, found, &mut self.hosts.senders);
         }
         let place = found?;
@@ -479,7 +520,7 @@ impl Core {
             return;
         }
         let paused = self.ports[n.port as usize].paused;
-        let all = self.setup.nic.wake == NicWake::Earliest;
+        let (all, later) = (self.setup.nic.wake != NicWake::Due, self.setup.nic.wake == NicWake::Later);
         if !all && paused == 0 {
             // Whatever is due goes now; the first of the others decides.
             while let Some(&Reverse((due, flow))) = n.later.peek() {
@@ -498,6 +539,9 @@ impl Core {
             let s = &self.hosts.senders[n.flows[place as usize] as usize];
             at = place + 1;
             if !all && paused >> s.class & 1 == 1 {
+                continue;
+            }
+            if later && s.due <= self.time.now {
                 continue;
             }
             earliest = earliest.min(s.due);

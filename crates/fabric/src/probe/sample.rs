@@ -165,7 +165,7 @@ impl Core {
             let first = p.first_queue as usize;
             let bytes: u64 =
                 self.switches.queues[first..first + self.switches.per_port as usize].iter().map(|q| q.bytes).sum();
-            let kilobytes = (bytes / 1000) as usize;
+            let kilobytes = ((bytes + self.switches.leaked_at(port as u32)) / 1000) as usize;
             if counts.len() <= kilobytes {
                 counts.resize(kilobytes + 1, 0);
             }

@@ -3,10 +3,10 @@
 use super::{Core, Network, hook};
 use crate::axes::flow_control::FlowControl;
 use crate::id::FlowId;
-use crate::packet::PacketId;
+use crate::packet::{Kind, PacketId};
 use crate::probe::Counted;
 use crate::routing::Routing;
-use crate::setup::{Dice, Setup};
+use crate::setup::{Dice, Setup, Turn};
 use engine::Time;
 use std::sync::Arc;
 
@@ -38,12 +38,13 @@ impl Core {
                     let (lost, damaged) = (stream.chance(link.loss), stream.chance(link.corruption));
                     lost || damaged
                 }
-                Dice::Shared { common_loss, .. } => {
-                    let own = if link.loss == common_loss { self.dice.faults.len() - 1 } else { number };
+                Dice::Shared { .. } | Dice::Alike { .. } => {
+                    let own = if link.own_dice { number } else { self.dice.faults.len() - 1 };
                     self.dice.faults[own].uniform() < link.loss
                 }
             };
             if !lost {
+                self.draw_again(port, id);
                 return false;
             }
             self.counts.dropped_fault += 1;
@@ -51,6 +52,22 @@ impl Core {
         self.probes.count_at(port, Counted::Drop, 1);
         self.discard(id);
         true
+    }
+}
+
+impl Core {
+    /// Draws once more for a packet that a host takes, where that is a habit. It does not take ACKs of flows that are over.
+    fn draw_again(&mut self, port: u32, id: PacketId) {
+        let packet = &self.pool[id];
+        let over = || packet.kind != Kind::Data && self.hosts.senders[packet.flow as usize].done();
+        if !self.setup.habits.draws_twice || !self.ports[port as usize].host || packet.kind == Kind::Frame || over() {
+            return;
+        }
+        let number = self.map.link[port as usize] as usize;
+        let own = if self.setup.graph.links[number].own_dice { number } else { self.dice.faults.len() - 1 };
+        if let Some(dice) = self.dice.faults.get_mut(own) {
+            dice.uniform();
+        }
     }
 }
 
@@ -70,14 +87,19 @@ impl<F: FlowControl> Network<F> {
                 core.kicks.push(port);
             } else {
                 let freed = core.flush(port);
+                let leaks = core.setup.habits.leaks;
                 for class in 0..core.switches.classes as u8 {
-                    if core.ports[port as usize].paused >> class & 1 == 1 {
+                    if core.ports[port as usize].paused >> class & 1 == 1 && !leaks {
                         core.pause_class(port, class, false);
                     }
                 }
-                hook!(self, port, |scheme, node, at, local| scheme.link_lost(node, at, local));
+                if !leaks {
+                    hook!(self, port, |scheme, node, at, local| scheme.link_lost(node, at, local));
+                }
                 for visit in freed {
-                    hook!(self, port, |scheme, node, at, local| scheme.dequeued(node, at, &visit));
+                    if !leaks {
+                        hook!(self, port, |scheme, node, at, local| scheme.dequeued(node, at, &visit));
+                    }
                     self.core.discard(visit.packet);
                 }
             }
@@ -94,10 +116,40 @@ impl<F: FlowControl> Network<F> {
             core.routing = Arc::new(Routing::new(&core.setup.graph, &core.map, up));
         }
         core.switches.rerouted();
+        if let Some(order) = core.setup.habits.relist {
+            return self.relist_flows(order);
+        }
         for flow in core.reassign_flows() {
             let hosts = &self.core.hosts;
             let port = hosts.nics[hosts.senders[flow as usize].nic as usize].port;
             hook!(self, port, |scheme, node, at, local| scheme.flow_moved(node, at, local, FlowId(flow)));
+        }
+    }
+
+    /// Empties the lists of all hosts and fills them again in `order`. A port that is idle sends as soon as a flow is listed.
+    fn relist_flows(&mut self, order: fn(&[Turn<'_>]) -> Vec<FlowId>) {
+        let hosts: Vec<u32> = self.core.setup.graph.hosts().map(|host| host.0).collect();
+        for host in hosts {
+            let setup = &self.core.setup;
+            let turns: Vec<Turn<'_>> = self
+                .core
+                .hosts
+                .journal
+                .iter()
+                .map(|&(flow, presence)| (flow, &setup.flows[flow.index()], presence))
+                .filter(|(_, spec, _)| spec.src.0 == host)
+                .collect();
+            let flows = order(&turns);
+            for port in self.core.map.of(host) {
+                self.core.unlist_flows(self.core.ports[port as usize].nic);
+            }
+            for flow in flows {
+                let nic = self.core.nic_of(host, flow.0, false);
+                self.core.list_flow(flow.0, nic);
+                let port = self.core.hosts.nics[nic as usize].port;
+                hook!(self, port, |scheme, node, at, local| scheme.flow_moved(node, at, local, flow));
+                self.kick(port);
+            }
         }
     }
 }

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use engine::units::Time;
 
+use super::forks::{Column, Fork, Ports, Results, hpcc};
 use super::tokens::{MAX_SECONDS, Token, Tokens, Want, seconds_to_ns};
 use super::topology::Topology;
 use files::problem::Problem;
 
-/// The highest priority accepted. The plain reference has 1 to 7; its build with fair queueing has more queues.
+/// The highest priority accepted. The plain reference has 0 to 7; its build with fair queueing has more queues.
 pub const MAX_PRIORITY: u8 = 32;
 
 /// The first source port of each pair of hosts.
@@ -24,7 +25,7 @@ pub struct FlowLine {
     pub src: u32,
     /// The receiving host.
     pub dst: u32,
-    /// Its priority, from 1 on.
+    /// Its priority. 0 goes in the queue of control frames: before all others, in no account, never paused.
     pub priority: u8,
     /// Its destination port.
     pub dport: u16,
@@ -44,42 +45,65 @@ impl FlowLine {
     }
 }
 
-/// Reads a flow file: a count, then a line per flow with source, destination, priority, destination port, size and
+/// Reads a flow file of the HPCC authors' simulator: a count, then a line per flow with source, destination, priority, destination port, size and
 /// start.
 ///
 /// `file` is its name, for problems only. More flows than announced are refused, and so is a file without a count.
 pub fn parse(file: &str, text: &str, topology: &Topology) -> Result<Vec<FlowLine>, Problem> {
-    match parse_with_surplus(file, text, topology)? {
+    match parse_as(file, text, topology, &hpcc::FORK)? {
         (_, Some(surplus)) => Err(surplus),
         (flows, None) => Ok(flows),
     }
 }
 
-/// As [`parse`], but what comes after the flows announced is returned beside them.
+/// As [`parse`] in the form of any of the family, but what comes after the flows announced is returned beside them.
 ///
 /// The reference ignores it, and its own example relies on this to run the first two of many flows.
-pub fn parse_with_surplus(
+pub fn parse_as(
     file: &str,
     text: &str,
     topology: &Topology,
+    fork: &Fork,
 ) -> Result<(Vec<FlowLine>, Option<Problem>), Problem> {
-    match read_flows(file, text, topology) {
+    match read_flows(file, text, topology, fork) {
         Ok((flows, None)) => Ok((flows, None)),
         // Without its count the first flow's source would pass for one, and the file for one with no flows or too many.
-        read => Tokens::new(file, text).uncounted("flow", 6).map_or(read, Err),
+        read => Tokens::new(file, text).uncounted("flow", fork.flow.len()).map_or(read, Err),
     }
 }
 
-fn read_flows(file: &str, text: &str, topology: &Topology) -> Result<(Vec<FlowLine>, Option<Problem>), Problem> {
+fn read_flows(
+    file: &str,
+    text: &str,
+    topology: &Topology,
+    fork: &Fork,
+) -> Result<(Vec<FlowLine>, Option<Problem>), Problem> {
     let mut tokens = Tokens::new(file, text);
-    let announced = tokens.announced("flows", 6)?;
+    let announced = tokens.announced("flows", fork.flow.len())?;
+    if fork.results == Results::Tabs {
+        // Floodgate's files say next whether messages share queue pairs.
+        let want = Want {
+            what: "whether messages share queue pairs",
+            is: "0",
+            help: "only files without queue pairs are read",
+        };
+        if let Some(token) = tokens.next() {
+            tokens.whole(token, want, 0..=0)?;
+        }
+    }
     let is_node = format!("a node, 0 to {}", topology.nodes().saturating_sub(1));
+    // By source alone where that is what ports are numbered by.
+    let by_pair = fork.ports == Ports::PerPair;
     let mut per_pair: HashMap<(u32, u32), u32> = HashMap::new();
     // The count is not trusted with memory: the list grows with what is there.
     let mut flows: Vec<FlowLine> = Vec::new();
     while (flows.len() as u64) < announced.count {
-        let record = tokens.record(&announced, flows.len())?;
-        let flow = read_flow(&tokens, record, topology, &is_node)?;
+        let record = match fork.flow.len() {
+            4 => columns(tokens.record::<4>(&announced, flows.len())?, fork),
+            5 => columns(tokens.record::<5>(&announced, flows.len())?, fork),
+            _ => columns(tokens.record::<6>(&announced, flows.len())?, fork),
+        };
+        let flow = read_flow(&tokens, record, topology, fork, &is_node)?;
         if let Some(earlier) = flows.last()
             && flow.start() < earlier.start()
         {
@@ -89,12 +113,12 @@ fn read_flows(file: &str, text: &str, topology: &Topology) -> Result<(Vec<FlowLi
                 .problem(file, message)
                 .help("the reference starts flows in the order of the file; sort them by start"));
         }
-        let count = per_pair.entry((flow.src, flow.dst)).or_default();
+        let count = per_pair.entry((flow.src, if by_pair { flow.dst } else { 0 })).or_default();
         *count += 1;
         if *count > MAX_FLOWS_PER_PAIR {
             let FlowLine { src, dst, .. } = flow;
-            let message =
-                format!("this is flow {count} from host {src} to host {dst}; {MAX_FLOWS_PER_PAIR} can be told apart");
+            let to = if by_pair { format!(" to host {dst}") } else { String::new() };
+            let message = format!("this is flow {count} from host {src}{to}; {MAX_FLOWS_PER_PAIR} can be told apart");
             return Err(record[0]
                 .problem(file, message)
                 .help("their source ports count from 10000 and have 16 bits; spread the flows over more hosts"));
@@ -104,18 +128,27 @@ fn read_flows(file: &str, text: &str, topology: &Topology) -> Result<(Vec<FlowLi
     Ok((flows, tokens.surplus(&announced)))
 }
 
+/// The values of a flow in the order of the HPCC authors' columns; those that a fork does not have are the usual ones.
+fn columns<'a, const N: usize>(record: [Token<'a>; N], fork: &Fork) -> [Token<'a>; 6] {
+    hpcc::COLUMNS.map(|column| match fork.flow.iter().position(|own| *own == column) {
+        Some(place) => record[place],
+        None => record[0].reading(if column == Column::Priority { "3" } else { "100" }),
+    })
+}
+
 fn read_flow(
     tokens: &Tokens<'_>,
     record: [Token<'_>; 6],
     topology: &Topology,
+    fork: &Fork,
     is_node: &str,
 ) -> Result<FlowLine, Problem> {
     let file = tokens.file();
     let [src, dst, priority, dport, size, start] = record;
     let line = src.line;
     let host = |token: Token<'_>, what: &str| {
-        let help =
-            "a flow is source, destination, priority, destination port, size and start, such as 0 1 3 100 10000 2.0";
+        let names: Vec<&str> = fork.flow.iter().map(|column| column.name()).collect();
+        let help = &format!("a flow is {}", names.join(", "));
         let last = u64::from(topology.nodes().saturating_sub(1));
         let node = tokens.whole(token, Want { what, is: is_node, help }, 0..=last)? as u32;
         if topology.is_host(node) {
@@ -131,25 +164,21 @@ fn read_flow(
         let message = format!("the flow goes from host {from} to itself");
         return Err(dst.problem(file, message).help("name two different hosts"));
     }
-    let is = "a whole number from 1 to 32";
-    let help = if priority.text == "0" {
-        "priority 0 is the queue of control frames; the reference's examples use 3"
-    } else {
-        "the reference's examples use 3"
-    };
-    let priority = tokens.whole(priority, Want { what: "priority", is, help }, 1..=u64::from(MAX_PRIORITY))?;
+    let want = Want { what: "priority", is: "a whole number from 0 to 32", help: "the reference's examples use 3" };
+    let priority = tokens.whole(priority, want, 0..=u64::from(MAX_PRIORITY))?;
     let want = Want {
         what: "destination port",
         is: "a whole number from 0 to 65535",
         help: "the reference's examples use 100",
     };
     let dport = tokens.whole(dport, want, 0..=u64::from(u16::MAX))?;
+    let most = (1 << fork.size_bits) - 1;
     let want = Want {
         what: "size",
-        is: "a whole number of bytes from 1 to 4294967295",
-        help: "write a size in bytes, such as 10000; the reference holds it in 32 bits",
+        is: &format!("a whole number of bytes from 1 to {most}"),
+        help: &format!("write a size in bytes, such as 10000; the reference holds it in {} bits", fork.size_bits),
     };
-    let size = tokens.whole(size, want, 1..=u64::from(u32::MAX))?;
+    let size = tokens.whole(size, want, 1..=most)?;
     let want = Want {
         what: "start",
         is: "a number of seconds from 0 to 18000000",
@@ -161,6 +190,7 @@ fn read_flow(
 
 #[cfg(test)]
 mod tests {
+    use super::super::forks::{conweave, floodgate, powertcp};
     use super::super::tokens::fuzz;
     use super::super::topology::tests::star;
     use super::*;
@@ -192,6 +222,19 @@ mod tests {
     }
 
     #[test]
+    fn the_columns_of_the_family_are_read() {
+        let usual = parse("f", "1\n0 2 3 100 5000 2.5\n", &star(3)).unwrap();
+        let read = |text: &str, fork| parse_as("f", text, &star(3), fork).unwrap().0;
+        assert_eq!(read("1\n0 2 3 5000 2.5\n", &conweave::FORK), usual);
+        assert_eq!(read("1 0\n0 2 5000 2.5\n", &floodgate::FORK), usual);
+        assert_eq!(read("1\n0 2 3 100 1000000000000 2.5\n", &powertcp::FORK)[0].size, 1_000_000_000_000);
+        let problem = parse_as("f", "1 1\n0 2 5000 2.5 7 1\n", &star(3), &floodgate::FORK).unwrap_err();
+        assert!(problem.message.contains("share queue pairs") && problem.help.is_some(), "{problem}");
+        let problem = parse_as("f", "1\n0 9 3 5000 2.5\n", &star(3), &conweave::FORK).unwrap_err();
+        assert_eq!(problem.help.as_deref(), Some("a flow is source, destination, priority, size, start"));
+    }
+
+    #[test]
     fn line_breaks_mean_nothing() {
         let flows = parse("flow.txt", &FLOWS.replace('\n', " "), &star(3)).unwrap();
         assert_eq!(flows.len(), 3);
@@ -219,7 +262,7 @@ mod tests {
         assert_eq!(place(&problem), (3, 1));
         let help = "announce 3 flows on line 1, or remove what comes after the first 1";
         assert_eq!(problem.help.as_deref(), Some(help));
-        let (flows, surplus) = parse_with_surplus("flow.txt", &fewer, &star(3)).unwrap();
+        let (flows, surplus) = parse_as("flow.txt", &fewer, &star(3), &hpcc::FORK).unwrap();
         assert_eq!((flows.len(), surplus.unwrap().line), (1, Some(3)));
 
         assert_eq!(error("").message, "the file ends before the number of flows");
@@ -231,7 +274,7 @@ mod tests {
     fn a_file_without_its_count_is_refused_whatever_its_first_source() {
         for first in ["0 2", "1 0", "2 0"] {
             let text = FLOWS.replace("3\n0 2", first);
-            let problem = parse_with_surplus("flow.txt", &text, &star(3)).unwrap_err();
+            let problem = parse_as("flow.txt", &text, &star(3), &hpcc::FORK).unwrap_err();
             assert_eq!(problem.message, "the file begins with a flow, and not with the number of flows");
             assert_eq!(place(&problem), (1, 1));
             assert_eq!(problem.help.as_deref(), Some("write 3 on a line before it"));
@@ -258,7 +301,7 @@ mod tests {
         case("3 2 3 100 10 2", 1, "source 3 is a switch");
         case("0 3 3 100 10 2", 3, "destination 3 is a switch");
         case("0 0 3 100 10 2", 3, "from host 0 to itself");
-        case("0 2 0 100 10 2", 5, "priority \"0\" is not a whole number from 1 to 32");
+        case("0 2 -1 100 10 2", 5, "priority \"-1\" is not a whole number from 0 to 32");
         case("0 2 33 100 10 2", 5, "priority \"33\"");
         case("0 2 3 65536 10 2", 7, "destination port \"65536\"");
         case("0 2 3 -1 10 2", 7, "destination port \"-1\"");
@@ -271,12 +314,6 @@ mod tests {
         case("0 2 3 100 10 inf", 14, "start \"inf\"");
         case("0 2 3 100 10 1e30", 14, "start \"1e30\"");
         case("0 2 3 100 10 2s", 14, "start \"2s\"");
-    }
-
-    #[test]
-    fn priority_zero_is_refused_as_the_control_queue() {
-        let problem = error("1\n0 2 0 100 10 2\n");
-        assert!(problem.help.as_deref().unwrap().contains("control"), "{problem}");
     }
 
     #[test]

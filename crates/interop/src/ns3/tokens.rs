@@ -44,6 +44,11 @@ impl<'a> Token<'a> {
         quoted(self.text)
     }
 
+    /// The same place with another word, for a value that a file leaves out.
+    pub fn reading(self, text: &'a str) -> Token<'a> {
+        Token { text, ..self }
+    }
+
     /// The words of its line.
     pub fn line_words(&self) -> Vec<&'a str> {
         words(self.source).collect()
@@ -388,9 +393,14 @@ pub fn parse_rate(text: &str) -> Result<Rate, TokenError> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let rate = if unit.is_empty() {
-        if number.contains('.') {
-            return Err(TokenError::NoUnit);
-        }
+        // The reference stops at a point; what is behind it may be left out only if it is nothing.
+        let number = number.split_once('.').map_or(Ok(number), |(whole, rest)| {
+            if whole.is_empty() || rest.bytes().any(|digit| digit != b'0') {
+                Err(TokenError::NoUnit)
+            } else {
+                Ok(whole)
+            }
+        })?;
         if number.is_empty() {
             return Err(TokenError::NotARate);
         }
@@ -566,6 +576,7 @@ mod tests {
         assert_eq!(rate("1Kib/s"), Ok(1024));
         assert_eq!(rate("1GiB/s"), Ok(8 << 30));
         assert_eq!(rate("25000000000"), Ok(25_000_000_000));
+        assert_eq!(rate("25000000000.0"), Ok(25_000_000_000));
         assert_eq!(rate("1.9bps"), Ok(1));
         assert_eq!(rate("0Gbps"), Ok(0));
         assert_eq!(rate("100000Gbps"), Ok(MAX_RATE.0));

@@ -1,10 +1,11 @@
 //! The topology file: nodes, which of them are switches, and links.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use engine::units::{Rate, Time};
 
-use super::tokens::{Announced, Token, Tokens, Want};
+use super::forks::{Fork, Rates, hpcc};
+use super::tokens::{Announced, MAX_DELAY, MAX_RATE, Token, Tokens, Want};
 use files::problem::Problem;
 
 /// The most nodes a topology can have: an address of the reference has 16 bits for the node.
@@ -17,6 +18,8 @@ pub struct Topology {
     pub is_switch: Vec<bool>,
     /// The links in the order of the file.
     pub links: Vec<LinkLine>,
+    /// The places of those that carry nothing, because a later one joins the same two nodes.
+    pub unused: BTreeSet<usize>,
 }
 
 /// One link of a topology file.
@@ -52,9 +55,14 @@ impl Topology {
         (0..self.nodes()).filter(|node| self.is_host(*node))
     }
 
-    /// The link between two nodes.
+    /// The link between two nodes. Of several, the last: the reference knows one port per neighbour.
     pub fn link(&self, a: u32, b: u32) -> Option<&LinkLine> {
-        self.links.iter().find(|link| (link.a, link.b) == (a, b) || (link.a, link.b) == (b, a))
+        self.links.iter().rfind(|link| (link.a, link.b) == (a, b) || (link.a, link.b) == (b, a))
+    }
+
+    /// Whether a link, by its place in the file, carries anything: it does not if a later one joins the same two nodes.
+    pub fn is_used(&self, number: usize) -> bool {
+        !self.unused.contains(&number)
     }
 
     /// Two hosts with no path of switches between them.
@@ -129,23 +137,23 @@ fn find(leader: &mut [u32], mut node: u32) -> u32 {
     }
 }
 
-/// Reads a topology file: the numbers of nodes, switches and links, the switches' ids, then a line per link with its
+/// Reads a topology file of the HPCC authors' simulator: the numbers of nodes, switches and links, the switches' ids, then a line per link with its
 /// two nodes, rate, delay and error rate.
 ///
 /// `file` is its name, for problems only. More links than announced are refused.
 pub fn parse(file: &str, text: &str) -> Result<Topology, Problem> {
-    match parse_with_surplus(file, text)? {
+    match parse_as(file, text, &hpcc::FORK)? {
         (_, Some(surplus)) => Err(surplus),
         (topology, None) => Ok(topology),
     }
 }
 
-/// As [`parse`], but what comes after the links announced is returned beside them.
-///
-/// The reference ignores it.
-pub fn parse_with_surplus(file: &str, text: &str) -> Result<(Topology, Option<Problem>), Problem> {
+/// As [`parse`] in the form of any of the family, but what the reference passes over is returned beside the topology: what comes after the
+/// links announced, and links that carry nothing.
+pub fn parse_as(file: &str, text: &str, fork: &Fork) -> Result<(Topology, Option<Problem>), Problem> {
     // What is read out of step fails at some link, which is not where the fault is.
-    read_topology(file, text).map_err(|problem| out_of_step(file, text).unwrap_or(problem))
+    let out_of_step = || (fork.counts == hpcc::FORK.counts).then(|| out_of_step(file, text)).flatten();
+    read_topology(file, text, fork).map_err(|problem| out_of_step().unwrap_or(problem))
 }
 
 /// The problem that there are not as many numbers before the first link as the counts and the switches announced take.
@@ -181,24 +189,56 @@ fn out_of_step(file: &str, text: &str) -> Option<Problem> {
     (announced != found).then(|| switches.problem(file, message).help(HELP))
 }
 
-fn read_topology(file: &str, text: &str) -> Result<(Topology, Option<Problem>), Problem> {
+/// Reads what a file counts before it lists the switches: the numbers of nodes, switches and links.
+fn counts<'a>(tokens: &mut Tokens<'a>, fork: &Fork) -> Result<[Announced<'a>; 3], Problem> {
+    let (mut nodes, mut switches, mut links, mut beside) = (None, None, None, 0);
+    for &what in fork.counts {
+        match what {
+            "nodes" => nodes = Some(tokens.announced(what, 1)?),
+            "switches" => switches = Some(tokens.announced(what, 1)?),
+            "links" => links = Some(tokens.announced(what, fork.link_fields)?),
+            // NVSwitches are listed before the others, and are switches like them.
+            "NVSwitches" => beside = tokens.announced(what, 1)?.count,
+            "GPU type" => drop(tokens.next()),
+            _ => drop(tokens.announced(what, 1)?),
+        }
+    }
+    let (Some(nodes), Some(mut switches), Some(links)) = (nodes, switches, links) else {
+        return Err(tokens.problem_here("the file does not say how many nodes, switches and links there are"));
+    };
+    switches.count += beside;
+    Ok([nodes, switches, links])
+}
+
+fn read_topology(file: &str, text: &str, fork: &Fork) -> Result<(Topology, Option<Problem>), Problem> {
     let mut tokens = Tokens::new(file, text);
-    let nodes = tokens.announced("nodes", 1)?;
-    let switches = tokens.announced("switches", 1)?;
-    let links = tokens.announced("links", 5)?;
-    let mut topology = Topology { is_switch: node_kinds(&mut tokens, &nodes, &switches)?, links: Vec::new() };
+    let [nodes, switches, links] = counts(&mut tokens, fork)?;
+    let is_switch = node_kinds(&mut tokens, &nodes, &switches)?;
+    let mut topology = Topology { is_switch, links: Vec::new(), unused: BTreeSet::new() };
     let last = topology.nodes() - 1;
     let is_node = format!("a node, 0 to {last}");
     let mut pairs: HashMap<(u32, u32), usize> = HashMap::new();
+    let mut note = None;
     // The count is not trusted with memory: the list grows with what is there.
     while (topology.links.len() as u64) < links.count {
-        let record = tokens.record(&links, topology.links.len())?;
-        let link = read_link(&tokens, record, last, &is_node)?;
-        if let Some(first) = pairs.insert((link.a.min(link.b), link.a.max(link.b)), link.line) {
-            let (a, b) = (link.a, link.b);
-            return Err(record[0]
-                .problem(file, format!("a second link joins nodes {a} and {b}; the first is on line {first}"))
-                .help("the reference knows one port per neighbour; write one link of their joint rate"));
+        let record = match fork.link_fields {
+            5 => tokens.record(&links, topology.links.len())?,
+            _ => {
+                let [a, b, rate, delay] = tokens.record(&links, topology.links.len())?;
+                [a, b, rate, delay, delay.reading("0")]
+            }
+        };
+        let link = read_link(&tokens, record, fork.rates, last, &is_node)?;
+        let number = topology.links.len();
+        if let Some(earlier) = pairs.insert((link.a.min(link.b), link.a.max(link.b)), number) {
+            let (a, b, line) = (link.a, link.b, topology.links[earlier].line);
+            let message = format!("a second link joins nodes {a} and {b}; the one on line {line} carries nothing");
+            note.get_or_insert_with(|| {
+                record[0].problem(file, message).help(
+                    "the reference knows one port per neighbour, that of the last link; for more, write one link of their joint rate",
+                )
+            });
+            topology.unused.insert(earlier);
         }
         topology.links.push(link);
     }
@@ -220,7 +260,7 @@ fn read_topology(file: &str, text: &str) -> Result<(Topology, Option<Problem>), 
         let problem = Problem::new(file, format!("host {a} cannot reach host {b}: no path of switches joins them"));
         return Err(surplus.unwrap_or(problem.help("hosts do not forward; add a link between their switches")));
     }
-    Ok((topology, surplus))
+    Ok((topology, surplus.or(note)))
 }
 
 /// Reads the switches' ids.
@@ -258,7 +298,13 @@ fn node_kinds(tokens: &mut Tokens<'_>, nodes: &Announced<'_>, switches: &Announc
     Ok(is_switch)
 }
 
-fn read_link(tokens: &Tokens<'_>, record: [Token<'_>; 5], last: u32, is_node: &str) -> Result<LinkLine, Problem> {
+fn read_link(
+    tokens: &Tokens<'_>,
+    record: [Token<'_>; 5],
+    rates: Rates,
+    last: u32,
+    is_node: &str,
+) -> Result<LinkLine, Problem> {
     let file = tokens.file();
     let [a, b, rate, delay, error_rate] = record;
     let line = a.line;
@@ -272,14 +318,26 @@ fn read_link(tokens: &Tokens<'_>, record: [Token<'_>; 5], last: u32, is_node: &s
         return Err(b.problem(file, format!("the link joins node {from} to itself")).help("name two different nodes"));
     }
     let rate_token = rate;
-    let rate = tokens.rate(rate_token, "rate")?;
+    let rate = match rates {
+        Rates::WithUnit => tokens.rate(rate_token, "rate")?,
+        Rates::Plain => {
+            let want = Want { what: "rate", is: "a whole number of Gbit/s", help: "write for example 100" };
+            Rate::from_gbps(tokens.whole(rate_token, want, 0..=MAX_RATE.0 / 1_000_000_000)?)
+        }
+    };
     if rate.bps() == 0 {
         return Err(rate_token
             .problem(file, format!("rate {} is zero", rate_token.quoted()))
             .help("write a rate of at least 1bps, such as 100Gbps"));
     }
     let delay_token = delay;
-    let delay = tokens.delay(delay_token, "delay")?;
+    let delay = match rates {
+        Rates::WithUnit => tokens.delay(delay_token, "delay")?,
+        Rates::Plain => {
+            let want = Want { what: "delay", is: "a whole number of nanoseconds", help: "write for example 1000" };
+            Time::from_ns(tokens.whole(delay_token, want, 0..=MAX_DELAY.ns())?)
+        }
+    };
     if delay.ns() == 0 {
         return Err(delay_token
             .problem(file, format!("delay {} is below 1 ns", delay_token.quoted()))
@@ -296,6 +354,7 @@ fn read_link(tokens: &Tokens<'_>, record: [Token<'_>; 5], last: u32, is_node: &s
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::super::forks::{floodgate, powertcp, simai};
     use super::super::tokens::fuzz;
     use super::*;
     use proptest::prelude::*;
@@ -391,18 +450,19 @@ pub(crate) mod tests {
         let help = "announce 7 links on line 1, or remove what comes after the first 6";
         assert_eq!(problem.help.as_deref(), Some(help));
         assert!(error(&format!("{LEAF_SPINE}0 6\n")).help.as_deref().unwrap().starts_with("correct the number"));
-        let (topology, surplus) = parse_with_surplus("t", &text).unwrap();
+        let (topology, surplus) = parse_as("t", &text, &hpcc::FORK).unwrap();
         assert_eq!((topology.links.len(), surplus.unwrap().line), (6, Some(9)));
     }
 
     #[test]
     fn links_that_are_not_read_are_named_where_a_host_has_none() {
-        let problem = parse_with_surplus("t", &LEAF_SPINE.replace("7 3 6", "7 3 5")).unwrap_err();
+        let problem = parse_as("t", &LEAF_SPINE.replace("7 3 6", "7 3 5"), &hpcc::FORK).unwrap_err();
         assert_eq!(problem.message, "\"5\" comes after the 5 links that line 1 announces");
         assert!(problem.help.as_deref().unwrap().starts_with("announce 6 links on line 1"), "{problem}");
         let order = "2 5 100Gbps 0.001ms 0\n3 5 100Gbps 0.001ms 0\n4 6 400Gbps 1us 0.000000\n5 6 400Gbps 1us 0.25\n";
         let later = "4 6 400Gbps 1us 0\n5 6 400Gbps 1us 0\n2 5 100Gbps 0.001ms 0\n3 5 100Gbps 0.001ms 0\n";
-        let problem = parse_with_surplus("t", &LEAF_SPINE.replace("7 3 6", "7 3 5").replace(order, later)).unwrap_err();
+        let problem =
+            parse_as("t", &LEAF_SPINE.replace("7 3 6", "7 3 5").replace(order, later), &hpcc::FORK).unwrap_err();
         assert_eq!(place(&problem), (8, 1));
     }
 
@@ -498,11 +558,30 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn two_links_between_the_same_nodes_are_refused() {
-        let problem = error(&LEAF_SPINE.replace("3 5 100Gbps", "5 2 100Gbps"));
-        assert_eq!(problem.message, "a second link joins nodes 5 and 2; the first is on line 5");
-        assert_eq!(place(&problem), (6, 1));
-        assert!(problem.help.as_deref().unwrap().contains("one port per neighbour"), "{problem}");
+    fn of_two_links_between_the_same_nodes_the_last_carries_all_and_a_note_says_so() {
+        let text = LEAF_SPINE.replace("7 3 6", "7 3 7") + "5 2 40Gbps 1us 0\n";
+        let (topology, note) = parse_as("t", &text, &hpcc::FORK).unwrap();
+        let note = note.unwrap();
+        assert_eq!(note.message, "a second link joins nodes 5 and 2; the one on line 5 carries nothing");
+        assert_eq!(place(&note), (9, 1));
+        assert!(note.help.as_deref().unwrap().contains("one port per neighbour"), "{note}");
+        assert_eq!((0..7).filter(|&link| topology.is_used(link)).collect::<Vec<_>>(), [0, 1, 3, 4, 5, 6]);
+        assert_eq!(topology.link(2, 5).unwrap().rate, Rate::from_gbps(40));
+    }
+
+    #[test]
+    fn the_forms_of_the_family_are_read() {
+        let hpcc = parse("t", "3 1 2\n2\n0 2 100Gbps 600ns 0\n1 2 100Gbps 600ns 0\n").unwrap();
+        for (fork, text) in [
+            (&floodgate::FORK, "3 1 2 1 0 2\n2\n0 2 100 600\n1 2 100 600\n"),
+            (&powertcp::FORK, "3 1 1 2\n2\n0 2 100000000000.0 600ns 0\n1 2 100000000000.0 600ns 0\n"),
+            (&simai::FORK, "3 1 1 0 2 H800\n2\n0 2 100Gbps 600ns 0\n1 2 100Gbps 600ns 0\n"),
+        ] {
+            assert_eq!(parse_as("t", text, fork).unwrap(), (hpcc.clone(), None), "{fork:?}");
+            assert!(parse("t", text).is_err(), "{fork:?}");
+        }
+        let problem = parse_as("t", "3 1 2 1 0 2\n2\n0 2 100Gbps 600\n1 2 100 600\n", &floodgate::FORK).unwrap_err();
+        assert_eq!(problem.message, "rate \"100Gbps\" is not a whole number of Gbit/s");
     }
 
     #[test]

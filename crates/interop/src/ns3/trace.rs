@@ -14,9 +14,8 @@ pub fn parse(file: &str, text: &str, topology: &Topology) -> Result<Vec<u32>, Pr
     }
 }
 
-/// As [`parse`], but what comes after the ids announced is returned beside them.
-///
-/// The reference ignores it, and files that rely on this exist.
+/// As [`parse`], but what the reference passes over is returned beside them: what comes after the ids announced, and nodes that the
+/// topology does not have. Files that rely on this exist: one list for all topologies.
 pub fn parse_with_surplus(file: &str, text: &str, topology: &Topology) -> Result<(Vec<u32>, Option<Problem>), Problem> {
     let mut tokens = Tokens::new(file, text);
     if tokens.peek().is_none() {
@@ -25,16 +24,30 @@ pub fn parse_with_surplus(file: &str, text: &str, topology: &Topology) -> Result
     }
     let announced = tokens.announced("traced nodes", 1)?;
     let last = topology.nodes().saturating_sub(1);
-    let is = format!("a node of the topology, 0 to {last}");
-    let help = "the reference skips a node that it does not have; correct the number or remove it";
-    let want = Want { what: "traced node", is: &is, help };
+    let want = Want { what: "traced node", is: "the number of a node", help: "write a whole number" };
     // The count is not trusted with memory: the list grows with what is there.
-    let mut nodes = Vec::new();
-    while (nodes.len() as u64) < announced.count {
-        let [node] = tokens.record(&announced, nodes.len())?;
-        nodes.push(tokens.whole(node, want, 0..=u64::from(last))? as u32);
+    let (mut nodes, mut absent, mut read) = (Vec::new(), Vec::new(), 0);
+    while (read as u64) < announced.count {
+        let [token] = tokens.record(&announced, read)?;
+        read += 1;
+        match tokens.whole(token, want, 0..=u64::from(u32::MAX))? as u32 {
+            node if node <= last => nodes.push(node),
+            _ => absent.push(token),
+        }
     }
-    Ok((nodes, tokens.surplus(&announced)))
+    let skipped = absent.first().map(|first| {
+        let message = match absent.len() {
+            1 => format!("there is no node {}: the topology has 0 to {last}", first.text),
+            more => format!(
+                "{more} of the traced nodes, from {} on, do not exist: the topology has 0 to {last}",
+                first.text
+            ),
+        };
+        first
+            .problem(file, message)
+            .help("the reference skips a node that it does not have; correct the number or remove it")
+    });
+    Ok((nodes, skipped.or(tokens.surplus(&announced))))
 }
 
 #[cfg(test)]
@@ -70,11 +83,16 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_does_not_exist_is_refused() {
-        let problem = error("2\n0\n4\n");
-        assert_eq!((problem.line, problem.column), (Some(3), Some(1)));
-        assert_eq!(problem.message, "traced node \"4\" is not a node of the topology, 0 to 3");
-        assert!(problem.help.as_deref().unwrap().contains("skips"), "{problem}");
+    fn nodes_that_do_not_exist_are_skipped_with_a_note() {
+        let (nodes, note) = parse_with_surplus("trace.txt", "3\n0\n4\n3\n", &star()).unwrap();
+        let note = note.unwrap();
+        assert_eq!((nodes, note.line, note.column), (vec![0, 3], Some(3), Some(1)));
+        assert_eq!(note.message, "there is no node 4: the topology has 0 to 3");
+        assert!(note.help.as_deref().unwrap().contains("skips"), "{note}");
+        let (nodes, note) = parse_with_surplus("trace.txt", "4\n0\n4 9 3\n", &star()).unwrap();
+        assert_eq!(nodes, [0, 3]);
+        assert_eq!(note.unwrap().message, "2 of the traced nodes, from 4 on, do not exist: the topology has 0 to 3");
+        assert!(error("2\n0\n4\n").message.contains("no node 4"));
         assert!(error("1 -1").message.contains("\"-1\""));
         assert!(error("1 x").message.contains("\"x\""));
     }

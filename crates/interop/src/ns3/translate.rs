@@ -1,8 +1,12 @@
 //! From the reference's files to a setup: its model, in our terms.
 
 use super::Inputs;
+use super::broadcom::{Broadcom, EGRESS_GUARANTEED};
 use super::config::{CcMode, Config, Lack};
 use super::flows::FIRST_SPORT;
+use super::forks::{Ports, conweave};
+use super::order;
+use super::pint::Pint;
 use super::topology::Topology;
 use engine::{Bytes, Time};
 use fabric::axes::flow_control::Report;
@@ -12,8 +16,8 @@ use fabric::clock::Clock;
 use fabric::id::{ClassId, NodeId};
 use fabric::routing::{PortMap, Rule, Tuple};
 use fabric::setup::{
-    AckLane, AckPolicy, Dice, Ecn, FlowSpec, Lines, MeasureSetup, NicSetup, NicWake, Overflow, PortSetup, QueueMonitor,
-    Setup, Split, SwitchSetup, Ties, WindowRule,
+    AckLane, AckPolicy, Dice, Ecn, FlowSpec, Habits, Lines, MeasureSetup, NicSetup, NicWake, Overflow, PortSetup,
+    QueueMonitor, Setup, Split, SwitchSetup, Ties, WindowRule,
 };
 use fabric::topology::{Graph, Kind, Link};
 use fabric::{Outcome, Setup as FabricSetup};
@@ -23,6 +27,7 @@ use schemes::flow_control::pfc;
 use schemes::transport::go_back_n::GoBackN;
 use schemes::{edge_control, load_balancing, marking, queueing};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Headers of a data packet: Ethernet-sized link header, IPv4, UDP, sequence number and priority.
 const HEADER: u16 = 14 + 20 + 8 + 6;
@@ -32,10 +37,10 @@ const PAUSE_FRAME: u64 = 43;
 const ACK: u16 = 60;
 /// What an acknowledgement holds besides telemetry: link and IPv4 headers, ports, flags, priority, sequence number.
 const ACK_FIELDS: u16 = 14 + 20 + 12;
+/// What it holds besides in ConWeave's simulator, with or without IRN.
+const IRN_FIELDS: u16 = 6;
 const RESERVE: u64 = 4 * 1024;
 const RESUME_GAP: u64 = 3 * 1024;
-/// The origin of LINK_DOWN's time.
-const FLOWS_BEGIN: Time = Time::from_ms(2_000);
 /// Later than any run ends, and still a time.
 const MAX_NS: u64 = u64::MAX / 2_000;
 const MONITOR_EVERY: Time = Time::from_ns(100);
@@ -47,6 +52,8 @@ pub struct Translated {
     pub setup: FabricSetup,
     congestion_control: Box<dyn CongestionControlDef>,
     transport: GoBackN,
+    /// Switches with accounts of their own.
+    broadcom: Option<Broadcom>,
 }
 
 impl Translated {
@@ -63,6 +70,9 @@ impl Translated {
             marking: &marking::red::Params::default(),
             window: true,
         };
+        if let Some(broadcom) = self.broadcom {
+            return fabric::Network::new(self.setup, broadcom, &chosen).run(report);
+        }
         // Pauses last for ever. Its headroom follows a rule of thumb (three times rate × delay), so nothing is promised.
         fabric::Network::new(self.setup, pfc::Pfc::new(&params, None, false), &chosen).run(report)
     }
@@ -84,6 +94,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
     }
     let graph = graph(config, topology);
     let map = PortMap::new(&graph);
+    let of_conweave = *config.fork == conweave::FORK;
     let (ports, pool) = memory(inputs, &graph, &map)?;
 
     let mut priorities: Vec<u8> = flows.iter().map(|f| f.priority).collect();
@@ -93,15 +104,19 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
 
     let pairs = Pairs::new(inputs, &graph, &map);
     let mut next_port: HashMap<(u32, u32), u16> = HashMap::new();
+    let mut next_dport: HashMap<u32, u16> = HashMap::new();
     let specs = flows.iter().map(|f| {
-        let source_port = next_port.entry((f.src, f.dst)).or_insert(FIRST_SPORT);
+        let to = if config.fork.ports == Ports::PerPair { f.dst } else { 0 };
+        let source_port = next_port.entry((f.src, to)).or_insert(FIRST_SPORT);
+        let dport = next_dport.entry(f.dst).or_insert(f.dport);
         let tuple = Tuple {
             source: address(f.src),
             destination: address(f.dst),
             source_port: *source_port,
-            destination_port: f.dport,
+            destination_port: if config.fork.ports == Ports::PerHost { *dport } else { f.dport },
         };
         *source_port = source_port.wrapping_add(1);
+        *dport = dport.wrapping_add(1);
         let pair = pairs.of[&(f.src, f.dst)];
         let (rtt, window) = if config.global_t { (pairs.max_rtt, pairs.max_bdp) } else { (pair.rtt, pair.bdp()) };
         let packets = (f.size - 1) / config.packet_payload_size as u64 + 1;
@@ -119,14 +134,16 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             ideal_acknowledged: Time::from_ns(pair.rtt + (bytes as u128 * 8_000_000_000 / pair.rate as u128) as u64),
             until: Time::MAX,
             hops: 0,
-            tag: 0,
+            // What the reference's map of queue pairs goes by.
+            tag: f.priority as u16,
         }
     });
     let specs = specs.collect();
 
     let telemetry = match config.cc_mode {
-        CcMode::Hpcc => 42,
-        CcMode::Timely => 8,
+        CcMode::Hpcc | CcMode::PowerTcp => 42,
+        CcMode::Pint => 2,
+        CcMode::Timely | CcMode::ThetaPowerTcp => 8,
         _ => 0,
     };
     let stop = Time::from_ns(fabric::clock::whole_ns(config.simulator_stop_time_s));
@@ -143,9 +160,23 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         blocks: None,
         clock: Clock::Nanoseconds,
         ties: Ties::Sequence,
-        dice: Dice::Shared { first: first_stream(topology), common_loss: config.error_rate_per_link },
+        dice: match of_conweave {
+            true => Dice::Alike { stream: 0, seed: config.random_seed },
+            false => Dice::Shared { first: first_stream(topology) },
+        },
         seed: 1,
         classes: priorities.len().max(1) as u8,
+        habits: Habits {
+            shifts: true,
+            control_class: class(0).map(ClassId),
+            keeps_finished: of_conweave,
+            draws_twice: of_conweave,
+            frames_in_turn: true,
+            leaks: true,
+            relist: config
+                .link_down
+                .map(|_| if of_conweave { order::listed_by_both_ports } else { order::listed } as _),
+        },
         ports,
         switch: SwitchSetup {
             pool,
@@ -165,13 +196,17 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         nic: NicSetup {
             payload: config.packet_payload_size as u16,
             header: HEADER + telemetry,
-            ack_size: ACK.max(ACK_FIELDS + telemetry),
+            ack_size: ACK.max(ACK_FIELDS + telemetry + if of_conweave { IRN_FIELDS } else { 0 }),
             acks: AckPolicy::After { interval: config.l2_ack_interval as u64, chunk: config.l2_chunk_size as u64 },
-            ack_lane: AckLane::Data(if config.ack_high_prio { None } else { class(3) }),
-            timeout: None,
-            nack_interval: Time::from_us(500),
+            ack_lane: match (of_conweave, config.ack_high_prio) {
+                (true, _) => AckLane::Control,
+                (false, true) => AckLane::Data(None),
+                (false, false) => AckLane::Data(class(3)),
+            },
+            timeout: of_conweave.then_some(Time::from_ms(4)),
+            nack_interval: Time::from_us(if of_conweave { 4 } else { 500 }),
             paced: config.rate_bound,
-            wake: NicWake::Earliest,
+            wake: if of_conweave { NicWake::Later } else { NicWake::Earliest },
             window: if config.var_win { WindowRule::Scaled } else { WindowRule::Fixed },
             lines: Lines::Flow,
         },
@@ -190,12 +225,22 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
     };
     let transport = GoBackN {
         chunk: if config.l2_back_to_zero { config.l2_chunk_size as u64 } else { 0 },
-        ack_duplicates: false,
+        ack_duplicates: of_conweave,
         rounds: false,
         backoff: false,
+        deaf: config.l2_ack_interval == 0,
+        lags: !of_conweave,
+        restarts: of_conweave,
+        marks: of_conweave,
         forget: true,
     };
-    Ok(Translated { setup, congestion_control: congestion_control(config)?, transport })
+    let broadcom = of_conweave.then(|| Broadcom {
+        memory: config.buffer_size_mib as i64 * 1024 * 1024,
+        pauses: config.enable_pfc,
+        pause: Time::from_us(config.pause_time_us as u64),
+        second_pool: priorities.iter().map(|&priority| priority == 1).collect(),
+    });
+    Ok(Translated { setup, congestion_control: congestion_control(config, pairs.max_rtt)?, transport, broadcom })
 }
 
 /// How many random variables the reference has made before its first packet: six in the protocol stack of every node,
@@ -206,18 +251,23 @@ fn first_stream(topology: &Topology) -> u64 {
 }
 
 fn graph(config: &Config, topology: &Topology) -> Graph {
-    let mut graph = Graph::default();
+    // The order of addresses in memory, as far as we have seen it.
+    let mut graph = Graph { ascending: *config.fork == conweave::FORK, ..Graph::default() };
     for (node, &switch) in topology.is_switch.iter().enumerate() {
         let (kind, tier, letter) = if switch { (Kind::Switch, 1, 's') } else { (Kind::Host, 0, 'h') };
         graph.add(kind, tier, format!("{letter}{node}"));
     }
-    for line in &topology.links {
+    for (number, line) in topology.links.iter().enumerate() {
         let mut link = Link::new(NodeId(line.a), NodeId(line.b), line.rate, line.delay);
-        link.loss = if line.error_rate > 0.0 { line.error_rate } else { config.error_rate_per_link };
-        if let Some(down) = config.link_down
+        link.own_dice = line.error_rate > 0.0;
+        link.loss = if link.own_dice { line.error_rate } else { config.error_rate_per_link };
+        if !topology.is_used(number) {
+            link.outages.push((Time::ZERO, None));
+        } else if let Some(down) = config.link_down
             && [(line.a, line.b), (line.b, line.a)].contains(&(down.a, down.b))
         {
-            link.outages.push((FLOWS_BEGIN + Time::from_us(down.time_us), None));
+            let begin = Time::from_ns(fabric::clock::whole_ns(config.flows_begin_s));
+            link.outages.push((begin + Time::from_us(down.time_us), None));
         }
         graph.links.push(link);
     }
@@ -227,6 +277,9 @@ fn graph(config: &Config, topology: &Topology) -> Graph {
 /// Thresholds of every port, and the shared pool of every switch.
 fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetup>, Vec<Option<u64>>), Problem> {
     let Inputs { config, topology, topology_file, .. } = inputs;
+    let of_conweave = *config.fork == conweave::FORK;
+    // Its switches count egress queues from their guarantee on.
+    let spared = if of_conweave { EGRESS_GUARANTEED as u64 } else { 0 };
     let mut ports = vec![PortSetup::default(); map.count()];
     let mut pool = vec![None; graph.nodes.len()];
     let nic_rate = graph.hosts().next().map(|h| link_of(graph, map, map.of(h.0).start).rate.0).unwrap_or(0);
@@ -243,7 +296,8 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
                 let message = all(|lack| &lack.message);
                 Problem::new(topology_file.clone(), message).at_line(line).help(all(|lack| &lack.help))
             })?;
-            let ecn = Ecn { min: min as u64 * 1000, max: max as u64 * 1000, probability, by_port: false };
+            let ecn =
+                Ecn { min: min as u64 * 1000 + spared, max: max as u64 * 1000 + spared, probability, by_port: false };
             let headroom = (link.rate.0 as u128 * link.delay.ns() as u128 / 8 / 1_000_000_000) as u64 * 3;
             // One eighth of what is free; twice as much for each doubling of the rate over the hosts'.
             let (mut alpha, mut rate) = (ALPHA_ONE / 8, link.rate.0);
@@ -256,6 +310,10 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
                 ecn: config.enable_qcn.then_some(ecn),
             };
             set_aside += headroom + RESERVE;
+        }
+        if of_conweave {
+            // The accounts are the switch's own.
+            continue;
         }
         let buffer = config.buffer_size_mib as u64 * 1024 * 1024;
         pool[node as usize] = Some(buffer.checked_sub(set_aside).ok_or_else(|| {
@@ -306,8 +364,12 @@ impl Pairs {
         let mut pairs = Pairs { of: HashMap::new(), max_rtt: 0, max_bdp: 0 };
         let neighbours: Vec<Vec<u32>> = (0..graph.nodes.len() as u32)
             .map(|n| {
-                let mut ports: Vec<u32> = map.of(n).collect();
-                ports.sort_by_key(|&p| std::cmp::Reverse(map.node[map.peer[p as usize] as usize]));
+                let used = |port: &u32| inputs.topology.is_used(map.link[*port as usize] as usize);
+                let mut ports: Vec<u32> = map.of(n).filter(used).collect();
+                ports.sort_by_key(|&p| map.node[map.peer[p as usize] as usize]);
+                if !graph.ascending {
+                    ports.reverse();
+                }
                 ports
             })
             .collect();
@@ -362,7 +424,7 @@ fn interval(config: &Config, key: &'static str, us: f64) -> Result<Time, Problem
     Ok(Time::from_us(us as u64))
 }
 
-fn congestion_control(config: &Config) -> Result<Box<dyn CongestionControlDef>, Problem> {
+fn congestion_control(config: &Config, longest_rtt: u64) -> Result<Box<dyn CongestionControlDef>, Problem> {
     Ok(match config.cc_mode {
         CcMode::None => Box::new(cc::None::default()),
         CcMode::Dcqcn => Box::new(cc::dcqcn::Params {
@@ -385,6 +447,25 @@ fn congestion_control(config: &Config) -> Result<Box<dyn CongestionControlDef>, 
             per_hop: config.multi_rate,
             skip_empty: config.sample_feedback,
             header_units: config.int_multi,
+        }),
+        CcMode::Pint => Box::new(Pint {
+            eta: config.u_target,
+            max_stage: config.mi_thresh,
+            ai: config.rate_ai,
+            min_rate: config.min_rate,
+            log_base: config.pint_log_base,
+            share: config.pint_prob,
+            longest_rtt: longest_rtt as u32,
+            dice: Arc::default(),
+        }),
+        CcMode::PowerTcp | CcMode::ThetaPowerTcp => Box::new(cc::powertcp::Params {
+            feedback: match config.cc_mode {
+                CcMode::ThetaPowerTcp => cc::powertcp::Feedback::Delay,
+                _ => cc::powertcp::Feedback::Telemetry,
+            },
+            min_rate: config.min_rate,
+            base_rtt: Some(Time::from_ns(longest_rtt)),
+            ..cc::powertcp::Params::default()
         }),
         CcMode::Timely => Box::new(cc::timely::Params {
             ai: config.rate_ai,

@@ -1,7 +1,7 @@
 //! The `ns3` front end against the simulator it stands in for: the same files in, the same bytes out.
 //!
-//! What is expected is output of the HPCC authors' simulator, commit 9f4be2a. Small runs have their `fct.txt` here in
-//! full; of the large ones only a digest is kept.
+//! What is expected is output of the HPCC authors' simulator, commit 9f4be2a, and of ConWeave's, commit 236a801. Small runs have their
+//! `fct.txt` here in full; of the large ones, and of most `pfc.txt`, only a digest is kept.
 
 use fabric::Outcome;
 use fabric::routing::PortMap;
@@ -106,14 +106,117 @@ const DCTCP: Scheme = (
     ],
 );
 
+/// What the links of `crossroads` need: marks for two rates, and so little memory that neighbours are paused.
+macro_rules! crossroads {
+    ($($change:expr),* $(,)?) => {
+        &[
+            ("KMAX_MAP", "2 25000000000 100 100000000000 400"),
+            ("KMIN_MAP", "2 25000000000 25 100000000000 100"),
+            ("PMAX_MAP", "2 25000000000 0.2 100000000000 0.2"),
+            ("BUFFER_SIZE", "1"),
+            $($change),*
+        ]
+    };
+}
+
+/// HPCC-PINT, whose dice nobody seeds; half of the ACKs are acted on.
+const PINT: Scheme = (
+    "pint",
+    crossroads![
+        ("CC_MODE", "10"),
+        ("RATE_AI", "40Mb/s"),
+        ("HAS_WIN", "1"),
+        ("VAR_WIN", "1"),
+        ("FAST_REACT", "1"),
+        ("PINT_LOG_BASE", "1.05"),
+        ("PINT_PROB", "0.5"),
+    ],
+);
+/// HPCC whose rate does not limit sending: a change of it shifts the next packet all the same.
+const UNBOUND: Scheme = (
+    "unbound",
+    crossroads![
+        ("CC_MODE", "3"),
+        ("RATE_AI", "40Mb/s"),
+        ("HAS_WIN", "1"),
+        ("VAR_WIN", "1"),
+        ("FAST_REACT", "1"),
+        ("RATE_BOUND", "0"),
+    ],
+);
+/// A link fails under load: queue pairs are listed anew in the order of a hash map, and memory leaks.
+const DOWN: Scheme = ("down", crossroads![("LINK_DOWN", "30 6 9"), ("ACK_HIGH_PRIO", "0")]);
+/// Losses repeat whole chunks: a flow of part of one never ends.
+const CHUNKS: Scheme = ("chunks", crossroads![("L2_BACK_TO_ZERO", "1"), ("ERROR_RATE_PER_LINK", "0.002")]);
+/// ACKs acknowledge nothing, and no flow ends.
+const DEAF: Scheme = ("deaf", crossroads![("L2_ACK_INTERVAL", "0")]);
+/// Timers of DCQCN that go off at the same instants.
+const TIES: Scheme =
+    ("ties", crossroads![("RP_TIMER", "4"), ("RATE_DECREASE_INTERVAL", "4"), ("CLAMP_TARGET_RATE", "1")]);
+
+/// A configuration of ConWeave's simulator.
+const WEAVE: &str = "\
+TOPOLOGY_FILE topology.txt
+FLOW_FILE flow.txt
+FLOW_INPUT_FILE in.txt
+CNP_OUTPUT_FILE cnp.txt
+FCT_OUTPUT_FILE fct.txt
+PFC_OUTPUT_FILE pfc.txt
+QLEN_MON_FILE qlen.txt
+VOQ_MON_FILE voq.txt
+VOQ_MON_DETAIL_FILE voq_detail.txt
+UPLINK_MON_FILE uplink.txt
+CONN_MON_FILE conn.txt
+EST_ERROR_MON_FILE est_error.txt
+QLEN_MON_START 2.0
+QLEN_MON_END 2.001
+SW_MONITORING_INTERVAL 10000
+FLOWGEN_START_TIME 2.0
+FLOWGEN_STOP_TIME 2.001
+BUFFER_SIZE 1
+CC_MODE 1
+LB_MODE 0
+ENABLE_PFC 1
+ENABLE_IRN 0
+ALPHA_RESUME_INTERVAL 1
+RATE_DECREASE_INTERVAL 4
+CLAMP_TARGET_RATE 0
+RP_TIMER 300
+FAST_RECOVERY_TIMES 1
+EWMA_GAIN 0.00390625
+RATE_AI 40Mb/s
+RATE_HAI 100Mb/s
+MIN_RATE 100Mb/s
+ERROR_RATE_PER_LINK 0.0000
+L2_CHUNK_SIZE 4000
+L2_ACK_INTERVAL 1
+L2_BACK_TO_ZERO 0
+RATE_BOUND 1
+HAS_WIN 0
+VAR_WIN 1
+GLOBAL_T 1
+ENABLE_QCN 1
+PACKET_PAYLOAD_SIZE 1000
+LINK_DOWN 0 0 0
+KMAX_MAP 1 100000000000 400
+KMIN_MAP 1 100000000000 100
+PMAX_MAP 1 100000000000 0.2
+LOAD 50
+RANDOM_SEED 1
+";
+
+const WEAVE_DCQCN: Scheme = ("dcqcn", &[]);
+const WEAVE_SEED_7: Scheme = ("dcqcn_seed7", &[("RANDOM_SEED", "7")]);
+const WEAVE_HPCC: Scheme = ("hpcc", &[("CC_MODE", "3"), ("HAS_WIN", "1")]);
+
 fn data(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference").join(path)
 }
 
 /// The scheme's configuration, with the files of one scenario.
-fn config(folder: &Path, topology: &Path, flows: &Path, (_, changes): Scheme) -> String {
+fn config(base: &str, folder: &Path, topology: &Path, flows: &Path, (_, changes): Scheme) -> String {
     let mut text = String::new();
-    for line in CONFIG.lines() {
+    for line in base.lines() {
         let (key, value) = line.split_once(' ').unwrap();
         let changed = changes.iter().find(|(name, _)| *name == key).map_or(value, |(_, value)| value);
         let value = match key {
@@ -136,16 +239,22 @@ struct Written {
 
 /// Runs a scheme on the scenario of that name; `fabric` is the one whose topology it has.
 fn run(scenario: &str, fabric: &str, scheme: Scheme) -> Written {
+    run_on(CONFIG, scenario, fabric, scheme)
+}
+
+/// The same with another configuration to begin with.
+fn run_on(base: &str, scenario: &str, fabric: &str, scheme: Scheme) -> Written {
     let folder = tempfile::tempdir().unwrap();
     let (topology, flows) = (data(&format!("{fabric}/topology.txt")), data(&format!("{scenario}/flow.txt")));
     let file = folder.path().join("config.txt");
     std::fs::write(folder.path().join("trace.txt"), "0\n").unwrap();
-    std::fs::write(&file, config(folder.path(), &topology, &flows, scheme)).unwrap();
+    std::fs::write(&file, config(base, folder.path(), &topology, &flows, scheme)).unwrap();
     let inputs = ns3::read(&file).unwrap_or_else(|problem| panic!("{problem}"));
     let graph = ns3::translate::translate(&inputs).unwrap_or_else(|problem| panic!("{problem}")).setup.graph;
     let outcome = ns3::run(&inputs, &mut |_, _| true).unwrap_or_else(|problem| panic!("{problem}"));
     assert_eq!(outcome.violations, Vec::<String>::new(), "{scenario} with {}", scheme.0);
-    let (fct, pfc) = (output::fct(&outcome), output::pfc(&outcome, &graph, &PortMap::new(&graph)));
+    let results = inputs.config.fork.results;
+    let (fct, pfc) = (output::fct(&outcome, results), output::pfc(&outcome, &graph, &PortMap::new(&graph)));
     Written { outcome, fct, pfc }
 }
 
@@ -207,6 +316,41 @@ fn two_long_flows_into_one_host_agree() {
 #[test]
 fn sixteen_flows_into_one_host_agree() {
     small("incast16", "incast16", &[DCQCN, DCQCN_WIN, HPCC, TIMELY, DCTCP]);
+}
+
+/// A small run with pauses, and the digest of these.
+#[track_caller]
+fn paused(base: &str, scenario: &str, scheme: Scheme, pfc: u64) {
+    let expected = std::fs::read_to_string(data(&format!("{scenario}/{}.fct.txt", scheme.0))).unwrap();
+    let written = run_on(base, scenario, scenario, scheme);
+    same_text(&written.fct, &expected, &format!("{scenario} with {}", scheme.0));
+    assert_eq!(digest(&written.pfc), pfc, "{scenario} with {}: pfc.txt", scheme.0);
+}
+
+/// Six hosts, a second link between two switches that carries nothing, and flows in the queue of control frames.
+#[test]
+fn what_only_the_reference_does_is_done_as_there() {
+    for (scheme, pfc) in [
+        (PINT, 0xbeb1_f9e3_c4e1_f52b),
+        (UNBOUND, 0xde3f_921d_66f2_6e2e),
+        (DOWN, 0x4602_9938_1604_fa26),
+        (CHUNKS, 0xe268_e6aa_63f5_7dcd),
+        (DEAF, 0x204c_9df7_4292_86a9),
+        (TIES, 0x720e_ad30_d0be_ce06),
+    ] {
+        paused(CONFIG, "crossroads", scheme, pfc);
+    }
+}
+
+#[test]
+fn conweaves_simulator_agrees_with_ecmp_in_its_pauses_too() {
+    for (scheme, pfc) in [
+        (WEAVE_DCQCN, 0xec12_9d52_afce_11cf),
+        (WEAVE_SEED_7, 0xc0e5_09b3_3f61_98ed),
+        (WEAVE_HPCC, 0x8b48_6197_e45f_976e),
+    ] {
+        paused(WEAVE, "weave", scheme, pfc);
+    }
 }
 
 #[test]

@@ -181,12 +181,17 @@ impl CongestionControl for Dcqcn {
 
     fn timer(&mut self, slot: u32, now: Time, permit: &mut Permit) {
         let flow = self.flows.get(slot);
-        if flow.next_increase <= now {
+        // Of two ticks at one instant the one that was set earlier comes first. A decrease puts the increase off.
+        let increase_first = self.params.increase_timer > self.params.decrease_interval;
+        if increase_first && flow.next_increase <= now {
             flow.increase(now, &self.params, &mut permit.rate);
         }
         if flow.seen_by_decrease && flow.next_decrease <= now {
             flow.decrease(now, &self.params, &mut permit.rate);
             self.decreases += 1;
+        }
+        if flow.next_increase <= now {
+            flow.increase(now, &self.params, &mut permit.rate);
         }
         permit.timer = flow.deadline();
     }

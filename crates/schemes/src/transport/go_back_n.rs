@@ -6,7 +6,7 @@ use fabric::axes::congestion_control::Incident;
 use fabric::axes::transport::Ground;
 use fabric::axes::{Definition, Transport, TransportDef};
 use fabric::id::{FlowId, PortId};
-use fabric::packet::{Kind, Packet, PacketId};
+use fabric::packet::{Kind, Packet, PacketId, flag};
 use fabric::setup::AckPolicy;
 use fabric::view::{HostView, Reply};
 
@@ -22,13 +22,31 @@ pub struct GoBackN {
     pub rounds: bool,
     /// A sender that starts over again without progress first waits a random time, longer every time.
     pub backoff: bool,
+    /// ACKs acknowledge nothing: what a sender has sent stays in flight for ever.
+    pub deaf: bool,
+    /// A sender that went back stays there when bytes beyond are acknowledged. If it has a window, it sends nothing until it goes back again.
+    pub lags: bool,
+    /// The timeout starts anew with every packet sent and every ACK that comes, as long as something is in flight.
+    pub restarts: bool,
+    /// A receiver that misses something says so with a mark, as if a switch had made one.
+    pub marks: bool,
     /// The receiver forgets a flow the instant its sender is done, and takes stray packets for a new one. Such a run needs a single thread.
     pub forget: bool,
 }
 
 impl Default for GoBackN {
     fn default() -> GoBackN {
-        GoBackN { chunk: 0, ack_duplicates: true, rounds: true, backoff: true, forget: false }
+        GoBackN {
+            chunk: 0,
+            ack_duplicates: true,
+            rounds: true,
+            backoff: true,
+            deaf: false,
+            lags: false,
+            restarts: false,
+            marks: false,
+            forget: false,
+        }
     }
 }
 
@@ -110,7 +128,9 @@ impl Transport for Machine {
     fn sent(&mut self, at: &mut HostView<'_>, flow: FlowId, _: PacketId, _: bool) {
         let now = at.now();
         let s = at.sender(flow);
-        if let (Some(timeout), Time::MAX) = (self.timeout, s.expires) {
+        if let Some(timeout) = self.timeout
+            && (s.expires == Time::MAX || self.habits.restarts)
+        {
             s.expires = now + timeout;
             at.arm(flow);
         }
@@ -161,6 +181,9 @@ impl Transport for Machine {
             answer = Some(Kind::Ack);
         }
         let seq = r.expected;
+        if self.habits.marks && answer == Some(Kind::Nack) {
+            at.packet_mut(id).flags |= flag::MARKED;
+        }
         let counts = at.counts();
         counts.overtaken += overtaken as u64;
         counts.out_of_order += early as u64;
@@ -171,17 +194,25 @@ impl Transport for Machine {
         let now = at.now();
         let flow = FlowId(packet.flow);
         let s = at.sender(flow);
+        // A last chunk that is not full is never acknowledged: such a message does not end.
         let seq = self.habits.whole_chunks(packet.seq);
-        // With a chunk, only the end of the message itself acknowledges a last chunk that is not full.
-        let seq = if packet.seq == s.size { packet.seq } else { seq };
-        if seq > s.acked {
+        if seq > s.acked && !self.habits.deaf {
             s.acked = seq;
             s.tries = 0;
-            s.next = s.next.max(seq);
+            if !self.habits.lags {
+                s.next = s.next.max(seq);
+            }
             s.expires = match self.timeout {
                 Some(timeout) if s.next > s.acked => now + timeout,
                 _ => Time::MAX,
             };
+        }
+        if let Some(timeout) = self.timeout
+            && self.habits.restarts
+            && !s.done()
+            && s.next > s.acked
+        {
+            s.expires = now + timeout;
         }
         if packet.kind == Kind::Nack && !s.done() {
             self.start_over(at, flow);
@@ -207,7 +238,14 @@ mod tests {
     fn bench(timeout: Option<Time>) -> Bench<NoFlowControl> {
         let builder = Builder::host(1).setup(|setup| setup.nic.timeout = timeout);
         builder
-            .transport(&GoBackN { chunk: 0, ack_duplicates: true, rounds: true, backoff: true, forget: false })
+            .transport(&GoBackN {
+                chunk: 0,
+                ack_duplicates: true,
+                rounds: true,
+                backoff: true,
+                deaf: false,
+                forget: false,
+            })
             .build(NoFlowControl)
     }
 

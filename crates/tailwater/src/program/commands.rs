@@ -5,7 +5,7 @@ use crate::program::progress::{self, Progress};
 use crate::program::{slurm, usage};
 use engine::{QuantityError, Time};
 use files::problem::Problem;
-use interop::ns3::output;
+use interop::ns3::{Options, output};
 use results::measure::Spread;
 use run::outcome::Summary;
 use std::io::Write;
@@ -283,8 +283,8 @@ pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Probl
 }
 
 /// `tailwater ns3`.
-pub fn ns3(config: &Path, quiet: bool) -> Result<ExitCode, Problem> {
-    let inputs = interop::ns3::read(config)?;
+pub fn ns3(config: &Path, options: Options, quiet: bool) -> Result<ExitCode, Problem> {
+    let inputs = interop::ns3::read_with(config, options)?;
     if !quiet {
         inputs.notes.iter().for_each(|note| progress::note(&note.to_string()));
     }

@@ -5,7 +5,8 @@ use engine::{Kind, Parameters};
 use fabric::Registry;
 use fabric::axes::registry::Preset;
 use files::problem::Problem;
-use interop::ns3::config::{Effect, KEYS};
+use interop::ns3::config::key::{Effect, Key};
+use interop::ns3::forks::FORKS;
 use scenario::document::suggest;
 use std::process::ExitCode;
 
@@ -126,15 +127,23 @@ pub fn schema() -> Result<ExitCode, Problem> {
 
 /// `tailwater ns3 --keys`.
 pub fn ns3_keys() -> Result<ExitCode, Problem> {
+    let describe = |key: &Key| {
+        let effect = match key.effect {
+            Effect::Honoured => "honoured".to_string(),
+            Effect::NoEffect(why) => format!("no effect: {why}"),
+            Effect::Off(lacking) => format!("only {}: {lacking}", key.example),
+            Effect::Refused(why) => format!("refused: {why}"),
+        };
+        let default = key.default.map_or(String::new(), |d| format!(" [default {d}]"));
+        say(format!("{:<26} {}{default}\n{:<26} {effect}\n", key.name, key.meaning, ""))
+    };
     let print = || -> Output {
-        for key in KEYS {
-            let effect = match key.effect {
-                Effect::Honoured => "honoured".to_string(),
-                Effect::NoEffect(why) => format!("no effect: {why}"),
-                Effect::Refused(why) => format!("refused: {why}"),
-            };
-            let default = key.default.map_or(String::new(), |d| format!(" [default {d}]"));
-            say(format!("{:<26} {}{default}\n{:<26} {effect}\n", key.name, key.meaning, ""))?;
+        for (number, fork) in FORKS.iter().enumerate() {
+            let (gap, besides) = if number == 0 { ("", "") } else { ("\n", ": besides, or otherwise") };
+            if !fork.keys.is_empty() {
+                say(format!("{gap}# {} ({}){besides}\n", fork.name, fork.home))?;
+            }
+            fork.keys.iter().try_for_each(describe)?;
         }
         Ok(())
     };
