@@ -7,7 +7,7 @@ import { layout } from "../../crates/studio/page/layout.js";
 import { columnsOf } from "../../crates/studio/page/charts.js";
 import { bands, heatOf, rowOrder, spoken } from "../../crates/studio/page/heat.js";
 import { csv, readFilter } from "../../crates/studio/page/panels.js";
-import { Camera } from "../../crates/studio/page/stage.js";
+import { Camera } from "../../crates/studio/page/camera.js";
 import * as toml from "../../crates/studio/page/toml.js";
 import * as format from "../../crates/studio/page/format.js";
 

@@ -17,6 +17,7 @@ pub use code::{code, code_of};
 
 use crate::outcome::{Identity, Summary};
 use crate::pcapng::Scene;
+use engine::Time;
 use fabric::Outcome;
 use fabric::axes::FlowControlDef;
 use fabric::axes::flow_control::Report;
@@ -88,6 +89,12 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
 }
 
 impl Finished {
+    /// The same, of whose recording only what is after an instant is written; the last frame at the least.
+    pub fn recorded_from(mut self, from: Time) -> Finished {
+        self.recorded.iter_mut().for_each(|scene| scene.from = from);
+        self
+    }
+
     /// Its tables, in memory, by the names of their files.
     pub fn tables(&self) -> Vec<(&'static str, Columns)> {
         outcome::all_columns(&self.graph, &self.groups, &self.collectives, &self.outcome)

@@ -10,6 +10,7 @@ use fabric::run::FlowRecord;
 use fabric::setup::{FlowSpec, RecordSetup};
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
+use files::problem::Problem;
 use results::recording::{
     ColumnHeader, Flow, Header, MOST_FLOWS, Node, Port, VERSION, most_frames, write_file, write_series,
 };
@@ -28,6 +29,8 @@ const MOST_WATCHED: usize = 4096;
 /// The most flows that are in the file because they are slow, and those of one group among them.
 const MOST_WORST: usize = MOST_FLOWS / 2;
 const MOST_WORST_OF_GROUP: usize = 32;
+/// The most frames of all ports together in memory, where only the last are written.
+const MOST_PORT_FRAMES_BEFORE: usize = 16 << 20;
 /// The shortest frame that is chosen by itself.
 const SHORTEST: Time = Time::from_ns(100);
 
@@ -35,6 +38,29 @@ const SHORTEST: Time = Time::from_ns(100);
 pub fn record(mut resolved: Resolved, every: Option<Time>) -> Resolved {
     resolved.setup.measure.record = Some(plan(&resolved.setup, every));
     resolved
+}
+
+/// Has a run recorded as closely as that up to its end, of which [what is after an instant](crate::Finished::recorded_from) is to be
+/// written: a window that ends with the run. What is before it is in memory until then, and merges frames only where there is very
+/// much of it.
+pub fn record_from(mut resolved: Resolved, every: Time, from: Time) -> Result<Resolved, Problem> {
+    let ports = resolved.setup.graph.links.len() * 2;
+    let (most, stop) = (most_frames(ports), resolved.setup.stop);
+    let wanted = stop.saturating_sub(from).0.div_ceil(every.0.max(1));
+    let problem = |message: String| Problem::new("--record-from", message);
+    if from >= stop {
+        return Err(
+            problem("is not before the end of the run".into()).help("write an earlier instant, or a later `stop`")
+        );
+    }
+    if wanted > most as u64 {
+        let message = format!("leaves {wanted} frames until the run stops; {most} is the most");
+        let help = "write a later instant, an earlier `stop`, or longer frames with --record-every";
+        return Err(problem(message).help(help));
+    }
+    let frames = (MOST_PORT_FRAMES_BEFORE / ports.max(1)).max(most) / 2 * 2;
+    resolved.setup.measure.record = Some(RecordSetup { frames, ..plan(&resolved.setup, Some(every)) });
+    Ok(resolved)
 }
 
 /// How a run is recorded, with frames of the given length or of one that suits it.
@@ -121,6 +147,15 @@ fn kept(recorded: &[FlowId], flows: &[FlowRecord]) -> Vec<FlowId> {
     all
 }
 
+/// A series from a frame on. What lasts has there what was last said of it.
+fn after(series: &[(u32, u64)], before: u32, lasting: bool) -> Vec<(u32, u64)> {
+    let next = series.partition_point(|(frame, _)| *frame < before);
+    let known = next.checked_sub(1).filter(|_| lasting).map(|last| (0, series[last].1));
+    let said = series.get(next).is_some_and(|(frame, _)| *frame == before);
+    let rest = series[next..].iter().map(|(frame, value)| (frame - before, *value));
+    known.filter(|_| !said).into_iter().chain(rest).collect()
+}
+
 /// What of a recording is known before the run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scene {
@@ -134,6 +169,9 @@ pub struct Scene {
     pub groups: Vec<String>,
     #[serde(skip)]
     preset: Option<String>,
+    /// Frames that end before this are not written.
+    #[serde(skip)]
+    pub(crate) from: Time,
     /// The paths of the flows that are recorded.
     #[serde(skip)]
     paths: Vec<Vec<u32>>,
@@ -179,6 +217,7 @@ impl Scene {
             ports: ports.collect(),
             groups: resolved.groups.clone(),
             preset: resolved.preset.clone(),
+            from: Time::ZERO,
             paths: recorded.map(|&flow| path(&flows[flow.index()])).collect(),
         }
     }
@@ -190,14 +229,18 @@ impl Scene {
         let kept: BTreeSet<FlowId> = kept(&recording.chosen, &outcome.flows).into_iter().collect();
         let flows: Vec<bool> = recording.chosen.iter().map(|flow| kept.contains(flow)).collect();
         let ports = vec![true; self.ports.len()];
+        // The last frame is always written.
+        let before = self.from.saturating_sub(recording.first).0 / recording.every.0.max(1);
+        let before = before.min(recording.frames.saturating_sub(1) as u64) as u32;
+        let frames = recording.frames - before as usize;
         let mut columns = Vec::new();
         let mut write = |all: &[Column], names: &[(&str, &str)], places: &[bool], lasting: bool| {
             let headers = all.iter().zip(names).map(|(column, (name, unit))| {
-                let before = columns.len();
+                let begin = columns.len();
                 for (series, _) in column.by_place(places.len()).iter().zip(places).filter(|(_, kept)| **kept) {
-                    write_series(&mut columns, recording.frames, series, lasting);
+                    write_series(&mut columns, frames, &after(series, before, lasting), lasting);
                 }
-                ColumnHeader { name: name.to_string(), unit: unit.to_string(), bytes: columns.len() - before }
+                ColumnHeader { name: name.to_string(), unit: unit.to_string(), bytes: columns.len() - begin }
             });
             headers.collect()
         };
@@ -208,9 +251,9 @@ impl Scene {
             scheme: identity.scheme(),
             seed: identity.seed,
             topology: self.topology.clone(),
-            first_ps: recording.first.0,
+            first_ps: recording.first.0 + before as u64 * recording.every.0,
             every_ps: recording.every.0,
-            frames: recording.frames,
+            frames,
             end_ps: outcome.end.0,
             nodes: self.nodes.clone(),
             ports: self.ports.clone(),
@@ -259,6 +302,17 @@ mod tests {
             prop_assert!(round >= time && round <= time.saturating_mul(5) / 2 + 1, "{time} {round}");
             prop_assert!(["1", "2", "5"].contains(&digits.trim_end_matches('0')), "{round}");
         }
+    }
+
+    #[test]
+    fn a_series_from_a_frame_on_has_what_was_said_of_what_lasts() {
+        let series = [(1, 10), (4, 40), (6, 60)];
+        assert_eq!(after(&series, 0, true), series);
+        assert_eq!(after(&series, 3, false), [(1, 40), (3, 60)]);
+        assert_eq!(after(&series, 3, true), [(0, 10), (1, 40), (3, 60)]);
+        assert_eq!(after(&series, 4, true), [(0, 40), (2, 60)]);
+        assert_eq!(after(&series, 9, true), [(0, 60)]);
+        assert_eq!(after(&series, 9, false), []);
     }
 
     #[test]

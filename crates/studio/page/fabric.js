@@ -3,13 +3,18 @@
 import { jobs, over, sharedLink } from "./api.js";
 import { choice, debounce, h, put, say } from "./dom.js";
 import { chart } from "./charts.js";
-import { Camera, grown } from "./stage.js";
+import { Camera } from "./camera.js";
 import { Side } from "./side.js";
 import { HEATS } from "./heat.js";
-import { FlowList, icon, legend, Now, save, Timeline, took } from "./panels.js";
+import { FlowList, icon, legend, Now, Timeline } from "./panels.js";
+import { flowCard, missingCard, portCard } from "./cards.js";
+import { lookCloser } from "./closer.js";
+import { savers } from "./export.js";
+import { held, zoomed } from "./tracks.js";
+import { verdictOf } from "./verdict.js";
 import { forgetRecordings, jobWhole, recordingOf } from "./jobdata.js";
 import { action, note, problemOf, progress, trouble } from "./parts.js";
-import { bytes, count, number, plural, rate, readTime, share, time, timeText } from "./format.js";
+import { plural, readTime, time, timeText } from "./format.js";
 import { START, startHere } from "./start.js";
 
 export const title = "Fabric";
@@ -19,8 +24,8 @@ const SPEED_NAMES = ["⅛", "¼", "½", "1", "2", "4", "8"];
 const SHOW = 24;
 /** A fabric with more hosts than this is shown as a map of its ports first: a picture has no room for them. */
 const CROWD = 256;
-/** Tails that are no further apart are as good as the same. */
-const ALIKE = 1.05;
+/** Frames that are no longer than this show where each control frame is. */
+const CLOSE = 200_000;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function open(root, route) {
@@ -80,7 +85,12 @@ class View {
       // Somebody has closed what was chosen for them.
       closed: query.get("flow") === "none",
       eye: query.get("eye"),
-      view: ["heat", "picture"].includes(query.get("view")) ? query.get("view") : null,
+      // A run of another job beside the first.
+      also: whole("also"),
+      // The window of the timeline of stops, and where a closer look came from.
+      win: query.get("win"),
+      back: query.get("back"),
+      view: ["heat", "picture", "stops"].includes(query.get("view")) ? query.get("view") : null,
       heat: HEATS[query.get("heat")] ? query.get("heat") : "queue",
       speed: SPEEDS.includes(whole("speed")) ? whole("speed") : 1,
       play: query.get("play") === "1",
@@ -117,7 +127,7 @@ class View {
       next.job = latest.id;
       next.with = next.run === 0 && (latest.schemes?.length ?? 0) > 1 ? (latest.seeds ?? 1) : null;
     }
-    const other = next.job !== this.state.job || next.run !== this.state.run || next.with !== this.state.with;
+    const other = ["job", "run", "with", "also"].some((key) => next[key] !== this.state[key]);
     this.state = next;
     if (other || !this.sides.length) await this.load();
     else this.apply();
@@ -153,12 +163,27 @@ class View {
       await jobs.all();
       const { job, runs } = await jobWhole(this.state.job, signal);
       if (signal.aborted) return;
-      if (!over(job)) {
+      // Of a comparison under way what is done can be watched.
+      if (!over(job) && !runs.some((run) => run.recording)) {
         this.wait(job);
         return;
       }
       this.job = job;
-      this.runs = runs.filter((run) => run.recording);
+      this.runs = runs.filter((run) => run.recording).map((run) => ({ ...run, job }));
+      if (this.state.also !== null) {
+        const also = await jobWhole(this.state.also, signal);
+        if (signal.aborted) return;
+        if (!over(also.job)) {
+          this.wait(also.job);
+          return;
+        }
+        // Numbers of its runs come after those of the first.
+        const next = Math.max(0, ...this.runs.map((run) => run.index)) + 1;
+        const more = also.runs.filter((run) => run.recording);
+        this.runs.push(...more.map((run) => ({ ...run, job: also.job, number: next + run.index })));
+        if (more.length) this.state.with ??= next + more[0].index;
+      }
+      for (const run of this.runs) run.number ??= run.index;
       if (job.state === "failed" || job.state === "cancelled") {
         if (!this.runs.length) {
           put(
@@ -192,12 +217,12 @@ class View {
         );
         return;
       }
-      const first = this.runs.find((run) => run.index === this.state.run) ?? this.runs[0];
-      const second = this.runs.find((run) => run.index === this.state.with && run !== first) ?? null;
-      this.state.run = first.index;
-      this.state.with = second?.index ?? null;
+      const first = this.runs.find((run) => run.number === this.state.run) ?? this.runs[0];
+      const second = this.runs.find((run) => run.number === this.state.with && run !== first) ?? null;
+      this.state.run = first.number;
+      this.state.with = second?.number ?? null;
       const chosen = [first, second].filter(Boolean);
-      const recordings = await Promise.all(chosen.map((run) => recordingOf(job.id, run.index)));
+      const recordings = await Promise.all(chosen.map((run) => recordingOf(run.job.id, run.index)));
       if (signal.aborted) return;
       this.build(chosen, recordings);
     } catch (error) {
@@ -245,7 +270,8 @@ class View {
     if (fresh && this.verdict?.worst !== undefined) state.flow = this.verdict.worst;
     state.t ??= this.span.from;
 
-    const options = this.runs.map((run) => [run.index, run.label]);
+    this.setWindow(state.win);
+    const options = this.runs.map((run) => [run.number, run.label]);
     const go = (changes) => {
       Object.assign(this.state, changes);
       this.write();
@@ -309,8 +335,12 @@ class View {
           this.remember();
         },
       },
-      [["picture", "picture"], ...Object.entries(HEATS).map(([key, { name }]) => [`heat ${key}`, `map of ${name}`])],
-      this.mapped ? `heat ${state.heat}` : "picture",
+      [
+        ["picture", "picture"],
+        ["stops", "timeline of stops"],
+        ...Object.entries(HEATS).map(([key, { name }]) => [`heat ${key}`, `map of ${name}`]),
+      ],
+      this.shown === "heat" ? `heat ${state.heat}` : this.shown,
     );
     this.play = h("button", { type: "button", class: "play", onclick: () => this.toggle() });
     this.readout = h("output", { class: "instant" });
@@ -369,10 +399,12 @@ class View {
         this.found,
         h("label", {}, "show ", views),
         bars,
-        h("button", { type: "button", class: "button small", onclick: () => this.picture() }, "save picture"),
+        savers(this),
         h("button", { type: "button", class: "button small", onclick: () => this.share() }, "copy link"),
-        h("a", { class: "quiet", href: `#/results?job=${this.job.id}&run=${state.run}` }, "results"),
+        h("a", { class: "quiet", href: `#/results?job=${this.job.id}&run=${chosen[0].index}` }, "results"),
+        state.back && h("a", { class: "quiet", href: `#/fabric?${state.back}` }, "back to the whole run"),
       ),
+      this.goesOn(),
       h(
         "div",
         { class: "fabric-body" },
@@ -400,6 +432,10 @@ class View {
                 { type: "button", class: "button small", title: "Key n", onclick: () => this.nextPause() },
                 "next pause",
               ),
+              action("look closer", () => lookCloser(this), {
+                class: "button small",
+                title: "Runs some microseconds around this instant again, in frames of 100 ns",
+              }),
               zooms,
             ),
             this.timeline.element,
@@ -442,49 +478,68 @@ class View {
     this.seek(state.t ?? this.span.from, true);
   }
 
-  /** Whether the map is shown in place of the picture. */
+  /** What is shown of each run: the picture, the map, or the timeline of stops. */
+  get shown() {
+    return this.state.view ?? (this.crowded ? "heat" : "picture");
+  }
+
   get mapped() {
-    return (this.state.view ?? (this.crowded ? "heat" : "picture")) === "heat";
+    return this.shown === "heat";
   }
 
   chooseView() {
     for (const side of this.sides) {
       side.heat.kind = this.state.heat;
-      side.choose(this.mapped);
+      side.choose(this.shown);
     }
     this.root.classList.toggle("mapped", this.mapped);
+    this.root.classList.toggle("tracked", this.shown === "stops");
     put(this.mapKey, this.sides[0].heat.key());
     this.fit();
   }
 
-  /** Selects a flow by its number in the run. */
+  /** Selects a flow by its number in the run, also one that was not recorded. */
   pickNumber(number) {
     const at = this.sides[0].recording.flows.findIndex((flow) => flow.flow === number);
-    if (at >= 0) this.pickFlow(at);
+    this.pickFlow(at < 0 ? null : at);
+    if (at >= 0) return;
+    this.missing = this.state.flow = number;
+    this.state.closed = false;
+    this.panels();
+    this.remember();
   }
 
-  /** What is on the screen as one image, with the names of the runs above. */
-  picture() {
-    const canvases = this.sides.map((side) => (this.mapped ? side.heatCanvas : side.canvas));
-    const head = 34 * Math.min(2, devicePixelRatio || 1);
-    const whole = document.createElement("canvas");
-    whole.width = canvases.reduce((sum, one) => sum + one.width, 0);
-    whole.height = Math.max(...canvases.map((one) => one.height)) + head;
-    const style = getComputedStyle(this.stages);
-    const paint = whole.getContext("2d");
-    paint.fillStyle = style.getPropertyValue("--paper").trim();
-    paint.fillRect(0, 0, whole.width, whole.height);
-    paint.font = `600 ${head * 0.4}px ${style.fontFamily}`;
-    paint.textBaseline = "middle";
-    paint.fillStyle = style.getPropertyValue("--ink").trim();
-    let x = 0;
-    canvases.forEach((one, at) => {
-      const side = this.sides[at];
-      paint.fillText(`${side.name}, ${time(this.state.t)}: ${side.text}`, x + head * 0.3, head / 2, one.width - head * 0.6);
-      paint.drawImage(one, x, head);
-      x += one.width;
+  // A comparison of which some runs are not done yet: what there is can be watched, and more comes.
+  goesOn() {
+    if (over(this.job)) return null;
+    this.waiting = progress(this.job.id, () => {
+      forgetRecordings(this.job.id);
+      this.load();
     });
-    whole.toBlob((blob) => save(`${this.job.name ?? "fabric"} ${timeText(this.state.t)}.png`, blob));
+    return h("div", { class: "goes-on" }, `${plural(this.runs.length, "run")} can be watched already. `, this.waiting.element);
+  }
+
+  // The window of time that the timeline of stops shows.
+  setWindow(text) {
+    const [from, to] = (text ?? "").split(",").map(readTime);
+    this.win = from !== null && to !== null && to > from ? held({ from, to }, this.span) : { ...this.span };
+  }
+
+  /** The window that somebody has chosen for a closer look, if it is not all the time. */
+  get chosenWindow() {
+    return this.shown === "stops" && this.win.to - this.win.from < (this.span.to - this.span.from) * 0.999 ? this.win : null;
+  }
+
+  zoomTime(factor, middle = this.state.t) {
+    this.win = factor === 0 ? { ...this.span } : zoomed(this.win, this.span, factor, Math.max(this.win.from, Math.min(this.win.to, middle)));
+    this.remember();
+    this.redraw();
+  }
+
+  moveTime(by) {
+    this.win = held({ from: this.win.from + by, to: this.win.to + by }, this.span);
+    this.remember();
+    this.redraw();
   }
 
   /** A link to just this, that others can open where they can reach the studio. */
@@ -511,7 +566,7 @@ class View {
   // To the place that the link names, as soon as it is known how large the picture is.
   enter() {
     const { stage } = this.sides[0] ?? {};
-    if (!this.state.eye || !stage?.width || this.mapped) return;
+    if (!this.state.eye || !stage?.width || this.shown !== "picture") return;
     if (!stage.place) stage.arrange();
     this.camera.go(this.state.eye, stage.width, stage.height);
     this.state.eye = null;
@@ -609,6 +664,7 @@ class View {
 
   // Brings a port into sight.
   reveal(port) {
+    if (this.shown === "stops") for (const side of this.sides) side.tracks.reveal(port);
     const { stage } = this.sides[0];
     if (this.camera.home || !stage.place) return;
     const spot = stage.place.ports[port];
@@ -649,6 +705,11 @@ class View {
     const { state } = this;
     for (const side of this.sides) {
       const first = side === this.sides[0] || this.same;
+      if (!this.playing || !side.why.stops) side.why.need(state.t, () => this.redraw());
+      if (this.shown === "stops") {
+        side.tracks.draw({ t: state.t, win: this.win, port: first ? state.port : null, chain: first ? this.chainIn(side) : null });
+        continue;
+      }
       if (this.mapped) {
         const flow = first ? this.flowIn(side) : null;
         const shown = flow === null ? null : side.recording.flows[flow];
@@ -657,17 +718,7 @@ class View {
       }
       side.stage.resize();
       side.stage.root = state.root;
-      side.stage.draw({
-        t: state.t,
-        playing: this.playing,
-        pace: (this.base * state.speed) / side.recording.every,
-        wall: now / 1000,
-        calm: calm.matches,
-        cycle: side.cycle && state.t >= side.cycle.since ? side.cycle.ports : null,
-        port: first ? state.port : null,
-        flow: first ? this.flowIn(side) : null,
-        hover: side.hover ?? (this.same ? this.hovered : null),
-      });
+      side.stage.draw(this.stageNow(side, now));
     }
     const text = time(state.t, 5);
     if (this.readout.textContent !== text) this.readout.textContent = text;
@@ -679,7 +730,29 @@ class View {
       for (const side of this.sides) side.words(state.t);
       this.now.show(state.t);
       this.flowNow?.(state.t);
+      for (const show of this.whyNow) show(state.t);
     }
+    this.follow?.();
+  }
+
+  /** What the picture of a run shows at this instant. */
+  stageNow(side, now) {
+    const { state } = this;
+    const first = side === this.sides[0] || this.same;
+    const chain = first ? this.chainIn(side) : null;
+    return {
+      t: state.t,
+      playing: this.playing,
+      pace: (this.base * state.speed) / side.recording.every,
+      wall: now / 1000,
+      calm: calm.matches,
+      cycle: side.cycle && state.t >= side.cycle.since ? side.cycle.ports : null,
+      port: first ? state.port : null,
+      flow: first ? this.flowIn(side) : null,
+      hover: side.hover ?? (this.same ? this.hovered : null),
+      chain: chain && side.why.stops.marks(chain),
+      flying: side.recording.every <= CLOSE ? side.why.stops?.flying(state.t) : null,
+    };
   }
 
   // The selected flow in another run: the same flow of the same traffic.
@@ -689,6 +762,13 @@ class View {
     const id = this.sides[0].recording.flows[this.flow].flow;
     const at = side.recording.flows.findIndex((flow) => flow.flow === id);
     return at < 0 ? null : at;
+  }
+
+  // The chain of causes of what is selected, at this instant.
+  chainIn(side) {
+    if (!side.cause) return null;
+    const at = side.why.stopAt(side.cause, this.state.t);
+    return at === null || at === undefined ? null : side.why.stops.chain(at);
   }
 
   announce() {
@@ -704,8 +784,11 @@ class View {
       this.found,
       matches.map((port) => h("option", { value: recording.portName(port) })),
     );
-    for (const side of this.sides) side.heat.only(input.value.trim());
-    if (this.mapped) this.redraw();
+    for (const side of this.sides) {
+      side.heat.only(input.value.trim());
+      side.tracks.only(input.value.trim());
+    }
+    if (this.shown !== "picture") this.redraw();
     const whole = matches.length > 0 && recording.portName(matches[0]).toLowerCase() === input.value.trim().toLowerCase();
     if (whole || (enter && matches.length)) {
       if (enter) input.value = recording.portName(matches[0]);
@@ -737,10 +820,12 @@ class View {
   panels() {
     this.charts = [];
     this.flowNow = null;
+    this.whyNow = [];
+    for (const side of this.sides) side.cause = null;
     const cards = [];
-    if (this.flow !== null) cards.push(this.flowCard());
-    else if (this.missing !== null) cards.push(this.missingCard());
-    if (this.state.port !== null) cards.push(this.portCard());
+    if (this.flow !== null) cards.push(flowCard(this));
+    else if (this.missing !== null) cards.push(missingCard(this));
+    if (this.state.port !== null) cards.push(portCard(this));
     const focus = this.aside.contains(document.activeElement) ? document.activeElement : null;
     put(
       this.aside,
@@ -779,306 +864,6 @@ class View {
     return one.element;
   }
 
-  // A flow that is asked for and was not recorded.
-  missingCard() {
-    return this.card(
-      h("span", {}, `Flow ${this.missing}`),
-      () => this.pickFlow(null),
-      h(
-        "p",
-        { class: "facts" },
-        "It was not recorded. Of a run with very many flows, 256 are: the slowest of each group, and of the others some of all sizes. Groups that ",
-        h("code", {}, "measure.flows"),
-        " names come before all others. What it took is in the ",
-        h("a", { href: `#/results?job=${this.job.id}&run=${this.state.run}` }, "results"),
-        ".",
-      ),
-    );
-  }
-
-  // The same series of both runs: the first filled, the second a dashed line. Shares of time have means.
-  lines(series, colour, kind = "area", mean = false) {
-    const sides = this.same ? this.sides : this.sides.slice(0, 1);
-    return sides.map((side, at) => ({
-      values: series(side.recording),
-      first: side.recording.first,
-      every: side.recording.every,
-      colour: at ? "--ink" : colour,
-      kind: at ? "line" : kind,
-      mean,
-      dash: at ? [4, 3] : undefined,
-      name: sides.length > 1 ? side.name : undefined,
-    }));
-  }
-
-  portCard() {
-    const { port } = this.state;
-    const main = this.sides[0].recording;
-    const { rate_bps, delay_ps, peer } = main.ports[port];
-    const per = (name, by) => (recording) => {
-      const values = recording.series(name, port);
-      return values && by ? Float64Array.from(values, (value) => by(value, recording)) : values;
-    };
-    const any = (name) =>
-      this.sides.some(({ recording }) => recording.ports[port] && recording.series(name, port)?.some((value) => value > 0));
-    const charts = [
-      {
-        title: "queue",
-        format: (value) => bytes(value),
-        lines: this.lines(per("queued"), "--queue"),
-        marks: main.ports[port].mark ? [{ at: main.ports[port].mark, colour: "--soft", text: `marks above ${bytes(main.ports[port].mark, 2)}` }] : [],
-      },
-      {
-        title: "link use",
-        format: (value) => share(value, 2),
-        top: 1,
-        lines: this.lines(
-          per("sent", (value, recording) => Math.min(1, value / recording.capacity(port))),
-          "--use-2",
-          "area",
-          true,
-        ),
-      },
-    ];
-    // Each kind of pause without those that stop more.
-    const parts = [
-      ["paused by its neighbour", "paused_port", null],
-      ["a class paused by its neighbour", "paused_class", "paused_port"],
-      ["only a queue paused by its neighbour", "paused", "paused_class"],
-    ];
-    const early = main.header.version < 2;
-    for (const [title, name, less] of early ? [[parts[0][0], "paused", null]] : parts) {
-      const series = (recording) => {
-        const values = recording.series(name, port),
-          inner = less && recording.series(less, port);
-        return values && Float64Array.from(values, (value, at) => Math.min(1, (value - (inner ? inner[at] : 0)) / recording.every));
-      };
-      if (this.sides.some(({ recording }) => recording.ports[port] && series(recording)?.some((value) => value > 0)))
-        charts.push({
-          title,
-          format: (value) => share(value, 2),
-          top: 1,
-          height: 34,
-          lines: this.lines(series, "--pause", "bars", true),
-        });
-    }
-    if (any("held_queues"))
-      charts.push({
-        title: "queues held",
-        format: (value) => count(value),
-        height: 40,
-        lines: this.lines(per("held_queues"), "--held"),
-      });
-    if (any("held_flows"))
-      charts.push({
-        title: "flows held at this NIC",
-        format: (value) => count(value),
-        height: 40,
-        lines: this.lines(per("held_flows"), "--held"),
-      });
-    if (any("pause_frames"))
-      charts.push({
-        title: "control frames to its neighbour",
-        format: (value) => count(value),
-        height: 34,
-        lines: this.lines(per("pause_frames"), "--control", "bars"),
-      });
-    if (any("signals"))
-      charts.push({
-        title: "signals to hosts sent here",
-        format: (value) => count(value),
-        height: 34,
-        lines: this.lines(per("signals"), "--control", "bars"),
-      });
-    if (any("marked"))
-      charts.push({
-        title: "packets marked",
-        format: (value) => count(value),
-        height: 34,
-        lines: this.lines(per("marked"), "--soft", "bars"),
-      });
-    if (any("dropped"))
-      charts.push({
-        title: "packets dropped",
-        format: (value) => count(value),
-        height: 34,
-        lines: this.lines(per("dropped"), "--bad", "bars"),
-      });
-    const through = main.flows.map((flow, at) => [flow, at]).filter(([flow]) => flow.path.includes(port));
-    return this.card(
-      h(
-        "span",
-        {},
-        main.nodeName(main.ports[port].node),
-        h("span", { class: "arrow" }, " → "),
-        main.nodeName(main.ports[peer].node),
-      ),
-      () => this.pick(null),
-      h(
-        "p",
-        { class: "facts" },
-        `port ${port}, ${rate(rate_bps)}, ${time(delay_ps)} long `,
-        h("button", { type: "button", class: "textual", onclick: () => this.pick(peer) }, "the other direction"),
-      ),
-      this.sides.length > 1 &&
-        this.same &&
-        h("p", { class: "facts" }, "filled: ", this.sides[0].name, "; dashed: ", this.sides[1].name),
-      charts.map((spec) => this.chart(spec)),
-      through.length > 0 &&
-        h(
-          "details",
-          { class: "through", open: through.length < 7 },
-          h("summary", {}, `${plural(through.length, "recorded flow")} ${through.length === 1 ? "takes" : "take"} this link`),
-          h(
-            "div",
-            { class: "flow-buttons" },
-            through
-              .slice(0, 60)
-              .map(([flow, at]) =>
-                h(
-                  "button",
-                  { type: "button", class: "textual", onclick: () => this.pickFlow(at) },
-                  `${main.nodeName(flow.src)} → ${main.nodeName(flow.dst)}, ${bytes(flow.size)}`,
-                ),
-              ),
-          ),
-        ),
-    );
-  }
-
-  flowCard() {
-    const main = this.sides[0].recording;
-    const flow = main.flows[this.flow];
-    const name = (node) => main.nodeName(node);
-    const ended = (recording, at) => {
-      const one = recording.flows[at];
-      return one?.received_ps === null || one?.received_ps === undefined
-        ? "not received to the end"
-        : `received after ${time(took(one))}${recording.slowdown(one) === null ? "" : `, ${number(recording.slowdown(one), 3)}× as long as alone`}`;
-    };
-    const sides = this.same ? this.sides : this.sides.slice(0, 1);
-    const held = h("p", { class: "facts live" });
-    this.flowNow = (ps) => {
-      const lines = sides
-        .map((side) => {
-          const at = this.flowIn(side);
-          if (at === null) return null;
-          const { recording } = side;
-          const frame = recording.frameAt(ps),
-            one = recording.flows[at];
-          const by = recording.value("flow.by", at, frame);
-          const stood = grown(recording, "flow.paused", at, frame),
-            nic = recording.nicOf(one);
-          const what =
-            one.start_ps === null || ps < one.start_ps
-              ? "has not begun"
-              : recording.value("flow.acknowledged", at, frame) >= one.size
-                ? "done"
-                : by > 0
-                  ? `held by ${recording.nodeName(by - 1)}`
-                  : stood > 0
-                    ? `held at its NIC: ${nic === null ? "its neighbour" : recording.neighbour(nic)} pauses its class, for ${share(Math.min(1, stood / recording.every), 2)} of this frame`
-                  : frame > 0 && recording.value("flow.held", at, frame) > recording.value("flow.held", at, frame - 1)
-                    ? "held"
-                    : "under way";
-          return (sides.length > 1 ? `${side.name}: ` : "") + what;
-        })
-        .filter(Boolean);
-      held.textContent = `now ${lines.join("; ")}`;
-    };
-    const life = sides.flatMap((side) => {
-      const at = this.flowIn(side);
-      if (at === null) return [];
-      const { recording } = side;
-      const tag = sides.length > 1 ? `${side.name}: ` : "";
-      const line = (column, colour, dash, kind = "line") => ({
-        values: recording.series(`flow.${column}`, at),
-        first: recording.first,
-        every: recording.every,
-        colour,
-        dash,
-        kind,
-      });
-      const one = recording.flows[at],
-        nic = recording.nicOf(one),
-        lasted = took(one) ?? recording.end - (one.start_ps ?? recording.end);
-      const stands = [
-        ["held by flow control", "flow.held", "--held"],
-        [`its class paused at its NIC by ${nic === null ? "its neighbour" : recording.neighbour(nic)}`, "flow.paused", "--pause"],
-      ].map(([what, column, colour]) => {
-        const series = recording.series(column, at);
-        const total = series ? series[series.length - 1] : 0;
-        if (!total) return null;
-        const values = Float64Array.from(series, (value, frame) =>
-          Math.min(1, (value - (frame ? series[frame - 1] : 0)) / recording.every),
-        );
-        return this.chart({
-          title: `${tag}${what}, ${time(total, 3)}${lasted > 0 ? ` of ${time(lasted, 3)}` : ""}`,
-          height: 26,
-          top: 1,
-          format: (value) => share(value, 2),
-          lines: [{ values, first: recording.first, every: recording.every, colour, kind: "bars", mean: true }],
-        });
-      });
-      return [
-        this.chart({
-          title: [
-            tag,
-            h("span", { class: "w-sent" }, "sent"),
-            ", ",
-            h("span", { class: "w-received" }, "received"),
-            ", ",
-            h("span", { class: "w-acknowledged" }, "acknowledged"),
-          ],
-          height: 64,
-          top: flow.size,
-          format: bytes,
-          lines: [
-            { ...line("sent", "--use-1"), readout: () => "" },
-            { ...line("received", "--use-3"), readout: (ps) => bytes(recording.value("flow.received", at, recording.frameAt(ps))) },
-            { ...line("acknowledged", "--control", [3, 3]), readout: () => "" },
-          ],
-        }),
-        ...stands,
-      ];
-    });
-    return this.card(
-      h("span", {}, name(flow.src), h("span", { class: "arrow" }, " → "), name(flow.dst)),
-      () => this.pickFlow(null),
-      h(
-        "p",
-        { class: "facts" },
-        `flow ${flow.flow}, ${main.groups[flow.group] ?? "flows"}, ${bytes(flow.size)}, ${flow.start_ps === null ? "never started" : `starts at ${time(flow.start_ps)}`}`,
-      ),
-      sides.map((side) =>
-        h(
-          "p",
-          { class: "facts" },
-          sides.length > 1 && h("strong", {}, `${side.name}: `),
-          this.flowIn(side) === null ? "not recorded there" : ended(side.recording, this.flowIn(side)),
-        ),
-      ),
-      held,
-      life.filter(Boolean),
-      flow.path.length === 0
-        ? h("p", { class: "facts" }, "Its packets take many paths.")
-        : h(
-            "p",
-            { class: "path" },
-            "path: ",
-            flow.path.map((port, at) => [
-              at > 0 && " → ",
-              h(
-                "button",
-                { type: "button", class: "textual", title: "This port", onclick: () => this.pick(port) },
-                name(main.ports[port].node),
-              ),
-            ]),
-            ` → ${name(flow.dst)}`,
-          ),
-    );
-  }
-
   key(event) {
     if (!this.sides.length) return false;
     const onButton = event.target.closest?.("button, a, summary, input");
@@ -1094,7 +879,10 @@ class View {
       this.seek(this.span.to);
     } else if (key === "p") this.peak();
     else if (key === "n") this.nextPause();
-    else if (key === "[" || key === "]") {
+    else if (this.shown === "stops" && "wasd".includes(key)) {
+      if (key === "w" || key === "s") this.zoomTime(key === "w" ? 1.5 : 1 / 1.5);
+      else this.moveTime((key === "d" ? 0.2 : -0.2) * (this.win.to - this.win.from));
+    } else if (key === "[" || key === "]") {
       const at = Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(this.state.speed) + (key === "]" ? 1 : -1)));
       this.state.speed = SPEEDS[at];
       this.speedBox.value = SPEEDS[at];
@@ -1110,6 +898,10 @@ class View {
   }
 
   zoom(factor) {
+    if (this.shown === "stops") {
+      this.zoomTime(factor);
+      return;
+    }
     const { width, height } = this.sides[0].stage;
     if (factor === 0) this.camera.reset();
     else this.camera.zoom(factor, width / 2, height / 2, width, height);
@@ -1122,55 +914,31 @@ class View {
     this.redraw();
   }
 
+  /** What the address names of what is shown. */
+  address() {
+    const { state } = this;
+    const query = { job: state.job, run: state.run };
+    if (state.also !== null) query.also = state.also;
+    else if (state.with !== null) query.with = state.with;
+    if (state.t > this.span.from) query.t = timeText(state.t);
+    if (state.port !== null) query.port = state.port;
+    if (this.flow !== null) query.flow = this.sides[0].recording.flows[this.flow].flow;
+    else if (this.missing !== null) query.flow = this.missing;
+    else if (state.closed) query.flow = "none";
+    if (state.view && state.view !== (this.crowded ? "heat" : "picture")) query.view = state.view;
+    if (this.mapped && state.heat !== "queue") query.heat = state.heat;
+    if (this.chosenWindow) query.win = `${timeText(this.win.from)},${timeText(this.win.to)}`;
+    const { stage } = this.sides[0];
+    if (state.eye) query.eye = state.eye;
+    else if (!this.camera.home && stage.width) query.eye = this.camera.text(stage.width, stage.height);
+    if (state.speed !== 1) query.speed = state.speed;
+    if (state.root) query.bars = "root";
+    if (state.back) query.back = state.back;
+    return query;
+  }
+
   write() {
     if (this.closed || !this.sides.length || !location.hash.startsWith("#/fabric")) return;
-    const { state } = this;
-    const query = new URLSearchParams({ job: state.job, run: state.run });
-    if (state.with !== null) query.set("with", state.with);
-    if (state.t > this.span.from) query.set("t", timeText(state.t));
-    if (state.port !== null) query.set("port", state.port);
-    if (this.flow !== null) query.set("flow", this.sides[0].recording.flows[this.flow].flow);
-    else if (this.missing !== null) query.set("flow", this.missing);
-    else if (state.closed) query.set("flow", "none");
-    if (state.view && state.view !== (this.crowded ? "heat" : "picture")) query.set("view", state.view);
-    if (this.mapped && state.heat !== "queue") query.set("heat", state.heat);
-    const { stage } = this.sides[0];
-    if (state.eye) query.set("eye", state.eye);
-    else if (!this.camera.home && stage.width) query.set("eye", this.camera.text(stage.width, stage.height));
-    if (state.speed !== 1) query.set("speed", state.speed);
-    if (state.root) query.set("bars", "root");
-    history.replaceState(null, "", `#/fabric?${query}`);
+    history.replaceState(null, "", `#/fabric?${new URLSearchParams(this.address())}`);
   }
-}
-
-/** Of two runs, what became of the flows that differ most between them, and the one that had the worst of it. */
-export function verdictOf(runs, recordings) {
-  if (runs.length < 2) return null;
-  const groups = (run) => run.summary?.groups ?? [];
-  let best = null;
-  for (const group of groups(runs[0])) {
-    const tails = runs.map((run) => groups(run).find((one) => one.name === group.name)?.slowdown);
-    if (tails.some((tail) => !(tail?.count > 0) || !(tail.p99 > 0))) continue;
-    const p99 = tails.map((tail) => tail.p99);
-    const ratio = Math.max(...p99) / Math.min(...p99);
-    if (!best || ratio > best.ratio) best = { group: group.name, ratio, p99 };
-  }
-  if (!best) return null;
-  const name = (at) => recordings[at].header.preset ?? runs[at].scheme ?? runs[at].label;
-  const each = best.p99.map((value, at) => `${number(value, 3)}× under ${name(at)}`).join(", ");
-  // Runs that treat all groups alike should not be read as if they did not.
-  const alike = best.ratio < ALIKE ? "; no group differs more" : "";
-  const text = `99th percentile of slowdown ${each}${alike}`;
-  // In the run that treats them worse.
-  const side = best.p99[0] >= best.p99[1] ? 0 : 1;
-  const known = new Set(recordings[0].flows.map((flow) => flow.flow));
-  const victims = recordings[side].flows
-    .filter((flow) => recordings[side].groups[flow.group] === best.group && known.has(flow.flow) && flow.start_ps !== null)
-    .map((flow) => [recordings[side].slowdown(flow) ?? (flow.received_ps === null ? Infinity : 0), flow])
-    .sort((a, b) => b[0] - a[0] || a[1].flow - b[1].flow);
-  if (!victims.length) return { ...best, text };
-  const [slow, flow] = victims[0];
-  const how = slow === Infinity ? "never received to the end" : `${number(slow, 3)}×`;
-  const who = `${recordings[side].nodeName(flow.src)} → ${recordings[side].nodeName(flow.dst)}, ${how} under ${name(side)}`;
-  return { ...best, text, worst: flow.flow, who };
 }

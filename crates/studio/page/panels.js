@@ -3,6 +3,7 @@
 import { h, put, s } from "./dom.js";
 import { columnsOf, plot, ticks } from "./charts.js";
 import { bytes, number, share, time } from "./format.js";
+import { KINDS } from "./stops.js";
 
 // The whole time in a strip: what is queued, and when links or flows were held. One row for each run.
 export class Timeline {
@@ -450,6 +451,14 @@ export function legend(recordings, map) {
     "div",
     { class: "legend", "aria-label": "Legend" },
     map,
+    Object.values(KINDS).map(({ name, colour }) => {
+      const bar = s("rect", { x: 2, y: 4, width: 22, height: 6 });
+      bar.style.fill = `var(${colour})`;
+      const one = key(bar, name);
+      one.classList.add("track-key");
+      return one;
+    }),
+    h("span", { class: "key track-key" }, "rows are below the port that they waited for; red names are roots, with their queue; Ctrl and the wheel, or w a s d, zoom and move"),
     h("span", { class: "key" }, h("span", { class: "ramp", "aria-hidden": "true" }), "link use, idle to full"),
     key(
       [

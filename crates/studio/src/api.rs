@@ -108,6 +108,8 @@ pub fn router(studio: Arc<Studio>) -> Router {
         .route("/api/jobs/{id}/files/{*path}", get(job_file))
         .route("/api/jobs/{id}/recording/{run}", get(recording))
         .route("/api/jobs/{id}/flows/{run}", get(flows))
+        .route("/api/jobs/{id}/why/{run}", get(why))
+        .route("/api/jobs/{id}/stops/{run}", get(stops))
         .route("/api/folders", get(folders))
         .route("/api/folders/{*path}", get(folder_file))
         .route("/api/events", get(events))
@@ -350,18 +352,29 @@ async fn recording(State(studio): Shared, At((id, run)): At<(String, String)>, h
     Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
-async fn flows(
-    State(studio): Shared,
-    At((id, run)): At<(String, String)>,
-    Query(words): Query<Vec<(String, String)>>,
-) -> Answer {
+type Words = Query<Vec<(String, String)>>;
+
+async fn flows(State(studio): Shared, At((id, run)): At<(String, String)>, Query(words): Words) -> Answer {
+    question(studio, "flows", &id, &run, &words).await
+}
+
+async fn why(State(studio): Shared, At((id, run)): At<(String, String)>, Query(words): Words) -> Answer {
+    question(studio, "why", &id, &run, &words).await
+}
+
+async fn stops(State(studio): Shared, At((id, run)): At<(String, String)>, Query(words): Words) -> Answer {
+    question(studio, "stops", &id, &run, &words).await
+}
+
+/// A question about a run, which a process of its own answers.
+async fn question(studio: Arc<Studio>, what: &str, id: &str, run: &str, words: &[(String, String)]) -> Answer {
     let query: HashMap<&String, &String> = words.iter().map(|(key, value)| (key, value)).collect();
     if query.len() < words.len() {
         return Err(Problem::new("the query", "has a word twice").help("write each once").into());
     }
-    let folder = run_folder(studio.clone(), &id, &run).await?;
+    let folder = run_folder(studio.clone(), id, run).await?;
     let _place = studio.helpers.acquire().await.map_err(|_| nothing_there())?;
-    let arguments = ["flows", ".", &json!(query).to_string()].map(String::from);
+    let arguments = ["ask", what, ".", &json!(query).to_string()].map(String::from);
     let answer = helper::ask(&studio.jobs.program, &folder, &arguments, "").await?;
     match &answer["error"] {
         Value::Null => Ok(json_response(&answer)),

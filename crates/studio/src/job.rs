@@ -42,6 +42,9 @@ pub enum Request {
         /// Whether a recording is kept.
         #[serde(default)]
         record: bool,
+        /// A closer look: only what is after an instant is recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        closer: Option<Closer>,
     },
     /// A scenario with several schemes, values and seeds.
     Compare {
@@ -75,6 +78,21 @@ pub enum Request {
         #[serde(default = "quick")]
         scale: String,
     },
+}
+
+/// A closer look at what is after an instant.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Closer {
+    /// The instant, such as `300us`.
+    pub from: String,
+    /// How long a frame is.
+    #[serde(default = "closely")]
+    pub every: String,
+}
+
+fn closely() -> String {
+    "100ns".into()
 }
 
 fn quick() -> String {
@@ -302,10 +320,13 @@ impl Request {
         let mut add = |more: &[&str]| words.extend(more.iter().map(|word| word.to_string()));
         let recorded = |record: &bool| if *record { ["--record"].as_slice() } else { &[] };
         match self {
-            Request::Run { sets, record, .. } => {
+            Request::Run { sets, record, closer, .. } => {
                 add(&["run", &scenario, "--out", &out]);
                 sets.iter().for_each(|set| add(&[&format!("--set={set}")]));
                 add(recorded(record));
+                if let Some(Closer { from, every }) = closer {
+                    add(&[&format!("--record-from={from}"), &format!("--record-every={every}")]);
+                }
             }
             Request::Compare { schemes, seeds, vary, sets, record, .. } => {
                 add(&["compare", &scenario, "--out", &out, "--store", &store]);

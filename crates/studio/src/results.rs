@@ -2,15 +2,16 @@
 
 use crate::job::{Job, OUT, Request, SCENARIO, State, Stored};
 use crate::limits;
+use crate::why::{Words, check, number};
 use crate::workspace::{Workspace, file_below, list};
 use files::COMPARISON;
 use files::SUMMARY;
 use files::problem::{Problem, read_text};
+use results::causes::STOPS;
 use results::comparison::{Labels, SCHEME};
 use results::records::FlowRow;
 use serde_json::{Value, json};
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// The file of a recorded run.
@@ -109,6 +110,7 @@ pub fn whole(workspace: &Workspace, job: &Job) -> Value {
             "seed": stored.seed.or(summary["seed"].as_u64()),
             "folder": stored.key,
             "recording": file_below(&run.folder, RECORDING).is_some(),
+            "why": file_below(&run.folder, STOPS).is_some(),
             "summary": summary,
         })
     });
@@ -166,25 +168,10 @@ fn order(a: &Value, b: &Value, descending: bool) -> Ordering {
     if descending { by.reverse() } else { by }
 }
 
-/// Some of the flows of a folder of results, as a query in JSON says: `sort`, `desc`, `offset`, `limit`, `group`, `slower`. Gives JSON with
-/// the rows, or with an error.
-pub fn flows(folder: &Path, query: &str) -> Value {
-    let query = serde_json::from_str(query).map_err(|error| Problem::new("the query", error.to_string()));
-    let rows = query.and_then(|query| rows(folder, &query));
-    rows.unwrap_or_else(|problem| json!({ "error": problem.json() }))
-}
-
-fn rows(folder: &Path, query: &HashMap<String, String>) -> Result<Value, Problem> {
-    const KNOWN: [&str; 6] = ["sort", "desc", "offset", "limit", "group", "slower"];
-    if let Some(key) = query.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-        return Err(Problem::new(key.as_str(), "is not known").help(format!("the words are {}", KNOWN.join(", "))));
-    }
-    let number = |key: &str, default: usize| match query.get(key) {
-        None => Ok(default),
-        Some(text) => {
-            text.parse().map_err(|_| Problem::new(key, "is not a whole number").help("write one, or leave it out"))
-        }
-    };
+/// Some of the flows of a folder of results, as the words of a query say.
+pub fn flows(folder: &Path, query: &Words) -> Result<Value, Problem> {
+    check(query, &["sort", "desc", "offset", "limit", "group", "slower"])?;
+    let number = |key: &str, default: u64| Ok(number(query, key)?.unwrap_or(default) as usize);
     let (offset, limit) = (number("offset", 0)?, number("limit", 200)?.min(limits::ROWS));
     let sort = query.get("sort").map_or("flow", String::as_str);
     let Some((_, key)) = COLUMNS.iter().find(|(name, _)| *name == sort) else {
