@@ -44,7 +44,7 @@ function whyOf(view, what) {
     return whyPart(view, side, question, sides.length > 1);
   });
   view.whyNow.push(...list.map(({ at }) => at));
-  return [falls, list.map(({ element }) => element)];
+  return [list.map(({ element }) => element), falls];
 }
 
 // The same series of both runs: the first filled, the second a dashed line. Shares of time have means.

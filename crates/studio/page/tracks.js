@@ -280,7 +280,7 @@ export class Tracks {
       const px = this.x(at, win);
       if (px < gutter + 20 || px > width - 30) continue;
       paint.fillText(text, px, HEAD / 2);
-      paint.globalAlpha = 0.5;
+      paint.globalAlpha = 0.22;
       paint.fillRect(px, HEAD, 1, height);
       paint.globalAlpha = 1;
     }

@@ -3,8 +3,8 @@
 import { h, s } from "./dom.js";
 import { plural, share, time } from "./format.js";
 
-/** Parts below this share of the whole are put together. */
-const LEAST = 0.004;
+/** Parts below this share of the longest waterfall are put together at its end. */
+const LEAST = 0.01;
 
 const COLOURS = {
   serialisation: "--use-2",
@@ -19,34 +19,27 @@ const COLOURS = {
   receiver: "--control",
 };
 
-/** The parts one after the other: [{name, place, part, from, time}], from the sender along the path to the receiver. */
-export function falls(parts) {
+/**
+ * The parts one after the other, from the sender along the path to the receiver, those that are shorter than `least` together at the end:
+ * {rows: [{part, place, from, time}], total}.
+ */
+export function falls(parts, least) {
   const place = ({ part, hop }) => (part === "receiver" ? Infinity : (hop ?? -1));
   const total = parts.reduce((sum, part) => sum + part.time_ps, 0);
-  const rows = [];
-  let at = 0,
-    small = null;
-  for (const one of [...parts].sort((a, b) => place(a) - place(b))) {
-    const row = { part: one.part, place: one.place, from: at, time: one.time_ps };
+  const long = parts.filter((part) => part.time_ps >= least).sort((a, b) => place(a) - place(b));
+  let at = 0;
+  const rows = long.map((one) => {
     at += one.time_ps;
-    if (one.time_ps < total * LEAST) {
-      // Next to each other they are one row.
-      if (small && small === rows.at(-1)) {
-        small.time += row.time;
-        small.count++;
-      } else rows.push((small = { ...row, part: null, count: 1 }));
-      continue;
-    }
-    small = null;
-    rows.push(row);
-  }
+    return { part: one.part, place: one.place, from: at - one.time_ps, time: one.time_ps };
+  });
+  if (total > at) rows.push({ part: null, count: parts.length - long.length, from: at, time: total - at });
   return { rows, total };
 }
 
 /** Waterfalls of one flow in several runs: `runs` is [{name, parts}]. */
 export function waterfall(runs) {
-  const all = runs.map(({ name, parts }) => ({ name, ...falls(parts) }));
-  const longest = Math.max(1, ...all.map(({ total }) => total));
+  const longest = Math.max(1, ...runs.map(({ parts }) => falls(parts, 0).total));
+  const all = runs.map(({ name, parts }) => ({ name, ...falls(parts, longest * LEAST) }));
   return h(
     "div",
     { class: "waterfall" },

@@ -6,6 +6,9 @@ import { plural, time } from "./format.js";
 import { action, trouble } from "./parts.js";
 import { Stops } from "./stops.js";
 
+/** Of so many stops the one that tells most is looked for. */
+const MANY = 5000;
+
 /** The change to a scenario with which a run is asked why. */
 export const ASK = "measure.why=true";
 
@@ -61,6 +64,17 @@ export class Why {
       });
   }
 
+  /** Of all stops of a port, or those at which a flow waited, the one that tells most. */
+  foremost(part) {
+    const { stops } = this;
+    const { waits, port } = part;
+    if (part.best?.stops !== stops) {
+      const list = waits ? waits.map(([row]) => stops.places.get(row)) : (stops.byPort.get(port) ?? []);
+      part.best = { stops, at: stops.foremost(list.filter((at) => at !== undefined).slice(0, MANY)) };
+    }
+    return part.best.at;
+  }
+
   /** The stop to tell of at an instant: of the port that is selected, or of the flow. */
   stopAt({ port, waits }, ps) {
     const { stops, recording } = this;
@@ -74,7 +88,7 @@ export class Why {
   }
 }
 
-const arrow = (name) => name.replace("->", " → ");
+const arrow = (text) => text.replaceAll("->", " → ");
 
 /** A chain step by step, as a list whose steps can be picked. */
 export function chainList(view, stops, at) {
@@ -147,7 +161,37 @@ export function whyPart(view, side, what, named) {
     const key = `${stops?.from} ${stop}`;
     if (key === shown) return;
     shown = key;
-    put(now, stop === null || stop === undefined ? null : [h("p", { class: "facts live" }, "Why it waits now:"), chainList(view, stops, stop)]);
+    if (stop !== null) {
+      put(now, h("p", { class: "facts live" }, "Why it waits now:"), chainList(view, stops, stop));
+      return;
+    }
+    // Not now: one of its stops tells most of what there is.
+    const other = stops && why.foremost(part);
+    put(
+      now,
+      other !== null &&
+        other !== undefined && [
+          h(
+            "p",
+            { class: "facts" },
+            "It does not wait now. ",
+            h(
+              "button",
+              {
+                type: "button",
+                class: "textual",
+                onclick: () => {
+                  view.toggle(false);
+                  view.seek(stops.begin(other) + 1);
+                },
+              },
+              `One of its stops, at ${time(stops.begin(other), 4)}`,
+            ),
+            ":",
+          ),
+          chainList(view, stops, other),
+        ],
+    );
   };
   side.cause = part;
   why
@@ -157,21 +201,25 @@ export function whyPart(view, side, what, named) {
       part.waits = answer.waits ?? null;
       part.tree = answer.causes?.[0]?.root ?? null;
       what.parts?.(answer.parts ?? []);
-      const [first] = answer.sentences ?? [];
+      part.best = null;
+      const [first = ""] = answer.sentences ?? [];
       put(
         whole,
-        h("p", { class: "facts" }, first),
+        h("p", { class: "facts" }, arrow(first)),
         (answer.causes ?? []).slice(0, 3).map(({ root, waited_ps, stopped_ps, stops: count, victim }) => [
           h(
             "p",
             { class: "facts live" },
             waited_ps !== undefined
-              ? `${time(waited_ps, 3)} because ${root.clause}${victim ? ", through which it does not pass" : ""}.`
-              : `${plural(count, "stop")}, ${time(stopped_ps, 3)} in all, because ${root.clause}.`,
+              ? `${time(waited_ps, 3)} because ${arrow(root.clause)}${victim ? ", through which it does not pass" : ""}.`
+              : `${plural(count, "stop")}, ${time(stopped_ps, 3)} in all, because ${arrow(root.clause)}.`,
           ),
           victims(view, root),
         ]),
-        (answer.root ?? []).map((root) => [h("p", { class: "facts live" }, `It is a root itself: ${root.sentence}`), victims(view, root)]),
+        (answer.root ?? []).map((root) => [
+          h("p", { class: "facts live" }, `It is a root itself. ${arrow(root.sentence)}`),
+          root.victims > 0 && victims(view, root),
+        ]),
       );
       shown = "";
       view.redraw();
