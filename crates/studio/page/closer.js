@@ -28,12 +28,15 @@ export async function lookCloser(view) {
   const made = [];
   for (const side of sides) {
     const request = await likeIt(side, `${view.job.name ?? "a run"}, closer: ${side.name}`, { stop: `${to}ps` });
-    made.push(await jobs.start({ ...asking(request), record: true, closer: { from: `${from}ps`, every: `${every}ps` } }));
+    // What was asked why already knows all stops, also how they ended.
+    const asked = side.why.known ? request : asking(request);
+    made.push(await jobs.start({ ...asked, record: true, closer: { from: `${from}ps`, every: `${every}ps` } }));
   }
   const query = new URLSearchParams({ job: made[0], run: 0 });
   if (made[1] !== undefined) query.set("also", made[1]);
   query.set("t", timeText(Math.min(to, Math.max(from, state.t))));
   for (const key of ["port", "flow", "eye"]) if (view.address()[key] !== undefined) query.set(key, view.address()[key]);
+  query.set("of", sides.map((side) => `${side.why.job}.${side.why.run}`).join(","));
   query.set("back", new URLSearchParams(view.address()).toString());
   location.hash = `#/fabric?${query}`;
 }

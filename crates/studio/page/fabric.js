@@ -90,6 +90,8 @@ class View {
       // The window of the timeline of stops, and where a closer look came from.
       win: query.get("win"),
       back: query.get("back"),
+      // Of a closer look, the runs that it looks at.
+      of: query.get("of"),
       view: ["heat", "picture", "stops"].includes(query.get("view")) ? query.get("view") : null,
       heat: HEATS[query.get("heat")] ? query.get("heat") : "queue",
       speed: SPEEDS.includes(whole("speed")) ? whole("speed") : 1,
@@ -223,11 +225,29 @@ class View {
       this.state.with = second?.number ?? null;
       const chosen = [first, second].filter(Boolean);
       const recordings = await Promise.all(chosen.map((run) => recordingOf(run.job.id, run.index)));
+      await this.findCauses(chosen, signal);
       if (signal.aborted) return;
       this.build(chosen, recordings);
     } catch (error) {
       if (error.name !== "AbortError" && !this.closed)
         put(this.root, h("section", { class: "empty" }, trouble(error), h("p", {}, h("a", { href: "#/jobs" }, "All jobs"))));
+    }
+  }
+
+  // Where the causes of each run are kept: with it, or with the run that a closer look is of, which is the same and goes on to its end.
+  async findCauses(chosen, signal) {
+    const of = (this.state.of ?? "").split(",").map((text) => text.split(".").map(Number));
+    for (const [at, run] of chosen.entries()) {
+      run.causes = { job: run.job.id, index: run.index, why: run.why };
+      const [job, index] = of[at] ?? [];
+      if (!Number.isInteger(job) || !Number.isInteger(index)) continue;
+      try {
+        const { runs } = await jobWhole(job, signal);
+        if (runs.find((one) => one.index === index)?.why) run.causes = { job, index, why: true };
+      } catch (error) {
+        if (error.name === "AbortError") throw error;
+        // That job is gone; the closer look has its own.
+      }
     }
   }
 
@@ -934,6 +954,7 @@ class View {
     if (state.speed !== 1) query.speed = state.speed;
     if (state.root) query.bars = "root";
     if (state.back) query.back = state.back;
+    if (state.of) query.of = state.of;
     return query;
   }
 

@@ -33,7 +33,7 @@ export class Side {
     );
     this.heatCanvas = h("canvas", { class: "heat", role: "img", hidden: true });
     this.heat = new Heat(this.heatCanvas, recording, deepest);
-    this.why = new Why(run.job.id, run, recording);
+    this.why = new Why(run.causes, recording);
     this.tracks = new Tracks(this);
     /** What a card asks the causes of. */
     this.cause = null;

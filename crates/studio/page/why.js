@@ -28,8 +28,9 @@ export async function askAgain(job) {
 
 /** What is known of a run; asked for when it is needed. */
 export class Why {
-  constructor(job, run, recording) {
-    Object.assign(this, { job, run: run.index, known: Boolean(run.why), recording, stops: null, answers: new Map() });
+  /** `kept` says where: {job, index, why}. */
+  constructor({ job, index, why }, recording) {
+    Object.assign(this, { job, run: index, known: Boolean(why), recording, stops: null, answers: new Map() });
   }
 
   /** An answer about a flow or a link: {flow: 7} or {link: "a->b"}. */
@@ -117,9 +118,8 @@ export function chainList(view, stops, at) {
       { class: "root" },
       h("strong", {}, "The root: "),
       root.ports.length === 1
-        ? h("button", { type: "button", class: "textual", onclick: () => view.pick(root.ports[0]) }, root.words)
-        : root.words,
-      ".",
+        ? h("button", { type: "button", class: "textual", onclick: () => view.pick(root.ports[0]) }, `${root.words}.`)
+        : `${root.words}.`,
     ),
   );
 }
