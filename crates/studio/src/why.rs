@@ -239,7 +239,7 @@ mod tests {
             by: 0,
             ordered_ps: None,
             fill: Some(fill),
-            cause: (row % 10 > 0).then(|| row - 1),
+            cause: (!row.is_multiple_of(10)).then(|| row - 1),
         };
         let ports = (0..3).map(|port| (port, (format!("a{port}"), "b".to_string()))).collect();
         let stops = (0..count).map(stop).collect();
