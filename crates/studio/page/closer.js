@@ -53,7 +53,7 @@ export function captureButton(view, port) {
     view.sides.length > 1 ? `capture this port under ${side.name}` : "capture this port",
     async () => {
       const request = await likeIt(side, `${name} captured`, { "measure.capture": JSON.stringify([name]) });
-      const id = await jobs.start(request);
+      const id = await jobs.start({ ...request, record: true });
       const live = progress(id, (job) => {
         if (job.state !== "done") {
           put(place, live.element, problemOf(job));

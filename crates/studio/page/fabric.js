@@ -1,15 +1,14 @@
 // The fabric view: a run as it happened, one or two of them in lock step.
 
 import { jobs, over, sharedLink } from "./api.js";
-import { choice, debounce, h, put, say } from "./dom.js";
+import { debounce, h, put, say } from "./dom.js";
 import { chart } from "./charts.js";
 import { Camera } from "./camera.js";
 import { Side } from "./side.js";
 import { HEATS } from "./heat.js";
-import { FlowList, icon, legend, Now, Timeline } from "./panels.js";
+import { FlowList, icon, Now } from "./panels.js";
 import { flowCard, missingCard, portCard } from "./cards.js";
-import { lookCloser } from "./closer.js";
-import { savers } from "./export.js";
+import { buildFrame, SPEEDS } from "./frame.js";
 import { held, zoomed } from "./tracks.js";
 import { verdictOf } from "./verdict.js";
 import { forgetRecordings, jobWhole, recordingOf } from "./jobdata.js";
@@ -18,8 +17,6 @@ import { plural, readTime, time, timeText } from "./format.js";
 import { START, startHere } from "./start.js";
 
 export const title = "Fabric";
-const SPEEDS = [0.125, 0.25, 0.5, 1, 2, 4, 8];
-const SPEED_NAMES = ["⅛", "¼", "½", "1", "2", "4", "8"];
 /** At speed 1 a run takes this many seconds to watch. */
 const SHOW = 24;
 /** A fabric with more hosts than this is shown as a map of its ports first: a picture has no room for them. */
@@ -132,7 +129,11 @@ class View {
     const other = ["job", "run", "with", "also"].some((key) => next[key] !== this.state[key]);
     this.state = next;
     if (other || !this.sides.length) await this.load();
-    else this.apply();
+    else {
+      this.setWindow(next.win);
+      this.apply();
+      this.chooseView();
+    }
   }
 
   nothing() {
@@ -291,180 +292,7 @@ class View {
     state.t ??= this.span.from;
 
     this.setWindow(state.win);
-    const options = this.runs.map((run) => [run.number, run.label]);
-    const go = (changes) => {
-      Object.assign(this.state, changes);
-      this.write();
-      this.load();
-    };
-    const first = choice(
-      {
-        "aria-label": "Run",
-        onchange: (event) =>
-          go({ run: Number(event.target.value), with: state.with === Number(event.target.value) ? null : state.with }),
-      },
-      options,
-      state.run,
-    );
-    const beside = choice(
-      {
-        "aria-label": "Beside it",
-        onchange: (event) => go({ with: event.target.value === "" ? null : Number(event.target.value) }),
-      },
-      [["", "alone"], ...options.filter(([index]) => index !== state.run)],
-      state.with ?? "",
-    );
-    this.found = h("datalist", { id: "ports" });
-    const finder = h("input", {
-      type: "search",
-      list: "ports",
-      placeholder: "find a port: h0",
-      "aria-label": "Find a port",
-      "data-search": true,
-      autocomplete: "off",
-      size: "20",
-      oninput: (event) => this.find(event.target),
-      onkeydown: (event) => {
-        if (event.key === "Enter") this.find(event.target, true);
-      },
-    });
-    this.stages = h(
-      "div",
-      { class: `stages n${this.sides.length}` },
-      this.sides.map((side) => side.element),
-    );
-    this.verdictLine =
-      this.verdict &&
-      h(
-        "p",
-        { class: "verdict-above" },
-        h("strong", {}, this.verdict.group),
-        `: ${this.verdict.text}`,
-        this.verdict.worst !== undefined && [
-          "; worst ",
-          h("button", { type: "button", class: "textual", onclick: () => this.pickNumber(this.verdict.worst) }, this.verdict.who),
-        ],
-      );
-    const views = choice(
-      {
-        "aria-label": "View",
-        onchange: (event) => {
-          const [view, heat] = event.target.value.split(" ");
-          Object.assign(state, { view, heat: heat ?? state.heat });
-          this.chooseView();
-          this.remember();
-        },
-      },
-      [
-        ["picture", "picture"],
-        ["stops", "timeline of stops"],
-        ...Object.entries(HEATS).map(([key, { name }]) => [`heat ${key}`, `map of ${name}`]),
-      ],
-      this.shown === "heat" ? `heat ${state.heat}` : this.shown,
-    );
-    this.play = h("button", { type: "button", class: "play", onclick: () => this.toggle() });
-    this.readout = h("output", { class: "instant" });
-    const step = (text, name, f) =>
-      h("button", { type: "button", class: "step", "aria-label": name, title: name, onclick: f }, text);
-    this.speedBox = choice(
-      {
-        "aria-label": "Speed",
-        onchange: (event) => {
-          state.speed = Number(event.target.value);
-          this.remember();
-          this.showPace();
-        },
-      },
-      SPEEDS.map((speed, at) => [speed, `${SPEED_NAMES[at]}×`]),
-      state.speed,
-    );
-    this.pace = h("span", { class: "pace" });
-    this.mapKey = h("span", { class: "key map-key" });
-    this.timeline = new Timeline(this);
-    const zoom = (text, name, factor) =>
-      h("button", { type: "button", class: "step", "aria-label": name, title: name, onclick: () => this.zoom(factor) }, text);
-    const zooms = h(
-      "div",
-      { class: "zoom", role: "group", "aria-label": "Zoom" },
-      zoom("−", "Farther", 1 / 1.6),
-      zoom("+", "Closer", 1.6),
-      zoom("⤢", "All of it", 0),
-    );
-    this.aside = h("aside", { class: "side", "aria-label": "What is selected" });
-    const bars = h(
-      "label",
-      { class: "check" },
-      h("input", {
-        type: "checkbox",
-        checked: state.root,
-        onchange: (event) => {
-          state.root = event.target.checked;
-          this.remember();
-          this.redraw();
-        },
-      }),
-      "lift small queues",
-    );
-    put(
-      this.root,
-      h("h1", { class: "unseen" }, `Fabric: ${this.job.name ?? ""}`),
-      h(
-        "div",
-        { class: "fabric-bar" },
-        h("span", { class: "fabric-name" }, this.job.name ?? `Job ${this.job.id}`),
-        h("label", {}, "run ", first),
-        this.runs.length > 1 && h("label", {}, "beside ", beside),
-        h("span", { class: "grow" }),
-        finder,
-        this.found,
-        h("label", {}, "show ", views),
-        bars,
-        savers(this),
-        h("button", { type: "button", class: "button small", onclick: () => this.share() }, "copy link"),
-        h("a", { class: "quiet", href: `#/results?job=${this.job.id}&run=${chosen[0].index}` }, "results"),
-        state.back && h("a", { class: "quiet", href: `#/fabric?${state.back}` }, "back to the whole run"),
-      ),
-      this.goesOn(),
-      h(
-        "div",
-        { class: "fabric-body" },
-        h(
-          "div",
-          { class: "fabric-left" },
-          this.verdictLine,
-          this.stages,
-          h(
-            "div",
-            { class: "transport" },
-            h(
-              "div",
-              { class: "buttons" },
-              this.play,
-              step(icon("begin"), "To the beginning", () => this.seek(this.span.from)),
-              step(icon("back"), "One frame back", () => this.step(-1)),
-              step(icon("on"), "One frame on", () => this.step(1)),
-              this.readout,
-              h("label", { class: "speed" }, this.speedBox, this.pace),
-              h("span", { class: "grow" }),
-              h("button", { type: "button", class: "button small", title: "Key p", onclick: () => this.peak() }, "deepest queue"),
-              h(
-                "button",
-                { type: "button", class: "button small", title: "Key n", onclick: () => this.nextPause() },
-                "next pause",
-              ),
-              action("look closer", () => lookCloser(this), {
-                class: "button small",
-                title: "Runs some microseconds around this instant again, in frames of 100 ns",
-              }),
-              zooms,
-            ),
-            this.timeline.element,
-          ),
-          legend(recordings, this.mapKey),
-        ),
-        this.aside,
-      ),
-    );
+    buildFrame(this, chosen, recordings);
     // After a press with the pointer, space plays again.
     this.root.querySelector(".fabric-left").addEventListener("click", (event) => {
       if (event.detail > 0) event.target.closest("button")?.blur();
@@ -514,6 +342,7 @@ class View {
     }
     this.root.classList.toggle("mapped", this.mapped);
     this.root.classList.toggle("tracked", this.shown === "stops");
+    this.views.value = this.mapped ? `heat ${this.state.heat}` : this.shown;
     put(this.mapKey, this.sides[0].heat.key());
     this.fit();
   }
@@ -938,8 +767,8 @@ class View {
   address() {
     const { state } = this;
     const query = { job: state.job, run: state.run };
-    if (state.also !== null) query.also = state.also;
-    else if (state.with !== null) query.with = state.with;
+    if (state.with !== null) query.with = state.with;
+    if (state.also !== null && state.with !== null) query.also = state.also;
     if (state.t > this.span.from) query.t = timeText(state.t);
     if (state.port !== null) query.port = state.port;
     if (this.flow !== null) query.flow = this.sides[0].recording.flows[this.flow].flow;

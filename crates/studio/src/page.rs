@@ -24,6 +24,7 @@ const FILES: &[(&str, &[u8])] = files![
     "export.js",
     "fabric.js",
     "format.js",
+    "frame.js",
     "heat.js",
     "jobdata.js",
     "jobs.js",
