@@ -298,6 +298,25 @@ on("of a comparison under way what is done can be watched", {}, async ({ page, g
   }
 });
 
+on("a run is watched while it goes on, and its end moves on with it", {}, async ({ page, go, shot }) => {
+  const text = 'name = "goes on"\n[topology]\nkind = "star"\nhosts = 3\n[scheme]\npreset = "pfc"\n[[flow]]\nsrc = "h1"\ndst = "h0"\nsize = "40GB"\n';
+  const { id } = await studio.api("/api/jobs", { kind: "run", name: "goes on", text, record: true });
+  try {
+    await go(`#/fabric?job=${id}`);
+    await page.locator("canvas.stage").waitFor();
+    assert.match(await page.locator(".goes-on").innerText(), /The run goes on/);
+    await page.keyboard.press("End");
+    await page.waitForTimeout(200);
+    const before = await page.locator(".instant").textContent();
+    await page.waitForFunction((text) => document.querySelector(".instant") && document.querySelector(".instant").textContent !== text, before);
+    await shot("why-live");
+    await page.locator(".goes-on").getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("heading", { name: "This job was cancelled" }).waitFor();
+  } finally {
+    await studio.api(`/api/jobs/${id}/cancel`, {}).catch(() => {});
+  }
+});
+
 on("a port is captured from its card", {}, async ({ page, go }) => {
   await go(`#/fabric?job=${pair}&run=0&with=1&port=16&flow=none`);
   await page.getByRole("button", { name: "capture this port under pfc" }).click();

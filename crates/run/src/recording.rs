@@ -7,7 +7,7 @@ use fabric::id::{FlowId, NodeId};
 use fabric::probe::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 use fabric::routing::PortMap;
 use fabric::run::FlowRecord;
-use fabric::setup::{FlowSpec, RecordSetup};
+use fabric::setup::{FlowSpec, Live, RecordSetup};
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
 use files::problem::Problem;
@@ -18,6 +18,9 @@ use scenario::resolve::{Paths, Resolved};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// A run is first cut into about so many frames of its estimated length: no more than there is work for, so that recording costs
 /// little.
@@ -60,6 +63,44 @@ pub fn record_from(mut resolved: Resolved, every: Time, from: Time) -> Result<Re
     }
     let frames = (MOST_PORT_FRAMES_BEFORE / ports.max(1)).max(most) / 2 * 2;
     resolved.setup.measure.record = Some(RecordSetup { frames, ..plan(&resolved.setup, Some(every)) });
+    Ok(resolved)
+}
+
+/// How often a recording under way is written, at the most.
+const PULSE: Duration = Duration::from_secs(2);
+
+/// Has what is recorded so far written to a file now and then while the run goes on, for who watches it. Whether a flow has come to its end
+/// is not in it.
+pub fn watched(mut resolved: Resolved, path: PathBuf) -> Result<Resolved, Problem> {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), files::make_folder)?;
+    let (scene, identity) = (Scene::new(&resolved), Identity::of(&resolved));
+    let under_way = |spec: &FlowSpec| FlowRecord {
+        spec: *spec,
+        delivered: 0,
+        start: spec.start,
+        size: spec.size,
+        injected: Time::MAX,
+        received: Time::MAX,
+        acknowledged: Time::MAX,
+        held: Time::ZERO,
+        paused: Time::ZERO,
+    };
+    let flows: Vec<FlowRecord> = resolved.setup.flows.iter().map(under_way).collect();
+    let written = Mutex::new(Instant::now());
+    let show = move |whole: &mut dyn FnMut() -> Recording| {
+        let Ok(mut last) = written.lock() else { return };
+        if last.elapsed() < PULSE {
+            return;
+        }
+        let recording = whole();
+        if recording.frames > 0 {
+            let end = Time(recording.first.0 + recording.frames as u64 * recording.every.0);
+            // The run goes on without; what is recorded is whole at its end.
+            _ = files::write_all(&[(&path, scene.file(&identity, &recording, &flows, end))]);
+        }
+        *last = Instant::now();
+    };
+    resolved.setup.measure.live = Some(Live(Arc::new(show)));
     Ok(resolved)
 }
 
@@ -225,8 +266,12 @@ impl Scene {
     /// The file.
     pub(crate) fn write(&self, identity: &Identity, outcome: &Outcome) -> Vec<u8> {
         let none = Recording::default();
-        let recording = outcome.recording.as_ref().unwrap_or(&none);
-        let kept: BTreeSet<FlowId> = kept(&recording.chosen, &outcome.flows).into_iter().collect();
+        self.file(identity, outcome.recording.as_ref().unwrap_or(&none), &outcome.flows, outcome.end)
+    }
+
+    /// The file of what is recorded up to an instant.
+    fn file(&self, identity: &Identity, recording: &Recording, records: &[FlowRecord], end: Time) -> Vec<u8> {
+        let kept: BTreeSet<FlowId> = kept(&recording.chosen, records).into_iter().collect();
         let flows: Vec<bool> = recording.chosen.iter().map(|flow| kept.contains(flow)).collect();
         let ports = vec![true; self.ports.len()];
         // The last frame is always written.
@@ -254,7 +299,7 @@ impl Scene {
             first_ps: recording.first.0 + before as u64 * recording.every.0,
             every_ps: recording.every.0,
             frames,
-            end_ps: outcome.end.0,
+            end_ps: end.0,
             nodes: self.nodes.clone(),
             ports: self.ports.clone(),
             groups: self.groups.clone(),
@@ -263,7 +308,7 @@ impl Scene {
                 .iter()
                 .enumerate()
                 .filter(|(_, flow)| kept.contains(flow))
-                .map(|(place, &flow)| self.flow(place, flow.0, outcome))
+                .map(|(place, &flow)| self.flow(place, flow.0, &records[flow.index()]))
                 .collect(),
             columns: write(&recording.ports, &PORT_COLUMNS, &ports, false),
             flow_columns: write(&recording.flows, &FLOW_COLUMNS, &flows, true),
@@ -271,8 +316,7 @@ impl Scene {
         write_file(&header, &columns)
     }
 
-    fn flow(&self, place: usize, flow: u32, outcome: &Outcome) -> Flow {
-        let record = &outcome.flows[flow as usize];
+    fn flow(&self, place: usize, flow: u32, record: &FlowRecord) -> Flow {
         let at = |time: Time| (time != Time::MAX).then_some(time.0);
         Flow {
             flow,
@@ -313,6 +357,40 @@ mod tests {
         assert_eq!(after(&series, 4, true), [(0, 40), (2, 60)]);
         assert_eq!(after(&series, 9, true), [(0, 60)]);
         assert_eq!(after(&series, 9, false), []);
+    }
+
+    #[test]
+    fn what_is_offered_of_a_run_that_goes_on_is_the_beginning_of_what_it_becomes() {
+        let mut text = "topology = { kind = \"leaf-spine\", leaves = 4, hosts_per_leaf = 4, spines = 2 }\n\
+                        scheme = { preset = \"pfc\" }\n"
+            .to_string();
+        for host in 0..16 {
+            let dst = (host + 5) % 16;
+            text += &format!("[[flow]]\nsrc = \"h{host}\"\ndst = \"h{dst}\"\nsize = \"6MB\"\n");
+        }
+        let mut recordings = Vec::new();
+        for threads in [1, 4] {
+            let scenario = scenario::Scenario::parse("a.toml", &text, std::path::Path::new(""), &[]).unwrap();
+            let resolved = scenario::resolve::resolve(scenario).unwrap().on_threads(threads);
+            let mut resolved = record(resolved, Some(Time::from_us(1)));
+            let ports = resolved.setup.graph.links.len() * 2;
+            let offered = Arc::new(Mutex::new(Vec::new()));
+            let kept = offered.clone();
+            resolved.setup.measure.live = Some(Live(Arc::new(move |whole| kept.lock().unwrap().push(whole()))));
+            let whole = crate::run(resolved, &mut |_, _| true).outcome.recording.unwrap();
+            let offered = offered.lock().unwrap();
+            assert!(offered.len() > 1, "{threads} threads");
+            for part in offered.iter() {
+                assert!(part.frames > 0 && part.frames < whole.frames && part.every == whole.every);
+                for (column, all) in part.ports.iter().zip(&whole.ports) {
+                    let mut begin = all.by_place(ports);
+                    begin.iter_mut().for_each(|series| series.retain(|(frame, _)| (*frame as usize) < part.frames));
+                    assert_eq!(column.by_place(ports), begin, "{threads} threads");
+                }
+            }
+            recordings.push(whole);
+        }
+        assert!(recordings[0] == recordings[1]);
     }
 
     #[test]

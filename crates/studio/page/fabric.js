@@ -1,9 +1,10 @@
 // The fabric view: a run as it happened, one or two of them in lock step.
 
-import { jobs, over, sharedLink } from "./api.js";
+import { jobs, sharedLink } from "./api.js";
 import { debounce, h, put, say } from "./dom.js";
 import { chart } from "./charts.js";
 import { Camera } from "./camera.js";
+import { Opening } from "./opening.js";
 import { Side } from "./side.js";
 import { HEATS } from "./heat.js";
 import { FlowList, icon, Now } from "./panels.js";
@@ -11,10 +12,8 @@ import { flowCard, missingCard, portCard } from "./cards.js";
 import { buildFrame, SPEEDS } from "./frame.js";
 import { held, zoomed } from "./tracks.js";
 import { verdictOf } from "./verdict.js";
-import { forgetRecordings, jobWhole, recordingOf } from "./jobdata.js";
-import { action, note, problemOf, progress, trouble } from "./parts.js";
-import { plural, readTime, time, timeText } from "./format.js";
-import { START, startHere } from "./start.js";
+import { note, trouble } from "./parts.js";
+import { readTime, time, timeText } from "./format.js";
 
 export const title = "Fabric";
 /** At speed 1 a run takes this many seconds to watch. */
@@ -31,8 +30,9 @@ export function open(root, route) {
   return view;
 }
 
-class View {
+class View extends Opening {
   constructor(root) {
+    super();
     this.root = root;
     this.stop = [];
     this.state = {};
@@ -63,6 +63,7 @@ class View {
     this.remember.cancel();
     this.speak.cancel();
     this.waiting?.stop();
+    clearTimeout(this.renewal);
     this.abort?.abort();
     for (const f of this.stop) f();
   }
@@ -134,145 +135,6 @@ class View {
       this.apply();
       this.chooseView();
     }
-  }
-
-  nothing() {
-    put(
-      this.root,
-      h(
-        "section",
-        { class: "empty" },
-        h("h1", {}, "Nothing to watch yet"),
-        h(
-          "p",
-          {},
-          "A run that is recorded can be watched here: queues as they fill, links as they are paused, flows in flight.",
-        ),
-        h("p", {}, action("Start here: an incast under two schemes", startHere, { class: "button main" })),
-        h("p", {}, "Or write a scenario of your own on the ", h("a", { href: "#/bench" }, "bench"), "."),
-      ),
-    );
-  }
-
-  async load() {
-    this.abort?.abort();
-    this.abort = new AbortController();
-    const { signal } = this.abort;
-    this.waiting?.stop();
-    this.sides = [];
-    this.playing = false;
-    put(this.root, h("p", { class: "loading", role: "status" }, "Loading the recording…"));
-    try {
-      await jobs.all();
-      const { job, runs } = await jobWhole(this.state.job, signal);
-      if (signal.aborted) return;
-      // Of a comparison under way what is done can be watched.
-      if (!over(job) && !runs.some((run) => run.recording)) {
-        this.wait(job);
-        return;
-      }
-      this.job = job;
-      this.runs = runs.filter((run) => run.recording).map((run) => ({ ...run, job }));
-      if (this.state.also !== null) {
-        const also = await jobWhole(this.state.also, signal);
-        if (signal.aborted) return;
-        if (!over(also.job)) {
-          this.wait(also.job);
-          return;
-        }
-        // Numbers of its runs come after those of the first.
-        const next = Math.max(0, ...this.runs.map((run) => run.index)) + 1;
-        const more = also.runs.filter((run) => run.recording);
-        this.runs.push(...more.map((run) => ({ ...run, job: also.job, number: next + run.index })));
-        if (more.length) this.state.with ??= next + more[0].index;
-      }
-      for (const run of this.runs) run.number ??= run.index;
-      if (job.state === "failed" || job.state === "cancelled") {
-        if (!this.runs.length) {
-          put(
-            this.root,
-            h(
-              "section",
-              { class: "empty" },
-              h("h1", {}, job.state === "failed" ? "This job failed" : "This job was cancelled"),
-              problemOf(job),
-              h("p", {}, h("a", { href: "#/jobs" }, "All jobs")),
-            ),
-          );
-          return;
-        }
-      }
-      if (!this.runs.length) {
-        put(
-          this.root,
-          h(
-            "section",
-            { class: "empty" },
-            h("h1", {}, "Nothing was recorded"),
-            h(
-              "p",
-              {},
-              "This job ran without a recording, so there is nothing to watch. Its numbers are in the ",
-              h("a", { href: `#/results?job=${job.id}` }, "results"),
-              ".",
-            ),
-          ),
-        );
-        return;
-      }
-      const first = this.runs.find((run) => run.number === this.state.run) ?? this.runs[0];
-      const second = this.runs.find((run) => run.number === this.state.with && run !== first) ?? null;
-      this.state.run = first.number;
-      this.state.with = second?.number ?? null;
-      const chosen = [first, second].filter(Boolean);
-      const recordings = await Promise.all(chosen.map((run) => recordingOf(run.job.id, run.index)));
-      await this.findCauses(chosen, signal);
-      if (signal.aborted) return;
-      this.build(chosen, recordings);
-    } catch (error) {
-      if (error.name !== "AbortError" && !this.closed)
-        put(this.root, h("section", { class: "empty" }, trouble(error), h("p", {}, h("a", { href: "#/jobs" }, "All jobs"))));
-    }
-  }
-
-  // Where the causes of each run are kept: with it, or with the run that a closer look is of, which is the same and goes on to its end.
-  async findCauses(chosen, signal) {
-    const of = (this.state.of ?? "").split(",").map((text) => text.split(".").map(Number));
-    for (const [at, run] of chosen.entries()) {
-      run.causes = { job: run.job.id, index: run.index, why: run.why };
-      const [job, index] = of[at] ?? [];
-      if (!Number.isInteger(job) || !Number.isInteger(index)) continue;
-      try {
-        const { runs } = await jobWhole(job, signal);
-        if (runs.find((one) => one.index === index)?.why) run.causes = { job, index, why: true };
-      } catch (error) {
-        if (error.name === "AbortError") throw error;
-        // That job is gone; the closer look has its own.
-      }
-    }
-  }
-
-  wait(job) {
-    this.waiting = progress(job.id, () => {
-      forgetRecordings(job.id);
-      this.load();
-    });
-    put(
-      this.root,
-      h(
-        "section",
-        { class: "empty waiting" },
-        h("h1", {}, job.name ?? `Job ${job.id}`),
-        h(
-          "p",
-          {},
-          job.name === START.name
-            ? "Twenty-four hosts answer one at once, while others only pass by. First under PFC, which stops whole links; then under BFC, which stops single flows. The two will stand side by side."
-            : "It can be watched as soon as it is done.",
-        ),
-        this.waiting.element,
-      ),
-    );
   }
 
   build(chosen, recordings) {
@@ -356,16 +218,6 @@ class View {
     this.state.closed = false;
     this.panels();
     this.remember();
-  }
-
-  // A comparison of which some runs are not done yet: what there is can be watched, and more comes.
-  goesOn() {
-    if (over(this.job)) return null;
-    this.waiting = progress(this.job.id, () => {
-      forgetRecordings(this.job.id);
-      this.load();
-    });
-    return h("div", { class: "goes-on" }, `${plural(this.runs.length, "run")} can be watched already. `, this.waiting.element);
   }
 
   // The window of time that the timeline of stops shows.

@@ -5,6 +5,7 @@ use crate::job::{Request, State as JobState};
 use crate::jobs::{Event, Jobs, Refusal};
 use crate::workspace::file_below;
 use crate::{catalog, check, helper, limits, page, results};
+use ::results::recording::RECORDING;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path as At, Query, Request as Incoming, State};
@@ -320,7 +321,7 @@ async fn run_folder(studio: Arc<Studio>, id: &str, run: &str) -> Result<PathBuf,
 async fn recording(State(studio): Shared, At((id, run)): At<(String, String)>, headers: HeaderMap) -> Answer {
     let folder = run_folder(studio, &id, &run).await?;
     let help = "run it again with \"record\": true";
-    let file = file_below(&folder, results::RECORDING)
+    let file = file_below(&folder, RECORDING)
         .ok_or_else(|| refuse(StatusCode::NOT_FOUND, "this run was not recorded", help))?;
     let accepts = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !accepts.split(',').any(|coding| coding.trim() == "gzip") {

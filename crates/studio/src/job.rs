@@ -4,6 +4,7 @@ use crate::limits;
 use crate::workspace::{Workspace, file_below, is_below};
 use files::problem::Problem;
 use results::comparison::Labels;
+use results::recording::RECORDING;
 use scenario::document::Document;
 use scenario::presets;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub const JOB: &str = "job.json";
 pub const LOG: &str = "log.jsonl";
 /// Where its results go.
 pub const OUT: &str = "out";
+/// Where what is recorded so far is while it runs.
+pub const LIVE: &str = "live";
 
 /// What is asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -324,8 +327,12 @@ impl Request {
                 add(&["run", &scenario, "--out", &out]);
                 sets.iter().for_each(|set| add(&[&format!("--set={set}")]));
                 add(recorded(record));
-                if let Some(Closer { from, every }) = closer {
-                    add(&[&format!("--record-from={from}"), &format!("--record-every={every}")]);
+                match closer {
+                    Some(Closer { from, every }) => {
+                        add(&[&format!("--record-from={from}"), &format!("--record-every={every}")])
+                    }
+                    None if *record => add(&[&format!("--record-live=jobs/{id}/{LIVE}/{RECORDING}")]),
+                    None => {}
                 }
             }
             Request::Compare { schemes, seeds, vary, sets, record, .. } => {
@@ -482,7 +489,7 @@ pub fn input(folder: &Path, name: &str) -> Result<Option<PathBuf>, Problem> {
 /// Copies a file that a scenario names into a job's folder, so that the job stays what it is.
 fn copy(from: &Path, name: &str, to: &Path) -> Result<(), Problem> {
     let Some(file) = input(from, name)? else { return Ok(()) };
-    if [SCENARIO, JOB, LOG, OUT].contains(&name.split('/').next().unwrap_or_default()) {
+    if [SCENARIO, JOB, LOG, OUT, LIVE].contains(&name.split('/').next().unwrap_or_default()) {
         return Err(refuse(name, "has a name that jobs use themselves", "rename the file"));
     }
     let target = to.join(name);

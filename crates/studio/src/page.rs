@@ -32,6 +32,7 @@ const FILES: &[(&str, &[u8])] = files![
     "ledger.js",
     "main.js",
     "marks.js",
+    "opening.js",
     "panels.js",
     "parts.js",
     "recording.js",

@@ -1,6 +1,6 @@
 //! What came out of a job.
 
-use crate::job::{Job, OUT, Request, SCENARIO, State, Stored};
+use crate::job::{Job, LIVE, OUT, Request, SCENARIO, State, Stored};
 use crate::limits;
 use crate::why::{Words, check, number};
 use crate::workspace::{Workspace, file_below, list};
@@ -9,13 +9,11 @@ use files::SUMMARY;
 use files::problem::{Problem, read_text};
 use results::causes::STOPS;
 use results::comparison::{Labels, SCHEME};
+use results::recording::RECORDING;
 use results::records::FlowRow;
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
-
-/// The file of a recorded run.
-pub const RECORDING: &str = "recording.bin";
 
 /// One run of a job.
 struct Run {
@@ -62,9 +60,16 @@ fn of_cell(run: u64, cell: &Value) -> Option<Stored> {
     Some(Stored { run, label: words.join(", "), labels, scheme, seed, key: cell["digest"].as_str()?.into() })
 }
 
-/// The folder of a run of a job.
+/// The folder of a run of a job. While the only one goes on, what is recorded of it so far is there.
 pub fn run_folder(workspace: &Workspace, job: &Job, run: u64) -> Option<PathBuf> {
-    runs(workspace, job).into_iter().find(|known| known.stored.run == run).map(|run| run.folder)
+    let found = runs(workspace, job).into_iter().find(|known| known.stored.run == run).map(|run| run.folder);
+    found.or_else(|| live(workspace, job).filter(|_| run == 0))
+}
+
+/// Where what is recorded so far is of a run that goes on.
+fn live(workspace: &Workspace, job: &Job) -> Option<PathBuf> {
+    let folder = workspace.job(job.id).join(LIVE);
+    (job.state == State::Running && file_below(&folder, RECORDING).is_some()).then_some(folder)
 }
 
 /// A file of a job's results: of its own folder, or `runs/N/…` of one of its runs in the store.
@@ -124,6 +129,7 @@ pub fn whole(workspace: &Workspace, job: &Job) -> Value {
         "verdict": verdict,
         "files": files.iter().map(|(path, bytes)| json!({ "path": path, "bytes": bytes })).collect::<Vec<_>>(),
         "complete": job.state == State::Done,
+        "live": live(workspace, job).is_some(),
     });
     json["request"] = json!(job.request);
     json["text"] = json!(file_below(&folder, SCENARIO).and_then(|path| read_text(&path).ok()));

@@ -57,6 +57,9 @@ enum Command {
         /// Record only what is after this instant, in frames of 100ns: for a closer look at a window that ends with `stop`. Implies --record.
         #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
         record_from: Option<String>,
+        /// Write what is recorded so far to this file now and then, for who watches the run while it goes on. Implies --record.
+        #[arg(long, value_name = "FILE")]
+        record_live: Option<PathBuf>,
         /// Write no report.html and no figures.
         #[arg(long)]
         no_report: bool,
@@ -231,13 +234,14 @@ pub(crate) fn main() -> ExitCode {
             record,
             record_every,
             record_from,
+            record_live,
             no_report,
             threads,
             quiet,
             reporting,
         } => {
             reporting.begin();
-            let record = commands::Record { wanted: record, every: record_every, from: record_from };
+            let record = commands::Record { wanted: record, every: record_every, from: record_from, live: record_live };
             commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet)
         }
         Command::Report { folders, out } => drawing::report(&folders, out),

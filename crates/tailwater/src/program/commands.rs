@@ -71,6 +71,8 @@ pub struct Record {
     pub every: Option<String>,
     /// `--record-from`.
     pub from: Option<String>,
+    /// `--record-live`.
+    pub live: Option<PathBuf>,
 }
 
 impl Record {
@@ -112,8 +114,11 @@ pub fn run(
         progress::patiently(&name, quiet, || run::load(scenario, sets))?.on_threads(threads_or_all(threads));
     if let Some(from) = from {
         resolved = run::recording::record_from(resolved, every.unwrap_or(CLOSELY), from)?;
-    } else if record.wanted || every.is_some() {
+    } else if record.wanted || every.is_some() || record.live.is_some() {
         resolved = run::recording::record(resolved, every);
+    }
+    if let Some(path) = &record.live {
+        resolved = run::recording::watched(resolved, path.clone())?;
     }
     let text = files::problem::read_text(scenario)?;
     let out = out.map_or_else(|| default_folder(scenario), Ok)?;

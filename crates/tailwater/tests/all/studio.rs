@@ -545,6 +545,23 @@ fn a_closer_look_records_a_window_and_a_claim_says_what_can_be_watched() {
 }
 
 #[test]
+fn a_run_that_goes_on_can_be_watched_as_far_as_it_is() {
+    let (_dir, path) = workspace();
+    let server = Server::start(&path, &[]);
+    let id = server.add(run(&ENDLESS.replace("900GB", "90GB")));
+    until("something is recorded", || server.job(id)["results"]["live"] == true);
+    let file = server.get(&format!("/api/jobs/{id}/recording/0")).body;
+    let recorded = results::recording::Recorded::read(&file).unwrap();
+    let sent = recorded.header.columns.iter().position(|column| column.name == "sent").unwrap();
+    assert!(recorded.header.frames > 0 && recorded.ports[sent].iter().sum::<u64>() > 0);
+    assert_eq!((recorded.header.flows.len(), recorded.header.flows[0].received_ps), (1, None));
+    assert_eq!(server.job(id)["results"]["runs"], json!([]), "it is no result yet");
+    server.post(&format!("/api/jobs/{id}/cancel"), &json!({})).good();
+    assert_eq!(server.wait(id, &["queued", "running"])["results"]["live"], false);
+    assert!(!path.join(format!("jobs/{id}/live")).exists());
+}
+
+#[test]
 fn comparisons_and_experiments_are_done_and_done_again_from_the_store() {
     let (_dir, path) = workspace();
     let server = Server::start(&path, &["--jobs", "2"]);
