@@ -203,6 +203,8 @@ export class Now {
     const { deepest } = this.view.active.stage;
     const { buffer } = recording.nodes.find((node) => node.buffer) ?? {};
     this.scale.textContent = `A full bar, here and in the picture, is ${bytes(deepest)}${buffer ? `, ${share(deepest / buffer, 2)} of a switch's ${bytes(buffer)}` : ""}.`;
+    // Without any queue there is no scale.
+    this.scale.hidden = deepest <= 1;
     this.rows.forEach((row, at) => {
       row.element.hidden = at >= best.length;
       if (at >= best.length) return;

@@ -228,9 +228,10 @@ export function whyPart(view, side, what, named) {
   return { element, at };
 }
 
-/** What a card says where no run was asked why. */
+/** What a card says where causes are not known. */
 export function notAsked(view) {
   const { job } = view;
+  if (view.live) return h("p", { class: "facts why" }, "Why it waits is known when the run is over, if it was asked.");
   return h(
     "div",
     { class: "why" },
