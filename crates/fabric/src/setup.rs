@@ -269,9 +269,12 @@ pub struct MeasureSetup {
     pub queue_monitor: Option<QueueMonitor>,
 }
 
-/// Who watches a recording while it grows: is offered it now and then, and has it put together if it is wanted.
+/// Is offered a recording, and has it put together if it is wanted.
+pub type Watcher = dyn Fn(&mut dyn FnMut() -> Recording) + Send + Sync;
+
+/// Who watches a recording while it grows, and is offered it now and then.
 #[derive(Clone)]
-pub struct Live(pub Arc<dyn Fn(&mut dyn FnMut() -> Recording) + Send + Sync>);
+pub struct Live(pub Arc<Watcher>);
 
 impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
