@@ -25,8 +25,10 @@ export function drawChain(stage, { ports, root }) {
   paint.font = `600 10px ${colours.font}`;
   paint.textAlign = "center";
   paint.textBaseline = "middle";
-  const badge = (px, py, text, round) => {
+  const badge = (at, py, text, round) => {
     const half = Math.max(7, paint.measureText(text).width / 2 + 4);
+    // At the edge it stays whole.
+    const px = at < -half || at > stage.width + half ? at : Math.max(half + 1, Math.min(stage.width - half - 1, at));
     paint.fillStyle = colours.bad;
     paint.beginPath();
     paint.roundRect(px - half, py - 7, 2 * half, 14, round ? 7 : 3);
