@@ -1,4 +1,4 @@
-// The README's picture of the studio, docs/studio.png: the first example under PFC and BFC, at the instant of the deepest queues.
+// The README's picture of the studio, docs/studio.png: the first example under PFC and BFC, with the worst victim and why it waits.
 //   cargo build --release && TAILWATER=target/release/tailwater node tests/studio/screenshot.mjs
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,15 +11,13 @@ const studio = await new Studio().start();
 const browser = await launch();
 let picture, pixels;
 try {
-  const { page } = await open(browser, { viewport: { width: 1200, height: 740 }, colorScheme: "light" });
+  const { page } = await open(browser, { viewport: { width: 1400, height: 860 }, colorScheme: "light" });
   await page.goto(studio.url);
   await page.getByRole("button", { name: "Run it and watch" }).click();
   await page.locator("canvas.stage").nth(1).waitFor();
-  await page.getByRole("button", { name: "Stop" }).click();
-  await page.getByRole("button", { name: "deepest queue" }).click();
-  await page.getByLabel("Find a port").fill("leaf0->h0");
-  await page.keyboard.press("Enter");
-  await page.getByLabel("Find a port").fill("");
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await page.keyboard.press("Home");
+  await page.getByRole("button", { name: /^One of its stops/ }).first().click();
   await page.evaluate(() => document.activeElement.blur());
   await page.mouse.move(600, 20);
   await page.waitForTimeout(500);

@@ -96,7 +96,7 @@ on("a newcomer starts here and watches two schemes side by side", {}, async ({ p
   // It plays by itself.
   const before = await instant(page);
   await page.waitForFunction((text) => document.querySelector(".instant").textContent !== text, before);
-  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
   await page.getByRole("button", { name: "deepest queue" }).click();
   const numbers = page.locator(".numbers").first();
   await page.waitForFunction(() => /queued, [1-9]\d* links? paused/.test(document.querySelector(".numbers").textContent));
@@ -313,7 +313,8 @@ on("flows can be filtered by how slow they are, and saved with the picture", {},
   assert.equal(name, "hot spot.csv");
   assert.match(table.toString(), /^flow,group,src,dst,size_bytes,start_ps,pfc received_ps,pfc slowdown,pfc held_ps,pfc paused_ps,bfc/);
   assert.equal(table.toString().trim().split("\n").length, some + 1);
-  const [, picture] = await saved(page.getByRole("button", { name: "save picture" }));
+  await page.locator(".picker summary", { hasText: "save" }).click();
+  const [, picture] = await saved(page.getByRole("button", { name: "picture", exact: true }));
   assert.equal(picture.subarray(1, 4).toString(), "PNG");
   // All flows of a run, with the same filter.
   await go(`#/results?job=${pair}&run=0`);

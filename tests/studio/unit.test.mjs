@@ -7,7 +7,11 @@ import { layout } from "../../crates/studio/page/layout.js";
 import { columnsOf } from "../../crates/studio/page/charts.js";
 import { bands, heatOf, rowOrder, spoken } from "../../crates/studio/page/heat.js";
 import { csv, readFilter } from "../../crates/studio/page/panels.js";
-import { Camera } from "../../crates/studio/page/stage.js";
+import { Camera } from "../../crates/studio/page/camera.js";
+import { nested, Stops } from "../../crates/studio/page/stops.js";
+import { held, sought, windowAt, zoomed } from "../../crates/studio/page/tracks.js";
+import { falls } from "../../crates/studio/page/waterfall.js";
+import { SvgPaint } from "../../crates/studio/page/svg.js";
 import * as toml from "../../crates/studio/page/toml.js";
 import * as format from "../../crates/studio/page/format.js";
 
@@ -201,6 +205,185 @@ test("a map has a row for every port, the top of the fabric first, or the most o
   // Hosts have no queues to show, but they send.
   assert.ok(spoken(read, "queue", order).every((port) => read.nodes[read.ports[port].node].kind === "switch"));
   assert.equal(spoken(read, "use", order).length, order.length);
+});
+
+// A dumbbell h0, h1 - sw0 - sw1 - h2, h3: sw1 pauses sw0, because of sw1->h2, and so sw0 pauses h0 and h1.
+function stopped(rows) {
+  const shape = fabric("dumbbell", { per: 2 });
+  const header = { first_ps: 0, every_ps: 1000, frames: 1, flows: [], groups: [], ...shape };
+  const record = readRecording(recording(header, {}).buffer);
+  const port = (name) => shape.ports.findIndex((_, at) => record.portName(at) === name);
+  const column = (f) => rows.map(f);
+  const nodes = [...new Set(rows.map((row) => row.by))];
+  const table = {
+    total: rows.length,
+    from_ps: 0,
+    until_ps: 9000,
+    end_ps: 9000,
+    nodes,
+    stop: column((_, at) => at + 100),
+    port: column((row) => port(row.port)),
+    scope: column((row) => row.scope ?? "class"),
+    number: column(() => 0),
+    begin: column((row) => row.begin),
+    end: column((row) => row.end),
+    by: column((row) => nodes.indexOf(row.by)),
+    ordered: column((row) => row.ordered ?? null),
+    filled: column((row) => (row.filled ? port(row.filled) : null)),
+    bytes: column(() => 5000),
+    flows: column((row) => row.flows ?? 0),
+    waiting: column((row) => row.waiting ?? "stopped"),
+    cause: column((row) => row.cause ?? null),
+  };
+  return { stops: new Stops(table, record), port };
+}
+const SQUEEZE = [
+  { port: "sw0->sw1", begin: 1000, end: 4000, by: "sw1", filled: "sw1->h2", waiting: "busy", flows: 2 },
+  { port: "h0->sw0", begin: 2000, end: 5000, by: "sw0", filled: "sw0->sw1", cause: 0 },
+  { port: "h1->sw0", begin: 2500, end: null, by: "sw0", filled: "sw0->sw1", cause: 0 },
+];
+
+test("a stop is followed to its root, and words say what it is", () => {
+  const { stops, port } = stopped(SQUEEZE);
+  assert.deepEqual(stops.within(port("h0->sw0"), 2500, 3000), [1]);
+  assert.deepEqual(stops.within(port("h0->sw0"), 5001, 6000), []);
+  assert.deepEqual(stops.within(port("h1->sw0"), 8000, 8500), [2]);
+  const chain = stops.chain(1);
+  assert.deepEqual(chain, { steps: [1, 0], cycle: null });
+  const root = stops.root(chain);
+  assert.deepEqual([root.kind, root.ports, root.words], ["saturated", [port("sw1->h2")], "the link sw1 → h2 is saturated by 2 flows"]);
+  assert.equal(stops.words(1), "class 0 stopped for 3 ns from 2 ns, by order of sw0, because of sw0 → sw1 with 5 KB, which was stopped itself");
+  assert.match(stops.words(2), /from 2.5 ns to the end/);
+  assert.deepEqual(stops.marks(chain), {
+    ports: [port("h0->sw0"), port("sw0->sw1")],
+    root: { kind: "saturated", ports: [port("sw1->h2")], node: null },
+  });
+  assert.equal(stops.foremost([0, 1, 2]), 2);
+  assert.equal(stops.places.get(101), 1);
+});
+
+test("other roots: a receiver, a link that is down, a scheme, a cycle", () => {
+  const root = (rows, at = 0) => {
+    const { stops } = stopped(rows);
+    return stops.root(stops.chain(at));
+  };
+  const one = { port: "sw0->h0", begin: 0, end: 10, by: "h0", filled: "h0->sw0" };
+  assert.match(root([{ ...one, waiting: "receiver" }]).words, /^h0 takes packets more slowly/);
+  assert.match(root([{ ...one, waiting: "down" }]).words, /h0 → sw0 is down/);
+  const scheme = root([{ ...one, filled: null, by: "sw1" }]);
+  assert.match(scheme.words, /the scheme at sw1 holds/);
+  assert.equal(scheme.ports.length, 0);
+  const cycle = [
+    { port: "h1->sw0", begin: 0, end: null, by: "sw0", filled: "sw0->sw1", cause: 1 },
+    { port: "sw0->sw1", begin: 0, end: null, by: "sw1", filled: "sw1->sw0", cause: 2 },
+    { port: "sw1->sw0", begin: 0, end: null, by: "sw0", filled: "sw0->sw1", cause: 1 },
+  ];
+  const dead = root(cycle);
+  assert.deepEqual([dead.kind, dead.ports.length], ["deadlock", 2]);
+});
+
+test("a pause is one by the neighbour, a signal one from afar", () => {
+  const { stops } = stopped([
+    { port: "h0->sw0", begin: 0, end: 10, by: "sw0", scope: "queue" },
+    { port: "h0->sw0", begin: 0, end: 10, by: "sw0", scope: "flow" },
+    { port: "h0->sw0", begin: 0, end: 10, by: "sw1", scope: "flow" },
+    { port: "sw0->sw1", begin: 0, end: 10, by: "sw0", scope: "held queue" },
+  ]);
+  assert.deepEqual([0, 1, 2, 3].map((at) => stops.kind(at)), ["pause", "hold", "signal", "hold"]);
+});
+
+test("rows are nested by cause: the root first, also where causes go round", () => {
+  const { stops, port } = stopped(SQUEEZE);
+  const names = (of) => nested(of).map((row) => [of.recording.portName(row.port), row.depth, row.root]);
+  const expected = [
+    ["sw1->h2", 0, true],
+    ["sw0->sw1", 1, false],
+    ["h1->sw0", 2, false],
+    ["h0->sw0", 2, false],
+  ];
+  assert.deepEqual(names(stops), expected);
+  const rows = nested(stops);
+  const all = expected.map(([name]) => name);
+  // Who is found brings along what it is nested in.
+  assert.deepEqual(sought(rows, all, "H0 → ").map((row) => row.port), ["sw1->h2", "sw0->sw1", "h0->sw0"].map(port));
+  assert.deepEqual(sought(rows, all, "nobody"), rows);
+  const { stops: round } = stopped([
+    { port: "sw0->sw1", begin: 0, end: 10, by: "sw1", filled: "sw1->sw0", cause: 1 },
+    { port: "sw1->sw0", begin: 0, end: 90, by: "sw0", filled: "sw0->sw1", cause: 0 },
+  ]);
+  assert.deepEqual(names(round), [
+    ["sw1->sw0", 0, false],
+    ["sw0->sw1", 1, false],
+  ]);
+});
+
+test("control frames are where they are: a pause from its order on, a resume as long as its link is", () => {
+  const { stops, port } = stopped([{ port: "h0->sw0", begin: 5_000_000, end: 9_000_000, by: "sw0", ordered: 3_900_000 }]);
+  const at = (ps) => stops.flying(ps).map(({ port, part, pause }) => [port, Math.round(part * 100) / 100, pause]);
+  const back = port("sw0->h0");
+  assert.deepEqual(at(3_800_000), []);
+  // Behind a packet, then on the link.
+  assert.deepEqual(at(3_950_000), [[back, 0, true]]);
+  assert.deepEqual(at(4_500_000), [[back, 0.5, true]]);
+  assert.deepEqual(at(6_000_000), []);
+  assert.deepEqual(at(8_250_000), [[back, 0.25, false]]);
+  assert.deepEqual(at(9_000_000), []);
+});
+
+test("a window of time is zoomed around a point and stays within the whole", () => {
+  const span = { from: 0, to: 1_000_000 };
+  assert.deepEqual(zoomed(span, span, 2, 500_000), { from: 250_000, to: 750_000 });
+  assert.deepEqual(zoomed({ from: 0, to: 100_000 }, span, 0.5, 0), { from: 0, to: 200_000 });
+  assert.deepEqual(zoomed({ from: 0, to: 100_000 }, span, 0.001, 0), span);
+  assert.equal(zoomed(span, span, 1e9, 0).to, 10_000);
+  assert.deepEqual(held({ from: 990_000, to: 1_090_000 }, span), { from: 900_000, to: 1_000_000 });
+});
+
+test("a closer look has frames of 100 ns around the instant, longer ones where there are too many", () => {
+  const span = { from: 0, to: 1e9 };
+  assert.deepEqual(windowAt(5e8, span, 96), { from: 490_000_000, to: 510_000_000, every: 100_000 });
+  assert.equal(windowAt(0, span, 96).from, 0);
+  assert.equal(windowAt(1e9, span, 96).to, 1e9);
+  const chosen = windowAt(0, span, 96, { from: 1e8, to: 9e8 });
+  assert.deepEqual([chosen.from, chosen.to, chosen.every], [1e8, 9e8, 200_000]);
+  assert.ok((chosen.to - chosen.from) / chosen.every <= 4096);
+  const large = windowAt(5e8, span, 20_000);
+  assert.ok((large.to - large.from) / large.every <= (2 << 20) / 20_000);
+});
+
+test("the parts of a flow fall from its start to its end, small ones together", () => {
+  const part = (part, hop, time_ps) => ({ part, place: "x", hop, time_ps });
+  const { rows, total } = falls([part("receiver", null, 50), part("queueing", 1, 300), part("pause", null, 600), part("propagation", 0, 3), part("turn", null, 4)], 10);
+  assert.equal(total, 957);
+  assert.deepEqual(
+    rows.map((row) => [row.part, row.from, row.time, row.count]),
+    [
+      ["pause", 0, 600, undefined],
+      ["queueing", 600, 300, undefined],
+      ["receiver", 900, 50, undefined],
+      [null, 950, 7, 2],
+    ],
+  );
+  assert.deepEqual(falls([], 1), { rows: [], total: 0 });
+});
+
+test("what is drawn is the same as SVG", () => {
+  const svg = new SvgPaint();
+  svg.fillStyle = "#123456";
+  svg.beginPath();
+  svg.rect(1, 2, 3, 4);
+  svg.fill();
+  svg.globalAlpha = 0.5;
+  svg.setLineDash([4, 2]);
+  svg.stroke();
+  svg.font = "600 10px Some <Font>";
+  svg.textAlign = "center";
+  svg.fillText("a < b & c", 5, 6);
+  assert.deepEqual(svg.out, [
+    '<path d="M1 2h3v4h-3Z" fill="#123456"></path>',
+    '<path d="M1 2h3v4h-3Z" fill="none" stroke="#000" stroke-width="1" stroke-dasharray="4 2" opacity="0.5"></path>',
+    '<text x="5" y="6" fill="#123456" font-family="Some &lt;Font>" font-size="10" font-weight="600" text-anchor="middle" opacity="0.5">a &lt; b &amp; c</text>',
+  ]);
 });
 
 test("a frame covers what is after its start and up to its end", () => {

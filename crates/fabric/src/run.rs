@@ -372,6 +372,22 @@ impl Core {
         self.time.events.push(Event::new(at, rank, class as u8, source));
     }
 
+    /// Offers what is recorded so far to who watches the run, together with that of the other shards. Nothing of the run changes.
+    fn offer_recording(&self, others: &[&Core]) {
+        let recording = |core: &Core| core.probes.recorder.as_ref().map(|recorder| recorder.recording.clone());
+        let frames = |core: &Core| core.probes.recorder.as_ref().map(|recorder| recorder.recording.frames);
+        let Some(live) = &self.setup.measure.live else { return };
+        // Shards between two frames have as many; others are offered later.
+        if others.iter().any(|other| frames(other) != frames(self)) {
+            return;
+        }
+        (live.0)(&mut || {
+            let mut whole = recording(self).unwrap_or_default();
+            others.iter().filter_map(|other| recording(other)).for_each(|other| whole.absorb(other));
+            whole
+        });
+    }
+
     /// Whether all flows are finished and the network is empty: what is still planned are timers without a purpose.
     fn is_done(&self) -> bool {
         self.progress.next_flow == self.setup.flows.len()
@@ -624,6 +640,7 @@ impl<F: FlowControl> Network<F> {
                 if !report(self.core.time.now, self.core.counts.hops) {
                     return true;
                 }
+                self.core.offer_recording(&[]);
             }
         }
         false

@@ -3,9 +3,12 @@
 use crate::buffer::Share;
 use crate::clock::Clock;
 use crate::id::{ClassId, FlowId, NodeId};
+use crate::probe::Recording;
 use crate::routing::{Rule, Tuple};
 use crate::topology::Graph;
 use engine::{Rate, Time};
+use std::fmt;
+use std::sync::Arc;
 
 /// A message from one host to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -262,12 +265,27 @@ pub struct MeasureSetup {
     pub capture: Option<CaptureSetup>,
     /// What every port and chosen flows did, frame by frame.
     pub record: Option<RecordSetup>,
+    /// Who watches the recording while it grows.
+    pub live: Option<Live>,
     /// Keep the instant of every pause and resume.
     pub pause_log: bool,
     /// Find out why flows are slow: where the time of each goes, who stopped whom, and what filled the one who did.
     pub why: bool,
     /// Histograms of every egress port's queue length.
     pub queue_monitor: Option<QueueMonitor>,
+}
+
+/// Is offered a recording, and has it put together if it is wanted.
+pub type Watcher = dyn Fn(&mut dyn FnMut() -> Recording) + Send + Sync;
+
+/// Who watches a recording while it grows, and is offered it now and then.
+#[derive(Clone)]
+pub struct Live(pub Arc<Watcher>);
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Live")
+    }
 }
 
 /// What to capture.

@@ -17,12 +17,13 @@ pub use code::{code, code_of};
 
 use crate::outcome::{Identity, Summary};
 use crate::pcapng::Scene;
+use engine::Time;
 use fabric::Outcome;
 use fabric::axes::FlowControlDef;
 use fabric::axes::flow_control::Report;
 use fabric::id::NodeId;
 use fabric::routing::PortMap;
-use fabric::topology::{Graph, Kind};
+use fabric::topology::Graph;
 use files::Folder;
 use files::problem::Problem;
 use results::recording::RECORDING;
@@ -60,23 +61,9 @@ struct Capture {
 /// Runs a resolved scenario.
 pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
     let recorded = resolved.setup.measure.record.is_some().then(|| recording::Scene::new(&resolved));
-    let (setup, choices) = (&resolved.setup, &resolved.choices);
+    let setup = &resolved.setup;
     let graph = setup.graph.clone();
-    let map = PortMap::new(&graph);
-    let switches = (0..).zip(&graph.nodes).filter(|(_, node)| node.kind == Kind::Switch);
-    let ports = switches.map(|(node, _)| map.of(node).len()).max().unwrap_or(0);
-    let identity = Identity {
-        scenario: resolved.name.clone(),
-        flow_control: choices.flow_control.name().into(),
-        congestion_control: choices.congestion_control.name().into(),
-        edge_control: choices.edge_control.name().into(),
-        transport: choices.transport.name().into(),
-        load_balancing: choices.load_balancing.name().into(),
-        queueing: choices.queueing.name().into(),
-        marking: choices.marking.name().into(),
-        switch_state_bytes: choices.flow_control.switch_state(ports as u64, setup.classes as u64),
-        seed: setup.seed,
-    };
+    let identity = Identity::of(&resolved);
     let (capture, payload) = (setup.measure.capture.clone(), setup.nic.payload as u64);
     let start = Instant::now();
     let outcome = resolved.simulate(report);
@@ -89,6 +76,12 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
 }
 
 impl Finished {
+    /// The same, of whose recording only what is after an instant is written; the last frame at the least.
+    pub fn recorded_from(mut self, from: Time) -> Finished {
+        self.recorded.iter_mut().for_each(|scene| scene.from = from);
+        self
+    }
+
     /// Its tables, in memory, by the names of their files.
     pub fn tables(&self) -> Vec<(&'static str, Columns)> {
         outcome::all_columns(&self.graph, &self.groups, &self.collectives, &self.outcome)

@@ -13,6 +13,7 @@ use files::{Folder, SUMMARY};
 use results::measure::{SizeBin, Spread, by_size, jain};
 use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PARTS, PORTS, RATES};
 use results::tables::{self, Column, Columns};
+use scenario::resolve::Resolved;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,6 +47,26 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// That of a run to come.
+    pub(crate) fn of(resolved: &Resolved) -> Identity {
+        let Resolved { setup, choices, .. } = resolved;
+        let map = PortMap::new(&setup.graph);
+        let switches = (0..).zip(&setup.graph.nodes).filter(|(_, node)| node.kind == Kind::Switch);
+        let ports = switches.map(|(node, _)| map.of(node).len()).max().unwrap_or(0);
+        Identity {
+            scenario: resolved.name.clone(),
+            flow_control: choices.flow_control.name().into(),
+            congestion_control: choices.congestion_control.name().into(),
+            edge_control: choices.edge_control.name().into(),
+            transport: choices.transport.name().into(),
+            load_balancing: choices.load_balancing.name().into(),
+            queueing: choices.queueing.name().into(),
+            marking: choices.marking.name().into(),
+            switch_state_bytes: choices.flow_control.switch_state(ports as u64, setup.classes as u64),
+            seed: setup.seed,
+        }
+    }
+
     /// The scheme in a few words: what is as usual is left out.
     pub fn scheme(&self) -> String {
         let mut text = format!("flow control {}, congestion control {}", self.flow_control, self.congestion_control);

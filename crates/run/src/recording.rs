@@ -7,9 +7,10 @@ use fabric::id::{FlowId, NodeId};
 use fabric::probe::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 use fabric::routing::PortMap;
 use fabric::run::FlowRecord;
-use fabric::setup::{FlowSpec, RecordSetup};
+use fabric::setup::{FlowSpec, Live, RecordSetup};
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
+use files::problem::Problem;
 use results::recording::{
     ColumnHeader, Flow, Header, MOST_FLOWS, Node, Port, VERSION, most_frames, write_file, write_series,
 };
@@ -17,6 +18,9 @@ use scenario::resolve::{Paths, Resolved};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// A run is first cut into about so many frames of its estimated length: no more than there is work for, so that recording costs
 /// little.
@@ -28,6 +32,8 @@ const MOST_WATCHED: usize = 4096;
 /// The most flows that are in the file because they are slow, and those of one group among them.
 const MOST_WORST: usize = MOST_FLOWS / 2;
 const MOST_WORST_OF_GROUP: usize = 32;
+/// The most frames of all ports together in memory, where only the last are written.
+const MOST_PORT_FRAMES_BEFORE: usize = 16 << 20;
 /// The shortest frame that is chosen by itself.
 const SHORTEST: Time = Time::from_ns(100);
 
@@ -35,6 +41,67 @@ const SHORTEST: Time = Time::from_ns(100);
 pub fn record(mut resolved: Resolved, every: Option<Time>) -> Resolved {
     resolved.setup.measure.record = Some(plan(&resolved.setup, every));
     resolved
+}
+
+/// Has a run recorded as closely as that up to its end, of which [what is after an instant](crate::Finished::recorded_from) is to be
+/// written: a window that ends with the run. What is before it is in memory until then, and merges frames only where there is very
+/// much of it.
+pub fn record_from(mut resolved: Resolved, every: Time, from: Time) -> Result<Resolved, Problem> {
+    let ports = resolved.setup.graph.links.len() * 2;
+    let (most, stop) = (most_frames(ports), resolved.setup.stop);
+    let wanted = stop.saturating_sub(from).0.div_ceil(every.0.max(1));
+    let problem = |message: String| Problem::new("--record-from", message);
+    if from >= stop {
+        return Err(
+            problem("is not before the end of the run".into()).help("write an earlier instant, or a later `stop`")
+        );
+    }
+    if wanted > most as u64 {
+        let message = format!("leaves {wanted} frames until the run stops; {most} is the most");
+        let help = "write a later instant, an earlier `stop`, or longer frames with --record-every";
+        return Err(problem(message).help(help));
+    }
+    let frames = (MOST_PORT_FRAMES_BEFORE / ports.max(1)).max(most) / 2 * 2;
+    resolved.setup.measure.record = Some(RecordSetup { frames, ..plan(&resolved.setup, Some(every)) });
+    Ok(resolved)
+}
+
+/// How often a recording under way is written, at the most.
+const PULSE: Duration = Duration::from_secs(2);
+
+/// Has what is recorded so far written to a file now and then while the run goes on, for who watches it. Whether a flow has come to its end
+/// is not in it.
+pub fn watched(mut resolved: Resolved, path: PathBuf) -> Result<Resolved, Problem> {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), files::make_folder)?;
+    let (scene, identity) = (Scene::new(&resolved), Identity::of(&resolved));
+    let under_way = |spec: &FlowSpec| FlowRecord {
+        spec: *spec,
+        delivered: 0,
+        start: spec.start,
+        size: spec.size,
+        injected: Time::MAX,
+        received: Time::MAX,
+        acknowledged: Time::MAX,
+        held: Time::ZERO,
+        paused: Time::ZERO,
+    };
+    let flows: Vec<FlowRecord> = resolved.setup.flows.iter().map(under_way).collect();
+    let written = Mutex::new(Instant::now());
+    let show = move |whole: &mut dyn FnMut() -> Recording| {
+        let Ok(mut last) = written.lock() else { return };
+        if last.elapsed() < PULSE {
+            return;
+        }
+        let recording = whole();
+        if recording.frames > 0 {
+            let end = Time(recording.first.0 + recording.frames as u64 * recording.every.0);
+            // The run goes on without; what is recorded is whole at its end.
+            _ = files::write_all(&[(&path, scene.file(&identity, &recording, &flows, end))]);
+        }
+        *last = Instant::now();
+    };
+    resolved.setup.measure.live = Some(Live(Arc::new(show)));
+    Ok(resolved)
 }
 
 /// How a run is recorded, with frames of the given length or of one that suits it.
@@ -121,6 +188,15 @@ fn kept(recorded: &[FlowId], flows: &[FlowRecord]) -> Vec<FlowId> {
     all
 }
 
+/// A series from a frame on. What lasts has there what was last said of it.
+fn after(series: &[(u32, u64)], before: u32, lasting: bool) -> Vec<(u32, u64)> {
+    let next = series.partition_point(|(frame, _)| *frame < before);
+    let known = next.checked_sub(1).filter(|_| lasting).map(|last| (0, series[last].1));
+    let said = series.get(next).is_some_and(|(frame, _)| *frame == before);
+    let rest = series[next..].iter().map(|(frame, value)| (frame - before, *value));
+    known.filter(|_| !said).into_iter().chain(rest).collect()
+}
+
 /// What of a recording is known before the run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scene {
@@ -134,6 +210,9 @@ pub struct Scene {
     pub groups: Vec<String>,
     #[serde(skip)]
     preset: Option<String>,
+    /// Frames that end before this are not written.
+    #[serde(skip)]
+    pub(crate) from: Time,
     /// The paths of the flows that are recorded.
     #[serde(skip)]
     paths: Vec<Vec<u32>>,
@@ -179,6 +258,7 @@ impl Scene {
             ports: ports.collect(),
             groups: resolved.groups.clone(),
             preset: resolved.preset.clone(),
+            from: Time::ZERO,
             paths: recorded.map(|&flow| path(&flows[flow.index()])).collect(),
         }
     }
@@ -186,18 +266,26 @@ impl Scene {
     /// The file.
     pub(crate) fn write(&self, identity: &Identity, outcome: &Outcome) -> Vec<u8> {
         let none = Recording::default();
-        let recording = outcome.recording.as_ref().unwrap_or(&none);
-        let kept: BTreeSet<FlowId> = kept(&recording.chosen, &outcome.flows).into_iter().collect();
+        self.file(identity, outcome.recording.as_ref().unwrap_or(&none), &outcome.flows, outcome.end)
+    }
+
+    /// The file of what is recorded up to an instant.
+    fn file(&self, identity: &Identity, recording: &Recording, records: &[FlowRecord], end: Time) -> Vec<u8> {
+        let kept: BTreeSet<FlowId> = kept(&recording.chosen, records).into_iter().collect();
         let flows: Vec<bool> = recording.chosen.iter().map(|flow| kept.contains(flow)).collect();
         let ports = vec![true; self.ports.len()];
+        // The last frame is always written.
+        let before = self.from.saturating_sub(recording.first).0 / recording.every.0.max(1);
+        let before = before.min(recording.frames.saturating_sub(1) as u64) as u32;
+        let frames = recording.frames - before as usize;
         let mut columns = Vec::new();
         let mut write = |all: &[Column], names: &[(&str, &str)], places: &[bool], lasting: bool| {
             let headers = all.iter().zip(names).map(|(column, (name, unit))| {
-                let before = columns.len();
+                let begin = columns.len();
                 for (series, _) in column.by_place(places.len()).iter().zip(places).filter(|(_, kept)| **kept) {
-                    write_series(&mut columns, recording.frames, series, lasting);
+                    write_series(&mut columns, frames, &after(series, before, lasting), lasting);
                 }
-                ColumnHeader { name: name.to_string(), unit: unit.to_string(), bytes: columns.len() - before }
+                ColumnHeader { name: name.to_string(), unit: unit.to_string(), bytes: columns.len() - begin }
             });
             headers.collect()
         };
@@ -208,10 +296,10 @@ impl Scene {
             scheme: identity.scheme(),
             seed: identity.seed,
             topology: self.topology.clone(),
-            first_ps: recording.first.0,
+            first_ps: recording.first.0 + before as u64 * recording.every.0,
             every_ps: recording.every.0,
-            frames: recording.frames,
-            end_ps: outcome.end.0,
+            frames,
+            end_ps: end.0,
             nodes: self.nodes.clone(),
             ports: self.ports.clone(),
             groups: self.groups.clone(),
@@ -220,7 +308,7 @@ impl Scene {
                 .iter()
                 .enumerate()
                 .filter(|(_, flow)| kept.contains(flow))
-                .map(|(place, &flow)| self.flow(place, flow.0, outcome))
+                .map(|(place, &flow)| self.flow(place, flow.0, &records[flow.index()]))
                 .collect(),
             columns: write(&recording.ports, &PORT_COLUMNS, &ports, false),
             flow_columns: write(&recording.flows, &FLOW_COLUMNS, &flows, true),
@@ -228,8 +316,7 @@ impl Scene {
         write_file(&header, &columns)
     }
 
-    fn flow(&self, place: usize, flow: u32, outcome: &Outcome) -> Flow {
-        let record = &outcome.flows[flow as usize];
+    fn flow(&self, place: usize, flow: u32, record: &FlowRecord) -> Flow {
         let at = |time: Time| (time != Time::MAX).then_some(time.0);
         Flow {
             flow,
@@ -259,6 +346,51 @@ mod tests {
             prop_assert!(round >= time && round <= time.saturating_mul(5) / 2 + 1, "{time} {round}");
             prop_assert!(["1", "2", "5"].contains(&digits.trim_end_matches('0')), "{round}");
         }
+    }
+
+    #[test]
+    fn a_series_from_a_frame_on_has_what_was_said_of_what_lasts() {
+        let series = [(1, 10), (4, 40), (6, 60)];
+        assert_eq!(after(&series, 0, true), series);
+        assert_eq!(after(&series, 3, false), [(1, 40), (3, 60)]);
+        assert_eq!(after(&series, 3, true), [(0, 10), (1, 40), (3, 60)]);
+        assert_eq!(after(&series, 4, true), [(0, 40), (2, 60)]);
+        assert_eq!(after(&series, 9, true), [(0, 60)]);
+        assert_eq!(after(&series, 9, false), []);
+    }
+
+    #[test]
+    fn what_is_offered_of_a_run_that_goes_on_is_the_beginning_of_what_it_becomes() {
+        let mut text = "topology = { kind = \"leaf-spine\", leaves = 4, hosts_per_leaf = 4, spines = 2 }\n\
+                        scheme = { preset = \"pfc\" }\n"
+            .to_string();
+        for host in 0..16 {
+            let dst = (host + 5) % 16;
+            text += &format!("[[flow]]\nsrc = \"h{host}\"\ndst = \"h{dst}\"\nsize = \"6MB\"\n");
+        }
+        let mut recordings = Vec::new();
+        for threads in [1, 4] {
+            let scenario = scenario::Scenario::parse("a.toml", &text, std::path::Path::new(""), &[]).unwrap();
+            let resolved = scenario::resolve::resolve(scenario).unwrap().on_threads(threads);
+            let mut resolved = record(resolved, Some(Time::from_us(1)));
+            let ports = resolved.setup.graph.links.len() * 2;
+            let offered = Arc::new(Mutex::new(Vec::new()));
+            let kept = offered.clone();
+            resolved.setup.measure.live = Some(Live(Arc::new(move |whole| kept.lock().unwrap().push(whole()))));
+            let whole = crate::run(resolved, &mut |_, _| true).outcome.recording.unwrap();
+            let offered = offered.lock().unwrap();
+            assert!(offered.len() > 1, "{threads} threads");
+            for part in offered.iter() {
+                assert!(part.frames > 0 && part.frames < whole.frames && part.every == whole.every);
+                for (column, all) in part.ports.iter().zip(&whole.ports) {
+                    let mut begin = all.by_place(ports);
+                    begin.iter_mut().for_each(|series| series.retain(|(frame, _)| (*frame as usize) < part.frames));
+                    assert_eq!(column.by_place(ports), begin, "{threads} threads");
+                }
+            }
+            recordings.push(whole);
+        }
+        assert!(recordings[0] == recordings[1]);
     }
 
     #[test]

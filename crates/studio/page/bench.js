@@ -9,6 +9,7 @@ import { jobWhole } from "./jobdata.js";
 import { plural } from "./format.js";
 import { Stage } from "./stage.js";
 import { START } from "./start.js";
+import { asking } from "./why.js";
 
 export const title = "Bench";
 const TRAFFIC = ["flow", "load", "incast", "long", "collective"];
@@ -287,6 +288,11 @@ class Bench {
       [["", "Take an example…"], ["start", START.name], ...this.examples.map((one) => [one.name, one.title || one.name])],
       "",
     );
+    this.why = h("input", {
+      type: "checkbox",
+      checked: keep.get("why") !== "no",
+      onchange: (event) => keep.set("why", event.target.checked ? null : "no"),
+    });
     this.runButton = action("Run", () => this.run(), { class: "button main", title: "Ctrl Enter" });
     this.compareButton = action("Compare", () => this.compare());
     this.outcome = h("section", { class: "outcome", "aria-label": "Results", hidden: true });
@@ -296,7 +302,16 @@ class Bench {
       h(
         "div",
         { class: "bench" },
-        h("div", { class: "bench-bar" }, examples, h("span", { class: "grow" }), this.runButton, picker, this.compareButton),
+        h(
+          "div",
+          { class: "bench-bar" },
+          examples,
+          h("span", { class: "grow" }),
+          h("label", { title: "Keeps who stopped whom, what filled them, and where the time of flows went. A run takes up to twice as long." }, this.why, "ask why"),
+          this.runButton,
+          picker,
+          this.compareButton,
+        ),
         this.form,
         h(
           "div",
@@ -778,14 +793,18 @@ class Bench {
     return toml.shown(toml.find(toml.parse(this.text), "name")) || "from the bench";
   }
 
+  asked(request) {
+    return this.why.checked ? asking(request) : request;
+  }
+
   async run() {
-    this.follow(await jobs.start({ kind: "run", name: this.name, text: this.text, record: true }));
+    this.follow(await jobs.start(this.asked({ kind: "run", name: this.name, text: this.text, record: true })));
   }
 
   async compare() {
     const request = { kind: "compare", name: this.name, text: this.text, schemes: this.schemes, seeds: this.seeds, record: true };
     if (this.vary) request.vary = this.vary.split(/;\s*/);
-    this.follow(await jobs.start(request));
+    this.follow(await jobs.start(this.asked(request)));
   }
 
   follow(id) {

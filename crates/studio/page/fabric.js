@@ -1,26 +1,27 @@
 // The fabric view: a run as it happened, one or two of them in lock step.
 
-import { jobs, over, sharedLink } from "./api.js";
-import { choice, debounce, h, put, say } from "./dom.js";
+import { jobs, sharedLink } from "./api.js";
+import { debounce, h, put, say } from "./dom.js";
 import { chart } from "./charts.js";
-import { Camera, grown } from "./stage.js";
+import { Camera } from "./camera.js";
+import { Opening } from "./opening.js";
 import { Side } from "./side.js";
 import { HEATS } from "./heat.js";
-import { FlowList, icon, legend, Now, save, Timeline, took } from "./panels.js";
-import { forgetRecordings, jobWhole, recordingOf } from "./jobdata.js";
-import { action, note, problemOf, progress, trouble } from "./parts.js";
-import { bytes, count, number, plural, rate, readTime, share, time, timeText } from "./format.js";
-import { START, startHere } from "./start.js";
+import { FlowList, icon, Now } from "./panels.js";
+import { flowCard, missingCard, portCard } from "./cards.js";
+import { buildFrame, SPEEDS } from "./frame.js";
+import { held, zoomed } from "./tracks.js";
+import { verdictOf } from "./verdict.js";
+import { note, trouble } from "./parts.js";
+import { readTime, time, timeText } from "./format.js";
 
 export const title = "Fabric";
-const SPEEDS = [0.125, 0.25, 0.5, 1, 2, 4, 8];
-const SPEED_NAMES = ["⅛", "¼", "½", "1", "2", "4", "8"];
 /** At speed 1 a run takes this many seconds to watch. */
 const SHOW = 24;
 /** A fabric with more hosts than this is shown as a map of its ports first: a picture has no room for them. */
 const CROWD = 256;
-/** Tails that are no further apart are as good as the same. */
-const ALIKE = 1.05;
+/** Frames that are no longer than this show where each control frame is. */
+const CLOSE = 200_000;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function open(root, route) {
@@ -29,8 +30,9 @@ export function open(root, route) {
   return view;
 }
 
-class View {
+class View extends Opening {
   constructor(root) {
+    super();
     this.root = root;
     this.stop = [];
     this.state = {};
@@ -61,6 +63,7 @@ class View {
     this.remember.cancel();
     this.speak.cancel();
     this.waiting?.stop();
+    clearTimeout(this.renewal);
     this.abort?.abort();
     for (const f of this.stop) f();
   }
@@ -80,7 +83,14 @@ class View {
       // Somebody has closed what was chosen for them.
       closed: query.get("flow") === "none",
       eye: query.get("eye"),
-      view: ["heat", "picture"].includes(query.get("view")) ? query.get("view") : null,
+      // A run of another job beside the first.
+      also: whole("also"),
+      // The window of the timeline of stops, and where a closer look came from.
+      win: query.get("win"),
+      back: query.get("back"),
+      // Of a closer look, the runs that it looks at.
+      of: query.get("of"),
+      view: ["heat", "picture", "stops"].includes(query.get("view")) ? query.get("view") : null,
       heat: HEATS[query.get("heat")] ? query.get("heat") : "queue",
       speed: SPEEDS.includes(whole("speed")) ? whole("speed") : 1,
       play: query.get("play") === "1",
@@ -117,116 +127,14 @@ class View {
       next.job = latest.id;
       next.with = next.run === 0 && (latest.schemes?.length ?? 0) > 1 ? (latest.seeds ?? 1) : null;
     }
-    const other = next.job !== this.state.job || next.run !== this.state.run || next.with !== this.state.with;
+    const other = ["job", "run", "with", "also"].some((key) => next[key] !== this.state[key]);
     this.state = next;
     if (other || !this.sides.length) await this.load();
-    else this.apply();
-  }
-
-  nothing() {
-    put(
-      this.root,
-      h(
-        "section",
-        { class: "empty" },
-        h("h1", {}, "Nothing to watch yet"),
-        h(
-          "p",
-          {},
-          "A run that is recorded can be watched here: queues as they fill, links as they are paused, flows in flight.",
-        ),
-        h("p", {}, action("Start here: an incast under two schemes", startHere, { class: "button main" })),
-        h("p", {}, "Or write a scenario of your own on the ", h("a", { href: "#/bench" }, "bench"), "."),
-      ),
-    );
-  }
-
-  async load() {
-    this.abort?.abort();
-    this.abort = new AbortController();
-    const { signal } = this.abort;
-    this.waiting?.stop();
-    this.sides = [];
-    this.playing = false;
-    put(this.root, h("p", { class: "loading", role: "status" }, "Loading the recording…"));
-    try {
-      await jobs.all();
-      const { job, runs } = await jobWhole(this.state.job, signal);
-      if (signal.aborted) return;
-      if (!over(job)) {
-        this.wait(job);
-        return;
-      }
-      this.job = job;
-      this.runs = runs.filter((run) => run.recording);
-      if (job.state === "failed" || job.state === "cancelled") {
-        if (!this.runs.length) {
-          put(
-            this.root,
-            h(
-              "section",
-              { class: "empty" },
-              h("h1", {}, job.state === "failed" ? "This job failed" : "This job was cancelled"),
-              problemOf(job),
-              h("p", {}, h("a", { href: "#/jobs" }, "All jobs")),
-            ),
-          );
-          return;
-        }
-      }
-      if (!this.runs.length) {
-        put(
-          this.root,
-          h(
-            "section",
-            { class: "empty" },
-            h("h1", {}, "Nothing was recorded"),
-            h(
-              "p",
-              {},
-              "This job ran without a recording, so there is nothing to watch. Its numbers are in the ",
-              h("a", { href: `#/results?job=${job.id}` }, "results"),
-              ".",
-            ),
-          ),
-        );
-        return;
-      }
-      const first = this.runs.find((run) => run.index === this.state.run) ?? this.runs[0];
-      const second = this.runs.find((run) => run.index === this.state.with && run !== first) ?? null;
-      this.state.run = first.index;
-      this.state.with = second?.index ?? null;
-      const chosen = [first, second].filter(Boolean);
-      const recordings = await Promise.all(chosen.map((run) => recordingOf(job.id, run.index)));
-      if (signal.aborted) return;
-      this.build(chosen, recordings);
-    } catch (error) {
-      if (error.name !== "AbortError" && !this.closed)
-        put(this.root, h("section", { class: "empty" }, trouble(error), h("p", {}, h("a", { href: "#/jobs" }, "All jobs"))));
+    else {
+      this.setWindow(next.win);
+      this.apply();
+      this.chooseView();
     }
-  }
-
-  wait(job) {
-    this.waiting = progress(job.id, () => {
-      forgetRecordings(job.id);
-      this.load();
-    });
-    put(
-      this.root,
-      h(
-        "section",
-        { class: "empty waiting" },
-        h("h1", {}, job.name ?? `Job ${job.id}`),
-        h(
-          "p",
-          {},
-          job.name === START.name
-            ? "Twenty-four hosts answer one at once, while others only pass by. First under PFC, which stops whole links; then under BFC, which stops single flows. The two will stand side by side."
-            : "It can be watched as soon as it is done.",
-        ),
-        this.waiting.element,
-      ),
-    );
   }
 
   build(chosen, recordings) {
@@ -245,170 +153,8 @@ class View {
     if (fresh && this.verdict?.worst !== undefined) state.flow = this.verdict.worst;
     state.t ??= this.span.from;
 
-    const options = this.runs.map((run) => [run.index, run.label]);
-    const go = (changes) => {
-      Object.assign(this.state, changes);
-      this.write();
-      this.load();
-    };
-    const first = choice(
-      {
-        "aria-label": "Run",
-        onchange: (event) =>
-          go({ run: Number(event.target.value), with: state.with === Number(event.target.value) ? null : state.with }),
-      },
-      options,
-      state.run,
-    );
-    const beside = choice(
-      {
-        "aria-label": "Beside it",
-        onchange: (event) => go({ with: event.target.value === "" ? null : Number(event.target.value) }),
-      },
-      [["", "alone"], ...options.filter(([index]) => index !== state.run)],
-      state.with ?? "",
-    );
-    this.found = h("datalist", { id: "ports" });
-    const finder = h("input", {
-      type: "search",
-      list: "ports",
-      placeholder: "find a port: h0",
-      "aria-label": "Find a port",
-      "data-search": true,
-      autocomplete: "off",
-      size: "20",
-      oninput: (event) => this.find(event.target),
-      onkeydown: (event) => {
-        if (event.key === "Enter") this.find(event.target, true);
-      },
-    });
-    this.stages = h(
-      "div",
-      { class: `stages n${this.sides.length}` },
-      this.sides.map((side) => side.element),
-    );
-    this.verdictLine =
-      this.verdict &&
-      h(
-        "p",
-        { class: "verdict-above" },
-        h("strong", {}, this.verdict.group),
-        `: ${this.verdict.text}`,
-        this.verdict.worst !== undefined && [
-          "; worst ",
-          h("button", { type: "button", class: "textual", onclick: () => this.pickNumber(this.verdict.worst) }, this.verdict.who),
-        ],
-      );
-    const views = choice(
-      {
-        "aria-label": "View",
-        onchange: (event) => {
-          const [view, heat] = event.target.value.split(" ");
-          Object.assign(state, { view, heat: heat ?? state.heat });
-          this.chooseView();
-          this.remember();
-        },
-      },
-      [["picture", "picture"], ...Object.entries(HEATS).map(([key, { name }]) => [`heat ${key}`, `map of ${name}`])],
-      this.mapped ? `heat ${state.heat}` : "picture",
-    );
-    this.play = h("button", { type: "button", class: "play", onclick: () => this.toggle() });
-    this.readout = h("output", { class: "instant" });
-    const step = (text, name, f) =>
-      h("button", { type: "button", class: "step", "aria-label": name, title: name, onclick: f }, text);
-    this.speedBox = choice(
-      {
-        "aria-label": "Speed",
-        onchange: (event) => {
-          state.speed = Number(event.target.value);
-          this.remember();
-          this.showPace();
-        },
-      },
-      SPEEDS.map((speed, at) => [speed, `${SPEED_NAMES[at]}×`]),
-      state.speed,
-    );
-    this.pace = h("span", { class: "pace" });
-    this.mapKey = h("span", { class: "key map-key" });
-    this.timeline = new Timeline(this);
-    const zoom = (text, name, factor) =>
-      h("button", { type: "button", class: "step", "aria-label": name, title: name, onclick: () => this.zoom(factor) }, text);
-    const zooms = h(
-      "div",
-      { class: "zoom", role: "group", "aria-label": "Zoom" },
-      zoom("−", "Farther", 1 / 1.6),
-      zoom("+", "Closer", 1.6),
-      zoom("⤢", "All of it", 0),
-    );
-    this.aside = h("aside", { class: "side", "aria-label": "What is selected" });
-    const bars = h(
-      "label",
-      { class: "check" },
-      h("input", {
-        type: "checkbox",
-        checked: state.root,
-        onchange: (event) => {
-          state.root = event.target.checked;
-          this.remember();
-          this.redraw();
-        },
-      }),
-      "lift small queues",
-    );
-    put(
-      this.root,
-      h("h1", { class: "unseen" }, `Fabric: ${this.job.name ?? ""}`),
-      h(
-        "div",
-        { class: "fabric-bar" },
-        h("span", { class: "fabric-name" }, this.job.name ?? `Job ${this.job.id}`),
-        h("label", {}, "run ", first),
-        this.runs.length > 1 && h("label", {}, "beside ", beside),
-        h("span", { class: "grow" }),
-        finder,
-        this.found,
-        h("label", {}, "show ", views),
-        bars,
-        h("button", { type: "button", class: "button small", onclick: () => this.picture() }, "save picture"),
-        h("button", { type: "button", class: "button small", onclick: () => this.share() }, "copy link"),
-        h("a", { class: "quiet", href: `#/results?job=${this.job.id}&run=${state.run}` }, "results"),
-      ),
-      h(
-        "div",
-        { class: "fabric-body" },
-        h(
-          "div",
-          { class: "fabric-left" },
-          this.verdictLine,
-          this.stages,
-          h(
-            "div",
-            { class: "transport" },
-            h(
-              "div",
-              { class: "buttons" },
-              this.play,
-              step(icon("begin"), "To the beginning", () => this.seek(this.span.from)),
-              step(icon("back"), "One frame back", () => this.step(-1)),
-              step(icon("on"), "One frame on", () => this.step(1)),
-              this.readout,
-              h("label", { class: "speed" }, this.speedBox, this.pace),
-              h("span", { class: "grow" }),
-              h("button", { type: "button", class: "button small", title: "Key p", onclick: () => this.peak() }, "deepest queue"),
-              h(
-                "button",
-                { type: "button", class: "button small", title: "Key n", onclick: () => this.nextPause() },
-                "next pause",
-              ),
-              zooms,
-            ),
-            this.timeline.element,
-          ),
-          legend(recordings, this.mapKey),
-        ),
-        this.aside,
-      ),
-    );
+    this.setWindow(state.win);
+    buildFrame(this, chosen, recordings);
     // After a press with the pointer, space plays again.
     this.root.querySelector(".fabric-left").addEventListener("click", (event) => {
       if (event.detail > 0) event.target.closest("button")?.blur();
@@ -442,49 +188,59 @@ class View {
     this.seek(state.t ?? this.span.from, true);
   }
 
-  /** Whether the map is shown in place of the picture. */
+  /** What is shown of each run: the picture, the map, or the timeline of stops. */
+  get shown() {
+    return this.state.view ?? (this.crowded ? "heat" : "picture");
+  }
+
   get mapped() {
-    return (this.state.view ?? (this.crowded ? "heat" : "picture")) === "heat";
+    return this.shown === "heat";
   }
 
   chooseView() {
     for (const side of this.sides) {
       side.heat.kind = this.state.heat;
-      side.choose(this.mapped);
+      side.choose(this.shown);
     }
     this.root.classList.toggle("mapped", this.mapped);
+    this.root.classList.toggle("tracked", this.shown === "stops");
+    this.views.value = this.mapped ? `heat ${this.state.heat}` : this.shown;
     put(this.mapKey, this.sides[0].heat.key());
     this.fit();
   }
 
-  /** Selects a flow by its number in the run. */
+  /** Selects a flow by its number in the run, also one that was not recorded. */
   pickNumber(number) {
     const at = this.sides[0].recording.flows.findIndex((flow) => flow.flow === number);
-    if (at >= 0) this.pickFlow(at);
+    this.pickFlow(at < 0 ? null : at);
+    if (at >= 0) return;
+    this.missing = this.state.flow = number;
+    this.state.closed = false;
+    this.panels();
+    this.remember();
   }
 
-  /** What is on the screen as one image, with the names of the runs above. */
-  picture() {
-    const canvases = this.sides.map((side) => (this.mapped ? side.heatCanvas : side.canvas));
-    const head = 34 * Math.min(2, devicePixelRatio || 1);
-    const whole = document.createElement("canvas");
-    whole.width = canvases.reduce((sum, one) => sum + one.width, 0);
-    whole.height = Math.max(...canvases.map((one) => one.height)) + head;
-    const style = getComputedStyle(this.stages);
-    const paint = whole.getContext("2d");
-    paint.fillStyle = style.getPropertyValue("--paper").trim();
-    paint.fillRect(0, 0, whole.width, whole.height);
-    paint.font = `600 ${head * 0.4}px ${style.fontFamily}`;
-    paint.textBaseline = "middle";
-    paint.fillStyle = style.getPropertyValue("--ink").trim();
-    let x = 0;
-    canvases.forEach((one, at) => {
-      const side = this.sides[at];
-      paint.fillText(`${side.name}, ${time(this.state.t)}: ${side.text}`, x + head * 0.3, head / 2, one.width - head * 0.6);
-      paint.drawImage(one, x, head);
-      x += one.width;
-    });
-    whole.toBlob((blob) => save(`${this.job.name ?? "fabric"} ${timeText(this.state.t)}.png`, blob));
+  // The window of time that the timeline of stops shows.
+  setWindow(text) {
+    const [from, to] = (text ?? "").split(",").map(readTime);
+    this.win = from !== null && to !== null && to > from ? held({ from, to }, this.span) : { ...this.span };
+  }
+
+  /** The window that somebody has chosen for a closer look, if it is not all the time. */
+  get chosenWindow() {
+    return this.shown === "stops" && this.win.to - this.win.from < (this.span.to - this.span.from) * 0.999 ? this.win : null;
+  }
+
+  zoomTime(factor, middle = this.state.t) {
+    this.win = factor === 0 ? { ...this.span } : zoomed(this.win, this.span, factor, Math.max(this.win.from, Math.min(this.win.to, middle)));
+    this.remember();
+    this.redraw();
+  }
+
+  moveTime(by) {
+    this.win = held({ from: this.win.from + by, to: this.win.to + by }, this.span);
+    this.remember();
+    this.redraw();
   }
 
   /** A link to just this, that others can open where they can reach the studio. */
@@ -511,7 +267,7 @@ class View {
   // To the place that the link names, as soon as it is known how large the picture is.
   enter() {
     const { stage } = this.sides[0] ?? {};
-    if (!this.state.eye || !stage?.width || this.mapped) return;
+    if (!this.state.eye || !stage?.width || this.shown !== "picture") return;
     if (!stage.place) stage.arrange();
     this.camera.go(this.state.eye, stage.width, stage.height);
     this.state.eye = null;
@@ -609,6 +365,7 @@ class View {
 
   // Brings a port into sight.
   reveal(port) {
+    if (this.shown === "stops") for (const side of this.sides) side.tracks.reveal(port);
     const { stage } = this.sides[0];
     if (this.camera.home || !stage.place) return;
     const spot = stage.place.ports[port];
@@ -649,6 +406,11 @@ class View {
     const { state } = this;
     for (const side of this.sides) {
       const first = side === this.sides[0] || this.same;
+      if (!this.playing || !side.why.stops) side.why.need(state.t, () => this.redraw());
+      if (this.shown === "stops") {
+        side.tracks.draw({ t: state.t, win: this.win, port: first ? state.port : null, chain: first ? this.chainIn(side) : null });
+        continue;
+      }
       if (this.mapped) {
         const flow = first ? this.flowIn(side) : null;
         const shown = flow === null ? null : side.recording.flows[flow];
@@ -657,17 +419,7 @@ class View {
       }
       side.stage.resize();
       side.stage.root = state.root;
-      side.stage.draw({
-        t: state.t,
-        playing: this.playing,
-        pace: (this.base * state.speed) / side.recording.every,
-        wall: now / 1000,
-        calm: calm.matches,
-        cycle: side.cycle && state.t >= side.cycle.since ? side.cycle.ports : null,
-        port: first ? state.port : null,
-        flow: first ? this.flowIn(side) : null,
-        hover: side.hover ?? (this.same ? this.hovered : null),
-      });
+      side.stage.draw(this.stageNow(side, now));
     }
     const text = time(state.t, 5);
     if (this.readout.textContent !== text) this.readout.textContent = text;
@@ -679,7 +431,29 @@ class View {
       for (const side of this.sides) side.words(state.t);
       this.now.show(state.t);
       this.flowNow?.(state.t);
+      for (const show of this.whyNow) show(state.t);
     }
+    this.follow?.();
+  }
+
+  /** What the picture of a run shows at this instant. */
+  stageNow(side, now) {
+    const { state } = this;
+    const first = side === this.sides[0] || this.same;
+    const chain = first ? this.chainIn(side) : null;
+    return {
+      t: state.t,
+      playing: this.playing,
+      pace: (this.base * state.speed) / side.recording.every,
+      wall: now / 1000,
+      calm: calm.matches,
+      cycle: side.cycle && state.t >= side.cycle.since ? side.cycle.ports : null,
+      port: first ? state.port : null,
+      flow: first ? this.flowIn(side) : null,
+      hover: side.hover ?? (this.same ? this.hovered : null),
+      chain: chain && side.why.stops.marks(chain),
+      flying: side.recording.every <= CLOSE ? side.why.stops?.flying(state.t) : null,
+    };
   }
 
   // The selected flow in another run: the same flow of the same traffic.
@@ -689,6 +463,13 @@ class View {
     const id = this.sides[0].recording.flows[this.flow].flow;
     const at = side.recording.flows.findIndex((flow) => flow.flow === id);
     return at < 0 ? null : at;
+  }
+
+  // The chain of causes of what is selected, at this instant.
+  chainIn(side) {
+    if (!side.cause) return null;
+    const at = side.why.stopAt(side.cause, this.state.t);
+    return at === null || at === undefined ? null : side.why.stops.chain(at);
   }
 
   announce() {
@@ -704,8 +485,11 @@ class View {
       this.found,
       matches.map((port) => h("option", { value: recording.portName(port) })),
     );
-    for (const side of this.sides) side.heat.only(input.value.trim());
-    if (this.mapped) this.redraw();
+    for (const side of this.sides) {
+      side.heat.only(input.value.trim());
+      side.tracks.only(input.value.trim());
+    }
+    if (this.shown !== "picture") this.redraw();
     const whole = matches.length > 0 && recording.portName(matches[0]).toLowerCase() === input.value.trim().toLowerCase();
     if (whole || (enter && matches.length)) {
       if (enter) input.value = recording.portName(matches[0]);
@@ -737,10 +521,12 @@ class View {
   panels() {
     this.charts = [];
     this.flowNow = null;
+    this.whyNow = [];
+    for (const side of this.sides) side.cause = null;
     const cards = [];
-    if (this.flow !== null) cards.push(this.flowCard());
-    else if (this.missing !== null) cards.push(this.missingCard());
-    if (this.state.port !== null) cards.push(this.portCard());
+    if (this.flow !== null) cards.push(flowCard(this));
+    else if (this.missing !== null) cards.push(missingCard(this));
+    if (this.state.port !== null) cards.push(portCard(this));
     const focus = this.aside.contains(document.activeElement) ? document.activeElement : null;
     put(
       this.aside,
@@ -779,306 +565,6 @@ class View {
     return one.element;
   }
 
-  // A flow that is asked for and was not recorded.
-  missingCard() {
-    return this.card(
-      h("span", {}, `Flow ${this.missing}`),
-      () => this.pickFlow(null),
-      h(
-        "p",
-        { class: "facts" },
-        "It was not recorded. Of a run with very many flows, 256 are: the slowest of each group, and of the others some of all sizes. Groups that ",
-        h("code", {}, "measure.flows"),
-        " names come before all others. What it took is in the ",
-        h("a", { href: `#/results?job=${this.job.id}&run=${this.state.run}` }, "results"),
-        ".",
-      ),
-    );
-  }
-
-  // The same series of both runs: the first filled, the second a dashed line. Shares of time have means.
-  lines(series, colour, kind = "area", mean = false) {
-    const sides = this.same ? this.sides : this.sides.slice(0, 1);
-    return sides.map((side, at) => ({
-      values: series(side.recording),
-      first: side.recording.first,
-      every: side.recording.every,
-      colour: at ? "--ink" : colour,
-      kind: at ? "line" : kind,
-      mean,
-      dash: at ? [4, 3] : undefined,
-      name: sides.length > 1 ? side.name : undefined,
-    }));
-  }
-
-  portCard() {
-    const { port } = this.state;
-    const main = this.sides[0].recording;
-    const { rate_bps, delay_ps, peer } = main.ports[port];
-    const per = (name, by) => (recording) => {
-      const values = recording.series(name, port);
-      return values && by ? Float64Array.from(values, (value) => by(value, recording)) : values;
-    };
-    const any = (name) =>
-      this.sides.some(({ recording }) => recording.ports[port] && recording.series(name, port)?.some((value) => value > 0));
-    const charts = [
-      {
-        title: "queue",
-        format: (value) => bytes(value),
-        lines: this.lines(per("queued"), "--queue"),
-        marks: main.ports[port].mark ? [{ at: main.ports[port].mark, colour: "--soft", text: `marks above ${bytes(main.ports[port].mark, 2)}` }] : [],
-      },
-      {
-        title: "link use",
-        format: (value) => share(value, 2),
-        top: 1,
-        lines: this.lines(
-          per("sent", (value, recording) => Math.min(1, value / recording.capacity(port))),
-          "--use-2",
-          "area",
-          true,
-        ),
-      },
-    ];
-    // Each kind of pause without those that stop more.
-    const parts = [
-      ["paused by its neighbour", "paused_port", null],
-      ["a class paused by its neighbour", "paused_class", "paused_port"],
-      ["only a queue paused by its neighbour", "paused", "paused_class"],
-    ];
-    const early = main.header.version < 2;
-    for (const [title, name, less] of early ? [[parts[0][0], "paused", null]] : parts) {
-      const series = (recording) => {
-        const values = recording.series(name, port),
-          inner = less && recording.series(less, port);
-        return values && Float64Array.from(values, (value, at) => Math.min(1, (value - (inner ? inner[at] : 0)) / recording.every));
-      };
-      if (this.sides.some(({ recording }) => recording.ports[port] && series(recording)?.some((value) => value > 0)))
-        charts.push({
-          title,
-          format: (value) => share(value, 2),
-          top: 1,
-          height: 34,
-          lines: this.lines(series, "--pause", "bars", true),
-        });
-    }
-    if (any("held_queues"))
-      charts.push({
-        title: "queues held",
-        format: (value) => count(value),
-        height: 40,
-        lines: this.lines(per("held_queues"), "--held"),
-      });
-    if (any("held_flows"))
-      charts.push({
-        title: "flows held at this NIC",
-        format: (value) => count(value),
-        height: 40,
-        lines: this.lines(per("held_flows"), "--held"),
-      });
-    if (any("pause_frames"))
-      charts.push({
-        title: "control frames to its neighbour",
-        format: (value) => count(value),
-        height: 34,
-        lines: this.lines(per("pause_frames"), "--control", "bars"),
-      });
-    if (any("signals"))
-      charts.push({
-        title: "signals to hosts sent here",
-        format: (value) => count(value),
-        height: 34,
-        lines: this.lines(per("signals"), "--control", "bars"),
-      });
-    if (any("marked"))
-      charts.push({
-        title: "packets marked",
-        format: (value) => count(value),
-        height: 34,
-        lines: this.lines(per("marked"), "--soft", "bars"),
-      });
-    if (any("dropped"))
-      charts.push({
-        title: "packets dropped",
-        format: (value) => count(value),
-        height: 34,
-        lines: this.lines(per("dropped"), "--bad", "bars"),
-      });
-    const through = main.flows.map((flow, at) => [flow, at]).filter(([flow]) => flow.path.includes(port));
-    return this.card(
-      h(
-        "span",
-        {},
-        main.nodeName(main.ports[port].node),
-        h("span", { class: "arrow" }, " → "),
-        main.nodeName(main.ports[peer].node),
-      ),
-      () => this.pick(null),
-      h(
-        "p",
-        { class: "facts" },
-        `port ${port}, ${rate(rate_bps)}, ${time(delay_ps)} long `,
-        h("button", { type: "button", class: "textual", onclick: () => this.pick(peer) }, "the other direction"),
-      ),
-      this.sides.length > 1 &&
-        this.same &&
-        h("p", { class: "facts" }, "filled: ", this.sides[0].name, "; dashed: ", this.sides[1].name),
-      charts.map((spec) => this.chart(spec)),
-      through.length > 0 &&
-        h(
-          "details",
-          { class: "through", open: through.length < 7 },
-          h("summary", {}, `${plural(through.length, "recorded flow")} ${through.length === 1 ? "takes" : "take"} this link`),
-          h(
-            "div",
-            { class: "flow-buttons" },
-            through
-              .slice(0, 60)
-              .map(([flow, at]) =>
-                h(
-                  "button",
-                  { type: "button", class: "textual", onclick: () => this.pickFlow(at) },
-                  `${main.nodeName(flow.src)} → ${main.nodeName(flow.dst)}, ${bytes(flow.size)}`,
-                ),
-              ),
-          ),
-        ),
-    );
-  }
-
-  flowCard() {
-    const main = this.sides[0].recording;
-    const flow = main.flows[this.flow];
-    const name = (node) => main.nodeName(node);
-    const ended = (recording, at) => {
-      const one = recording.flows[at];
-      return one?.received_ps === null || one?.received_ps === undefined
-        ? "not received to the end"
-        : `received after ${time(took(one))}${recording.slowdown(one) === null ? "" : `, ${number(recording.slowdown(one), 3)}× as long as alone`}`;
-    };
-    const sides = this.same ? this.sides : this.sides.slice(0, 1);
-    const held = h("p", { class: "facts live" });
-    this.flowNow = (ps) => {
-      const lines = sides
-        .map((side) => {
-          const at = this.flowIn(side);
-          if (at === null) return null;
-          const { recording } = side;
-          const frame = recording.frameAt(ps),
-            one = recording.flows[at];
-          const by = recording.value("flow.by", at, frame);
-          const stood = grown(recording, "flow.paused", at, frame),
-            nic = recording.nicOf(one);
-          const what =
-            one.start_ps === null || ps < one.start_ps
-              ? "has not begun"
-              : recording.value("flow.acknowledged", at, frame) >= one.size
-                ? "done"
-                : by > 0
-                  ? `held by ${recording.nodeName(by - 1)}`
-                  : stood > 0
-                    ? `held at its NIC: ${nic === null ? "its neighbour" : recording.neighbour(nic)} pauses its class, for ${share(Math.min(1, stood / recording.every), 2)} of this frame`
-                  : frame > 0 && recording.value("flow.held", at, frame) > recording.value("flow.held", at, frame - 1)
-                    ? "held"
-                    : "under way";
-          return (sides.length > 1 ? `${side.name}: ` : "") + what;
-        })
-        .filter(Boolean);
-      held.textContent = `now ${lines.join("; ")}`;
-    };
-    const life = sides.flatMap((side) => {
-      const at = this.flowIn(side);
-      if (at === null) return [];
-      const { recording } = side;
-      const tag = sides.length > 1 ? `${side.name}: ` : "";
-      const line = (column, colour, dash, kind = "line") => ({
-        values: recording.series(`flow.${column}`, at),
-        first: recording.first,
-        every: recording.every,
-        colour,
-        dash,
-        kind,
-      });
-      const one = recording.flows[at],
-        nic = recording.nicOf(one),
-        lasted = took(one) ?? recording.end - (one.start_ps ?? recording.end);
-      const stands = [
-        ["held by flow control", "flow.held", "--held"],
-        [`its class paused at its NIC by ${nic === null ? "its neighbour" : recording.neighbour(nic)}`, "flow.paused", "--pause"],
-      ].map(([what, column, colour]) => {
-        const series = recording.series(column, at);
-        const total = series ? series[series.length - 1] : 0;
-        if (!total) return null;
-        const values = Float64Array.from(series, (value, frame) =>
-          Math.min(1, (value - (frame ? series[frame - 1] : 0)) / recording.every),
-        );
-        return this.chart({
-          title: `${tag}${what}, ${time(total, 3)}${lasted > 0 ? ` of ${time(lasted, 3)}` : ""}`,
-          height: 26,
-          top: 1,
-          format: (value) => share(value, 2),
-          lines: [{ values, first: recording.first, every: recording.every, colour, kind: "bars", mean: true }],
-        });
-      });
-      return [
-        this.chart({
-          title: [
-            tag,
-            h("span", { class: "w-sent" }, "sent"),
-            ", ",
-            h("span", { class: "w-received" }, "received"),
-            ", ",
-            h("span", { class: "w-acknowledged" }, "acknowledged"),
-          ],
-          height: 64,
-          top: flow.size,
-          format: bytes,
-          lines: [
-            { ...line("sent", "--use-1"), readout: () => "" },
-            { ...line("received", "--use-3"), readout: (ps) => bytes(recording.value("flow.received", at, recording.frameAt(ps))) },
-            { ...line("acknowledged", "--control", [3, 3]), readout: () => "" },
-          ],
-        }),
-        ...stands,
-      ];
-    });
-    return this.card(
-      h("span", {}, name(flow.src), h("span", { class: "arrow" }, " → "), name(flow.dst)),
-      () => this.pickFlow(null),
-      h(
-        "p",
-        { class: "facts" },
-        `flow ${flow.flow}, ${main.groups[flow.group] ?? "flows"}, ${bytes(flow.size)}, ${flow.start_ps === null ? "never started" : `starts at ${time(flow.start_ps)}`}`,
-      ),
-      sides.map((side) =>
-        h(
-          "p",
-          { class: "facts" },
-          sides.length > 1 && h("strong", {}, `${side.name}: `),
-          this.flowIn(side) === null ? "not recorded there" : ended(side.recording, this.flowIn(side)),
-        ),
-      ),
-      held,
-      life.filter(Boolean),
-      flow.path.length === 0
-        ? h("p", { class: "facts" }, "Its packets take many paths.")
-        : h(
-            "p",
-            { class: "path" },
-            "path: ",
-            flow.path.map((port, at) => [
-              at > 0 && " → ",
-              h(
-                "button",
-                { type: "button", class: "textual", title: "This port", onclick: () => this.pick(port) },
-                name(main.ports[port].node),
-              ),
-            ]),
-            ` → ${name(flow.dst)}`,
-          ),
-    );
-  }
-
   key(event) {
     if (!this.sides.length) return false;
     const onButton = event.target.closest?.("button, a, summary, input");
@@ -1094,7 +580,10 @@ class View {
       this.seek(this.span.to);
     } else if (key === "p") this.peak();
     else if (key === "n") this.nextPause();
-    else if (key === "[" || key === "]") {
+    else if (this.shown === "stops" && "wasd".includes(key)) {
+      if (key === "w" || key === "s") this.zoomTime(key === "w" ? 1.5 : 1 / 1.5);
+      else this.moveTime((key === "d" ? 0.2 : -0.2) * (this.win.to - this.win.from));
+    } else if (key === "[" || key === "]") {
       const at = Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(this.state.speed) + (key === "]" ? 1 : -1)));
       this.state.speed = SPEEDS[at];
       this.speedBox.value = SPEEDS[at];
@@ -1110,6 +599,10 @@ class View {
   }
 
   zoom(factor) {
+    if (this.shown === "stops") {
+      this.zoomTime(factor);
+      return;
+    }
     const { width, height } = this.sides[0].stage;
     if (factor === 0) this.camera.reset();
     else this.camera.zoom(factor, width / 2, height / 2, width, height);
@@ -1122,55 +615,32 @@ class View {
     this.redraw();
   }
 
+  /** What the address names of what is shown. */
+  address() {
+    const { state } = this;
+    const query = { job: state.job, run: state.run };
+    if (state.with !== null) query.with = state.with;
+    if (state.also !== null && state.with !== null) query.also = state.also;
+    if (state.t > this.span.from) query.t = timeText(state.t);
+    if (state.port !== null) query.port = state.port;
+    if (this.flow !== null) query.flow = this.sides[0].recording.flows[this.flow].flow;
+    else if (this.missing !== null) query.flow = this.missing;
+    else if (state.closed) query.flow = "none";
+    if (state.view && state.view !== (this.crowded ? "heat" : "picture")) query.view = state.view;
+    if (this.mapped && state.heat !== "queue") query.heat = state.heat;
+    if (this.chosenWindow) query.win = `${timeText(this.win.from)},${timeText(this.win.to)}`;
+    const { stage } = this.sides[0];
+    if (state.eye) query.eye = state.eye;
+    else if (!this.camera.home && stage.width) query.eye = this.camera.text(stage.width, stage.height);
+    if (state.speed !== 1) query.speed = state.speed;
+    if (state.root) query.bars = "root";
+    if (state.back) query.back = state.back;
+    if (state.of) query.of = state.of;
+    return query;
+  }
+
   write() {
     if (this.closed || !this.sides.length || !location.hash.startsWith("#/fabric")) return;
-    const { state } = this;
-    const query = new URLSearchParams({ job: state.job, run: state.run });
-    if (state.with !== null) query.set("with", state.with);
-    if (state.t > this.span.from) query.set("t", timeText(state.t));
-    if (state.port !== null) query.set("port", state.port);
-    if (this.flow !== null) query.set("flow", this.sides[0].recording.flows[this.flow].flow);
-    else if (this.missing !== null) query.set("flow", this.missing);
-    else if (state.closed) query.set("flow", "none");
-    if (state.view && state.view !== (this.crowded ? "heat" : "picture")) query.set("view", state.view);
-    if (this.mapped && state.heat !== "queue") query.set("heat", state.heat);
-    const { stage } = this.sides[0];
-    if (state.eye) query.set("eye", state.eye);
-    else if (!this.camera.home && stage.width) query.set("eye", this.camera.text(stage.width, stage.height));
-    if (state.speed !== 1) query.set("speed", state.speed);
-    if (state.root) query.set("bars", "root");
-    history.replaceState(null, "", `#/fabric?${query}`);
+    history.replaceState(null, "", `#/fabric?${new URLSearchParams(this.address())}`);
   }
-}
-
-/** Of two runs, what became of the flows that differ most between them, and the one that had the worst of it. */
-export function verdictOf(runs, recordings) {
-  if (runs.length < 2) return null;
-  const groups = (run) => run.summary?.groups ?? [];
-  let best = null;
-  for (const group of groups(runs[0])) {
-    const tails = runs.map((run) => groups(run).find((one) => one.name === group.name)?.slowdown);
-    if (tails.some((tail) => !(tail?.count > 0) || !(tail.p99 > 0))) continue;
-    const p99 = tails.map((tail) => tail.p99);
-    const ratio = Math.max(...p99) / Math.min(...p99);
-    if (!best || ratio > best.ratio) best = { group: group.name, ratio, p99 };
-  }
-  if (!best) return null;
-  const name = (at) => recordings[at].header.preset ?? runs[at].scheme ?? runs[at].label;
-  const each = best.p99.map((value, at) => `${number(value, 3)}× under ${name(at)}`).join(", ");
-  // Runs that treat all groups alike should not be read as if they did not.
-  const alike = best.ratio < ALIKE ? "; no group differs more" : "";
-  const text = `99th percentile of slowdown ${each}${alike}`;
-  // In the run that treats them worse.
-  const side = best.p99[0] >= best.p99[1] ? 0 : 1;
-  const known = new Set(recordings[0].flows.map((flow) => flow.flow));
-  const victims = recordings[side].flows
-    .filter((flow) => recordings[side].groups[flow.group] === best.group && known.has(flow.flow) && flow.start_ps !== null)
-    .map((flow) => [recordings[side].slowdown(flow) ?? (flow.received_ps === null ? Infinity : 0), flow])
-    .sort((a, b) => b[0] - a[0] || a[1].flow - b[1].flow);
-  if (!victims.length) return { ...best, text };
-  const [slow, flow] = victims[0];
-  const how = slow === Infinity ? "never received to the end" : `${number(slow, 3)}×`;
-  const who = `${recordings[side].nodeName(flow.src)} → ${recordings[side].nodeName(flow.dst)}, ${how} under ${name(side)}`;
-  return { ...best, text, worst: flow.flow, who };
 }

@@ -1,12 +1,13 @@
 // The ledger: every claim of the papers with its verdict.
 
 import { get, jobs, link } from "./api.js";
-import { debounce, h, keep, put, s } from "./dom.js";
+import { choice, debounce, h, keep, put, s } from "./dom.js";
 import { action, figure, figureName, isFigure, likely, problemOf, progress, trouble } from "./parts.js";
 import { inUnit, plural, wall } from "./format.js";
 import { change, quickOf } from "./toml.js";
 import { startHere } from "./start.js";
 import { openText } from "./bench.js";
+import { asking } from "./why.js";
 
 export const title = "Ledger";
 
@@ -373,6 +374,7 @@ class Ledger {
             "whole report",
           ),
       ),
+      watching(whole),
       place,
       whole.missing?.length > 0 && h("p", { class: "sub" }, `Needs what is not there yet: ${whole.missing.join(", ")}.`),
       h("h2", {}, verdict ? "Claimed and measured" : "Claimed"),
@@ -398,6 +400,31 @@ class Ledger {
       whole.text && h("details", {}, h("summary", {}, "The experiment's file"), h("pre", {}, whole.text)),
     );
   }
+}
+
+/** A run of a claim, or two side by side, recorded to be watched. */
+function watching({ id, runs, scenario }) {
+  if (!scenario || !runs?.length) return null;
+  const options = runs.map(({ name }, at) => [at, name]);
+  const first = choice({ "aria-label": "Run to watch" }, options, 0);
+  const beside = choice({ "aria-label": "Beside it" }, [["", "alone"], ...options], runs.length > 1 ? 1 : "");
+  const start = async (at) => {
+    const { name, sets } = runs[at];
+    return jobs.start(asking({ kind: "run", name: `${id}: ${name}`.slice(0, 200), text: scenario, sets, record: true }));
+  };
+  const watch = async () => {
+    const chosen = [...new Set([first.value, beside.value].filter((at) => at !== ""))];
+    const made = [];
+    for (const at of chosen) made.push(await start(at));
+    location.hash = `#/fabric?job=${made[0]}&run=0${made.length > 1 ? `&also=${made[1]}` : ""}`;
+  };
+  return h(
+    "div",
+    { class: "actions watching" },
+    action("Watch a run of it", watch, { title: "Runs it once at quick scale with its first seed, recorded and asked why" }),
+    first,
+    runs.length > 1 && [h("span", { class: "sub" }, "beside"), beside],
+  );
 }
 
 function startCard(closed) {

@@ -112,6 +112,7 @@ const KEYS = [
       ["n", "to the next pause"],
       ["[ ]", "slower, faster"],
       ["+ − 0", "closer, farther, all of it"],
+      ["w s, a d", "in the timeline of stops: nearer and farther, back and on"],
       ["Esc", "nothing selected"],
     ],
   ],

@@ -3,6 +3,7 @@
 import { h, put, s } from "./dom.js";
 import { columnsOf, plot, ticks } from "./charts.js";
 import { bytes, number, share, time } from "./format.js";
+import { KINDS } from "./stops.js";
 
 // The whole time in a strip: what is queued, and when links or flows were held. One row for each run.
 export class Timeline {
@@ -202,6 +203,8 @@ export class Now {
     const { deepest } = this.view.active.stage;
     const { buffer } = recording.nodes.find((node) => node.buffer) ?? {};
     this.scale.textContent = `A full bar, here and in the picture, is ${bytes(deepest)}${buffer ? `, ${share(deepest / buffer, 2)} of a switch's ${bytes(buffer)}` : ""}.`;
+    // Without any queue there is no scale.
+    this.scale.hidden = deepest <= 1;
     this.rows.forEach((row, at) => {
       row.element.hidden = at >= best.length;
       if (at >= best.length) return;
@@ -450,6 +453,14 @@ export function legend(recordings, map) {
     "div",
     { class: "legend", "aria-label": "Legend" },
     map,
+    Object.values(KINDS).map(({ name, colour }) => {
+      const bar = s("rect", { x: 2, y: 4, width: 22, height: 6 });
+      bar.style.fill = `var(${colour})`;
+      const one = key(bar, name);
+      one.classList.add("track-key");
+      return one;
+    }),
+    h("span", { class: "key track-key" }, "rows are below the port that they waited for; red names are roots, with their queue; Ctrl and the wheel, or w a s d, zoom and move"),
     h("span", { class: "key" }, h("span", { class: "ramp", "aria-hidden": "true" }), "link use, idle to full"),
     key(
       [

@@ -3,6 +3,8 @@
 import { h, put } from "./dom.js";
 import { Heat } from "./heat.js";
 import { Stage } from "./stage.js";
+import { Tracks } from "./tracks.js";
+import { Why } from "./why.js";
 import { bytes, plural, rate, share, time } from "./format.js";
 
 export class Side {
@@ -11,6 +13,7 @@ export class Side {
       view,
       recording,
       run,
+      job: run.job,
       at,
       hover: null,
       text: "",
@@ -30,6 +33,10 @@ export class Side {
     );
     this.heatCanvas = h("canvas", { class: "heat", role: "img", hidden: true });
     this.heat = new Heat(this.heatCanvas, recording, deepest);
+    this.why = new Why(run.causes, recording);
+    this.tracks = new Tracks(this);
+    /** What a card asks the causes of. */
+    this.cause = null;
     this.tip = h("div", { class: "tip", hidden: true });
     this.numbers = h("span", { class: "numbers" });
     this.cycle = cycleOf(recording, run.summary);
@@ -57,17 +64,23 @@ export class Side {
             `✕ deadlock at ${time(this.cycle.since, 3)}`,
           ),
       ),
-      h("div", { class: "canvas-box" }, this.canvas, this.heatCanvas, this.tip),
+      h("div", { class: "canvas-box" }, this.canvas, this.heatCanvas, this.tracks.element, this.tip),
     );
     this.listen();
     this.listenHeat();
   }
 
-  /** The picture, or the map of all ports and times. */
-  choose(heat) {
-    this.heatCanvas.hidden = !heat;
-    this.canvas.hidden = heat;
+  /** The picture, the map of all ports and times, or the timeline of stops. */
+  choose(shown) {
+    this.heatCanvas.hidden = shown !== "heat";
+    this.tracks.element.hidden = shown !== "stops";
+    this.canvas.hidden = shown !== "picture";
     this.tip.hidden = true;
+  }
+
+  /** The canvas that is on the screen. */
+  get visible() {
+    return [this.canvas, this.heatCanvas].find((canvas) => !canvas.hidden) ?? this.tracks.canvas;
   }
 
   listenHeat() {
@@ -125,6 +138,7 @@ export class Side {
     if (ps > recording.end) this.text = `over since ${time(recording.end)}`;
     if (this.numbers.textContent !== this.text) this.numbers.textContent = this.text;
     this.canvas.setAttribute("aria-label", `Fabric under ${this.name} at ${time(ps)}: ${this.text}`);
+    this.tracks.canvas.setAttribute("aria-label", `Stops of all ports over the time under ${this.name}; at ${time(ps)}: ${this.text}`);
     this.heatCanvas.setAttribute("aria-label", `All ports over the time under ${this.name}; at ${time(ps)}: ${this.text}`);
     if (this.hover && !this.tip.hidden) this.describe();
   }

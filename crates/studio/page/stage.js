@@ -4,73 +4,12 @@
 // queues that hold something and what is selected are drawn for each instant, and only where it can be seen. Links of a like
 // use are drawn in one stroke.
 
+import { Camera } from "./camera.js";
 import { layout } from "./layout.js";
 import { bytes as asBytes } from "./format.js";
+import { drawChain, drawCycle, drawFlying } from "./marks.js";
 
 const BUCKETS = 12;
-
-/** Fabrics in rows are wide and low: they grow in both directions up to here, and only wider from there on. */
-const TALLEST = 3;
-
-/** Where the eye is; two stages side by side share one. */
-export class Camera {
-  constructor() {
-    this.flat = true;
-    this.most = 8;
-    this.reset();
-  }
-  reset() {
-    Object.assign(this, { k: 1, x: 0, y: 0 });
-  }
-  get ky() {
-    return this.flat ? Math.min(TALLEST, this.k) : this.k;
-  }
-  get home() {
-    return this.k === 1;
-  }
-  zoom(factor, px, py, width, height) {
-    const before = this.ky;
-    const k = Math.min(this.most, Math.max(1, this.k * factor));
-    const by = k / this.k;
-    this.x = px - (px - this.x) * by;
-    this.k = k;
-    this.y = py - ((py - this.y) * this.ky) / before;
-    this.hold(width, height);
-  }
-  /** Where it is, for a link: how close, and which part of the fabric is in the middle. The same on a screen of any size. */
-  text(width, height) {
-    const round = (value, digits) => String(Number(value.toFixed(digits)));
-    return [
-      round(this.k, 2),
-      round((width / 2 - this.x) / (width * this.k), 4),
-      round((height / 2 - this.y) / (height * this.ky), 4),
-    ].join(",");
-  }
-  /** Goes where a link says; false if that is no place. */
-  go(text, width, height) {
-    const [k, cx, cy, ...rest] = String(text).split(",").map(Number);
-    if (rest.length || ![k, cx, cy].every(Number.isFinite) || k < 1) return false;
-    this.k = Math.min(this.most, k);
-    this.see(cx, cy, width, height);
-    return true;
-  }
-  /** Has a part of the fabric in the middle, as far as that goes. */
-  see(cx, cy, width, height) {
-    this.x = width / 2 - cx * width * this.k;
-    this.y = height / 2 - cy * height * this.ky;
-    this.hold(width, height);
-  }
-  pan(dx, dy, width, height) {
-    this.x += dx;
-    this.y += dy;
-    this.hold(width, height);
-  }
-  // Something of the fabric is always in sight.
-  hold(width, height) {
-    this.x = Math.min(0, Math.max(width * (1 - this.k), this.x));
-    this.y = Math.min(0, Math.max(height * (1 - this.ky), this.y));
-  }
-}
 
 export class Stage {
   constructor(canvas, camera = new Camera()) {
@@ -438,8 +377,11 @@ export class Stage {
     this.drawPauses(frame);
     this.drawQueues(frame, now.playing ? part : 1);
     this.drawHolds(frame);
-    this.drawPulses(frame, part, now);
-    if (now.cycle) this.drawCycle(now.cycle);
+    // Where it is known where each frame is, that is drawn.
+    if (!now.flying) this.drawPulses(frame, part, now);
+    if (now.flying) drawFlying(this, now.flying);
+    if (now.cycle) drawCycle(this, now.cycle);
+    if (now.chain) drawChain(this, now.chain);
     if (now.hover?.port !== undefined) this.ring(now.hover.port, colours.ink, 1.5, 0.55);
     if (now.port !== null && now.port !== undefined) this.ring(now.port, colours.pick, 2.5, 1);
   }
@@ -729,24 +671,6 @@ export class Stage {
       paint.fillText(text, left, py);
     }
     paint.beginPath();
-  }
-
-  // Links that wait for one another, in a cycle that never opens again.
-  drawCycle(ports) {
-    const { paint, colours } = this;
-    paint.strokeStyle = colours.bad;
-    for (const [wide, alpha] of [
-      [11, 0.22],
-      [2, 1],
-    ]) {
-      paint.globalAlpha = alpha;
-      paint.lineWidth = wide;
-      paint.beginPath();
-      for (const port of ports) this.trace(port);
-      paint.stroke();
-    }
-    paint.globalAlpha = 1;
-    for (const port of ports) this.arrow(port, colours.bad);
   }
 
   // An arrow head on a lane: its direction.

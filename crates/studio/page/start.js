@@ -1,6 +1,7 @@
 // The example that a newcomer meets first: an incast, and flows that only pass by, under two schemes.
 
 import { jobs } from "./api.js";
+import { ASK } from "./why.js";
 
 export const START = {
   name: "An incast, and those who only pass by",
@@ -46,6 +47,7 @@ export async function startHere() {
     text: START.text,
     schemes: START.schemes,
     seeds: 1,
+    sets: [ASK],
     record: true,
   });
   location.hash = `#/fabric?job=${id}&run=0&with=1&play=1`;

@@ -5,6 +5,7 @@ use crate::job::{Request, State as JobState};
 use crate::jobs::{Event, Jobs, Refusal};
 use crate::workspace::file_below;
 use crate::{catalog, check, helper, limits, page, results};
+use ::results::recording::RECORDING;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path as At, Query, Request as Incoming, State};
@@ -108,6 +109,8 @@ pub fn router(studio: Arc<Studio>) -> Router {
         .route("/api/jobs/{id}/files/{*path}", get(job_file))
         .route("/api/jobs/{id}/recording/{run}", get(recording))
         .route("/api/jobs/{id}/flows/{run}", get(flows))
+        .route("/api/jobs/{id}/why/{run}", get(why))
+        .route("/api/jobs/{id}/stops/{run}", get(stops))
         .route("/api/folders", get(folders))
         .route("/api/folders/{*path}", get(folder_file))
         .route("/api/events", get(events))
@@ -318,7 +321,7 @@ async fn run_folder(studio: Arc<Studio>, id: &str, run: &str) -> Result<PathBuf,
 async fn recording(State(studio): Shared, At((id, run)): At<(String, String)>, headers: HeaderMap) -> Answer {
     let folder = run_folder(studio, &id, &run).await?;
     let help = "run it again with \"record\": true";
-    let file = file_below(&folder, results::RECORDING)
+    let file = file_below(&folder, RECORDING)
         .ok_or_else(|| refuse(StatusCode::NOT_FOUND, "this run was not recorded", help))?;
     let accepts = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !accepts.split(',').any(|coding| coding.trim() == "gzip") {
@@ -350,18 +353,29 @@ async fn recording(State(studio): Shared, At((id, run)): At<(String, String)>, h
     Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
-async fn flows(
-    State(studio): Shared,
-    At((id, run)): At<(String, String)>,
-    Query(words): Query<Vec<(String, String)>>,
-) -> Answer {
+type Words = Query<Vec<(String, String)>>;
+
+async fn flows(State(studio): Shared, At((id, run)): At<(String, String)>, Query(words): Words) -> Answer {
+    question(studio, "flows", &id, &run, &words).await
+}
+
+async fn why(State(studio): Shared, At((id, run)): At<(String, String)>, Query(words): Words) -> Answer {
+    question(studio, "why", &id, &run, &words).await
+}
+
+async fn stops(State(studio): Shared, At((id, run)): At<(String, String)>, Query(words): Words) -> Answer {
+    question(studio, "stops", &id, &run, &words).await
+}
+
+/// A question about a run, which a process of its own answers.
+async fn question(studio: Arc<Studio>, what: &str, id: &str, run: &str, words: &[(String, String)]) -> Answer {
     let query: HashMap<&String, &String> = words.iter().map(|(key, value)| (key, value)).collect();
     if query.len() < words.len() {
         return Err(Problem::new("the query", "has a word twice").help("write each once").into());
     }
-    let folder = run_folder(studio.clone(), &id, &run).await?;
+    let folder = run_folder(studio.clone(), id, run).await?;
     let _place = studio.helpers.acquire().await.map_err(|_| nothing_there())?;
-    let arguments = ["flows", ".", &json!(query).to_string()].map(String::from);
+    let arguments = ["ask", what, ".", &json!(query).to_string()].map(String::from);
     let answer = helper::ask(&studio.jobs.program, &folder, &arguments, "").await?;
     match &answer["error"] {
         Value::Null => Ok(json_response(&answer)),

@@ -88,6 +88,9 @@ pub fn experiment(id: &str, workspace: &Workspace) -> Option<Value> {
     json["text"] = json!(ledger::text(id));
     json["reading"] = json!(experiment.reading);
     json["scenario"] = json!(experiment.scenario);
+    // Those at quick scale, each by itself: what a person may want to watch.
+    let cells = experiment.cells(Scale::Quick).into_iter().filter(|cell| experiment.missing(&cell.variant).is_empty());
+    json["runs"] = cells.map(|cell| json!({ "name": cell.name(), "sets": cell.sets })).collect();
     // What was measured, beside what is claimed; before a run, the claims alone.
     json["expectations"] = match json["verdict"]["expectations"].is_array() {
         true => json["verdict"]["expectations"].clone(),

@@ -4,6 +4,7 @@ use crate::limits;
 use crate::workspace::{Workspace, file_below, is_below};
 use files::problem::Problem;
 use results::comparison::Labels;
+use results::recording::RECORDING;
 use scenario::document::Document;
 use scenario::presets;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub const JOB: &str = "job.json";
 pub const LOG: &str = "log.jsonl";
 /// Where its results go.
 pub const OUT: &str = "out";
+/// Where what is recorded so far is while it runs.
+pub const LIVE: &str = "live";
 
 /// What is asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -42,6 +45,9 @@ pub enum Request {
         /// Whether a recording is kept.
         #[serde(default)]
         record: bool,
+        /// A closer look: only what is after an instant is recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        closer: Option<Closer>,
     },
     /// A scenario with several schemes, values and seeds.
     Compare {
@@ -75,6 +81,21 @@ pub enum Request {
         #[serde(default = "quick")]
         scale: String,
     },
+}
+
+/// A closer look at what is after an instant.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Closer {
+    /// The instant, such as `300us`.
+    pub from: String,
+    /// How long a frame is.
+    #[serde(default = "closely")]
+    pub every: String,
+}
+
+fn closely() -> String {
+    "100ns".into()
 }
 
 fn quick() -> String {
@@ -302,10 +323,17 @@ impl Request {
         let mut add = |more: &[&str]| words.extend(more.iter().map(|word| word.to_string()));
         let recorded = |record: &bool| if *record { ["--record"].as_slice() } else { &[] };
         match self {
-            Request::Run { sets, record, .. } => {
+            Request::Run { sets, record, closer, .. } => {
                 add(&["run", &scenario, "--out", &out]);
                 sets.iter().for_each(|set| add(&[&format!("--set={set}")]));
                 add(recorded(record));
+                match closer {
+                    Some(Closer { from, every }) => {
+                        add(&[&format!("--record-from={from}"), &format!("--record-every={every}")])
+                    }
+                    None if *record => add(&[&format!("--record-live=jobs/{id}/{LIVE}/{RECORDING}")]),
+                    None => {}
+                }
             }
             Request::Compare { schemes, seeds, vary, sets, record, .. } => {
                 add(&["compare", &scenario, "--out", &out, "--store", &store]);
@@ -461,7 +489,7 @@ pub fn input(folder: &Path, name: &str) -> Result<Option<PathBuf>, Problem> {
 /// Copies a file that a scenario names into a job's folder, so that the job stays what it is.
 fn copy(from: &Path, name: &str, to: &Path) -> Result<(), Problem> {
     let Some(file) = input(from, name)? else { return Ok(()) };
-    if [SCENARIO, JOB, LOG, OUT].contains(&name.split('/').next().unwrap_or_default()) {
+    if [SCENARIO, JOB, LOG, OUT, LIVE].contains(&name.split('/').next().unwrap_or_default()) {
         return Err(refuse(name, "has a name that jobs use themselves", "rename the file"));
     }
     let target = to.join(name);

@@ -1,6 +1,6 @@
 //! The queue: each job is a process of its own, so that nothing it does can harm the server.
 
-use crate::job::{JOB, Job, LOG, Progress, Request, SCENARIO, State, now};
+use crate::job::{JOB, Job, LIVE, LOG, Progress, Request, SCENARIO, State, now};
 use crate::limits;
 use crate::workspace::Workspace;
 use files::problem::{Problem, read_text};
@@ -390,6 +390,8 @@ impl Jobs {
             state => job.end(state),
         }
         job.problem = problem;
+        // The results have all of it, if there are any.
+        _ = fs::remove_dir_all(self.workspace.job(id).join(LIVE));
         if let Err(problem) = job.write(&self.workspace) {
             // It is done all the same; after a restart it is done again.
             job.notes.push(problem.to_string());

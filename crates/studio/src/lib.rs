@@ -3,7 +3,7 @@
 //! A request passes the `guard` and reaches the `api`. What takes time becomes a `job` in the queue of `jobs`, a process
 //! of its own that writes into the `workspace`; what came out is read by `results`. The `catalog` lists what there is to
 //! run, [`check`] says what a scenario means, and the `page` is what a browser shows. What may be damaged or too large to read is
-//! left to a `helper`. `limits` bound everything. An [`Unplugged`] studio answers without a network.
+//! left to a `helper`, a process that is [asked](ask). `limits` bound everything. An [`Unplugged`] studio answers without a network.
 
 mod api;
 mod catalog;
@@ -18,11 +18,12 @@ mod page;
 mod results;
 mod server;
 mod unplugged;
+mod why;
 mod workspace;
 
-pub use results::flows;
 pub use server::{Options, serve};
 pub use unplugged::Unplugged;
+pub use why::ask;
 
 /// Tests find the schemes that come with the program.
 #[cfg(test)]

@@ -43,6 +43,8 @@ pub const ARRIVAL: Duration = Duration::from_secs(15);
 pub const STALLED: Duration = Duration::from_secs(60);
 /// Rows of flows in an answer.
 pub const ROWS: usize = 1000;
+/// Stops in an answer, besides those that caused them or last.
+pub const STOPS: usize = 60_000;
 /// Bytes of a job's log.
 pub const LOG: usize = 1 << 20;
 /// Between two messages about one job that goes on.

@@ -1,20 +1,19 @@
 //! What came out of a job.
 
-use crate::job::{Job, OUT, Request, SCENARIO, State, Stored};
+use crate::job::{Job, LIVE, OUT, Request, SCENARIO, State, Stored};
 use crate::limits;
+use crate::why::{Words, check, number};
 use crate::workspace::{Workspace, file_below, list};
 use files::COMPARISON;
 use files::SUMMARY;
 use files::problem::{Problem, read_text};
+use results::causes::STOPS;
 use results::comparison::{Labels, SCHEME};
+use results::recording::RECORDING;
 use results::records::FlowRow;
 use serde_json::{Value, json};
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-
-/// The file of a recorded run.
-pub const RECORDING: &str = "recording.bin";
 
 /// One run of a job.
 struct Run {
@@ -61,9 +60,16 @@ fn of_cell(run: u64, cell: &Value) -> Option<Stored> {
     Some(Stored { run, label: words.join(", "), labels, scheme, seed, key: cell["digest"].as_str()?.into() })
 }
 
-/// The folder of a run of a job.
+/// The folder of a run of a job. While the only one goes on, what is recorded of it so far is there.
 pub fn run_folder(workspace: &Workspace, job: &Job, run: u64) -> Option<PathBuf> {
-    runs(workspace, job).into_iter().find(|known| known.stored.run == run).map(|run| run.folder)
+    let found = runs(workspace, job).into_iter().find(|known| known.stored.run == run).map(|run| run.folder);
+    found.or_else(|| live(workspace, job).filter(|_| run == 0))
+}
+
+/// Where what is recorded so far is of a run that goes on.
+fn live(workspace: &Workspace, job: &Job) -> Option<PathBuf> {
+    let folder = workspace.job(job.id).join(LIVE);
+    (job.state == State::Running && file_below(&folder, RECORDING).is_some()).then_some(folder)
 }
 
 /// A file of a job's results: of its own folder, or `runs/N/…` of one of its runs in the store.
@@ -109,6 +115,7 @@ pub fn whole(workspace: &Workspace, job: &Job) -> Value {
             "seed": stored.seed.or(summary["seed"].as_u64()),
             "folder": stored.key,
             "recording": file_below(&run.folder, RECORDING).is_some(),
+            "why": file_below(&run.folder, STOPS).is_some(),
             "summary": summary,
         })
     });
@@ -122,6 +129,7 @@ pub fn whole(workspace: &Workspace, job: &Job) -> Value {
         "verdict": verdict,
         "files": files.iter().map(|(path, bytes)| json!({ "path": path, "bytes": bytes })).collect::<Vec<_>>(),
         "complete": job.state == State::Done,
+        "live": live(workspace, job).is_some(),
     });
     json["request"] = json!(job.request);
     json["text"] = json!(file_below(&folder, SCENARIO).and_then(|path| read_text(&path).ok()));
@@ -166,25 +174,10 @@ fn order(a: &Value, b: &Value, descending: bool) -> Ordering {
     if descending { by.reverse() } else { by }
 }
 
-/// Some of the flows of a folder of results, as a query in JSON says: `sort`, `desc`, `offset`, `limit`, `group`, `slower`. Gives JSON with
-/// the rows, or with an error.
-pub fn flows(folder: &Path, query: &str) -> Value {
-    let query = serde_json::from_str(query).map_err(|error| Problem::new("the query", error.to_string()));
-    let rows = query.and_then(|query| rows(folder, &query));
-    rows.unwrap_or_else(|problem| json!({ "error": problem.json() }))
-}
-
-fn rows(folder: &Path, query: &HashMap<String, String>) -> Result<Value, Problem> {
-    const KNOWN: [&str; 6] = ["sort", "desc", "offset", "limit", "group", "slower"];
-    if let Some(key) = query.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-        return Err(Problem::new(key.as_str(), "is not known").help(format!("the words are {}", KNOWN.join(", "))));
-    }
-    let number = |key: &str, default: usize| match query.get(key) {
-        None => Ok(default),
-        Some(text) => {
-            text.parse().map_err(|_| Problem::new(key, "is not a whole number").help("write one, or leave it out"))
-        }
-    };
+/// Some of the flows of a folder of results, as the words of a query say.
+pub fn flows(folder: &Path, query: &Words) -> Result<Value, Problem> {
+    check(query, &["sort", "desc", "offset", "limit", "group", "slower"])?;
+    let number = |key: &str, default: u64| Ok(number(query, key)?.unwrap_or(default) as usize);
     let (offset, limit) = (number("offset", 0)?, number("limit", 200)?.min(limits::ROWS));
     let sort = query.get("sort").map_or("flow", String::as_str);
     let Some((_, key)) = COLUMNS.iter().find(|(name, _)| *name == sort) else {

@@ -55,6 +55,12 @@ enum Command {
         /// How long a frame of the recording is to begin with, such as 1us [default: what suits the run]. Implies --record.
         #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
         record_every: Option<String>,
+        /// Record only what is after this instant, in frames of 100ns: for a closer look at a window that ends with `stop`. Implies --record.
+        #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+        record_from: Option<String>,
+        /// Write what is recorded so far to this file now and then, for who watches the run while it goes on. Implies --record.
+        #[arg(long, value_name = "FILE")]
+        record_live: Option<PathBuf>,
         /// Write no report.html and no figures.
         #[arg(long)]
         no_report: bool,
@@ -196,9 +202,11 @@ enum Command {
         /// The folder, such as ~/.local/share/man/man1; made if it does not exist.
         folder: PathBuf,
     },
-    /// Print flows of a folder of results as JSON: how the studio reads what may be damaged.
+    /// Answer a question about a folder of results as JSON: how the studio reads what may be damaged.
     #[command(hide = true)]
-    Flows {
+    Ask {
+        /// What: `flows`, `why` or `stops`.
+        what: String,
         /// The folder.
         folder: PathBuf,
         /// Which, in JSON.
@@ -233,9 +241,21 @@ enum Command {
 /// The whole program, with what the registry holds.
 pub(crate) fn main() -> ExitCode {
     let result = match usage::parse().command {
-        Command::Run { scenario, sets, out, record, record_every, no_report, threads, quiet, reporting } => {
+        Command::Run {
+            scenario,
+            sets,
+            out,
+            record,
+            record_every,
+            record_from,
+            record_live,
+            no_report,
+            threads,
+            quiet,
+            reporting,
+        } => {
             reporting.begin();
-            let record = commands::Record { wanted: record, every: record_every };
+            let record = commands::Record { wanted: record, every: record_every, from: record_from, live: record_live };
             commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet)
         }
         Command::Report { folders, out } => drawing::report(&folders, out),
@@ -263,8 +283,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Studio(arguments) => studio::studio(arguments),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { folder } => shell::man(&folder),
-        Command::Flows { folder, query } => {
-            commands::printed(commands::say(::studio::flows(&folder, &query).to_string()))
+        Command::Ask { what, folder, query } => {
+            commands::printed(commands::say(::studio::ask(&what, &folder, &query).to_string()))
         }
         Command::Bench { hosts, presets, duration, load, threads, blocks, exchange } => {
             let threads = (threads.get(), blocks.map(std::num::NonZeroUsize::get));

@@ -320,6 +320,7 @@ impl<F: FlowControl> Network<F> {
             if self.core.counts.events - reported >= REPORT_EVERY as u64 {
                 reported = self.core.counts.events;
                 interrupted = !report(next, self.core.counts.hops);
+                self.core.offer_recording(&[]);
             }
         }
         self.core.leave_blocks();

@@ -449,6 +449,8 @@ fn lead<F: FlowControl>(
             if !report(next, hops) {
                 return true;
             }
+            let others: Vec<&Core> = all[1..].iter().map(|shard| &shard.network.core).collect();
+            all[0].network.core.offer_recording(&others);
         }
     }
 }

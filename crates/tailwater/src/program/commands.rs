@@ -60,12 +60,19 @@ pub fn from_one(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| "write a whole number from 1 on, or leave the option out".into())
 }
 
+/// How long a frame is where a run is recorded from an instant on.
+const CLOSELY: Time = Time::from_ns(100);
+
 /// Whether a run is recorded, and how.
 pub struct Record {
     /// `--record`.
     pub wanted: bool,
     /// `--record-every`.
     pub every: Option<String>,
+    /// `--record-from`.
+    pub from: Option<String>,
+    /// `--record-live`.
+    pub live: Option<PathBuf>,
 }
 
 impl Record {
@@ -80,6 +87,14 @@ impl Record {
         }
         Ok(Some(every))
     }
+
+    /// From where on, where that was given.
+    fn from(&self) -> Result<Option<Time>, Problem> {
+        let wrong = |e: QuantityError| {
+            Problem::new("--record-from", e.to_string()).help("write an instant of the run, such as 300us")
+        };
+        self.from.as_ref().map(|text| text.parse().map_err(wrong)).transpose()
+    }
 }
 
 /// `tailwater run`.
@@ -92,13 +107,18 @@ pub fn run(
     threads: Option<NonZeroUsize>,
     quiet: bool,
 ) -> Result<ExitCode, Problem> {
-    let every = record.every()?;
+    let (every, from) = (record.every()?, record.from()?);
     interrupt::heed(interrupt::of_run());
     let name = scenario.display().to_string();
     let mut resolved =
         progress::patiently(&name, quiet, || run::load(scenario, sets))?.on_threads(threads_or_all(threads));
-    if record.wanted || every.is_some() {
+    if let Some(from) = from {
+        resolved = run::recording::record_from(resolved, every.unwrap_or(CLOSELY), from)?;
+    } else if record.wanted || every.is_some() || record.live.is_some() {
         resolved = run::recording::record(resolved, every);
+    }
+    if let Some(path) = &record.live {
+        resolved = run::recording::watched(resolved, path.clone())?;
     }
     let text = files::problem::read_text(scenario)?;
     let out = out.map_or_else(|| default_folder(scenario), Ok)?;
@@ -114,6 +134,7 @@ pub fn run(
         progress.report(now, hops);
         !interrupt::stopped()
     });
+    let finished = finished.recorded_from(from.unwrap_or_default());
     progress.finish();
     if interrupt::stopped() {
         progress::problem(&interrupt::of_run());

@@ -343,6 +343,31 @@ fn a_recording_is_written_beside_results_that_are_otherwise_the_same() {
 }
 
 #[test]
+fn a_closer_look_has_the_same_frames_as_the_whole_run() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR);
+    let record = |folder: &str, more: &[&str]| {
+        desk.works(&[&["run", "star.toml", "--out", folder, "--quiet", "--no-report"], more].concat());
+        Recorded::read(&fs::read(desk.path(&format!("{folder}/recording.bin"))).unwrap()).unwrap()
+    };
+    let whole = record("whole", &["--record-every", "100ns"]);
+    let closer = record("closer", &["--record-from", "10us", "--set", "stop=20us"]);
+    let header = &closer.header;
+    assert_eq!((header.first_ps, header.every_ps, header.frames), (10_000_000, 100_000, 100));
+    let part = |column: &Vec<u64>| -> Vec<u64> {
+        column.chunks(whole.header.frames).flat_map(|series| series[100..200].to_vec()).collect()
+    };
+    let window = |columns: &[Vec<u64>]| columns.iter().map(part).collect::<Vec<_>>();
+    assert_eq!((closer.ports, closer.flows), (window(&whole.ports), window(&whole.flows)));
+    // Longer frames on request; a run has an end, a window a beginning before it, and not too many frames.
+    let longer = record("longer", &["--record-from", "10us", "--record-every", "1us", "--set", "stop=20us"]);
+    assert_eq!((longer.header.every_ps, longer.header.frames), (1_000_000, 10));
+    desk.refuses(&["run", "star.toml", "--record-from", "30us", "--set", "stop=20us"], "not before the end of the run");
+    desk.refuses(&["run", "star.toml", "--record-from", "0us"], "4096 is the most");
+    desk.refuses(&["run", "star.toml", "--record-from", "soon"], "--record-from");
+}
+
+#[test]
 fn a_recording_that_cannot_be_is_refused_and_nothing_is_written() {
     let desk = Desk::new();
     desk.write("star.toml", STAR).write("thesis.txt", "…");

@@ -462,6 +462,106 @@ fn a_run_is_followed_to_its_results() {
 }
 
 #[test]
+fn a_run_that_was_asked_says_why_and_another_says_how_to() {
+    let (_dir, path) = workspace();
+    let server = Server::start(&path, &[]);
+    // Two hosts send to one, and its port pauses both.
+    let text = "[topology]\nkind = \"star\"\nhosts = 3\n[switch]\nbuffer = \"200KB\"\n[scheme]\npreset = \"pfc\"\n\
+                [[flow]]\nsrc = \"h1\"\ndst = \"h0\"\nsize = \"300KB\"\n\
+                [[flow]]\nsrc = \"h2\"\ndst = \"h0\"\nsize = \"300KB\"\n";
+    let mut asked = run(text);
+    asked["sets"] = json!(["measure.why=true"]);
+    let (plain, id) = (server.add(run(text)), server.add(asked));
+    server.done(plain);
+    server.done(id);
+    let known = |id: u64| server.job(id)["results"]["runs"][0]["why"].clone();
+    assert_eq!((known(plain), known(id)), (json!(false), json!(true)));
+    for question in ["why", "stops"] {
+        let refused = server.get(&format!("/api/jobs/{plain}/{question}/0"));
+        assert!(refused.refused(422).contains("not asked why"));
+        assert!(refused.json()["error"]["help"].as_str().unwrap().contains("measure.why = true"));
+    }
+
+    let why = |query: &str| server.get(&format!("/api/jobs/{id}/why/0{query}"));
+    let flow = why("?flow=1").good();
+    let root = &flow["causes"][0]["root"];
+    assert_eq!((&root["kind"], &root["place"]), (&json!("saturated"), &json!("sw0->h0")));
+    assert_eq!(root["clause"], "the link sw0->h0 is saturated by 2 flows");
+    assert_eq!((&root["victims"], &root["victim_flows"]), (&json!(0), &json!([])));
+    let parts = flow["parts"].as_array().unwrap().iter().map(|part| part["time_ps"].as_u64().unwrap());
+    let flows = server.get(&format!("/api/jobs/{id}/flows/0")).good();
+    let place = flows["columns"].as_array().unwrap().iter().position(|name| name == "received_ps").unwrap();
+    assert_eq!(parts.sum::<u64>(), flows["rows"][1][place].as_u64().unwrap(), "{flow}");
+    let waits = flow["waits"].as_array().unwrap();
+    assert!(!waits.is_empty() && waits.iter().all(|wait| wait[1].as_u64() < wait[2].as_u64()), "{waits:?}");
+    let link = why("?link=H1-%3Esw0").good();
+    assert_eq!(link["causes"][0]["root"]["place"], "sw0->h0");
+    let root = &why("?link=sw0-%3Eh0").good()["root"][0];
+    assert!(root["sentence"].as_str().unwrap().starts_with("The link sw0->h0 is saturated"));
+    assert_eq!(root["tree"].as_array().unwrap().len(), 2, "both hosts wait for it: {root}");
+    assert_eq!(why("").good()["causes"][0]["root"]["place"], "sw0->h0");
+    assert!(why("?at=10000000").good()["sentences"].is_array());
+    assert!(why("?flow=2").refused(422).contains("no flow 2"));
+    assert!(why("?link=h9-%3Esw0").refused(422).contains("no link"));
+    assert!(why("?flow=1&at=3").refused(422).contains("several at once"));
+    assert!(why("?colour=1").refused(422).contains("not known"));
+
+    let stops = server.get(&format!("/api/jobs/{id}/stops/0?at=5000000")).good();
+    let count = stops["total"].as_u64().unwrap() as usize;
+    let columns = ["stop", "port", "scope", "number", "begin", "end", "by", "ordered", "filled", "bytes", "cause"];
+    assert!(count > 1 && columns.iter().all(|name| stops[name].as_array().unwrap().len() == count), "{stops}");
+    assert_eq!((&stops["scope"][0], &stops["waiting"][0]), (&json!("class"), &json!("busy")));
+    assert_eq!(stops["nodes"][stops["by"][0].as_u64().unwrap() as usize], "sw0");
+
+    // A damaged table is no reason to fall.
+    fs::write(path.join(format!("jobs/{id}/out/stops.parquet")), "PAR1").unwrap();
+    server.get(&format!("/api/jobs/{id}/stops/0")).refused(422);
+    assert_eq!(server.get("/api/about").status, 200);
+}
+
+#[test]
+fn a_closer_look_records_a_window_and_a_claim_says_what_can_be_watched() {
+    let (_dir, path) = workspace();
+    let server = Server::start(&path, &[]);
+    let mut closer = run(TINY);
+    closer["sets"] = json!(["stop=3us"]);
+    closer["closer"] = json!({ "from": "2us" });
+    let id = server.add(closer);
+    server.done(id);
+    let file = server.get(&format!("/api/jobs/{id}/recording/0")).body;
+    let header = results::recording::Recorded::read(&file).unwrap().header;
+    assert_eq!((header.first_ps, header.every_ps, header.frames), (2_000_000, 100_000, 10));
+    // It is kept, and can be done again.
+    assert_eq!(server.job(id)["request"]["closer"], json!({ "from": "2us", "every": "100ns" }));
+    let mut wrong = run(TINY);
+    wrong["closer"] = json!({ "from": "soon" });
+    let failed = server.wait(server.add(wrong), &["queued", "running"]);
+    assert_eq!(failed["state"], "failed");
+    assert!(failed["problem"]["text"].as_str().unwrap().contains("--record-from"), "{failed}");
+
+    let runs = &server.get("/api/experiments/portfc/holb").good()["runs"];
+    assert_eq!((&runs[0]["name"], &runs[1]["name"]), (&json!("PFC"), &json!("PortFC")));
+    assert!(runs[0]["sets"].as_array().unwrap().contains(&json!("scheme.preset=pfc")), "{runs}");
+}
+
+#[test]
+fn a_run_that_goes_on_can_be_watched_as_far_as_it_is() {
+    let (_dir, path) = workspace();
+    let server = Server::start(&path, &[]);
+    let id = server.add(run(&ENDLESS.replace("900GB", "90GB")));
+    until("something is recorded", || server.job(id)["results"]["live"] == true);
+    let file = server.get(&format!("/api/jobs/{id}/recording/0")).body;
+    let recorded = results::recording::Recorded::read(&file).unwrap();
+    let sent = recorded.header.columns.iter().position(|column| column.name == "sent").unwrap();
+    assert!(recorded.header.frames > 0 && recorded.ports[sent].iter().sum::<u64>() > 0);
+    assert_eq!((recorded.header.flows.len(), recorded.header.flows[0].received_ps), (1, None));
+    assert_eq!(server.job(id)["results"]["runs"], json!([]), "it is no result yet");
+    server.post(&format!("/api/jobs/{id}/cancel"), &json!({})).good();
+    assert_eq!(server.wait(id, &["queued", "running"])["results"]["live"], false);
+    assert!(!path.join(format!("jobs/{id}/live")).exists());
+}
+
+#[test]
 fn comparisons_and_experiments_are_done_and_done_again_from_the_store() {
     let (_dir, path) = workspace();
     let server = Server::start(&path, &["--jobs", "2"]);
@@ -787,6 +887,9 @@ fn whatever_is_sent_the_server_neither_falls_nor_blames_itself() {
         "0",
         "files",
         "flows",
+        "why",
+        "stops",
+        "flow=0",
         "recording",
         "experiments",
         "ledger",
