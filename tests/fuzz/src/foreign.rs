@@ -3,6 +3,7 @@
 use crate::{has_a_place, install, parts};
 use files::problem::Problem;
 use interop::htsim::{self, Imported, Text};
+use interop::ns3::forks::FORKS;
 use interop::ns3::{self, Inputs};
 use scenario::resolve::resolve;
 use scenario::{Beside, Scenario};
@@ -22,27 +23,29 @@ pub fn config(bytes: &[u8]) {
     }
 }
 
-/// A topology.
+/// A topology, in the form of each of the family.
 pub fn topology(bytes: &[u8]) {
     let Some([text]) = parts(bytes) else { return };
-    let strict = ns3::topology::parse("topology.txt", text);
-    match ns3::topology::parse_with_surplus("topology.txt", text) {
-        Err(problem) => has_a_place(&problem, &[("topology.txt", text)]),
-        Ok((_, surplus)) => {
-            assert_eq!(strict.is_err(), surplus.is_some());
-            surplus.iter().for_each(|problem| has_a_place(problem, &[("topology.txt", text)]));
+    for fork in FORKS {
+        match ns3::topology::parse_as("topology.txt", text, fork) {
+            Err(problem) => has_a_place(&problem, &[("topology.txt", text)]),
+            Ok((_, surplus)) => surplus.iter().for_each(|problem| has_a_place(problem, &[("topology.txt", text)])),
         }
     }
 }
 
-/// Flows on a topology.
+/// Flows on a topology, in the form of each of the family.
 pub fn flows(bytes: &[u8]) {
     let Some([text]) = parts(bytes) else { return };
-    match ns3::flows::parse_with_surplus("flow.txt", text, &RING) {
-        Err(problem) => has_a_place(&problem, &[("flow.txt", text)]),
-        Ok((flows, surplus)) => {
-            flows.iter().for_each(|flow| assert!(RING.is_host(flow.src) && RING.is_host(flow.dst) && flow.size > 0));
-            surplus.iter().for_each(|problem| has_a_place(problem, &[("flow.txt", text)]));
+    for fork in FORKS {
+        match ns3::flows::parse_as("flow.txt", text, &RING, fork) {
+            Err(problem) => has_a_place(&problem, &[("flow.txt", text)]),
+            Ok((flows, surplus)) => {
+                flows
+                    .iter()
+                    .for_each(|flow| assert!(RING.is_host(flow.src) && RING.is_host(flow.dst) && flow.size > 0));
+                surplus.iter().for_each(|problem| has_a_place(problem, &[("flow.txt", text)]));
+            }
         }
     }
 }

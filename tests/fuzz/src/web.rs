@@ -84,9 +84,12 @@ pub fn job(bytes: &[u8]) {
     studio.clear();
 }
 
-/// A query for rows of flows, as the process that answers it reads it.
+/// A question about a folder of results, as the process that answers it reads it.
 pub fn query(bytes: &[u8]) {
     let Some([text]) = parts(bytes) else { return };
-    let answer = studio::flows(whole(), text);
+    for what in ["why", "stops"] {
+        assert!(studio::ask(what, whole(), text).is_object());
+    }
+    let answer = studio::ask("flows", whole(), text);
     assert!(answer["error"].is_object() || answer["rows"].is_array(), "{answer}");
 }
