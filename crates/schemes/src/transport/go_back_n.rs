@@ -236,16 +236,7 @@ mod tests {
 
     fn bench(timeout: Option<Time>) -> Bench<NoFlowControl> {
         let builder = Builder::host(1).setup(|setup| setup.nic.timeout = timeout);
-        builder
-            .transport(&GoBackN {
-                chunk: 0,
-                ack_duplicates: true,
-                rounds: true,
-                backoff: true,
-                deaf: false,
-                forget: false,
-            })
-            .build(NoFlowControl)
+        builder.transport(&GoBackN::default()).build(NoFlowControl)
     }
 
     /// The numbers of the packets that were sent within a microsecond, which is enough for eleven.
