@@ -289,6 +289,7 @@ pub fn parse(file: &str, text: &str) -> Result<Config, Problem> {
             skip_value(fork, &mut tokens);
         }
     }
+    problems.extend((fork.check)(&config));
     match Problem::all(problems) {
         Some(problem) => Err(problem),
         None => config.check().map(|()| config),
@@ -418,9 +419,6 @@ impl Config {
 
     /// Refuses what each value allows and their combination does not.
     fn check(&self) -> Result<(), Problem> {
-        if let Some(problem) = Problem::all((self.fork.check)(self)) {
-            return Err(problem);
-        }
         for required in ["TOPOLOGY_FILE", "FLOW_FILE"] {
             self.require(required, "")?;
         }

@@ -256,6 +256,26 @@ mod tests {
     }
 
     #[test]
+    fn a_decrease_and_an_increase_at_one_instant_come_in_the_order_in_which_they_were_set() {
+        let twenty = Time::from_us(20);
+        // The increase was set after the decrease, which puts it off; and long before it.
+        for (increase_timer, twice) in [(twenty, false), (Time::from_us(40), true)] {
+            let params = Params { decrease_interval: twenty, increase_timer, ..Params::default() };
+            let mut cc = params.build();
+            let mut permit = cc.start(0, FlowStart { line: LINE, ..crate::congestion_control::plain_start() });
+            cc.ack(0, &marked(Time::from_us(1)), &mut permit);
+            let first = permit.timer;
+            cc.timer(0, first, &mut permit);
+            let low = permit.rate.0;
+            let tick = first + increase_timer;
+            cc.ack(0, &marked(tick - Time::from_us(1)), &mut permit);
+            assert_eq!(permit.timer, tick);
+            cc.timer(0, tick, &mut permit);
+            assert_eq!(permit.rate.0 > low * 6 / 10, twice, "{} of {low}", permit.rate.0);
+        }
+    }
+
+    #[test]
     fn without_notifications_nothing_is_scheduled() {
         let (mut cc, mut permit) = fresh();
         cc.ack(0, &Ack { marked: false, ..marked(Time::from_us(1)) }, &mut permit);

@@ -271,6 +271,31 @@ mod tests {
     }
 
     #[test]
+    fn the_habits_of_the_reference_are_kept() {
+        let start = |habits: GoBackN| {
+            let mut bench = Builder::host(1).transport(&habits).build(NoFlowControl);
+            let flow = bench.flow(0, 1, 0);
+            bench.start(flow, 5_000);
+            assert_eq!(sent(&mut bench), [0, 1, 2, 3, 4]);
+            (bench, flow)
+        };
+        // A chunk that is not full is never acknowledged; a sender that hears nothing never ends.
+        for habits in [GoBackN { chunk: 4_000, ..GoBackN::default() }, GoBackN { deaf: true, ..GoBackN::default() }] {
+            let (mut bench, flow) = start(habits);
+            bench.control(PORT, flow, Kind::Ack, 5_000);
+            assert!(!bench.view().flow_done(flow), "{habits:?}");
+        }
+        // What is acknowledged beyond where a sender is moves it, or does not.
+        for (lags, expected) in [(false, vec![4]), (true, vec![1, 2, 3, 4])] {
+            let (mut bench, flow) = start(GoBackN { lags, ..GoBackN::default() });
+            bench.control(PORT, flow, Kind::Nack, 1_000);
+            bench.control(PORT, flow, Kind::Ack, 4_000);
+            let again = sent(&mut bench);
+            assert!(again.ends_with(&expected) && again.len() <= expected.len() + 1, "{lags}: {again:?}");
+        }
+    }
+
+    #[test]
     fn a_receiver_asks_once_for_a_packet_that_it_misses_and_takes_none_behind_it() {
         let mut bench = bench(None);
         let flow = bench.flow(1, 0, 0);

@@ -447,6 +447,33 @@ fn the_other_simulators_files_are_run() {
 }
 
 #[test]
+fn files_of_a_descendant_are_run_and_whose_they_are_is_said() {
+    // ConWeave's: five columns, hosts by number in the results.
+    let desk = ns3();
+    desk.write("config.txt", format!("{CONFIG}LB_MODE 0\nENABLE_IRN 0\nENABLE_PFC 1\n"));
+    desk.write("flow.txt", "1\n0 2 3 100000 2.0\n");
+    let output = desk.tailwater(&["ns3", "config.txt"]);
+    assert!(text(&output.stderr).contains("note: config.txt: read as ConWeave's simulator"), "{output:?}");
+    assert!(desk.read("fct.txt").starts_with("0 2 10000 100 100000 2000000000 "), "{}", desk.read("fct.txt"));
+    // PowerTCP's: four counts, rates in bits per second, and options.
+    let desk = ns3();
+    desk.write("config.txt", changed(CONFIG, "CC_MODE 1", "CC_MODE 3"));
+    desk.write("topology.txt", TOPOLOGY.replace("4 1 3", "4 1 1 3").replace("100Gbps", "100000000000.0"));
+    let run = |options: &[&str]| {
+        let output = desk.tailwater(&[&["ns3", "config.txt"], options].concat());
+        let notes = text(&output.stderr);
+        assert!(output.status.success() && notes.contains("read as ns3-datacenter"), "{output:?}");
+        assert!(notes.contains("not the same to the byte"), "{notes}");
+        desk.read("fct.txt")
+    };
+    let (powertcp, theta, hpcc) = (run(&[]), run(&["--delayWien"]), run(&["--wien=false"]));
+    assert_eq!(powertcp, run(&["--wien=true"]));
+    assert!(powertcp != hpcc && theta != hpcc && powertcp != theta, "{powertcp}{theta}{hpcc}");
+    let desk = ns3();
+    desk.refuses(&["ns3", "config.txt", "--wien=true"], "are options of ns3-datacenter");
+}
+
+#[test]
 fn the_benchmark_has_a_line_for_the_floor_and_one_for_each_run() {
     let desk = Desk::new();
     let table = desk.works(&["bench", "--hosts", "32", "--duration", "20us"]);
@@ -830,7 +857,7 @@ fn the_other_simulators_files_are_refused_at_the_wrong_line() {
         ("config.txt", "20Mb/s", "20Mb/h", "config.txt:15:9: "),
         ("config.txt", "20Mb/s", "-20Mb/s", "config.txt:15:9: "),
         ("config.txt", "MIN_RATE 1000Mb/s", "MIN_RATE 0Mb/s", "config.txt:17:10: "),
-        ("config.txt", "INTERVAL 1\nHAS", "INTERVAL 0\nHAS", "config.txt:18:17: "),
+        ("config.txt", "INTERVAL 1\nHAS", "INTERVAL -1\nHAS", "config.txt:18:17: "),
         ("config.txt", "KMIN_MAP 1 ", "KMIN_MAP 2 ", "config.txt:23:"),
         ("config.txt", "400\n", "-400\n", "config.txt:23:"),
         ("config.txt", "0.2", "1.2", "config.txt:24:"),
@@ -852,7 +879,7 @@ fn the_other_simulators_files_are_refused_at_the_wrong_line() {
         ("flow.txt", "0 2 3 100 100000", "2 2 3 100 100000", "flow.txt:2:3: "),
         ("flow.txt", "0 2 3 100 100000", "0 7 3 100 100000", "flow.txt:2:3: "),
         ("flow.txt", "0 2 3 100 100000", "0 3 3 100 100000", "flow.txt:2:3: "),
-        ("flow.txt", "0 2 3 100 100000", "0 2 0 100 100000", "flow.txt:2:5: "),
+        ("flow.txt", "0 2 3 100 100000", "0 2 -1 100 100000", "flow.txt:2:5: "),
         ("flow.txt", "0 2 3 100 100000", "0 2 3 100 0", "flow.txt:2:11: "),
         ("flow.txt", "0 2 3 100 100000", "0 2 3 100 -1", "flow.txt:2:11: "),
         ("flow.txt", "0 2 3 100 100000", "0 2 3 100 99999999999999999999", "flow.txt:2:11: "),

@@ -242,6 +242,7 @@ fn what_a_fork_has_and_we_lack_is_refused_by_name_and_off_is_accepted() {
     refused("LB_MODE 9 ENABLE_IRN 1", &["LB_MODE 9 asks for ConWeave", "ENABLE_IRN \"1\" cannot be run: IRN"]);
     refused("LB_MODE 4", &["is not 0 (ECMP), 2 (DRILL)"]);
     refused("USE_FLOODGATE 1 ROUTING_MODE 1 FLOW_FROM_FILE 1", &["Floodgate's switches", "DRILL"]);
+    refused("USE_FLOODGATE 1 ROUTING_MODE 0", &["Floodgate's switches", "generators of its own"]);
     refused("USE_FLOODGATE 0 FLOW_FROM_FILE 0", &["draw flows with generators of its own"]);
     assert!(least("USE_FLOODGATE 0 FLOW_FROM_FILE 1 PFC_TH_STATIC 0.0").is_ok());
     // A key of another fork says whose it is.
