@@ -4,6 +4,7 @@ reads files.
 usage: tables.py TAILWATER
 """
 
+import csv
 import json
 import math
 import os
@@ -129,6 +130,39 @@ def check_summary(folder):
     assert summary["slowdown"]["count"] > 100, "the example is large enough to say something"
 
 
+def percentile(values, q):
+    """Of sorted values, those of flows that did not finish being infinite; None where it falls on one of these."""
+    place = q * (len(values) - 1)
+    low, high = values[math.floor(place)], values[math.ceil(place)]
+    return None if math.isinf(high) else low + (high - low) * (place - math.floor(place))
+
+
+def check_comparison(folder, stopped):
+    """Every count and percentile of `by_size.csv`, out of the flows of the runs."""
+    comparison = json.loads((folder / "comparison.json").read_text())
+    with open(folder / "by_size.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["scheme"] for row in rows}) == 2
+    for row in rows:
+        values, unfinished = [], 0
+        for cell in (cell for cell in comparison["cells"] if cell["labels"]["scheme"] == row["scheme"]):
+            run = folder / cell["folder"]
+            end = json.loads((run / "summary.json").read_text())["end_ps"]
+            inside = f"size_bytes > {row['above_bytes']}" + (f" AND size_bytes <= {row['up_to_bytes']}" if row["up_to_bytes"] else "")
+            group = f""" AND "group" = '{row["group"]}'""" if row["group"] else ""
+            flows = f"'{run}/flows.parquet' WHERE {inside}{group} AND start_ps < {end} AND ideal_ps IS NOT NULL"
+            slowdowns = duckdb.sql(f"SELECT slowdown FROM {flows}").fetchall()
+            unfinished += sum(slowdown is None for (slowdown,) in slowdowns)
+            values += [math.inf if slowdown is None else slowdown for (slowdown,) in slowdowns]
+        values.sort()
+        what = f"by_size.csv: {row['scheme']}, {row['group']}, {row['above_bytes']} to {row['up_to_bytes']}"
+        same(f"{what}: flows", int(row["flows"]), len(values))
+        same(f"{what}: unfinished", int(row["unfinished"]), unfinished)
+        for name, q in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)]:
+            same(f"{what}: {name}", float(row[name]) if row[name] else None, percentile(values, q))
+    assert any(int(row["unfinished"]) for row in rows) == stopped
+
+
 def run_the_manual(folder):
     text = (ROOT / "docs/python.md").read_text()
     # Those that use the package are run by tests/python.
@@ -148,6 +182,11 @@ def main():
         check_summary(out)
         shutil.copytree(out, Path(folder) / "results/runs/one")
         run_the_manual(Path(folder))
+        command = [program, "compare", ROOT / "examples/hadoop_incast.toml", "--quiet", "--schemes", "pfc,bfc", "--seeds", "2"]
+        for name, sets in [("whole", []), ("stopped", ["--set", "stop=700us"])]:
+            out = Path(folder) / name
+            subprocess.run([*command, *sets, "--bins", "10KB,1MB", "--store", Path(folder) / "store", "--out", out], check=True)
+            check_comparison(out, name == "stopped")
     print(f"{checked} numbers agree")
 
 

@@ -12,6 +12,7 @@ mod exhibit;
 pub mod experiment;
 pub mod expression;
 mod judge;
+pub mod numbers;
 pub mod papers;
 pub mod published;
 pub mod theory;

@@ -261,11 +261,28 @@ impl Published {
 const MOST_NAMED: usize = 3;
 
 /// Text in a cell of a table.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
 impl Row {
+    /// The key of its paper.
+    pub(crate) fn key(&self) -> &str {
+        self.experiment.id.split('/').next().unwrap_or_default()
+    }
+
+    /// How many of its expectations hold, with a link to each of its numbers.
+    fn holding(&self) -> String {
+        let Some(published) = &self.published else { return String::new() };
+        let words = match published.holding() {
+            none if none.is_empty() => "numbers".into(),
+            words => words,
+        };
+        // As headings are linked to: signs are left out.
+        let anchor: String = self.experiment.id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+        format!("[{words}](DOCS/numbers/{}.md#{anchor})", self.key())
+    }
+
     /// Its name, with a link to its file.
     fn link(&self) -> String {
         format!("[{0}](EXPERIMENTS/{0}.toml)", self.experiment.id)
@@ -279,7 +296,7 @@ impl Row {
         };
         let (verdict, seeds) = (published.verdict.name(), published.seeds.len());
         let scale = if published.scale == "paper" { String::new() } else { format!(" ({} scale)", published.scale) };
-        format!("| {name} | {title} | {verdict}{scale} | {} | {seeds} |\n", published.holding())
+        format!("| {name} | {title} | {verdict}{scale} | {} | {seeds} |\n", self.holding())
     }
 
     /// The row in its paper's table.
@@ -302,7 +319,7 @@ impl Row {
             "| {name} | {} | {} | {} | {} | {} | {} |\n",
             cell(&published.place),
             published.verdict.name(),
-            published.holding(),
+            self.holding(),
             published.scale,
             published.seeds.len(),
             cell(&named.join("; ")),
@@ -325,17 +342,19 @@ impl Row {
     }
 }
 
-/// The rows as a table in Markdown: all, or those of the paper with that key. `experiments` is the path to the folder of that name.
-pub fn markdown(rows: &[Row], paper: Option<&str>, experiments: &str) -> String {
+/// The rows as a table in Markdown: all, or those of the paper with that key. `folder` is the path to the repository from where the table is;
+/// the table is there or in the folder of the documentation.
+pub fn markdown(rows: &[Row], paper: Option<&str>, folder: &str) -> String {
+    let docs = if folder.is_empty() { "docs/" } else { "" };
+    let placed = |table: String| table.replace("EXPERIMENTS/", &format!("{folder}experiments/")).replace("DOCS/", docs);
     let Some(key) = paper else {
         let head = "| row | about | verdict at paper scale | hold | seeds |\n|---|---|---|---|---|\n";
-        return head.to_string()
-            + &rows.iter().map(Row::short).collect::<String>().replace("EXPERIMENTS/", experiments);
+        return head.to_string() + &placed(rows.iter().map(Row::short).collect());
     };
-    let own = |row: &&Row| row.experiment.id.split('/').next() == Some(key);
+    let own = |row: &&Row| row.key() == key;
     let head = "| row | in the paper | verdict | holds | scale | seeds | does not hold: measured (expected) |\n|---|---|---|---|---|---|---|\n";
     let body: String = rows.iter().filter(own).map(Row::markdown).collect();
-    head.to_string() + &body.replace("EXPERIMENTS/", experiments)
+    head.to_string() + &placed(body)
 }
 
 /// A text with everything between its markers brought up to date; `folder` is the path from the text's folder to the repository. Markers are
@@ -343,12 +362,11 @@ pub fn markdown(rows: &[Row], paper: Option<&str>, experiments: &str) -> String 
 /// what to what, `ledger:counts` for how many rows of each paper have which verdict, and `papers` for the papers.
 pub fn refreshed(text: &str, rows: &[Row], folder: &str) -> Result<String, Problem> {
     let mut out = text.to_string();
-    let experiments = format!("{folder}experiments/");
     let mut keys: Vec<Option<String>> = vec![None];
     keys.extend(papers::all()?.into_iter().map(|paper| Some(paper.key)));
     for key in keys {
         let name = key.as_ref().map_or("ledger".to_string(), |key| format!("ledger:{key}"));
-        out = between(&out, &name, &markdown(rows, key.as_deref(), &experiments));
+        out = between(&out, &name, &markdown(rows, key.as_deref(), folder));
     }
     out = between(&out, "ledger:changes", &changes(rows));
     let docs = if folder.is_empty() { "docs/" } else { "" };
@@ -371,16 +389,15 @@ fn counts(rows: &[Row], docs: &str) -> String {
     };
     let mut keys: Vec<&str> = Vec::new();
     for row in rows {
-        let key = row.experiment.id.split('/').next().unwrap_or_default();
-        if !keys.contains(&key) {
-            keys.push(key);
+        if !keys.contains(&row.key()) {
+            keys.push(row.key());
         }
     }
     let titles: String =
         known.iter().map(|name| format!(" {} |", name.map_or("not published", Overall::name))).collect();
     let mut out = format!("| rows of | all |{titles}\n|---|--:|{}\n", "--:|".repeat(known.len()));
     for key in keys {
-        let own: Vec<&Row> = rows.iter().filter(|row| row.experiment.id.split('/').next() == Some(key)).collect();
+        let own: Vec<&Row> = rows.iter().filter(|row| row.key() == key).collect();
         out += &line(&format!("[{key}]({docs}{key}.md)"), &own);
     }
     out + &line("all", &rows.iter().collect::<Vec<_>>())

@@ -1256,6 +1256,11 @@ fn the_tables_of_the_documentation_are_what_the_data_give() {
         assert!(fresh == text, "{} is out of date: `tailwater claims --write-docs` refreshes it", path.display());
     }
     assert!(tables >= 7, "README.md, the papers' pages and docs/papers.md have {tables} tables");
+    for (name, fresh) in crate::numbers::pages(&rows) {
+        let path = root.join(crate::numbers::FOLDER).join(name);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(fresh == text, "{} is out of date: `tailwater claims --write-docs` refreshes it", path.display());
+    }
 }
 
 #[test]
@@ -1265,18 +1270,22 @@ fn a_table_names_what_does_not_hold_and_what_is_not_published() {
     let first = Row { published: Some(publication(&mine())), experiment: mine() };
     let rows = [first, Row { experiment: other, published: None }];
     let line = |paper: &str| {
-        let table = published::markdown(&rows, Some(paper), "../experiments/");
+        let table = published::markdown(&rows, Some(paper), "../");
         table.lines().nth(2).unwrap().to_string()
     };
     assert_eq!(
         [line("mine"), line("yours")],
         [
-            "| [mine/first](../experiments/mine/first.toml) | chapter 3 | needs a scheme | 0 of 2 | quick | 2 | A beats B: 0.5× (0.5× to 0.5×) (≥ 1.5×) |",
+            "| [mine/first](../experiments/mine/first.toml) | chapter 3 | needs a scheme | [0 of 2](numbers/mine.md#minefirst) | quick | 2 | A beats B: 0.5× (0.5× to 0.5×) (≥ 1.5×) |",
             "| [yours/second](../experiments/yours/second.toml) | chapter 3 | not published: a week on 64 cores | | | | |",
         ]
     );
-    let all = published::markdown(&rows, None, "experiments/");
-    assert!(all.contains("needs a scheme (quick scale) | 0 of 2 | 2 |") && all.lines().count() == 4, "{all}");
+    let all = published::markdown(&rows, None, "");
+    assert!(
+        all.contains("needs a scheme (quick scale) | [0 of 2](docs/numbers/mine.md#minefirst) | 2 |")
+            && all.lines().count() == 4,
+        "{all}"
+    );
     assert_eq!(published::markdown(&rows, Some("yours"), "").lines().count(), 3);
     let text =
         "a\n<!-- ledger:begin -->\nstale\n<!-- ledger:end -->\nb\n<!-- ledger:bfc:begin -->\n<!-- ledger:bfc:end -->\n";

@@ -20,6 +20,7 @@ use crate::pcapng::Scene;
 use fabric::Outcome;
 use fabric::axes::FlowControlDef;
 use fabric::axes::flow_control::Report;
+use fabric::id::NodeId;
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
 use files::Folder;
@@ -91,6 +92,25 @@ impl Finished {
     /// Its tables, in memory, by the names of their files.
     pub fn tables(&self) -> Vec<(&'static str, Columns)> {
         outcome::all_columns(&self.graph, &self.groups, &self.collectives, &self.outcome)
+    }
+
+    /// The flow that finished with the largest slowdown, in words; the first of several.
+    pub fn slowest(&self) -> Option<String> {
+        let flows = self.outcome.flows.iter().enumerate().rev();
+        let slowed = flows.filter_map(|(i, flow)| Some((i, flow, slowdown::slowdown(flow)?)));
+        let (i, flow, slowdown) = slowed.max_by(|a, b| a.2.total_cmp(&b.2))?;
+        let name = |node: NodeId| &self.graph.nodes[node.index()].name;
+        let group = match &self.groups[..] {
+            [] | [_] => String::new(),
+            groups => format!(", group \"{}\"", groups[flow.spec.tag as usize]),
+        };
+        let us = slowdown::since(flow, flow.received)? as f64 / 1e6;
+        Some(format!(
+            "flow {i} ({} to {}, {}{group}) took {us:.3} us, {slowdown:.2} times as long as alone",
+            name(flow.spec.src),
+            name(flow.spec.dst),
+            results::print::size(flow.size),
+        ))
     }
 
     /// Writes the folder of results; `scenario` is the file that gave them.

@@ -11,8 +11,8 @@
 //! The first line that is neither blank nor a comment names the columns, in any order. `src`, `dst`, a size and a start are
 //! needed. The others may be missing, or empty in a line: `class`; `group`, a name; `until`, when the flow leaves; `id`, a word by
 //! which others wait for it; `after`, the ids of the flows it waits for, with `;` or blanks between; `gap`, the time between,
-//! one for all or one for each. Where scripts write bare numbers, the column's name has the unit: `size_bytes`, `start_ns`. There is
-//! no quoting: names with commas in them cannot be used, numbers can.
+//! one for all or one for each. Where scripts write bare numbers, the column's name has the unit: `size_bytes`, `start_ns`. A field may be
+//! in double quotes; nothing is needed in them that could not stand without.
 
 use crate::text::{FileFault, FileFaults, Line, quoted};
 use crate::{After, FlowRequest, MAX_FLOWS, MAX_GROUPS, Names, Traffic, is_group_name};
@@ -90,9 +90,21 @@ fn columns() -> impl Iterator<Item = (String, Column)> {
     })
 }
 
-/// The fields of a line, without the blanks around them.
+/// The fields of a line, without the blanks and double quotes around them.
 fn fields<'a>(line: Line<'a>) -> impl Iterator<Item = &'a str> {
-    line.text.split(',').map(str::trim)
+    let mut rest = Some(line.text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        // Quotes that are not around the whole of a field are left where they are, to be refused.
+        let whole = |after: &str| after.is_empty() || after.starts_with(',');
+        let inside = text.trim_start().strip_prefix('"').and_then(|text| text.split_once('"'));
+        let (field, after) = match inside.map(|(field, after)| (field, after.trim_start())) {
+            Some((field, after)) if whole(after) => (field, after),
+            _ => text.split_at(text.find(',').unwrap_or(text.len())),
+        };
+        rest = after.strip_prefix(',');
+        Some(field.trim())
+    })
 }
 
 /// A flow that waits, and where that is written.
@@ -262,7 +274,8 @@ impl<'a> Reader<'a> {
     /// Reads one field of a line into its flow.
     fn field(&self, line: Line<'a>, text: &'a str, column: Column, flow: &mut FlowRequest) -> Result<(), FileFault> {
         if text.starts_with(['"', '\'']) {
-            return Err(line.fault(text, format!("{} is in quotes", quoted(text)), "write it without quotes"));
+            let help = "write it without quotes, or with one double quote at each end";
+            return Err(line.fault(text, format!("{} begins with a quote", quoted(text)), help));
         }
         let node = || {
             let missing = || line.fault(text, format!("there is no node {}", quoted(text)), self.nodes.hint());
@@ -375,6 +388,17 @@ fn read_size(line: Line<'_>, text: &str, column: Column) -> Result<u64, FileFaul
 
 fn read_time(line: Line<'_>, text: &str, column: Column) -> Result<Time, FileFault> {
     let name = column.field.name();
+    // A clock's reading: a date, or seconds since 1970 in whatever unit.
+    let date = text.contains(':') || text.split('-').filter(|part| part.parse::<u32>().is_ok()).count() > 1;
+    let number = text.parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0);
+    if date || (column.bare.is_some_and(|power| number && decimal(text, power).is_none())) {
+        let message = match date {
+            true => format!("{} is a clock's reading", quoted(text)),
+            false => format!("{} is later than any run lasts", quoted(text)),
+        };
+        let help = "times count from the beginning of the run: subtract the time of the first flow from all of them";
+        return Err(line.fault(text, message, help));
+    }
     match column.bare {
         None => {
             let help = || format!("write it with its unit, such as 1.5us, or name the column {name}_ns or {name}_s");
@@ -575,7 +599,10 @@ mod tests {
             ("src,dst,size,start\nh1,sw0,1B,0us", 2, 4, "is a switch"),
             ("src,dst,size,start\nh0,h1,1MB", 2, 10, "3 fields"),
             ("src,dst,size,start\nh0,h1,1MB,0us,", 2, 15, "5 fields"),
-            ("src,dst,size,start\n\"h0\",h1,1MB,0us", 2, 1, "in quotes"),
+            ("src,dst,size,start\n\"h0,h1,1MB,0us", 2, 1, "begins with a quote"),
+            ("src,dst,size,start\n'h0',h1,1MB,0us", 2, 1, "begins with a quote"),
+            ("src,dst,size,start\n\"h0\"x,h1,1MB,0us", 2, 1, "begins with a quote"),
+            ("src,dst,size,start\n\"h0\", \"h9\",1MB,0us", 2, 8, "no node \"h9\""),
             ("src,dst,size,start,class\nh0,h1,1MB,0us,2", 2, 15, "class 2"),
             ("src,dst,size,start,class\nh0,h1,1MB,0us,x", 2, 15, "class \"x\""),
             ("src,dst,size,start,until\nh0,h1,1MB,1us,1us", 2, 15, "leaves at 1us"),
@@ -593,7 +620,10 @@ mod tests {
             ("src,dst,size_bytes,start_ns\nh0,h1,1MB,0", 2, 7, "whole number of bytes"),
             ("src,dst,size_bytes,start_ns\nh0,h1,1,-5", 2, 9, "bare number"),
             ("src,dst,size_bytes,start_ns\nh0,h1,1,5us", 2, 9, "bare number"),
-            ("src,dst,size_bytes,start_s\nh0,h1,1,1e30", 2, 9, "bare number"),
+            ("src,dst,size_bytes,start_s\nh0,h1,1,1e30", 2, 9, "later than any run lasts"),
+            ("src,dst,size_bytes,start_ns\nh0,h1,1,1763312669123456789", 2, 9, "later than any run lasts"),
+            ("src,dst,size_bytes,start_s\nh0,h1,1,2026-11-16T17:04:29", 2, 9, "a clock's reading"),
+            ("src,dst,size,start\nh0,h1,1B,17:04:29", 2, 10, "a clock's reading"),
             ("src,dst,size_bytes,start_s\nh0,h1,1,1e6\nh0,h1,1,1000001", 3, 9, "start is"),
         ];
         for (text, line, column, message) in cases {
@@ -602,6 +632,13 @@ mod tests {
             assert!(error.message.contains(message), "{error}");
             assert!(!error.help.is_empty());
         }
+    }
+
+    #[test]
+    fn fields_in_double_quotes_are_read_as_they_are_without() {
+        let plain = "src,dst,size,start,group,id,after\nh0,h1,1MB,0us,a b,x,\nh1,h0,1KB,2us,a b,,x\n";
+        let quotes = "\"src\",\"dst\", \"size\" ,start,\"group\",id,after\n\"h0\",h1,\"1MB\",0us,\"a b\",x,\"\"\n\"h1\",h0,1KB,\"2us\",a b,,\"x\"\n";
+        assert_eq!(read_whole(quotes).unwrap(), read_whole(plain).unwrap());
     }
 
     #[test]

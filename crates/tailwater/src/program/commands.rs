@@ -126,7 +126,7 @@ pub fn run(
         // What the run came to is known all the same.
         Err(problem) => {
             if !quiet && finished.summary.violations.is_empty() {
-                printed(say(table(&finished.summary)))?;
+                printed(say(table(&finished)))?;
             }
             return Err(problem);
         }
@@ -150,7 +150,7 @@ pub fn run(
         return Ok(drawn(ExitCode::SUCCESS));
     }
     let next = next_step(&finished.summary, &name, sets);
-    printed(say(format!("{}results in {}\n{next}", table(&finished.summary), path.display()))).map(drawn)
+    printed(say(format!("{}results in {}\n{next}", table(&finished), path.display()))).map(drawn)
 }
 
 /// What to do about a run that came to a standstill.
@@ -180,7 +180,8 @@ fn spread(name: &str, s: &Spread) -> String {
 }
 
 /// The summary for people.
-fn table(s: &Summary) -> String {
+fn table(finished: &run::Finished) -> String {
+    let s = &finished.summary;
     let bytes = |n: u64| match n {
         0..10_000 => format!("{n} B"),
         10_000..10_000_000 => format!("{:.1} KB", n as f64 / 1e3),
@@ -211,6 +212,9 @@ fn table(s: &Summary) -> String {
         out += &spread(&name, &bin.slowdown);
     }
     out += &spread("all", &s.slowdown);
+    if let Some(slowest) = finished.slowest() {
+        out += &format!("slowest: {slowest}\n");
+    }
     for c in &s.collectives {
         let us = |ps: Option<f64>| ps.map_or("-".into(), |ps| format!("{:.3} us", ps / 1e6));
         let (done, mean, longest) = (c.finished, us(c.completion_ps.mean), us(c.completion_ps.max));

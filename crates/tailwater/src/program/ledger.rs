@@ -7,6 +7,7 @@ use crate::program::reference;
 use files::problem::Problem;
 use ledger::evidence::Evidence;
 use ledger::experiment::{Column, Experiment, Scale};
+use ledger::numbers;
 use ledger::published::{self, Published, Row};
 use report::Page;
 use report::pages::Report;
@@ -56,7 +57,7 @@ pub fn claims(arguments: &Claims) -> Result<ExitCode, Problem> {
         if let Some(paper) = paper.as_deref().filter(|paper| !known.contains(paper)) {
             return Err(Problem::new(paper, "has no rows").help("write the first word of an id, such as bfc"));
         }
-        return printed(say(published::markdown(&rows, paper.as_deref(), "experiments/")));
+        return printed(say(published::markdown(&rows, paper.as_deref(), "")));
     }
     if arguments.write_docs {
         return write_docs(&rows);
@@ -127,9 +128,13 @@ fn write_docs(rows: &[Row]) -> Result<ExitCode, Problem> {
             result = result.and_then(|()| say(format!("{}\n", path.display())));
         }
     }
-    if Path::new(reference::FOLDER).is_dir() {
-        for (name, text) in reference::pages() {
-            let path = Path::new(reference::FOLDER).join(name);
+    let whole: [(&str, Vec<(String, String)>); 2] = [
+        (reference::FOLDER, reference::pages().into_iter().map(|(name, text)| (name.into(), text)).collect()),
+        (numbers::FOLDER, numbers::pages(rows)),
+    ];
+    for (folder, pages) in whole.into_iter().filter(|(folder, _)| Path::new(folder).is_dir()) {
+        for (name, text) in pages {
+            let path = Path::new(folder).join(name);
             if std::fs::read_to_string(&path).unwrap_or_default() != text {
                 files::write_all(&[(&path, text)])?;
                 result = result.and_then(|()| say(format!("{}\n", path.display())));
