@@ -262,7 +262,11 @@ impl Resolved {
     fn describe_scheme(&self, sheet: &mut Sheet) {
         let Choices { flow_control: fc, congestion_control: cc, transport: tp, edge_control: edge, .. } = &self.choices;
         let (lb, queueing, marking) = (&self.choices.load_balancing, &self.choices.queueing, &self.choices.marking);
-        sheet.line("load balancing", lb.name());
+        let salt = match self.setup.salt {
+            0 => String::new(),
+            salt => format!(", hashes with salt {salt}"),
+        };
+        sheet.line("load balancing", format!("{}{salt}", lb.name()));
         let preset = self.preset.as_ref().map_or(String::new(), |preset| format!(" (preset {preset})"));
         let on_top = if edge.name() == "none" { String::new() } else { format!(" with {}", edge.name()) };
         let text = format!("flow control {}, congestion control {}{on_top}{preset}", fc.name(), cc.name());

@@ -12,7 +12,7 @@ use crate::setup::FlowSpec;
 use crate::switch::Siding;
 use crate::view::Site;
 use engine::{Rate, Stream, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A switch that has a packet and several ports on shortest paths: what its hardware sees.
 pub struct Crossroads<'a> {
@@ -177,15 +177,21 @@ impl Crossroads<'_> {
     /// What a candidate's path carries at most to the packet's destination, in Mbit/s: its own link, or all that the switches behind it
     /// have together. The only link of a host does not count.
     pub fn capacity(&self, place: usize) -> u64 {
-        self.capacity_of(self.candidates[place])
+        self.capacity_of(self.candidates[place], &mut HashMap::new())
     }
-    fn capacity_of(&self, port: u32) -> u64 {
+    /// `known`: what switches have together.
+    fn capacity_of(&self, port: u32, known: &mut HashMap<u32, u64>) -> u64 {
         let own = self.mbps[self.ports[port as usize].table as usize] as u64;
         let (next, host) = (self.beyond(port), self.packet.dst);
         if next == host || self.routing.home(host) == Some(next) {
             return own;
         }
-        own.min(self.routing.next_hops(next, host).iter().map(|&port| self.capacity_of(port)).sum())
+        if let Some(&behind) = known.get(&next) {
+            return own.min(behind);
+        }
+        let behind = self.routing.next_hops(next, host).iter().map(|&port| self.capacity_of(port, known)).sum();
+        known.insert(next, behind);
+        own.min(behind)
     }
     /// How long a packet of no size takes from here to the last switch before the packet's destination and back, where nothing waits.
     pub fn leaf_rtt(&self) -> Time {

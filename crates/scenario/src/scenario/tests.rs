@@ -199,8 +199,8 @@ fn a_salt_is_a_number_or_drawn_from_the_seed() {
     assert_eq!(star(&["scheme.salt=17", "seed=5"]).setup.salt, 17);
     let [one, two] = [1, 2].map(|seed| star(&["scheme.salt=seed", &format!("seed={seed}")]).setup.salt);
     assert!(one != two && one != 0 && two != 0);
-    refused(STAR, &["scheme.salt=sand"], None, "salt", "\"seed\" or a whole number");
-    refused(STAR, &["scheme.salt=-1"], None, "salt", "0 to 4294967295");
+    refused(STAR, &["scheme.salt=sand"], None, "expected \"seed\" or a whole number", "write seed or a whole number");
+    refused(STAR, &["scheme.salt=-1"], None, "-1", "4294967295");
 }
 
 #[test]
