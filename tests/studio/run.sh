@@ -16,5 +16,5 @@ compgen -G "/usr/lib/*/faketime/libfaketime.so.1" >/dev/null || missing+=(faketi
 
 rm -rf shots
 node --test --test-timeout=180000 unit.test.mjs
-TAILWATER="$binary" node --test --test-timeout=180000 studio.test.mjs why.test.mjs report.test.mjs
+TAILWATER="$binary" node --test --test-timeout=900000 studio.test.mjs why.test.mjs report.test.mjs
 TAILWATER="$binary" node load.mjs
