@@ -242,6 +242,12 @@ impl QueueMasks {
     pub fn is_filled(&self, port: u32, queue: u32) -> bool {
         self.words[port as usize * self.per_port + queue as usize / 64].filled & (1 << (queue % 64)) != 0
     }
+    /// Whether a queue has packets, and no other of the port has.
+    #[inline]
+    pub fn is_only_filled(&self, port: u32, queue: u32) -> bool {
+        let own = |word: usize| if word == queue as usize / 64 { 1 << (queue % 64) } else { 0 };
+        self.of(port).iter().enumerate().all(|(word, states)| states.filled == own(word))
+    }
     /// Whether a neighbour's pause stops a queue.
     #[inline]
     pub fn is_paused(&self, port: u32, queue: u32) -> bool {

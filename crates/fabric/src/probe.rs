@@ -1,15 +1,18 @@
 //! The probes: what is measured, sampled, recorded and captured while a run goes on. None of it changes the run.
 
+mod blame;
 mod breadth;
 mod capture;
 mod causes;
 mod counts;
+mod crowd;
 mod parts;
 mod record;
+mod roots;
 mod sample;
 
 pub use capture::Captured;
-pub use causes::{Because, Fill, Kept, Scope, Stop, Stops, Subject, Waiting};
+pub use causes::{Because, Fill, Kept, Loss, Lost, Scope, Stop, Stops, Subject, Waiting};
 pub use counts::Counts;
 pub use parts::{Part, Place, Span};
 pub use record::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};

@@ -421,11 +421,18 @@ impl Core {
         p.free_at = end;
         p.tx_bytes += packet.size as u64;
         if p.detour != 0 {
-            if p.detour == detour::ABROAD {
-                return self.send_abroad(peer, id, arrival, rank);
-            }
-            if self.detour(port, id, arrival, rank) {
-                return;
+            match p.detour {
+                detour::ABROAD => return self.send_abroad(peer, id, arrival, rank),
+                detour::TRACED => {
+                    if packet.kind == Kind::Data {
+                        self.trace(port, id);
+                    }
+                }
+                _ => {
+                    if self.detour(port, id, arrival, rank) {
+                        return;
+                    }
+                }
             }
         }
         self.fly(peer, id, arrival, rank);

@@ -14,7 +14,7 @@ use crate::id::{ClassId, NodeId, PortId, QueueId};
 use crate::packet::{Hop, Kind, Packet, PacketId, flag};
 use crate::port::{Queue, QueueMasks};
 use crate::prefetch::prefetch;
-use crate::probe::{Counted, Scope};
+use crate::probe::{Counted, Lost, Scope};
 use crate::routing::{PortMap, Tuple};
 use crate::run::{Core, Network, hook};
 use crate::setup::{AckLane, Overflow, Setup, Split};
@@ -484,6 +484,7 @@ impl Core {
         if self.ports[port as usize].has_queues() {
             (0..self.switches.per_port).for_each(|queue| freed.extend(self.empty_queue(port, queue)));
             self.counts.dropped_down += freed.len() as u64;
+            freed.iter().for_each(|visit| self.note_loss(port, visit.packet, Lost::Down));
         }
         let p = &mut self.ports[port as usize];
         p.urgent = false;
@@ -501,6 +502,7 @@ impl Core {
         for id in waiting {
             self.counts.dropped_down += 1;
             self.probes.count_at(port, Counted::Drop, 1);
+            self.note_loss(port, id, Lost::Down);
             self.discard(id);
         }
         freed
@@ -528,6 +530,7 @@ impl Core {
             self.ports[port as usize].queued -= size as u64;
         }
         self.probes.count_at(port, Counted::Drop, freed.len());
+        self.note_rearranged((first + queue) as usize);
         self.switches.queues[(first + queue) as usize].deficit = 0;
         self.switches.masks.set_filled(port, queue, false);
         let hears = !self.setup.habits.leaks;
@@ -545,6 +548,13 @@ impl Core {
     fn lose(&mut self, port: u32, id: PacketId, full: bool) {
         *(if full { &mut self.counts.dropped_full } else { &mut self.counts.dropped_down }) += 1;
         self.probes.count_at(port, Counted::Drop, 1);
+        if !full {
+            // What finds no path is lost behind the link it came by.
+            match self.ports[port as usize].up {
+                true => self.note_loss(self.ports[port as usize].peer, id, Lost::NoPath),
+                false => self.note_loss(port, id, Lost::Down),
+            }
+        }
         self.discard(id);
     }
 
@@ -745,12 +755,17 @@ impl<F: FlowControl> Network<F> {
         p.last = queue.0 as u16;
         // As in `switch_transmit`: what the scheme sets free is sent after this packet.
         p.wake = true;
+        if core.switches.noted {
+            if core.pool.traced() {
+                core.note_account(out, visit);
+            }
+            if core.hosts.needs.telemetry && core.pool[packet].kind == Kind::Data {
+                let mbps = core.wire.mbps[table as usize];
+                core.pool.push_hop(packet, Hop::new(core.time.now, out, tx_bytes, 0, mbps));
+            }
+        }
         let number = core.account_number(base + in_port.0 as u32, class.0, second);
         core.switches.buffers[node as usize].release(&mut core.switches.accounts[number], size as u64);
-        if core.hosts.needs.telemetry && core.pool[packet].kind == Kind::Data {
-            let mbps = core.wire.mbps[table as usize];
-            core.pool.push_hop(packet, Hop::new(core.time.now, out, tx_bytes, 0, mbps));
-        }
         self.scheme.dequeued(&mut self.nodes[node as usize], &mut NodeView::new(core, node, base), visit);
         self.drain_kicks();
         self.core.ports[out as usize].wake = false;
@@ -770,9 +785,9 @@ impl<F: FlowControl> Network<F> {
         let number = (core.ports[port as usize].first_queue + queue) as usize;
         let Some(id) = core.switches.queues[number].pop(&core.pool) else { return false };
         let left = core.switches.queues[number].bytes;
-        let (in_port, class, size, kind) = {
+        let (in_port, class, size, kind, second) = {
             let packet = &core.pool[id];
-            (packet.in_port, packet.class, packet.size as u64, packet.kind)
+            (packet.in_port, packet.class, packet.size as u64, packet.kind, packet.flags & flag::SECOND != 0)
         };
         let each = core.setup.switch.queues;
         let express = |first: u32| queue % each == first;
@@ -801,11 +816,11 @@ impl<F: FlowControl> Network<F> {
             class: ClassId(class),
             size: size as u16,
         };
-        if core.switches.noted && kind == Kind::Data {
+        if core.switches.noted {
             if core.pool.traced() {
-                core.mark_leaving(number, id);
+                core.mark_leaving(port, queue, id, second);
             }
-            if core.hosts.needs.telemetry {
+            if core.hosts.needs.telemetry && kind == Kind::Data {
                 let at = &NodeView::new(core, node, base);
                 let queued = self.scheme.reported_queue(&self.nodes[node as usize], at, &visit).unwrap_or(queued);
                 let mbps = core.wire.mbps[core.ports[port as usize].table as usize];

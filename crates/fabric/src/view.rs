@@ -354,6 +354,7 @@ impl NodeView<'_> {
             core.mark_moving(source, target, id);
             core.switches.queues[target].push(&mut core.pool, id);
         }
+        [source, target].into_iter().for_each(|slot| core.note_rearranged(slot));
         core.ports[from.0 as usize].queued -= bytes;
         core.ports[to.0 as usize].queued += bytes;
         core.switches.masks.set_filled(from.0, from.1, false);
@@ -376,6 +377,7 @@ impl NodeView<'_> {
             core.mark_moving(source, queue, id);
             core.switches.queues[queue].push(&mut core.pool, id);
         }
+        [source, target].into_iter().for_each(|slot| core.note_rearranged(slot));
         for (slot, queue) in [(source, from), (target, to)] {
             core.switches.masks.set_filled(number, queue.0, core.switches.queues[slot].bytes > 0);
         }
@@ -523,6 +525,14 @@ impl NodeView<'_> {
             let core = &mut *self.core;
             let port = core.hosts.nics[core.hosts.senders[place].nic as usize].port;
             core.probes.stopped_by(port, Scope::Flow(flow), core.time.now, by.map(|node| node.0), subject);
+        }
+    }
+    /// What has just stopped at `port` has by a rule of the scheme, if it was not ordered: `rule` says in a clause which.
+    #[inline]
+    pub fn stopped_by_rule(&mut self, port: PortId, scope: Scope, rule: &'static str) {
+        if self.core.probes.causes.is_some() {
+            let (port, now) = (self.own(port), self.core.time.now);
+            self.core.probes.stopped_by_rule(port, scope, now, rule);
         }
     }
     /// A queue that this node has just held is because of something at the node itself.

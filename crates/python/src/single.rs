@@ -12,7 +12,7 @@ use files::problem::{Problem, read_text};
 use interop::ns3::{output, translate};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use results::causes::{STOPS, WAITS};
+use results::causes::{LOSSES, STOPS, WAITS};
 use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PARTS, PORTS, RATES};
 use results::tables;
 use scenario::Scenario;
@@ -161,7 +161,7 @@ pub fn run(
 pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(String, String, Tables)> {
     let load = || -> Result<_, Problem> {
         files::sums::check(&folder, |name| name.ends_with(".parquet") || name == files::SUMMARY)?;
-        let there = [FLOWS, BUFFERS, LINKS, PORTS, RATES, COLLECTIVES, PARTS, STOPS, WAITS].into_iter();
+        let there = [FLOWS, BUFFERS, LINKS, PORTS, RATES, COLLECTIVES, PARTS, STOPS, WAITS, LOSSES].into_iter();
         let there = there.filter(|name| [FLOWS, BUFFERS, LINKS].contains(name) || folder.join(name).is_file());
         let tables = there.map(|name| Ok((stem(name), tables::read(&folder.join(name))?)));
         let tables = tables.collect::<Result<Vec<_>, Problem>>()?;

@@ -3,6 +3,8 @@
 use crate::pages::{self, Report};
 use files::Folder;
 use files::problem::{Problem, read_text};
+use results::causes::Causes;
+use results::explain::{self, Share};
 use results::parts;
 use results::records::{self, OVERRIDE, Records};
 use std::path::{Path, PathBuf};
@@ -88,7 +90,14 @@ pub fn of_run(folder: &Path, records: &Records) -> Result<Report, Problem> {
     let sets: String = sets.map(|set| format!(" --set '{}'", set.replace('\'', "'\\''"))).collect();
     let table = parts::open(folder)?;
     let parts = table.as_ref().map_or(Ok(Vec::new()), parts::rows)?;
-    Ok(pages::run(records, &parts, &scenario, &format!("tailwater run scenario.toml{sets}")))
+    let said = match Causes::open(records)? {
+        None => Vec::new(),
+        Some(causes) => {
+            let shares = explain::shares(records, &causes, &parts);
+            explain::deeds(&records.summary).into_iter().chain(shares.iter().map(Share::sentence)).collect()
+        }
+    };
+    Ok(pages::run(records, &parts, &said, &scenario, &format!("tailwater run scenario.toml{sets}")))
 }
 
 /// Draws a folder of results into itself.

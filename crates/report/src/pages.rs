@@ -141,9 +141,14 @@ fn counters(run: &Records) -> Option<Table> {
     })
 }
 
-/// What flows waited for, worst first, in runs that are asked why.
-fn roots(run: &Records) -> Option<Section> {
-    let all = run.summary.pointer("/why/roots")?.as_array().filter(|all| !all.is_empty())?;
+/// What flows waited for, worst first, in runs that are asked why; and what else is `said` of them.
+fn roots(run: &Records, said: &[String]) -> Option<Section> {
+    let all = run.summary.pointer("/why/roots")?.as_array()?;
+    let mut section = Section::new("Why flows waited");
+    said.iter().for_each(|sentence| section.push(sentence.as_str()));
+    if all.is_empty() {
+        return (!said.is_empty()).then_some(section);
+    }
     let time = |value: &Value| Format::Time.show(value.as_f64().unwrap_or(0.0) / 1e12);
     let name = |flow: &Value| {
         let number = flow["flow"].as_u64()?;
@@ -155,6 +160,9 @@ fn roots(run: &Records) -> Option<Section> {
             Some("deadlock") => Cell::badge(Tone::Bad, "deadlock"),
             Some("slow-receiver") => "slow receiver".into(),
             Some("link-down") => "link down".into(),
+            Some("lossy-link") => "lossy link".into(),
+            Some("cycle") => "cycle at the end".into(),
+            Some("scheme") => root["rule"].as_str().unwrap_or("scheme").into(),
             other => other.unwrap_or("–").into(),
         };
         let victims = root["worst_victims"].as_array().into_iter().flatten().filter_map(name);
@@ -173,7 +181,6 @@ fn roots(run: &Records) -> Option<Section> {
     };
     let numbers = ["flows that fill it", "stops", "ports stopped", "flows waited", "victims", "victims waited"];
     let columns = [Column::text("root"), Column::text("what it is")].into_iter();
-    let mut section = Section::new("Why flows waited");
     section.push(Table {
         caption: "Every stop, followed to its root; the roots that cost most. Victims are flows that waited and do not pass through the root. \
                   `tailwater explain` tells of each stop, flow and link."
@@ -196,8 +203,9 @@ pub(crate) fn footer() -> String {
     format!("Tailwater {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The page of one run. `parts` say where its flows' time went, if that was asked. `scenario` is its text, `command` runs it again.
-pub fn run(records: &Records, parts: &[PartRow<'_>], scenario: &str, command: &str) -> Report {
+/// The page of one run. `parts` say where its flows' time went, if that was asked, and `said` what is to be
+/// said of that. `scenario` is its text, `command` runs it again.
+pub fn run(records: &Records, parts: &[PartRow<'_>], said: &[String], scenario: &str, command: &str) -> Report {
     let name = records.summary["scenario"].as_str().unwrap_or("A run");
     let scheme = |key: &str| records.summary[key].as_str().unwrap_or_default();
     let label = format!("{} with {}", scheme("flow_control"), scheme("congestion_control"));
@@ -221,7 +229,7 @@ pub fn run(records: &Records, parts: &[PartRow<'_>], scenario: &str, command: &s
         time.push(crate::parts::sentence(&records.summary));
     }
     spans.iter().for_each(|chart| time.push(chart.clone()));
-    page.sections = roots(records).into_iter().chain([summary]).collect();
+    page.sections = roots(records, said).into_iter().chain([summary]).collect();
     if !time.blocks.is_empty() {
         page.sections.push(time);
     }

@@ -1,18 +1,15 @@
 //! Chains of causes: from every stop to its root, and what each root cost whom.
 //!
-//! A run that is asked why writes two tables: [`STOPS`], every stop with who ordered it and what filled that node, and [`WAITS`], the flows
-//! that waited at each. All that is said here can be checked against the two.
+//! A run that is asked why writes three tables: [`STOPS`], every stop with who ordered it and what filled that node, [`WAITS`], the flows
+//! that waited at each, and [`LOSSES`], what flows lost on links. All that is said here can be checked against the three.
 
-use crate::tables::{self, Column, Columns, Table};
-use files::problem::Problem;
+mod table;
+
+pub use table::{LOSSES, STOPS, WAITS};
+
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
-
-/// The table of stops.
-pub const STOPS: &str = "stops.parquet";
-/// The table of the flows that waited at them.
-pub const WAITS: &str = "waits.parquet";
 
 /// What a stop stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +63,8 @@ pub enum Waiting {
     Stopped,
     /// For its link, which still sent what a stop had left behind.
     Draining,
+    /// For its link, which was idle until a stopped port before it let go at once of what it had kept.
+    Released,
     /// For its link to come back.
     Down,
     /// For the host to take packets: it is a NIC.
@@ -73,10 +72,11 @@ pub enum Waiting {
 }
 
 impl Waiting {
-    const ALL: [(Waiting, &'static str); 5] = [
+    const ALL: [(Waiting, &'static str); 6] = [
         (Waiting::Busy, "busy"),
         (Waiting::Stopped, "stopped"),
         (Waiting::Draining, "draining"),
+        (Waiting::Released, "released"),
         (Waiting::Down, "down"),
         (Waiting::Receiver, "receiver"),
     ];
@@ -90,7 +90,7 @@ impl Waiting {
 /// What filled the node that ordered a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
-    /// The egress port with most of the bytes; of a slow receiver, its NIC.
+    /// The egress port with most of the bytes; of several with at least half as many, each in its turn. Of a slow receiver, its NIC.
     pub port: u64,
     /// The queue with most of these.
     pub queue: u64,
@@ -103,7 +103,7 @@ pub struct Fill {
 }
 
 /// A stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// The port that stops.
     pub port: u64,
@@ -119,6 +119,10 @@ pub struct Stop {
     pub ordered_ps: Option<u64>,
     /// What filled that node.
     pub fill: Option<Fill>,
+    /// Other ports that held at least half as much, and waited for nothing but their links.
+    pub also: Vec<u64>,
+    /// By which rule of the scheme, by its place in [`Causes::rules`], if nothing filled.
+    pub rule: Option<usize>,
     /// The stop that the filling port waited for, by its row.
     pub cause: Option<usize>,
 }
@@ -136,19 +140,66 @@ pub struct Wait {
     pub victim: bool,
 }
 
+/// How packets were lost that were not dropped for want of room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum How {
+    /// The link lost or damaged them.
+    Fault,
+    /// The link went down with them, or was down. Without a packet: the flow waited for its NIC's link.
+    Down,
+    /// There was no path behind the link.
+    NoPath,
+}
+
+impl How {
+    const ALL: [(How, &'static str); 3] = [(How::Fault, "fault"), (How::Down, "down"), (How::NoPath, "no path")];
+
+    /// Its name in the table.
+    pub fn word(self) -> &'static str {
+        How::ALL.iter().find(|(how, _)| *how == self).map_or("", |(_, word)| word)
+    }
+}
+
+/// What a flow lost on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The port whose link it was.
+    pub port: u64,
+    /// How.
+    pub how: How,
+    /// The flow.
+    pub flow: u64,
+    /// Packets.
+    pub packets: u64,
+    /// When the first was lost; without a packet, when the flow began.
+    pub first_ps: u64,
+    /// When the last was; without a packet, when the flow ended.
+    pub last_ps: u64,
+    /// How long the flow was at sending again, or waited for the link of its NIC.
+    pub cost_ps: u64,
+}
+
 /// All stops of a run and who waited at them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
     /// Names of nodes.
     pub nodes: Vec<String>,
-    /// The ends of every port that is spoken of.
-    pub ports: HashMap<u64, (String, String)>,
+    /// By port, its ends, by their places among the nodes.
+    pub ends: Vec<(usize, usize)>,
+    /// By port, its name.
+    pub names: Vec<String>,
+    /// Rules of the scheme that are spoken of.
+    pub rules: Vec<String>,
     /// The stops, in order of time.
     pub stops: Vec<Stop>,
     /// The flows, by stop.
     pub waits: Vec<Wait>,
+    /// What was lost on links, by port.
+    pub losses: Vec<Loss>,
     /// When the run ended.
     pub end_ps: u64,
+    /// Whether it ended in a deadlock.
+    pub deadlock: bool,
 }
 
 /// From a stop to its root.
@@ -164,14 +215,18 @@ pub struct Chain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Stops that wait for each other.
+    /// Stops that wait for each other, and nothing can end them.
     Deadlock,
+    /// Stops that waited for each other when the run was stopped.
+    Cycle,
     /// More comes in than a link carries.
     Saturated,
     /// A host takes packets too slowly.
     SlowReceiver,
     /// A link that is down.
     LinkDown,
+    /// A link that loses or damages packets.
+    LossyLink,
     /// A rule of the scheme, not something that fills.
     Scheme,
 }
@@ -192,13 +247,19 @@ pub struct Root {
     pub kind: Kind,
     /// Where: `from->to` of a port, or a node; of a deadlock, its ports in order.
     pub place: String,
-    /// The ports of a deadlock, each waiting for the next; else the port that filled, or none.
+    /// The ports of a cycle, each waiting for the next; else the port that filled, or none.
     pub ports: Vec<String>,
+    /// Of a scheme, the rule by which it holds, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Of a link that is down or loses packets, how many it lost.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lost: u64,
     /// The most flows that filled it at once.
     pub flows: u64,
-    /// When the first of its stops began.
+    /// When the first of its stops began, or the first packet was lost.
     pub from_ps: u64,
-    /// When the last of them ended; none if one did not.
+    /// When the last of them ended, or the last packet was lost; none if a stop did not end.
     pub until_ps: Option<u64>,
     /// How many stops.
     pub stops: usize,
@@ -206,7 +267,7 @@ pub struct Root {
     pub stopped_ports: usize,
     /// How long in all.
     pub stopped_ps: u64,
-    /// The longest chain that leads here, in stops.
+    /// The longest chain that leads here, in ports.
     pub depth: usize,
     /// Flows that waited.
     pub waiting_flows: usize,
@@ -223,112 +284,30 @@ pub struct Root {
 /// How many victims of a root are named.
 const NAMED: usize = 5;
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// A step of a chain: stops of one port, each because of the next. Two queues of a port may stop each other again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The first of them, by its row: the latest in time.
+    pub stop: usize,
+    /// The last of them, whose cause is at another port.
+    pub first: usize,
+    /// How many there are.
+    pub count: usize,
+}
+
 impl Causes {
-    /// Reads the tables of a folder of results; `None` if the run was not asked why.
-    pub fn open(folder: &Path, end_ps: u64) -> Result<Option<Causes>, Problem> {
-        let (stops, waits) = (folder.join(STOPS), folder.join(WAITS));
-        if !stops.is_file() {
-            return Ok(None);
-        }
-        Causes::read(&tables::read(&stops)?, &tables::read(&waits)?, end_ps).map(Some)
+    /// The name of a port.
+    pub fn port(&self, port: u64) -> &str {
+        self.names.get(port as usize).map_or("", String::as_str)
     }
 
-    fn read(table: &Table, waits: &Table, end_ps: u64) -> Result<Causes, Problem> {
-        let damaged = |what: &str| {
-            Problem::new(STOPS, format!("is not what a run writes: {what}"))
-                .help("remove its folder and run the scenario again")
-        };
-        let mut all = Causes { end_ps, ..Causes::default() };
-        let mut nodes: HashMap<String, usize> = HashMap::new();
-        let (port, from, to) = (table.counts("port")?, table.texts("from")?, table.texts("to")?);
-        let (scope, number) = (table.texts("scope")?, table.counts("number")?);
-        let (begin, end) = (table.counts("from_ps")?, table.maybe_counts("until_ps")?);
-        let (by, ordered) = (table.texts("by")?, table.maybe_counts("ordered_ps")?);
-        let filled = table.maybe_counts("filled_port")?;
-        let (filled_from, filled_to) = (table.texts("filled_from")?, table.texts("filled_to")?);
-        let (queue, bytes) = (table.counts("filled_queue")?, table.counts("filled_bytes")?);
-        let (flows, waiting) = (table.counts("filled_flows")?, table.texts("waiting")?);
-        let cause = table.maybe_counts("cause")?;
-        for row in 0..table.rows() {
-            all.ports.entry(port[row]).or_insert_with(|| (from[row].into(), to[row].into()));
-            let fill = match filled[row] {
-                None => None,
-                Some(port) => {
-                    all.ports.entry(port).or_insert_with(|| (filled_from[row].into(), filled_to[row].into()));
-                    let word = Waiting::ALL.iter().find(|(_, word)| *word == waiting[row]);
-                    let &(waiting, _) = word.ok_or_else(|| damaged("a port waits for nothing that is known"))?;
-                    Some(Fill { port, queue: queue[row], bytes: bytes[row], flows: flows[row], waiting })
-                }
-            };
-            let next = nodes.len();
-            let by = *nodes.entry(by[row].into()).or_insert(next);
-            let cause = cause[row].map(|cause| cause as usize);
-            if cause.is_some_and(|cause| cause >= table.rows()) {
-                return Err(damaged("a cause is not in it"));
-            }
-            all.stops.push(Stop {
-                port: port[row],
-                scope: Scope::read(scope[row], number[row]).ok_or_else(|| damaged("a scope is not known"))?,
-                from_ps: begin[row],
-                until_ps: end[row],
-                by,
-                ordered_ps: ordered[row],
-                fill,
-                cause,
-            });
-        }
-        all.nodes = vec![String::new(); nodes.len()];
-        nodes.into_iter().for_each(|(name, place)| all.nodes[place] = name);
-        let (stop, flow) = (waits.counts("stop")?, waits.counts("flow")?);
-        let (time, victim) = (waits.counts("waited_ps")?, waits.counts("victim")?);
-        for row in 0..waits.rows() {
-            let stop = stop[row] as usize;
-            if stop >= all.stops.len() {
-                return Err(damaged("a flow waited at a stop that is not in it"));
-            }
-            all.waits.push(Wait { stop, flow: flow[row], time_ps: time[row], victim: victim[row] != 0 });
-        }
-        Ok(all)
-    }
-
-    /// Both tables, by the names of their files.
-    pub fn columns(&self) -> [(&'static str, Columns); 2] {
-        let rows = || self.stops.iter();
-        let end = |port: u64| self.ports.get(&port).map_or(("", ""), |(from, to)| (from.as_str(), to.as_str()));
-        let filled = |stop: &Stop| stop.fill.map_or(("", ""), |fill| end(fill.port));
-        let fill = |of: fn(Fill) -> u64| Column::counts(rows().map(move |stop| stop.fill.map_or(0, of)));
-        let stops = vec![
-            ("stop", Column::counts(0..self.stops.len() as u64)),
-            ("port", Column::counts(rows().map(|stop| stop.port))),
-            ("from", Column::texts(rows().map(|stop| end(stop.port).0))),
-            ("to", Column::texts(rows().map(|stop| end(stop.port).1))),
-            ("scope", Column::texts(rows().map(|stop| stop.scope.word()))),
-            ("number", Column::counts(rows().map(|stop| stop.scope.number()))),
-            ("from_ps", Column::counts(rows().map(|stop| stop.from_ps))),
-            ("until_ps", Column::maybe_counts(rows().map(|stop| stop.until_ps))),
-            ("by", Column::texts(rows().map(|stop| self.nodes[stop.by].as_str()))),
-            ("ordered_ps", Column::maybe_counts(rows().map(|stop| stop.ordered_ps))),
-            ("filled_port", Column::maybe_counts(rows().map(|stop| stop.fill.map(|fill| fill.port)))),
-            ("filled_from", Column::texts(rows().map(|stop| filled(stop).0))),
-            ("filled_to", Column::texts(rows().map(|stop| filled(stop).1))),
-            ("filled_queue", fill(|fill| fill.queue)),
-            ("filled_bytes", fill(|fill| fill.bytes)),
-            ("filled_flows", fill(|fill| fill.flows)),
-            ("waiting", Column::texts(rows().map(|stop| stop.fill.map_or("", |fill| fill.waiting.word())))),
-            ("cause", Column::maybe_counts(rows().map(|stop| stop.cause.map(|cause| cause as u64)))),
-        ];
-        let waits = vec![
-            ("stop", Column::counts(self.waits.iter().map(|wait| wait.stop as u64))),
-            ("flow", Column::counts(self.waits.iter().map(|wait| wait.flow))),
-            ("waited_ps", Column::counts(self.waits.iter().map(|wait| wait.time_ps))),
-            ("victim", Column::counts(self.waits.iter().map(|wait| wait.victim as u64))),
-        ];
-        [(STOPS, stops), (WAITS, waits)]
-    }
-
-    /// `from->to` of a port.
-    pub fn port(&self, port: u64) -> String {
-        self.ports.get(&port).map_or_else(|| format!("port {port}"), |(from, to)| format!("{from}->{to}"))
+    /// The node that a port belongs to.
+    fn node(&self, port: u64) -> &str {
+        self.ends.get(port as usize).map_or("", |(from, _)| self.nodes[*from].as_str())
     }
 
     /// When a stop ended, or the run.
@@ -340,13 +319,22 @@ impl Causes {
     /// Follows causes to the root.
     pub fn chain(&self, stop: usize) -> Chain {
         let mut steps = vec![stop];
+        let mut places = HashMap::from([(stop, 0)]);
         while let Some(next) = self.stops[steps[steps.len() - 1]].cause {
-            if let Some(begin) = steps.iter().position(|&row| row == next) {
+            if let Some(&begin) = places.get(&next) {
                 return Chain { steps, cycle: Some(begin) };
             }
+            places.insert(next, steps.len());
             steps.push(next);
         }
         Chain { steps, cycle: None }
+    }
+
+    /// A chain port by port.
+    pub fn steps(&self, chain: &Chain) -> Vec<Step> {
+        let same = |a: &usize, b: &usize| self.stops[*a].port == self.stops[*b].port;
+        let step = |rows: &[usize]| Step { stop: rows[0], first: rows[rows.len() - 1], count: rows.len() };
+        chain.steps.chunk_by(same).map(step).collect()
     }
 
     /// What is at the end of a chain, and the ports that it is: those of a cycle begin with the lowest.
@@ -355,7 +343,7 @@ impl Causes {
             let mut ports: Vec<u64> = chain.steps[begin..].iter().map(|&row| self.stops[row].port).collect();
             let lowest = ports.iter().enumerate().min_by_key(|(_, port)| **port).map_or(0, |(place, _)| place);
             ports.rotate_left(lowest);
-            return (Kind::Deadlock, ports);
+            return (if self.deadlock { Kind::Deadlock } else { Kind::Cycle }, ports);
         }
         let last = &self.stops[chain.steps[chain.steps.len() - 1]];
         match last.fill {
@@ -375,15 +363,13 @@ impl Causes {
     fn place(&self, kind: Kind, ports: &[u64], last: usize) -> String {
         match kind {
             Kind::Scheme => self.nodes[self.stops[last].by].clone(),
-            Kind::SlowReceiver => {
-                ports.first().and_then(|port| self.ports.get(port)).map_or(String::new(), |p| p.0.clone())
-            }
+            Kind::SlowReceiver => ports.first().map_or("", |&port| self.node(port)).to_string(),
             _ => ports.iter().map(|&port| self.port(port)).collect::<Vec<_>>().join(", "),
         }
     }
 
-    /// Where following causes leads from every stop, and in how many steps: a row without a cause, or the first row of a cycle.
-    fn ends(&self) -> Vec<(usize, usize)> {
+    /// Where following causes leads from every stop, and over how many ports: a row without a cause, or the first row of a cycle.
+    pub(crate) fn ends(&self) -> Vec<(usize, usize)> {
         let mut ends: Vec<Option<(usize, usize)>> = vec![None; self.stops.len()];
         // By row, in which round it was passed, and its place in that round's path.
         let mut passed: Vec<(usize, usize)> = vec![(usize::MAX, 0); self.stops.len()];
@@ -408,14 +394,16 @@ impl Causes {
                 }
             };
             for row in path.into_iter().rev() {
-                depth += 1;
+                let next = self.stops[row].cause.map(|cause| self.stops[cause].port);
+                depth += (next != Some(self.stops[row].port)) as usize;
                 ends[row] = Some((end, depth));
             }
         }
         ends.into_iter().map(|end| end.unwrap_or_default()).collect()
     }
 
-    /// All roots, worst first: by what they cost victims, then by what they cost anybody.
+    /// All roots, worst first: deadlocks, behind which nothing goes on; then by what they cost flows that cannot help it, which are victims
+    /// and those that lose packets; then by what they cost anybody.
     pub fn roots(&self) -> Vec<Root> {
         self.forest().0
     }
@@ -425,21 +413,32 @@ impl Causes {
         let ends = self.ends();
         // Ends that are the same place are one root.
         let mut trees: Vec<Tree> = Vec::new();
-        let mut by_name: HashMap<(Kind, String), usize> = HashMap::new();
-        let mut by_end: HashMap<usize, usize> = HashMap::new();
+        let mut by_name: HashMap<(Kind, Vec<u64>, usize, Option<usize>), usize> = HashMap::new();
+        let mut by_end: Vec<Option<usize>> = vec![None; ends.len()];
         let mut of_stop = Vec::with_capacity(ends.len());
         for (row, &(end, depth)) in ends.iter().enumerate() {
-            let tree = *by_end.entry(end).or_insert_with(|| {
+            let tree = *by_end[end].get_or_insert_with(|| {
                 let (kind, ports) = self.root(&self.chain(end));
-                let place = self.place(kind, &ports, end);
-                *by_name.entry((kind, place.clone())).or_insert_with(|| {
-                    trees.push(Tree { kind, place, ports, rows: Vec::new(), depth: 0, flows: BTreeMap::new() });
+                // Of a scheme it is the node that tells, and the rule.
+                let (node, rule) =
+                    if kind == Kind::Scheme { (self.stops[end].by, self.stops[end].rule) } else { (0, None) };
+                *by_name.entry((kind, ports.clone(), node, rule)).or_insert_with(|| {
+                    trees.push(Tree::new(kind, self.place(kind, &ports, end), ports, rule));
                     trees.len() - 1
                 })
             });
             of_stop.push(tree);
             trees[tree].rows.push(row);
             trees[tree].depth = trees[tree].depth.max(depth);
+        }
+        for loss in &self.losses {
+            let kind = if loss.how == How::Fault { Kind::LossyLink } else { Kind::LinkDown };
+            let tree = *by_name.entry((kind, vec![loss.port], 0, None)).or_insert_with(|| {
+                trees.push(Tree::new(kind, self.port(loss.port).to_string(), vec![loss.port], None));
+                trees.len() - 1
+            });
+            trees[tree].losses.push(*loss);
+            trees[tree].flows.entry(loss.flow).or_default().more += loss.cost_ps;
         }
         for wait in &self.waits {
             let until = self.until(wait.stop);
@@ -448,8 +447,15 @@ impl Causes {
             times.victim |= wait.victim;
         }
         let mut roots: Vec<(usize, Root)> = trees.into_iter().map(|tree| self.sum_up(tree)).enumerate().collect();
-        let cost = |root: &Root| std::cmp::Reverse((root.victim_ps, root.waited_ps, root.stopped_ps));
-        roots.sort_by(|(_, a), (_, b)| cost(a).cmp(&cost(b)).then_with(|| (a.kind, &a.place).cmp(&(b.kind, &b.place))));
+        let cost = |root: &Root| {
+            let helpless = match root.kind {
+                Kind::LinkDown | Kind::LossyLink => root.waited_ps,
+                _ => root.victim_ps,
+            };
+            (root.kind != Kind::Deadlock, Reverse((helpless, root.waited_ps, root.stopped_ps)))
+        };
+        let name = |root: &Root| (root.kind, root.place.clone(), root.rule.clone());
+        roots.sort_by(|(_, a), (_, b)| cost(a).cmp(&cost(b)).then_with(|| name(a).cmp(&name(b))));
         let mut places = vec![0; roots.len()];
         roots.iter().enumerate().for_each(|(place, (tree, _))| places[*tree] = place);
         of_stop.iter_mut().for_each(|tree| *tree = places[*tree]);
@@ -457,7 +463,7 @@ impl Causes {
     }
 
     fn sum_up(&self, tree: Tree) -> Root {
-        let Tree { kind, place, ports, rows, depth, flows } = tree;
+        let Tree { kind, place, ports, rule, rows, losses, depth, flows } = tree;
         let stops = || rows.iter().map(|&row| (row, &self.stops[row]));
         let mut stopped: Vec<u64> = stops().map(|(_, stop)| stop.port).collect();
         stopped.sort_unstable();
@@ -466,17 +472,19 @@ impl Causes {
             flows.into_iter().map(|(flow, times)| (times.victim, Waited { flow, waited_ps: times.total() })).collect();
         let mut victims: Vec<Waited> =
             flows.iter().filter(|(victim, _)| *victim).map(|(_, waited)| waited.clone()).collect();
-        victims.sort_by_key(|waited| (std::cmp::Reverse(waited.waited_ps), waited.flow));
+        victims.sort_by_key(|waited| (Reverse(waited.waited_ps), waited.flow));
         let filled = stops().filter(|(_, stop)| stop.cause.is_none()).filter_map(|(_, stop)| stop.fill);
         Root {
             kind,
             place,
-            ports: ports.iter().map(|&port| self.port(port)).collect(),
+            ports: ports.iter().map(|&port| self.port(port).to_string()).collect(),
+            rule: rule.map(|rule| self.rules[rule].clone()),
+            lost: losses.iter().map(|loss| loss.packets).sum(),
             flows: filled.map(|fill| fill.flows).max().unwrap_or(0),
-            from_ps: stops().map(|(_, stop)| stop.from_ps).min().unwrap_or(0),
+            from_ps: stops().map(|(_, stop)| stop.from_ps).chain(losses.iter().map(|l| l.first_ps)).min().unwrap_or(0),
             until_ps: match stops().any(|(_, stop)| stop.until_ps.is_none()) {
                 true => None,
-                false => stops().map(|(row, _)| self.until(row)).max(),
+                false => stops().map(|(row, _)| self.until(row)).chain(losses.iter().map(|l| l.last_ps)).max(),
             },
             stops: rows.len(),
             stopped_ports: stopped.len(),
@@ -496,15 +504,26 @@ struct Tree {
     kind: Kind,
     place: String,
     ports: Vec<u64>,
+    rule: Option<usize>,
     rows: Vec<usize>,
+    losses: Vec<Loss>,
     depth: usize,
     flows: BTreeMap<u64, Times>,
+}
+
+impl Tree {
+    fn new(kind: Kind, place: String, ports: Vec<u64>, rule: Option<usize>) -> Tree {
+        let (rows, losses, flows) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Tree { kind, place, ports, rule, rows, losses, depth: 0, flows }
+    }
 }
 
 /// When a flow waited.
 #[derive(Default)]
 pub(crate) struct Times {
     pub(crate) spans: Vec<(u64, u64)>,
+    /// Besides, at no instant that is known.
+    pub(crate) more: u64,
     pub(crate) victim: bool,
 }
 
@@ -512,7 +531,7 @@ impl Times {
     /// How long, with what overlaps counted once.
     pub(crate) fn total(mut self) -> u64 {
         self.spans.sort_unstable();
-        let (mut total, mut reached) = (0, 0);
+        let (mut total, mut reached) = (self.more, 0);
         for (from, until) in self.spans {
             total += until.saturating_sub(from.max(reached));
             reached = reached.max(until);

@@ -1,6 +1,12 @@
 //! Why a run was slow, in sentences and as JSON.
 
-use crate::causes::{Causes, Kind, Root, Stop, Times, Waiting};
+mod deeds;
+mod shares;
+
+pub use deeds::deeds;
+pub use shares::{Share, shares};
+
+use crate::causes::{Causes, Kind, Root, Step, Stop, Times, Waiting};
 use crate::parts::PartRow;
 use crate::records::{FlowRow, Records};
 use files::problem::Problem;
@@ -67,11 +73,16 @@ impl Root {
     pub fn clause(&self) -> String {
         match self.kind {
             Kind::Deadlock => format!("{} wait for each other in a cycle: a deadlock", self.place),
+            Kind::Cycle => format!("{} waited for each other in a cycle when the run was stopped", self.place),
             Kind::Saturated if self.flows == 0 => format!("the link {} is saturated", self.place),
             Kind::Saturated => format!("the link {} is saturated by {}", self.place, many(self.flows as usize, "flow")),
             Kind::SlowReceiver => format!("{} takes packets more slowly than they come", self.place),
             Kind::LinkDown => format!("the link {} is down", self.place),
-            Kind::Scheme => format!("the scheme at {} holds, with no queue to blame", self.place),
+            Kind::LossyLink => format!("the link {} loses packets", self.place),
+            Kind::Scheme => {
+                let rule = self.rule.as_ref().map(|rule| format!(": {rule}")).unwrap_or_default();
+                format!("the scheme at {} holds, with no queue to blame{rule}", self.place)
+            }
         }
     }
 
@@ -84,15 +95,33 @@ impl Root {
             None => clause,
         };
         let until = self.until_ps.map_or("and did not end".into(), |until| format!("until {}", time(until)));
-        text += &format!(
-            ". {} at {} from {} {until}, {} in all; chains have up to {}.",
-            many(self.stops, "stop"),
-            many(self.stopped_ports, "port"),
-            time(self.from_ps),
-            time(self.stopped_ps),
-            many(self.depth, "step"),
-        );
-        if self.waiting_flows > 0 {
+        text += ".";
+        if self.stops > 0 {
+            text += &format!(
+                " {} at {} from {} {until}, {} in all; chains have up to {}.",
+                many(self.stops, "stop"),
+                many(self.stopped_ports, "port"),
+                time(self.from_ps),
+                time(self.stopped_ps),
+                many(self.depth, "step"),
+            );
+        }
+        if self.lost > 0 {
+            let lost = if self.lost == 1 { "was" } else { "were" };
+            text += &format!(
+                " {} of {} {lost} lost there from {} {until}.",
+                many(self.lost as usize, "packet"),
+                many(self.waiting_flows, "flow"),
+                time(self.from_ps)
+            );
+        }
+        if matches!(self.kind, Kind::LinkDown | Kind::LossyLink) {
+            text += &match (self.waited_ps, self.lost) {
+                (0, _) => " It cost no flow any time.".to_string(),
+                (cost, 0) => format!(" {} waited for it {} in all.", many(self.waiting_flows, "flow"), time(cost)),
+                (cost, _) => format!(" These flows were {} at sending again, or waited for it.", time(cost)),
+            };
+        } else if self.waiting_flows > 0 {
             text += &format!(" {} waited {} in all", many(self.waiting_flows, "flow"), time(self.waited_ps));
             text += &match self.victims {
                 0 => "; no victims: all of them pass through it.".into(),
@@ -128,34 +157,64 @@ impl Causes {
         format!("{} {}", stop.scope.word(), stop.scope.number())
     }
 
+    /// What was stopped in a step: "held queue 0", or "held queue 1 and held queue 0 in turn".
+    fn all_stopped(&self, chain: &[usize]) -> String {
+        let mut all: Vec<String> = Vec::new();
+        for what in chain.iter().map(|&row| self.what(&self.stops[row])) {
+            if !all.contains(&what) {
+                all.push(what);
+            }
+        }
+        match all.as_slice() {
+            [only] => only.clone(),
+            [first, second] => format!("{first} and {second} in turn"),
+            [first, others @ ..] => format!("{first} and {} others in turn", others.len()),
+            [] => String::new(),
+        }
+    }
+
+    /// What filled the node that ordered a stop, in a clause that begins with a comma.
+    fn because(&self, stop: &Stop) -> String {
+        let Some(fill) = stop.fill else { return String::new() };
+        if fill.waiting == Waiting::Receiver {
+            return format!(", because {} itself was full", self.nodes[stop.by]);
+        }
+        let state = match fill.waiting {
+            Waiting::Stopped => ", which was stopped itself",
+            Waiting::Draining => ", which still sent what a stop had left",
+            Waiting::Released => ", which was idle until a stop ended and let go of all at once",
+            Waiting::Down => ", which was down",
+            Waiting::Busy | Waiting::Receiver => "",
+        };
+        let bytes = if fill.bytes == 0 { String::new() } else { format!(" with {}", size(fill.bytes)) };
+        let also: Vec<&str> = stop.also.iter().map(|&port| self.port(port)).collect();
+        let also =
+            if also.is_empty() { String::new() } else { format!(", and of {} with about as much", also.join(", ")) };
+        format!(", because of {}{bytes}{state}{also}", self.port(fill.port))
+    }
+
     /// From a stop to its root, a line for each step and one for the root.
     pub fn tell(&self, row: usize, root: &Root) -> Vec<String> {
         let chain = self.chain(row);
         let mut lines = Vec::new();
-        for (step, &row) in chain.steps.iter().enumerate() {
-            let stop = &self.stops[row];
-            let (port, what) = (self.port(stop.port), self.what(stop));
-            let length = match stop.until_ps {
-                Some(until) => format!("for {} from {}", time(until - stop.from_ps), time(stop.from_ps)),
-                None => format!("from {} to the end", time(stop.from_ps)),
+        let mut rest = chain.steps.as_slice();
+        for Step { stop: row, first, count } in self.steps(&chain) {
+            let own;
+            (own, rest) = rest.split_at(count);
+            let (stop, first) = (&self.stops[row], &self.stops[first]);
+            let (port, what) = (self.port(stop.port), self.all_stopped(own));
+            let length = match (stop.until_ps, count) {
+                (Some(until), 1) => format!("for {} from {}", time(until - stop.from_ps), time(stop.from_ps)),
+                (Some(until), _) => format!("{count} times from {} to {}", time(first.from_ps), time(until)),
+                (None, 1) => format!("from {} to the end", time(stop.from_ps)),
+                (None, _) => format!("{count} times from {} to the end", time(first.from_ps)),
             };
-            let by = &self.nodes[stop.by];
-            let because = match stop.fill {
-                None => String::new(),
-                Some(fill) if fill.waiting == Waiting::Receiver => format!(", because {by} itself was full"),
-                Some(fill) => {
-                    let state = match fill.waiting {
-                        Waiting::Stopped => ", which was stopped itself",
-                        Waiting::Draining => ", which still sent what a stop had left",
-                        Waiting::Down => ", which was down",
-                        Waiting::Busy | Waiting::Receiver => "",
-                    };
-                    let bytes = if fill.bytes == 0 { String::new() } else { format!(" with {}", size(fill.bytes)) };
-                    format!(", because of {}{bytes}{state}", self.port(fill.port))
-                }
-            };
-            let indent = if step == 0 { "" } else { "  " };
-            lines.push(format!("{indent}{port} had {what} stopped {length}, by order of {by}{because}."));
+            let (by, begun) = (&self.nodes[first.by], if count > 1 { ", at first" } else { "" });
+            let indent = if lines.is_empty() { "" } else { "  " };
+            lines.push(format!(
+                "{indent}{port} had {what} stopped {length}, by order of {by}{begun}{}.",
+                self.because(first)
+            ));
         }
         lines.push(format!("  The root: {}.", root.clause()));
         lines
@@ -182,48 +241,23 @@ impl Causes {
             "by": self.nodes[stop.by],
             "ordered_ps": stop.ordered_ps,
             "filled": fill,
+            "also": stop.also.iter().map(|&port| self.port(port)).collect::<Vec<_>>(),
+            "rule": stop.rule.map(|rule| self.rules[rule].as_str()),
         })
     }
 
+    /// A chain port by port; where a port was stopped several times in a row, how often.
     fn chain_json(&self, row: usize) -> Value {
-        self.chain(row).steps.into_iter().map(|row| self.stop_json(row)).collect()
+        let step = |step: Step| {
+            let mut told = self.stop_json(step.stop);
+            if step.count > 1 {
+                told["times"] = step.count.into();
+                told["first"] = self.stop_json(step.first);
+            }
+            told
+        };
+        self.steps(&self.chain(row)).into_iter().map(step).collect()
     }
-}
-
-/// What the counters of a run say about what its scheme did, and did not.
-pub fn deeds(summary: &Value) -> Vec<String> {
-    let mut said = Vec::new();
-    let count = |path: &str| summary.pointer(path).and_then(Value::as_u64).unwrap_or(0);
-    let text = |key: &str| summary[key].as_str().unwrap_or_default();
-    let stops = summary.pointer("/why/stops").and_then(Value::as_u64);
-    let control = text("flow_control");
-    if control != "none" && stops == Some(0) {
-        let mut sentence = format!("Flow control ({control}) never stopped anything");
-        let fullest = summary.pointer("/why/fullest_account");
-        if let Some(share) = fullest.and_then(|account| account["share"].as_f64()) {
-            sentence += &format!(
-                ": at the sampling instants the fullest account reached {:.0} % of its threshold",
-                100.0 * share
-            );
-        }
-        said.push(sentence + ".");
-    }
-    let congestion = text("congestion_control");
-    if summary.pointer("/why/marks_only") == Some(&Value::Bool(true)) && congestion != "none" && count("/marked") == 0 {
-        said.push(format!("Congestion control ({congestion}) never acted: no packet was marked."));
-    }
-    match (count("/dropped/buffer"), count("/retransmitted/packets")) {
-        (0, 0) => {}
-        (0, again) => {
-            said.push(format!("{} sent again, none for want of room in a buffer.", many(again as usize, "packet")))
-        }
-        (dropped, _) => said.push(format!("{} dropped for want of room.", many(dropped as usize, "packet"))),
-    }
-    let unfinished = count("/flows").saturating_sub(count("/finished")) as usize;
-    if unfinished > 0 {
-        said.push(format!("{} did not finish: {}.", many(unfinished, "flow"), text("ending")));
-    }
-    said
 }
 
 /// Answers a question. `parts` has where the time of flows went.
@@ -257,6 +291,7 @@ fn whereabouts(parts: &[&PartRow<'_>]) -> Option<String> {
     (!told.is_empty()).then(|| format!("Its time: {}{rest}.", told.join(", ")))
 }
 
+/// A run with all that is known of its causes.
 struct Told<'a> {
     records: &'a Records,
     causes: &'a Causes,
@@ -273,13 +308,34 @@ impl Told<'_> {
         }
         let flows = &self.records.flows;
         for (place, root) in self.roots.iter().take(MOST).enumerate() {
-            sentences.push(format!("{}. {}", place + 1, root.sentence(flows)));
+            let meanwhile = self.meanwhile(root).map(|told| format!(" {told}")).unwrap_or_default();
+            sentences.push(format!("{}. {}{meanwhile}", place + 1, root.sentence(flows)));
         }
         if self.roots.len() > MOST {
             sentences.push(format!("And {}: see --json.", many(self.roots.len() - MOST, "smaller root")));
         }
-        let json = json!({ "deeds": deeds(&self.records.summary), "roots": self.roots, "sentences": sentences });
+        let shares = shares::of(self);
+        sentences.extend(shares.iter().map(Share::sentence));
+        let deeds = deeds(&self.records.summary);
+        let json = json!({ "deeds": deeds, "roots": self.roots, "shares": shares, "sentences": sentences });
         Explanation { sentences, json }
+    }
+
+    /// Which links of the same node were down while a link was saturated: what they would have carried may be what saturates it.
+    fn meanwhile(&self, root: &Root) -> Option<String> {
+        let (from, _) = root.place.split_once("->").filter(|_| root.kind == Kind::Saturated)?;
+        let end = root.until_ps.unwrap_or(u64::MAX);
+        let other = |outage: &Value| {
+            let (a, b) = (outage["a"].as_str()?, outage["b"].as_str()?);
+            let to = if a == from { b } else { Some(a).filter(|_| b == from)? };
+            let overlaps =
+                outage["from_ps"].as_u64()? < end && outage["until_ps"].as_u64().is_none_or(|u| u > root.from_ps);
+            overlaps.then(|| format!("{from}->{to}"))
+        };
+        let mut down: Vec<String> = self.records.summary["outages"].as_array()?.iter().filter_map(other).collect();
+        down.dedup();
+        let verb = if down.len() == 1 { "was" } else { "were" };
+        (!down.is_empty()).then(|| format!("Meanwhile {} {verb} down.", down.join(", ")))
     }
 
     fn flow(&self, flow: u64) -> Result<Explanation, Problem> {
@@ -351,12 +407,18 @@ impl Told<'_> {
     fn port(&self, link: &str) -> Result<u64, Problem> {
         let name = |text: &str| text.split_whitespace().collect::<String>().to_lowercase();
         let wanted = name(link);
-        let links = || self.records.links.iter().map(|row| format!("{}->{}", row.from, row.to));
-        if let Some(place) = links().position(|known| name(&known) == wanted) {
+        let links = || self.causes.names.iter();
+        if let Some(place) = links().position(|known| name(known) == wanted) {
             return Ok(place as u64);
         }
+        let parallel = |known: &&String| name(known).strip_prefix(&wanted).is_some_and(|rest| rest.starts_with('#'));
+        let several: Vec<&str> = links().filter(parallel).map(String::as_str).collect();
+        if !several.is_empty() {
+            let message = format!("there are {} links {link}", several.len());
+            return Err(Problem::new("--link", message).help(format!("write one of {}", several.join(", "))));
+        }
         let ends: Vec<&str> = wanted.split("->").collect();
-        let near: Vec<String> = links()
+        let near: Vec<&str> = links()
             .filter(|known| {
                 let known = name(known);
                 let mut own = known.split("->");
@@ -364,6 +426,7 @@ impl Told<'_> {
                 ends.first().copied() == from || ends.get(1).copied() == own.next()
             })
             .take(MOST)
+            .map(String::as_str)
             .collect();
         let help = match (wanted.contains("->"), near.as_slice()) {
             (false, _) => "write both ends, the sender first, as in --link \"leaf0->spine1\"".into(),
@@ -375,8 +438,7 @@ impl Told<'_> {
 
     fn link(&self, link: &str) -> Result<Explanation, Problem> {
         let port = self.port(link)?;
-        let row = &self.records.links[port as usize];
-        let name = format!("{}->{}", row.from, row.to);
+        let name = self.causes.port(port).to_string();
         let rows: Vec<usize> =
             (0..self.causes.stops.len()).filter(|&row| self.causes.stops[row].port == port).collect();
         let mut sentences = Vec::new();
@@ -418,7 +480,7 @@ impl Told<'_> {
         let mut sentences = vec![match rows.len() {
             0 => format!("At {} nothing was stopped.", time(at)),
             stops => {
-                let names: Vec<String> = ports.iter().take(MOST).map(|&port| self.causes.port(port)).collect();
+                let names: Vec<&str> = ports.iter().take(MOST).map(|&port| self.causes.port(port)).collect();
                 let more = if ports.len() > MOST { ", …" } else { "" };
                 let (stops, count) = (many(stops, "stop"), many(ports.len(), "port"));
                 format!("At {} there were {stops} at {count}: {}{more}.", time(at), names.join(", "))
@@ -434,9 +496,10 @@ impl Told<'_> {
     /// Stops by their roots: how long in all, how many, and the one with the longest chain, of these the longest stop.
     fn by_root(&self, rows: &[usize]) -> Vec<(u64, usize, usize, usize)> {
         let mut all: BTreeMap<usize, (u64, usize, (usize, u64), usize)> = BTreeMap::new();
+        let ends = self.causes.ends();
         for &row in rows {
             let length = self.causes.until(row) - self.causes.stops[row].from_ps;
-            let weight = (self.causes.chain(row).steps.len(), length);
+            let weight = (ends[row].1, length);
             let entry = all.entry(self.of_stop[row]).or_insert((0, 0, (0, 0), row));
             entry.0 += length;
             entry.1 += 1;
@@ -471,13 +534,12 @@ impl Told<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::causes::{Fill, Scope, Wait};
+    use crate::causes::{Fill, How, Loss, Scope, Wait};
     use crate::records::LinkRow;
 
     /// h1 sends to h2 and h3 to h4 over sw0 and sw1. Port 0 is h1->sw0, 1 is sw0->sw1, 2 is sw1->h2, 3 is h3->sw0.
     fn run() -> (Records, Causes) {
         let ends = [("h1", "sw0"), ("sw0", "sw1"), ("sw1", "h2"), ("h3", "sw0")];
-        let ports = (0..).zip(ends).map(|(port, (from, to))| (port, (from.into(), to.into()))).collect();
         let stop = |port, from_ps, until_ps, by, fill: (u64, Waiting), cause: Option<usize>| Stop {
             port,
             scope: Scope::Class(0),
@@ -492,11 +554,14 @@ mod tests {
                 flows: if cause.is_none() { 2 } else { 0 },
                 waiting: fill.1,
             }),
+            also: Vec::new(),
+            rule: None,
             cause,
         };
         let causes = Causes {
-            nodes: vec!["sw0".into(), "sw1".into()],
-            ports,
+            nodes: ["sw0", "sw1", "h1", "h2", "h3"].map(String::from).to_vec(),
+            ends: vec![(2, 0), (0, 1), (1, 3), (4, 0)],
+            names: ends.map(|(from, to)| format!("{from}->{to}")).to_vec(),
             stops: vec![
                 stop(1, 1_000, Some(9_000), 1, (2, Waiting::Busy), None),
                 stop(0, 2_000, Some(8_000), 0, (1, Waiting::Stopped), Some(0)),
@@ -508,6 +573,7 @@ mod tests {
                 Wait { stop: 2, flow: 1, time_ps: 6_000, victim: true },
             ],
             end_ps: 20_000,
+            ..Causes::default()
         };
         let flow = |src: &str, dst: &str| FlowRow {
             held_ps: 0,
@@ -576,6 +642,9 @@ mod tests {
     fn stops_that_wait_for_each_other_are_one_root() {
         let (_, mut causes) = run();
         causes.stops[0].cause = Some(1);
+        let place = |causes: &Causes| (causes.roots()[0].kind, causes.roots()[0].place.clone());
+        assert_eq!(place(&causes), (Kind::Cycle, "h1->sw0, sw0->sw1".into()), "the run might have gone on");
+        causes.deadlock = true;
         let (roots, of_stop) = causes.forest();
         assert_eq!((roots.len(), of_stop), (1, vec![0; 3]));
         assert_eq!((roots[0].kind, roots[0].place.as_str()), (Kind::Deadlock, "h1->sw0, sw0->sw1"));
@@ -584,17 +653,107 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_read_back_as_they_were() {
-        let (_, causes) = run();
-        let folder = std::env::temp_dir().join(format!("tailwater-causes-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        for (name, columns) in causes.columns() {
-            crate::tables::write(&folder.join(name), &columns).unwrap();
+    fn a_deadlock_comes_first_and_a_lossy_link_before_what_costs_victims_less() {
+        let (_, mut causes) = run();
+        let lone = |port, cause| Stop { port, cause, until_ps: None, ..causes.stops[1].clone() };
+        let (a, b) = (lone(0, Some(4)), lone(3, Some(3)));
+        causes.stops.extend([a, b]);
+        causes.deadlock = true;
+        let loss = Loss { port: 1, how: How::Fault, flow: 0, packets: 2, first_ps: 5, last_ps: 6, cost_ps: 60_000 };
+        causes.losses.push(loss);
+        let roots = causes.roots();
+        let kinds: Vec<Kind> = roots.iter().map(|root| root.kind).collect();
+        assert_eq!(kinds, [Kind::Deadlock, Kind::LossyLink, Kind::Saturated]);
+        assert!(roots[0].victim_ps == 0 && roots[2].victim_ps > 0, "nobody waited at the deadlock in these tables");
+        let said = roots[1].sentence(&[]);
+        let end = "These flows were 60.0 ns at sending again, or waited for it.";
+        assert_eq!(
+            said,
+            format!("The link sw0->sw1 loses packets. 2 packets of 1 flow were lost there from 5 ps until 6 ps. {end}")
+        );
+    }
+
+    #[test]
+    fn queues_of_a_port_that_stop_each_other_again_and_again_are_one_step() {
+        let (_, mut causes) = run();
+        // Two queues of sw0->sw1 in turn, the first of them because of sw1->h2.
+        let first = causes.stops.len();
+        for turn in 0..40u64 {
+            let (from_ps, until_ps) = (1_000 + turn * 100, Some(1_100 + turn * 100));
+            let cause = if turn == 0 { Some(0) } else { Some(first + turn as usize - 1) };
+            let scope = Scope::Held(turn % 2);
+            causes.stops.push(Stop { scope, from_ps, until_ps, cause, ..causes.stops[0].clone() });
         }
-        let read = Causes::open(&folder, causes.end_ps);
-        std::fs::remove_dir_all(&folder).unwrap();
+        causes.stops[1].cause = Some(first + 39);
+        let (roots, of_stop) = causes.forest();
+        assert_eq!(roots[of_stop[1]].depth, 2);
+        let said = causes.tell(1, &roots[of_stop[1]]);
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert!(
+            said[1].contains("sw0->sw1 had held queue 1 and 2 others in turn stopped 41 times from 1.00 ns to 5.10 ns")
+        );
+        let chain = causes.chain_json(1);
+        assert_eq!((chain.as_array().map(Vec::len), &chain[1]["times"]), (Some(2), &json!(41)));
+    }
+
+    #[test]
+    fn what_takes_more_than_a_quarter_of_the_time_of_some_flows_is_told() {
+        let (mut records, causes) = run();
+        records.summary["groups"] = json!([{ "name": "all" }, { "name": "nobody" }]);
+        records.links[2].to_host = true;
+        (records.flows[0].slowdown, records.flows[1].slowdown) = (Some(2.0), Some(3.0));
+        let part = |flow, part, place, hop, time_ps| PartRow { flow, part, place, hop, time_ps };
+        let parts = [
+            // h1 was paused because of sw1->h2, and then its packet waited there.
+            part(0, "pause", "h1", None, 6_000),
+            part(0, "serialisation", "h1", None, 2_000),
+            part(0, "propagation", "h1->sw0", Some(0), 4_000),
+            part(0, "queueing", "sw1->h2", Some(2), 3_000),
+            // h3 sends to h4, and was paused because of it, too, and at sw0->sw1 for the last 1000 of that.
+            part(1, "pause", "h3", None, 6_000),
+            part(1, "serialisation", "h3", None, 1_000),
+            part(1, "propagation", "h3->sw0", Some(0), 1_000),
+            part(1, "stopped", "sw0->sw1", Some(1), 1_000),
+            part(1, "queueing", "sw0->sw1", Some(1), 6_000),
+        ];
+        let said: Vec<String> = shares(&records, &causes, &parts).iter().map(Share::sentence).collect();
+        assert_eq!(
+            said,
+            [
+                "47 % of the time of flow 1, the slowest, is head-of-line blocking at h3, sw0->sw1, because the link sw1->h2 is saturated \
+                 by 2 flows.",
+                "40 % of the time of flow 1, the slowest, is queueing at 1 port that stopped nobody: sw0->sw1.",
+                "30 % of the time of group \"all\" (2 flows) is waiting behind 1 incast: sw1->h2.",
+            ]
+        );
+        let all = explain(&records, &causes, &parts, &Question::Run).unwrap();
+        assert_eq!(all.json["shares"][2]["cause_ps"], 9_000);
+        assert!(all.sentences.ends_with(&said), "{:?}", all.sentences);
+    }
+
+    #[test]
+    fn tables_are_read_back_as_they_were() {
+        let (mut records, mut causes) = run();
+        causes.rules = vec!["it is so".into()];
+        (causes.stops[1].fill, causes.stops[1].cause, causes.stops[1].rule) = (None, None, Some(0));
+        causes.stops[2].also = vec![0, 3];
+        let loss = Loss { port: 2, how: How::NoPath, flow: 1, packets: 3, first_ps: 1, last_ps: 2, cost_ps: 9 };
+        causes.losses = vec![loss];
+        records.folder = std::env::temp_dir().join(format!("tailwater-causes-{}", std::process::id()));
+        records.summary["end_ps"] = causes.end_ps.into();
+        std::fs::create_dir_all(&records.folder).unwrap();
+        for (name, columns) in causes.columns() {
+            crate::tables::write(&records.folder.join(name), &columns).unwrap();
+        }
+        let read = Causes::open(&records);
+        std::fs::remove_dir_all(&records.folder).unwrap();
         let read = read.unwrap().unwrap();
-        assert_eq!((read.stops.len(), &read.waits, read.roots()), (3, &causes.waits, causes.roots()));
+        // Nodes may have other numbers.
+        let by = |causes: &Causes, stop: &Stop| causes.nodes[stop.by].clone();
+        assert!(read.stops.iter().zip(&causes.stops).all(|(a, b)| by(&read, a) == by(&causes, b)));
+        let rest = |causes: &Causes| causes.stops.iter().map(|stop| Stop { by: 0, ..stop.clone() }).collect::<Vec<_>>();
+        assert_eq!((rest(&read), &read.waits, &read.losses), (rest(&causes), &causes.waits, &causes.losses));
+        assert_eq!((&read.names, &read.rules, read.roots()), (&causes.names, &causes.rules, causes.roots()));
     }
 
     #[test]
@@ -624,15 +783,5 @@ mod tests {
         assert!(refused(Question::Link("sw0->h9".into())).contains("these begin or end there: sw0->sw1"));
         assert!(refused(Question::Link("sw0".into())).contains("write both ends"));
         assert!(refused(Question::At(20_001)).contains("after the end of the run"));
-    }
-
-    #[test]
-    fn a_scheme_that_did_nothing_is_said_to_have_done_nothing() {
-        let why = json!({ "stops": 0, "fullest_account": { "share": 0.612 }, "marks_only": true });
-        let summary = json!({ "flow_control": "pfc", "congestion_control": "dcqcn", "marked": 0, "why": why });
-        let said = deeds(&summary);
-        assert_eq!(said.len(), 2);
-        assert!(said[0].contains("never stopped anything: at the sampling instants the fullest account reached 61 %"));
-        assert_eq!(said[1], "Congestion control (dcqcn) never acted: no packet was marked.");
     }
 }

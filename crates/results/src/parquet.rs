@@ -9,6 +9,7 @@ mod thrift;
 use crate::tables::{Column, Texts, Values};
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{self, Write};
 use thrift::{Reader, Writer};
 
@@ -22,6 +23,24 @@ const DICTIONARY: usize = 1 << 15;
 /// Rows of a file that is read, and bytes of a page: no more is allocated because a file says so.
 const MAX_ROWS: usize = 1 << 27;
 const MAX_PAGE: usize = 1 << 26;
+
+/// Spreads numbers of a table over a map: these come from a run, which is not out to make them collide.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte as u64));
+    }
+    fn write_u64(&mut self, value: u64) {
+        // An odd number, the golden ratio in binary; the upper bits of a product depend on all of the factor's.
+        let product = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+}
 
 /// Physical types.
 const INT32: i32 = 1;
@@ -145,13 +164,20 @@ impl Stored {
             values.for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()[..size]));
             bytes
         };
-        let mut known: HashMap<u64, u32> = HashMap::new();
+        let mut known: HashMap<u64, u32, BuildHasherDefault<Spread>> = HashMap::default();
         let (mut order, mut places) = (Vec::new(), Vec::with_capacity(values.len()));
+        let mut last = None;
         for &value in values {
-            places.push(*known.entry(value).or_insert_with(|| {
-                order.push(value);
-                order.len() as u32 - 1
-            }));
+            // The same value often comes several times in a row.
+            let place = match last {
+                Some((before, place)) if before == value => place,
+                _ => *known.entry(value).or_insert_with(|| {
+                    order.push(value);
+                    order.len() as u32 - 1
+                }),
+            };
+            last = Some((value, place));
+            places.push(place);
             if order.len() > DICTIONARY || order.len() * 2 > values.len() {
                 return Stored::Plain { size, bytes: plain(&mut values.iter().copied()) };
             }

@@ -4,6 +4,7 @@ use crate::tables::{self, Table};
 use files::SUMMARY;
 use files::problem::{Problem, read_text};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -99,6 +100,18 @@ pub struct LinkRow {
     pub paused_ps: u64,
     /// How long a whole class of it was.
     pub paused_class_ps: u64,
+}
+
+/// A name for each of these links, by their ends: `from->to`, and with a number from 1 on, `from->to#2`, where two nodes have several.
+pub fn link_names<'a>(ends: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
+    let mut counts: HashMap<(&str, &str), (usize, usize)> = HashMap::new();
+    ends.clone().for_each(|ends| counts.entry(ends).or_default().0 += 1);
+    let name = |(from, to): (&'a str, &'a str)| {
+        let (all, next) = counts.entry((from, to)).or_default();
+        *next += 1;
+        if *all == 1 { format!("{from}->{to}") } else { format!("{from}->{to}#{next}") }
+    };
+    ends.map(name).collect()
 }
 
 /// A chosen port at the sampling instants.

@@ -79,6 +79,24 @@ impl Column {
         Column { values: Values::Texts(texts), present }
     }
 
+    /// Texts that are known by their places in a list. There may be many rows, and no text of a row is looked at.
+    pub fn named<N: AsRef<str>>(names: &[N], rows: impl Iterator<Item = usize>) -> Column {
+        // A text may be in the list twice.
+        let mut first: HashMap<&str, usize> = HashMap::new();
+        let first: Vec<usize> =
+            names.iter().enumerate().map(|(at, name)| *first.entry(name.as_ref()).or_insert(at)).collect();
+        let mut texts = Texts::default();
+        let mut known: Vec<Option<u32>> = vec![None; names.len()];
+        for row in rows.map(|row| first[row]) {
+            let place = *known[row].get_or_insert_with(|| {
+                texts.names.push(names[row].as_ref().to_owned());
+                texts.names.len() as u32 - 1
+            });
+            texts.rows.push(place);
+        }
+        Column { values: Values::Texts(texts), present: None }
+    }
+
     /// Whole numbers below 256.
     pub fn small(values: impl Iterator<Item = u8>) -> Column {
         Column { values: Values::Small(values.collect()), present: None }
@@ -214,5 +232,17 @@ impl Table {
             }
             _ => Err(self.wrong(column)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_once_in_the_order_of_its_first_row() {
+        let names = ["a", "b", "a", "c"];
+        let rows = [3, 2, 0, 3, 1];
+        assert_eq!(Column::named(&names, rows.into_iter()), Column::texts(rows.iter().map(|&row| names[row])));
     }
 }

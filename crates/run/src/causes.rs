@@ -1,20 +1,30 @@
 //! The stops of a run, by the names of nodes.
 
 use fabric::Outcome;
-use fabric::probe::{self, Scope, Waiting};
+use fabric::probe::{self, Lost, Part, Scope, Span, Waiting};
 use fabric::routing::PortMap;
+use fabric::run::Stall;
 use fabric::topology::Graph;
-use results::causes::{self, Causes};
+use results::causes::{self, Causes, How, Loss};
+use results::records::link_names;
 use std::collections::HashMap;
+
+/// The names of all ports.
+pub(crate) fn port_names(graph: &Graph, map: &PortMap) -> Vec<String> {
+    let node = |port: usize| graph.nodes[map.node[port] as usize].name.as_str();
+    link_names((0..map.count()).map(|port| (node(port), node(map.peer[port] as usize))))
+}
 
 /// All stops of a run that was asked why.
 pub fn of(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Option<Causes> {
     let all = outcome.stops.as_ref()?;
-    let name = |port: u32| graph.nodes[map.node[port as usize] as usize].name.clone();
-    let mut ports = HashMap::new();
-    for port in all.stops.iter().flat_map(|stop| [Some(stop.port), stop.fill.map(|fill| fill.port)]).flatten() {
-        ports.entry(port as u64).or_insert_with(|| (name(port), name(map.peer[port as usize])));
-    }
+    let mut rules: Vec<&str> = Vec::new();
+    let mut rule = |text| {
+        rules.iter().position(|known| *known == text).unwrap_or_else(|| {
+            rules.push(text);
+            rules.len() - 1
+        })
+    };
     let fill = |fill: probe::Fill| causes::Fill {
         port: fill.port as u64,
         queue: fill.queue as u64,
@@ -24,6 +34,7 @@ pub fn of(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Option<Causes> {
             Waiting::Busy => causes::Waiting::Busy,
             Waiting::Stopped => causes::Waiting::Stopped,
             Waiting::Draining => causes::Waiting::Draining,
+            Waiting::Released => causes::Waiting::Released,
             Waiting::Down => causes::Waiting::Down,
             Waiting::Receiver => causes::Waiting::Receiver,
         },
@@ -41,6 +52,8 @@ pub fn of(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Option<Causes> {
         by: stop.by as usize,
         ordered_ps: stop.ordered.map(|time| time.0),
         fill: stop.fill.map(fill),
+        also: stop.also.iter().map(|&port| port as u64).collect(),
+        rule: stop.rule.map(&mut rule),
         cause: stop.cause.map(|cause| cause as usize),
     };
     let wait = |kept: &probe::Kept| causes::Wait {
@@ -49,11 +62,60 @@ pub fn of(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Option<Causes> {
         time_ps: kept.time.0,
         victim: kept.victim,
     };
+    let stops = all.stops.iter().map(stop).collect();
     Some(Causes {
         nodes: graph.nodes.iter().map(|node| node.name.clone()).collect(),
-        ports,
-        stops: all.stops.iter().map(stop).collect(),
+        ends: (0..map.count())
+            .map(|port| (map.node[port] as usize, map.node[map.peer[port] as usize] as usize))
+            .collect(),
+        names: port_names(graph, map),
+        rules: rules.into_iter().map(String::from).collect(),
+        stops,
         waits: all.kept.iter().map(wait).collect(),
+        losses: losses(graph, map, outcome, &all.losses),
         end_ps: outcome.end.0,
+        deadlock: matches!(outcome.stall, Some(Stall::Deadlock(_))),
     })
+}
+
+/// What flows lost on links, and what it cost them; and who waited for the link of its NIC.
+fn losses(graph: &Graph, map: &PortMap, outcome: &Outcome, lost: &[probe::Loss]) -> Vec<Loss> {
+    if !graph.fallible() {
+        return Vec::new();
+    }
+    let spans = || outcome.parts.iter().flatten();
+    let again = spans().filter(|span| span.part == Part::Retransmission).map(|span| (span.flow.0 as u64, span.time.0));
+    let again: HashMap<u64, u64> = again.collect();
+    let loss = |loss: &probe::Loss| Loss {
+        port: loss.port as u64,
+        how: match loss.how {
+            Lost::Fault => How::Fault,
+            Lost::Down => How::Down,
+            Lost::NoPath => How::NoPath,
+        },
+        flow: loss.flow.0 as u64,
+        packets: loss.packets,
+        first_ps: loss.first.0,
+        last_ps: loss.last.0,
+        cost_ps: again.get(&(loss.flow.0 as u64)).copied().unwrap_or(0),
+    };
+    let waited = |span: &Span| {
+        let record = &outcome.flows[span.flow.index()];
+        let mut own = map.of(record.spec.src.0);
+        let first = own.start;
+        let fails = |port: &u32| !graph.links[map.link[*port as usize] as usize].outages.is_empty();
+        Loss {
+            port: own.find(fails).unwrap_or(first) as u64,
+            how: How::Down,
+            flow: span.flow.0 as u64,
+            packets: 0,
+            first_ps: record.start.0,
+            last_ps: record.received.min(outcome.end).0,
+            cost_ps: span.time.0,
+        }
+    };
+    let mut all: Vec<Loss> = lost.iter().map(loss).collect();
+    all.extend(spans().filter(|span| span.part == Part::Down).map(waited));
+    all.sort_by_key(|loss| (loss.port, loss.how, loss.flow));
+    all
 }

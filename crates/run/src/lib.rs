@@ -26,6 +26,7 @@ use fabric::routing::PortMap;
 use fabric::topology::Graph;
 use files::Folder;
 use files::problem::Problem;
+use results::causes::Causes;
 use results::recording::RECORDING;
 use results::records::OVERRIDE;
 use results::tables::Columns;
@@ -49,6 +50,7 @@ pub struct Finished {
     collectives: Vec<Messages>,
     capture: Option<Capture>,
     recorded: Option<recording::Scene>,
+    causes: Option<Causes>,
 }
 
 /// What is needed to write what was captured.
@@ -68,11 +70,13 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
     let start = Instant::now();
     let outcome = resolved.simulate(report);
     let (groups, collectives) = (resolved.groups, resolved.collectives);
-    let mut summary = Summary::new(identity, &graph, &groups, &collectives, &outcome, start.elapsed());
+    let wall = start.elapsed();
+    let causes = causes::of(&graph, &map, &outcome);
+    let mut summary = Summary::new(identity, &graph, &groups, &collectives, &outcome, causes.as_ref(), wall);
     summary.notes = resolved.notes.iter().map(ToString::to_string).collect();
     let flow_control = resolved.choices.flow_control;
     let capture = capture.map(|capture| Capture { ports: capture.ports, flow_control, payload });
-    Finished { summary, outcome, graph, groups, collectives, capture, recorded }
+    Finished { summary, outcome, graph, groups, collectives, capture, recorded, causes }
 }
 
 impl Finished {
@@ -84,7 +88,8 @@ impl Finished {
 
     /// Its tables, in memory, by the names of their files.
     pub fn tables(&self) -> Vec<(&'static str, Columns)> {
-        outcome::all_columns(&self.graph, &self.groups, &self.collectives, &self.outcome)
+        let causes = self.causes.as_ref();
+        outcome::all_columns(&self.graph, &self.groups, &self.collectives, &self.outcome, causes)
     }
 
     /// The flow that finished with the largest slowdown, in words; the first of several.

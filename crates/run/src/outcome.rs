@@ -10,6 +10,7 @@ use fabric::run::{FlowRecord, Stall, Wait};
 use fabric::topology::{Graph, Kind};
 use files::problem::Problem;
 use files::{Folder, SUMMARY};
+use results::causes::Causes;
 use results::measure::{SizeBin, Spread, by_size, jain};
 use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PARTS, PORTS, RATES};
 use results::tables::{self, Column, Columns};
@@ -410,6 +411,7 @@ impl Summary {
         groups: &[String],
         collectives: &[Messages],
         outcome: &Outcome,
+        causes: Option<&Causes>,
         wall: Duration,
     ) -> Summary {
         let map = PortMap::new(graph);
@@ -521,7 +523,7 @@ impl Summary {
             events: c.events,
             packet_hops: c.hops,
             notes: Vec::new(),
-            why: Why::new(groups, crate::causes::of(graph, &map, outcome).as_ref(), outcome),
+            why: Why::new(groups, causes, outcome),
             violations: outcome.violations.iter().cloned().chain(stalled).collect(),
             cost: Cost {
                 wall_seconds,
@@ -610,6 +612,7 @@ pub fn all_columns(
     groups: &[String],
     collectives: &[Messages],
     outcome: &Outcome,
+    causes: Option<&Causes>,
 ) -> Vec<(&'static str, Columns)> {
     let (map, series) = (PortMap::new(graph), &outcome.series);
     let mut all = vec![
@@ -623,9 +626,7 @@ pub fn all_columns(
     if !series.flows.is_empty() {
         all.push((RATES, rate_columns(groups, outcome)));
     }
-    if let Some(causes) = crate::causes::of(graph, &map, outcome) {
-        all.extend(causes.columns());
-    }
+    all.extend(causes.into_iter().flat_map(Causes::columns));
     if !collectives.is_empty() {
         all.push((COLLECTIVES, collective::columns(groups, collectives, outcome)));
     }

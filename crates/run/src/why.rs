@@ -5,9 +5,9 @@ use fabric::probe::{Part, Place, Span};
 use fabric::routing::PortMap;
 use fabric::topology::Graph;
 use results::causes::{Causes, Root};
-use results::tables::{Column, Columns, Texts, Values};
+use results::tables::{Column, Columns};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// What a run that was asked knows of the causes of what happened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,14 +18,17 @@ pub struct Why {
     pub stops: usize,
     /// What the chains of causes lead to, worst first.
     pub roots: Vec<Root>,
-    /// The account that was nearest to its threshold at any sampling instant; left out where there is no threshold.
+    /// The account that came nearest to its threshold; left out where there is no threshold, or something was stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fullest_account: Option<FullestAccount>,
+    /// The port that came nearest to where marking begins; left out where no port marks, or one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fullest_port: Option<FullestAccount>,
     /// Whether congestion control sees nothing but marks.
     pub marks_only: bool,
 }
 
-/// An account and its threshold.
+/// An account, or a port, and its threshold.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FullestAccount {
     /// Bytes that count against the threshold.
@@ -87,6 +90,7 @@ impl Why {
             stops: causes.stops.len(),
             roots: causes.roots(),
             fullest_account: stops.fullest.map(account),
+            fullest_port: stops.fullest_port.map(account),
             marks_only: stops.marks_only,
         })
     }
@@ -94,50 +98,19 @@ impl Why {
 
 /// The table of parts.
 pub(crate) fn part_columns(graph: &Graph, map: &PortMap, spans: &[Span]) -> Columns {
-    let node = |port: usize| graph.nodes[map.node[port] as usize].name.as_str();
-    let port = |port: usize| format!("{}->{}", node(port), node(map.peer[port] as usize));
     let nodes = graph.nodes.iter().map(|node| node.name.clone());
-    let places: Vec<String> = nodes.chain((0..map.count()).map(port)).collect();
+    let places: Vec<String> = nodes.chain(crate::causes::port_names(graph, map)).collect();
     let place = |span: &Span| match span.place {
         Place::Node(number) => number as usize,
         Place::Port(port) => graph.nodes.len() + port as usize,
     };
-    let parts = Part::ALL.map(|part| part.name().to_string());
+    let parts = Part::ALL.map(Part::name);
     vec![
         ("flow", Column::counts(spans.iter().map(|span| span.flow.0 as u64))),
-        ("part", named(&parts, spans.iter().map(|span| span.part as usize))),
-        ("place", named(&places, spans.iter().map(place))),
+        ("part", Column::named(&parts, spans.iter().map(|span| span.part as usize))),
+        ("place", Column::named(&places, spans.iter().map(place))),
         ("hop", Column::maybe_counts(spans.iter().map(|span| span.hop.map(u64::from)))),
         ("time_ps", Column::counts(spans.iter().map(|span| span.time.0))),
         ("finished", Column::small(spans.iter().map(|span| span.finished as u8))),
     ]
-}
-
-/// A column of texts that are known by their places in a list. There are many rows, and no text of a row is looked at.
-fn named(names: &[String], rows: impl Iterator<Item = usize>) -> Column {
-    // Two ports have the same name where two nodes have several links.
-    let mut first: HashMap<&str, usize> = HashMap::new();
-    let first: Vec<usize> = names.iter().enumerate().map(|(at, name)| *first.entry(name).or_insert(at)).collect();
-    let mut texts = Texts::default();
-    let mut known: Vec<Option<u32>> = vec![None; names.len()];
-    for row in rows.map(|row| first[row]) {
-        let place = *known[row].get_or_insert_with(|| {
-            texts.names.push(names[row].clone());
-            texts.names.len() as u32 - 1
-        });
-        texts.rows.push(place);
-    }
-    Column { values: Values::Texts(texts), present: None }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_stands_once_in_the_order_of_its_first_row() {
-        let names = ["a", "b", "a", "c"].map(String::from);
-        let rows = [3, 2, 0, 3, 1];
-        assert_eq!(named(&names, rows.into_iter()), Column::texts(rows.iter().map(|&row| names[row].as_str())));
-    }
 }

@@ -4,12 +4,12 @@
 //! node's own events, so that neither threads nor blocks can show. Nothing here changes the run.
 
 use super::Probes;
+use super::crowd::{Crowd, Map};
+use crate::axes::flow_control::Visit;
 use crate::id::{ClassId, FlowId, NodeId, PortId, QueueId};
-use crate::packet::{NONE, flag};
-use crate::routing::Rule;
+use crate::packet::{Kind, NONE, PacketId};
 use crate::run::Core;
 use engine::Time;
-use std::collections::{HashMap, HashSet};
 
 /// What is stopped at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +26,7 @@ pub enum Scope {
 
 impl Scope {
     /// Where a stop is looked up: a flow may have moved to another port since.
-    fn at(self, port: u32) -> (u32, Scope) {
+    pub(super) fn at(self, port: u32) -> (u32, Scope) {
         if matches!(self, Scope::Flow(_)) { (NONE, self) } else { (port, self) }
     }
 }
@@ -106,6 +106,8 @@ pub enum Waiting {
     Stopped,
     /// For its link, which was still sending what a stop had left behind.
     Draining,
+    /// For its link, which was idle until a stopped port before it let go at once of what it had kept.
+    Released,
     /// For its link to come back.
     Down,
     /// It is a host's NIC, and it waited for the host to take packets.
@@ -115,20 +117,20 @@ pub enum Waiting {
 /// What filled the node that ordered a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
-    /// The egress port with most of the bytes; of a slow receiver, its NIC.
+    /// The egress port with most of the bytes; of several with at least half as many, each in its turn. Of a slow receiver, its NIC.
     pub port: u32,
     /// The queue with most of these, counted from the port's first.
     pub queue: u32,
     /// Bytes there that count.
     pub bytes: u64,
-    /// How many flows had packets at that port in that class; 0 if it was stopped.
+    /// How many flows had packets at that port; 0 if it was stopped.
     pub flows: u32,
     /// What the port waited for.
     pub waiting: Waiting,
 }
 
 /// A stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// The port that stops.
     pub port: u32,
@@ -144,6 +146,10 @@ pub struct Stop {
     pub ordered: Option<Time>,
     /// What filled the node that ordered it, then; of a stop that did not end, at the end of the run if something still does.
     pub fill: Option<Fill>,
+    /// Other ports that held at least half as much, and waited for nothing but their links.
+    pub also: Vec<u32>,
+    /// By which rule of the scheme, if nothing filled.
+    pub rule: Option<&'static str>,
     /// The stop that the filling port waited for, by its place.
     pub cause: Option<u32>,
     /// Where following causes leads, by its place: a stop without one, or the first of a cycle.
@@ -159,8 +165,36 @@ pub struct Kept {
     pub flow: FlowId,
     /// For how long it had something to send that the stop kept from being sent.
     pub time: Time,
-    /// Its path does not lead through the root.
+    /// Its path leads neither through the root nor through a port that was as much to blame.
     pub victim: bool,
+}
+
+/// How a packet was lost that was not dropped for want of room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lost {
+    /// The link lost or damaged it.
+    Fault,
+    /// The link went down with it, or was down.
+    Down,
+    /// There was no path behind the link.
+    NoPath,
+}
+
+/// The packets that a flow lost on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Loss {
+    /// The port whose link it was.
+    pub port: u32,
+    /// How.
+    pub how: Lost,
+    /// The flow.
+    pub flow: FlowId,
+    /// How many.
+    pub packets: u64,
+    /// When the first was.
+    pub first: Time,
+    /// When the last was.
+    pub last: Time,
 }
 
 /// All stops of a run, in order of time, and who waited at them.
@@ -170,28 +204,86 @@ pub struct Stops {
     pub stops: Vec<Stop>,
     /// The flows, by stop and flow.
     pub kept: Vec<Kept>,
-    /// Of the account that was nearest to its threshold at any sampling instant: bytes that count, and the threshold.
+    /// What flows lost on links, by port.
+    pub losses: Vec<Loss>,
+    /// Of the account that came nearest to its threshold: bytes that count, and the threshold then. Only where nothing was stopped.
     pub fullest: Option<(u64, u64)>,
+    /// Of the port that came nearest to where marking begins when a packet left it: bytes that were left, and where it begins.
+    pub fullest_port: Option<(u64, u64)>,
     /// Whether congestion control sees nothing but marks.
     pub marks_only: bool,
 }
 
 /// A stop by its port and its number there.
-type Key = (u32, u32);
+pub(super) type Key = (u32, u32);
 
-/// What fills a node, and the stop that it waits for.
-type Found = (Fill, Option<Key>);
+/// What fills a node.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) fill: Fill,
+    /// The stop that it waits for.
+    pub(super) stop: Option<Key>,
+    /// What let go at once of most that is there, if it was idle before.
+    pub(super) burst: Option<Burst>,
+    /// Other ports as much to blame.
+    pub(super) also: Vec<u32>,
+}
+
+/// Where a packet was stopped last on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Freed {
+    /// The port.
+    pub(super) port: u32,
+    /// The queue there.
+    pub(super) queue: u32,
+    /// When it left.
+    pub(super) start: Time,
+    /// How long it was stopped on all its way.
+    pub(super) stopped: Time,
+}
+
+/// Packets that were stopped before they came to a port, which had nothing to send then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Burst {
+    /// Where the first of them was.
+    pub(super) first: Freed,
+    /// Since when something has waited at the port.
+    pub(super) since: Time,
+}
+
+impl Found {
+    pub(super) fn only(fill: Fill) -> Found {
+        Found { fill, stop: None, burst: None, also: Vec::new() }
+    }
+}
+
+/// Bytes that may come at once to a link that is not saturated.
+const BURST: u128 = 10_000;
+
+/// A port since it last had nothing to send.
+#[derive(Clone, Copy, Debug, Default)]
+struct Busy {
+    since: Time,
+    /// Bytes that joined.
+    joined: u64,
+    /// Of these, bytes of packets that were stopped before.
+    freed: u64,
+    /// Where the first of these was.
+    first: Option<Freed>,
+    /// When the first and the last would have come, had they not been stopped.
+    due: (Time, Time),
+}
 
 /// Where an order is given: the number of a port, or of a node where it is given to hosts further away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Place {
     Port(u32),
     Node(u32),
 }
 
 /// [`Because`] with the numbers of the whole fabric.
-#[derive(Clone, Copy)]
-enum Reason {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Reason {
     Account { port: u32, class: u8, second: bool },
     Queue { port: u32, queue: u32 },
     Toward { port: u32, host: u32, class: u8 },
@@ -199,17 +291,16 @@ enum Reason {
     Heard { place: Place, subject: Subject },
 }
 
-struct Order {
-    place: Place,
-    subject: Subject,
-    time: Time,
-    reason: Reason,
-    found: Option<Found>,
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pub(super) time: Time,
+    pub(super) reason: Reason,
+    pub(super) found: Option<Found>,
 }
 
 /// By whom a stop was ordered, as far as is known where it takes effect.
-#[derive(Clone, Copy)]
-enum Source {
+#[derive(Clone, Debug)]
+pub(super) enum Source {
     /// By the neighbour, if it has.
     Neighbour(Option<Subject>),
     Node(u32, Subject),
@@ -217,76 +308,141 @@ enum Source {
     Own(Option<(Reason, Option<Found>)>),
 }
 
-struct Seen {
-    key: Key,
-    scope: Scope,
-    from: Time,
-    until: Option<Time>,
-    source: Source,
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) key: Key,
+    pub(super) scope: Scope,
+    pub(super) from: Time,
+    pub(super) until: Option<Time>,
+    pub(super) source: Source,
+    pub(super) rule: Option<&'static str>,
 }
 
 /// What is kept while the run goes on.
 #[derive(Default)]
 pub(crate) struct Causes {
-    seen: Vec<Seen>,
-    /// Those that have not ended, by their place.
-    open: HashMap<(u32, Scope), usize>,
+    pub(super) seen: Vec<Seen>,
+    /// Those that have not ended: their places, and what they are known by.
+    pub(super) open: Map<(u32, Scope), (usize, Key)>,
     /// The last that ended.
-    ended: HashMap<(u32, Scope), (Key, Time)>,
-    /// By port, how many there were.
-    numbers: HashMap<u32, u32>,
-    orders: Vec<Order>,
-    kept: Vec<(Key, FlowId, Time)>,
-    fullest: Option<(u64, u64)>,
+    pub(super) ended: Map<(u32, Scope), (Key, Time)>,
+    /// By port, how many there were, and when the last of them ended.
+    pub(super) numbers: Map<u32, (u32, Time)>,
+    /// By what they are about, in order of time.
+    pub(super) orders: Map<(Place, Subject), Vec<Order>>,
+    pub(super) kept: Vec<(Key, FlowId, Time)>,
+    pub(super) fullest: Option<(u64, u64)>,
+    pub(super) fullest_port: Option<(u64, u64)>,
+    pub(super) crowd: Crowd,
+    /// By port.
+    busy: Vec<Busy>,
+    /// By port, how many bytes it has been to blame for beyond its turns.
+    turns: Map<u32, i64>,
+    pub(super) losses: Map<(u32, Lost, FlowId), (u64, Time, Time)>,
+    /// By flow, the ports that its packets left by, in runs whose routes change.
+    pub(super) taken: Map<u32, Vec<u32>>,
 }
 
 impl Causes {
     pub(super) fn absorb(&mut self, other: Causes) {
         let first = self.seen.len();
         self.seen.extend(other.seen);
-        self.open.extend(other.open.into_iter().map(|(what, place)| (what, place + first)));
+        self.open.extend(other.open.into_iter().map(|(what, (place, key))| (what, (place + first, key))));
         self.ended.extend(other.ended);
         self.numbers.extend(other.numbers);
+        // A place belongs to one shard.
         self.orders.extend(other.orders);
         self.kept.extend(other.kept);
-        other.fullest.into_iter().for_each(|account| self.fill_up(account));
-    }
-
-    /// Keeps the fuller of two accounts: bytes and threshold.
-    fn fill_up(&mut self, account: (u64, u64)) {
-        let fuller = |(bytes, threshold): (u64, u64)| {
-            let (new, old) = (account.0 as u128 * threshold as u128, bytes as u128 * account.1 as u128);
-            (new, account) > (old, (bytes, threshold))
-        };
-        if self.fullest.is_none_or(fuller) {
-            self.fullest = Some(account);
+        other.fullest.into_iter().for_each(|account| fill_up(&mut self.fullest, account));
+        other.fullest_port.into_iter().for_each(|port| fill_up(&mut self.fullest_port, port));
+        // Packets have other numbers now.
+        self.crowd = Crowd::default();
+        for (mine, theirs) in self.busy.iter_mut().zip(other.busy) {
+            if theirs.joined > 0 {
+                *mine = theirs;
+            }
+        }
+        // A packet is lost once, where its link ends or begins.
+        for (what, (packets, from, until)) in other.losses {
+            let loss = self.losses.entry(what).or_insert((0, from, until));
+            *loss = (loss.0 + packets, loss.1.min(from), loss.2.max(until));
+        }
+        for (flow, ports) in other.taken {
+            self.taken.entry(flow).or_default().extend(ports);
         }
     }
 
     /// The last order about something at a place, up to an instant.
-    fn order(&self, place: Place, subject: Subject, until: Time) -> Option<&Order> {
-        let end = self.orders.partition_point(|o| (o.place, o.subject, o.time) <= (place, subject, until));
-        self.orders[..end].last().filter(|o| (o.place, o.subject) == (place, subject))
+    pub(super) fn order(&self, place: Place, subject: Subject, until: Time) -> Option<&Order> {
+        let orders = self.orders.get(&(place, subject))?;
+        orders[..orders.partition_point(|order| order.time <= until)].last()
     }
+
+    /// What let go at once of most that has come to a port since it was idle, if its link, of so many Mbit/s, could have carried it as it
+    /// would have come.
+    pub(super) fn burst(&self, port: u32, mbps: u32) -> Option<Burst> {
+        let busy = self.busy.get(port as usize)?;
+        let first = busy.first.filter(|_| 2 * busy.freed > busy.joined)?;
+        let (from, until) = busy.due;
+        // Packets of a flow come one by one, so that the time of one more counts, and not quite evenly.
+        let carried = (until - from).0 as u128 * mbps as u128 / 8_000_000 * 5 / 4 + BURST;
+        (busy.joined as u128 <= carried).then_some(Burst { first, since: busy.since })
+    }
+
+    /// Whose turn it is to be blamed, of ports with so many bytes: the place of one of them.
+    pub(super) fn next_turn(&mut self, ports: &[Heap]) -> usize {
+        let total: u64 = ports.iter().map(|heap| heap.bytes).sum();
+        let mut best = (i64::MIN, 0);
+        for (place, heap) in ports.iter().enumerate() {
+            let turn = self.turns.entry(heap.port).or_default();
+            *turn += heap.bytes as i64;
+            if *turn > best.0 {
+                best = (*turn, place);
+            }
+        }
+        *self.turns.entry(ports[best.1].port).or_default() -= total as i64;
+        best.1
+    }
+}
+
+/// Keeps the fuller of two: bytes and threshold.
+fn fill_up(fullest: &mut Option<(u64, u64)>, next: (u64, u64)) {
+    let fuller = |(bytes, threshold): (u64, u64)| {
+        let (new, old) = (next.0 as u128 * threshold as u128, bytes as u128 * next.1 as u128);
+        (new, next) > (old, (bytes, threshold))
+    };
+    if fullest.is_none_or(fuller) {
+        *fullest = Some(next);
+    }
+}
+
+/// What of something lies at an egress port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heap {
+    pub(super) bytes: u64,
+    pub(super) port: u32,
+    /// The queue with most of it.
+    pub(super) queue: u32,
 }
 
 impl Probes {
     /// Gives the node that wants a flow held which has just been stopped.
     pub(crate) fn stopped_by(&mut self, port: u32, scope: Scope, now: Time, by: Option<u32>, subject: Subject) {
-        self.name_stop(
-            port,
-            scope,
-            now,
-            by.map_or(Source::Neighbour(Some(subject)), |node| Source::Node(node, subject)),
-        );
+        let source = by.map_or(Source::Neighbour(Some(subject)), |node| Source::Node(node, subject));
+        self.name_stop(port, scope, now, |seen| seen.source = source);
     }
 
-    fn name_stop(&mut self, port: u32, scope: Scope, now: Time, source: Source) {
+    /// Gives the rule by which something has just been stopped.
+    pub(crate) fn stopped_by_rule(&mut self, port: u32, scope: Scope, now: Time, rule: &'static str) {
+        self.name_stop(port, scope, now, |seen| seen.rule = Some(rule));
+    }
+
+    fn name_stop(&mut self, port: u32, scope: Scope, now: Time, name: impl FnOnce(&mut Seen)) {
         let Some(causes) = &mut self.causes else { return };
-        let Some(seen) = causes.open.get(&scope.at(port)).map(|&place| &mut causes.seen[place]) else { return };
+        let Some(seen) = causes.open.get(&scope.at(port)).map(|&(place, _)| &mut causes.seen[place]) else { return };
         // What it is stopped for later on is not why it stopped.
         if seen.from == now {
-            seen.source = source;
+            name(seen);
         }
     }
 }
@@ -301,7 +457,7 @@ impl Core {
         if stop {
             let next = causes.seen.len();
             causes.open.entry(scope.at(port)).or_insert_with(|| {
-                let number = causes.numbers.entry(port).or_default();
+                let (number, _) = causes.numbers.entry(port).or_default();
                 *number += 1;
                 let source = match scope {
                     Scope::Class(class) => Source::Neighbour(Some(Subject::class(class))),
@@ -309,8 +465,9 @@ impl Core {
                     Scope::Held(_) => Source::Own(None),
                     Scope::Flow(_) => Source::Neighbour(None),
                 };
-                causes.seen.push(Seen { key: (port, *number), scope, from: now, until: None, source });
-                next
+                let key = (port, *number);
+                causes.seen.push(Seen { key, scope, from: now, until: None, source, rule: None });
+                (next, key)
             });
         } else {
             self.end_stop(&mut causes, port, scope);
@@ -325,34 +482,39 @@ impl Core {
     }
 
     fn end_stop(&self, causes: &mut Causes, port: u32, scope: Scope) {
-        let Some(place) = causes.open.remove(&scope.at(port)) else { return };
+        let Some((place, key)) = causes.open.remove(&scope.at(port)) else { return };
         let now = self.time.now;
         let seen = &mut causes.seen[place];
         seen.until = Some(now);
-        let (key, from) = (seen.key, seen.from);
+        let from = seen.from;
         causes.ended.insert(scope.at(port), (key, now));
-        causes.kept.extend(self.kept_by(port, scope, from, now).into_iter().map(|(flow, time)| (key, flow, time)));
+        causes.numbers.entry(port).or_default().1 = now;
+        let kept = self.kept_by(&mut causes.crowd, port, scope, from, now);
+        causes.kept.extend(kept.into_iter().map(|(flow, time)| (key, flow, time)));
     }
 
     /// The flows that a stop keeps from sending at `now`, and for how long it has.
-    fn kept_by(&self, port: u32, scope: Scope, from: Time, now: Time) -> Vec<(FlowId, Time)> {
+    pub(super) fn kept_by(
+        &self,
+        crowd: &mut Crowd,
+        port: u32,
+        scope: Scope,
+        from: Time,
+        now: Time,
+    ) -> Vec<(FlowId, Time)> {
         let p = &self.ports[port as usize];
         let mut all: Vec<(FlowId, Time)> = Vec::new();
-        let mut keep = |flow: u32, since: Time| {
-            if all.last().is_none_or(|(last, first)| last.0 != flow || since < *first) {
-                all.push((FlowId(flow), since.max(from)));
-            }
-        };
+        let mut keep = |flow: u32, since: Time| all.push((FlowId(flow), since.max(from)));
         let queues = match scope {
             Scope::Class(class) => self.class_queues(class.0),
             Scope::Queue(queue) | Scope::Held(queue) => queue.0..queue.0 + 1,
             Scope::Flow(_) => 0..0,
         };
         if p.has_queues() {
-            for queue in queues {
-                let list = &self.switches.queues[(p.first_queue + queue) as usize].packets;
-                let packets = list.iter(&self.pool).map(|id| &self.pool[id]).filter(|packet| packet.flow != NONE);
-                packets.for_each(|packet| keep(packet.flow, packet.next_arrival));
+            for queue in queues.filter(|&queue| self.switches.masks.is_filled(port, queue)) {
+                let slot = (p.first_queue + queue) as usize;
+                let guests = crowd.of(slot, &self.switches.queues[slot].packets, &self.pool);
+                guests.flows.iter().for_each(|(&flow, guest)| keep(flow, guest.since));
             }
         }
         let begun = |flow: u32| self.hosts.waiting.begun(flow as usize, self.setup.flows[flow as usize].start);
@@ -388,28 +550,88 @@ impl Core {
         }
     }
 
-    /// Looks for the account that is nearest to its threshold.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn sample_accounts(&mut self) {
-        let Some(mut causes) = self.probes.causes.take() else { return };
-        let ports = (0..self.ports.len() as u32).filter(|&port| self.ports[port as usize].has_queues());
-        for port in ports.filter(|&port| self.is_mine(self.ports[port as usize].node)) {
-            let buffer = &self.switches.buffers[self.ports[port as usize].node as usize];
-            for class in 0..self.switches.classes as u8 {
-                let account = &self.switches.accounts[self.account_number(port, class, false)];
-                let threshold = buffer.threshold(account.share);
-                let bytes = account.bytes.saturating_sub(buffer.reserve);
-                if bytes > 0 && threshold > 0 && threshold < u64::MAX {
-                    causes.fill_up((bytes, threshold));
-                }
-            }
+    /// A packet has joined a queue of `port`, which may have been stopped before.
+    pub(super) fn note_joining(&mut self, port: u32, visit: &Visit, freed: Option<Freed>) {
+        let Some(causes) = &mut self.probes.causes else { return };
+        let slot = (self.ports[port as usize].first_queue + visit.queue.0) as usize;
+        let size = visit.size as u64;
+        if causes.busy.len() <= port as usize {
+            causes.busy.resize(self.ports.len(), Busy::default());
         }
-        self.probes.causes = Some(causes);
+        let busy = &mut causes.busy[port as usize];
+        let first = self.switches.queues[slot].bytes == size;
+        if first && self.switches.masks.is_only_filled(port, visit.queue.0) {
+            *busy = Busy { since: self.time.now, due: (Time::MAX, Time::ZERO), ..Busy::default() };
+        }
+        busy.joined += size;
+        let mut due = self.time.now;
+        if let Some(freed) = freed {
+            busy.freed += size;
+            busy.first.get_or_insert(freed);
+            due = due.saturating_sub(freed.stopped);
+        }
+        busy.due = (busy.due.0.min(due), busy.due.1.max(due));
+        causes.crowd.join(slot, &self.pool[visit.packet]);
+        self.note_account(port, visit);
     }
 
-    fn is_mine(&self, node: u32) -> bool {
-        self.shard.as_ref().is_none_or(|shard| shard.owns(node))
+    /// Looks at the account of a packet that has just been admitted: it may be nearer to its threshold than any before.
+    pub(crate) fn note_account(&mut self, out: u32, visit: &Visit) {
+        let Some(causes) = &mut self.probes.causes else { return };
+        // Once something was stopped nobody asks.
+        if !causes.seen.is_empty() {
+            return;
+        }
+        let p = &self.ports[out as usize];
+        let port = p.base + visit.in_port.0 as u32;
+        let account = &self.switches.accounts[(port * self.switches.classes) as usize + visit.class.0 as usize];
+        let buffer = &self.switches.buffers[p.node as usize];
+        let (bytes, threshold) = (account.bytes.saturating_sub(buffer.reserve), buffer.threshold(account.share));
+        if bytes > 0 && threshold > 0 && threshold < u64::MAX {
+            fill_up(&mut causes.fullest, (bytes, threshold));
+        }
+    }
+
+    /// A packet has left a queue of `port`, of whose second group it was or not.
+    pub(super) fn note_leaving(&mut self, port: u32, slot: usize, id: PacketId, second: bool) {
+        let Some(causes) = &mut self.probes.causes else { return };
+        causes.crowd.leave(slot, &self.pool[id], second, self.switches.queues[slot].bytes == 0);
+        let p = &self.ports[port as usize];
+        let begins = p.ecn_min as u64;
+        // Once it has begun somewhere nobody asks how near it was elsewhere.
+        if p.ecn_min < u32::MAX && begins > 0 && causes.fullest_port.is_none_or(|(bytes, begins)| bytes <= begins) {
+            fill_up(&mut causes.fullest_port, (p.queued, begins));
+        }
+    }
+
+    /// A queue changes in another way than by packets that join and leave.
+    pub(crate) fn note_rearranged(&mut self, slot: usize) {
+        if let Some(causes) = &mut self.probes.causes {
+            causes.crowd.forget(slot);
+        }
+    }
+
+    /// A packet is lost on the link of `port`, or at its end.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_loss(&mut self, port: u32, id: PacketId, how: Lost) {
+        let Some(causes) = &mut self.probes.causes else { return };
+        let (flow, now) = (self.pool[id].flow, self.time.now);
+        // A frame belongs to no flow; the number in its place is of something else.
+        if flow != NONE && self.pool[id].kind != Kind::Frame {
+            let loss = causes.losses.entry((port, how, FlowId(flow))).or_insert((0, now, now));
+            *loss = (loss.0 + 1, loss.1, now);
+        }
+    }
+
+    /// A packet of a flow leaves by `port`, in a run whose routes change.
+    pub(super) fn note_path(&mut self, port: u32, id: PacketId) {
+        if let Some(causes) = &mut self.probes.causes {
+            let ports = causes.taken.entry(self.pool[id].flow).or_default();
+            if !ports.contains(&port) {
+                ports.push(port);
+            }
+        }
     }
 
     /// The node of `port` orders its neighbour there to stop something, or, with a flow, that flow's sender.
@@ -422,8 +644,8 @@ impl Core {
             None => Place::Port(port),
             Some(_) => Place::Node(self.ports[port as usize].node),
         };
-        let found = self.found(&causes, reason);
-        causes.orders.push(Order { place, subject, time: self.time.now, reason, found });
+        let found = self.found(&mut causes, reason, false);
+        causes.orders.entry((place, subject)).or_default().push(Order { time: self.time.now, reason, found });
         self.probes.causes = Some(causes);
     }
 
@@ -431,353 +653,36 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub(crate) fn note_own(&mut self, port: u32, scope: Scope, because: Because) {
-        let Some(causes) = self.probes.causes.take() else { return };
+        let Some(mut causes) = self.probes.causes.take() else { return };
+        let now = self.time.now;
+        // It may have been held for long.
+        let fresh = causes.open.get(&scope.at(port)).is_some_and(|&(place, _)| causes.seen[place].from == now);
         let reason = self.reason(port, because);
-        let found = self.found(&causes, reason);
+        let found = if fresh { self.found(&mut causes, reason, false) } else { None };
         self.probes.causes = Some(causes);
-        let now = self.time.now;
-        self.probes.name_stop(port, scope, now, Source::Own(Some((reason, found))));
-    }
-
-    /// What fills a node now, for that reason, and the stop that it waits for.
-    fn found(&self, causes: &Causes, reason: Reason) -> Option<Found> {
-        match reason {
-            Reason::Queue { port, queue } => {
-                let bytes = self.switches.queues[(self.ports[port as usize].first_queue + queue) as usize].bytes;
-                Some(self.fill(causes, port, queue, bytes))
-            }
-            Reason::Account { port, class, second } => {
-                let total = self.switches.accounts[self.account_number(port, class, second)].total();
-                if total == 0 && self.ports[port as usize].host {
-                    return Some((Fill { port, queue: 0, bytes: 0, flows: 0, waiting: Waiting::Receiver }, None));
-                }
-                let local = self.ports[port as usize].local;
-                self.fullest(causes, port, class, total, |packet| {
-                    packet.in_port == local && (packet.flags & flag::SECOND != 0) == second
-                })
-            }
-            Reason::Toward { port, host, class } => {
-                let local = self.ports[port as usize].local;
-                self.fullest(causes, port, class, u64::MAX, |packet| packet.in_port == local && packet.dst == host)
-            }
-            // What it waits for is known when the run is over: it may be run by another thread.
-            Reason::LastHop { port } => {
-                Some((Fill { port, queue: 0, bytes: 0, flows: 0, waiting: Waiting::Busy }, None))
-            }
-            Reason::Heard { .. } => None,
+        if fresh {
+            self.probes.name_stop(port, scope, now, |seen| seen.source = Source::Own(Some((reason, found))));
         }
     }
-
-    /// The egress queue, of the node of `port`, with most bytes of the packets that `which` picks, which are `total` in all.
-    fn fullest(
-        &self,
-        causes: &Causes,
-        port: u32,
-        class: u8,
-        total: u64,
-        which: impl Fn(&crate::packet::Packet) -> bool,
-    ) -> Option<Found> {
-        let queues = |out: u32| {
-            let first = self.ports[out as usize].first_queue;
-            self.class_queues(class).map(move |queue| (queue, (first + queue) as usize))
-        };
-        let outs = self.map.of(self.ports[port as usize].node).filter(|&out| self.ports[out as usize].has_queues());
-        let bytes = |out: u32| queues(out).map(|(_, slot)| self.switches.queues[slot].bytes).sum::<u64>();
-        let mut outs: Vec<(u64, u32)> = outs.map(|out| (bytes(out), out)).filter(|(bytes, _)| *bytes > 0).collect();
-        outs.sort_unstable_by_key(|&(bytes, out)| (std::cmp::Reverse(bytes), out));
-        let mut best = (0, 0, 0);
-        for (most, out) in outs {
-            // No other port can have more.
-            if best.0 >= most || best.0 > total / 2 {
-                break;
-            }
-            let (mut sum, mut deepest) = (0, (0, 0));
-            for (queue, slot) in queues(out).filter(|(_, slot)| self.switches.queues[*slot].bytes > 0) {
-                let packets = self.switches.queues[slot].packets.iter(&self.pool).map(|id| &self.pool[id]);
-                let here: u64 = packets.filter(|packet| which(packet)).map(|packet| packet.size as u64).sum();
-                sum += here;
-                if here > deepest.0 {
-                    deepest = (here, queue);
-                }
-            }
-            if sum > best.0 {
-                best = (sum, out, deepest.1);
-            }
-        }
-        (best.0 > 0).then(|| self.fill(causes, best.1, best.2, best.0))
-    }
-
-    /// What a queue with so many bytes that count waits for.
-    fn fill(&self, causes: &Causes, port: u32, queue: u32, bytes: u64) -> (Fill, Option<Key>) {
-        let (waiting, stop) = self.waits_for(causes, port, queue);
-        let flows = if stop.is_some() { 0 } else { self.flows_in(port, (queue / self.setup.switch.queues) as u8) };
-        (Fill { port, queue, bytes, flows, waiting }, stop)
-    }
-
-    fn waits_for(&self, causes: &Causes, port: u32, queue: u32) -> (Waiting, Option<Key>) {
-        let class = ClassId((queue / self.setup.switch.queues) as u8);
-        let scopes = [Scope::Class(class), Scope::Queue(QueueId(queue)), Scope::Held(QueueId(queue))];
-        if let Some(&place) = scopes.iter().find_map(|&scope| causes.open.get(&(port, scope))) {
-            return (Waiting::Stopped, Some(causes.seen[place].key));
-        }
-        let p = &self.ports[port as usize];
-        let head = self.switches.queues[(p.first_queue + queue) as usize].packets.head();
-        if head != NONE {
-            // Its first packet was there before the last stop ended.
-            let joined = self.pool[head].next_arrival;
-            let ended = scopes.iter().filter_map(|&scope| causes.ended.get(&(port, scope)));
-            if let Some((key, _)) = ended.filter(|(_, end)| joined < *end).max_by_key(|(key, end)| (*end, *key)) {
-                return (Waiting::Draining, Some(*key));
-            }
-        }
-        (if p.up { Waiting::Busy } else { Waiting::Down }, None)
-    }
-
-    /// How many flows have packets at a port in a class.
-    fn flows_in(&self, port: u32, class: u8) -> u32 {
-        let first = self.ports[port as usize].first_queue;
-        let lists = self.class_queues(class).map(|queue| &self.switches.queues[(first + queue) as usize].packets);
-        let mut flows: Vec<u32> = Vec::new();
-        for id in lists.flat_map(|list| list.iter(&self.pool)) {
-            // Packets of a flow often lie side by side.
-            let flow = self.pool[id].flow;
-            if flow != NONE && flows.last() != Some(&flow) {
-                flows.push(flow);
-            }
-        }
-        flows.sort_unstable();
-        flows.dedup();
-        flows.len() as u32
-    }
-
-    /// Joins stops and orders, at the end of the run.
-    pub(crate) fn end_causes(&mut self) -> Option<Stops> {
-        let mut causes = self.probes.causes.take()?;
-        causes.orders.sort_by_key(|order| (order.place, order.subject, order.time));
-        let now = self.time.now;
-        let mut kept = std::mem::take(&mut causes.kept);
-        for seen in causes.seen.iter_mut().filter(|seen| seen.until.is_none()) {
-            // A flow that is done is no longer stopped.
-            let done = match seen.scope {
-                Scope::Flow(flow) => Some(self.hosts.senders[flow.index()].finished).filter(|end| *end != Time::MAX),
-                _ => None,
-            };
-            seen.until = done.map(|end| end.max(seen.from));
-            if seen.until.is_none() {
-                let all = self.kept_by(seen.key.0, seen.scope, seen.from, now);
-                kept.extend(all.into_iter().map(|(flow, time)| (seen.key, flow, time)));
-            }
-        }
-        let mut order: Vec<usize> = (0..causes.seen.len()).collect();
-        order.sort_by_key(|&place| (causes.seen[place].from, causes.seen[place].key));
-        let rows: HashMap<Key, u32> = (0..).zip(&order).map(|(row, &place)| (causes.seen[place].key, row)).collect();
-        let mut stops: Vec<Stop> = order
-            .iter()
-            .map(|&place| {
-                let seen = &causes.seen[place];
-                let (by, ordered, found) = self.ordered(&causes, seen);
-                let cause = found.and_then(|(_, key)| key).and_then(|key| rows.get(&key).copied());
-                let Seen { key: (port, _), scope, from, until, .. } = *seen;
-                Stop { port, scope, from, until, by, ordered, fill: found.map(|(fill, _)| fill), cause, root: NONE }
-            })
-            .collect();
-        find_last_hops(&causes, &order, &mut stops);
-        find_roots(&mut stops);
-        let mut kept = self.find_victims(&stops, kept.into_iter().map(|(key, flow, time)| (rows[&key], flow, time)));
-        kept.sort_unstable();
-        let needs = &self.hosts.needs;
-        let marks_only = !(needs.every_ack || needs.telemetry || needs.delay || needs.incidents);
-        Some(Stops { stops, kept, fullest: causes.fullest, marks_only })
-    }
-
-    /// Who ordered a stop and when, and what filled it.
-    fn ordered(&self, causes: &Causes, seen: &Seen) -> (u32, Option<Time>, Option<Found>) {
-        let port = seen.key.0;
-        let peer = self.map.peer[port as usize];
-        let (place, subject, until) = match seen.source {
-            Source::Own(own) => {
-                let now = |reason| if seen.until.is_none() { self.found(causes, reason) } else { None };
-                let found = own.and_then(|(reason, found)| now(reason).or(found));
-                return (self.map.node[port as usize], own.map(|_| seen.from), found);
-            }
-            Source::Neighbour(None) => return (self.map.node[peer as usize], None, None),
-            Source::Neighbour(Some(subject)) => {
-                // What the neighbour decided while its word was under way is another order.
-                let under_way = self.ports[peer as usize].latency + self.setup.switch.reaction;
-                let sent = seen.from.saturating_sub(under_way);
-                (Place::Port(peer), subject, sent)
-            }
-            Source::Node(node, subject) => (Place::Node(node), subject, seen.from),
-        };
-        let mut order = causes.order(place, subject, until);
-        while let Some(&Order { reason: Reason::Heard { place, subject }, time, .. }) = order {
-            order = causes.order(place, subject, time);
-        }
-        let by = |place: Place| match place {
-            Place::Port(port) => self.map.node[port as usize],
-            Place::Node(node) => node,
-        };
-        let Some(order) = order else { return (by(place), None, None) };
-        let now = if seen.until.is_none() { self.found(causes, order.reason) } else { None };
-        (by(order.place), Some(order.time), now.or(order.found))
-    }
-
-    /// Who of those that waited does not go through the root.
-    fn find_victims(&self, stops: &[Stop], kept: impl Iterator<Item = (u32, FlowId, Time)>) -> Vec<Kept> {
-        let mut roots: HashMap<u32, Vec<u32>> = HashMap::new();
-        let mut known: HashMap<(u32, FlowId), bool> = HashMap::new();
-        let victim = |stop: u32, flow: FlowId| {
-            let root = stops[stop as usize].root;
-            let ports = roots.entry(root).or_insert_with(|| root_ports(stops, root));
-            match stops[root as usize].fill {
-                // What is not known is not blamed.
-                None => false,
-                Some(Fill { port, waiting: Waiting::Receiver, .. }) => {
-                    self.setup.flows[flow.index()].dst.0 != self.map.node[port as usize]
-                }
-                Some(_) => {
-                    let name = ports.iter().copied().min().unwrap_or(NONE);
-                    !*known.entry((name, flow)).or_insert_with(|| self.passes(flow, ports))
-                }
-            }
-        };
-        let mut victim = victim;
-        kept.map(|(stop, flow, time)| Kept { stop, flow, time, victim: victim(stop, flow) }).collect()
-    }
-
-    /// Whether the path of a flow, or one that its packets may take, leads through one of these ports.
-    fn passes(&self, flow: FlowId, ports: &[u32]) -> bool {
-        let spec = &self.setup.flows[flow.index()];
-        let nic = self.nic_of(spec.src.0, flow.0, false);
-        let first = self.hosts.nics[nic as usize].port;
-        let several = self.setup.rule == Rule::ByPacket || self.switches.balances();
-        let (mut todo, mut seen) = (vec![first], HashSet::new());
-        while let Some(port) = todo.pop() {
-            if ports.contains(&port) {
-                return true;
-            }
-            let node = self.map.node[self.map.peer[port as usize] as usize];
-            if node == spec.dst.0 || !seen.insert(node) {
-                continue;
-            }
-            match several {
-                true => todo.extend(self.routing.next_hops(node, spec.dst.0)),
-                false => todo.extend(self.path(node, spec.dst.0, &spec.tuple, spec.start)),
-            }
-        }
-        false
-    }
-}
-
-/// What the last links wait for that orders were about: a stop there at that instant.
-fn find_last_hops(causes: &Causes, order: &[usize], stops: &mut [Stop]) {
-    let far = |stop: &Stop, place: usize| {
-        let Source::Node(node, subject) = causes.seen[place].source else { return None };
-        let order = causes.order(Place::Node(node), subject, stop.from)?;
-        let Reason::LastHop { port } = order.reason else { return None };
-        Some((port, order.time))
-    };
-    let asked: Vec<(usize, u32, Time)> = order
-        .iter()
-        .enumerate()
-        .filter_map(|(row, &place)| far(&stops[row], place).map(|(port, time)| (row, port, time)))
-        .collect();
-    if asked.is_empty() {
-        return;
-    }
-    let mut by_port: HashMap<u32, Vec<u32>> = HashMap::new();
-    for (row, stop) in (0..).zip(stops.iter()).filter(|(_, stop)| !matches!(stop.scope, Scope::Flow(_))) {
-        by_port.entry(stop.port).or_default().push(row);
-    }
-    for (row, port, time) in asked {
-        let covers = |other: &&u32| {
-            let stop = &stops[**other as usize];
-            stop.from <= time && stop.until.is_none_or(|until| until > time)
-        };
-        let cause = by_port.get(&port).and_then(|rows| rows.iter().rev().find(covers)).copied();
-        stops[row].cause = cause;
-        if let Some(fill) = stops[row].fill.as_mut().filter(|_| cause.is_some()) {
-            fill.waiting = Waiting::Stopped;
-        }
-    }
-}
-
-/// Follows causes from every stop.
-fn find_roots(stops: &mut [Stop]) {
-    for first in 0..stops.len() as u32 {
-        let mut path = vec![first];
-        let root = loop {
-            let last = path[path.len() - 1];
-            let stop = &stops[last as usize];
-            if stop.root != NONE {
-                break stop.root;
-            }
-            match stop.cause {
-                None => break last,
-                Some(next) => match path.iter().position(|&row| row == next) {
-                    Some(begin) => break path[begin..].iter().copied().min().unwrap_or(last),
-                    None => path.push(next),
-                },
-            }
-        };
-        path.into_iter().for_each(|row| stops[row as usize].root = root);
-    }
-}
-
-/// The ports that a root is: the one that filled, or those of a cycle.
-fn root_ports(stops: &[Stop], root: u32) -> Vec<u32> {
-    let mut ports = Vec::new();
-    let mut row = root;
-    while let Some(next) = stops[row as usize].cause {
-        ports.push(stops[row as usize].port);
-        row = next;
-        if row == root {
-            return ports;
-        }
-    }
-    stops[root as usize].fill.iter().map(|fill| fill.port).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn stop(port: u32, cause: Option<u32>) -> Stop {
-        let fill = Fill { port: port + 100, queue: 0, bytes: 1, flows: 0, waiting: Waiting::Busy };
-        let scope = Scope::Class(ClassId(0));
-        Stop { port, scope, from: Time(1), until: None, by: 0, ordered: None, fill: Some(fill), cause, root: NONE }
-    }
-
-    #[test]
-    fn causes_lead_to_a_stop_without_one_or_round_in_a_cycle() {
-        let causes = [None, Some(0), Some(1), Some(5), Some(3), Some(4), Some(4)];
-        let mut stops: Vec<Stop> = (0..).zip(causes).map(|(port, cause)| stop(port, cause)).collect();
-        find_roots(&mut stops);
-        assert_eq!(stops.iter().map(|stop| stop.root).collect::<Vec<_>>(), [0, 0, 0, 3, 3, 3, 3]);
-        assert_eq!(root_ports(&stops, 0), [100], "what filled");
-        assert_eq!(root_ports(&stops, 3), [3, 5, 4], "the cycle");
-    }
-
     #[test]
     fn a_stop_is_joined_with_the_last_order_that_could_have_come() {
-        let order = |place, subject, time| Order {
-            place,
-            subject,
-            time: Time(time),
-            reason: Reason::LastHop { port: 0 },
-            found: None,
-        };
         let (class, flow) = (Subject::class(ClassId(0)), Subject::flow(FlowId(0)));
         let mut causes = Causes::default();
         for (place, subject, time) in [
             (Place::Node(1), flow, 4),
-            (Place::Port(1), class, 9),
             (Place::Port(1), class, 5),
+            (Place::Port(1), class, 9),
             (Place::Port(2), class, 6),
         ] {
-            causes.orders.push(order(place, subject, time));
+            let order = Order { time: Time(time), reason: Reason::LastHop { port: 0 }, found: None };
+            causes.orders.entry((place, subject)).or_default().push(order);
         }
-        causes.orders.sort_by_key(|order| (order.place, order.subject, order.time));
         let last = |place, subject, until| causes.order(place, subject, Time(until)).map(|order| order.time.0);
         assert_eq!(last(Place::Port(1), class, 8), Some(5));
         assert_eq!(last(Place::Port(1), class, 9), Some(9));
@@ -790,9 +695,17 @@ mod tests {
     fn the_fuller_account_is_kept_in_whatever_order_they_come() {
         let accounts = [(50, 100), (61, 100), (610, 1000), (1, 1000)];
         for first in 0..accounts.len() {
-            let mut causes = Causes::default();
-            (0..accounts.len()).for_each(|next| causes.fill_up(accounts[(first + next) % accounts.len()]));
-            assert_eq!(causes.fullest, Some((610, 1000)));
+            let mut fullest = None;
+            (0..accounts.len()).for_each(|next| fill_up(&mut fullest, accounts[(first + next) % accounts.len()]));
+            assert_eq!(fullest, Some((610, 1000)));
         }
+    }
+
+    #[test]
+    fn ports_are_blamed_as_often_as_they_hold_bytes() {
+        let mut causes = Causes::default();
+        let heaps = [(300, 7), (200, 8)].map(|(bytes, port)| Heap { bytes, port, queue: 0 });
+        let turns: Vec<usize> = (0..10).map(|_| causes.next_turn(&heaps)).collect();
+        assert_eq!(turns, [0, 1, 0, 1, 0, 0, 1, 0, 1, 0]);
     }
 }

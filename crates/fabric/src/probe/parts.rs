@@ -8,6 +8,7 @@
 //! Nothing here is an event, and all of it is a difference of instants at one node: neither the order of events within an instant nor
 //! the number of threads can show.
 
+use super::causes::Freed;
 use crate::axes::flow_control::Visit;
 use crate::host::{BY_SCHEME, BY_TRANSPORT, IN_LINE, PerFlow};
 use crate::id::FlowId;
@@ -139,6 +140,8 @@ struct Step {
     /// How long its queue was stopped while it waited there.
     stopped: u64,
     port: u32,
+    /// That queue, counted from the port's first.
+    queue: u32,
 }
 
 /// Steps that lie in the trail itself: as many as a fat tree of three tiers has.
@@ -151,7 +154,12 @@ pub(crate) struct Trail {
     mark: u64,
     /// How long it was stopped in the queue that it has just left.
     stopped: u64,
+    /// Which queue that was.
+    queue: u32,
     steps: u32,
+    /// How long it was stopped in all queues that it has left by a link, and where it was last.
+    total: u64,
+    last: u32,
     near: [Step; NEAR],
     /// The steps after these.
     far: Vec<Step>,
@@ -161,11 +169,24 @@ pub(crate) struct Trail {
 
 impl Trail {
     fn push(&mut self, step: Step) {
+        if step.stopped > 0 {
+            (self.total, self.last) = (self.total + step.stopped, self.steps);
+        }
         match self.near.get_mut(self.steps as usize) {
             Some(place) => *place = step,
             None => self.far.push(step),
         }
         self.steps += 1;
+    }
+
+    /// Where the packet was stopped last on its way, if it was.
+    fn freed(&self) -> Option<Freed> {
+        if self.total == 0 {
+            return None;
+        }
+        let last = self.last as usize;
+        let step = self.near.get(last).or_else(|| self.far.get(last.checked_sub(NEAR)?))?;
+        Some(Freed { port: step.port, queue: step.queue, start: step.start, stopped: Time(self.total) })
     }
 
     fn steps(&self) -> impl Iterator<Item = Step> + '_ {
@@ -326,7 +347,7 @@ impl Core {
         let table = self.ports[self.hosts.nics[self.hosts.senders[flow as usize].nic as usize].port as usize].table;
         (ledger.sending, ledger.again) = (now + self.wire.time(table, self.pool[id].size), again);
         if let Some(trail) = self.pool.trail(id) {
-            (trail.steps, trail.stopped, trail.spent) = (0, 0, ledger.spent);
+            (trail.steps, trail.stopped, trail.total, trail.spent) = (0, 0, 0, ledger.spent);
             trail.far.clear();
         }
     }
@@ -334,16 +355,18 @@ impl Core {
 
 /// On the path.
 impl Core {
-    /// A packet is being put on the link of `port`.
+    /// A data packet is being put on the link of `port`.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn trace(&mut self, port: u32, id: PacketId) {
-        if self.pool[id].kind != Kind::Data {
-            return;
-        }
         let p = &self.ports[port as usize];
         let start = p.free_at - self.wire.time(p.table, self.pool[id].size);
         if let Some(trail) = self.pool.trail(id) {
-            let stopped = std::mem::take(&mut trail.stopped);
-            trail.push(Step { start, stopped, port });
+            let (stopped, queue) = (std::mem::take(&mut trail.stopped), trail.queue);
+            trail.push(Step { start, stopped, port, queue });
+        }
+        if !self.progress.changes.is_empty() {
+            self.note_path(port, id);
         }
     }
 
@@ -358,19 +381,26 @@ impl Core {
     #[inline(never)]
     pub(crate) fn mark_joining(&mut self, port: u32, visit: &Visit) {
         let clock = self.stop_clock((self.ports[port as usize].first_queue + visit.queue.0) as usize);
-        if let Some(trail) = self.pool.trail(visit.packet) {
+        let data = self.pool[visit.packet].kind == Kind::Data;
+        let mut freed = None;
+        if let Some(trail) = self.pool.trail(visit.packet).filter(|_| data) {
             trail.mark = clock;
+            freed = trail.freed();
         }
+        self.note_joining(port, visit, freed);
     }
 
-    /// A packet leaves its queue for the link.
+    /// A packet, of the second of two groups or not, leaves its queue for the link.
     #[cold]
     #[inline(never)]
-    pub(crate) fn mark_leaving(&mut self, slot: usize, id: PacketId) {
+    pub(crate) fn mark_leaving(&mut self, port: u32, queue: u32, id: PacketId, second: bool) {
+        let slot = (self.ports[port as usize].first_queue + queue) as usize;
         let clock = self.stop_clock(slot);
-        if let Some(trail) = self.pool.trail(id) {
-            trail.stopped = clock.wrapping_sub(trail.mark);
+        let data = self.pool[id].kind == Kind::Data;
+        if let Some(trail) = self.pool.trail(id).filter(|_| data) {
+            (trail.stopped, trail.queue) = (clock.wrapping_sub(trail.mark), queue);
         }
+        self.note_leaving(port, slot, id, second);
     }
 
     /// A packet is moved from one queue to another: it keeps what it has waited.
@@ -559,9 +589,14 @@ mod tests {
 
     #[test]
     fn a_trail_keeps_every_step_of_a_long_path() {
-        let step = |port: u32| Step { start: Time(port as u64), stopped: 0, port };
+        let step = |port: u32| Step { start: Time(port as u64), stopped: port as u64 % 2, port, queue: 3 };
         let mut trail = Trail::default();
-        (0..20).for_each(|port| trail.push(step(port)));
+        for port in 0..20 {
+            trail.push(step(port));
+            let freed = trail.freed().map(|freed| (freed.port, freed.queue, freed.start, freed.stopped));
+            let odd = (port + 1) / 2 * 2;
+            assert_eq!(freed, odd.checked_sub(1).map(|last| (last, 3, Time(last as u64), Time(odd as u64 / 2))));
+        }
         assert!(trail.steps().eq((0..20).map(step)));
     }
 

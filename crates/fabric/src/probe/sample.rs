@@ -17,9 +17,6 @@ impl Core {
                 self.probes.samples.watermarks[node].push(clip(buffer.take_watermark()));
             }
         }
-        if self.probes.causes.is_some() {
-            self.sample_accounts();
-        }
         // A very long run keeps every other sample and goes on at half the pace.
         if self.probes.samples.times.len() >= MAX_SAMPLES {
             self.probes.sample_every = Some(Time(every.0 * 2));

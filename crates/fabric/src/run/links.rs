@@ -4,7 +4,7 @@ use super::{Core, Network, hook};
 use crate::axes::flow_control::FlowControl;
 use crate::id::FlowId;
 use crate::packet::{Kind, PacketId};
-use crate::probe::Counted;
+use crate::probe::{Counted, Lost};
 use crate::routing::Routing;
 use crate::setup::{Dice, Setup, Turn};
 use engine::Time;
@@ -28,8 +28,9 @@ impl Core {
         // A packet that left before its link failed and came back in time for the next repair is lost too.
         let sent = self.sent_at(port, self.pool[id].size);
         let cut = link.outages.iter().any(|&(from, to)| from <= self.time.now && to.is_none_or(|to| sent < to));
-        if cut {
+        let how = if cut {
             self.counts.dropped_down += 1;
+            Lost::Down
         } else {
             let lost = match self.setup.dice {
                 Dice::PerNode => {
@@ -48,8 +49,10 @@ impl Core {
                 return false;
             }
             self.counts.dropped_fault += 1;
-        }
+            Lost::Fault
+        };
         self.probes.count_at(port, Counted::Drop, 1);
+        self.note_loss(self.ports[port as usize].peer, id, how);
         self.discard(id);
         true
     }

@@ -199,7 +199,7 @@ impl Core {
     #[inline(never)]
     pub(super) fn detour(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) -> bool {
         let what = self.ports[port as usize].detour;
-        if what & detour::TRACED != 0 {
+        if what & detour::TRACED != 0 && self.pool[id].kind == Kind::Data {
             self.trace(port, id);
         }
         if what & detour::CAPTURED != 0 {

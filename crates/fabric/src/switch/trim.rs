@@ -101,6 +101,7 @@ impl Core {
             waiting.deficit = 0;
         }
         self.release(node, base, id);
+        self.note_rearranged((self.ports[port as usize].first_queue + queue.0) as usize);
         Some(Visit { packet: id, in_port, out_port, queue, class, size })
     }
 

@@ -124,6 +124,11 @@ class Result:
         """The flows that waited at each stop, if the scenario has ``measure.why``."""
         return self.tables.get("waits")
 
+    @property
+    def losses(self) -> Optional[Table]:
+        """What flows lost on links, if the scenario has ``measure.why``."""
+        return self.tables.get("losses")
+
     def write(self, folder: Union[str, Path], report: bool = True) -> Path:
         """Writes the folder that ``tailwater run`` writes, and gives its path."""
         if self._run is not None:

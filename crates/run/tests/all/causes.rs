@@ -70,12 +70,20 @@ fn check_cause(map: &PortMap, outcome: &Outcome, row: usize, stop: &Stop) {
             assert_eq!(cause.port, fill.port, "stop {row}");
             assert!(cause.until.is_some_and(|until| until <= then[1]), "stop {row}: {cause:?} at {then:?}");
         }
+        // What it kept came to the node that is full, by other links perhaps.
+        (Waiting::Released, Some(cause)) => {
+            assert_ne!(cause.port, fill.port, "stop {row}");
+            assert!(cause.until.is_some_and(|until| until <= then[1]), "stop {row}: {cause:?} at {then:?}");
+        }
         (Waiting::Busy | Waiting::Down | Waiting::Receiver, None) => {}
         (waiting, cause) => panic!("stop {row}: {waiting:?} with {cause:?}"),
     }
     // A signal may be about a link further on.
     if fill.bytes > 0 {
         assert_eq!(map.node[fill.port as usize], stop.by, "stop {row}: {stop:?}");
+    }
+    for &also in &stop.also {
+        assert_eq!((map.node[also as usize], also == fill.port), (stop.by, false), "stop {row}: {stop:?}");
     }
 }
 
@@ -205,4 +213,171 @@ fn every_preset_gives_the_same_asked_why_or_not_on_any_number_of_threads() {
             assert_same(&one, &other, &format!("{} on {threads} threads in {blocks} blocks", preset.name));
         }
     }
+}
+
+fn read(text: &str) -> Resolved {
+    let scenario = Scenario::parse("a.toml", text, Path::new("/nowhere"), &["measure.why=true".to_string()]);
+    scenario.and_then(resolve).unwrap_or_else(|problem| panic!("{problem}\n{text}"))
+}
+
+/// A scenario that was run, and its roots, after all that must hold of it was checked.
+fn explained(text: &str) -> (Outcome, Vec<Root>) {
+    let resolved = read(text);
+    let graph = resolved.setup.graph.clone();
+    let finished = run::run(resolved, &mut |_, _| true);
+    check(&graph, &finished.outcome);
+    (finished.outcome, finished.summary.why.expect("the run was asked why").roots)
+}
+
+fn flow(src: u32, dst: u32, size: &str) -> String {
+    format!("[[flow]]\nsrc = \"h{src}\"\ndst = \"h{dst}\"\nsize = \"{size}\"\n")
+}
+
+/// Two flows want the link to h15. h1's to h8 has room everywhere, but leaf0->spine0 is stopped with all that is for h15, and when it is let
+/// go, what it kept comes to leaf2->h8 four times as fast as that link is.
+#[test]
+fn what_a_stopped_trunk_lets_go_at_once_is_blamed_on_what_stopped_the_trunk() {
+    let text = "\
+        [topology]\nkind = \"leaf-spine\"\nleaves = 4\nhosts_per_leaf = 4\nspines = 1\nuplink_rate = \"400Gbps\"\n\
+        [switch]\nbuffer = \"2MB\"\nalpha = 0.03\n[scheme]\npreset = \"pfc\"\n"
+        .to_string();
+    let flows = [(0, 15), (4, 15), (1, 8), (5, 9)].map(|(src, dst)| flow(src, dst, "2MB"));
+    let (outcome, roots) = explained(&(text + &flows.concat()));
+    let places: Vec<&str> = roots.iter().map(|root| root.place.as_str()).collect();
+    assert_eq!(places, ["leaf3->h15"]);
+    let stops = &outcome.stops.as_ref().unwrap().stops;
+    let released = |stop: &&Stop| stop.fill.is_some_and(|fill| fill.waiting == Waiting::Released);
+    assert!(stops.iter().filter(released).count() > 10);
+}
+
+const TWO: &str = "\
+    [topology]\nkind = \"dumbbell\"\nleft = 4\nright = 2\nhost_rate = \"40Gbps\"\nbottleneck_rate = \"160Gbps\"\n\
+    [switch]\nbuffer = \"600KB\"\n[scheme]\npreset = \"pfc\"\n";
+
+#[test]
+fn two_links_that_are_as_saturated_are_both_roots_and_make_no_victims_of_each_others_flows() {
+    let flows = [(0, 4), (1, 4), (2, 5), (3, 5)].map(|(src, dst)| flow(src, dst, "1MB"));
+    let (_, roots) = explained(&(TWO.to_string() + &flows.concat()));
+    let mut told: Vec<_> = roots.iter().map(|root| (root.place.as_str(), root.flows, root.victims)).collect();
+    told.sort_unstable();
+    assert_eq!(told, [("sw1->h4", 2, 0), ("sw1->h5", 2, 0)]);
+    let stops: Vec<usize> = roots.iter().map(|root| root.stops).collect();
+    assert!(stops.iter().max() < stops.iter().min().map(|least| 2 * least).as_ref(), "{stops:?}");
+}
+
+#[test]
+fn flows_of_every_class_are_counted_at_the_link_that_they_share() {
+    let class = |src: u32, class: u32| format!("{}class = {class}\n", flow(src, 4, "1MB"));
+    let text = TWO.replace("[switch]\n", "[traffic]\nclasses = 2\n[switch]\n");
+    let (_, roots) = explained(&(text + &class(0, 0) + &class(1, 0) + &class(2, 1) + &class(3, 1)));
+    assert_eq!((roots[0].place.as_str(), roots[0].flows), ("sw1->h4", 4), "{roots:?}");
+}
+
+#[test]
+fn parallel_links_have_names_of_their_own() {
+    let text = TWO.replace("bottleneck_rate = \"160Gbps\"", "bottleneck_rate = \"10Gbps\"\nbottlenecks = 2");
+    let flows: Vec<String> = (0..4).map(|src| flow(src, 4 + src % 2, "1MB")).collect();
+    let resolved = read(&(text + &flows.concat()));
+    let finished = run::run(resolved, &mut |_, _| true);
+    let roots = &finished.summary.why.as_ref().expect("the run was asked why").roots;
+    let mut places: Vec<&str> = roots.iter().map(|root| root.place.as_str()).collect();
+    places.sort_unstable();
+    assert_eq!(places, ["sw0->sw1#1", "sw0->sw1#2"]);
+    let parts = finished.tables().into_iter().find(|(name, _)| *name == "parts.parquet").unwrap().1;
+    let text = format!("{parts:?}");
+    assert!(text.contains("sw0->sw1#2") && !text.contains("\"sw0->sw1\""));
+}
+
+#[test]
+fn a_link_that_loses_packets_and_one_that_fails_are_roots() {
+    let lossy = roots("lossy_link", "lossy", &["scheme.congestion_control=dcqcn"]);
+    let root = &lossy[0];
+    assert_eq!((root.kind, root.place.as_str(), root.waiting_flows), (Kind::LossyLink, "h0->sw0", 1), "{lossy:?}");
+    assert!(root.lost > 0 && root.waited_ps > 0 && root.stops == 0);
+    let failed = roots("link_failure", "dcqcn+win", &[]);
+    let down = |root: &&Root| root.kind == Kind::LinkDown && root.place == "leaf0->spine1";
+    assert!(failed.iter().any(|root| down(&root) && root.lost > 0), "{failed:?}");
+}
+
+#[test]
+fn a_nic_whose_link_is_down_is_a_root() {
+    let text = "[[link]]\nbetween = [\"h0\", \"sw0\"]\ndown = [[\"10us\", \"60us\"]]\n".to_string()
+        + &TWO.replace("preset = \"pfc\"", "preset = \"lossy\"")
+        + "[nic]\ntimeout = \"100us\"\n";
+    let (_, roots) = explained(&(text + &flow(0, 4, "1MB")));
+    assert_eq!((roots[0].kind, roots[0].place.as_str()), (Kind::LinkDown, "h0->sw0"), "{roots:?}");
+    assert!(roots[0].waited_ps >= 50_000_000, "{roots:?}");
+}
+
+/// h0 sends to h4 by leaf0->spine0 until that link is down, and then by the other spine.
+#[test]
+fn a_flow_that_was_rerouted_is_no_victim_of_the_link_that_it_took() {
+    let text =
+        "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\nuplink_rate = \"40Gbps\"\n\
+         [switch]\nbuffer = \"600KB\"\n[scheme]\npreset = \"pfc\"\n[nic]\ntimeout = \"200us\"\n"
+            .to_string();
+    let flows = [(0, 4), (1, 5), (2, 6), (3, 7)].map(|(src, dst)| flow(src, dst, "2MB")).concat();
+    for spine in ["spine0", "spine1"] {
+        let down = format!("[[link]]\nbetween = [\"leaf0\", \"{spine}\"]\ndown = [[\"300us\", \"50ms\"]]\n");
+        let (outcome, roots) = explained(&(text.clone() + &down + &flows));
+        let link = format!("leaf0->{spine}");
+        let before = roots.iter().find(|root| root.kind == Kind::Saturated && root.place == link);
+        let Some(before) = before else { continue };
+        let all = outcome.stops.as_ref().unwrap();
+        let early = all.kept.iter().filter(|kept| all.stops[kept.stop as usize].from < Time::from_us(300));
+        assert!(early.clone().count() > 0);
+        assert_eq!(before.victims, 0, "{before:?}");
+    }
+}
+
+#[test]
+fn schemes_say_by_which_rule_they_hold_what_no_queue_is_to_blame_for() {
+    const TRAFFIC: &str = "\
+        stop = \"300us\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 4\nhosts_per_leaf = 4\nspines = 2\n\
+        [switch]\nbuffer = \"1500KB\"\n[[load]]\nsizes = \"hadoop\"\nload = 0.6\nduration = \"200us\"\n\
+        [[incast]]\ndegree = 8\nsize_each = \"60KB\"\nevery = \"30us\"\narrivals = \"fixed\"\nduration = \"200us\"\n";
+    for (preset, rate, more, rule) in [
+        // It deflects at switches from which several paths lead on.
+        ("iofd", "40Gbps", "", "waits in its pen"),
+        ("floodgate", "100Gbps", "", "window toward a destination is used up"),
+        ("bfc", "100Gbps", "[scheme.bfc]\nfilter = \"4B\"\n", "false positive"),
+    ] {
+        let traffic = TRAFFIC.replace("spines = 2\n", &format!("spines = 2\nuplink_rate = \"{rate}\"\n"));
+        let (_, roots) = explained(&format!("{traffic}[scheme]\npreset = \"{preset}\"\n{more}"));
+        let schemes: Vec<&Root> = roots.iter().filter(|root| root.kind == Kind::Scheme).collect();
+        assert!(
+            schemes.iter().any(|root| root.rule.as_ref().is_some_and(|text| text.contains(rule))),
+            "{preset}: {roots:?}"
+        );
+        assert!(schemes.iter().all(|root| root.rule.is_some()), "{preset}: {schemes:?}");
+    }
+}
+
+#[test]
+fn a_key_that_is_said_to_have_had_no_effect_has_none() {
+    let text = |alpha: f64, ecn_min: &str| {
+        format!(
+            "[topology]\nkind = \"star\"\nhosts = 4\n[switch]\nalpha = {alpha}\necn_min = \"{ecn_min}\"\n\
+             [scheme]\npreset = \"dcqcn\"\n{}{}",
+            flow(0, 2, "100KB"),
+            flow(1, 2, "20KB")
+        )
+    };
+    let told = |text: &str| {
+        let finished = run::run(read(text), &mut |_, _| true);
+        let summary = serde_json::to_value(&finished.summary).unwrap();
+        (results::explain::deeds(&summary).join(" "), finished.outcome)
+    };
+    let (said, outcome) = told(&text(0.125, "100KB"));
+    assert!(
+        said.contains("The key switch.alpha had no effect") && said.contains("The key switch.ecn_min had no effect"),
+        "{said}"
+    );
+    for (alpha, ecn_min) in [(0.25, "100KB"), (128.0, "400KB")] {
+        let (_, other) = told(&text(alpha, ecn_min));
+        assert_same(&outcome, &Outcome { stops: outcome.stops.clone(), ..other }, "with more");
+    }
+    // With less, they have.
+    let (said, _) = told(&text(0.0001, "1KB"));
+    assert!(!said.contains("no effect"), "{said}");
 }

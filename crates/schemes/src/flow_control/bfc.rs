@@ -261,6 +261,9 @@ struct Egress {
     column: usize,
 }
 
+/// Why a flow is stopped that nobody paused.
+const FALSE_POSITIVE: &str = "a false positive, others have set its bits in the pause frame's Bloom filter";
+
 /// A physical queue.
 #[derive(Clone, Default)]
 struct Physical {
@@ -756,7 +759,7 @@ impl Bfc {
     #[inline]
     fn look(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, queue: QueueId) {
         let received = &node.egress[port.index()].received;
-        let mut hold = None;
+        let (mut hold, mut really) = (None, false);
         if received.any()
             && let Some(head) = at.head(port, queue)
         {
@@ -765,12 +768,16 @@ impl Bfc {
                 Pauses::Queues => Self::queue_name(queue),
             };
             hold = received.pauses(self.shape, name).then_some(name);
+            really = hold.is_some() && received.really(self.shape, name);
             node.counts.lookups += 1;
-            node.counts.false_positives += (hold.is_some() && !received.really(self.shape, name)) as u64;
+            node.counts.false_positives += (hold.is_some() && !really) as u64;
         }
         at.hold_queue(port, queue, hold.is_some());
         if let Some(name) = hold {
-            at.stopped_for(port, Scope::Held(queue), Subject::name(name as u32));
+            match really {
+                true => at.stopped_for(port, Scope::Held(queue), Subject::name(name as u32)),
+                false => at.stopped_by_rule(port, Scope::Held(queue), FALSE_POSITIVE),
+            }
         }
     }
 
@@ -783,7 +790,15 @@ impl Bfc {
         let hold = !ahead && received.pauses(self.shape, name);
         at.hold_flow(flow, hold);
         if hold {
-            at.held_for(flow, None, Subject::name(name as u32));
+            Self::tell(at, port, flow, name, received.really(self.shape, name));
+        }
+    }
+
+    /// Why a flow of a NIC has just been held: its name was paused, or its bits in the filter are set by others.
+    fn tell(at: &mut NodeView<'_>, port: PortId, flow: FlowId, name: u16, really: bool) {
+        match really {
+            true => at.held_for(flow, None, Subject::name(name as u32)),
+            false => at.stopped_by_rule(port, Scope::Flow(flow), FALSE_POSITIVE),
         }
     }
 
@@ -796,11 +811,12 @@ impl Bfc {
             }
             let name = self.name(at.flow_tag(flow));
             let hold = received.pauses(self.shape, name);
+            let really = hold && received.really(self.shape, name);
             node.counts.lookups += received.any() as u64;
-            node.counts.false_positives += (hold && !received.really(self.shape, name)) as u64;
+            node.counts.false_positives += (hold && !really) as u64;
             at.hold_flow(flow, hold);
             if hold {
-                at.held_for(flow, None, Subject::name(name as u32));
+                Self::tell(at, port, flow, name, really);
             }
         }
     }

@@ -269,6 +269,11 @@ impl In {
     }
 }
 
+/// Why a VOQ is held where the next switch has not withheld credits.
+const NO_WINDOW: &str = "the window toward a destination is used up by packets whose credits are still under way";
+/// Why a VOQ is held that has a window.
+const NOT_FIRST: &str = "packets for the same destination are ahead in the ordinary queue";
+
 /// What a switch keeps of one destination.
 #[derive(Default)]
 struct Toward {
@@ -425,16 +430,18 @@ impl Floodgate {
 
     /// Holds a VOQ whose first packet has no window, or comes after others for its destination in the ordinary queue.
     fn look(&self, node: &Node, at: &mut NodeView<'_>, port: PortId, queue: QueueId) {
+        let mut ahead = false;
         let hold = at.head(port, queue).is_some_and(|head| {
             let &Packet { dst, class, size, .. } = at.packet(head);
             let toward = &node.towards[&key(dst, ClassId(class))];
-            let ahead = toward.outs.iter().any(|out| out.port == port && out.ahead > 0);
+            ahead = toward.outs.iter().any(|out| out.port == port && out.ahead > 0);
             ahead || !self.admits(node, toward, port, size)
         });
         at.hold_queue(port, queue, hold);
         if hold && let Some(head) = at.head(port, queue) {
             let &Packet { dst, class, .. } = at.packet(head);
             at.stopped_for(port, Scope::Held(queue), Subject::toward(NodeId(dst), ClassId(class)));
+            at.stopped_by_rule(port, Scope::Held(queue), if ahead { NOT_FIRST } else { NO_WINDOW });
         }
     }
 

@@ -19,6 +19,7 @@ use fabric::axes::{Chosen, Counter, Definition, Histogram};
 use fabric::deadlock::{At, Lanes, Waits};
 use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use fabric::packet::{Kind as PacketKind, Packet, PacketId, flag};
+use fabric::probe::Scope;
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
 use fabric::view::{NodeView, Site};
@@ -147,6 +148,10 @@ message! {
         stamp: Time,
     }
 }
+
+/// Why a pen is held.
+const IN_PEN: &str =
+    "a flow that is to be deflected waits in its pen until the last switch of its old path has answered";
 
 /// A next hop: a port, and the channel that packets have from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -556,6 +561,7 @@ impl Iofd {
         };
         *node.pen(port, pen) = Some(key);
         at.hold_queue(port, self.pen_queue(pen), true);
+        at.stopped_by_rule(port, Scope::Held(self.pen_queue(pen)), IN_PEN);
         Some(pen)
     }
 

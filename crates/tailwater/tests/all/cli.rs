@@ -1246,8 +1246,10 @@ fn a_run_that_was_asked_why_explains_its_flows_links_and_instants() {
          [[flow]]\nname = \"victim\"\nsrc = \"h3\"\ndst = \"h5\"\nsize = \"1MB\"\n",
     );
     desk.works(&["run", "hot.toml", "--quiet", "--out", "plain"]);
-    let refused = desk.refuses(&["explain", "plain"], "this run was not asked why");
-    assert!(refused.contains("--set measure.why=true"), "{refused}");
+    for path in ["plain", "plain/summary.json"] {
+        let refused = desk.refuses(&["explain", path], "this run was not asked why");
+        assert!(refused.contains("--set measure.why=true") && refused.contains("why = true"), "{refused}");
+    }
 
     desk.works(&["run", "hot.toml", "--set", "measure.why=true", "--quiet", "--out", "asked"]);
     let said = desk.works(&["explain", "asked"]);
@@ -1266,12 +1268,36 @@ fn a_run_that_was_asked_why_explains_its_flows_links_and_instants() {
     assert_eq!(all["roots"], summary["why"]["roots"]);
     assert!(desk.read("asked/report.html").contains("Why flows waited"));
 
+    assert_eq!(desk.works(&["explain", "asked/summary.json", "--json"]), desk.works(&["explain", "asked", "--json"]));
+    assert!(all["shares"].as_array().is_some_and(|all| !all.is_empty()), "{all}");
     desk.refuses(&["explain", "asked", "--flow", "4"], "there is no flow 4");
     desk.refuses(&["explain", "asked", "--flow", "one"], "not the number of a flow");
     desk.refuses(&["explain", "asked", "--link", "sw0->h5"], "there is no link sw0->h5");
     desk.refuses(&["explain", "asked", "--at", "1s"], "after the end of the run");
     desk.refuses(&["explain", "asked", "--at", "soon"], "--at");
     desk.refuses(&["explain", "nowhere"], "nowhere");
+
+    let refused = desk.refuses(&["explain", "asked/flows.parquet"], "asked/flows.parquet: is a file");
+    assert!(refused.contains("its summary.json"), "{refused}");
+    let refused = desk.refuses(&["explain", "."], "is no folder of results");
+    assert!(refused.contains("name one of the folders inside: ./asked, ./plain"), "{refused}");
+}
+
+#[test]
+fn the_folder_of_a_comparison_is_not_explained_but_says_which_is() {
+    let desk = Desk::new();
+    desk.write("star.toml", STAR);
+    let compare = ["compare", "star.toml", "--schemes", "pfc,bfc", "--quiet"];
+    desk.works(&[&compare[..], &["--out", "plain"]].concat());
+    let refused = desk.refuses(&["explain", "plain"], "plain: is a comparison of 2 runs");
+    assert!(refused.contains("compare again with `--set measure.why=true`"), "{refused}");
+    desk.works(&[&compare[..], &["--out", "asked", "--set", "measure.why=true"]].concat());
+    let refused = desk.refuses(&["explain", "asked"], "asked: is a comparison of 2 runs");
+    let (_, named) = refused.split_once("name the folder of one of them: ").expect("the runs");
+    assert!(named.contains("(scheme pfc, seed 1), ") && named.contains("(scheme bfc, seed 1)"), "{refused}");
+    let folder = named.split(' ').next().expect("a folder");
+    assert!(folder.starts_with("results/runs/"), "{refused}");
+    desk.works(&["explain", folder]);
 }
 
 #[test]

@@ -1,0 +1,153 @@
+//! What fills a node that orders a stop, and what that waits for.
+
+use super::causes::{Causes, Fill, Found, Heap, Key, Reason, Scope, Waiting};
+use super::crowd::{Crowd, Guests};
+use crate::id::{ClassId, QueueId};
+use crate::packet::NONE;
+use crate::run::Core;
+use std::ops::Range;
+
+impl Core {
+    /// What fills a node now, for that reason, and what that waits for. At the end of the run, the fullest of several.
+    pub(super) fn found(&self, causes: &mut Causes, reason: Reason, end: bool) -> Option<Found> {
+        match reason {
+            Reason::Queue { port, queue } => {
+                let bytes = self.switches.queues[(self.ports[port as usize].first_queue + queue) as usize].bytes;
+                Some(self.fill(causes, Heap { bytes, port, queue }))
+            }
+            Reason::Account { port, class, second } => {
+                let total = self.switches.accounts[self.account_number(port, class, second)].total();
+                if total == 0 && self.ports[port as usize].host {
+                    return Some(Found::only(Fill { port, queue: 0, bytes: 0, flows: 0, waiting: Waiting::Receiver }));
+                }
+                let local = self.ports[port as usize].local;
+                let which = |guests: &Guests| guests.from(local, second);
+                let own = self.fullest(causes, port, self.class_queues(class), total, end, which);
+                // A scheme may keep packets in queues of another class than that of their account.
+                own.or_else(|| self.fullest(causes, port, 0..self.switches.per_port, total, end, which))
+            }
+            Reason::Toward { port, host, class } => {
+                let local = self.ports[port as usize].local;
+                self.fullest(causes, port, self.class_queues(class), u64::MAX, end, |guests| {
+                    let own = guests.flows.values().filter(|guest| guest.in_port == local && guest.dst == host);
+                    own.map(|guest| guest.bytes).sum()
+                })
+            }
+            // What it waits for is known when the run is over: it may be run by another thread.
+            Reason::LastHop { port } => {
+                Some(Found::only(Fill { port, queue: 0, bytes: 0, flows: 0, waiting: Waiting::Busy }))
+            }
+            Reason::Heard { .. } => None,
+        }
+    }
+
+    /// The egress port, of the node of `port`, with most bytes in these queues of those that `which` counts, which are `total` in all. Of
+    /// several with at least half as many, the one whose turn it is: each of them would be enough to keep the node full.
+    fn fullest(
+        &self,
+        causes: &mut Causes,
+        port: u32,
+        among: Range<u32>,
+        total: u64,
+        end: bool,
+        which: impl Fn(&Guests) -> u64,
+    ) -> Option<Found> {
+        let queues = |out: u32| {
+            let first = self.ports[out as usize].first_queue;
+            among.clone().map(move |queue| (queue, (first + queue) as usize))
+        };
+        let outs = self.map.of(self.ports[port as usize].node).filter(|&out| self.ports[out as usize].has_queues());
+        let bytes = |out: u32| queues(out).map(|(_, slot)| self.switches.queues[slot].bytes).sum::<u64>();
+        let mut outs: Vec<(u64, u32)> = outs.map(|out| (bytes(out), out)).filter(|(bytes, _)| *bytes > 0).collect();
+        outs.sort_unstable_by_key(|&(bytes, out)| (std::cmp::Reverse(bytes), out));
+        let mut heaps: Vec<Heap> = Vec::new();
+        let (mut best, mut rest) = (0u64, total);
+        for (most, out) in outs {
+            // No other port can have half as much as the fullest.
+            if most.min(rest) < best.div_ceil(2) {
+                break;
+            }
+            let (mut sum, mut deepest) = (0, (0, 0));
+            for (queue, slot) in queues(out).filter(|(_, slot)| self.switches.queues[*slot].bytes > 0) {
+                let here = which(causes.crowd.of(slot, &self.switches.queues[slot].packets, &self.pool));
+                sum += here;
+                if here > deepest.0 {
+                    deepest = (here, queue);
+                }
+            }
+            if sum > 0 {
+                heaps.push(Heap { bytes: sum, port: out, queue: deepest.1 });
+                (best, rest) = (best.max(sum), rest.saturating_sub(sum));
+            }
+        }
+        heaps.retain(|heap| heap.bytes >= best.div_ceil(2));
+        heaps.sort_unstable_by_key(|heap| (std::cmp::Reverse(heap.bytes), heap.port));
+        let place = match heaps.len() {
+            0 => return None,
+            1 => 0,
+            _ if end => 0,
+            _ => causes.next_turn(&heaps),
+        };
+        let blamed = heaps.remove(place);
+        let saturated = |heap: &&Heap| self.waits_for(causes, heap.port, heap.queue).0 == Waiting::Busy;
+        let also = heaps.iter().filter(saturated).map(|heap| heap.port).collect();
+        Some(Found { also, ..self.fill(causes, blamed) })
+    }
+
+    /// What a queue with so many bytes that count waits for.
+    fn fill(&self, causes: &mut Causes, heap: Heap) -> Found {
+        let Heap { bytes, port, queue } = heap;
+        let (waiting, stop) = self.waits_for(causes, port, queue);
+        let flows = if stop.is_some() { 0 } else { self.flows_at(&mut causes.crowd, port) };
+        let burst = if waiting == Waiting::Busy { causes.burst(port, self.mbps(port)) } else { None };
+        Found { fill: Fill { port, queue, bytes, flows, waiting }, stop, burst, also: Vec::new() }
+    }
+
+    fn waits_for(&self, causes: &Causes, port: u32, queue: u32) -> (Waiting, Option<Key>) {
+        let class = ClassId((queue / self.setup.switch.queues) as u8);
+        let scopes = [Scope::Class(class), Scope::Queue(QueueId(queue)), Scope::Held(QueueId(queue))];
+        let masks = &self.switches.masks;
+        if masks.is_paused(port, queue) || masks.is_held(port, queue) {
+            let open = scopes.iter().find_map(|&scope| causes.open.get(&(port, scope)));
+            if let Some(&(_, key)) = open {
+                return (Waiting::Stopped, Some(key));
+            }
+        }
+        let p = &self.ports[port as usize];
+        let head = self.switches.queues[(p.first_queue + queue) as usize].packets.head();
+        // Its first packet was there before the last stop ended.
+        if head != NONE && causes.numbers.get(&port).is_some_and(|(_, end)| self.pool[head].next_arrival < *end) {
+            let joined = self.pool[head].next_arrival;
+            let ended = scopes.iter().filter_map(|&scope| causes.ended.get(&(port, scope)));
+            if let Some((key, _)) = ended.filter(|(_, end)| joined < *end).max_by_key(|(key, end)| (*end, *key)) {
+                return (Waiting::Draining, Some(*key));
+            }
+        }
+        (if p.up { Waiting::Busy } else { Waiting::Down }, None)
+    }
+
+    fn mbps(&self, port: u32) -> u32 {
+        self.wire.mbps[self.ports[port as usize].table as usize]
+    }
+
+    /// How many flows have packets at a port, of whatever class: all of them share its link.
+    fn flows_at(&self, crowd: &mut Crowd, port: u32) -> u32 {
+        let first = self.ports[port as usize].first_queue;
+        let slot = |queue: u32| (first + queue) as usize;
+        let mut filled = self.switches.masks.all_filled(port).map(slot);
+        let Some(only) = filled.next() else { return 0 };
+        let mut of = |slot: usize, all: &mut Vec<u32>| {
+            let guests = crowd.of(slot, &self.switches.queues[slot].packets, &self.pool);
+            all.extend(guests.flows.keys());
+        };
+        let Some(second) = filled.next() else {
+            return crowd.of(only, &self.switches.queues[only].packets, &self.pool).flows.len() as u32;
+        };
+        // A flow may have packets in several queues.
+        let mut all = Vec::new();
+        [only, second].into_iter().chain(filled).for_each(|slot| of(slot, &mut all));
+        all.sort_unstable();
+        all.dedup();
+        all.len() as u32
+    }
+}

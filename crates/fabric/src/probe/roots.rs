@@ -1,0 +1,337 @@
+//! From every stop to its root: stops and orders are joined when the run is over.
+
+use super::causes::{
+    Burst, Causes, Fill, Found, Kept, Loss, Order, Place, Reason, Scope, Seen, Source, Stop, Stops, Waiting,
+};
+use super::crowd::Map;
+use crate::id::FlowId;
+use crate::packet::NONE;
+use crate::routing::Rule;
+use crate::run::Core;
+use engine::Time;
+use std::collections::HashSet;
+
+/// Who ordered a stop and when, and what filled it.
+type Ordered = (u32, Option<Time>, Option<Found>);
+
+impl Core {
+    /// Joins stops and orders, at the end of the run.
+    pub(crate) fn end_causes(&mut self) -> Option<Stops> {
+        let mut causes = self.probes.causes.take()?;
+        debug_assert_eq!(causes.crowd.audit(|slot| &self.switches.queues[slot].packets, &self.pool), None);
+        let now = self.time.now;
+        let mut kept = std::mem::take(&mut causes.kept);
+        let mut seen = std::mem::take(&mut causes.seen);
+        for seen in seen.iter_mut().filter(|seen| seen.until.is_none()) {
+            // A flow that is done is no longer stopped.
+            let done = match seen.scope {
+                Scope::Flow(flow) => Some(self.hosts.senders[flow.index()].finished).filter(|end| *end != Time::MAX),
+                _ => None,
+            };
+            seen.until = done.map(|end| end.max(seen.from));
+            if seen.until.is_none() {
+                let all = self.kept_by(&mut causes.crowd, seen.key.0, seen.scope, seen.from, now);
+                kept.extend(all.into_iter().map(|(flow, time)| (seen.key, flow, time)));
+            }
+        }
+        seen.sort_by_key(|seen| (seen.from, seen.key));
+        let rows: Map<(u32, u32), u32> = (0..).zip(&seen).map(|(row, seen)| (seen.key, row)).collect();
+        let mut bursts: Vec<(u32, Burst)> = Vec::new();
+        let mut stops: Vec<Stop> = Vec::with_capacity(seen.len());
+        for (row, seen) in (0..).zip(&seen) {
+            let (by, ordered, found) = self.ordered(&mut causes, seen);
+            let cause = found.as_ref().and_then(|found| found.stop).and_then(|key| rows.get(&key).copied());
+            let fill = found.as_ref().map(|found| found.fill);
+            let rule = seen.rule.filter(|_| fill.is_none());
+            bursts.extend(found.as_ref().and_then(|found| found.burst).map(|burst| (row, burst)));
+            let also = found.map(|found| found.also).unwrap_or_default();
+            let &Seen { key: (port, _), scope, from, until, .. } = seen;
+            stops.push(Stop { port, scope, from, until, by, ordered, fill, also, rule, cause, root: NONE });
+        }
+        find_last_hops(&causes, &seen, &mut stops);
+        self.find_bursts(&mut stops, &bursts);
+        find_roots(&mut stops);
+        let waits = kept.into_iter().map(|(key, flow, time)| (rows[&key], flow, time));
+        let mut kept = self.find_victims(&causes, &stops, waits);
+        kept.sort_unstable();
+        let loss =
+            |(&(port, how, flow), &(packets, first, last)): (&_, &_)| Loss { port, how, flow, packets, first, last };
+        let mut losses: Vec<Loss> = causes.losses.iter().map(loss).collect();
+        losses.sort_unstable();
+        let needs = &self.hosts.needs;
+        let marks_only = !(needs.every_ack || needs.telemetry || needs.delay || needs.incidents);
+        let fullest = causes.fullest.filter(|_| stops.is_empty());
+        let fullest_port = causes.fullest_port.filter(|(bytes, begins)| bytes <= begins);
+        Some(Stops { stops, kept, losses, fullest, fullest_port, marks_only })
+    }
+
+    /// What fills a node at the end of the run, for a stop that has not ended, or what did when it was ordered.
+    fn now_or(&self, causes: &mut Causes, seen: &Seen, reason: Reason, then: Option<Found>) -> Option<Found> {
+        let now = if seen.until.is_none() { self.found(causes, reason, true) } else { None };
+        now.or(then)
+    }
+
+    fn ordered(&self, causes: &mut Causes, seen: &Seen) -> Ordered {
+        let port = seen.key.0;
+        let peer = self.map.peer[port as usize];
+        let (place, subject, until) = match &seen.source {
+            Source::Own(own) => {
+                let found = own.clone().and_then(|(reason, found)| self.now_or(causes, seen, reason, found));
+                return (self.map.node[port as usize], own.as_ref().map(|_| seen.from), found);
+            }
+            Source::Neighbour(None) => return (self.map.node[peer as usize], None, None),
+            &Source::Neighbour(Some(subject)) => {
+                // What the neighbour decided while its word was under way is another order.
+                let under_way = self.ports[peer as usize].latency + self.setup.switch.reaction;
+                let sent = seen.from.saturating_sub(under_way);
+                (Place::Port(peer), subject, sent)
+            }
+            &Source::Node(node, subject) => (Place::Node(node), subject, seen.from),
+        };
+        let by = |place: Place| match place {
+            Place::Port(port) => self.map.node[port as usize],
+            Place::Node(node) => node,
+        };
+        let (mut place, mut order) = (place, causes.order(place, subject, until));
+        while let Some(&Order { reason: Reason::Heard { place: next, subject }, time, .. }) = order {
+            (place, order) = (next, causes.order(next, subject, time));
+        }
+        let Some(Order { time, reason, found }) = order.cloned() else { return (by(place), None, None) };
+        (by(place), Some(time), self.now_or(causes, seen, reason, found))
+    }
+
+    /// Ports that were full only of what another stop let go of at once: that stop is the cause. One that had something to send all the
+    /// while is full by itself, and so is one because of which that stop was.
+    fn find_bursts(&self, stops: &mut [Stop], bursts: &[(u32, Burst)]) {
+        if bursts.is_empty() {
+            return;
+        }
+        let mut ended: Map<u32, Vec<(Time, u32)>> = Map::default();
+        for (row, stop) in (0..).zip(stops.iter()).filter(|(_, stop)| !matches!(stop.scope, Scope::Flow(_))) {
+            if let Some(until) = stop.until {
+                ended.entry(stop.port).or_default().push((until, row));
+            }
+        }
+        ended.values_mut().for_each(|all| all.sort_unstable());
+        // Where following causes leads from stops before the one at hand: none of these changes any more.
+        let mut known: Map<u32, u32> = Map::default();
+        for &(row, burst) in bursts {
+            let covers = |stop: &Stop| match stop.scope {
+                Scope::Class(class) => class.0 as u32 == burst.first.queue / self.setup.switch.queues,
+                Scope::Queue(queue) | Scope::Held(queue) => queue.0 == burst.first.queue,
+                Scope::Flow(_) => false,
+            };
+            let Some(all) = ended.get(&burst.first.port) else { continue };
+            let last = all.partition_point(|(until, _)| *until <= burst.first.start);
+            let found = all[..last].iter().rev().map(|(_, row)| *row).find(|&row| covers(&stops[row as usize]));
+            let Some(fill) = stops[row as usize].fill else { continue };
+            let mut own = |cause: u32| {
+                let end = follow(stops, cause, row, &mut known);
+                stops[end as usize].fill.is_some_and(|root| root.port == fill.port)
+            };
+            if let Some(cause) = found.filter(|&cause| stops[cause as usize].from <= burst.since && !own(cause)) {
+                stops[row as usize].fill = Some(Fill { waiting: Waiting::Released, flows: 0, ..fill });
+                stops[row as usize].cause = Some(cause);
+                stops[row as usize].also.clear();
+            }
+        }
+    }
+
+    /// Who of those that waited does not go through the root.
+    fn find_victims(
+        &self,
+        causes: &Causes,
+        stops: &[Stop],
+        kept: impl Iterator<Item = (u32, FlowId, Time)>,
+    ) -> Vec<Kept> {
+        let mut roots: Map<u32, Vec<u32>> = Map::default();
+        let mut known: Map<(u32, FlowId), bool> = Map::default();
+        let mut victim = |stop: u32, flow: FlowId| {
+            let root = stops[stop as usize].root;
+            let ports = roots.entry(root).or_insert_with(|| root_ports(stops, root));
+            match stops[root as usize].fill {
+                // What is not known is not blamed.
+                None => false,
+                Some(Fill { port, waiting: Waiting::Receiver, .. }) => {
+                    self.setup.flows[flow.index()].dst.0 != self.map.node[port as usize]
+                }
+                Some(_) => ports
+                    .iter()
+                    .all(|&port| !*known.entry((port, flow)).or_insert_with(|| self.passes(causes, flow, port))),
+            }
+        };
+        kept.map(|(stop, flow, time)| Kept { stop, flow, time, victim: victim(stop, flow) }).collect()
+    }
+
+    /// Whether packets of a flow left by a port, or may have: its path leads there, or one of several that they take.
+    fn passes(&self, causes: &Causes, flow: FlowId, wanted: u32) -> bool {
+        if causes.taken.get(&flow.0).is_some_and(|ports| ports.contains(&wanted)) {
+            return true;
+        }
+        let spec = &self.setup.flows[flow.index()];
+        let nic = self.nic_of(spec.src.0, flow.0, false);
+        let first = self.hosts.nics[nic as usize].port;
+        let several = self.setup.rule == Rule::ByPacket || self.switches.balances();
+        let (mut todo, mut seen) = (vec![first], HashSet::new());
+        while let Some(port) = todo.pop() {
+            if port == wanted {
+                return true;
+            }
+            let node = self.map.node[self.map.peer[port as usize] as usize];
+            if node == spec.dst.0 || !seen.insert(node) {
+                continue;
+            }
+            match several {
+                true => todo.extend(self.routing.next_hops(node, spec.dst.0)),
+                false => todo.extend(self.path(node, spec.dst.0, &spec.tuple, spec.start)),
+            }
+        }
+        false
+    }
+}
+
+/// What the last links wait for that orders were about: a stop there at that instant.
+fn find_last_hops(causes: &Causes, seen: &[Seen], stops: &mut [Stop]) {
+    let far = |stop: &Stop, seen: &Seen| {
+        let Source::Node(node, subject) = seen.source else { return None };
+        let order = causes.order(Place::Node(node), subject, stop.from)?;
+        let Reason::LastHop { port } = order.reason else { return None };
+        Some((port, order.time))
+    };
+    let asked: Vec<(usize, u32, Time)> = seen
+        .iter()
+        .enumerate()
+        .filter_map(|(row, seen)| far(&stops[row], seen).map(|(port, time)| (row, port, time)))
+        .collect();
+    if asked.is_empty() {
+        return;
+    }
+    let mut by_port: Map<u32, Vec<u32>> = Map::default();
+    for (row, stop) in (0..).zip(stops.iter()).filter(|(_, stop)| !matches!(stop.scope, Scope::Flow(_))) {
+        by_port.entry(stop.port).or_default().push(row);
+    }
+    for (row, port, time) in asked {
+        let covers = |other: &&u32| {
+            let stop = &stops[**other as usize];
+            stop.from <= time && stop.until.is_none_or(|until| until > time)
+        };
+        let cause = by_port.get(&port).and_then(|rows| rows.iter().rev().find(covers)).copied();
+        stops[row].cause = cause;
+        if let Some(fill) = stops[row].fill.as_mut().filter(|_| cause.is_some()) {
+            fill.waiting = Waiting::Stopped;
+        }
+    }
+}
+
+/// Where following causes leads: a stop without one, or any of a cycle. What is `known` of stops before `now` is used, and kept.
+fn follow(stops: &[Stop], first: u32, now: u32, known: &mut Map<u32, u32>) -> u32 {
+    let mut path = vec![first];
+    let end = loop {
+        let row = path[path.len() - 1];
+        if let Some(&end) = known.get(&row) {
+            break end;
+        }
+        match stops[row as usize].cause {
+            Some(next) if path.len() <= stops.len() => path.push(next),
+            _ => break row,
+        }
+    };
+    if path.iter().all(|&row| row < now) {
+        known.extend(path.into_iter().map(|row| (row, end)));
+    }
+    end
+}
+
+/// Follows causes from every stop.
+fn find_roots(stops: &mut [Stop]) {
+    for first in 0..stops.len() as u32 {
+        let mut path = vec![first];
+        let root = loop {
+            let last = path[path.len() - 1];
+            let stop = &stops[last as usize];
+            if stop.root != NONE {
+                break stop.root;
+            }
+            let Some(next) = stop.cause else { break last };
+            let Some(begin) = path.iter().position(|&row| row == next) else {
+                path.push(next);
+                continue;
+            };
+            let cycle = &path[begin..];
+            if cycle.iter().all(|&row| stops[row as usize].until.is_none()) {
+                break cycle.iter().copied().min().unwrap_or(last);
+            }
+            // What has ended waits for nothing. A stop that has not, and of whose node nothing is full any more, closes the round.
+            let open = cycle.iter().copied().filter(|&row| stops[row as usize].until.is_none()).max();
+            let cut = open.unwrap_or(last);
+            stops[cut as usize].cause = None;
+            if let Some(fill) = &mut stops[cut as usize].fill {
+                fill.waiting = Waiting::Busy;
+            }
+            break cut;
+        };
+        path.into_iter().for_each(|row| stops[row as usize].root = root);
+    }
+}
+
+/// The ports that a root is: the one that filled, with those that were as full, or those of a cycle.
+fn root_ports(stops: &[Stop], root: u32) -> Vec<u32> {
+    let mut ports = Vec::new();
+    let mut row = root;
+    while let Some(next) = stops[row as usize].cause {
+        ports.push(stops[row as usize].port);
+        row = next;
+        if row == root {
+            return ports;
+        }
+    }
+    let Stop { fill, also, .. } = &stops[root as usize];
+    fill.iter().map(|fill| fill.port).chain(also.iter().copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::ClassId;
+
+    fn stop(port: u32, until: Option<u64>, cause: Option<u32>) -> Stop {
+        let fill = Fill { port: port + 100, queue: 0, bytes: 1, flows: 0, waiting: Waiting::Busy };
+        Stop {
+            port,
+            scope: Scope::Class(ClassId(0)),
+            from: Time(1),
+            until: until.map(Time),
+            by: 0,
+            ordered: None,
+            fill: Some(fill),
+            also: Vec::new(),
+            rule: None,
+            cause,
+            root: NONE,
+        }
+    }
+
+    fn stops(causes: &[Option<u32>]) -> Vec<Stop> {
+        (0..).zip(causes).map(|(port, &cause)| stop(port, None, cause)).collect()
+    }
+
+    #[test]
+    fn causes_lead_to_a_stop_without_one_or_round_in_a_cycle() {
+        let mut stops = stops(&[None, Some(0), Some(1), Some(5), Some(3), Some(4), Some(4)]);
+        find_roots(&mut stops);
+        assert_eq!(stops.iter().map(|stop| stop.root).collect::<Vec<_>>(), [0, 0, 0, 3, 3, 3, 3]);
+        assert_eq!(root_ports(&stops, 0), [100], "what filled");
+        assert_eq!(root_ports(&stops, 3), [3, 5, 4], "the cycle");
+        stops[0].also.push(9);
+        assert_eq!(root_ports(&stops, 0), [100, 9], "what filled, and what was as full");
+    }
+
+    #[test]
+    fn a_round_with_a_stop_that_has_ended_is_no_cycle() {
+        let mut stops = stops(&[Some(2), Some(0), Some(1), Some(2)]);
+        stops[1].until = Some(Time(5));
+        find_roots(&mut stops);
+        assert_eq!(stops.iter().map(|stop| stop.root).collect::<Vec<_>>(), [2, 2, 2, 2]);
+        assert_eq!((stops[2].cause, root_ports(&stops, 2)), (None, vec![102]));
+    }
+}
