@@ -71,7 +71,7 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
     let outcome = resolved.simulate(report);
     let (groups, collectives) = (resolved.groups, resolved.collectives);
     let wall = start.elapsed();
-    let causes = causes::of(&graph, &map, &outcome);
+    let causes = causes::of(&graph, &PortMap::new(&graph), &outcome);
     let mut summary = Summary::new(identity, &graph, &groups, &collectives, &outcome, causes.as_ref(), wall);
     summary.notes = resolved.notes.iter().map(ToString::to_string).collect();
     let flow_control = resolved.choices.flow_control;

@@ -50,8 +50,7 @@ pub fn number(query: &Words, key: &str) -> Result<Option<u64>, Problem> {
 /// The run, and its stops where they were kept.
 fn open(folder: &Path) -> Result<(Records, Causes), Problem> {
     let records = store::open(folder)?;
-    let end_ps = records.summary["end_ps"].as_u64().unwrap_or(0);
-    match Causes::open(folder, end_ps)? {
+    match Causes::open(&records)? {
         Some(causes) => Ok((records, causes)),
         None => Err(Problem::new("this run", "was not asked why, so nothing of it was kept")
             .help("run it again with measure.why = true")),
@@ -239,11 +238,13 @@ mod tests {
             by: 0,
             ordered_ps: None,
             fill: Some(fill),
+            also: Vec::new(),
+            rule: None,
             cause: (!row.is_multiple_of(10)).then(|| row - 1),
         };
-        let ports = (0..3).map(|port| (port, (format!("a{port}"), "b".to_string()))).collect();
+        let names = (0..3).map(|port| format!("a{port}->b")).collect();
         let stops = (0..count).map(stop).collect();
-        Causes { nodes: vec!["b".into()], ports, stops, waits: Vec::new(), end_ps: count as u64 * 100 + 50 }
+        Causes { nodes: vec!["b".into()], names, stops, end_ps: count as u64 * 100 + 50, ..Causes::default() }
     }
 
     #[test]
