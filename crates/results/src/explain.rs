@@ -690,7 +690,7 @@ mod tests {
         let said = causes.tell(1, &roots[of_stop[1]]);
         assert_eq!(said.len(), 3, "{said:?}");
         assert!(
-            said[1].contains("sw0->sw1 had held queue 1 and 2 others in turn stopped 41 times from 1.00 ns to 5.10 ns")
+            said[1].contains("sw0->sw1 had held queue 1 and 2 others in turn stopped 41 times from 1.00 ns to 5.00 ns")
         );
         let chain = causes.chain_json(1);
         assert_eq!((chain.as_array().map(Vec::len), &chain[1]["times"]), (Some(2), &json!(41)));

@@ -852,7 +852,7 @@ fn the_other_simulators_files_are_refused_at_the_wrong_line() {
         ("config.txt", "STOP_TIME 2.5", "STOP_TIME -2.5", "config.txt:8:21: "),
         ("config.txt", "STOP_TIME 2.5", "STOP_TIME nan", "config.txt:8:21: "),
         ("config.txt", "STOP_TIME 2.5", "STOP_TIME 1e300", "config.txt:8:21: "),
-        ("config.txt", "CC_MODE 1", "CC_MODE 10", "config.txt:9:9: "),
+        ("config.txt", "CC_MODE 1", "CC_MODE 11", "config.txt:9:9: "),
         ("config.txt", "CC_MODE 1", "CC_MODE 2", "config.txt:9:9: "),
         ("config.txt", "20Mb/s", "20Mb/h", "config.txt:15:9: "),
         ("config.txt", "20Mb/s", "-20Mb/s", "config.txt:15:9: "),
