@@ -354,6 +354,9 @@ pub enum Presence {
     Ends,
 }
 
+/// Puts all flows that began and ended at a host in an order.
+pub type Relist = fn(&[Turn<'_>]) -> Vec<FlowId>;
+
 /// What a simulator does that a run is compared with to the byte, and that no hardware would. Nothing of it by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Habits {
@@ -371,7 +374,7 @@ pub struct Habits {
     /// What a failed link drops stays charged to its switch's memory; marking and flow control hear neither of it nor of the link.
     pub leaks: bool,
     /// After a change of routes every host lists its flows anew, in the order that this makes of all that began and ended there.
-    pub relist: Option<fn(&[Turn<'_>]) -> Vec<FlowId>>,
+    pub relist: Option<Relist>,
 }
 
 /// Where switches and links get their random numbers.

@@ -241,7 +241,7 @@ fn an_absolute_threshold_pauses_at_so_many_bytes_and_loses_nothing_where_there_a
     // More than there is for both: the memory that is free decides.
     let sets = ["switch.threshold=1MB".to_string(), "switch.buffer=300KB".to_string()];
     let summary = run::run(read(text, &sets), &mut |_, _| true).summary;
-    assert_eq!((summary.ending.as_ref(), summary.dropped.packets), ("complete", 0));
+    assert_eq!((summary.ending, summary.dropped.packets), ("complete", 0));
     assert!(summary.pause.pauses > 0 && summary.buffer.peak <= 300_000);
     let sets = ["switch.threshold=0B".to_string(), "switch.reserve=0B".to_string(), "switch.headroom=1KB".to_string()];
     let refused = Scenario::parse("a.toml", text, Path::new("/nowhere"), &sets).and_then(resolve).err().unwrap();
@@ -260,7 +260,7 @@ fn headroom_holds_what_comes_until_a_pause_takes_effect() {
     assert_eq!(slow - quick, 25_000);
     let run = |sets: &[String]| run::run(read(text, sets), &mut |_, _| true);
     let (at_once, later) = (run(&[]).summary, run(&set(&["switch.reaction=2us"])).summary);
-    assert_eq!((later.ending.as_ref(), later.dropped.packets), ("complete", 0));
+    assert_eq!((later.ending, later.dropped.packets), ("complete", 0));
     // Each of two senders goes on for 2 us, and half of what they send leaves again.
     let more = later.buffer.peak as i64 - at_once.buffer.peak as i64;
     assert!((25_000 - 3 * 1_062..25_000 + 3 * 1_062).contains(&more), "{more}");
