@@ -594,7 +594,7 @@ mod tests {
         for port in 0..20 {
             trail.push(step(port));
             let freed = trail.freed().map(|freed| (freed.port, freed.queue, freed.start, freed.stopped));
-            let odd = (port + 1) / 2 * 2;
+            let odd = port.div_ceil(2) * 2;
             assert_eq!(freed, odd.checked_sub(1).map(|last| (last, 3, Time(last as u64), Time(odd as u64 / 2))));
         }
         assert!(trail.steps().eq((0..20).map(step)));
