@@ -323,6 +323,9 @@ engine::choice! {
 /// A flow that began or ended at a host.
 pub type Turn<'a> = (FlowId, &'a FlowSpec, Presence);
 
+/// The flows of a host in a new order, made of all that began and ended there.
+pub type Relist = fn(&[Turn<'_>]) -> Vec<FlowId>;
+
 /// Whether a flow is there from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
@@ -349,7 +352,7 @@ pub struct Habits {
     /// What a failed link drops stays charged to its switch's memory; marking and flow control hear neither of it nor of the link.
     pub leaks: bool,
     /// After a change of routes every host lists its flows anew, in the order that this makes of all that began and ended there.
-    pub relist: Option<fn(&[Turn<'_>]) -> Vec<FlowId>>,
+    pub relist: Option<Relist>,
 }
 
 /// Where switches and links get their random numbers.
