@@ -345,6 +345,9 @@ engine::choice! {
 /// A flow that began or ended at a host.
 pub type Turn<'a> = (FlowId, &'a FlowSpec, Presence);
 
+/// The flows of a host in a new order, made of all that began and ended there.
+pub type Relist = fn(&[Turn<'_>]) -> Vec<FlowId>;
+
 /// Whether a flow is there from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {

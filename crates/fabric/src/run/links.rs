@@ -6,7 +6,7 @@ use crate::id::FlowId;
 use crate::packet::{Kind, PacketId};
 use crate::probe::{Counted, Lost};
 use crate::routing::Routing;
-use crate::setup::{Dice, Setup, Turn};
+use crate::setup::{Dice, Relist, Setup, Turn};
 use engine::Time;
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ impl<F: FlowControl> Network<F> {
     }
 
     /// Empties the lists of all hosts and fills them again in `order`. A port that is idle sends as soon as a flow is listed.
-    fn relist_flows(&mut self, order: fn(&[Turn<'_>]) -> Vec<FlowId>) {
+    fn relist_flows(&mut self, order: Relist) {
         let hosts: Vec<u32> = self.core.setup.graph.hosts().map(|host| host.0).collect();
         for host in hosts {
             let setup = &self.core.setup;
