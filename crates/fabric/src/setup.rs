@@ -357,9 +357,6 @@ pub enum Presence {
     Ends,
 }
 
-/// Puts all flows that began and ended at a host in an order.
-pub type Relist = fn(&[Turn<'_>]) -> Vec<FlowId>;
-
 /// What a simulator does that a run is compared with to the byte, and that no hardware would. Nothing of it by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Habits {
