@@ -160,6 +160,7 @@ fn roots(run: &Records, said: &[String]) -> Option<Section> {
             Some("deadlock") => Cell::badge(Tone::Bad, "deadlock"),
             Some("slow-receiver") => "slow receiver".into(),
             Some("link-down") => "link down".into(),
+            Some("no-path") => "no path behind it".into(),
             Some("lossy-link") => "lossy link".into(),
             Some("cycle") => "cycle at the end".into(),
             Some("scheme") => root["rule"].as_str().unwrap_or("scheme").into(),

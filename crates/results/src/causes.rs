@@ -225,6 +225,8 @@ pub enum Kind {
     SlowReceiver,
     /// A link that is down.
     LinkDown,
+    /// Behind a link that works there is no path: one further on is down.
+    NoPath,
     /// A link that loses or damages packets.
     LossyLink,
     /// A rule of the scheme, not something that fills.
@@ -432,7 +434,11 @@ impl Causes {
             trees[tree].depth = trees[tree].depth.max(depth);
         }
         for loss in &self.losses {
-            let kind = if loss.how == How::Fault { Kind::LossyLink } else { Kind::LinkDown };
+            let kind = match loss.how {
+                How::Fault => Kind::LossyLink,
+                How::Down => Kind::LinkDown,
+                How::NoPath => Kind::NoPath,
+            };
             let tree = *by_name.entry((kind, vec![loss.port], 0, None)).or_insert_with(|| {
                 trees.push(Tree::new(kind, self.port(loss.port).to_string(), vec![loss.port], None));
                 trees.len() - 1
@@ -449,7 +455,7 @@ impl Causes {
         let mut roots: Vec<(usize, Root)> = trees.into_iter().map(|tree| self.sum_up(tree)).enumerate().collect();
         let cost = |root: &Root| {
             let helpless = match root.kind {
-                Kind::LinkDown | Kind::LossyLink => root.waited_ps,
+                Kind::LinkDown | Kind::NoPath | Kind::LossyLink => root.waited_ps,
                 _ => root.victim_ps,
             };
             (root.kind != Kind::Deadlock, Reverse((helpless, root.waited_ps, root.stopped_ps)))

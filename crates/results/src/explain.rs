@@ -78,6 +78,7 @@ impl Root {
             Kind::Saturated => format!("the link {} is saturated by {}", self.place, many(self.flows as usize, "flow")),
             Kind::SlowReceiver => format!("{} takes packets more slowly than they come", self.place),
             Kind::LinkDown => format!("the link {} is down", self.place),
+            Kind::NoPath => format!("the link {} leads nowhere: a link behind it is down", self.place),
             Kind::LossyLink => format!("the link {} loses packets", self.place),
             Kind::Scheme => {
                 let rule = self.rule.as_ref().map(|rule| format!(": {rule}")).unwrap_or_default();
@@ -115,11 +116,13 @@ impl Root {
                 time(self.from_ps)
             );
         }
-        if matches!(self.kind, Kind::LinkDown | Kind::LossyLink) {
+        if matches!(self.kind, Kind::LinkDown | Kind::NoPath | Kind::LossyLink) {
             text += &match (self.waited_ps, self.lost) {
-                (0, _) => " It cost no flow any time.".to_string(),
+                (0, 0) => " It cost no flow any time.".to_string(),
+                // What it cost those that did not finish is not known.
+                (0, _) => String::new(),
                 (cost, 0) => format!(" {} waited for it {} in all.", many(self.waiting_flows, "flow"), time(cost)),
-                (cost, _) => format!(" These flows were {} at sending again, or waited for it.", time(cost)),
+                (cost, _) => format!(" It cost them {} of sending again, or of waiting for it.", time(cost)),
             };
         } else if self.waiting_flows > 0 {
             text += &format!(" {} waited {} in all", many(self.waiting_flows, "flow"), time(self.waited_ps));
@@ -666,7 +669,7 @@ mod tests {
         assert_eq!(kinds, [Kind::Deadlock, Kind::LossyLink, Kind::Saturated]);
         assert!(roots[0].victim_ps == 0 && roots[2].victim_ps > 0, "nobody waited at the deadlock in these tables");
         let said = roots[1].sentence(&[]);
-        let end = "These flows were 60.0 ns at sending again, or waited for it.";
+        let end = "It cost them 60.0 ns of sending again, or of waiting for it.";
         assert_eq!(
             said,
             format!("The link sw0->sw1 loses packets. 2 packets of 1 flow were lost there from 5 ps until 6 ps. {end}")

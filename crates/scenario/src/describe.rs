@@ -192,17 +192,19 @@ impl Resolved {
             switch.egress_alpha.map_or("none".into(), |alpha| format!("alpha {}", four_digits(alpha as f64 / one)));
         let threshold = match switch.split {
             Split::Absolute(most) => format!("threshold {}", size(most as u128)),
-            _ => format!("alpha {}", four_digits(alpha)),
+            Split::Ingress | Split::Egress => "an equal part for each".into(),
+            Split::Dynamic => format!("alpha {}", four_digits(alpha)),
         };
-        let reaction = match switch.reaction {
-            Time::ZERO => String::new(),
-            after => format!(", pauses act after {}", time(after)),
+        let pauses = match (self.layout.headroom.is_some(), switch.reaction) {
+            (false, _) if switch.split == Split::Dynamic => String::new(),
+            (false, _) => format!("{threshold}, "),
+            (true, after) => {
+                let after =
+                    if after == Time::ZERO { String::new() } else { format!("pauses act after {}, ", time(after)) };
+                format!("{threshold}, resume gap {}, {after}", size(switch.resume_gap as u128))
+            }
         };
-        let text = format!(
-            "{threshold}, resume gap {}, egress limit {egress}, pipeline {}{reaction}",
-            size(switch.resume_gap as u128),
-            time(switch.pipeline),
-        );
+        let text = format!("{pauses}egress limit {egress}, pipeline {}", time(switch.pipeline));
         sheet.line("switch", text);
         let queues = plural(switch.queues as usize, "queue", "queues");
         let classes = plural(setup.classes as usize, "class", "classes");

@@ -86,8 +86,9 @@ engine::parameters! {
         egress_alpha: Option<f64> = None, in 0.0..=MAX_ALPHA, under under::MEMORY,
         /// From a packet's arrival to its being queued.
         pipeline: Time = Time::ZERO, in Time::ZERO..=MAX_PASSAGE,
-        /// From the arrival of a pause, or another frame of flow control, at a switch or a NIC to its taking effect. Headroom counts it.
-        reaction: Time = Time::ZERO, in Time::ZERO..=MAX_REACTION,
+        /// From the arrival of a pause, or another frame between neighbours, at a switch or a NIC to its taking effect. Headroom counts it.
+        /// Signals to senders act at once.
+        reaction: Time = Time::ZERO, in Time::ZERO..=MAX_REACTION, under under::PAUSES,
         // Eight classes of these are as many as a port can number.
         /// Queues of every egress port and class; flows are spread over them by hash.
         queues: u32 = 1, in 1..=8192, under under::QUEUES,

@@ -32,18 +32,30 @@ pub(crate) fn list(axis: &mut Axis<dyn FlowControlDef>) {
         .add(|| Box::new(floodgate::Params::default()));
 }
 
-/// Refuses what lets packets of a flow overtake one another, for a flow control that keeps them in order. With `one_path` also what has them on
-/// several paths at once and puts them in order at the end.
-pub(super) fn needs_order(name: &str, with: &Chosen<'_>, one_path: bool) -> Option<Misfit> {
+/// Refuses what lets packets of a flow overtake one another, or has them on several paths at once, for a flow control that keeps them in order.
+pub(super) fn needs_order(name: &str, with: &Chosen<'_>) -> Option<Misfit> {
     let balancing = with.load_balancing;
-    if !balancing.may_reorder() && (balancing.one_path() || !one_path) {
+    if !balancing.may_reorder() && balancing.one_path() {
         return None;
     }
     let kept = if balancing.may_reorder() { "the packets of a flow in order" } else { "a flow on one path at a time" };
     let message = format!("{name} keeps {kept}, and {} does not", balancing.name());
-    let or = if one_path { "" } else { ", or \"conweave\", whose last switch puts packets in order" };
-    let help = format!("write load_balancing = \"ecmp\", \"wcmp\" or \"d-mod-k\" in [scheme]{or}");
+    let help = "write load_balancing = \"ecmp\", \"wcmp\" or \"d-mod-k\" in [scheme]".into();
     Some(Misfit { parameter: "scheme.load_balancing", message, help })
+}
+
+/// Refuses switches that put packets aside, for a flow control that stops single flows: it does not see what is put aside, and packets that come after
+/// may be let through before it.
+pub(super) fn sees_all(name: &str, with: &Chosen<'_>) -> Option<Misfit> {
+    let balancing = with.load_balancing;
+    balancing.sets_aside().then(|| Misfit {
+        parameter: "scheme.load_balancing",
+        message: format!(
+            "{name} stops single flows, and does not see the packets that {} puts aside",
+            balancing.name()
+        ),
+        help: "write another load_balancing in [scheme], or flow_control = \"pfc\" or \"sfc\"".into(),
+    })
 }
 
 /// A packet that a scheme makes must be one that a port can send.

@@ -112,7 +112,10 @@ struct Told<'a> {
 impl Told<'_> {
     /// Puts its words, its victims and the ports that it stopped into a root in JSON.
     fn add(&mut self, json: &mut Value) {
-        let same = |root: &Root| json["place"] == root.place && json["kind"] == json!(root.kind);
+        let same = |root: &Root| {
+            // A scheme may hold by several rules at one node.
+            json["place"] == root.place && json["kind"] == json!(root.kind) && json["rule"] == json!(root.rule)
+        };
         let Some(place) = self.roots.iter().position(same) else { return };
         let root = &self.roots[place];
         json["clause"] = json!(root.clause());
@@ -181,7 +184,7 @@ fn around(causes: &Causes, at: u64, most: usize) -> Around {
     let end = count.min(begin + most);
     let mut rows: HashSet<usize> = (begin..end).collect();
     if let Some(first) = causes.stops.get(begin) {
-        rows.extend((0..begin).filter(|&row| causes.until(row) > first.from_ps).take(most));
+        rows.extend((0..begin).rev().filter(|&row| causes.until(row) > first.from_ps).take(most));
     }
     let mut open: Vec<usize> = rows.iter().copied().collect();
     while let Some(row) = open.pop() {

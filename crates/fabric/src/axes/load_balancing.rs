@@ -155,8 +155,9 @@ impl Crossroads<'_> {
             return;
         }
         match hops {
-            [] => {}
+            // Also where the host's own link is down: paths are kept by leaf.
             _ if node == self.packet.dst || self.routing.home(self.packet.dst) == Some(node) => all.push(route),
+            [] => {}
             [only] => self.add_routes(self.beyond(*only), route, choices, all),
             _ if choices == MOST_CHOICES => all.push(route),
             several => several.iter().for_each(|&port| {
@@ -332,6 +333,10 @@ pub trait LoadBalancingDef: Definition {
     }
     /// Whether packets of a flow may overtake one another.
     fn may_reorder(&self) -> bool {
+        false
+    }
+    /// Whether the last switch puts packets aside until those before them have come.
+    fn sets_aside(&self) -> bool {
         false
     }
     /// Whether all packets of a flow that are in flight are on one path.

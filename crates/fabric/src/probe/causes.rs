@@ -357,6 +357,8 @@ impl Causes {
         other.fullest_port.into_iter().for_each(|port| fill_up(&mut self.fullest_port, port));
         // Packets have other numbers now.
         self.crowd = Crowd::default();
+        // It is as long as it had to be so far.
+        self.busy.resize(self.busy.len().max(other.busy.len()), Busy::default());
         for (mine, theirs) in self.busy.iter_mut().zip(other.busy) {
             if theirs.joined > 0 {
                 *mine = theirs;

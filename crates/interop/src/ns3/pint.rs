@@ -109,7 +109,7 @@ fn log2(x: i32, dice: &mut Rand) -> i32 {
         let mask = (1u32 << hidden) - 1;
         looked_at = x >> hidden << hidden;
         if x as u32 & mask > dice.draw() & mask {
-            looked_at += 1 << hidden;
+            looked_at = looked_at.wrapping_add(1 << hidden);
         }
     }
     ((looked_at as f64).log2() * PLACES as f64) as i32
@@ -247,7 +247,7 @@ impl CongestionControl for Senders {
         let excess = p.decode(ack.tag) / p.eta;
         let (rate, stage) = match excess >= 1.0 || flow.stage >= p.max_stage {
             true => (((flow.rate.0 as f64 / excess) as u64).saturating_add(p.ai.0), 0),
-            false => (flow.rate.0 + p.ai.0, flow.stage + 1),
+            false => (flow.rate.0.saturating_add(p.ai.0), flow.stage + 1),
         };
         let rate = Rate(rate).max(p.min_rate).min(flow.line);
         (permit.rate, permit.repace) = (rate, true);

@@ -27,7 +27,7 @@ fn flow_control(summary: &Value) -> Option<String> {
         said += &format!(": the fullest account reached {:.0} % of its threshold", 100.0 * share);
         // Whoever is under a threshold is so under a higher one. Other schemes may use it for something else besides.
         if control == "pfc" && share < 1.0 {
-            said += ". The key switch.alpha had no effect: a higher one gives the same run";
+            said += ". The threshold had no effect: a higher one gives the same run";
         }
     }
     Some(said + ".")
@@ -96,8 +96,8 @@ mod tests {
         assert_eq!(
             said,
             [
-                "Flow control (pfc) never stopped anything: the fullest account reached 61 % of its threshold. The key switch.alpha had \
-                 no effect: a higher one gives the same run.",
+                "Flow control (pfc) never stopped anything: the fullest account reached 61 % of its threshold. The threshold had no \
+                 effect: a higher one gives the same run.",
                 "Congestion control (dcqcn) never acted: no packet was marked."
             ]
         );

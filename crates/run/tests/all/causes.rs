@@ -370,7 +370,7 @@ fn a_key_that_is_said_to_have_had_no_effect_has_none() {
     };
     let (said, outcome) = told(&text(0.125, "100KB"));
     assert!(
-        said.contains("The key switch.alpha had no effect") && said.contains("The key switch.ecn_min had no effect"),
+        said.contains("The threshold had no effect") && said.contains("The key switch.ecn_min had no effect"),
         "{said}"
     );
     for (alpha, ecn_min) in [(0.25, "100KB"), (128.0, "400KB")] {

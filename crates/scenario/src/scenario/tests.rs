@@ -189,7 +189,14 @@ fn what_breaks_the_order_of_flows_is_refused_by_what_keeps_it() {
     let conweave = "scheme.load_balancing=conweave";
     refused(STAR, &["scheme.flow_control=dvl", conweave, "scheme.conweave.timers=true"], None, "in order", "\"wcmp\"");
     refused(STAR, &["scheme.flow_control=iofd", conweave], None, "one path at a time", "\"wcmp\"");
-    star(&["scheme.flow_control=dvl", conweave]);
+    refused(STAR, &["scheme.flow_control=dvl", conweave], None, "one path at a time", "\"wcmp\"");
+    for timers in ["scheme.conweave.timers=true", "scheme.conweave.timers=false"] {
+        for flow_control in ["bfc", "floodgate"] {
+            let set = format!("scheme.flow_control={flow_control}");
+            refused(STAR, &[&set, conweave, timers], None, "puts aside", "\"pfc\" or \"sfc\"");
+        }
+        star(&["scheme.flow_control=sfc", conweave, timers]);
+    }
     star(&["scheme.flow_control=iofd", "scheme.load_balancing=wcmp"]);
 }
 

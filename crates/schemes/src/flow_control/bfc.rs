@@ -16,10 +16,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use super::{max, pfc, samples, sum};
+use super::{max, pfc, samples, sees_all, sum};
 use engine::{Bytes, Misfit, Rate, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
-use fabric::axes::{Counter, Definition, Histogram};
+use fabric::axes::{Chosen, Counter, Definition, Histogram};
 use fabric::deadlock::Waits;
 use fabric::id::{ClassId, FlowId, PortId, QueueId};
 use fabric::message::Payload;
@@ -140,6 +140,9 @@ impl Definition for Params {
     fn source(&self) -> &'static str {
         "P. Goyal, P. Shah, N. K. Sharma, M. Alizadeh and T. E. Anderson, Backpressure Flow Control, \
          arXiv:1909.09923, 2019"
+    }
+    fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
+        sees_all(self.name(), with)
     }
     fn check(&self) -> Result<(), Misfit> {
         let range = |name: &'static str, value: u64, least: u64, most: u64| match (least..=most).contains(&value) {

@@ -67,7 +67,7 @@ impl Definition for Params {
          NEAT workshop at SIGCOMM 2019"
     }
     fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
-        needs_order(self.name(), with, false)
+        needs_order(self.name(), with)
     }
     fn check(&self) -> Result<(), Misfit> {
         check_frame("frame", self.frame)?;

@@ -17,10 +17,10 @@
 //! `syn_timeout` sends a SYN with the last number that it has put on the link. The link keeps order, so whatever the downstream switch has not
 //! received by then is lost, and is given back as well.
 
-use super::{Deadlines, check_frame, max, pfc, sum};
+use super::{Deadlines, check_frame, max, pfc, sees_all, sum};
 use engine::{Bytes, Misfit, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
-use fabric::axes::{Counter, Definition};
+use fabric::axes::{Chosen, Counter, Definition};
 use fabric::deadlock::Waits;
 use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use fabric::message::Payload;
@@ -84,6 +84,9 @@ impl Definition for Params {
     fn source(&self) -> &'static str {
         "K. Liu, C. Tian, Q. Wang, H. Zheng, P. Yu, W. Sun, Y. Xu, K. Meng, L. Han, J. Fu, W. Dou and G. Chen, \
          Floodgate: Taming Incast in Datacenter Networks, CoNEXT 2021"
+    }
+    fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
+        sees_all(self.name(), with)
     }
     fn check(&self) -> Result<(), Misfit> {
         check_frame("frame", self.frame)?;

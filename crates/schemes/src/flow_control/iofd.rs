@@ -87,7 +87,7 @@ impl Definition for Params {
          SIGCOMM Posters and Demos 2018"
     }
     fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
-        needs_order(self.name(), with, true)
+        needs_order(self.name(), with)
     }
     fn check(&self) -> Result<(), Misfit> {
         if self.deflections > 3 {

@@ -38,7 +38,7 @@ engine::parameters! {
         /// How often the load of a port is sampled.
         sample: Time = Time::from_us(1), in Time::from_ns(10)..=Time::from_ms(10),
         /// Weight of a sample in the moving average, as a power of two: 1 is a half, 4 a sixteenth.
-        gain: u32 = 4, in 0..=16,
+        gain: u32 = 4, in 0..=8,
         /// A port where this much waits is in the worst band.
         queue: Bytes = Bytes(100_000), in Bytes(1000)..=Bytes(100_000_000),
         /// Bands.

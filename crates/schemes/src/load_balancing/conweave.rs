@@ -72,6 +72,9 @@ impl LoadBalancingDef for Params {
     fn one_path(&self) -> bool {
         false
     }
+    fn sets_aside(&self) -> bool {
+        true
+    }
 }
 
 /// What a packet asks of the last switch.
@@ -158,7 +161,7 @@ struct Receiving {
     /// When its queue is let go.
     flush: Option<Time>,
     /// The TAIL that has come, until CLEAR is sent.
-    clear: Option<Packet>,
+    clear: Option<(Packet, u64)>,
     /// Bytes in its queue.
     bytes: u64,
     host: u32,
@@ -346,7 +349,7 @@ impl ConWeave {
         }
         if tail {
             if orders.waits(siding) {
-                r.clear = Some(*packet);
+                r.clear = Some((*packet, tag.epoch as u64));
             } else {
                 self.counts.clears += 1;
                 orders.advise(packet, CLEAR, tag.epoch as u64);
@@ -414,11 +417,11 @@ impl Labeller for ConWeave {
         let Some(r) = self.receiving.get_mut(&FlowId(siding)) else { return };
         self.held -= std::mem::take(&mut r.bytes);
         if let Some(queues) = self.queues.get_mut(&r.host) {
-            *queues -= 1;
+            *queues = queues.saturating_sub(1);
         }
-        if let Some(tail) = r.clear.take() {
+        if let Some((tail, epoch)) = r.clear.take() {
             self.counts.clears += 1;
-            orders.advise(&tail, CLEAR, r.epoch as u64);
+            orders.advise(&tail, CLEAR, epoch);
         }
     }
 
