@@ -283,7 +283,7 @@ fn bounds(resolved: &Resolved, finished: &Finished) -> Result<(), Failure> {
         }
     }
     // A flow that may take several paths may be faster than alone on one; IOFD deflects flows to other paths, too.
-    let moved = resolved.choices.load_balancing.may_reorder() || resolved.choices.flow_control.name() == "iofd";
+    let moved = !resolved.choices.load_balancing.by_rule() || resolved.choices.flow_control.name() == "iofd";
     let steady = !moved && graph.links.iter().all(|link| link.outages.is_empty());
     for (number, flow) in outcome.flows.iter().enumerate() {
         let spec = &flow.spec;
