@@ -1,6 +1,6 @@
 //! The configuration file: keys and values.
 //!
-//! The tables of [forks](super::forks) say of each key what it means, what it takes and whether it has an effect; the reader works from
+//! The tables of [`super::forks`] say of each key what it means, what it takes and whether it has an effect; the reader works from
 //! the same tables.
 
 pub mod key;
