@@ -23,7 +23,7 @@ use std::sync::{LazyLock, Mutex};
 /// fail again.
 const REPORTS: u32 = 8;
 /// How often as many before it is said to go on for ever.
-const PATIENT: u32 = 32;
+const PATIENT: u32 = 4;
 /// What rounding may add to a share.
 const ROUNDING: f64 = 1e-9;
 
