@@ -183,7 +183,7 @@ fn ranking(exhibit: &Exhibit) -> Table {
         let first = ranks.iter().filter(|rank| **rank == Some(1)).count();
         let worst = if best == least { most } else { least };
         last.push(match (best, worst) {
-            (Some(_), _) if first > 1 => format!("{first} share it").into(),
+            (Some(_), _) if first > 1 => format!("{first} cannot be told apart").into(),
             (Some((name, best)), Some((_, worst))) if best > 0.0 && worst > 0.0 => {
                 format!("{name} ({}×)", digits(best.max(worst) / best.min(worst))).into()
             }
@@ -195,9 +195,9 @@ fn ranking(exhibit: &Exhibit) -> Table {
     let columns = exhibit.columns.iter().map(|column| Column::number(column.title.as_str()));
     Table {
         caption: format!(
-            "The best of a column stands out; below, who that is, and how many times better than the worst. Equal values share a rank. {}",
+            "A rank says how many are better for certain, and one: values whose intervals overlap cannot be told apart. Those that none is better than stand out; below, who that is, and how many times better than the worst. {}",
             match exhibit.seeds {
-                1 => "One seed: there are no intervals, and small differences mean nothing.".into(),
+                1 => "One seed: there are no intervals, values are compared as they are, and small differences mean nothing.".into(),
                 seeds => format!("95 % intervals over {seeds} seeds."),
             }
         ),

@@ -82,17 +82,19 @@ pub struct Entry {
 }
 
 impl Column {
-    /// By entry, its rank, counted from 1; equal values share one, and as many ranks after it are left out. None without a value, or where neither
-    /// side is better.
+    /// By entry, its rank, counted from 1: how many are better for certain, and one. Values whose intervals overlap cannot be told apart; without
+    /// intervals the values themselves are compared. None without a value, or where neither side is better.
     pub fn ranks(&self) -> Vec<Option<usize>> {
-        let better = |a: f64, b: f64| match self.better {
-            Some(Better::Low) => a < b,
-            Some(Better::High) => a > b,
+        let range = |entry: &Entry| Some(entry.interval.unwrap_or((entry.value?, entry.value?)));
+        let better = |a: (f64, f64), b: (f64, f64)| match self.better {
+            Some(Better::Low) => a.1 < b.0,
+            Some(Better::High) => a.0 > b.1,
             None => false,
         };
         let rank = |entry: &Entry| {
-            let value = entry.value.filter(|_| self.better.is_some())?;
-            Some(1 + self.entries.iter().filter_map(|other| other.value).filter(|other| better(*other, value)).count())
+            let own = range(entry).filter(|_| self.better.is_some() && entry.value.is_some())?;
+            let others = self.entries.iter().filter(|other| other.value.is_some()).filter_map(range);
+            Some(1 + others.filter(|&other| better(other, own)).count())
         };
         self.entries.iter().map(rank).collect()
     }
@@ -216,5 +218,22 @@ mod tests {
         assert_eq!(column(Some(Better::Low)).ranks(), [Some(1), Some(4), None, Some(1), Some(3)]);
         assert_eq!(column(Some(Better::High)).ranks(), [Some(3), Some(1), None, Some(3), Some(2)]);
         assert_eq!(column(None).ranks(), [None; 5]);
+    }
+
+    #[test]
+    fn overlapping_intervals_share_a_rank() {
+        let entry = |(value, interval)| Entry { name: String::new(), value: Some(value), interval };
+        let entries = [(2.0, Some((1.5, 2.5))), (2.2, Some((2.1, 2.3))), (2.4, Some((2.35, 2.6))), (9.0, None)];
+        let column = Column {
+            title: String::new(),
+            unit: String::new(),
+            better: Some(Better::Low),
+            entries: entries.map(entry).to_vec(),
+        };
+        assert_eq!(
+            column.ranks(),
+            [Some(1), Some(1), Some(2), Some(4)],
+            "only the second is better than the third for certain"
+        );
     }
 }
