@@ -45,6 +45,9 @@ struct Arguments {
     /// Makes the scenario of `--case` as short as it can be, and prints it.
     #[arg(long, requires = "case")]
     shrink: bool,
+    /// Prints the scenario `--first` instead of judging any.
+    #[arg(long, conflicts_with = "case")]
+    print: bool,
     /// Where findings go.
     #[arg(long, value_name = "FOLDER", default_value = "target/swarm")]
     out: PathBuf,
@@ -194,12 +197,23 @@ fn main() -> ExitCode {
     quiet();
     let done = match &arguments.case {
         Some(path) => replay(path, arguments.shrink),
+        None if arguments.print => print(&arguments),
         None => swarm(&arguments),
     };
     done.unwrap_or_else(|e| {
         eprintln!("error: {e}");
         ExitCode::FAILURE
     })
+}
+
+/// Prints one scenario.
+fn print(arguments: &Arguments) -> Result<ExitCode, std::io::Error> {
+    std::fs::create_dir_all(&arguments.out)?;
+    match draw::draw(arguments.seed, arguments.first, &arguments.out) {
+        Ok(text) => println!("{text}"),
+        Err(why) => println!("# not run: {why}"),
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn swarm(arguments: &Arguments) -> Result<ExitCode, std::io::Error> {
