@@ -6,6 +6,8 @@
 //! packet that fits nowhere is dropped.
 //!
 //! A scheme may split an (ingress port, class) into two groups with an account each.
+//!
+//! Memory may be given out in *cells*: a packet takes whole ones, and all that is counted here are the bytes of cells.
 
 /// What one (ingress port, class) holds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,16 +72,30 @@ pub struct Buffer {
     pub reserve: u64,
     /// A paused account may resume when it is this far under its threshold.
     pub resume_gap: u64,
+    /// Bytes of a cell; 0 or 1 where memory is given out byte by byte.
+    pub cell: u64,
 }
 
 impl Buffer {
+    /// What a packet takes of the memory.
+    #[inline]
+    pub fn charge(&self, size: u64) -> u64 {
+        if self.cell > 1 { size.next_multiple_of(self.cell) } else { size }
+    }
+
+    /// A threshold, in whole cells.
+    #[inline]
+    fn whole(&self, bytes: u64) -> u64 {
+        if self.cell > 1 { bytes - bytes % self.cell } else { bytes }
+    }
+
     /// What one account may take of the shared pool now.
     #[inline]
     pub fn threshold(&self, share: Share) -> u64 {
         match (self.pool, self.ingress_part) {
             (None, _) => u64::MAX,
-            (Some(pool), None) => (pool - self.shared).saturating_mul(share.alpha as u64) >> 16,
-            (_, Some(part)) => part,
+            (Some(pool), None) => self.whole((pool - self.shared).saturating_mul(share.alpha as u64) >> 16),
+            (_, Some(part)) => self.whole(part),
         }
     }
 
@@ -100,6 +116,7 @@ impl Buffer {
     /// Takes in a packet if it fits.
     #[inline]
     pub fn admit(&mut self, account: &mut Account, size: u64) -> bool {
+        let size = self.charge(size);
         // α above one lets an account have more than what is free, but none may have more than all of it.
         let free = self.pool.map_or(u64::MAX, |pool| pool - self.shared);
         let threshold = if size > free { 0 } else { self.threshold(account.share) };
@@ -138,6 +155,7 @@ impl Buffer {
     /// Whether a packet would fit without headroom.
     #[inline]
     pub fn fits(&self, account: &Account, size: u64) -> bool {
+        let size = self.charge(size);
         let bytes = account.bytes + size;
         let free = self.pool.map_or(u64::MAX, |pool| pool - self.shared);
         account.headroom == 0
@@ -155,6 +173,7 @@ impl Buffer {
     /// reserve.
     #[inline]
     pub fn release(&mut self, account: &mut Account, size: u64) {
+        let size = self.charge(size);
         let mut rest = size;
         if account.global > 0 {
             let from_global = (account.global as u64).min(rest);
@@ -233,13 +252,31 @@ mod tests {
         assert!(b.under(&a));
     }
 
+    #[test]
+    fn a_packet_takes_whole_cells_and_thresholds_count_them() {
+        // 100 cells of 200 B: an eighth of what is free is 12 cells.
+        let mut b = Buffer { pool: Some(20_000), cell: 200, ..Buffer::default() };
+        let mut a = Account::new(SHARE);
+        assert_eq!(b.threshold(SHARE), 2_400);
+        assert!(b.admit(&mut a, 1) && b.admit(&mut a, 200) && b.admit(&mut a, 201));
+        assert_eq!((a.bytes, b.shared, b.used), (800, 800, 800));
+        // 96 cells are free: 12. With 95 it would be 11.875, which is 11.
+        assert_eq!(b.threshold(SHARE), 2_400);
+        assert!(b.admit(&mut a, 63));
+        assert_eq!(b.threshold(SHARE), 2_200);
+        b.release(&mut a, 201);
+        assert_eq!((a.bytes, b.used), (600, 600));
+    }
+
     proptest! {
         #[test]
         fn bytes_in_equal_bytes_out_and_limits_hold(
             sizes in prop::collection::vec((1u64..1500, 0usize..3, any::<bool>()), 1..400),
             global in 0u64..10_000,
+            cell in prop_oneof![Just(0u64), Just(1), Just(80), Just(208), Just(254)],
         ) {
-            let mut b = Buffer { global: (global, 0), ..buffer() };
+            let mut b = Buffer { global: (global, 0), cell, ..buffer() };
+            let charge = |size: &u64| if cell > 1 { size.div_ceil(cell) * cell } else { *size };
             let mut accounts = [Account::new(SHARE); 3];
             let mut held: [Vec<u64>; 3] = Default::default();
             for (size, i, enter) in sizes {
@@ -255,10 +292,10 @@ mod tests {
                 } else if let Some(size) = held[i].pop() {
                     b.release(&mut accounts[i], size);
                 }
-                let total: u64 = held.iter().flatten().sum();
+                let total: u64 = held.iter().flatten().map(charge).sum();
                 prop_assert_eq!(b.used, total);
                 for (account, held) in accounts.iter().zip(&held) {
-                    prop_assert_eq!(account.total(), held.iter().sum::<u64>());
+                    prop_assert_eq!(account.total(), held.iter().map(charge).sum::<u64>());
                     prop_assert!(account.headroom <= SHARE.headroom);
                 }
                 prop_assert_eq!(b.global.1, accounts.iter().map(|a| a.global as u64).sum::<u64>());

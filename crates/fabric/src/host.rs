@@ -3,6 +3,7 @@
 mod census;
 mod flow;
 mod nic;
+mod notifications;
 mod relay;
 mod slow;
 mod waiting;
@@ -67,7 +68,7 @@ pub(crate) struct Hosts {
 impl Hosts {
     pub(crate) fn new(setup: &Setup, map: &PortMap, chosen: &Chosen<'_>, shard: &Option<Shard>) -> Hosts {
         let graph = &setup.graph;
-        let control = chosen.congestion_control.build();
+        let control = notifications::paced(chosen.congestion_control.build(), setup.nic.notifications);
         let needs = control.needs();
         let is_host = |node: u32| graph.nodes[node as usize].kind == Kind::Host;
         let rate = |port: u32| graph.links[map.link[port as usize] as usize].rate;

@@ -102,6 +102,8 @@ pub struct SwitchSetup {
     pub global_headroom: u64,
     /// How far under the threshold a paused account must be to resume.
     pub resume_gap: u64,
+    /// Bytes of a cell, in which memory is given out; 1 for bytes. The sizes above are whole cells.
+    pub cell: u32,
     /// A queue may hold at most this fraction (in 1/65536) of the free pool, and a reserve; `None` for no such limit.
     pub egress_alpha: Option<u64>,
     /// From a packet's arrival to its being queued.
@@ -222,6 +224,28 @@ pub struct NicSetup {
     pub window: WindowRule,
     /// Which messages wait for one another.
     pub lines: Lines,
+    /// How long NICs take over congestion notifications.
+    pub notifications: Notifications,
+    /// What lies between a NIC and its host.
+    pub bus: Bus,
+}
+
+/// How NICs notify senders of marks. All zero: every marked packet, at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notifications {
+    /// A flow's sender is notified at most this often.
+    pub interval: Time,
+    /// From a mark that comes back to its taking effect.
+    pub delay: Time,
+}
+
+/// How long messages take between a host and its NIC. Flows start, and are waited for, as NICs see them; results are as hosts do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bus {
+    /// From a message's being handed over to its first packet's being ready.
+    pub send: Time,
+    /// From the last byte, or the last ACK, to the host's knowing of it.
+    pub receive: Time,
 }
 
 /// A NIC whose host takes packets more slowly than its link brings them.
@@ -499,6 +523,7 @@ impl Setup {
                 groups: 1,
                 global_headroom: 0,
                 resume_gap: 0,
+                cell: 1,
                 egress_alpha: None,
                 pipeline: Time::ZERO,
                 reaction: Time::ZERO,
@@ -519,6 +544,8 @@ impl Setup {
                 wake: NicWake::Due,
                 window: WindowRule::Fixed,
                 lines: Lines::Flow,
+                notifications: Notifications::default(),
+                bus: Bus::default(),
             },
             forward: Forward::default(),
             flows,

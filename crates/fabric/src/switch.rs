@@ -83,6 +83,7 @@ impl Setup {
             pool: switch.pool[node],
             reserve: switch.reserve,
             resume_gap: switch.resume_gap,
+            cell: switch.cell as u64,
             global: (switch.global_headroom, 0),
             ingress_part,
             egress_part,

@@ -182,6 +182,42 @@ impl Resolved {
         if kinds.len() > MOST_KINDS {
             sheet.line("", format!("and {} other kinds of switch", kinds.len() - MOST_KINDS));
         }
+        if setup.switch.cell > 1 {
+            sheet.line("cells", format!("of {} B; sizes above are whole ones", setup.switch.cell));
+        }
+        self.describe_headroom(sheet);
+    }
+
+    /// What headroom is for, loop by loop.
+    fn describe_headroom(&self, sheet: &mut Sheet) {
+        for (place, (pause, given)) in self.loops.iter().take(MOST_KINDS).enumerate() {
+            let needed = pause.headroom();
+            let given = match *given == needed {
+                true => String::new(),
+                false => format!("; {} is given", size(*given as u128)),
+            };
+            let cells = match pause.cell {
+                1 => String::new(),
+                cell => {
+                    let (worst, cells) = pause.worst();
+                    format!(", up to {cells} cells of {cell} B for every {worst} B")
+                }
+            };
+            let text = format!(
+                "{} at {}: {} that arrive within {} (to here {}, until the pause acts {}), and two packets of {} B{cells}{given}",
+                size(needed as u128),
+                pause.rate,
+                size(pause.in_flight() as u128),
+                time(pause.to_here + pause.hears()),
+                time(pause.to_here),
+                time(pause.hears()),
+                pause.largest,
+            );
+            sheet.line(if place == 0 { "headroom" } else { "" }, text);
+        }
+        if self.loops.len() > MOST_KINDS {
+            sheet.line("", format!("and {} other kinds of link", self.loops.len() - MOST_KINDS));
+        }
     }
 
     fn describe_switch(&self, sheet: &mut Sheet) {
@@ -252,6 +288,15 @@ impl Resolved {
             if nic.paced { "paced" } else { "not paced" },
         );
         sheet.line("nic", text);
+        let fabric::setup::Bus { send, receive } = nic.bus;
+        if send + receive > Time::ZERO {
+            let text = format!("{} from a host to its NIC, {} from there to a host", time(send), time(receive));
+            sheet.line("latency", text);
+        }
+        let fabric::setup::Notifications { interval, delay } = nic.notifications;
+        if interval + delay > Time::ZERO {
+            sheet.line("notifications", format!("after {}, at most every {}", time(delay), time(interval)));
+        }
         let transport = &self.choices.transport;
         sheet.line("recovery", format!("{}, {}", transport.name(), transport.describe(&self.setup)));
         for slow in &self.setup.slow {

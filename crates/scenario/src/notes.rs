@@ -73,6 +73,10 @@ impl Known<'_> {
                     None => format!("nobody marks for congestion control {cc}; switch.ecn = true would"),
                 },
             ),
+            under::NOTIFIED => why(
+                scenario.choices.congestion_control.notified(),
+                format!("congestion control {cc} has no notifications"),
+            ),
             under::FORWARDING => why(scenario.graph.forwarding, "no host of this fabric forwards".into()),
             under::WINDOW => why(scenario.window != WindowSize::None, "flows have no window".into()),
             under::SERIES => {

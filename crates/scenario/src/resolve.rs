@@ -6,6 +6,7 @@
 pub use crate::paths::{Framing, Leg, Paths, alone, ideal_time, round_trip};
 
 use crate::notes::{Known, Note};
+use crate::settings::SwitchSettings;
 use crate::slow::Slow;
 use crate::{Choices, Lane, Scenario, Sharing, Topology, WindowSize};
 use engine::{Bytes, Event, Rate, Time};
@@ -18,13 +19,13 @@ use fabric::packet::MAX_HOPS;
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::run::worthwhile;
 use fabric::setup::{
-    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, MeasureSetup, NicSetup, NicWake, Overflow, PortSetup,
+    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, MeasureSetup, NicSetup, NicWake, Notifications, Overflow, PortSetup,
     SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
 };
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
 use files::problem::Problem;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use traffic::{FlowRequest, MAX_LATE_START, MAX_START, Messages, Names};
 
@@ -74,6 +75,8 @@ pub struct Resolved {
     /// The preset, if one was named.
     pub preset: Option<String>,
     pub(crate) buffer: Option<Bytes>,
+    /// The loops of pauses, and the least headroom that a port has for each.
+    pub(crate) loops: BTreeMap<PauseLoop, u64>,
     pub(crate) window: WindowSize,
 }
 
@@ -121,6 +124,11 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let mut notes = Vec::new();
     let mut memory = Memory::new(&scenario, &layout, &map, &wire, &mut notes)?;
     let own_room = own_room(&scenario, &layout, &wire, &mut memory, &mut notes);
+    if own_room && scenario.switch.cell.0 > 1 {
+        let message = format!("{} divides memory by its own means, byte by byte", scenario.choices.flow_control.name());
+        let help = "remove cell, or choose a flow control that has thresholds, such as pfc";
+        return Err(scenario.problem("switch.cell", message).help(help));
+    }
     if let Some((place, slow)) = scenario.slow.iter().enumerate().find(|(_, slow)| slow.buffer.0 < wire.largest) {
         let (name, largest) = (&scenario.graph[slow.host].name, wire.largest);
         let message = format!("the NIC of {name} keeps {}, less than one packet of {largest} B", slow.buffer);
@@ -229,10 +237,11 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
                 (Sharing::Static, true) => Split::Ingress,
                 (Sharing::Static, false) => Split::Egress,
             },
-            reserve: switch.reserve.0,
+            reserve: whole(switch.reserve, switch),
             groups: layout.groups,
-            global_headroom: switch.global_headroom.0,
-            resume_gap: switch.resume_gap.0,
+            global_headroom: whole(switch.global_headroom, switch),
+            resume_gap: whole(switch.resume_gap, switch),
+            cell: switch.cell.0 as u32,
             egress_alpha: egress_alpha.map(fixed_point),
             pipeline: switch.pipeline,
             reaction: switch.reaction,
@@ -256,6 +265,11 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             wake: NicWake::Due,
             window: scenario.window_rule,
             lines: nic.queues,
+            notifications: match scenario.choices.congestion_control.notified() {
+                true => Notifications { interval: nic.cnp_interval, delay: nic.cnp_delay },
+                false => Notifications::default(),
+            },
+            bus: nic.bus(),
         },
         forward: nic.forward(),
         measure: MeasureSetup {
@@ -294,8 +308,14 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         topology: scenario.topology,
         preset: scenario.preset,
         buffer: (!scenario.switch.unlimited).then_some(scenario.switch.buffer),
+        loops: memory.loops,
         window: scenario.window,
     })
+}
+
+/// As many bytes in whole cells, at least.
+fn whole(bytes: Bytes, switch: &SwitchSettings) -> u64 {
+    bytes.0.next_multiple_of(switch.cell.0)
 }
 
 /// A fraction in units of 1/65536.
@@ -348,6 +368,8 @@ struct Wire {
     frame: u64,
     /// The largest packet that is not a frame.
     largest: u64,
+    /// The smallest packet among the data.
+    smallest: u64,
 }
 
 impl Wire {
@@ -356,12 +378,14 @@ impl Wire {
         let (data_extra, ack_extra) = scenario.choices.congestion_control.header();
         let framing = Framing { payload: nic.payload.0, header: nic.header.0 + data_extra as u64 };
         let ack = nic.ack_size.0 + ack_extra as u64;
-        Wire { framing, ack, frame, largest: (framing.payload + framing.header).max(ack) }
+        let smallest = framing.header + 1;
+        let smallest = if nic.ack_lane == Lane::Data { smallest.min(ack) } else { smallest };
+        Wire { framing, ack, frame, largest: (framing.payload + framing.header).max(ack), smallest }
     }
 }
 
 /// One end of a link with a switch: what decides how much may still come after it asked its neighbour to stop.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PauseLoop {
     /// Bits per second of the link.
     pub rate: Rate,
@@ -377,9 +401,38 @@ pub struct PauseLoop {
     pub classes: u8,
     /// Frames that may go ahead of a pause besides those of the classes.
     pub other_frames: u64,
+    /// Bytes of the smallest packet that memory holds.
+    pub smallest: u64,
+    /// Bytes of a cell of memory; 1 for bytes.
+    pub cell: u64,
 }
 
 impl PauseLoop {
+    /// How long the pause waits and is sent, and until it has taken effect at the neighbour.
+    pub fn hears(&self) -> Time {
+        let time = |bytes: u64| Clock::Exact.duration(bytes, self.rate).0;
+        let frames = 2 * self.classes as u64 + 1 + self.other_frames;
+        Time(time(self.largest.max(self.frame)) + frames * time(self.frame) + self.to_neighbour.0)
+    }
+
+    /// Bytes that the neighbour may send before it has.
+    pub fn in_flight(&self) -> u64 {
+        self.rate.bytes_over(Time(self.to_here.0 + self.hears().0))
+    }
+
+    /// The size of packets that waste the most of their cells, and how many each takes. A byte more than whole cells takes one more for it; the
+    /// fewer there are, the more it weighs. Or the smallest packet leaves even more of its cells empty.
+    pub fn worst(&self) -> (u64, u64) {
+        let cells = |size: u64| size.div_ceil(self.cell);
+        let over = self.smallest.next_multiple_of(self.cell) + 1;
+        let over = if over <= self.largest { over } else { self.smallest };
+        // As fractions of cells over bytes.
+        match cells(over) as u128 * self.smallest as u128 > cells(self.smallest) as u128 * over as u128 {
+            true => (over, cells(over)),
+            false => (self.smallest, cells(self.smallest)),
+        }
+    }
+
     /// Bytes of headroom that one class needs so that nothing is lost.
     pub fn headroom(&self) -> u64 {
         // A packet arrives at time 0, crosses the threshold and so goes into headroom itself: one largest packet.
@@ -391,10 +444,15 @@ impl PauseLoop {
         // The packet of time 0 was sent by -to_here, and the link is serial, so whatever comes in later began after that. The
         // neighbour sends at most at full rate until T and finishes what it began: rate × (to_here + T) and one more
         // largest packet.
-        let time = |bytes: u64| Clock::Exact.duration(bytes, self.rate).0;
-        let frames = 2 * self.classes as u64 + 1 + self.other_frames;
-        let hears = time(self.largest.max(self.frame)) + frames * time(self.frame) + self.to_neighbour.0;
-        self.rate.bytes_over(Time(self.to_here.0 + hears)).saturating_add(2 * self.largest)
+        let flight = self.in_flight();
+        if self.cell == 1 {
+            return flight.saturating_add(2 * self.largest);
+        }
+        // All of these may be of the size that wastes the most.
+        let (size, cells) = self.worst();
+        let flight = flight as u128 * cells as u128 / size as u128;
+        let cells = flight + 2 * self.largest.div_ceil(self.cell) as u128;
+        u64::try_from(cells * self.cell as u128).unwrap_or(u64::MAX)
     }
 }
 
@@ -402,6 +460,8 @@ impl PauseLoop {
 struct Memory {
     /// By port.
     headroom: Vec<u64>,
+    /// The loops of pauses, each once, and the least headroom that a port has for it.
+    loops: BTreeMap<PauseLoop, u64>,
     /// By node.
     pool: Vec<Option<u64>>,
     promised: bool,
@@ -417,7 +477,12 @@ impl Memory {
     ) -> Result<Memory, Problem> {
         let (graph, switch) = (&scenario.graph, &scenario.switch);
         let lossless = layout.headroom.is_some();
-        let mut memory = Memory { headroom: vec![0; map.count()], pool: vec![None; graph.nodes.len()], promised: true };
+        let mut memory = Memory {
+            headroom: vec![0; map.count()],
+            loops: BTreeMap::new(),
+            pool: vec![None; graph.nodes.len()],
+            promised: true,
+        };
         if switch.unlimited {
             return Ok(memory);
         }
@@ -427,11 +492,16 @@ impl Memory {
         // Hosts that forward have memory for it, and need headroom like switches.
         let switches = || (0..graph.nodes.len() as u32).filter(|&n| graph.forwards(NodeId(n), map.of(n).len()));
         for port in switches().flat_map(|node| map.of(node)) {
-            let needed = if lossless { pause_loop(scenario, layout, map, wire, port).headroom() } else { 0 };
-            let given = switch.headroom.map_or(needed, |headroom| headroom.0);
+            let pause = lossless.then(|| pause_loop(scenario, layout, map, wire, port));
+            let needed = pause.map_or(0, |pause| pause.headroom());
+            let given = switch.headroom.map_or(needed, |headroom| whole(headroom, switch));
             // The fabric counts headroom in 32 bits.
-            let given = given.min(u32::MAX as u64);
+            let most = u32::MAX as u64;
+            let given = given.min(most - most % switch.cell.0);
             memory.headroom[port as usize] = given;
+            if let Some(pause) = pause {
+                memory.loops.entry(pause).and_modify(|least| *least = given.min(*least)).or_insert(given);
+            }
             if given < needed {
                 short += 1;
                 most_needed = needed.max(most_needed);
@@ -447,15 +517,18 @@ impl Memory {
         }
 
         // Accounts of a port, as far as memory goes.
+        let (reserve, global) = (whole(switch.reserve, switch), whole(switch.global_headroom, switch));
+        let largest = wire.largest.next_multiple_of(switch.cell.0);
         let classes = lanes(scenario, layout) as u128 * layout.groups as u128;
         let mut worst: Option<(u128, u32)> = None;
         for node in switches() {
             let ports = map.of(node).len() as u128;
             let headroom: u128 = map.of(node).map(|port| memory.headroom[port as usize] as u128).sum();
-            let set_aside = (headroom + ports * switch.reserve.0 as u128) * classes + switch.global_headroom.0 as u128;
+            let set_aside = (headroom + ports * reserve as u128) * classes + global as u128;
             // With less than a packet for each, ports would starve one another.
-            let needed = set_aside + ports * classes * wire.largest as u128;
+            let needed = set_aside + ports * classes * largest as u128;
             let buffer = scenario.buffer(NodeId(node)).0;
+            let buffer = buffer - buffer % switch.cell.0;
             if needed > buffer as u128 {
                 worst = worst.max(Some((needed, node)));
             } else {
@@ -470,7 +543,8 @@ impl Memory {
                 (Sharing::Dynamic, None) => (pool * fixed_point(switch.alpha) as u128) >> 16,
                 (Sharing::Static, _) => pool / (map.of(node).len() as u128 * classes),
             };
-            threshold.max(switch.reserve.0 as u128).max(memory.headroom[port as usize] as u128) < wire.largest as u128
+            let threshold = threshold - threshold % switch.cell.0 as u128;
+            threshold.max(reserve as u128).max(memory.headroom[port as usize] as u128) < largest as u128
         };
         if lossless
             && worst.is_none()
@@ -498,8 +572,8 @@ impl Memory {
                 "the buffer of {} ({}) cannot hold {} B of headroom, {} B of reserve and one packet for each of {each}",
                 graph.nodes[node as usize].name,
                 scenario.buffer(NodeId(node)),
-                headroom * classes + switch.global_headroom.0 as u128,
-                ports as u128 * classes * switch.reserve.0 as u128,
+                headroom * classes + global as u128,
+                ports as u128 * classes * reserve as u128,
             );
             let help = match needed.div_ceil(1000) {
                 kilobytes if kilobytes <= 1_000_000_000 => {
@@ -567,7 +641,8 @@ fn slow_receivers(
     }
     for slow in &scenario.slow {
         for port in map.of(slow.host.0) {
-            let needed = pause_loop(scenario, layout, map, wire, port).headroom();
+            // A NIC's memory counts bytes.
+            let needed = PauseLoop { cell: 1, ..pause_loop(scenario, layout, map, wire, port) }.headroom();
             let xoff = slow.xoff.map_or(slow.buffer.0.saturating_sub(needed), |xoff| xoff.0);
             if *promised && xoff.saturating_add(needed) > slow.buffer.0 {
                 *promised = false;
@@ -631,6 +706,8 @@ fn pause_loop(scenario: &Scenario, layout: &Layout, map: &PortMap, wire: &Wire, 
         frame: wire.frame,
         classes: lanes(scenario, layout) * layout.groups as u8,
         other_frames: layout.headroom.map_or(0, |Headroom { other_frames }| other_frames),
+        smallest: wire.smallest,
+        cell: scenario.switch.cell.0,
     }
 }
 
@@ -691,7 +768,9 @@ type Flows = (Vec<FlowSpec>, Vec<After>, Vec<Messages>);
 /// The flows in order of start, with their paths through the idle network timed, which of them wait for which, and which are a
 /// collective's.
 fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String>) -> Result<Flows, Problem> {
-    let graph = &scenario.graph;
+    let (graph, bus) = (&scenario.graph, scenario.nic.bus());
+    // What a message takes between hosts and NICs; one that waits for another begins when that has passed both.
+    let around = bus.send + bus.receive;
     let names = Names::new(graph);
     let paths = Paths::new(
         graph,
@@ -742,13 +821,13 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
             src: request.src,
             dst: request.dst,
             size: request.size,
-            start: request.start,
+            start: request.start + bus.send,
             class: request.class,
             tuple,
             window: 0,
             base_rtt: round_trip(Clock::Exact, &forth, &back, wire.framing, wire.ack),
-            ideal,
-            ideal_acknowledged: ideal + alone(Clock::Exact, &back, wire.ack),
+            ideal: ideal + around,
+            ideal_acknowledged: ideal + around + alone(Clock::Exact, &back, wire.ack),
             until: request.until,
             hops: (forth.len() - 1).min(u8::MAX as usize) as u8,
             tag: request.group,
@@ -773,7 +852,7 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
     let after = scenario.traffic.after.iter().map(|after| After {
         flow: FlowId(place[after.flow.index()]),
         first: FlowId(place[after.first.index()]),
-        gap: after.gap,
+        gap: after.gap + around,
     });
     // All of a collective start together: they stay together, in their order.
     let moved = |messages: &Messages| Messages { first: FlowId(place[messages.first.index()]), ..*messages };

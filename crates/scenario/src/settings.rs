@@ -15,6 +15,10 @@ const MAX_WAIT: Time = Time::from_ms(1_000_000);
 const MAX_PASSAGE: Time = Time::from_ms(1000);
 /// The longest that a frame takes to act.
 const MAX_REACTION: Time = Time::from_ms(1);
+/// The largest cell of a switch's memory.
+const MAX_CELL: Bytes = Bytes(10_000);
+/// The longest way between a host and its NIC, and the longest that NICs take over a notification.
+const MAX_LATENCY: Time = Time::from_ms(100);
 /// The slowest link.
 pub(super) const MIN_RATE: Rate = Rate::from_mbps(1);
 /// The fastest link: what is computed from it fits its integers.
@@ -34,6 +38,8 @@ pub(crate) mod under {
     pub const QUEUES: &str = "flow control that has no queues of its own";
     /// Switches mark packets.
     pub const MARKS: &str = "switches that mark";
+    /// Marks reach senders as notifications.
+    pub const NOTIFIED: &str = "congestion control by notifications, such as dcqcn";
     /// Hosts forward.
     pub const FORWARDING: &str = "hosts that forward";
     /// Flows have a window.
@@ -81,6 +87,9 @@ engine::parameters! {
         global_headroom: Bytes = Bytes(0), in Bytes(0)..=Bytes(u32::MAX as u64), under under::PAUSES, under under::MEMORY,
         /// A paused neighbour may go on when this far below the threshold.
         resume_gap: Bytes = Bytes(3072), in Bytes(0)..=MAX_MEMORY, under under::PAUSES, under under::MEMORY,
+        /// Memory is given out in cells of so many bytes: a packet takes whole ones. Thresholds are whole cells, rounded down; headroom, reserve and
+        /// resume_gap too, rounded up. Queues and their marks count bytes.
+        cell: Bytes = Bytes(1), in Bytes(1)..=MAX_CELL, under under::MEMORY,
         /// The most that an egress queue may hold: a reserve, and this multiple of the free shared memory. Auto: 1 without
         /// flow control, no limit with it.
         egress_alpha: Option<f64> = None, in 0.0..=MAX_ALPHA, under under::MEMORY,
@@ -154,6 +163,15 @@ engine::parameters! {
         nack_interval: Time = Time::from_us(500), in Time::ZERO..=MAX_WAIT,
         /// Space packets by the flow's rate. Without, only the window slows a flow.
         pacing: bool = true,
+        /// A flow's sender is notified of marks (by a CNP) at most this often.
+        cnp_interval: Time = Time::ZERO, in Time::ZERO..=MAX_LATENCY, under under::NOTIFIED,
+        /// What NICs take over a notification, at both ends together: a mark acts so much later.
+        cnp_delay: Time = Time::ZERO, in Time::ZERO..=MAX_LATENCY, under under::NOTIFIED,
+        /// From a message's being handed over to its first packet's being ready: software, doorbell, and reading memory over PCIe.
+        send_latency: Time = Time::ZERO, in Time::ZERO..=MAX_LATENCY,
+        /// From the last byte of a message, or its last ACK, to the host's knowing of it: writing memory over PCIe, completion, software. Packets
+        /// are acknowledged before.
+        receive_latency: Time = Time::ZERO, in Time::ZERO..=MAX_LATENCY,
         /// Where hosts forward: from a packet's arrival to its being queued.
         forward_delay: Time = Time::ZERO, in Time::ZERO..=MAX_PASSAGE, under under::FORWARDING,
         /// Where hosts forward: the most that a port sends of forwarded data. Auto: what its link carries.
@@ -169,6 +187,10 @@ engine::parameters! {
 }
 
 impl NicSettings {
+    /// What lies between a host and its NIC.
+    pub(super) fn bus(&self) -> fabric::setup::Bus {
+        fabric::setup::Bus { send: self.send_latency, receive: self.receive_latency }
+    }
     /// What forwarding costs a host, and in which order it sends.
     pub(super) fn forward(&self) -> fabric::setup::Forward {
         let first = self.forward_order == Order::First;

@@ -191,6 +191,10 @@ pub trait CongestionControlDef: Definition {
     fn uses_marks(&self) -> bool {
         false
     }
+    /// Whether what it hears of a mark is a notification that a NIC sends, rather than a bit of every ACK.
+    fn notified(&self) -> bool {
+        false
+    }
     /// Whether it takes marks from ports to hosts too; otherwise switches make none there.
     fn marks_before_hosts(&self) -> bool {
         true

@@ -54,11 +54,13 @@ pub enum Part {
     Forwarding,
     /// In the NIC of a slow receiver.
     Receiver,
+    /// Between a host and its NIC, at either end.
+    Host,
 }
 
 impl Part {
     /// All of them, in order.
-    pub const ALL: [Part; 16] = [
+    pub const ALL: [Part; 17] = [
         Part::Line,
         Part::Hold,
         Part::Grant,
@@ -75,6 +77,7 @@ impl Part {
         Part::Propagation,
         Part::Forwarding,
         Part::Receiver,
+        Part::Host,
     ];
 
     /// Its name in results.
@@ -96,6 +99,7 @@ impl Part {
             Part::Propagation => "propagation",
             Part::Forwarding => "forwarding",
             Part::Receiver => "receiver",
+            Part::Host => "host",
         }
     }
 }
@@ -447,8 +451,16 @@ impl Core {
         parts.arrived.sort_by_key(|arrived| (arrived.flow, arrived.at));
         let mut spans = Vec::new();
         let (mut wrong, mut first) = (0u64, None);
+        let bus = self.setup.nic.bus;
+        let in_host = |spans: &mut Vec<Span>, flow: usize, node: u32, time: Time, finished: bool| {
+            let (flow, place) = (FlowId(flow as u32), Place::Node(node));
+            add(spans, Span { flow, part: Part::Host, finished, hop: None, place, time });
+        };
         for (flow, spec) in self.setup.flows.iter().enumerate() {
             let (start, received) = (self.hosts.waiting.begun(flow, spec.start), self.hosts.receivers[flow].finished);
+            if received != Time::MAX || parts.ledgers[flow].since != Time::MAX {
+                in_host(&mut spans, flow, spec.src.0, bus.send, received != Time::MAX);
+            }
             let begin = spans.len();
             let end = if received != Time::MAX {
                 let place = parts.arrived.partition_point(|arrived| arrived.flow as usize <= flow);
@@ -479,6 +491,9 @@ impl Core {
                 wrong += 1;
                 let text = || format!("the parts of flow {flow} add up to {}, and it took {whole}", Time(sum));
                 first = first.or_else(|| Some(text()));
+            }
+            if received != Time::MAX {
+                in_host(&mut spans, flow, spec.dst.0, bus.receive, true);
             }
         }
         let wrong = first.map(|first| match wrong {

@@ -180,7 +180,9 @@ impl Core {
                     let (packets, queue_bytes) = length(&queue.packets, self);
                     waiting += packets;
                     bytes += queue_bytes;
-                    held[port.node as usize] += queue_bytes;
+                    let buffer = &self.switches.buffers[port.node as usize];
+                    let charges = queue.packets.iter(&self.pool).map(|id| buffer.charge(self.pool[id].size as u64));
+                    held[port.node as usize] += charges.sum::<u64>();
                     if queue_bytes != queue.bytes {
                         wrong.push(format!(
                             "a queue of port {number} holds {queue_bytes} B, its counter says {}",
@@ -280,20 +282,31 @@ impl<F: FlowControl> Network<F> {
         let mut captured = std::mem::take(&mut core.probes.captured);
         captured.sort_by_key(|captured| (captured.time, captured.port));
         let hosts = &core.hosts;
+        // As hosts see it, who hear of the end of a message a little later. What they would hear after the stop, they do not.
+        let (bus, stop) = (core.setup.nic.bus, core.setup.stop);
+        let heard = |at: Time| if bus.receive == Time::ZERO { at } else { at.saturating_add(bus.receive) };
+        let heard = |at: Time| if bus.receive > Time::ZERO && heard(at) >= stop { Time::MAX } else { heard(at) };
+        if bus.receive > Time::ZERO {
+            finished.retain(|(_, flow)| heard(hosts.senders[*flow as usize].finished) != Time::MAX);
+        }
+        let begun = |flow: usize, spec: &FlowSpec| match hosts.waiting.begun(flow, spec.start) {
+            Time::MAX => Time::MAX,
+            at => at.saturating_sub(bus.send),
+        };
         let halves = hosts.senders.iter().zip(hosts.receivers.iter()).zip(hosts.injected.iter());
         let flows = core.setup.flows.iter().zip(halves);
         Outcome {
-            end: core.time.now,
+            end: if bus.receive > Time::ZERO { (core.time.now + bus.receive).min(stop) } else { core.time.now },
             flows: flows
                 .enumerate()
                 .map(|(flow, (&spec, ((s, r), &injected)))| FlowRecord {
                     spec,
                     delivered: r.expected,
-                    start: hosts.waiting.begun(flow, spec.start),
+                    start: begun(flow, &spec),
                     size: if s.started() { s.size } else { spec.size },
                     injected,
-                    received: r.finished,
-                    acknowledged: s.finished,
+                    received: heard(r.finished),
+                    acknowledged: heard(s.finished),
                     held: hosts.holds[flow].until(core.time.now.min(s.finished)),
                     paused: if s.started() {
                         hosts.standstills[flow].until(core.class_paused(flow as u32, core.time.now))

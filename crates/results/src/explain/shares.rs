@@ -248,6 +248,7 @@ fn words(part: &str) -> &str {
         "down" => "waiting for the link of the NIC to come back",
         "forwarding" => "being forwarded by hosts",
         "receiver" => "being in the NIC of a slow receiver",
+        "host" => "being on the way between hosts and their NICs",
         other => other,
     }
 }
@@ -268,8 +269,13 @@ impl<'a> Scene<'a> {
         let row = &self.told.records.flows[flow];
         let mut costs = Vec::new();
         let start = row.start_ps.unwrap_or(0);
-        let sender: u64 =
-            parts.iter().filter(|part| part.hop.is_none() && part.part != "receiver").map(|p| p.time_ps).sum();
+        // What is at its receiver comes after the path.
+        let at_sender = |part: &&PartRow<'_>| match part.part {
+            "receiver" => false,
+            "host" => part.place == row.src,
+            _ => part.hop.is_none(),
+        };
+        let sender: u64 = parts.iter().filter(at_sender).map(|part| part.time_ps).sum();
         let mut now = start + sender;
         for part in parts {
             let PartRow { part, place, hop, time_ps, .. } = *part;

@@ -61,6 +61,9 @@ impl CongestionControlDef for Params {
     fn uses_marks(&self) -> bool {
         true
     }
+    fn notified(&self) -> bool {
+        true
+    }
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(Dcqcn { params: self.clone(), flows: Slots::default(), notifications: 0, decreases: 0 })
     }

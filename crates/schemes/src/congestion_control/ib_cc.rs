@@ -60,6 +60,9 @@ impl CongestionControlDef for Params {
     fn uses_marks(&self) -> bool {
         true
     }
+    fn notified(&self) -> bool {
+        true
+    }
     fn build(&self) -> Box<dyn CongestionControl> {
         Box::new(IbCc { params: self.clone(), flows: Slots::default(), notifications: 0, highest: 0 })
     }

@@ -91,6 +91,9 @@ impl CongestionControlDef for Over {
     fn uses_marks(&self) -> bool {
         self.inner.uses_marks()
     }
+    fn notified(&self) -> bool {
+        self.inner.notified()
+    }
     fn marks_before_hosts(&self) -> bool {
         self.inner.marks_before_hosts()
     }
