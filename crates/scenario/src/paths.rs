@@ -6,6 +6,7 @@ use fabric::host::NIC_SEED;
 use fabric::id::NodeId;
 use fabric::routing::{PortMap, Routing, Rule, Tuple};
 use fabric::topology::{Graph, Kind};
+use std::collections::HashMap;
 
 /// One link on a flow's path, in the direction it is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,29 @@ impl<'a> Paths<'a> {
             node = NodeId(self.far(port));
             Some(port)
         })
+    }
+
+    /// How many shortest paths lead from one host to another.
+    pub fn count(&self, from: NodeId, to: NodeId) -> u64 {
+        self.count_from(from.0, to.0, &mut HashMap::new())
+    }
+    /// `known`: the count of nodes that were passed before.
+    fn count_from(&self, node: u32, to: u32, known: &mut HashMap<u32, u64>) -> u64 {
+        if node == to {
+            return 1;
+        }
+        if let Some(&count) = known.get(&node) {
+            return count;
+        }
+        let next = self.routing.next_hops(node, to).iter().map(|&port| self.far(port));
+        let count = next.map(|next| self.count_from(next, to, known)).fold(0, u64::saturating_add);
+        known.insert(node, count);
+        count
+    }
+
+    /// The switch of a host, if it has one link.
+    pub fn home(&self, host: NodeId) -> Option<NodeId> {
+        self.routing.home(host.0).map(NodeId)
     }
 
     /// The node that a port leads to.

@@ -10,6 +10,7 @@ use crate::settings::SwitchSettings;
 use crate::slow::Slow;
 use crate::{Choices, Lane, Scenario, Sharing, Topology, WindowSize};
 use engine::{Bytes, Event, Rate, Time};
+use fabric::axes::load_balancing::MOST_ROUTES;
 use fabric::axes::flow_control::{Fabric, Headroom, Job, Layout, Report, Room};
 use fabric::axes::queueing::Discipline;
 use fabric::buffer::{ALPHA_ONE, Share};
@@ -25,7 +26,7 @@ use fabric::setup::{
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
 use files::problem::Problem;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use traffic::{FlowRequest, MAX_LATE_START, MAX_START, Messages, Names};
 
@@ -833,6 +834,7 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
             tag: request.group,
         });
     }
+    notes.extend(unnamed_paths(scenario, &paths, &flows));
     if most_switches > MAX_HOPS && scenario.choices.congestion_control.build().needs().telemetry {
         notes.push(format!("a path has {most_switches} switches; telemetry covers the first {MAX_HOPS}"));
     }
@@ -858,6 +860,22 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
     let moved = |messages: &Messages| Messages { first: FlowId(place[messages.first.index()]), ..*messages };
     let collectives = scenario.traffic.collectives.iter().map(moved).collect();
     Ok((flows, after.collect(), collectives))
+}
+
+/// What is said where load balancing knows paths by name, and there are more than it knows. A few destinations are looked at.
+fn unnamed_paths(scenario: &Scenario, paths: &Paths<'_>, flows: &[FlowSpec]) -> Option<String> {
+    const DESTINATIONS: usize = 64;
+    let balancing = &scenario.choices.load_balancing;
+    if !balancing.names_paths() {
+        return None;
+    }
+    let mut seen = HashSet::new();
+    let apart = |flow: &&FlowSpec| paths.home(flow.src) != paths.home(flow.dst) && seen.insert(paths.home(flow.dst));
+    let counts = flows.iter().filter(apart).take(DESTINATIONS).map(|flow| (paths.count(flow.src, flow.dst), flow));
+    let (count, flow) = counts.max_by_key(|(count, _)| *count).filter(|(count, _)| *count > MOST_ROUTES as u64)?;
+    let name = |host: NodeId| paths.home(host).map_or("", |home| scenario.graph[home].name.as_str());
+    let (first, last) = (name(flow.src), name(flow.dst));
+    Some(format!("{} knows {MOST_ROUTES} of the {count} paths from {first} to {last}, spread evenly", balancing.name()))
 }
 
 /// Refuses flows that wait for so many others, or with such gaps, that time itself would run out before they start.

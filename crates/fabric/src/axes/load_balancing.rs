@@ -108,8 +108,18 @@ pub struct Route(pub u64);
 
 /// How many choices a [`Route`] can name.
 const MOST_CHOICES: usize = 4;
-/// The most routes that are listed.
-const MOST_ROUTES: usize = 1024;
+/// The most routes that a switch knows to another. Of more it knows an even selection.
+pub const MOST_ROUTES: usize = 1024;
+/// The most that are looked at to select from.
+const MOST_LISTED: usize = 1 << 16;
+
+/// An even selection of routes, if there are more than a switch knows.
+fn selection(all: Vec<Route>) -> Vec<Route> {
+    match all.len() {
+        count if count > MOST_ROUTES => (0..MOST_ROUTES).map(|place| all[place * count / MOST_ROUTES]).collect(),
+        _ => all,
+    }
+}
 
 impl Route {
     /// The port by which it leaves the first switch that has a choice.
@@ -147,11 +157,11 @@ impl Crossroads<'_> {
     pub fn routes(&self) -> Vec<Route> {
         let mut all = Vec::new();
         self.add_routes(self.node, Route::default(), 0, &mut all);
-        all
+        selection(all)
     }
     fn add_routes(&self, node: u32, route: Route, choices: usize, all: &mut Vec<Route>) {
         let (hops, base) = (self.routing.next_hops(node, self.packet.dst), self.map.base[node as usize]);
-        if all.len() >= MOST_ROUTES {
+        if all.len() >= MOST_LISTED {
             return;
         }
         match hops {
@@ -339,6 +349,10 @@ pub trait LoadBalancingDef: Definition {
     fn sets_aside(&self) -> bool {
         false
     }
+    /// Whether switches know paths by name, and so [no more than so many](MOST_ROUTES).
+    fn names_paths(&self) -> bool {
+        false
+    }
     /// Whether all packets of a flow that are in flight are on one path.
     fn one_path(&self) -> bool {
         !self.may_reorder()
@@ -346,5 +360,21 @@ pub trait LoadBalancingDef: Definition {
     /// Whether the rule alone says which path a flow takes.
     fn by_rule(&self) -> bool {
         self.one_path()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_more_routes_than_a_switch_knows_it_knows_some_by_every_port() {
+        // 64 ports, by each of which there are 64 paths.
+        let all: Vec<Route> = (0..64u64).flat_map(|first| (0..64).map(move |then| Route(first | then << 16))).collect();
+        let known = selection(all.clone());
+        assert_eq!(known.len(), MOST_ROUTES);
+        let by = |port: u16| known.iter().filter(|route| route.first() == PortId(port)).count();
+        assert!((0..64).all(|port| by(port) == MOST_ROUTES / 64));
+        assert_eq!(selection(all[..1024].to_vec()), all[..1024]);
     }
 }

@@ -64,6 +64,9 @@ impl LoadBalancingDef for Params {
     fn labeller(&self, site: &Site<'_>, _: bool) -> Option<Box<dyn Labeller>> {
         Some(Box::new(Conga::new(self, site)))
     }
+    fn names_paths(&self) -> bool {
+        true
+    }
     fn may_reorder(&self) -> bool {
         true
     }

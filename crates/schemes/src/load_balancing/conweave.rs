@@ -66,6 +66,9 @@ impl LoadBalancingDef for Params {
         let timers = self.timers || !lossless || site.setup.graph.fallible();
         Some(Box::new(ConWeave::new(self, timers)))
     }
+    fn names_paths(&self) -> bool {
+        true
+    }
     fn may_reorder(&self) -> bool {
         self.timers
     }
@@ -289,12 +292,19 @@ impl ConWeave {
         let r = self.receiving.entry(flow).or_default();
         r.host = packet.dst;
         // What was let go but found no room yet goes first.
-        let behind = !r.waiting && orders.waits(siding);
+        let mut behind = !r.waiting && orders.waits(siding);
         if tag.epoch < r.epoch {
             return self.let_go(behind, packet);
         }
         if tag.epoch > r.epoch {
             (r.epoch, r.rerouted, r.old) = (tag.epoch, false, None);
+            // A flow that was silent does not wait for what is outstanding, so that neither does its queue: it goes before this packet.
+            if r.waiting {
+                (r.waiting, behind) = (false, true);
+                self.counts.flushes += 1;
+                self.counts.early += 1;
+                orders.release(siding);
+            }
         }
         let early = tag.rerouted && !r.rerouted;
         if !tag.rerouted {

@@ -89,6 +89,48 @@ fn every_balancer_delivers_everything_and_in_order_where_it_promises_to() {
     println!("{} packets were put in order", moved.get());
 }
 
+/// Links of their own rate, and one that is down from the beginning.
+fn unequal(fabric: &Fabric, links: &[(prop::sample::Index, u64)], down: Option<prop::sample::Index>) -> String {
+    let spare = &fabric.spare;
+    if spare.is_empty() {
+        return String::new();
+    }
+    let dead = down.map(|at| at.index(spare.len()));
+    let table = |at: usize, keys: String| {
+        let (a, b) = &spare[at];
+        format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\n{keys}\n")
+    };
+    // One table for each link.
+    let mut rates: Vec<(usize, u64)> = links.iter().map(|(at, rate)| (at.index(spare.len()), *rate)).collect();
+    rates.sort_unstable();
+    rates.dedup_by_key(|(at, _)| *at);
+    let rates = rates.into_iter().filter(|(at, _)| Some(*at) != dead);
+    let own: String = rates.map(|(at, rate)| table(at, format!("rate = \"{rate}Gbps\""))).collect();
+    own + &dead.map_or(String::new(), |at| table(at, "down = [[\"0us\"]]".into()))
+}
+
+#[test]
+fn on_unequal_paths_every_balancer_delivers_everything_and_in_order_where_it_promises_to() {
+    let links = prop::collection::vec((any::<prop::sample::Index>(), rate()), 1..5);
+    let presets = vec!["pfc", "window", "dcqcn"];
+    let down = prop::option::of(any::<prop::sample::Index>());
+    // Leaf-spine fabrics, whose uplinks are all between the same two tiers.
+    let strategy = (balanced(2..3, presets), links, down).prop_map(|((name, case), links, down)| {
+        (name, Case { faults: unequal(&case.fabric, &links, down), ..case })
+    });
+    holds(strategy, 0.1, |(_, case)| {
+        let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
+        let outcome = run(&resolved);
+        ended(&outcome)?;
+        prop_assert!(outcome.peak.iter().all(|&peak| peak <= buffer));
+        prop_assert!(outcome.flows.iter().all(|flow| flow.delivered == flow.spec.size));
+        if resolved.promised && resolved.choices.transport.in_order() {
+            undisturbed(&resolved, &outcome)?;
+        }
+        Ok(Some(!case.faults.is_empty() && outcome.counts.pauses > 0))
+    });
+}
+
 #[test]
 fn conweave_puts_in_order_what_it_has_spread() {
     let strategy = (case(2..5, vec!["pfc", "window", "dcqcn"]), any::<[u32; 3]>()).prop_map(|(case, numbers)| {

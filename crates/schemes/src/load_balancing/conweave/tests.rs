@@ -166,6 +166,26 @@ fn where_packets_can_be_lost_a_timer_lets_a_queue_go_when_the_tail_should_have_c
 }
 
 #[test]
+fn a_silent_flow_that_goes_on_lets_its_queue_go_before_its_packets() {
+    // A queue that would wait for much longer than a flow is silent.
+    let ms = Time::from_ms(100);
+    let mut pair = lossy(&Params { wait: ms, margin: ms, ..Params::default() });
+    let (_, moved) = rerouted(&mut pair);
+    // The TAIL is lost. What was sent after it waits.
+    assert_eq!(pair.pass(&moved[0]).0, []);
+    assert_eq!(pair.pass(&moved[1]).0, []);
+    let seqs = moved.iter().map(|sent| sent.packet.seq).collect::<Vec<_>>();
+    pair.wait(1000);
+    let (next, tag) = pair.send();
+    assert_eq!((tag.ask, tag.rerouted), (Ask::Request, false));
+    let (data, _) = pair.pass(&next);
+    assert_eq!(data, [&seqs[..2], &[next.packet.seq]].concat());
+    // Nothing is left behind, and the next packet of the epoch passes.
+    let (last, _) = pair.send();
+    assert_eq!(pair.pass(&last).0, [last.packet.seq]);
+}
+
+#[test]
 fn a_marked_packet_has_its_path_avoided_for_a_while() {
     let params = Params { avoid: Time::from_us(500), ..Params::default() };
     for avoided in [false, true] {
