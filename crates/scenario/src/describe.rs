@@ -200,7 +200,7 @@ impl Resolved {
                 1 => String::new(),
                 cell => {
                     let (worst, cells) = pause.worst();
-                    format!(", up to {cells} cells of {cell} B for every {worst} B")
+                    format!(", up to {} of {cell} B for every {worst} B", plural(cells as usize, "cell", "cells"))
                 }
             };
             let text = format!(

@@ -44,16 +44,13 @@ pub(super) fn needs_order(name: &str, with: &Chosen<'_>) -> Option<Misfit> {
     Some(Misfit { parameter: "scheme.load_balancing", message, help })
 }
 
-/// Refuses switches that put packets aside, for a flow control that stops single flows: it does not see what is put aside, and packets that come after
-/// may be let through before it.
-pub(super) fn sees_all(name: &str, with: &Chosen<'_>) -> Option<Misfit> {
+/// Refuses switches that put packets aside until those before them have come, for a flow control with which these may come later than what was put
+/// aside, or never. `because`: why.
+pub(super) fn lets_all_come(name: &str, because: &str, with: &Chosen<'_>) -> Option<Misfit> {
     let balancing = with.load_balancing;
-    (balancing.sets_aside() && std::env::var_os("LB_ALLOW").is_none()).then(|| Misfit {
+    balancing.sets_aside().then(|| Misfit {
         parameter: "scheme.load_balancing",
-        message: format!(
-            "{name} stops single flows, and does not see the packets that {} puts aside",
-            balancing.name()
-        ),
+        message: format!("{name} does not go with {}, which puts packets aside: {because}", balancing.name()),
         help: "write another load_balancing in [scheme], or flow_control = \"pfc\" or \"sfc\"".into(),
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Scenario;
 use crate::Beside;
-use crate::resolve::{Resolved, resolve};
+use crate::resolve::{PauseLoop, Resolved, resolve};
 use engine::{Bytes, Parameters, Rate, Time};
 use fabric::Outcome;
 use fabric::setup::{AckLane, Ecn, WindowRule};
@@ -191,9 +191,9 @@ fn what_breaks_the_order_of_flows_is_refused_by_what_keeps_it() {
     refused(STAR, &["scheme.flow_control=iofd", conweave], None, "one path at a time", "\"wcmp\"");
     refused(STAR, &["scheme.flow_control=dvl", conweave], None, "one path at a time", "\"wcmp\"");
     for timers in ["scheme.conweave.timers=true", "scheme.conweave.timers=false"] {
-        for flow_control in ["bfc", "floodgate"] {
+        for (flow_control, because) in [("bfc", "have two queues"), ("floodgate", "take up the window")] {
             let set = format!("scheme.flow_control={flow_control}");
-            refused(STAR, &[&set, conweave, timers], None, "puts aside", "\"pfc\" or \"sfc\"");
+            refused(STAR, &[&set, conweave, timers], None, because, "\"pfc\" or \"sfc\"");
         }
         star(&["scheme.flow_control=sfc", conweave, timers]);
     }
@@ -375,6 +375,87 @@ fn a_buffer_that_cannot_hold_its_headroom_is_refused_with_one_that_can() {
     assert!(read(STAR, &[&format!("switch.buffer={less}B")]).is_err());
     // Without an explicit key the place is the table, or the file.
     refused(STAR, &["traffic.classes=8", "switch.reserve=1MB"], None, "cannot hold", "fewer classes");
+}
+
+#[test]
+fn headroom_in_cells_is_enough_for_packets_of_any_size() {
+    let bytes = PauseLoop {
+        rate: Rate::from_gbps(100),
+        to_here: Time::from_us(1),
+        to_neighbour: Time::from_us(3),
+        largest: 1062,
+        frame: 64,
+        classes: 1,
+        other_frames: 0,
+        smallest: 63,
+        cell: 1,
+    };
+    let flight = bytes.in_flight();
+    assert_eq!(bytes.headroom(), flight + 2 * 1062);
+    for cell in [48, 63, 64, 80, 96, 127, 208, 254, 1061, 1062, 1063, 4096] {
+        let cells = PauseLoop { cell, ..bytes };
+        assert_eq!(cells.headroom() % cell, 0);
+        let taken = |size: u64| size.next_multiple_of(cell);
+        // As many packets of one size as the link can bring, and the two besides.
+        let worst = (63..=1062).map(|size| flight / size * taken(size)).max().unwrap() + 2 * taken(1062);
+        assert!(cells.headroom() >= worst, "{cell}: {} {worst}", cells.headroom());
+        // No more than what is left over of the last packet.
+        assert!(cells.headroom() - worst <= 2 * cell, "{cell}: {} {worst}", cells.headroom());
+    }
+}
+
+#[test]
+fn memory_in_cells_is_whole_cells() {
+    let resolved = star(&["switch.cell=208B", "switch.threshold=10000B", "switch.buffer=1000000B"]);
+    let switch = &resolved.setup.switch;
+    assert_eq!((switch.cell, switch.reserve, switch.resume_gap), (208, 20 * 208, 15 * 208));
+    assert!(switch.pool.iter().flatten().all(|pool| pool % 208 == 0));
+    assert!(resolved.setup.ports.iter().all(|port| port.share.headroom % 208 == 0));
+    assert!(resolved.promised);
+    let bytes = star(&["switch.buffer=1000000B"]);
+    let most = |resolved: &Resolved| resolved.setup.ports.iter().map(|port| port.share.headroom).max();
+    assert!(most(&resolved) > most(&bytes));
+    let home = home("portfc");
+    refused(&home, &["scheme.preset=portfc", "switch.cell=208B"], None, "byte by byte", "remove cell");
+}
+
+#[test]
+fn hosts_far_from_their_nics_start_later_and_have_longer_ideal_times() {
+    let (near, far) = (star(&[]), star(&["nic.send_latency=2us", "nic.receive_latency=3us"]));
+    for (near, far) in near.setup.flows.iter().zip(&far.setup.flows) {
+        assert_eq!((far.start - near.start, far.ideal - near.ideal), (Time::from_us(2), Time::from_us(5)));
+        assert_eq!(far.base_rtt, near.base_rtt, "it is the NICs'");
+    }
+    let (near, far) = (run(&near), run(&far));
+    for (near, far) in near.flows.iter().zip(&far.flows) {
+        assert_eq!((far.start, far.received - near.received), (near.start, Time::from_us(5)));
+        assert_eq!(far.acknowledged - near.acknowledged, Time::from_us(5));
+    }
+}
+
+#[test]
+fn notifications_have_an_effect_only_where_there_are_some() {
+    let set = ["nic.cnp_interval=50us", "nic.cnp_delay=1us"];
+    let idle = |preset: &str| {
+        let preset = format!("scheme.preset={preset}");
+        let resolved = star(&[&preset, set[0], set[1]]);
+        let notes = resolved.notes.iter().filter(|note| note.contains("has no notifications")).count();
+        (notes, resolved.setup.nic.notifications.interval)
+    };
+    assert_eq!(idle("dcqcn"), (0, Time::from_us(50)));
+    assert_eq!(idle("hpcc"), (2, Time::ZERO));
+}
+
+#[test]
+fn more_paths_than_a_switch_knows_are_said() {
+    // By each of 33 ports up there are 33 paths to the other pod.
+    let text = "[topology]\nkind = \"fat-tree\"\nk = 66\npods = 2\n\
+                [[flow]]\nsrc = \"h0\"\ndst = \"h2177\"\nsize = \"1KB\"\n";
+    let said = |balancing: &str| {
+        let resolved = read(text, &[&format!("scheme.load_balancing={balancing}"), "switch.buffer=1GB"]).unwrap();
+        resolved.notes.iter().any(|note| note.contains("knows 1024 of the 1089 paths from edge0 to edge65"))
+    };
+    assert_eq!(["conga", "conweave", "ecmp", "drill"].map(said), [true, true, false, false]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use super::{max, pfc, samples, sees_all, sum};
+use super::{lets_all_come, max, pfc, samples, sum};
 use engine::{Bytes, Misfit, Rate, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
 use fabric::axes::{Chosen, Counter, Definition, Histogram};
@@ -142,7 +142,11 @@ impl Definition for Params {
          arXiv:1909.09923, 2019"
     }
     fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
-        sees_all(self.name(), with)
+        // A flow at a switch is its addresses and the ports by which it comes and goes (§3.3). The two paths of a flow that is moved are two flows at the
+        // last switch, with a queue each. When the last packet of the old path has joined its queue those put aside join the other, and the two are
+        // served in turns. With one queue, or queues by hash, order is kept.
+        let because = "packets of a flow that come by two ports have two queues, whose turns would undo the order";
+        lets_all_come(self.name(), because, with)
     }
     fn check(&self) -> Result<(), Misfit> {
         let range = |name: &'static str, value: u64, least: u64, most: u64| match (least..=most).contains(&value) {

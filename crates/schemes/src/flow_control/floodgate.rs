@@ -17,7 +17,7 @@
 //! `syn_timeout` sends a SYN with the last number that it has put on the link. The link keeps order, so whatever the downstream switch has not
 //! received by then is lost, and is given back as well.
 
-use super::{Deadlines, check_frame, max, pfc, sees_all, sum};
+use super::{Deadlines, check_frame, lets_all_come, max, pfc, sum};
 use engine::{Bytes, Misfit, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
 use fabric::axes::{Chosen, Counter, Definition};
@@ -86,7 +86,10 @@ impl Definition for Params {
          Floodgate: Taming Incast in Datacenter Networks, CoNEXT 2021"
     }
     fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
-        sees_all(self.name(), with)
+        // A packet put aside has not left the last switch, which returns no credit for it. Packets of the new path take the whole window of their destination
+        // and wait for the last one of the old path, which waits for a window.
+        let because = "those would take up the window that the packet they wait for needs, and both wait for ever";
+        lets_all_come(self.name(), because, with)
     }
     fn check(&self) -> Result<(), Misfit> {
         check_frame("frame", self.frame)?;
