@@ -10,8 +10,8 @@ use crate::settings::SwitchSettings;
 use crate::slow::Slow;
 use crate::{Choices, Lane, Scenario, Sharing, Topology, WindowSize};
 use engine::{Bytes, Event, Rate, Time};
-use fabric::axes::load_balancing::MOST_ROUTES;
 use fabric::axes::flow_control::{Fabric, Headroom, Job, Layout, Report, Room};
+use fabric::axes::load_balancing::MOST_ROUTES;
 use fabric::axes::queueing::Discipline;
 use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
@@ -20,8 +20,8 @@ use fabric::packet::MAX_HOPS;
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::run::worthwhile;
 use fabric::setup::{
-    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, MeasureSetup, NicSetup, NicWake, Notifications, Overflow, PortSetup,
-    SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
+    AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, MeasureSetup, NicSetup, NicWake, Notifications, Overflow,
+    PortSetup, SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
 };
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};

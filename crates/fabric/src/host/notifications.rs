@@ -96,7 +96,8 @@ impl CongestionControl for Paced {
         if self.flows[slot as usize].timer <= now {
             self.inner(slot, permit, |inner, permit| inner.timer(slot, now, permit));
         }
-        while let Some((at, seq, next)) = self.flows[slot as usize].pending.front().copied().filter(|due| due.0 <= now) {
+        while let Some((at, seq, next)) = self.flows[slot as usize].pending.front().copied().filter(|due| due.0 <= now)
+        {
             self.flows[slot as usize].pending.pop_front();
             let ack = Ack {
                 now,

@@ -115,9 +115,8 @@ fn on_unequal_paths_every_balancer_delivers_everything_and_in_order_where_it_pro
     let presets = vec!["pfc", "window", "dcqcn"];
     let down = prop::option::of(any::<prop::sample::Index>());
     // Leaf-spine fabrics, whose uplinks are all between the same two tiers.
-    let strategy = (balanced(2..3, presets), links, down).prop_map(|((name, case), links, down)| {
-        (name, Case { faults: unequal(&case.fabric, &links, down), ..case })
-    });
+    let strategy = (balanced(2..3, presets), links, down)
+        .prop_map(|((name, case), links, down)| (name, Case { faults: unequal(&case.fabric, &links, down), ..case }));
     holds(strategy, 0.1, |(_, case)| {
         let Some((resolved, buffer)) = case.resolve() else { return Ok(None) };
         let outcome = run(&resolved);
