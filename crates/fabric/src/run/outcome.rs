@@ -289,6 +289,9 @@ impl<F: FlowControl> Network<F> {
         if bus.receive > Time::ZERO {
             finished.retain(|(_, flow)| heard(hosts.senders[*flow as usize].finished) != Time::MAX);
         }
+        let ends = hosts.senders.iter().map(|s| s.finished).chain(hosts.receivers.iter().map(|r| r.finished));
+        let ends = ends.filter(|_| bus.receive > Time::ZERO).map(heard).filter(|at| *at != Time::MAX);
+        let last = ends.max().unwrap_or_default();
         let begun = |flow: usize, spec: &FlowSpec| match hosts.waiting.begun(flow, spec.start) {
             Time::MAX => Time::MAX,
             at => at.saturating_sub(bus.send),
@@ -296,7 +299,7 @@ impl<F: FlowControl> Network<F> {
         let halves = hosts.senders.iter().zip(hosts.receivers.iter()).zip(hosts.injected.iter());
         let flows = core.setup.flows.iter().zip(halves);
         Outcome {
-            end: if bus.receive > Time::ZERO { (core.time.now + bus.receive).min(stop) } else { core.time.now },
+            end: core.time.now.max(last),
             flows: flows
                 .enumerate()
                 .map(|(flow, (&spec, ((s, r), &injected)))| FlowRecord {

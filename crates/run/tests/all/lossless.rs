@@ -685,7 +685,7 @@ fn hosts_that_forward_lose_nothing_and_what_stops_for_good_is_a_cycle() {
             prop_assert_eq!(&outcome.stall, &None);
         }
         for flow in outcome.flows.iter().filter(|flow| flow.received != engine::Time::MAX) {
-            let took = flow.received - flow.spec.start;
+            let took = flow.received - flow.start;
             prop_assert!(took >= flow.spec.ideal, "{} ps, ideal {} ps", took.0, flow.spec.ideal.0);
         }
         Ok(Some(outcome.counts.pauses > 0))

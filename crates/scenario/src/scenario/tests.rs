@@ -928,7 +928,7 @@ fn a_key_with_effect_is_not_noted_and_neither_is_one_of_the_preset() {
 #[test]
 fn every_condition_of_a_key_is_one_that_can_be_told() {
     use crate::settings::under::*;
-    let known = [MEMORY, THRESHOLDS, FOLLOWING, PAUSES, QUEUES, MARKS, FORWARDING, WINDOW, SERIES, CAPTURE];
+    let known = [MEMORY, THRESHOLDS, FOLLOWING, PAUSES, QUEUES, MARKS, NOTIFIED, FORWARDING, WINDOW, SERIES, CAPTURE];
     for section in crate::schema::sections() {
         for key in &section.keys {
             for only in &key.only {
