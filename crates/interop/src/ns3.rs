@@ -3,14 +3,17 @@
 //! Nothing in the fabric knows of it: [`translate`] turns the files into a [`fabric::Setup`] like any other, with that
 //! simulator's header sizes, grain of time, acknowledgements and window, and [`output`] writes what it would.
 
+pub mod balancing;
 pub mod broadcom;
 pub mod config;
 pub mod export;
 pub mod flows;
 pub mod forks;
+pub mod irn;
 pub mod order;
 pub mod output;
 pub mod pint;
+pub mod rand;
 pub mod tokens;
 pub mod topology;
 pub mod trace;

@@ -252,6 +252,10 @@ pub struct Orders<'a> {
 }
 
 impl Orders<'_> {
+    /// The switch.
+    pub fn node(&self) -> NodeId {
+        NodeId(self.node)
+    }
     /// Sends a word of some kind to the first switch on the path of a data packet, in a control packet of 64 bytes that goes ahead of all data.
     pub fn advise(&mut self, data: &Packet, kind: u16, word: u64) {
         self.list.push(Order::Advise { flow: data.flow, class: data.class, tuple: data.tuple.reversed(), kind, word });

@@ -35,7 +35,7 @@ pub(crate) struct Places {
 }
 impl Places {
     #[inline]
-    fn set(&mut self, place: u32, on: bool) {
+    pub(crate) fn set(&mut self, place: u32, on: bool) {
         if place < 64 {
             self.low = self.low & !(1 << place) | (on as u64) << place;
         } else {
@@ -52,7 +52,7 @@ impl Places {
         *bits = if on { *bits | bit } else { *bits & !bit };
     }
     #[inline]
-    fn has(&self, place: u32) -> bool {
+    pub(crate) fn has(&self, place: u32) -> bool {
         let word = place as usize / 64;
         let bits = if word == 0 { self.low } else { self.high.get(word - 1).copied().unwrap_or(0) };
         bits >> (place % 64) & 1 == 1
@@ -107,7 +107,7 @@ pub(crate) struct Nic {
     /// Places of finished flows.
     pub(crate) finished: Places,
     /// Places that were seen with a finished flow, where such flows stay on the list.
-    spent: Places,
+    pub(crate) spent: Places,
     /// Place of the flow that sent last.
     pub(crate) last: u32,
     pub(crate) acks: Fifo,
@@ -622,7 +622,10 @@ impl<F: FlowControl> Network<F> {
     pub(crate) fn send_own(&mut self, port: u32) -> bool {
         let core = &mut self.core;
         let nic = core.ports[port as usize].nic;
-        match core.pick_flow(nic) {
+        let asks = core.hosts.asks;
+        let picked = if asks { self.ask_flows(nic) } else { core.pick_flow(nic) };
+        let core = &mut self.core;
+        match picked {
             Some(flow) => {
                 let (id, again) = core.make_packet(flow);
                 self.at_host(port, |transport, at, _| transport.sent(at, FlowId(flow), id, again));
@@ -636,7 +639,10 @@ impl<F: FlowControl> Network<F> {
                 true
             }
             None => {
-                core.plan_wake(nic);
+                match asks {
+                    true => self.ask_for_wake(nic),
+                    false => core.plan_wake(nic),
+                }
                 false
             }
         }
