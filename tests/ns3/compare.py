@@ -159,7 +159,7 @@ def conweave(rng):
     irn = rng.choice([0, 1])
     pfc = rng.choice([1, 1, 1, 0]) if not irn else rng.choice([0, 0, 0, 1])
     cc = 1 if balancing == 9 else rng.choice([1, 1, 1, 3, 7, 8])
-    # The simulator takes one delay, and topologies by whose names it knows the bandwidth-delay product.
+    # The simulator takes one delay, one size of packets, and topologies by whose names it knows the bandwidth-delay product.
     delay = lambda _: "1000ns"
     three = rng.random() < 0.2
     if three:
@@ -176,6 +176,7 @@ def conweave(rng):
     name = "fat_k8_100G_OS2.txt" if three else "leaf_spine_128_100G_OS2.txt"
     down = balancing == 0 and not irn and rng.random() < 0.2 and len(among) > 3
     keys |= {
+        "PACKET_PAYLOAD_SIZE": 1000,
         "TOPOLOGY_FILE": name,
         "FLOW_INPUT_FILE": "in.txt",
         "CNP_OUTPUT_FILE": "cnp.txt",

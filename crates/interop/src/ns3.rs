@@ -68,6 +68,7 @@ pub fn read_with(path: &Path, options: Options) -> Result<Inputs, Problem> {
         notes.push(Problem::new(path.display().to_string(), format!("read as {} ({}){differs}", fork.name, fork.home)));
     }
     config.take(options)?;
+    notes.extend(config.unwritten());
     notes.extend(surplus);
     let flow_file = config.flow_file.display().to_string();
     let (flows, surplus) = flows::parse_as(&flow_file, &read_text(&config.flow_file)?, &topology, fork)?;

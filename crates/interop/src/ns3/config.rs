@@ -386,6 +386,15 @@ impl Config {
         self.place(key).is_some()
     }
 
+    /// The monitors that it names files for, and that are not written.
+    pub fn unwritten(&self) -> Option<Problem> {
+        let named = |name: &&str| self.fork.key(name).is_some_and(|key| key.effect == Effect::Unwritten);
+        let names: Vec<&str> = self.places.iter().map(|(name, _)| *name).filter(named).collect();
+        let first = names.first()?;
+        let message = format!("{}: what is monitored there is not written", names.join(", "));
+        Some(self.problem(first, message).help("the run itself is the same; completion times and pauses are written"))
+    }
+
     /// Takes over what the command line says.
     pub fn take(&mut self, options: Options) -> Result<(), Problem> {
         let powertcp = *self.fork == forks::powertcp::FORK;

@@ -238,6 +238,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         lags: !of_conweave,
         restarts: of_conweave,
         marks: of_conweave,
+        overlaps: of_conweave,
         forget: true,
     };
     let transport: Box<dyn TransportDef> = match config.enable_irn {

@@ -282,17 +282,17 @@ impl ConWeave {
         self.receiving.insert(flow, r);
         if at.packet.flags & flag::MARKED != 0 {
             self.counts.notifies += 1;
-            orders.advise(at.packet, NOTIFY, tag.path as u64);
+            orders.advise_ahead(at.packet, NOTIFY, tag.path as u64);
         }
         match tag.ask {
             Ask::Nothing => {}
             Ask::Init => {
                 self.counts.replies += 1;
-                orders.advise(at.packet, REPLY, tag.epoch as u64);
+                orders.advise_ahead(at.packet, REPLY, tag.epoch as u64);
             }
             Ask::Tail => {
                 self.counts.clears += 1;
-                orders.advise(at.packet, CLEAR, tag.epoch as u64);
+                orders.advise_ahead(at.packet, CLEAR, tag.epoch as u64);
             }
         }
         if early {

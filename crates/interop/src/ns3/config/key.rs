@@ -17,6 +17,8 @@ pub enum Effect {
     Honoured,
     /// It is accepted and changes nothing, for this reason.
     NoEffect(&'static str),
+    /// It names a file of a monitor, which is not written here.
+    Unwritten,
     /// It is accepted where it is off; this is what is missing for more.
     Off(&'static str),
     /// It is refused whatever its value, for this reason.
@@ -64,6 +66,12 @@ impl Key {
     ) -> Key {
         let effect = Effect::NoEffect(why);
         Key { name, form: "a value", example, default: None, meaning, effect, read: |_, value| value.token().map(drop) }
+    }
+
+    /// A key that names the file of a monitor.
+    pub const fn monitor(name: &'static str, example: &'static str, meaning: &'static str) -> Key {
+        let (effect, default) = (Effect::Unwritten, None);
+        Key { name, form: PATH, example, default, meaning, effect, read: |_, value| value.token().map(drop) }
     }
 
     /// A key that is accepted where it says `off`, and otherwise asks for something that is missing here.

@@ -30,7 +30,6 @@ pub static FORK: Fork = Fork {
 
 const LB: &str = "0 (ECMP), 2 (DRILL), 3 (CONGA), 6 (LetFlow) or 9 (ConWeave)";
 const MICROSECONDS: &str = "a whole number of microseconds up to 1000000000";
-const MONITOR: &str = "what it monitors is not written; completion times and pauses are";
 
 static KEYS: &[Key] = &[
     Key {
@@ -161,7 +160,7 @@ static KEYS: &[Key] = &[
         read: |config, value| value.microseconds(&mut config.conweave.wait),
     },
     Key::without_effect("FLOW_INPUT_FILE", "in.txt", "where flows would be logged", "the reference leaves it empty"),
-    Key::without_effect("CNP_OUTPUT_FILE", "cnp.txt", "where notifications are counted", MONITOR),
+    Key::monitor("CNP_OUTPUT_FILE", "cnp.txt", "where notifications are counted"),
     Key::without_effect(
         "EST_ERROR_MON_FILE",
         "est_error.txt",
@@ -181,10 +180,10 @@ static KEYS: &[Key] = &[
         "the reference does not watch them",
     ),
     Key::without_effect("QLEN_MON_END", "2.1", "when watching queues would end", "the reference does not watch them"),
-    Key::without_effect("VOQ_MON_FILE", "voq.txt", "where ConWeave's queues are counted", MONITOR),
-    Key::without_effect("VOQ_MON_DETAIL_FILE", "voq_detail.txt", "the same by destination", MONITOR),
-    Key::without_effect("UPLINK_MON_FILE", "uplink.txt", "where the bytes of uplinks are written", MONITOR),
-    Key::without_effect("CONN_MON_FILE", "conn.txt", "where queue pairs are counted", MONITOR),
+    Key::monitor("VOQ_MON_FILE", "voq.txt", "where ConWeave's queues are counted"),
+    Key::monitor("VOQ_MON_DETAIL_FILE", "voq_detail.txt", "the same by destination"),
+    Key::monitor("UPLINK_MON_FILE", "uplink.txt", "where the bytes of uplinks are written"),
+    Key::monitor("CONN_MON_FILE", "conn.txt", "where queue pairs are counted"),
     Key {
         name: "SW_MONITORING_INTERVAL",
         form: "a whole number of nanoseconds of at least 1",
