@@ -35,7 +35,7 @@ impl LetFlow {
             _ => {
                 self.timeouts += known.is_some() as u64;
                 let paths = self.all.paths.between(at.node(), last);
-                let p = paths[self.all.dice.below(paths.len())]; if std::env::var_os("LFTRACE").is_some() { eprintln!("D {} {} {} {}", now.ns(), at.node(), last, p); } p
+                paths[self.all.dice.below(paths.len())]
             }
         };
         self.flowlets.insert(key, (now, path));
