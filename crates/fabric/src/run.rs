@@ -104,7 +104,7 @@ pub(crate) struct Timeline {
     pub(crate) current: Event,
     pub(crate) events: EventQueue,
     /// Ranks are drawn one after the other.
-    in_sequence: bool,
+    pub(crate) in_sequence: bool,
     sequence: u32,
     /// How far ahead most events are planned.
     horizon: Time,

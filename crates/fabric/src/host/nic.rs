@@ -117,6 +117,8 @@ pub(crate) struct Nic {
     pub(crate) wake: Time,
     /// Its rank, to know it from one that was put off.
     pub(crate) wake_rank: u32,
+    /// When it was planned.
+    pub(crate) wake_set: Time,
 }
 
 impl Nic {
@@ -136,6 +138,7 @@ impl Nic {
             relayed: false,
             wake: Time::MAX,
             wake_rank: 0,
+            wake_set: Time::ZERO,
         }
     }
 
@@ -558,7 +561,7 @@ impl Core {
     pub(crate) fn set_wake(&mut self, nic: u32, at: Time) {
         let rank = self.rank(at);
         let n = &mut self.hosts.nics[nic as usize];
-        (n.wake, n.wake_rank) = (at, rank);
+        (n.wake, n.wake_rank, n.wake_set) = (at, rank, self.time.now);
         self.time.events.push(Event::new(at, rank, Class::NicWake as u8, nic));
     }
 }
@@ -645,6 +648,21 @@ impl<F: FlowControl> Network<F> {
                 }
                 false
             }
+        }
+    }
+
+    /// A timer of a flow's congestion control goes off: a look of its NIC at the same instant that was planned before the timer comes first.
+    pub(super) fn look_before_timer(&mut self, flow: u32) {
+        if !self.core.time.in_sequence {
+            return;
+        }
+        let (hosts, now) = (&self.core.hosts, self.core.time.now);
+        let s = &hosts.senders[flow as usize];
+        let n = &hosts.nics[s.nic as usize];
+        if s.timer <= now && n.wake == now && n.wake_set < hosts.control.timer_set(s.slot, now) {
+            let (nic, port) = (s.nic, n.port);
+            self.core.hosts.nics[nic as usize].wake = Time::MAX;
+            self.kick(port);
         }
     }
 

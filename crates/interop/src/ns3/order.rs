@@ -145,6 +145,28 @@ mod tests {
         assert_eq!(order, ORDER);
     }
 
+    /// More than fit the buckets that a map of 172 933 entries has. The sum was printed by a program that was built with GCC 12.
+    #[test]
+    fn a_host_may_have_any_number_of_flows() {
+        let spec = |i: u32| {
+            let mut spec = FlowSpec::plain(0, 9, 1, 1, Time::ZERO);
+            spec.tuple.destination = 0x0b00_0001 + i % 97 * 256;
+            (spec.tuple.source_port, spec.tag) = ((10_000 + i / 97) as u16, 3);
+            spec
+        };
+        let specs: Vec<FlowSpec> = (0..400_000).map(spec).collect();
+        let mut turns = Vec::new();
+        for i in 0..400_000 {
+            turns.push((FlowId(i), &specs[i as usize], Presence::Begins));
+            if i % 5 == 4 {
+                turns.push((FlowId(i - 2), &specs[i as usize - 2], Presence::Ends));
+            }
+        }
+        let order = listed(&turns);
+        let sum = order.iter().fold(0u64, |sum, flow| sum.wrapping_mul(1_000_003).wrapping_add(flow.0 as u64));
+        assert_eq!((order.len(), sum), (320_000, 0x2591_2ff5_9fcf_3c14));
+    }
+
     const ORDER: [u32; 32] = [
         38, 14, 15, 13, 11, 10, 39, 8, 9, 36, 5, 6, 34, 4, 3, 31, 1, 29, 0, 28, 16, 18, 19, 20, 21, 23, 24, 25, 26, 30,
         33, 35,

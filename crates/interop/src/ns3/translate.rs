@@ -512,6 +512,7 @@ fn congestion_control(config: &Config, longest_rtt: u64) -> Result<Box<dyn Conge
             per_hop: config.multi_rate,
             skip_empty: config.sample_feedback,
             header_units: config.int_multi,
+            header_40g: *config.fork == conweave::FORK,
         }),
         CcMode::Pint => Box::new(Pint {
             eta: config.u_target,

@@ -402,8 +402,18 @@ fn conweave_counts_what_its_simulator_counts() {
     let count = |scheme: Scheme| {
         let switches = run_on(WEAVE, "weave", "weave", scheme).outcome.switches;
         let value = |name: &str| switches.iter().find(|counter| counter.name == name).unwrap().value;
-        ["replies", "timely_replies", "clears", "timely_clears", "notifies", "reroutes", "reordered", "flushes", "flushes_by_tail"]
-            .map(|name| value(&format!("conweave_{name}")))
+        [
+            "replies",
+            "timely_replies",
+            "clears",
+            "timely_clears",
+            "notifies",
+            "reroutes",
+            "reordered",
+            "flushes",
+            "flushes_by_tail",
+        ]
+        .map(|name| value(&format!("conweave_{name}")))
     };
     assert_eq!(count(weave!("conweave", "9")), [358, 295, 50, 50, 24, 47, 501, 21, 21]);
     let lossy = weave_irn!("conweave_irn", "9", ("ERROR_RATE_PER_LINK", "0.001"));

@@ -34,7 +34,10 @@ fn fabrics_whose_paths_have_no_numbers_are_refused_with_the_reason() {
         assert!(reason.contains(why), "{reason}");
     };
     refused(|graph| graph.connect(NodeId(0), NodeId(5), Rate::from_gbps(100), Time::from_us(1)), "several links");
-    refused(|graph| graph.connect(NodeId(4), NodeId(5), Rate::from_gbps(100), Time::from_us(1)), "both have hosts and are joined");
+    refused(
+        |graph| graph.connect(NodeId(4), NodeId(5), Rate::from_gbps(100), Time::from_us(1)),
+        "both have hosts and are joined",
+    );
     refused(
         |graph| {
             let host = graph.add(fabric::topology::Kind::Host, 0, "h".into());

@@ -3,8 +3,8 @@
 use super::super::tokens::fuzz;
 use super::key::{FLAG, PATH, RATE};
 use super::*;
-use engine::Time;
 use crate::ns3::forks::hpcc::FORK;
+use engine::Time;
 use proptest::prelude::*;
 
 const CONFIG: &str = "\
@@ -240,7 +240,10 @@ fn what_a_fork_has_and_we_lack_is_refused_by_name_and_off_is_accepted() {
             assert!(problem.message.contains(what) && !help.contains("remove"), "{problem}");
         }
     };
-    refused("LB_MODE 4 ENABLE_IRN x", &["is not 0 (ECMP), 2 (DRILL)", "scheme.load_balancing", "ENABLE_IRN \"x\" is not 0 or 1"]);
+    refused(
+        "LB_MODE 4 ENABLE_IRN x",
+        &["is not 0 (ECMP), 2 (DRILL)", "scheme.load_balancing", "ENABLE_IRN \"x\" is not 0 or 1"],
+    );
     refused("USE_FLOODGATE 1 ROUTING_MODE 1 FLOW_FROM_FILE 1", &["Floodgate's switches", "DRILL"]);
     refused("USE_FLOODGATE 1 ROUTING_MODE 0", &["Floodgate's switches", "generators of its own"]);
     refused("USE_FLOODGATE 0 FLOW_FROM_FILE 0", &["draw flows with generators of its own"]);
@@ -429,7 +432,9 @@ proptest! {
 
 #[test]
 fn what_conweaves_simulator_is_told_is_read() {
-    let text = format!("{CONFIG}LB_MODE 9\nENABLE_IRN 1\nCONWEAVE_PATH_PAUSE_TIME 16\nSW_MONITORING_INTERVAL 5000\nUPLINK_MON_FILE u\n");
+    let text = format!(
+        "{CONFIG}LB_MODE 9\nENABLE_IRN 1\nCONWEAVE_PATH_PAUSE_TIME 16\nSW_MONITORING_INTERVAL 5000\nUPLINK_MON_FILE u\n"
+    );
     let config = parse("c", &text).unwrap();
     assert_eq!((config.lb_mode, config.enable_irn, config.monitor_every_ns), (LbMode::ConWeave, true, 5_000));
     assert_eq!(config.conweave, Timing { avoid: Time::from_us(16), ..Timing::default() });

@@ -43,7 +43,10 @@ fn what_is_in_flight_is_huge_when_all_is_acknowledged() {
 fn the_monitor_looks_until_its_time_is_over() {
     let us = Time::from_us;
     let monitor = Monitor { from: us(100), to: us(125), every: us(10) };
-    assert_eq!([us(99), us(100), us(119), us(120)].map(|now| monitor.last(now)), [None, Some(us(100)), Some(us(110)), Some(us(120))]);
+    assert_eq!(
+        [us(99), us(100), us(119), us(120)].map(|now| monitor.last(now)),
+        [None, Some(us(100)), Some(us(110)), Some(us(120))]
+    );
     // The one at 120 us plans another; the one at 130 us does not.
     assert_eq!([us(130), us(1_000)].map(|now| monitor.last(now)), [Some(us(130)), Some(us(130))]);
 }
