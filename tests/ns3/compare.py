@@ -254,7 +254,7 @@ def main():
             theirs, _, _ = run([os.path.abspath(args.reference), "config.txt"], folders["reference"], args.patience)
             own = ours + (["ns3", "-q"] if ours[0].endswith("tailwater") else []) + ["config.txt"]
             code, done, _ = run(own, folders["tailwater"], args.patience)
-            if code == 2:
+            if code in (1, 2):
                 refused.append(number)
                 print(f"{number} ({kind}): refused: {done.stderr.decode().strip()}", flush=True)
                 continue
