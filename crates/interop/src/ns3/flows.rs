@@ -84,7 +84,8 @@ fn other_form(file: &str, text: &str, fork: &Fork) -> Option<Problem> {
     let values = first.line_words().len();
     let alike = firsts.all(|token| token.line_words().len() == values);
     let other = forks::FORKS.iter().find(|other| other.flow.len() == values).filter(|_| alike)?;
-    if values == fork.flow.len() {
+    // Floodgate's own have more values where messages share queue pairs.
+    if values == fork.flow.len() || fork.results == Results::Tabs {
         return None;
     }
     let names = |fork: &Fork| fork.flow.iter().map(|column| column.name()).collect::<Vec<_>>().join(", ");

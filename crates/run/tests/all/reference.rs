@@ -371,29 +371,25 @@ fn conweaves_simulator_agrees_with_ecmp_in_its_pauses_too() {
 
 #[test]
 fn load_balancers_of_conweaves_simulator_agree() {
-    for (scheme, pfc) in [
+    let cases: [(Scheme, u64); 4] = [
         (weave!("drill", "2"), 0x56ad_2bc1_cf30_6e3d),
         (weave!("conga", "3"), 0xded8_ad8e_29e1_5b01),
         (weave!("letflow", "6", ("RANDOM_SEED", "7")), 0xbca9_f2d0_744c_9fd3),
         (weave!("conweave", "9"), 0xd52d_5819_3e13_671d),
-    ] as [(Scheme, u64); 4]
-    {
-        paused(WEAVE, "weave", scheme, pfc);
-    }
+    ];
+    cases.into_iter().for_each(|(scheme, pfc)| paused(WEAVE, "weave", scheme, pfc));
 }
 
 #[test]
 fn irn_of_conweaves_simulator_agrees_under_every_load_balancing() {
-    for scheme in [
+    let cases: [Scheme; 5] = [
         weave_irn!("ecmp_irn", "0", ("ERROR_RATE_PER_LINK", "0.001")),
         weave_irn!("drill_irn", "2"),
         weave_irn!("conga_irn", "3", ("CC_MODE", "8")),
         weave_irn!("letflow_irn", "6"),
         weave_irn!("conweave_irn", "9", ("ERROR_RATE_PER_LINK", "0.001")),
-    ] as [Scheme; 5]
-    {
-        paused(WEAVE, "weave", scheme, NOTHING);
-    }
+    ];
+    cases.into_iter().for_each(|scheme| paused(WEAVE, "weave", scheme, NOTHING));
 }
 
 /// What its simulator counts, by our names.
@@ -416,7 +412,7 @@ fn conweave_counts_what_its_simulator_counts() {
         .map(|name| value(&format!("conweave_{name}")))
     };
     assert_eq!(count(weave!("conweave", "9")), [358, 295, 50, 50, 24, 47, 501, 21, 21]);
-    let lossy = weave_irn!("conweave_irn", "9", ("ERROR_RATE_PER_LINK", "0.001"));
+    let lossy: Scheme = weave_irn!("conweave_irn", "9", ("ERROR_RATE_PER_LINK", "0.001"));
     assert_eq!(count(lossy), [879, 846, 34, 34, 21, 28, 71, 7, 7]);
 }
 

@@ -4,7 +4,7 @@ use engine::Time;
 use fabric::id::NodeId;
 use fabric::routing::{PortMap, Routing};
 use fabric::topology::{Graph, Kind};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Most switches on a path before the last.
 const MOST_HOPS: u32 = 4;
@@ -21,7 +21,7 @@ impl Paths {
     pub fn new(graph: &Graph, map: &PortMap) -> Result<Paths, String> {
         let up: Vec<bool> = graph.links.iter().map(|link| link.outages.is_empty()).collect();
         let routing = Routing::new(graph, map, &up);
-        let mut leaves: HashMap<NodeId, NodeId> = HashMap::new();
+        let mut leaves: BTreeMap<NodeId, NodeId> = BTreeMap::new();
         for host in graph.hosts() {
             let mut links = map.of(host.0).filter(|&port| up[map.link[port as usize] as usize]);
             let (Some(port), None) = (links.next(), links.next()) else {
@@ -72,7 +72,7 @@ impl Paths {
 struct Walk<'a> {
     map: &'a PortMap,
     routing: &'a Routing,
-    leaves: &'a HashMap<NodeId, NodeId>,
+    leaves: &'a BTreeMap<NodeId, NodeId>,
     last: NodeId,
     host: NodeId,
     found: Vec<u32>,

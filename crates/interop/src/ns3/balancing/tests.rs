@@ -43,7 +43,7 @@ fn fabrics_whose_paths_have_no_numbers_are_refused_with_the_reason() {
             let host = graph.add(fabric::topology::Kind::Host, 0, "h");
             graph.connect(host, NodeId(6), Rate::from_gbps(100), Time::from_us(1));
         },
-        "has hosts and",
+        "hosts and",
     );
 }
 

@@ -240,10 +240,7 @@ fn what_a_fork_has_and_we_lack_is_refused_by_name_and_off_is_accepted() {
             assert!(problem.message.contains(what) && !help.contains("remove"), "{problem}");
         }
     };
-    refused(
-        "LB_MODE 4 ENABLE_IRN x",
-        &["is not 0 (ECMP), 2 (DRILL)", "scheme.load_balancing", "ENABLE_IRN \"x\" is not 0 or 1"],
-    );
+    refused("LB_MODE 4 ENABLE_IRN x", &["is not 0 (ECMP), 2 (DRILL)", "ENABLE_IRN \"x\" is not 0 or 1"]);
     refused("USE_FLOODGATE 1 ROUTING_MODE 1 FLOW_FROM_FILE 1", &["Floodgate's switches", "DRILL"]);
     refused("USE_FLOODGATE 1 ROUTING_MODE 0", &["Floodgate's switches", "generators of its own"]);
     refused("USE_FLOODGATE 0 FLOW_FROM_FILE 0", &["draw flows with generators of its own"]);
