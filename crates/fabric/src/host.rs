@@ -1,5 +1,6 @@
 //! The hosts: NICs whose flows take turns, the two halves of every flow, and what some hosts do besides.
 
+mod asking;
 mod census;
 mod flow;
 mod nic;
@@ -47,6 +48,8 @@ pub(crate) struct Hosts {
     pub(crate) needs: Needs,
     /// The most that the transport lets a window be.
     pub(crate) cap: u64,
+    /// Whether NICs ask the transport at every flow that they come past.
+    pub(crate) asks: bool,
     /// By node, what chooses paths there. Empty where flows keep their entropy.
     pub(crate) selectors: Vec<Option<Box<dyn PathSelector>>>,
     /// Receivers' counts of the flows that send to them, if a controller needs them.
@@ -91,6 +94,7 @@ impl Hosts {
             controls: Vec::new(),
             needs,
             cap: u64::MAX,
+            asks: false,
             selectors: if selectors.iter().any(Option::is_some) { selectors } else { Vec::new() },
             slots: nic::Slots::default(),
             lines: HashMap::new(),

@@ -104,7 +104,7 @@ pub(crate) struct Timeline {
     pub(crate) current: Event,
     pub(crate) events: EventQueue,
     /// Ranks are drawn one after the other.
-    in_sequence: bool,
+    pub(crate) in_sequence: bool,
     sequence: u32,
     /// How far ahead most events are planned.
     horizon: Time,
@@ -611,6 +611,7 @@ impl<F: FlowControl> Network<F> {
         let ground = Ground { setup: &core.setup, shard: &core.shard, nics: core.hosts.nics.len() };
         let transport = chosen.transport.build(&ground);
         core.hosts.cap = transport.window_cap();
+        core.hosts.asks = transport.asked();
         let in_order = chosen.transport.in_order() && !chosen.load_balancing.may_reorder();
         Network { core, scheme, nodes, transport, transports: Vec::new(), in_order }
     }

@@ -3,14 +3,17 @@
 //! Nothing in the fabric knows of it: [`translate`] turns the files into a [`fabric::Setup`] like any other, with that
 //! simulator's header sizes, grain of time, acknowledgements and window, and [`output`] writes what it would.
 
+pub mod balancing;
 pub mod broadcom;
 pub mod config;
 pub mod export;
 pub mod flows;
 pub mod forks;
+pub mod irn;
 pub mod order;
 pub mod output;
 pub mod pint;
+pub mod rand;
 pub mod tokens;
 pub mod topology;
 pub mod trace;
@@ -65,6 +68,7 @@ pub fn read_with(path: &Path, options: Options) -> Result<Inputs, Problem> {
         notes.push(Problem::new(path.display().to_string(), format!("read as {} ({}){differs}", fork.name, fork.home)));
     }
     config.take(options)?;
+    notes.extend(config.unwritten());
     notes.extend(surplus);
     let flow_file = config.flow_file.display().to_string();
     let (flows, surplus) = flows::parse_as(&flow_file, &read_text(&config.flow_file)?, &topology, fork)?;

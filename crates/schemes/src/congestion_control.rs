@@ -74,6 +74,13 @@ impl<S: Clone> Slots<S> {
         }
         self.0[slot as usize] = state;
     }
+    /// The state of the flow in a slot, to be read.
+    ///
+    /// # Panics
+    /// If none ever started there.
+    pub fn peek(&self, slot: u32) -> &S {
+        &self.0[slot as usize]
+    }
     /// The state of the flow in a slot.
     ///
     /// # Panics

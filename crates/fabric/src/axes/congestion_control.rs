@@ -161,6 +161,11 @@ pub trait CongestionControl: Send {
     fn timer(&mut self, _slot: u32, _now: Time, permit: &mut Permit) {
         permit.timer = Time::MAX;
     }
+    /// When the timer that goes off at `now` was set, if that was not long ago: what was planned before comes before it, where ties go by
+    /// [sequence](crate::setup::Ties::Sequence).
+    fn timer_set(&self, _slot: u32, _now: Time) -> Time {
+        Time::ZERO
+    }
     /// A switch has sent a report.
     fn notice(&mut self, _slot: u32, _notice: &Notice, _permit: &mut Permit) {}
     /// The transport has something to report.

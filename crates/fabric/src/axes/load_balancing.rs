@@ -247,7 +247,7 @@ pub enum Pass {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
-    Advise { flow: u32, class: u8, tuple: Tuple, kind: u16, word: u64 },
+    Advise { flow: u32, class: u8, tuple: Tuple, kind: u16, word: u64, ahead: bool },
     Timer(Time),
     Release(u32),
 }
@@ -262,9 +262,21 @@ pub struct Orders<'a> {
 }
 
 impl Orders<'_> {
+    /// The switch.
+    pub fn node(&self) -> NodeId {
+        NodeId(self.node)
+    }
     /// Sends a word of some kind to the first switch on the path of a data packet, in a control packet of 64 bytes that goes ahead of all data.
     pub fn advise(&mut self, data: &Packet, kind: u16, word: u64) {
-        self.list.push(Order::Advise { flow: data.flow, class: data.class, tuple: data.tuple.reversed(), kind, word });
+        self.push_advice(data, kind, word, false);
+    }
+    /// The same, and it is sent before the packet goes on: ahead of a pause for which that may be the reason.
+    pub fn advise_ahead(&mut self, data: &Packet, kind: u16, word: u64) {
+        self.push_advice(data, kind, word, true);
+    }
+    fn push_advice(&mut self, data: &Packet, kind: u16, word: u64, ahead: bool) {
+        let (flow, class, tuple) = (data.flow, data.class, data.tuple.reversed());
+        self.list.push(Order::Advise { flow, class, tuple, kind, word, ahead });
     }
     /// Calls [`Labeller::timer`] at an instant.
     pub fn set_timer(&mut self, at: Time) {

@@ -45,6 +45,15 @@ pub trait Transport: Send {
     fn expired(&mut self, at: &mut HostView<'_>, flow: FlowId);
     /// A timer set with [`HostView::set_timer`] went off.
     fn timer(&mut self, _at: &mut HostView<'_>, _port: PortId) {}
+    /// Whether NICs ask [`Transport::passing`] what may be sent. Where they do not, a flow's window says it all.
+    fn asked(&self) -> bool {
+        false
+    }
+    /// A NIC that looks for something to send comes past a flow that is not over: whether more of it may be in flight. It may move
+    /// [`Sender::next`].
+    fn passing(&mut self, _flow: FlowId, _sender: &mut Sender, _now: Time) -> bool {
+        true
+    }
     /// The most that a window may be.
     fn window_cap(&self) -> u64 {
         u64::MAX

@@ -427,8 +427,7 @@ impl<F: FlowControl> Network<F> {
     /// A deadline of a flow may have come.
     pub(crate) fn flow_timer(&mut self, flow: u32) {
         let now = self.core.time.now;
-        let core = &mut self.core;
-        let s = &mut core.hosts.senders[flow as usize];
+        let s = &mut self.core.hosts.senders[flow as usize];
         if s.armed != now {
             return;
         }
@@ -436,6 +435,9 @@ impl<F: FlowControl> Network<F> {
         if s.done() {
             return;
         }
+        self.look_before_timer(flow);
+        let core = &mut self.core;
+        let s = &mut core.hosts.senders[flow as usize];
         let mut permit = s.permit();
         if permit.timer <= now {
             core.hosts.control.timer(s.slot, now, &mut permit);

@@ -35,7 +35,7 @@ pub(crate) struct Places {
 }
 impl Places {
     #[inline]
-    fn set(&mut self, place: u32, on: bool) {
+    pub(crate) fn set(&mut self, place: u32, on: bool) {
         if place < 64 {
             self.low = self.low & !(1 << place) | (on as u64) << place;
         } else {
@@ -52,7 +52,7 @@ impl Places {
         *bits = if on { *bits | bit } else { *bits & !bit };
     }
     #[inline]
-    fn has(&self, place: u32) -> bool {
+    pub(crate) fn has(&self, place: u32) -> bool {
         let word = place as usize / 64;
         let bits = if word == 0 { self.low } else { self.high.get(word - 1).copied().unwrap_or(0) };
         bits >> (place % 64) & 1 == 1
@@ -107,7 +107,7 @@ pub(crate) struct Nic {
     /// Places of finished flows.
     pub(crate) finished: Places,
     /// Places that were seen with a finished flow, where such flows stay on the list.
-    spent: Places,
+    pub(crate) spent: Places,
     /// Place of the flow that sent last.
     pub(crate) last: u32,
     pub(crate) acks: Fifo,
@@ -117,6 +117,8 @@ pub(crate) struct Nic {
     pub(crate) wake: Time,
     /// Its rank, to know it from one that was put off.
     pub(crate) wake_rank: u32,
+    /// When it was planned.
+    pub(crate) wake_set: Time,
 }
 
 impl Nic {
@@ -136,6 +138,7 @@ impl Nic {
             relayed: false,
             wake: Time::MAX,
             wake_rank: 0,
+            wake_set: Time::ZERO,
         }
     }
 
@@ -558,7 +561,7 @@ impl Core {
     pub(crate) fn set_wake(&mut self, nic: u32, at: Time) {
         let rank = self.rank(at);
         let n = &mut self.hosts.nics[nic as usize];
-        (n.wake, n.wake_rank) = (at, rank);
+        (n.wake, n.wake_rank, n.wake_set) = (at, rank, self.time.now);
         self.time.events.push(Event::new(at, rank, Class::NicWake as u8, nic));
     }
 }
@@ -622,7 +625,10 @@ impl<F: FlowControl> Network<F> {
     pub(crate) fn send_own(&mut self, port: u32) -> bool {
         let core = &mut self.core;
         let nic = core.ports[port as usize].nic;
-        match core.pick_flow(nic) {
+        let asks = core.hosts.asks;
+        let picked = if asks { self.ask_flows(nic) } else { core.pick_flow(nic) };
+        let core = &mut self.core;
+        match picked {
             Some(flow) => {
                 let (id, again) = core.make_packet(flow);
                 self.at_host(port, |transport, at, _| transport.sent(at, FlowId(flow), id, again));
@@ -636,9 +642,27 @@ impl<F: FlowControl> Network<F> {
                 true
             }
             None => {
-                core.plan_wake(nic);
+                match asks {
+                    true => self.ask_for_wake(nic),
+                    false => core.plan_wake(nic),
+                }
                 false
             }
+        }
+    }
+
+    /// A timer of a flow's congestion control goes off: a look of its NIC at the same instant that was planned before the timer comes first.
+    pub(super) fn look_before_timer(&mut self, flow: u32) {
+        if !self.core.time.in_sequence {
+            return;
+        }
+        let (hosts, now) = (&self.core.hosts, self.core.time.now);
+        let s = &hosts.senders[flow as usize];
+        let n = &hosts.nics[s.nic as usize];
+        if s.timer <= now && n.wake == now && n.wake_set < hosts.control.timer_set(s.slot, now) {
+            let (nic, port) = (s.nic, n.port);
+            self.core.hosts.nics[nic as usize].wake = Time::MAX;
+            self.kick(port);
         }
     }
 

@@ -133,7 +133,7 @@ impl Core {
 
     /// Sends a word from a switch to the first one on the path of a flow.
     fn send_advice(&mut self, node: u32, order: Order) {
-        let Order::Advise { flow, class, tuple, kind, word } = order else { return };
+        let Order::Advise { flow, class, tuple, kind, word, .. } = order else { return };
         let (now, dst) = (self.time.now, self.setup.flows[flow as usize].src.0);
         let Some(port) = self.path(node, dst, &tuple, now).filter(|&port| self.ports[port as usize].up) else { return };
         self.probes.count_at(port, Counted::Signal, 1);
@@ -164,7 +164,17 @@ impl<F: FlowControl> Network<F> {
             core.at_labeller(node, |labeller, orders| labeller.advised(flow, kind, word, orders));
             return self.follow_orders(node);
         }
-        match core.way(node, in_port, id) {
+        let way = core.way(node, in_port, id);
+        let ahead = |order: &Order| matches!(order, Order::Advise { ahead: true, .. });
+        if core.switches.labels.orders.iter().any(ahead) {
+            let (first, rest) = std::mem::take(&mut core.switches.labels.orders).into_iter().partition(ahead);
+            core.switches.labels.orders = rest;
+            let first: Vec<Order> = first;
+            first.into_iter().for_each(|order| core.send_advice(node, order));
+            self.drain_kicks();
+        }
+        let core = &mut self.core;
+        match way {
             Some(Way::Out(out)) => self.send_on(in_port, out, id),
             Some(Way::Aside(siding)) => {
                 let (local, now) = (core.ports[in_port as usize].local, core.time.now);

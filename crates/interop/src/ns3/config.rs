@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use engine::units::Rate;
 
 use super::Options;
+use super::balancing::{LbMode, Timing};
 use super::forks::{self, Fork};
 use super::tokens::{Token, Tokens};
 use files::problem::{Cause, Problem};
@@ -125,6 +126,14 @@ pub struct Config {
     pub flows_begin_s: f64,
     /// RANDOM_SEED of ConWeave's simulator.
     pub random_seed: u32,
+    /// LB_MODE of ConWeave's simulator: the load balancing.
+    pub lb_mode: LbMode,
+    /// ENABLE_IRN of ConWeave's simulator: whether hosts recover from losses as IRN does.
+    pub enable_irn: bool,
+    /// CONWEAVE_… of its simulator.
+    pub conweave: Timing,
+    /// SW_MONITORING_INTERVAL of ConWeave's simulator in nanoseconds.
+    pub monitor_every_ns: u64,
     /// FLOW_FROM_FILE of Floodgate's simulator.
     pub flow_from_file: bool,
     /// The simulator whose configuration it is.
@@ -192,6 +201,10 @@ impl Default for Config {
             enable_pfc: true,
             flows_begin_s: 2.0,
             random_seed: 1,
+            lb_mode: LbMode::Ecmp,
+            enable_irn: false,
+            conweave: Timing::default(),
+            monitor_every_ns: 10_000,
             flow_from_file: true,
             fork: &forks::hpcc::FORK,
             file: String::new(),
@@ -371,6 +384,15 @@ impl Config {
     /// Whether the file gives this key.
     pub fn is_given(&self, key: &str) -> bool {
         self.place(key).is_some()
+    }
+
+    /// The monitors that it names files for, and that are not written.
+    pub fn unwritten(&self) -> Option<Problem> {
+        let named = |name: &&str| self.fork.key(name).is_some_and(|key| key.effect == Effect::Unwritten);
+        let names: Vec<&str> = self.places.iter().map(|(name, _)| *name).filter(named).collect();
+        let first = names.first()?;
+        let message = format!("{}: what is monitored there is not written", names.join(", "));
+        Some(self.problem(first, message).help("the run itself is the same; completion times and pauses are written"))
     }
 
     /// Takes over what the command line says.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use engine::units::Time;
 
-use super::forks::{Column, Fork, Ports, Results, hpcc};
+use super::forks::{self, Column, Fork, Ports, Results, hpcc};
 use super::tokens::{MAX_SECONDS, Token, Tokens, Want, seconds_to_ns};
 use super::topology::Topology;
 use files::problem::Problem;
@@ -68,8 +68,34 @@ pub fn parse_as(
     match read_flows(file, text, topology, fork) {
         Ok((flows, None)) => Ok((flows, None)),
         // Without its count the first flow's source would pass for one, and the file for one with no flows or too many.
-        read => Tokens::new(file, text).uncounted("flow", fork.flow.len()).map_or(read, Err),
+        read => {
+            let problem = other_form(file, text, fork);
+            problem.or_else(|| Tokens::new(file, text).uncounted("flow", fork.flow.len())).map_or(read, Err)
+        }
     }
+}
+
+/// The problem that all flows have as many values as those of another simulator.
+fn other_form(file: &str, text: &str, fork: &Fork) -> Option<Problem> {
+    let mut tokens = Tokens::new(file, text);
+    tokens.next()?;
+    let mut firsts = tokens.filter(|token| token.starts_line && !token.opens_a_note());
+    let first = firsts.next()?;
+    let values = first.line_words().len();
+    let alike = firsts.all(|token| token.line_words().len() == values);
+    let other = forks::FORKS.iter().find(|other| other.flow.len() == values).filter(|_| alike)?;
+    // Floodgate's own have more values where messages share queue pairs.
+    if values == fork.flow.len() || fork.results == Results::Tabs {
+        return None;
+    }
+    let names = |fork: &Fork| fork.flow.iter().map(|column| column.name()).collect::<Vec<_>>().join(", ");
+    let message = format!(
+        "the flows have {values} values, as those of {} ({}); the configuration is of {}",
+        other.name,
+        names(other),
+        fork.name
+    );
+    Some(first.problem(file, message).help(format!("write {} of each flow", names(fork))))
 }
 
 fn read_flows(
@@ -232,6 +258,19 @@ mod tests {
         assert!(problem.message.contains("share queue pairs") && problem.help.is_some(), "{problem}");
         let problem = parse_as("f", "1\n0 9 3 5000 2.5\n", &star(3), &conweave::FORK).unwrap_err();
         assert_eq!(problem.help.as_deref(), Some("a flow is source, destination, priority, size, start"));
+    }
+
+    #[test]
+    fn flows_of_another_simulator_are_told_by_their_columns() {
+        let message = |text: &str, fork| parse_as("f", text, &star(3), fork).unwrap_err();
+        let problem = message("1\n0 2 3 100 5000 2.5\n", &conweave::FORK);
+        assert!(problem.message.contains("6 values, as those of the HPCC authors' simulator"), "{problem}");
+        assert_eq!(problem.help.as_deref(), Some("write source, destination, priority, size, start of each flow"));
+        let problem = message("2\n0 2 3 5000 2.5\n1 2 3 5000 2.5\n\nsource and so on\n", &hpcc::FORK);
+        assert!(problem.message.contains("5 values, as those of ConWeave's simulator"), "{problem}");
+        let problem = message("1 0\n0 2 5000 2.5\n", &hpcc::FORK);
+        assert!(problem.message.contains("4 values, as those of Floodgate's simulator"), "{problem}");
+        assert_eq!(place(&problem), (2, 1));
     }
 
     #[test]

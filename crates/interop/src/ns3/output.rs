@@ -71,6 +71,25 @@ pub fn queue_lengths(outcome: &Outcome, graph: &Graph, map: &PortMap) -> String 
     out
 }
 
+/// What ConWeave's simulator says that its load balancers counted, in its words; nothing for others.
+pub fn counts(outcome: &Outcome) -> String {
+    const LINES: [(&str, &str); 10] = [
+        ("flowlet_timeouts", "Number of flowlet's timeout"),
+        ("conweave_replies", "Number of INIT's Reply sent (RTT_REPLY)"),
+        ("conweave_timely_replies", "Number of Timely RTT_REPLY (INIT's Reply)"),
+        ("conweave_clears", "Number of TAIL's Reply Sent (CLEAR)"),
+        ("conweave_timely_clears", "Number of Timely CLEAR (TAIL's Reply)"),
+        ("conweave_notifies", "Number of NOTIFY Sent"),
+        ("conweave_reroutes", "Number of Rerouting"),
+        ("conweave_reordered", "Number of OoO enqueued pkts"),
+        ("conweave_flushes", "Number of VOQ Flush Total"),
+        ("conweave_flushes_by_tail", "Number of VOQ Flush by TAIL"),
+    ];
+    let value = |name: &str| outcome.switches.iter().find(|counter| counter.name == name).map(|counter| counter.value);
+    let line = |(name, words): (&str, &str)| value(name).map(|value| format!("{words}:{value}\n"));
+    LINES.into_iter().filter_map(line).collect()
+}
+
 /// A line for people: how a run went.
 pub fn summary(outcome: &Outcome, wall: std::time::Duration) -> String {
     let c = &outcome.counts;

@@ -13,6 +13,9 @@ use files::problem::Problem;
 /// The fastest rate accepted, 100 Tb/s: what is computed from a rate then fits its integers.
 pub const MAX_RATE: Rate = Rate(100_000_000_000_000);
 
+/// Link delays without a unit are refused from so many seconds on.
+const LONG_S: f64 = 0.01;
+
 /// The longest link delay accepted, 1000 s.
 pub const MAX_DELAY: Time = Time::from_ms(1_000_000);
 
@@ -58,7 +61,7 @@ impl<'a> Token<'a> {
     ///
     /// Many input files of the reference end with a few lines that explain the format. It never reads them.
     /// A line of data starts with a number; one with a slip in its first word still has a number as its second.
-    fn opens_a_note(&self) -> bool {
+    pub(super) fn opens_a_note(&self) -> bool {
         self.starts_line && words(self.source).take(2).all(|word| !looks_numeric(word))
     }
 }
@@ -200,6 +203,11 @@ impl<'a> Tokens<'a> {
 
     /// The delay in `token`, as ns-3 reads one: cut to whole nanoseconds. It may be zero.
     pub fn delay(&self, token: Token<'_>, what: &str) -> Result<Time, Problem> {
+        // A bare number is seconds to ns-3, and hardly ever meant so.
+        if token.text.parse().is_ok_and(|seconds: f64| (LONG_S..f64::INFINITY).contains(&seconds)) {
+            let message = format!("{what} {} has no unit, and the reference takes it for seconds", token.quoted());
+            return Err(token.problem(self.file, message).help(format!("write {0}ns, {0}us or {0}ms", token.text)));
+        }
         parse_delay(token.text).map_err(|reason| {
             token
                 .problem(self.file, format!("{what} {} {reason}", token.quoted()))

@@ -1,16 +1,19 @@
 //! From the reference's files to a setup: its model, in our terms.
 
 use super::Inputs;
+use super::balancing::{Balancing, LbMode, Paths};
 use super::broadcom::{Broadcom, EGRESS_GUARANTEED};
 use super::config::{CcMode, Config, Lack};
 use super::flows::FIRST_SPORT;
 use super::forks::{Ports, conweave};
+use super::irn::{Irn, Monitor};
 use super::order;
 use super::pint::Pint;
+use super::rand::Shared;
 use super::topology::Topology;
 use engine::{Bytes, Time};
 use fabric::axes::flow_control::Report;
-use fabric::axes::{Chosen, CongestionControlDef};
+use fabric::axes::{Chosen, CongestionControlDef, LoadBalancingDef, TransportDef};
 use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
 use fabric::id::{ClassId, NodeId};
@@ -51,7 +54,8 @@ pub struct Translated {
     /// What the fabric needs.
     pub setup: FabricSetup,
     congestion_control: Box<dyn CongestionControlDef>,
-    transport: GoBackN,
+    transport: Box<dyn TransportDef>,
+    load_balancing: Box<dyn LoadBalancingDef>,
     /// Switches with accounts of their own.
     broadcom: Option<Broadcom>,
 }
@@ -64,8 +68,8 @@ impl Translated {
             flow_control: &params,
             congestion_control: &*self.congestion_control,
             edge_control: &edge_control::None::default(),
-            transport: &self.transport,
-            load_balancing: &load_balancing::ecmp::Params::default(),
+            transport: &*self.transport,
+            load_balancing: &*self.load_balancing,
             queueing: &queueing::round_robin::Params::default(),
             marking: &marking::red::Params::default(),
             window: true,
@@ -226,8 +230,10 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         reroute: Time::ZERO,
         graph,
     };
-    let transport = GoBackN {
-        chunk: if config.l2_back_to_zero { config.l2_chunk_size as u64 } else { 0 },
+    let load_balancing = balancing(config, &setup.graph, &map, &priorities)?;
+    let chunk = if config.l2_back_to_zero { config.l2_chunk_size as u64 } else { 0 };
+    let go_back_n = GoBackN {
+        chunk,
         ack_duplicates: of_conweave,
         rounds: false,
         backoff: false,
@@ -235,7 +241,22 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         lags: !of_conweave,
         restarts: of_conweave,
         marks: of_conweave,
+        overlaps: of_conweave,
         forget: true,
+    };
+    let transport: Box<dyn TransportDef> = match config.enable_irn {
+        false => Box::new(go_back_n),
+        true => Box::new(Irn {
+            cap: pairs.max_bdp as u32,
+            pauses: config.enable_pfc,
+            chunk,
+            deaf: go_back_n.deaf,
+            monitor: Monitor {
+                from: Time::from_ns(fabric::clock::whole_ns(config.flows_begin_s)),
+                to: Time::from_ns(fabric::clock::whole_ns(config.simulator_stop_time_s - 10.0 + 0.05)),
+                every: Time::from_ns(config.monitor_every_ns),
+            },
+        }),
     };
     let broadcom = of_conweave.then(|| Broadcom {
         memory: config.buffer_size_mib as i64 * 1024 * 1024,
@@ -243,7 +264,48 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         pause: Time::from_us(config.pause_time_us as u64),
         second_pool: priorities.iter().map(|&priority| priority == 1).collect(),
     });
-    Ok(Translated { setup, congestion_control: congestion_control(config, pairs.max_rtt)?, transport, broadcom })
+    let congestion_control = congestion_control(config, pairs.max_rtt)?;
+    Ok(Translated { setup, congestion_control, transport, load_balancing, broadcom })
+}
+
+/// What chooses among paths.
+fn balancing(
+    config: &Config,
+    graph: &Graph,
+    map: &PortMap,
+    priorities: &[u8],
+) -> Result<Box<dyn LoadBalancingDef>, Problem> {
+    let mode = config.lb_mode;
+    if mode == LbMode::Ecmp {
+        return Ok(Box::new(load_balancing::ecmp::Params::default()));
+    }
+    let scenario = "a scenario has it on any fabric, by its key scheme.load_balancing";
+    if config.link_down.is_some() {
+        let message =
+            "LINK_DOWN needs LB_MODE 0: with others the reference goes on sending into the link that failed, or stops";
+        return Err(config.problem("LB_MODE", message).help(format!("write LB_MODE 0 or LINK_DOWN 0 0 0; {scenario}")));
+    }
+    if mode == LbMode::ConWeave && config.cc_mode != CcMode::Dcqcn {
+        let message =
+            format!("LB_MODE 9 needs CC_MODE 1, and it is {}: the reference ends at once", config.cc_mode.number());
+        return Err(config
+            .problem("LB_MODE", message)
+            .help(format!("write CC_MODE 1; {scenario} over any congestion control")));
+    }
+    let paths = match mode.by_path() {
+        false => Paths::default(),
+        true => Paths::new(graph, map).map_err(|why| {
+            let message = format!("LB_MODE needs leaves with hosts and other switches between them, and {why}");
+            config.problem("LB_MODE", message).help(format!("write LB_MODE 0; {scenario}"))
+        })?,
+    };
+    Ok(Box::new(Balancing {
+        mode,
+        dice: Shared::seeded(config.random_seed),
+        paths: Arc::new(paths),
+        priorities: priorities.to_vec(),
+        timing: config.conweave,
+    }))
 }
 
 /// How many random variables the reference has made before its first packet: six in the protocol stack of every node,
@@ -325,9 +387,12 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
                 config.buffer_size_mib
             );
             let least = set_aside.div_ceil(1024 * 1024);
-            config.problem("BUFFER_SIZE", message).help(format!(
-                "write at least BUFFER_SIZE {least}; the reference's arithmetic wraps around here and it runs as if memory were endless"
-            ))
+            let wraps = "the reference's arithmetic wraps around here and it runs as if memory were endless";
+            let longest = map.of(node).map(|port| link_of(graph, map, port).delay).max().unwrap_or_default();
+            config.problem("BUFFER_SIZE", message).help(match least {
+                ..=4095 => format!("write at least BUFFER_SIZE {least}; {wraps}"),
+                _ => format!("no BUFFER_SIZE is enough for links of {longest}: write shorter delays; {wraps}"),
+            })
         })?);
     }
     Ok((ports, pool))
@@ -450,6 +515,7 @@ fn congestion_control(config: &Config, longest_rtt: u64) -> Result<Box<dyn Conge
             per_hop: config.multi_rate,
             skip_empty: config.sample_feedback,
             header_units: config.int_multi,
+            header_40g: *config.fork == conweave::FORK,
         }),
         CcMode::Pint => Box::new(Pint {
             eta: config.u_target,
@@ -459,7 +525,7 @@ fn congestion_control(config: &Config, longest_rtt: u64) -> Result<Box<dyn Conge
             log_base: config.pint_log_base,
             share: config.pint_prob,
             longest_rtt: longest_rtt as u32,
-            dice: Arc::default(),
+            dice: Shared::default(),
         }),
         CcMode::PowerTcp | CcMode::ThetaPowerTcp => Box::new(cc::powertcp::Params {
             feedback: match config.cc_mode {

@@ -208,6 +208,21 @@ RANDOM_SEED 1
 const WEAVE_DCQCN: Scheme = ("dcqcn", &[]);
 const WEAVE_SEED_7: Scheme = ("dcqcn_seed7", &[("RANDOM_SEED", "7")]);
 const WEAVE_HPCC: Scheme = ("hpcc", &[("CC_MODE", "3"), ("HAS_WIN", "1")]);
+/// Flows that are shorter than the interval of ACKs never end, however often they are sent.
+const WEAVE_INTERVAL: Scheme = ("interval", &[("L2_ACK_INTERVAL", "4000")]);
+
+/// A load balancing of ConWeave's simulator, lossless.
+macro_rules! weave {
+    ($name:literal, $mode:literal $(, ($key:literal, $value:literal))*) => {
+        ($name, &[("LB_MODE", $mode) $(, ($key, $value))*])
+    };
+}
+/// The same with IRN.
+macro_rules! weave_irn {
+    ($name:literal, $mode:literal $(, ($key:literal, $value:literal))*) => {
+        weave!($name, $mode, ("ENABLE_PFC", "0"), ("ENABLE_IRN", "1") $(, ($key, $value))*)
+    };
+}
 
 fn data(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference").join(path)
@@ -348,9 +363,57 @@ fn conweaves_simulator_agrees_with_ecmp_in_its_pauses_too() {
         (WEAVE_DCQCN, 0xec12_9d52_afce_11cf),
         (WEAVE_SEED_7, 0xc0e5_09b3_3f61_98ed),
         (WEAVE_HPCC, 0x8b48_6197_e45f_976e),
+        (WEAVE_INTERVAL, 0x3a82_476e_9371_1686),
     ] {
         paused(WEAVE, "weave", scheme, pfc);
     }
+}
+
+#[test]
+fn load_balancers_of_conweaves_simulator_agree() {
+    let cases: [(Scheme, u64); 4] = [
+        (weave!("drill", "2"), 0x56ad_2bc1_cf30_6e3d),
+        (weave!("conga", "3"), 0xded8_ad8e_29e1_5b01),
+        (weave!("letflow", "6", ("RANDOM_SEED", "7")), 0xbca9_f2d0_744c_9fd3),
+        (weave!("conweave", "9"), 0xd52d_5819_3e13_671d),
+    ];
+    cases.into_iter().for_each(|(scheme, pfc)| paused(WEAVE, "weave", scheme, pfc));
+}
+
+#[test]
+fn irn_of_conweaves_simulator_agrees_under_every_load_balancing() {
+    let cases: [Scheme; 5] = [
+        weave_irn!("ecmp_irn", "0", ("ERROR_RATE_PER_LINK", "0.001")),
+        weave_irn!("drill_irn", "2"),
+        weave_irn!("conga_irn", "3", ("CC_MODE", "8")),
+        weave_irn!("letflow_irn", "6"),
+        weave_irn!("conweave_irn", "9", ("ERROR_RATE_PER_LINK", "0.001")),
+    ];
+    cases.into_iter().for_each(|scheme| paused(WEAVE, "weave", scheme, NOTHING));
+}
+
+/// What its simulator counts, by our names.
+#[test]
+fn conweave_counts_what_its_simulator_counts() {
+    let count = |scheme: Scheme| {
+        let switches = run_on(WEAVE, "weave", "weave", scheme).outcome.switches;
+        let value = |name: &str| switches.iter().find(|counter| counter.name == name).unwrap().value;
+        [
+            "replies",
+            "timely_replies",
+            "clears",
+            "timely_clears",
+            "notifies",
+            "reroutes",
+            "reordered",
+            "flushes",
+            "flushes_by_tail",
+        ]
+        .map(|name| value(&format!("conweave_{name}")))
+    };
+    assert_eq!(count(weave!("conweave", "9")), [358, 295, 50, 50, 24, 47, 501, 21, 21]);
+    let lossy: Scheme = weave_irn!("conweave_irn", "9", ("ERROR_RATE_PER_LINK", "0.001"));
+    assert_eq!(count(lossy), [879, 846, 34, 34, 21, 28, 71, 7, 7]);
 }
 
 #[test]

@@ -199,6 +199,13 @@ impl CongestionControl for Dcqcn {
         permit.timer = flow.deadline();
     }
 
+    fn timer_set(&self, slot: u32, now: Time) -> Time {
+        let flow = self.flows.peek(slot);
+        // An increase was set off long before.
+        let decrease = flow.seen_by_decrease && flow.next_decrease == now && flow.next_increase != now;
+        if decrease { now.saturating_sub(self.params.decrease_interval) } else { Time::ZERO }
+    }
+
     fn counters(&self) -> Vec<Counter> {
         vec![Counter::sum("notifications", self.notifications), Counter::sum("rate_decreases", self.decreases)]
     }

@@ -30,6 +30,8 @@ engine::parameters! {
         /// Width of the telemetry fields: 0 for exact values; n for the 64-bit header of the HPCC authors' simulator with
         /// units of n × 128 B sent and n × 80 B queued, nanoseconds, five hops and five known line rates.
         header_units: u32 = 0,
+        /// Whether that header has a code for 40 Gb/s, too, as in ConWeave's simulator.
+        header_40g: bool = false,
     }
 }
 
@@ -136,7 +138,9 @@ impl Params {
             bytes: difference(now.tx_bytes() / byte_unit, before.tx_bytes() / byte_unit, 20) * byte_unit,
             queued: queued(now).min(queued(before)) as f64,
             // A rate without a code reads as the first, 25 Gb/s.
-            line: if known.contains(&now.mbps) { now.mbps } else { 25_000 } as f64 * 1e6,
+            line: if known.contains(&now.mbps) || self.header_40g && now.mbps == 40_000 { now.mbps } else { 25_000 }
+                as f64
+                * 1e6,
             empty: queued(now) == 0,
         })
     }

@@ -30,6 +30,9 @@ pub struct GoBackN {
     pub restarts: bool,
     /// A receiver that misses something says so with a mark, as if a switch had made one.
     pub marks: bool,
+    /// A packet that was received before and ends where the next is expected counts as one in order: it is answered when that is due, and not
+    /// because it came again.
+    pub overlaps: bool,
     /// The receiver forgets a flow the instant its sender is done, and takes stray packets for a new one. Such a run needs a single thread.
     pub forget: bool,
 }
@@ -45,6 +48,7 @@ impl Default for GoBackN {
             lags: false,
             restarts: false,
             marks: false,
+            overlaps: false,
             forget: false,
         }
     }
@@ -149,11 +153,13 @@ impl Transport for Machine {
         let overtaken = packet.stamp < r.latest;
         r.latest = r.latest.max(packet.stamp);
         let (mut answer, mut ended, mut early) = (None, false, false);
-        if packet.seq == r.expected {
-            r.expected += payload;
+        let reaches = self.habits.overlaps && packet.seq < r.expected && packet.seq + payload >= r.expected;
+        if packet.seq == r.expected || reaches {
+            let fresh = packet.seq + payload > r.expected;
+            r.expected = packet.seq + payload;
             r.unacked += 1;
             let end = HostView::is_last(&packet);
-            ended = end && !r.forgotten;
+            ended = end && fresh && !r.forgotten;
             if ended {
                 r.finished = now;
             }

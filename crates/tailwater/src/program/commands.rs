@@ -344,7 +344,7 @@ pub fn ns3(config: &Path, options: Options, quiet: bool) -> Result<ExitCode, Pro
     if quiet {
         return Ok(ExitCode::SUCCESS);
     }
-    printed(say(format!("{}\n", output::summary(&outcome, wall))))
+    printed(say(format!("{}{}\n", output::counts(&outcome), output::summary(&outcome, wall))))
 }
 
 /// `tailwater bench`.

@@ -131,6 +131,7 @@ pub fn ns3_keys() -> Result<ExitCode, Problem> {
         let effect = match key.effect {
             Effect::Honoured => "honoured".to_string(),
             Effect::NoEffect(why) => format!("no effect: {why}"),
+            Effect::Unwritten => "not written; completion times and pauses are".to_string(),
             Effect::Off(lacking) => format!("only {}: {lacking}", key.example),
             Effect::Refused(why) => format!("refused: {why}"),
         };

@@ -1,9 +1,10 @@
 //! Keys of configurations, and how their values are read.
 
 use super::{CcMode, Config, LinkDown};
+use crate::ns3::balancing::LbMode;
 use crate::ns3::forks::Fork;
 use crate::ns3::tokens::{MAX_SECONDS, Token, Tokens, Want};
-use engine::units::Rate;
+use engine::units::{Rate, Time};
 use files::problem::Problem;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -16,6 +17,8 @@ pub enum Effect {
     Honoured,
     /// It is accepted and changes nothing, for this reason.
     NoEffect(&'static str),
+    /// It names a file of a monitor, which is not written here.
+    Unwritten,
     /// It is accepted where it is off; this is what is missing for more.
     Off(&'static str),
     /// It is refused whatever its value, for this reason.
@@ -63,6 +66,12 @@ impl Key {
     ) -> Key {
         let effect = Effect::NoEffect(why);
         Key { name, form: "a value", example, default: None, meaning, effect, read: |_, value| value.token().map(drop) }
+    }
+
+    /// A key that names the file of a monitor.
+    pub const fn monitor(name: &'static str, example: &'static str, meaning: &'static str) -> Key {
+        let (effect, default) = (Effect::Unwritten, None);
+        Key { name, form: PATH, example, default, meaning, effect, read: |_, value| value.token().map(drop) }
     }
 
     /// A key that is accepted where it says `off`, and otherwise asks for something that is missing here.
@@ -207,6 +216,28 @@ impl<'a> Value<'_, 'a> {
             let message = format!("CC_MODE {} is not {}", token.quoted(), self.key.form);
             token.problem(self.tokens.file(), message).help("use one of these")
         })?;
+        Ok(())
+    }
+
+    /// Reads a whole number of microseconds.
+    pub fn microseconds(&mut self, slot: &mut Time) -> Result<(), Problem> {
+        let mut us: u64 = 0;
+        self.whole(&mut us, 0..=1_000_000_000, "")?;
+        *slot = Time::from_us(us);
+        Ok(())
+    }
+
+    /// Reads a load balancing.
+    pub fn lb_mode(&mut self, slot: &mut LbMode) -> Result<(), Problem> {
+        let token = self.token()?;
+        let number: Option<u64> = token.text.parse().ok();
+        let mode = LbMode::ALL.iter().find(|(known, _)| Some(*known) == number);
+        let (_, mode) = mode.ok_or_else(|| {
+            let message = format!("LB_MODE {} is not {}", token.quoted(), self.key.form);
+            let help = "use one of these; a scenario has more, by its key scheme.load_balancing";
+            token.problem(self.tokens.file(), message).help(help)
+        })?;
+        *slot = *mode;
         Ok(())
     }
 

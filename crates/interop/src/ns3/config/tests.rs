@@ -4,6 +4,7 @@ use super::super::tokens::fuzz;
 use super::key::{FLAG, PATH, RATE};
 use super::*;
 use crate::ns3::forks::hpcc::FORK;
+use engine::Time;
 use proptest::prelude::*;
 
 const CONFIG: &str = "\
@@ -239,8 +240,7 @@ fn what_a_fork_has_and_we_lack_is_refused_by_name_and_off_is_accepted() {
             assert!(problem.message.contains(what) && !help.contains("remove"), "{problem}");
         }
     };
-    refused("LB_MODE 9 ENABLE_IRN 1", &["LB_MODE 9 asks for ConWeave", "ENABLE_IRN \"1\" cannot be run: IRN"]);
-    refused("LB_MODE 4", &["is not 0 (ECMP), 2 (DRILL)"]);
+    refused("LB_MODE 4 ENABLE_IRN x", &["is not 0 (ECMP), 2 (DRILL)", "ENABLE_IRN \"x\" is not 0 or 1"]);
     refused("USE_FLOODGATE 1 ROUTING_MODE 1 FLOW_FROM_FILE 1", &["Floodgate's switches", "DRILL"]);
     refused("USE_FLOODGATE 1 ROUTING_MODE 0", &["Floodgate's switches", "generators of its own"]);
     refused("USE_FLOODGATE 0 FLOW_FROM_FILE 0", &["draw flows with generators of its own"]);
@@ -425,4 +425,18 @@ proptest! {
             Err(problem) => drop(problem.to_string()),
         }
     }
+}
+
+#[test]
+fn what_conweaves_simulator_is_told_is_read() {
+    let text = format!(
+        "{CONFIG}LB_MODE 9\nENABLE_IRN 1\nCONWEAVE_PATH_PAUSE_TIME 16\nSW_MONITORING_INTERVAL 5000\nUPLINK_MON_FILE u\n"
+    );
+    let config = parse("c", &text).unwrap();
+    assert_eq!((config.lb_mode, config.enable_irn, config.monitor_every_ns), (LbMode::ConWeave, true, 5_000));
+    assert_eq!(config.conweave, Timing { avoid: Time::from_us(16), ..Timing::default() });
+    // Files of monitors are named, each by its key.
+    let note = parse("c", &format!("{text}CONN_MON_FILE c\n")).unwrap().unwritten().unwrap();
+    assert_eq!(note.message, "UPLINK_MON_FILE, CONN_MON_FILE: what is monitored there is not written");
+    assert_eq!(parse("c", CONFIG).unwrap().unwritten(), None);
 }

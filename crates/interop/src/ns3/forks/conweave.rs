@@ -28,9 +28,8 @@ pub static FORK: Fork = Fork {
     differs: None,
 };
 
-const LB: &str = "0 (ECMP per flow)";
-const ONLY_CONWEAVE: &str = "only LB_MODE 9 uses it";
-const MONITOR: &str = "what it monitors is not written; completion times and pauses are";
+const LB: &str = "0 (ECMP), 2 (DRILL), 3 (CONGA), 6 (LetFlow) or 9 (ConWeave)";
+const MICROSECONDS: &str = "a whole number of microseconds up to 1000000000";
 
 static KEYS: &[Key] = &[
     Key {
@@ -38,27 +37,9 @@ static KEYS: &[Key] = &[
         form: LB,
         example: "0",
         default: Some("0"),
-        meaning: "the load balancing",
-        effect: Effect::Off("DRILL, CONGA, LetFlow and ConWeave itself are not in this front end"),
-        read: |_, value| {
-            let token = value.token()?;
-            let scheme = match token.text {
-                "0" => return Ok(()),
-                "2" => "DRILL",
-                "3" => "CONGA",
-                "6" => "LetFlow",
-                "9" => "ConWeave",
-                _ => {
-                    let message = format!(
-                        "LB_MODE {} is not 0 (ECMP), 2 (DRILL), 3 (CONGA), 6 (LetFlow) or 9 (ConWeave)",
-                        token.quoted()
-                    );
-                    return Err(token.problem(value.tokens.file(), message).help("write LB_MODE 0 for ECMP per flow"));
-                }
-            };
-            let message = format!("LB_MODE {} asks for {scheme}, which this front end does not have", token.text);
-            Err(token.problem(value.tokens.file(), message).help("only LB_MODE 0, ECMP per flow, can be run"))
-        },
+        meaning: "the load balancing; in a scenario scheme.load_balancing",
+        effect: Effect::Honoured,
+        read: |config, value| value.lb_mode(&mut config.lb_mode),
     },
     Key {
         name: "ENABLE_PFC",
@@ -69,18 +50,21 @@ static KEYS: &[Key] = &[
         effect: Effect::Honoured,
         read: |config, value| value.flag(&mut config.enable_pfc),
     },
-    Key::off(
-        "ENABLE_IRN",
-        "0",
-        "whether hosts recover from losses as IRN does",
-        "IRN's selective repeat is not in this front end",
-    ),
+    Key {
+        name: "ENABLE_IRN",
+        form: FLAG,
+        example: "0",
+        default: Some("0"),
+        meaning: "whether hosts recover from losses as IRN does",
+        effect: Effect::Honoured,
+        read: |config, value| value.flag(&mut config.enable_irn),
+    },
     Key {
         name: "RANDOM_SEED",
         form: "a whole number of at least 1 and at most 32 bits",
         example: "1",
         default: Some("1"),
-        meaning: "the seed of marks and losses",
+        meaning: "the seed of marks, losses and load balancing",
         effect: Effect::Honoured,
         read: |config, value| {
             value.whole(&mut config.random_seed, 1..=u64::from(u32::MAX), "a generator of zeros gives zeros")
@@ -130,38 +114,53 @@ static KEYS: &[Key] = &[
             value.whole(&mut config.buffer_size_mib, 0..=4095, "the reference counts its bytes in 32 bits")
         },
     },
-    Key::without_effect(
-        "CONWEAVE_TX_EXPIRY_TIME",
-        "1000",
-        "how long ConWeave waits for CLEAR, in microseconds",
-        ONLY_CONWEAVE,
-    ),
-    Key::without_effect(
-        "CONWEAVE_REPLY_TIMEOUT_EXTRA",
-        "4",
-        "what ConWeave adds to a reply's deadline, in microseconds",
-        ONLY_CONWEAVE,
-    ),
-    Key::without_effect(
-        "CONWEAVE_PATH_PAUSE_TIME",
-        "16",
-        "how long ConWeave avoids a path, in microseconds",
-        ONLY_CONWEAVE,
-    ),
-    Key::without_effect(
-        "CONWEAVE_EXTRA_VOQ_FLUSH_TIME",
-        "64",
-        "what ConWeave adds to a flush, in microseconds",
-        ONLY_CONWEAVE,
-    ),
-    Key::without_effect(
-        "CONWEAVE_DEFAULT_VOQ_WAITING_TIME",
-        "400",
-        "ConWeave's first flush, in microseconds",
-        ONLY_CONWEAVE,
-    ),
+    Key {
+        name: "CONWEAVE_TX_EXPIRY_TIME",
+        form: MICROSECONDS,
+        example: "1000",
+        default: Some("1000"),
+        meaning: "after how long a silence ConWeave begins an epoch, in microseconds",
+        effect: Effect::Honoured,
+        read: |config, value| value.microseconds(&mut config.conweave.silence),
+    },
+    Key {
+        name: "CONWEAVE_REPLY_TIMEOUT_EXTRA",
+        form: MICROSECONDS,
+        example: "4",
+        default: Some("4"),
+        meaning: "what ConWeave adds to a reply's deadline, in microseconds",
+        effect: Effect::Honoured,
+        read: |config, value| value.microseconds(&mut config.conweave.reply),
+    },
+    Key {
+        name: "CONWEAVE_PATH_PAUSE_TIME",
+        form: MICROSECONDS,
+        example: "8",
+        default: Some("8"),
+        meaning: "how long ConWeave avoids a path, in microseconds",
+        effect: Effect::Honoured,
+        read: |config, value| value.microseconds(&mut config.conweave.avoid),
+    },
+    Key {
+        name: "CONWEAVE_EXTRA_VOQ_FLUSH_TIME",
+        form: MICROSECONDS,
+        example: "32",
+        default: Some("32"),
+        meaning: "what ConWeave adds to a flush, in microseconds",
+        effect: Effect::Honoured,
+        read: |config, value| value.microseconds(&mut config.conweave.margin),
+    },
+    Key {
+        name: "CONWEAVE_DEFAULT_VOQ_WAITING_TIME",
+        form: MICROSECONDS,
+        example: "500",
+        default: Some("500"),
+        meaning: "ConWeave's first flush, in microseconds",
+        effect: Effect::Honoured,
+        read: |config, value| value.microseconds(&mut config.conweave.wait),
+    },
     Key::without_effect("FLOW_INPUT_FILE", "in.txt", "where flows would be logged", "the reference leaves it empty"),
-    Key::without_effect("CNP_OUTPUT_FILE", "cnp.txt", "where notifications are counted", MONITOR),
+    Key::monitor("CNP_OUTPUT_FILE", "cnp.txt", "where notifications are counted"),
     Key::without_effect(
         "EST_ERROR_MON_FILE",
         "est_error.txt",
@@ -181,10 +180,20 @@ static KEYS: &[Key] = &[
         "the reference does not watch them",
     ),
     Key::without_effect("QLEN_MON_END", "2.1", "when watching queues would end", "the reference does not watch them"),
-    Key::without_effect("VOQ_MON_FILE", "voq.txt", "where ConWeave's queues are counted", ONLY_CONWEAVE),
-    Key::without_effect("VOQ_MON_DETAIL_FILE", "voq_detail.txt", "the same by destination", ONLY_CONWEAVE),
-    Key::without_effect("UPLINK_MON_FILE", "uplink.txt", "where the bytes of uplinks are written", MONITOR),
-    Key::without_effect("CONN_MON_FILE", "conn.txt", "where queue pairs are counted", MONITOR),
-    Key::without_effect("SW_MONITORING_INTERVAL", "10000", "how often monitors look, in nanoseconds", MONITOR),
+    Key::monitor("VOQ_MON_FILE", "voq.txt", "where ConWeave's queues are counted"),
+    Key::monitor("VOQ_MON_DETAIL_FILE", "voq_detail.txt", "the same by destination"),
+    Key::monitor("UPLINK_MON_FILE", "uplink.txt", "where the bytes of uplinks are written"),
+    Key::monitor("CONN_MON_FILE", "conn.txt", "where queue pairs are counted"),
+    Key {
+        name: "SW_MONITORING_INTERVAL",
+        form: "a whole number of nanoseconds of at least 1",
+        example: "10000",
+        default: Some("10000"),
+        meaning: "how often monitors look, in nanoseconds; with IRN that moves senders",
+        effect: Effect::Honoured,
+        read: |config, value| {
+            value.whole(&mut config.monitor_every_ns, 1..=u64::from(u32::MAX), "the run never goes on with 0")
+        },
+    },
     Key::without_effect("LOAD", "50", "the load for which the flows were made", "the flows are those of FLOW_FILE"),
 ];

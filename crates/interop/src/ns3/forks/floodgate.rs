@@ -31,7 +31,7 @@ pub static FORK: Fork = Fork {
 const GENERATORS: &str = "only its own generators of flows use it";
 const WINDOWS: &str = "only USE_FLOODGATE 1 uses it";
 const DRILL: &str = "only ROUTING_MODE 1 uses it";
-const MONITOR: &str = "what it monitors is not written; completion times, pauses and queue lengths are";
+const MONITOR: &str = "files of monitors are not written";
 
 static KEYS: &[Key] = &[
     Key::off(
@@ -117,14 +117,9 @@ static KEYS: &[Key] = &[
     Key::without_effect("INCAST_TIME", "1", "how many incasts there are", GENERATORS),
     Key::without_effect("INCAST_SCALE", "1", "how many send in an incast", GENERATORS),
     Key::without_effect("INCAST_FLOW_SIZE", "1", "the size of an incast's flows", GENERATORS),
-    Key::without_effect("BW_OUTPUT_FILE", "bw.txt", "where throughput is written", MONITOR),
-    Key::without_effect("QUEUEING_OUTPUT_FILE", "queuing.txt", "where queueing delays are written", MONITOR),
-    Key::without_effect(
-        "REALTIME_BUFFER_BW_FILE",
-        "realtime",
-        "where throughput and memory over time are written",
-        MONITOR,
-    ),
+    Key::monitor("BW_OUTPUT_FILE", "bw.txt", "where throughput is written"),
+    Key::monitor("QUEUEING_OUTPUT_FILE", "queuing.txt", "where queueing delays are written"),
+    Key::monitor("REALTIME_BUFFER_BW_FILE", "realtime", "where throughput and memory over time are written"),
     Key::without_effect("OUTPUT_REALTIME_BUFFER", "0", "whether memory over time is written", MONITOR),
     Key::without_effect("BW_INTERVAL", "10", "how often throughput is written", MONITOR),
     Key::without_effect("BUFFER_INTERVAL", "10", "how often memory is written", MONITOR),

@@ -30,7 +30,7 @@ pub static FORK: Fork = Fork {
     ),
 };
 
-const MONITOR: &str = "what it monitors is not written; completion times and pauses are";
+const MONITOR: &str = "files of monitors are not written";
 
 static KEYS: &[Key] = &[
     Key {
@@ -46,10 +46,10 @@ static KEYS: &[Key] = &[
             Ok(())
         },
     },
-    Key::without_effect("QLEN_MON_FILE", "qlen.txt", "where queue lengths are written", MONITOR),
-    Key::without_effect("BW_MON_FILE", "bw.txt", "where throughput is written", MONITOR),
-    Key::without_effect("RATE_MON_FILE", "rate.txt", "where rates of queue pairs are written", MONITOR),
-    Key::without_effect("CNP_MON_FILE", "cnp.txt", "where notifications are counted", MONITOR),
+    Key::monitor("QLEN_MON_FILE", "qlen.txt", "where queue lengths are written"),
+    Key::monitor("BW_MON_FILE", "bw.txt", "where throughput is written"),
+    Key::monitor("RATE_MON_FILE", "rate.txt", "where rates of queue pairs are written"),
+    Key::monitor("CNP_MON_FILE", "cnp.txt", "where notifications are counted"),
     Key::without_effect("MON_START", "0", "when monitors begin", MONITOR),
     Key::without_effect("MON_END", "20000", "when monitors end", MONITOR),
     Key::without_effect("QP_MON_INTERVAL", "100", "how often queue pairs are looked at", MONITOR),
