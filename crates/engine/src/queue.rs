@@ -146,6 +146,44 @@ impl EventQueue {
         }
     }
 
+    /// A queue for the few events of one node: no wheel, but a list of what comes up to the instant that was last given to
+    /// [`EventQueue::open`], kept in order, and a heap for what comes later.
+    pub fn small() -> EventQueue {
+        // A wheel with one bucket, which is never used: every instant is a slot.
+        EventQueue {
+            buckets: vec![NONE],
+            blocks: Vec::new(),
+            free: NONE,
+            occupied: vec![0],
+            current: vec![Event::first_at(Time::ZERO); SMALL],
+            position: 0,
+            end: 0,
+            gathered: [Event::first_at(Time::ZERO); SMALL],
+            slot: 0,
+            waiting: 0,
+            far: BinaryHeap::new(),
+            shift: 0,
+            mask: 0,
+        }
+    }
+
+    /// Lets a small queue have at hand what comes up to `until`. Any other has its wheel for that.
+    pub fn open(&mut self, until: Time) {
+        if self.mask != 0 {
+            return;
+        }
+        if self.position >= self.end {
+            (self.position, self.end) = (0, 0);
+        }
+        self.slot = self.slot.max(until.0);
+        while let Some(&Reverse(event)) = self.far.peek()
+            && event.time.0 <= self.slot
+        {
+            self.far.pop();
+            self.push(event);
+        }
+    }
+
     /// Adds an event, which must not lie before the last one popped.
     #[inline]
     pub fn push(&mut self, event: Event) {
@@ -266,7 +304,8 @@ impl EventQueue {
                     event
                 });
             }
-            if !self.advance() {
+            // All of the slot at hand has been handed out, and it is the limit's.
+            if limit.time.0 >> self.shift <= self.slot || !self.advance() {
                 return None;
             }
         }
@@ -287,6 +326,9 @@ impl EventQueue {
 
     /// The time of the next event, without taking it.
     pub fn next_time(&mut self) -> Option<Time> {
+        if self.waiting == 0 && self.position >= self.end {
+            return self.far.peek().map(|Reverse(event)| event.time);
+        }
         self.next_event().map(Event::time)
     }
 
@@ -403,8 +445,9 @@ mod tests {
             horizon in 0u64..10_000_000,
             script in prop::collection::vec((0u64..20_000_000, 0u8..4, 0u32..4, 0usize..3), 1..300),
             drained: bool,
+            small: bool,
         ) {
-            let mut queue = EventQueue::new(density, Time(horizon));
+            let mut queue = if small { EventQueue::small() } else { EventQueue::new(density, Time(horizon)) };
             let mut model = std::collections::BTreeSet::new();
             let mut now = Time::ZERO;
             for (delay, class, source, pops) in script {
@@ -413,7 +456,16 @@ mod tests {
                 if model.insert(event) {
                     queue.push(event);
                 }
+                // A look ahead changes nothing, however far.
+                queue.open(now + Time(delay / 2 * pops as u64));
                 for _ in 0..pops {
+                    let limit = Event::first_at(now + Time(delay / 3));
+                    let before = model.first().copied().filter(|event| *event < limit);
+                    prop_assert_eq!(queue.pop_before(limit), before);
+                    if let Some(event) = before {
+                        model.remove(&event);
+                        now = event.time();
+                    }
                     prop_assert_eq!(queue.next_time(), model.first().map(|e| e.time()));
                     let popped = queue.pop();
                     prop_assert_eq!(popped, model.pop_first());

@@ -102,7 +102,7 @@ pub(crate) struct Timeline {
     pub(crate) now: Time,
     /// The event being handled.
     pub(crate) current: Event,
-    pub(crate) events: EventQueue,
+    pub(crate) events: Box<EventQueue>,
     /// Ranks are drawn one after the other.
     in_sequence: bool,
     sequence: u32,
@@ -313,7 +313,7 @@ impl Core {
             time: Timeline {
                 now: Time::ZERO,
                 current: Event::last_at(Time::ZERO),
-                events: EventQueue::new(density, horizon),
+                events: Box::new(EventQueue::new(density, horizon)),
                 in_sequence: setup.ties == Ties::Sequence,
                 sequence: 0,
                 horizon,
@@ -422,7 +422,10 @@ impl Core {
         p.tx_bytes += packet.size as u64;
         if p.detour != 0 {
             match p.detour {
-                detour::ABROAD => return self.send_abroad(peer, id, arrival, rank),
+                detour::ABROAD => {
+                    let toward = p.toward;
+                    return self.send_abroad(toward, peer, id, arrival, rank);
+                }
                 detour::TRACED => {
                     if packet.kind == Kind::Data {
                         self.trace(port, id);
@@ -527,7 +530,8 @@ fn ports(setup: &Setup, map: &PortMap, rates: &[Rate], per_port: u32, shard: &Op
             flying: Default::default(),
             base,
             local: (port as u32 - base) as u16,
-            gap: [0; 1],
+            toward: u32::MAX,
+            gap: 0,
             node,
             peer,
             first_queue,
@@ -662,6 +666,15 @@ impl<F: FlowControl> Network<F> {
         self.drain_kicks();
     }
 
+    /// Makes the arrival of a packet happen.
+    #[inline]
+    fn step_arrival(&mut self, event: Event, packet: PacketId) {
+        self.core.time.now = event.time();
+        self.core.time.current = event;
+        self.receive(event.source(), packet);
+        self.drain_kicks();
+    }
+
     /// Gives every port that a hook called upon its chance.
     #[inline]
     pub(crate) fn drain_kicks(&mut self) {
@@ -773,6 +786,14 @@ impl<F: FlowControl> Network<F> {
             core.time.events.push(Event::new(arrival, rank, Class::Arrival as u8, port));
         }
         core.counts.hops += 1;
+        self.receive(port, id);
+    }
+
+    /// A packet has arrived at `port`.
+    #[inline]
+    fn receive(&mut self, port: u32, id: PacketId) {
+        let core = &mut self.core;
+        let p = &core.ports[port as usize];
         let (host, relays, faulty) = (p.host, p.relays, p.faulty);
         if faulty && core.lost_on_link(port, id) {
             return;

@@ -259,7 +259,7 @@ impl Core {
     /// Gives those that moved.
     pub(crate) fn reassign_flows(&mut self) -> Vec<u32> {
         let mut elsewhere = Vec::new();
-        for flow in 0..self.progress.next_flow as u32 {
+        for flow in self.begun_at_hand() {
             let (src, old) = (self.setup.flows[flow as usize].src, self.hosts.senders[flow as usize].nic);
             if !self.owns(src.0) || self.hosts.senders[flow as usize].done() || self.map.of(src.0).len() == 1 {
                 continue;

@@ -209,7 +209,8 @@ impl Core {
         if what & detour::REMOTE != 0 {
             self.post(peer, id, arrival, rank);
         } else if what & detour::ABROAD != 0 {
-            self.send_abroad(peer, id, arrival, rank);
+            let toward = self.ports[port as usize].toward;
+            self.send_abroad(toward, peer, id, arrival, rank);
         }
         what & (detour::REMOTE | detour::ABROAD) != 0
     }
@@ -284,10 +285,7 @@ impl Core {
             {
                 *trail = trails.next().unwrap_or_default();
             }
-            match self.blocks {
-                Some(_) => self.send_abroad(port, id, arrival, rank),
-                None => self.fly(port, id, arrival, rank),
-            }
+            self.send_from_afar(port, id, arrival, rank);
         }
         mail.telemetry.clear();
     }
