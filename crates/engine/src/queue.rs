@@ -18,13 +18,47 @@ const RANK_BITS: u32 = 64 - CLASS_BITS - SOURCE_BITS;
 const RANK_MAX: u64 = (1 << RANK_BITS) - 1;
 
 /// Something that happens at an instant. Sixteen bytes, compared as one number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     time: Time,
     key: u64,
 }
 
+impl Ord for Event {
+    #[inline]
+    fn cmp(&self, other: &Event) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl PartialOrd for Event {
+    #[inline]
+    fn partial_cmp(&self, other: &Event) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+    // One comparison of two words, where the rest would make three branches of it.
+    #[inline]
+    fn lt(&self, other: &Event) -> bool {
+        self.order() < other.order()
+    }
+    #[inline]
+    fn le(&self, other: &Event) -> bool {
+        self.order() <= other.order()
+    }
+    #[inline]
+    fn gt(&self, other: &Event) -> bool {
+        self.order() > other.order()
+    }
+    #[inline]
+    fn ge(&self, other: &Event) -> bool {
+        self.order() >= other.order()
+    }
+}
+
 impl Event {
+    /// Before all others.
+    pub const ZERO: Event = Event { time: Time::ZERO, key: 0 };
+
     /// Before all events at `time`.
     #[inline]
     pub fn first_at(time: Time) -> Event {

@@ -108,6 +108,30 @@ pub(crate) struct Timeline {
     sequence: u32,
     /// How far ahead most events are planned.
     horizon: Time,
+    /// Events that follow each other are of nodes far apart.
+    far_apart: bool,
+}
+
+impl Timeline {
+    /// The rank of an event at `at` that is set in motion now.
+    #[inline]
+    fn rank(&mut self, at: Time) -> u32 {
+        if !self.in_sequence {
+            return Event::rank_of(at, self.now);
+        }
+        // Only compared among events of one instant, so that starting over does no harm.
+        self.sequence = if self.sequence + 1 < Event::LAST { self.sequence + 1 } else { 0 };
+        self.sequence
+    }
+
+    /// The ranks of the end of a transmission and of the arrival of what is sent.
+    #[inline]
+    fn ranks(&mut self, end: Time, arrival: Time) -> (u32, u32) {
+        if !self.in_sequence {
+            return (Event::rank_of(end, self.now), Event::rank_of(arrival, self.now));
+        }
+        (self.rank(end), self.rank(arrival))
+    }
 }
 
 /// How long packets take on links.
@@ -253,6 +277,8 @@ pub struct Core {
     blocks: Option<Box<Blocks>>,
     /// What comes out is defined by the order in which one thread does things.
     sequential: bool,
+    /// It does not fit into a cache.
+    pub(crate) large: bool,
 }
 
 /// A fabric with what runs on it.
@@ -291,6 +317,7 @@ impl Core {
     fn new(setup: Arc<Setup>, paths: Paths, chosen: &Chosen<'_>, shard: Option<Shard>, lossless: bool) -> Core {
         let graph = &setup.graph;
         let Paths { map, routing } = paths;
+        let map_ports = map.count();
         let per_port = setup.classes as u32 * setup.switch.queues;
         let mut rates: Vec<_> = graph.links.iter().map(|l| l.rate).collect();
         rates.sort_unstable();
@@ -317,6 +344,7 @@ impl Core {
                 in_sequence: setup.ties == Ties::Sequence,
                 sequence: 0,
                 horizon,
+                far_apart: true,
             },
             pool: Pool::new(hosts.needs.telemetry, with_answers)
                 .with_trails(setup.measure.why)
@@ -349,6 +377,7 @@ impl Core {
             shard,
             blocks: None,
             sequential: chosen.transport.sequential(),
+            large: map_ports >= blocks::LARGE,
             setup,
         }
     }
@@ -356,13 +385,7 @@ impl Core {
     /// The rank of an event at `at` that is set in motion now.
     #[inline]
     pub(crate) fn rank(&mut self, at: Time) -> u32 {
-        let time = &mut self.time;
-        if !time.in_sequence {
-            return Event::rank_of(at, time.now);
-        }
-        // Only compared among events of one instant, so that starting over does no harm.
-        time.sequence = if time.sequence + 1 < Event::LAST { time.sequence + 1 } else { 0 };
-        time.sequence
+        self.time.rank(at)
     }
 
     /// Plans a timer of the scheme.
@@ -409,40 +432,36 @@ impl Core {
     }
 
     /// Puts a packet on the wire, which is free after `lag`.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn start(&mut self, port: u32, id: PacketId, lag: Time) {
-        let p = &self.ports[port as usize];
-        let end = self.time.now + lag + self.wire.time(p.table, self.pool[id].size);
-        let (arrival, peer) = (end + p.latency, p.peer);
-        let (end_rank, rank) = (self.rank(end), self.rank(arrival));
-        let packet = &mut self.pool[id];
+        let size = self.pool[id].size;
+        self.start_sized(port, id, size, lag);
+    }
+
+    /// The same of a packet whose size is known. For the most common cases: a copy of its own.
+    #[inline(always)]
+    pub(crate) fn start_sized(&mut self, port: u32, id: PacketId, size: u16, lag: Time) {
         let p = &mut self.ports[port as usize];
+        let end = self.time.now + lag + self.wire.time(p.table, size);
+        let (arrival, peer) = (end + p.latency, p.peer);
+        let (end_rank, rank) = self.time.ranks(end, arrival);
         p.end_rank = end_rank;
         p.free_at = end;
-        p.tx_bytes += packet.size as u64;
-        if p.detour != 0 {
-            match p.detour {
-                detour::ABROAD => {
-                    let toward = p.toward;
-                    return self.send_abroad(toward, peer, id, arrival, rank);
-                }
-                detour::TRACED => {
-                    if packet.kind == Kind::Data {
-                        self.trace(port, id);
-                    }
-                }
-                _ => {
-                    if self.detour(port, id, arrival, rank) {
-                        return;
-                    }
-                }
+        p.tx_bytes += size as u64;
+        if p.detour == detour::ABROAD {
+            if let Some(blocks) = &mut self.blocks {
+                blocks.send(p.toward, peer, id, arrival, rank);
             }
+            return;
+        }
+        if p.detour != 0 && self.detour(port, id, arrival, rank) {
+            return;
         }
         self.fly(peer, id, arrival, rank);
     }
 
     /// Adds a packet to those in flight towards `port`.
-    #[inline]
+    #[inline(never)]
     fn fly(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) {
         if self.ports[port as usize].flying.push(&mut self.pool, id, arrival, rank) {
             self.time.events.push(Event::new(arrival, rank, Class::Arrival as u8, port));
@@ -453,7 +472,9 @@ impl Core {
     #[inline]
     pub(crate) fn is_sending(&self, port: u32) -> bool {
         let p = &self.ports[port as usize];
-        Event::new(p.free_at, p.end_rank, Class::TxEnd as u8, port) > self.time.current
+        let now = self.time.now;
+        p.free_at > now
+            || p.free_at == now && Event::new(p.free_at, p.end_rank, Class::TxEnd as u8, port) > self.time.current
     }
 
     /// Whether a switch's `port` is idle and nothing waits there: what comes now is sent at once.
@@ -667,11 +688,26 @@ impl<F: FlowControl> Network<F> {
     }
 
     /// Makes the arrival of a packet happen.
-    #[inline]
-    fn step_arrival(&mut self, event: Event, packet: PacketId) {
-        self.core.time.now = event.time();
-        self.core.time.current = event;
-        self.receive(event.source(), packet);
+    #[inline(always)]
+    fn step_arrival(&mut self, event: Event, id: PacketId) {
+        let core = &mut self.core;
+        core.time.now = event.time();
+        core.time.current = event;
+        let port = event.source();
+        let p = &core.ports[port as usize];
+        if p.host || p.faulty {
+            self.receive(port, id);
+        } else {
+            match core.pool[id].kind {
+                // Half of all packets are ACKs on their way.
+                Kind::Ack if core.switches.answers_pass => {
+                    let node = p.node;
+                    self.pass_answer(node, port, id);
+                }
+                Kind::Frame => self.frame_arrives(port, id),
+                _ => self.switch_receive(port, id),
+            }
+        }
         self.drain_kicks();
     }
 
@@ -790,7 +826,7 @@ impl<F: FlowControl> Network<F> {
     }
 
     /// A packet has arrived at `port`.
-    #[inline]
+    #[inline(never)]
     fn receive(&mut self, port: u32, id: PacketId) {
         let core = &mut self.core;
         let p = &core.ports[port as usize];
@@ -854,9 +890,35 @@ impl<F: FlowControl> Network<F> {
     /// Sends the next packet of an idle port, if there is one.
     #[inline]
     pub(crate) fn transmit(&mut self, port: u32) {
+        let p = &self.core.ports[port as usize];
+        // Most have nothing but data to send.
+        if p.host | p.urgent | !p.up || !p.control.is_empty() {
+            return self.transmit_any(port);
+        }
+        self.transmit_data(port);
+    }
+
+    /// Sends the next data packet of an idle port of a switch, if there is one.
+    #[inline(never)]
+    fn transmit_data(&mut self, port: u32) {
+        if !self.switch_transmit(port) {
+            return;
+        }
         let core = &mut self.core;
         let p = &core.ports[port as usize];
-        if p.detour & !detour::TRACED == 0 {
+        if p.queued > 0 && (p.urgent || !p.control.is_empty() || core.switches.masks.any_ready(port)) {
+            if core.large {
+                core.fetch_next(port);
+            }
+            core.schedule_end(port);
+        }
+    }
+
+    #[inline(never)]
+    fn transmit_any(&mut self, port: u32) {
+        let core = &mut self.core;
+        if core.time.far_apart {
+            let p = &core.ports[port as usize];
             // What is sent here will fly there.
             prefetch(&core.ports[p.peer as usize].flying);
         }
@@ -890,10 +952,10 @@ impl<F: FlowControl> Network<F> {
         let more = if p.host {
             core.hosts.nics[p.nic as usize].has_work() || p.relays && core.may_relay(port)
         } else {
-            !p.control.is_empty() || core.switches.masks.any_ready(port)
+            p.queued > 0 && (!p.control.is_empty() || core.switches.masks.any_ready(port))
         };
         if more || p.urgent {
-            if !p.host {
+            if core.large && !p.host {
                 core.fetch_next(port);
             }
             core.schedule_end(port);

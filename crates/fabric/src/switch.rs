@@ -59,6 +59,14 @@ pub(crate) struct Switches {
     leaked: Vec<u64>,
     /// Whether something is noted on data packets when they leave a queue: telemetry, or how long they were stopped.
     pub(crate) noted: bool,
+    /// Whether ACKs go ahead of all data, and nothing looks at them at switches but routing.
+    pub(crate) answers_pass: bool,
+    /// The class that goes ahead of all data, where that is a habit.
+    control_class: Option<ClassId>,
+    /// Whether queues of ports have limits.
+    egress_limited: bool,
+    /// Whether queues take turns packet by packet, and none is ahead of others.
+    plain_turns: bool,
 }
 
 impl Setup {
@@ -113,10 +121,23 @@ impl Switches {
         let marking = |node| forwards(&node).then(|| marking.switch(&site(node))).flatten();
         let balancers = only_if_any(nodes.clone().map(balancer).collect());
         let labels = Labels::new(only_if_any(nodes.clone().map(labeller).collect()));
+        let markings = only_if_any(nodes.clone().map(marking).collect());
+        let balanced = !balancers.is_empty() || labels.any();
+        // With a single queue, turns are all the same.
+        let discipline = match chosen.queueing.build() {
+            Discipline::Bytes if per_port == 1 => Discipline::Packets,
+            discipline => discipline,
+        };
+        let buffers: Vec<Buffer> = nodes.map(buffer).collect();
+        let trims = !matches!(switch.overflow, Overflow::Drop);
         Switches {
+            answers_pass: setup.nic.ack_lane == AckLane::Control && !balanced && !trims && markings.is_empty(),
+            control_class: setup.habits.control_class,
+            egress_limited: switch.egress_alpha.is_some() || buffers.iter().any(|buffer| buffer.egress_part.is_some()),
+            plain_turns: switch.express.is_none() && matches!(discipline, Discipline::Packets),
             queues: vec![Queue::default(); queues * per_port as usize],
             masks: QueueMasks::new(map.count(), per_port as usize),
-            buffers: nodes.clone().map(buffer).collect(),
+            buffers,
             accounts: (0..switch.groups).flat_map(|_| group()).collect(),
             classes,
             per_port,
@@ -132,15 +153,11 @@ impl Switches {
                     Some(Headers::new(trimming, map.count()))
                 }
             },
-            balanced: !balancers.is_empty() || labels.any(),
+            balanced,
             balancers,
             labels,
-            markings: only_if_any(nodes.map(marking).collect()),
-            // With a single queue, turns are all the same.
-            discipline: match chosen.queueing.build() {
-                Discipline::Bytes if per_port == 1 => Discipline::Packets,
-                discipline => discipline,
-            },
+            markings,
+            discipline,
             leaked: Vec::new(),
             noted: false,
         }
@@ -343,32 +360,38 @@ impl Core {
     }
 
     /// Takes a packet into the switch's memory, if there is room in its queue and in its account.
-    #[inline]
-    fn admits(&mut self, out: u32, visit: &Visit, second: bool) -> bool {
-        let (p, size) = (&self.ports[out as usize], visit.size as u64);
-        let (node, base) = (p.node, p.base);
-        self.egress_admits(node, p.first_queue + visit.queue.0, size) && {
-            let account = self.account_number(base + visit.in_port.0 as u32, visit.class.0, second);
-            self.switches.buffers[node as usize].admit(&mut self.switches.accounts[account], size)
+    #[inline(always)]
+    fn admits(&mut self, node: u32, in_port: u32, out: u32, visit: &Visit, second: bool) -> bool {
+        let size = visit.size as u64;
+        if self.switches.egress_limited {
+            let queue = self.ports[out as usize].first_queue + visit.queue.0;
+            if !self.egress_admits(node, queue, size) {
+                return false;
+            }
         }
+        let account = self.account_number(in_port, visit.class.0, second);
+        self.switches.buffers[node as usize].admit(&mut self.switches.accounts[account], size)
     }
 
     /// Puts a packet that was admitted in its queue.
     #[inline]
     fn join(&mut self, out: u32, visit: &Visit, second: bool) {
         let &Visit { packet, in_port, queue, size, .. } = visit;
-        let now = self.time.now;
         let joining = &mut self.pool[packet];
         joining.in_port = in_port.0;
         // Since when it waits. On a link the same word is about the packet behind it.
-        joining.next_arrival = now;
+        joining.next_arrival = self.time.now;
         if second {
-            self.pool[packet].flags |= flag::SECOND;
+            joining.flags |= flag::SECOND;
         }
         let p = &mut self.ports[out as usize];
         p.queued += size as u64;
-        self.switches.queues[(p.first_queue + queue.0) as usize].push(&mut self.pool, packet);
-        self.switches.masks.set_filled(out, queue.0, true);
+        let q = &mut self.switches.queues[(p.first_queue + queue.0) as usize];
+        if q.bytes == 0 {
+            self.switches.masks.set_filled(out, queue.0, true);
+        }
+        q.bytes += size as u64;
+        q.packets.push(&mut self.pool, packet);
         if self.pool.traced() {
             self.mark_joining(out, visit);
         }
@@ -401,13 +424,11 @@ impl Core {
         }
     }
 
-    /// Marks the packet that just left a queue if what it leaves behind there, or at the port, is long.
-    #[inline]
+    /// Marks the packet that just left a queue if what it leaves behind there, or at the port, is long: more than [`Port::ecn_min`].
+    ///
+    /// [`Port::ecn_min`]: crate::port::Port::ecn_min
+    #[inline(never)]
     fn mark(&mut self, port: u32, left: u64, queued: u64, id: PacketId) {
-        let p = &self.ports[port as usize];
-        if queued <= p.ecn_min as u64 {
-            return;
-        }
         let Some(ecn) = self.setup.ports[port as usize].ecn else { return };
         let left = if ecn.by_port { queued } else { left };
         if left <= ecn.min {
@@ -436,15 +457,22 @@ impl Core {
     /// Which queue of `port` sends next.
     #[inline]
     fn pick_queue(&mut self, port: u32) -> Option<u32> {
-        if let Some(express) = self.setup.switch.express {
+        if !self.switches.plain_turns
+            && let Some(express) = self.setup.switch.express
+        {
             let each = self.setup.switch.queues;
             let mut first = (0..self.switches.classes).map(|class| class * each + express);
             if let Some(queue) = first.find(|&queue| self.switches.masks.is_ready(port, queue)) {
                 return Some(queue);
             }
         }
-        let last = self.ports[port as usize].last as u32;
-        let first = self.ports[port as usize].first_queue as usize;
+        let p = &mut self.ports[port as usize];
+        let (last, first) = (p.last as u32, p.first_queue as usize);
+        if self.switches.plain_turns {
+            let queue = self.switches.masks.next_ready(port, last)?;
+            p.last = queue as u16;
+            return Some(queue);
+        }
         let queue = match &self.switches.discipline {
             Discipline::Packets => self.switches.masks.next_ready(port, last)?,
             Discipline::Bytes => {
@@ -615,7 +643,7 @@ const QUEUE_SEED: u32 = 0x9e37_79b9;
 
 impl<F: FlowControl> Network<F> {
     /// A packet has come in by `in_port`.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn switch_receive(&mut self, in_port: u32, id: PacketId) {
         let core = &mut self.core;
         let node = core.ports[in_port as usize].node;
@@ -667,10 +695,13 @@ impl<F: FlowControl> Network<F> {
             }
             _ => out,
         };
-        prefetch(&core.ports[out as usize].free_at);
+        if core.large {
+            prefetch(&core.ports[out as usize].free_at);
+        }
         let (class, kind, size) = (core.pool[id].class, core.pool[id].kind, core.pool[id].size);
         let apart = matches!(kind, Kind::Signal | Kind::Notice | Kind::Advice);
-        let express = core.setup.habits.control_class == Some(ClassId(class));
+        let express = core.switches.control_class == Some(ClassId(class));
+        let up = core.ports[out as usize].up;
         if kind != Kind::Data && (core.setup.nic.ack_lane == AckLane::Control || apart) || express {
             return self.pass_control(in_port, out, id);
         }
@@ -680,15 +711,15 @@ impl<F: FlowControl> Network<F> {
         let queue = self.scheme.queue(state, at, &visit);
         let visit = Visit { queue, ..visit };
         let second = self.scheme.second_group(state, at, &visit);
-        let admitted = core.ports[out as usize].up
+        let admitted = up
             && self.scheme.admits(state, &mut NodeView::new(core, node, base), &visit)
-            && core.admits(out, &visit, second);
+            && core.admits(node, in_port, out, &visit, second);
         if !admitted {
-            if core.ports[out as usize].up && core.switches.headers.is_some() {
+            if up && core.switches.headers.is_some() {
                 self.trim(out, &visit, second);
                 return self.drain_kicks();
             }
-            return core.lose(out, id, core.ports[out as usize].up);
+            return core.lose(out, id, up);
         }
         if !F::LOOKS_AT_QUEUES && core.may_pass(out) && !core.switches.looks_at_queues() {
             self.scheme.enqueued(state, &mut NodeView::new(core, node, base), &visit);
@@ -709,8 +740,26 @@ impl<F: FlowControl> Network<F> {
         self.kick(out);
     }
 
+    /// An ACK has come in by `in_port`, and nothing but routing looks at it.
+    #[inline(always)]
+    pub(crate) fn pass_answer(&mut self, node: u32, in_port: u32, id: PacketId) {
+        let core = &mut self.core;
+        let (packet, seed) = (&core.pool[id], node ^ core.setup.salt);
+        let size = packet.size;
+        let Some(out) = core.routing.choose(node, packet.dst, core.setup.rule, seed, &packet.tuple, packet.stamp)
+        else {
+            return core.lose(in_port, id, false);
+        };
+        let p = &core.ports[out as usize];
+        if p.queued > 0 || p.wake || !p.up || p.free_at >= core.time.now {
+            return self.pass_control(in_port, out, id);
+        }
+        let lag = self.lag(out);
+        self.core.start_sized(out, id, size, lag);
+    }
+
     /// A control packet goes on by `out`, ahead of all data.
-    #[inline]
+    #[inline(never)]
     fn pass_control(&mut self, in_port: u32, out: u32, id: PacketId) {
         let core = &mut self.core;
         if !core.ports[out as usize].up {
@@ -754,8 +803,6 @@ impl<F: FlowControl> Network<F> {
         let p = &mut core.ports[out as usize];
         let (node, base, tx_bytes, table) = (p.node, p.base, p.tx_bytes, p.table);
         p.last = queue.0 as u16;
-        // As in `switch_transmit`: what the scheme sets free is sent after this packet.
-        p.wake = true;
         if core.switches.noted {
             if core.pool.traced() {
                 core.note_account(out, visit);
@@ -768,47 +815,51 @@ impl<F: FlowControl> Network<F> {
         let number = core.account_number(base + in_port.0 as u32, class.0, second);
         core.switches.buffers[node as usize].release(&mut core.switches.accounts[number], size as u64);
         self.scheme.dequeued(&mut self.nodes[node as usize], &mut NodeView::new(core, node, base), visit);
-        self.drain_kicks();
-        self.core.ports[out as usize].wake = false;
+        self.drain_kicks_after(out);
         let lag = self.lag_at(node, base, visit.out_port);
         let core = &mut self.core;
-        core.start(out, packet, lag);
+        core.start_sized(out, packet, size, lag);
         if core.ports[out as usize].queued > 0 {
             core.schedule_end(out);
         }
     }
 
     /// Sends the next data packet of a port with queues; false if none may go.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn switch_transmit(&mut self, port: u32) -> bool {
         let core = &mut self.core;
         let Some(queue) = core.pick_queue(port) else { return false };
-        let number = (core.ports[port as usize].first_queue + queue) as usize;
-        let Some(id) = core.switches.queues[number].pop(&core.pool) else { return false };
-        let left = core.switches.queues[number].bytes;
-        let (in_port, class, size, kind, second) = {
-            let packet = &core.pool[id];
-            (packet.in_port, packet.class, packet.size as u64, packet.kind, packet.flags & flag::SECOND != 0)
-        };
-        let each = core.setup.switch.queues;
-        let express = |first: u32| queue % each == first;
-        match &core.switches.discipline {
-            Discipline::Packets => {}
-            _ if core.setup.switch.express.is_some_and(express) => {}
-            Discipline::Bytes => {
-                let q = &mut core.switches.queues[number];
-                q.deficit = if left == 0 { 0 } else { q.deficit - size as u32 };
+        let p = &mut core.ports[port as usize];
+        let number = (p.first_queue + queue) as usize;
+        let q = &mut core.switches.queues[number];
+        let Some(id) = q.packets.pop(&core.pool) else { return false };
+        let packet = &mut core.pool[id];
+        let (in_port, class, size, kind) = (packet.in_port, packet.class, packet.size as u64, packet.kind);
+        let second = packet.flags & flag::SECOND != 0;
+        packet.flags &= !flag::SECOND;
+        q.bytes -= size;
+        let left = q.bytes;
+        p.queued -= size;
+        let (node, base, local, queued, tx_bytes) = (p.node, p.base, PortId(p.local), p.queued, p.tx_bytes);
+        let long = queued > p.ecn_min as u64;
+        if !core.switches.plain_turns {
+            let each = core.setup.switch.queues;
+            let express = |first: u32| queue % each == first;
+            match &core.switches.discipline {
+                Discipline::Packets => {}
+                _ if core.setup.switch.express.is_some_and(express) => {}
+                Discipline::Bytes => q.deficit = if left == 0 { 0 } else { q.deficit - size as u32 },
+                Discipline::Own(queueing) => queueing.sent(q, size as u32, left),
             }
-            Discipline::Own(queueing) => queueing.sent(&mut core.switches.queues[number], size as u32, left),
         }
         if left == 0 {
             core.switches.masks.set_filled(port, queue, false);
         }
-        let p = &mut core.ports[port as usize];
-        p.queued -= size;
-        let (node, base, local, queued, tx_bytes) = (p.node, p.base, PortId(p.local), p.queued, p.tx_bytes);
-        core.release(node, base, id);
-        core.mark(port, left, queued, id);
+        let account = core.account_number(base + in_port as u32, class, second);
+        core.switches.buffers[node as usize].release(&mut core.switches.accounts[account], size);
+        if long {
+            core.mark(port, left, queued, id);
+        }
         let visit = Visit {
             packet: id,
             in_port: PortId(in_port),
@@ -829,8 +880,6 @@ impl<F: FlowControl> Network<F> {
                 core.pool.push_hop(id, Hop::new(core.time.now, port, tx_bytes, queued, mbps));
             }
         }
-        // The port is taken by this packet already: nothing that the scheme sets free may slip in before it.
-        core.ports[port as usize].wake = true;
         self.scheme.dequeued(&mut self.nodes[node as usize], &mut NodeView::new(core, node, base), &visit);
         if !self.core.switches.markings.is_empty() {
             self.core.run_marking(node, base, |marking, at| match kind {
@@ -838,10 +887,20 @@ impl<F: FlowControl> Network<F> {
                 _ => marking.passed(at, visit.out_port, visit.size),
             });
         }
-        self.drain_kicks();
-        self.core.ports[port as usize].wake = false;
+        self.drain_kicks_after(port);
         let lag = self.lag_at(node, base, local);
-        self.core.start(port, id, lag);
+        self.core.start_sized(port, id, size as u16, lag);
         true
+    }
+
+    /// Gives every port that a hook called upon its chance, but for `port`, which is taken by a packet already: nothing that
+    /// the scheme sets free may slip in before it.
+    #[inline(always)]
+    fn drain_kicks_after(&mut self, port: u32) {
+        if !self.core.kicks.is_empty() {
+            self.core.ports[port as usize].wake = true;
+            self.drain_kicks();
+            self.core.ports[port as usize].wake = false;
+        }
     }
 }

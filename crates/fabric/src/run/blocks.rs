@@ -26,15 +26,13 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 /// Ports of a fabric from which on blocks pay.
-const LARGE: usize = 1_000;
+pub(super) const LARGE: usize = 1_000;
 /// Ports of a block: with the packets and flows there they fill a good part of a second-level cache.
 const PORTS: usize = 64;
 /// Turns shorter than this are not worth the change of place.
 const SHORTEST: Time = Time(200_000);
 /// How many packets ahead those are asked for that arrive in a turn.
 const SOON: usize = 6;
-/// Arrivals up to this many are put in order one by one.
-const FEW: usize = 16;
 
 /// A packet on a link from another block.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +40,10 @@ struct Flight {
     /// Its arrival; the source is the port.
     event: Event,
     packet: PacketId,
+}
+
+impl Flight {
+    const NONE: Flight = Flight { event: Event::ZERO, packet: PacketId::MAX };
 }
 
 struct Block {
@@ -100,6 +102,14 @@ impl Blocks {
         Some(&self.blocks[self.now? as usize].flows)
     }
 
+    /// Puts a packet on a link that ends at `port`, in the block with the number `toward`.
+    #[inline]
+    pub(super) fn send(&mut self, toward: u32, port: u32, packet: PacketId, arrival: Time, rank: u32) {
+        let block = &mut self.blocks[toward as usize];
+        block.inbox.push(Flight { event: Event::new(arrival, rank, Class::Arrival as u8, port), packet });
+        block.next = arrival.min(block.next);
+    }
+
     /// Whether nothing is under way between blocks.
     pub(super) fn nothing_posted(&self) -> bool {
         self.blocks.iter().all(|block| block.inbox.is_empty() && block.distant.is_empty())
@@ -109,24 +119,93 @@ impl Blocks {
 /// What arrives at a block in its turn.
 #[derive(Default)]
 struct Arrivals {
-    /// In order, and behind them all the end of the turn.
+    /// The first `count` of them, in order. What lies behind is old.
     flights: Vec<Flight>,
-    spare: Vec<Flight>,
+    count: usize,
 }
 
 impl Arrivals {
     /// Takes from a block what arrives before `limit`, all of it from `start` on. What arrives after `near` need not be looked at for a while.
     fn take(&mut self, block: &mut Block, start: Time, limit: Event, near: Time) {
-        let flights = &mut self.flights;
-        flights.clear();
+        if self.flights.len() < block.inbox.len() {
+            self.flights.resize(block.inbox.len(), Flight::NONE);
+        }
+        if block.ports.len() == 1 {
+            return self.take_first(block, limit);
+        }
+        match block.inbox.len() {
+            0..=32 => self.scatter::<16>(block, start, limit, near),
+            33..=256 => self.scatter::<64>(block, start, limit, near),
+            _ => self.scatter::<256>(block, start, limit, near),
+        }
+        while let Some(&Reverse(flight)) = block.distant.peek() {
+            if flight.event >= limit {
+                block.next = block.next.min(flight.event.time());
+                break;
+            }
+            if self.count == self.flights.len() {
+                self.flights.push(flight);
+            }
+            self.flights[self.count] = flight;
+            self.count += 1;
+            block.distant.pop();
+        }
+        // The slots are in order; in each there are few, and most of them are.
+        let flights = &mut self.flights[..self.count];
+        let mut last = Event::first_at(Time::ZERO);
+        for place in 0..flights.len() {
+            let flight = flights[place];
+            if flight.event > last {
+                last = flight.event;
+                continue;
+            }
+            let mut to = place;
+            while to > 0 && flights[to - 1].event > flight.event {
+                flights[to] = flights[to - 1];
+                to -= 1;
+            }
+            flights[to] = flight;
+        }
+    }
+
+    /// The same of a block that is reached by one link: what it delivers is in order.
+    fn take_first(&mut self, block: &mut Block, limit: Event) {
+        let inbox = &mut block.inbox;
+        let count = inbox.iter().position(|flight| flight.event >= limit).unwrap_or(inbox.len());
+        self.flights[..count].copy_from_slice(&inbox[..count]);
+        self.count = count;
+        if count == inbox.len() {
+            inbox.clear();
+            block.next = Time::MAX;
+        } else {
+            inbox.copy_within(count.., 0);
+            inbox.truncate(inbox.len() - count);
+            block.next = inbox[0].event.time();
+        }
+    }
+
+    /// Takes them in the order of `SLOTS` equal slots of time.
+    #[inline(never)]
+    fn scatter<const SLOTS: usize>(&mut self, block: &mut Block, start: Time, limit: Event, near: Time) {
+        let span = limit.time().saturating_sub(start).0.max(1);
+        let shift = (u64::BITS - span.leading_zeros()).saturating_sub(SLOTS.trailing_zeros());
+        let slot = |flight: &Flight| (flight.event.time().0.wrapping_sub(start.0) >> shift) as usize % SLOTS;
+        let mut places = [0u32; SLOTS];
+        for flight in block.inbox.iter().filter(|flight| flight.event < limit) {
+            places[slot(flight)] += 1;
+        }
+        let mut before = 0;
+        for place in &mut places {
+            before += std::mem::replace(place, before);
+        }
+        self.count = before as usize;
         let (mut kept, mut left) = (0, Time::MAX);
-        let (mut last, mut ordered) = (Event::first_at(Time::ZERO), true);
         for place in 0..block.inbox.len() {
             let flight = block.inbox[place];
             if flight.event < limit {
-                ordered &= last < flight.event;
-                last = flight.event;
-                flights.push(flight);
+                let place = &mut places[slot(&flight)];
+                self.flights[*place as usize] = flight;
+                *place += 1;
             } else if flight.event.time() < near {
                 left = left.min(flight.event.time());
                 block.inbox[kept] = flight;
@@ -136,57 +215,7 @@ impl Arrivals {
             }
         }
         block.inbox.truncate(kept);
-        while let Some(&Reverse(flight)) = block.distant.peek() {
-            if flight.event >= limit {
-                left = left.min(flight.event.time());
-                break;
-            }
-            ordered = false;
-            flights.push(flight);
-            block.distant.pop();
-        }
         block.next = left;
-        if !ordered {
-            self.sort(start, limit.time());
-        }
-        self.flights.push(Flight { event: limit, packet: PacketId::MAX });
-    }
-
-    /// Puts them in order: scattered into equal slots of time, then one by one.
-    fn sort(&mut self, start: Time, end: Time) {
-        let flights = &mut self.flights;
-        let count = flights.len();
-        if count > FEW {
-            const MOST: usize = 256;
-            let slots = if count > MOST { MOST } else { MOST / 4 };
-            let span = end.saturating_sub(start).0.max(1);
-            let shift = (u64::BITS - span.leading_zeros()).saturating_sub(slots.trailing_zeros());
-            let slot = |flight: &Flight| ((flight.event.time() - start).0 >> shift) as usize % MOST;
-            let mut places = [0u32; MOST];
-            flights.iter().for_each(|flight| places[slot(flight)] += 1);
-            let mut before = 0;
-            for place in &mut places[..slots] {
-                before += std::mem::replace(place, before);
-            }
-            if self.spare.len() < count {
-                self.spare.resize(count, flights[0]);
-            }
-            for flight in flights.iter() {
-                let place = &mut places[slot(flight)];
-                self.spare[*place as usize] = *flight;
-                *place += 1;
-            }
-            flights.copy_from_slice(&self.spare[..count]);
-        }
-        for place in 1..count {
-            let flight = flights[place];
-            let mut to = place;
-            while to > 0 && flights[to - 1].event > flight.event {
-                flights[to] = flights[to - 1];
-                to -= 1;
-            }
-            flights[to] = flight;
-        }
     }
 }
 
@@ -266,6 +295,7 @@ impl Core {
                 self.time.events.push(event);
             }
         }
+        self.time.far_apart = false;
         self.blocks = Some(Box::new(Blocks {
             blocks,
             of_node,
@@ -279,19 +309,10 @@ impl Core {
         }));
     }
 
-    /// Puts a packet on a link that ends at `port`, in the block with the number `toward`.
-    #[inline]
-    pub(super) fn send_abroad(&mut self, toward: u32, port: u32, packet: PacketId, arrival: Time, rank: u32) {
-        let Some(blocks) = &mut self.blocks else { return };
-        let block = &mut blocks.blocks[toward as usize];
-        block.inbox.push(Flight { event: Event::new(arrival, rank, Class::Arrival as u8, port), packet });
-        block.next = arrival.min(block.next);
-    }
-
-    /// The same for what comes from another shard.
+    /// Puts a packet that comes from another shard on its link, which ends at `port`.
     pub(super) fn send_from_afar(&mut self, port: u32, packet: PacketId, arrival: Time, rank: u32) {
-        match &self.blocks {
-            Some(blocks) => self.send_abroad(blocks.of_port[port as usize], port, packet, arrival, rank),
+        match &mut self.blocks {
+            Some(blocks) => blocks.send(blocks.of_port[port as usize], port, packet, arrival, rank),
             None => self.fly(port, packet, arrival, rank),
         }
     }
@@ -380,6 +401,7 @@ impl Core {
     pub(super) fn leave_blocks(&mut self) -> Option<Event> {
         self.progress.next_flow = self.first_to_start();
         let blocks = self.blocks.take()?;
+        self.time.far_apart = true;
         for port in &mut self.ports {
             port.detour &= !detour::ABROAD;
         }
@@ -449,24 +471,21 @@ impl<F: FlowControl> Network<F> {
         }
         let near = limit.time().saturating_add(Time(blocks.look_ahead.0.saturating_mul(2)));
         blocks.arrivals.take(block, start, limit, near);
+        let count = blocks.arrivals.count;
         let flights = std::mem::take(&mut blocks.arrivals.flights);
         self.core.begin_turn(number);
         self.core.time.events.open(limit.time());
-        let count = flights.len() - 1;
         let mut own = 0;
-        for (place, &Flight { event, packet }) in flights.iter().enumerate() {
-            while let Some(event) = self.core.time.events.pop_before(event) {
-                self.step(event);
-                own += 1;
-            }
-            if place == count {
-                break;
-            }
-            if let Some(soon) = flights.get(place + SOON) {
+        for (place, &Flight { event, packet }) in flights[..count].iter().enumerate() {
+            own += self.step_before(event);
+            if self.core.large
+                && let Some(soon) = flights.get(place + SOON)
+            {
                 self.core.pool.fetch(soon.packet);
             }
             self.step_arrival(event, packet);
         }
+        own += self.step_before(limit);
         self.core.counts.hops += count as u64;
         self.core.counts.events += count as u64;
         self.core.end_turn(number);
@@ -475,6 +494,17 @@ impl<F: FlowControl> Network<F> {
             blocks.arrivals.flights = flights;
         }
         count + own > 0
+    }
+
+    /// Makes the events of the block whose turn it is happen that come before `limit`. Gives how many there were.
+    #[inline(always)]
+    fn step_before(&mut self, limit: Event) -> usize {
+        let mut count = 0;
+        while let Some(event) = self.core.time.events.pop_before(limit) {
+            self.step(event);
+            count += 1;
+        }
+        count
     }
 
     /// Something happens to the fabric as a whole. Links change block by block.

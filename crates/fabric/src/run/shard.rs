@@ -210,7 +210,9 @@ impl Core {
             self.post(peer, id, arrival, rank);
         } else if what & detour::ABROAD != 0 {
             let toward = self.ports[port as usize].toward;
-            self.send_abroad(toward, peer, id, arrival, rank);
+            if let Some(blocks) = &mut self.blocks {
+                blocks.send(toward, peer, id, arrival, rank);
+            }
         }
         what & (detour::REMOTE | detour::ABROAD) != 0
     }
