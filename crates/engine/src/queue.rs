@@ -58,6 +58,8 @@ impl PartialOrd for Event {
 impl Event {
     /// Before all others.
     pub const ZERO: Event = Event { time: Time::ZERO, key: 0 };
+    /// After all others.
+    pub const NEVER: Event = Event { time: Time::MAX, key: u64::MAX };
 
     /// Before all events at `time`.
     #[inline]
@@ -345,6 +347,19 @@ impl EventQueue {
         }
     }
 
+    /// Whether there is an event before `limit`.
+    #[inline]
+    pub fn has_before(&mut self, limit: Event) -> bool {
+        loop {
+            if let Some(event) = self.at_hand() {
+                return event < limit;
+            }
+            if limit.time.0 >> self.shift <= self.slot || !self.advance() {
+                return false;
+            }
+        }
+    }
+
     /// The next event, without taking it.
     #[inline]
     pub fn next_event(&mut self) -> Option<Event> {
@@ -495,6 +510,7 @@ mod tests {
                 for _ in 0..pops {
                     let limit = Event::first_at(now + Time(delay / 3));
                     let before = model.first().copied().filter(|event| *event < limit);
+                    prop_assert_eq!(queue.has_before(limit), before.is_some());
                     prop_assert_eq!(queue.pop_before(limit), before);
                     if let Some(event) = before {
                         model.remove(&event);

@@ -108,7 +108,7 @@ pub(crate) struct Timeline {
     sequence: u32,
     /// How far ahead most events are planned.
     horizon: Time,
-    /// Events that follow each other are of nodes far apart.
+    /// All events are done in the order of time, one after the other, so that one is far from the next.
     far_apart: bool,
 }
 
@@ -279,6 +279,8 @@ pub struct Core {
     sequential: bool,
     /// It does not fit into a cache.
     pub(crate) large: bool,
+    /// Nobody asks where packets have been, or why they were stopped.
+    pub(crate) unwatched: bool,
 }
 
 /// A fabric with what runs on it.
@@ -335,6 +337,8 @@ impl Core {
         let hosts = Hosts::new(&setup, &map, chosen, &shard);
         let mut switches = Switches::new(&setup, &map, chosen, lossless);
         switches.noted = hosts.needs.telemetry || setup.measure.why;
+        let probes = Probes::new(&setup, &map, &shard);
+        let unwatched = !setup.measure.why && probes.causes.is_none();
         let with_answers = hosts.needs.delay || chosen.transport.selective();
         Core {
             time: Timeline {
@@ -354,7 +358,7 @@ impl Core {
             kicks: Vec::new(),
             reactions: Reactions::new(&setup, ports.len()),
             switches,
-            probes: Probes::new(&setup, &map, &shard),
+            probes,
             counts: Counts::default(),
             progress: Progress {
                 next_flow: 0,
@@ -378,6 +382,7 @@ impl Core {
             blocks: None,
             sequential: chosen.transport.sequential(),
             large: map_ports >= blocks::LARGE,
+            unwatched,
             setup,
         }
     }
@@ -482,6 +487,22 @@ impl Core {
     pub(crate) fn is_idle(&self, port: u32) -> bool {
         let p = &self.ports[port as usize];
         p.queued == 0 && !p.wake && !self.is_sending(port)
+    }
+
+    /// Whether the transmission under way at `port`, which ends at this very instant, is the next thing to happen here. Then it has: an event less.
+    /// The next packet that arrives here, as far as it is no event yet, comes at `next`.
+    #[inline(never)]
+    pub(crate) fn ends_next(&mut self, port: u32, next: Event) -> bool {
+        let p = &self.ports[port as usize];
+        let end = Event::new(p.free_at, p.end_rank, Class::TxEnd as u8, port);
+        if end > self.time.current {
+            if end >= next || self.time.events.has_before(end) {
+                return false;
+            }
+            self.time.current = end;
+            self.counts.events += 1;
+        }
+        true
     }
 
     /// Puts the end of the transmission under way on the event queue.
@@ -687,16 +708,16 @@ impl<F: FlowControl> Network<F> {
         self.drain_kicks();
     }
 
-    /// Makes the arrival of a packet happen.
+    /// Makes the arrival of a packet happen. The next one here, or the end of the turn, is `next`.
     #[inline(always)]
-    fn step_arrival(&mut self, event: Event, id: PacketId) {
+    fn step_arrival(&mut self, event: Event, id: PacketId, next: Event) {
         let core = &mut self.core;
         core.time.now = event.time();
         core.time.current = event;
         let port = event.source();
         let p = &core.ports[port as usize];
         if p.host || p.faulty {
-            self.receive(port, id);
+            self.receive(port, id, next);
         } else {
             match core.pool[id].kind {
                 // Half of all packets are ACKs on their way.
@@ -705,15 +726,22 @@ impl<F: FlowControl> Network<F> {
                     self.pass_answer(node, port, id);
                 }
                 Kind::Frame => self.frame_arrives(port, id),
-                _ => self.switch_receive(port, id),
+                _ => self.switch_receive(port, id, next),
             }
         }
         self.drain_kicks();
     }
 
     /// Gives every port that a hook called upon its chance.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drain_kicks(&mut self) {
+        if !self.core.kicks.is_empty() {
+            self.drain_some();
+        }
+    }
+
+    #[inline(never)]
+    fn drain_some(&mut self) {
         while let Some(port) = self.core.kicks.pop() {
             self.kick(port);
         }
@@ -822,12 +850,14 @@ impl<F: FlowControl> Network<F> {
             core.time.events.push(Event::new(arrival, rank, Class::Arrival as u8, port));
         }
         core.counts.hops += 1;
-        self.receive(port, id);
+        // In the order of time, all that comes next is an event.
+        let next = if core.time.far_apart { Event::NEVER } else { Event::ZERO };
+        self.receive(port, id, next);
     }
 
-    /// A packet has arrived at `port`.
+    /// A packet has arrived at `port`. The next one here that is no event yet comes at `next`, or no sooner.
     #[inline(never)]
-    fn receive(&mut self, port: u32, id: PacketId) {
+    fn receive(&mut self, port: u32, id: PacketId, next: Event) {
         let core = &mut self.core;
         let p = &core.ports[port as usize];
         let (host, relays, faulty) = (p.host, p.relays, p.faulty);
@@ -842,7 +872,7 @@ impl<F: FlowControl> Network<F> {
             }
             self.host_receive(port, id);
         } else {
-            self.switch_receive(port, id);
+            self.switch_receive(port, id, next);
         }
     }
 
@@ -858,7 +888,7 @@ impl<F: FlowControl> Network<F> {
     }
 
     /// A port has something new to send: send it now, or when the transmission under way ends.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn kick(&mut self, port: u32) {
         if self.core.ports[port as usize].wake {
             return;
@@ -892,10 +922,25 @@ impl<F: FlowControl> Network<F> {
     pub(crate) fn transmit(&mut self, port: u32) {
         let p = &self.core.ports[port as usize];
         // Most have nothing but data to send.
-        if p.host | p.urgent | !p.up || !p.control.is_empty() {
-            return self.transmit_any(port);
+        if p.urgent | p.relays | !p.up || !p.control.is_empty() {
+            self.transmit_any(port);
+        } else if p.host {
+            self.transmit_own(port);
+        } else {
+            self.transmit_data(port);
         }
-        self.transmit_data(port);
+    }
+
+    /// Sends the next packet of an idle host's port, if there is one.
+    #[inline(never)]
+    fn transmit_own(&mut self, port: u32) {
+        if self.nic_transmit(port) {
+            let core = &mut self.core;
+            let p = &core.ports[port as usize];
+            if p.urgent || core.hosts.nics[p.nic as usize].has_work() {
+                core.schedule_end(port);
+            }
+        }
     }
 
     /// Sends the next data packet of an idle port of a switch, if there is one.

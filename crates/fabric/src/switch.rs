@@ -20,7 +20,7 @@ use crate::routing::{PortMap, Tuple};
 use crate::run::{Core, Network, hook};
 use crate::setup::{AckLane, Overflow, Setup, Split};
 use crate::view::{NodeView, Site};
-use engine::Time;
+use engine::{Event, Time};
 use labels::Labels;
 pub(crate) use labels::Siding;
 use trim::Headers;
@@ -448,31 +448,39 @@ impl Core {
         }
     }
 
-    /// Whether a packet that was admitted at `port` need not wait for anything.
+    /// Whether a packet that was admitted at `port` need not wait for anything, unless it is for the end of a transmission at this very instant.
     #[inline]
     fn may_pass(&self, port: u32) -> bool {
-        self.is_idle(port) && self.ports[port as usize].paused == 0
+        let p = &self.ports[port as usize];
+        p.queued == 0
+            && !p.wake
+            && p.paused == 0
+            && (p.free_at < self.time.now || p.free_at == self.time.now && self.unwatched)
     }
 
     /// Which queue of `port` sends next.
-    #[inline]
+    #[inline(always)]
     fn pick_queue(&mut self, port: u32) -> Option<u32> {
-        if !self.switches.plain_turns
-            && let Some(express) = self.setup.switch.express
-        {
+        if !self.switches.plain_turns {
+            return self.pick_any(port);
+        }
+        let p = &mut self.ports[port as usize];
+        let queue = self.switches.masks.next_ready(port, p.last as u32)?;
+        p.last = queue as u16;
+        Some(queue)
+    }
+
+    #[inline(never)]
+    fn pick_any(&mut self, port: u32) -> Option<u32> {
+        if let Some(express) = self.setup.switch.express {
             let each = self.setup.switch.queues;
             let mut first = (0..self.switches.classes).map(|class| class * each + express);
             if let Some(queue) = first.find(|&queue| self.switches.masks.is_ready(port, queue)) {
                 return Some(queue);
             }
         }
-        let p = &mut self.ports[port as usize];
+        let p = &self.ports[port as usize];
         let (last, first) = (p.last as u32, p.first_queue as usize);
-        if self.switches.plain_turns {
-            let queue = self.switches.masks.next_ready(port, last)?;
-            p.last = queue as u16;
-            return Some(queue);
-        }
         let queue = match &self.switches.discipline {
             Discipline::Packets => self.switches.masks.next_ready(port, last)?,
             Discipline::Bytes => {
@@ -644,7 +652,7 @@ const QUEUE_SEED: u32 = 0x9e37_79b9;
 impl<F: FlowControl> Network<F> {
     /// A packet has come in by `in_port`.
     #[inline(never)]
-    pub(crate) fn switch_receive(&mut self, in_port: u32, id: PacketId) {
+    pub(crate) fn switch_receive(&mut self, in_port: u32, id: PacketId, next: Event) {
         let core = &mut self.core;
         let node = core.ports[in_port as usize].node;
         if core.switches.balanced {
@@ -653,7 +661,7 @@ impl<F: FlowControl> Network<F> {
         // For every packet at every switch: worth a copy of its own.
         let (packet, seed) = (&core.pool[id], node ^ core.setup.salt);
         match core.routing.choose(node, packet.dst, core.setup.rule, seed, &packet.tuple, packet.stamp) {
-            Some(out) => self.forward(in_port, out, id),
+            Some(out) => self.forward(in_port, out, id, next),
             None => core.lose(in_port, id, false),
         }
     }
@@ -674,12 +682,12 @@ impl<F: FlowControl> Network<F> {
     /// As [`Network::forward`], for all but the most common case, which has a copy of its own.
     #[inline(never)]
     fn send_on(&mut self, in_port: u32, out: u32, id: PacketId) {
-        self.forward(in_port, out, id);
+        self.forward(in_port, out, id, Event::ZERO);
     }
 
-    /// A packet that came in by `in_port` is to leave by `out`.
+    /// A packet that came in by `in_port` is to leave by `out`. The next arrival here that is no event yet comes at `next`.
     #[inline(always)]
-    fn forward(&mut self, in_port: u32, out: u32, id: PacketId) {
+    fn forward(&mut self, in_port: u32, out: u32, id: PacketId, next: Event) {
         let core = &mut self.core;
         let p = &core.ports[in_port as usize];
         let (node, base, local) = (p.node, p.base, PortId(p.local));
@@ -724,8 +732,10 @@ impl<F: FlowControl> Network<F> {
         if !F::LOOKS_AT_QUEUES && core.may_pass(out) && !core.switches.looks_at_queues() {
             self.scheme.enqueued(state, &mut NodeView::new(core, node, base), &visit);
             self.drain_kicks();
-            // Unless the scheme has something to say by this port.
-            if self.core.may_pass(out) {
+            // Unless the scheme has something to say by this port, or the packet before is not quite through.
+            let core = &mut self.core;
+            let p = &core.ports[out as usize];
+            if core.may_pass(out) && (p.free_at < core.time.now || core.ends_next(out, next)) {
                 return self.pass(out, &visit, second);
             }
             self.core.join(out, &visit, second);

@@ -540,6 +540,10 @@ impl Core {
     #[inline]
     pub(crate) fn send_ack(&mut self, port: u32) -> bool {
         let p = &self.ports[port as usize];
+        let Nic { acks, .. } = &mut self.hosts.nics[p.nic as usize];
+        if acks.is_empty() {
+            return false;
+        }
         let free = match self.setup.nic.ack_lane {
             AckLane::Data(Some(class)) => p.paused >> class & 1 == 0,
             _ => true,
@@ -547,7 +551,7 @@ impl Core {
         if !free {
             return false;
         }
-        let Some(id) = self.hosts.nics[p.nic as usize].acks.pop(&self.pool) else { return false };
+        let Some(id) = acks.pop(&self.pool) else { return false };
         self.start(port, id, Time::ZERO);
         true
     }

@@ -49,8 +49,12 @@ impl Flight {
 struct Block {
     /// What was sent here from other blocks, in no order.
     inbox: Vec<Flight>,
-    /// When something happens here next.
+    /// When the first of it arrives that was sent in the turn under way.
+    fresh: Time,
+    /// When something else happens here next.
     next: Time,
+    /// How much of it was sent before the turn under way.
+    due: usize,
     events: Box<EventQueue>,
     /// What was sent here and is more than a few turns away.
     distant: BinaryHeap<Reverse<Flight>>,
@@ -64,7 +68,36 @@ struct Block {
 impl Block {
     fn new(events: EventQueue, ports: Range<u32>, next_flow: usize) -> Block {
         let (inbox, distant, flows) = (Vec::new(), BinaryHeap::new(), Vec::new());
-        Block { inbox, next: Time::MAX, events: Box::new(events), distant, ports, flows, next_flow }
+        Block {
+            inbox,
+            fresh: Time::MAX,
+            next: Time::MAX,
+            due: 0,
+            events: Box::new(events),
+            distant,
+            ports,
+            flows,
+            next_flow,
+        }
+    }
+}
+
+impl Block {
+    /// Drops so much of the inbox from a place on.
+    fn forget(&mut self, count: usize, from: usize) {
+        if count == self.inbox.len() {
+            self.inbox.clear();
+        } else if count > 0 {
+            self.inbox.copy_within(from + count.., from);
+            self.inbox.truncate(self.inbox.len() - count);
+        }
+    }
+
+    /// A turn begins: what was sent here so far may arrive in it.
+    fn settle(&mut self) {
+        self.due = self.inbox.len();
+        self.next = self.next.min(self.fresh);
+        self.fresh = Time::MAX;
     }
 }
 
@@ -107,7 +140,7 @@ impl Blocks {
     pub(super) fn send(&mut self, toward: u32, port: u32, packet: PacketId, arrival: Time, rank: u32) {
         let block = &mut self.blocks[toward as usize];
         block.inbox.push(Flight { event: Event::new(arrival, rank, Class::Arrival as u8, port), packet });
-        block.next = arrival.min(block.next);
+        block.fresh = arrival.min(block.fresh);
     }
 
     /// Whether nothing is under way between blocks.
@@ -127,14 +160,15 @@ struct Arrivals {
 impl Arrivals {
     /// Takes from a block what arrives before `limit`, all of it from `start` on. What arrives after `near` need not be looked at for a while.
     fn take(&mut self, block: &mut Block, start: Time, limit: Event, near: Time) {
-        if self.flights.len() < block.inbox.len() {
-            self.flights.resize(block.inbox.len(), Flight::NONE);
+        if self.flights.len() <= block.due {
+            self.flights.resize(block.due + 1, Flight::NONE);
         }
         if block.ports.len() == 1 {
             return self.take_first(block, limit);
         }
-        match block.inbox.len() {
-            0..=32 => self.scatter::<16>(block, start, limit, near),
+        match block.due {
+            0 => (self.count, block.next) = (0, Time::MAX),
+            1..=32 => self.scatter::<16>(block, start, limit, near),
             33..=256 => self.scatter::<64>(block, start, limit, near),
             _ => self.scatter::<256>(block, start, limit, near),
         }
@@ -143,13 +177,14 @@ impl Arrivals {
                 block.next = block.next.min(flight.event.time());
                 break;
             }
-            if self.count == self.flights.len() {
+            if self.count + 1 == self.flights.len() {
                 self.flights.push(flight);
             }
             self.flights[self.count] = flight;
             self.count += 1;
             block.distant.pop();
         }
+        self.flights[self.count].event = limit;
         // The slots are in order; in each there are few, and most of them are.
         let flights = &mut self.flights[..self.count];
         let mut last = Event::first_at(Time::ZERO);
@@ -170,18 +205,13 @@ impl Arrivals {
 
     /// The same of a block that is reached by one link: what it delivers is in order.
     fn take_first(&mut self, block: &mut Block, limit: Event) {
-        let inbox = &mut block.inbox;
-        let count = inbox.iter().position(|flight| flight.event >= limit).unwrap_or(inbox.len());
-        self.flights[..count].copy_from_slice(&inbox[..count]);
+        let due = &block.inbox[..block.due];
+        let count = due.iter().position(|flight| flight.event >= limit).unwrap_or(due.len());
+        block.next = due.get(count).map_or(Time::MAX, |flight| flight.event.time());
+        self.flights[..count].copy_from_slice(&due[..count]);
+        self.flights[count].event = limit;
         self.count = count;
-        if count == inbox.len() {
-            inbox.clear();
-            block.next = Time::MAX;
-        } else {
-            inbox.copy_within(count.., 0);
-            inbox.truncate(inbox.len() - count);
-            block.next = inbox[0].event.time();
-        }
+        block.forget(count, 0);
     }
 
     /// Takes them in the order of `SLOTS` equal slots of time.
@@ -191,7 +221,8 @@ impl Arrivals {
         let shift = (u64::BITS - span.leading_zeros()).saturating_sub(SLOTS.trailing_zeros());
         let slot = |flight: &Flight| (flight.event.time().0.wrapping_sub(start.0) >> shift) as usize % SLOTS;
         let mut places = [0u32; SLOTS];
-        for flight in block.inbox.iter().filter(|flight| flight.event < limit) {
+        let due = &mut block.inbox[..block.due];
+        for flight in due.iter().filter(|flight| flight.event < limit) {
             places[slot(flight)] += 1;
         }
         let mut before = 0;
@@ -200,22 +231,23 @@ impl Arrivals {
         }
         self.count = before as usize;
         let (mut kept, mut left) = (0, Time::MAX);
-        for place in 0..block.inbox.len() {
-            let flight = block.inbox[place];
+        let flights = self.flights.as_mut_slice();
+        for place in 0..due.len() {
+            let flight = due[place];
             if flight.event < limit {
                 let place = &mut places[slot(&flight)];
-                self.flights[*place as usize] = flight;
+                flights[*place as usize] = flight;
                 *place += 1;
             } else if flight.event.time() < near {
                 left = left.min(flight.event.time());
-                block.inbox[kept] = flight;
+                due[kept] = flight;
                 kept += 1;
             } else {
                 block.distant.push(Reverse(flight));
             }
         }
-        block.inbox.truncate(kept);
         block.next = left;
+        block.forget(block.due - kept, kept);
     }
 }
 
@@ -352,7 +384,7 @@ impl Core {
 
     /// When something happens here next.
     pub(super) fn next_time(&mut self) -> Option<Time> {
-        let blocks = self.blocks.iter().flat_map(|blocks| &blocks.blocks).map(|block| block.next);
+        let blocks = self.blocks.iter().flat_map(|blocks| &blocks.blocks).map(|block| block.next.min(block.fresh));
         blocks.min().filter(|next| *next < Time::MAX).into_iter().chain(self.time.events.next_time()).min()
     }
 
@@ -452,6 +484,7 @@ impl<F: FlowControl> Network<F> {
         let limit = Event::first_at(next.saturating_add(blocks.look_ahead).min(limit));
         let limit = for_all.map_or(limit, |event| event.min(limit));
         blocks.turn += 1;
+        blocks.blocks.iter_mut().for_each(Block::settle);
         let mut quiet = true;
         for number in 0..blocks.blocks.len() {
             quiet &= !self.turn_of(number, next, limit);
@@ -476,14 +509,14 @@ impl<F: FlowControl> Network<F> {
         self.core.begin_turn(number);
         self.core.time.events.open(limit.time());
         let mut own = 0;
-        for (place, &Flight { event, packet }) in flights[..count].iter().enumerate() {
+        for (place, (&Flight { event, packet }, next)) in flights[..count].iter().zip(&flights[1..]).enumerate() {
             own += self.step_before(event);
             if self.core.large
                 && let Some(soon) = flights.get(place + SOON)
             {
                 self.core.pool.fetch(soon.packet);
             }
-            self.step_arrival(event, packet);
+            self.step_arrival(event, packet, next.event);
         }
         own += self.step_before(limit);
         self.core.counts.hops += count as u64;

@@ -399,6 +399,8 @@ impl<F: FlowControl> Network<F> {
         let mut network = Network::shard(Arc::new(setup), paths, scheme, chosen, Some(Shard::new(0, 2, owner)));
         network.core.time.events.drain();
         network.core.progress.next_flow = network.core.setup.flows.len();
+        // What happens next at this instant is up to who holds the bench.
+        network.core.unwatched = false;
         network
     }
 
