@@ -63,6 +63,8 @@ pub(crate) struct Switches {
     pub(crate) answers_pass: bool,
     /// The class that goes ahead of all data, where that is a habit.
     control_class: Option<ClassId>,
+    /// Whether nothing but flow control and round robin has to do with queues, which have no limits of their own.
+    plain_queues: bool,
     /// Whether queues of ports have limits.
     egress_limited: bool,
     /// Whether queues take turns packet by packet, and none is ahead of others.
@@ -129,11 +131,13 @@ impl Switches {
             discipline => discipline,
         };
         let buffers: Vec<Buffer> = nodes.map(buffer).collect();
+        let limited = switch.egress_alpha.is_some() || buffers.iter().any(|buffer| buffer.egress_part.is_some());
         let trims = !matches!(switch.overflow, Overflow::Drop);
         Switches {
             answers_pass: setup.nic.ack_lane == AckLane::Control && !balanced && !trims && markings.is_empty(),
             control_class: setup.habits.control_class,
-            egress_limited: switch.egress_alpha.is_some() || buffers.iter().any(|buffer| buffer.egress_part.is_some()),
+            plain_queues: !limited && markings.is_empty() && !matches!(discipline, Discipline::Own(_)),
+            egress_limited: limited,
             plain_turns: switch.express.is_none() && matches!(discipline, Discipline::Packets),
             queues: vec![Queue::default(); queues * per_port as usize],
             masks: QueueMasks::new(map.count(), per_port as usize),
@@ -719,6 +723,27 @@ impl<F: FlowControl> Network<F> {
         let queue = self.scheme.queue(state, at, &visit);
         let visit = Visit { queue, ..visit };
         let second = self.scheme.second_group(state, at, &visit);
+        if !F::LOOKS_AT_QUEUES && core.switches.plain_queues && up && core.may_pass(out) && core.unwatched && !second {
+            let account = core.account_number(in_port, class, false);
+            let (account, buffer) = (&core.switches.accounts[account], &mut core.switches.buffers[node as usize]);
+            if self.scheme.unmoved(account, buffer, size as u64) {
+                let used = buffer.used + size as u64;
+                let admitted = self.scheme.admits(state, &mut NodeView::new(core, node, base), &visit);
+                let p = &mut core.ports[out as usize];
+                if admitted && (p.free_at < core.time.now || core.ends_next(out, next)) {
+                    let buffer = &mut core.switches.buffers[node as usize];
+                    buffer.watermark = buffer.watermark.max(used);
+                    let p = &mut core.ports[out as usize];
+                    p.last = queue.0 as u16;
+                    if core.hosts.needs.telemetry && kind == Kind::Data {
+                        let hop = Hop::new(core.time.now, out, p.tx_bytes, 0, core.wire.mbps[p.table as usize]);
+                        core.pool.push_hop(id, hop);
+                    }
+                    let lag = self.lag_at(node, base, out_port);
+                    return self.core.start_sized(out, id, size, lag);
+                }
+            }
+        }
         let admitted = up
             && self.scheme.admits(state, &mut NodeView::new(core, node, base), &visit)
             && core.admits(node, in_port, out, &visit, second);
