@@ -18,13 +18,49 @@ const RANK_BITS: u32 = 64 - CLASS_BITS - SOURCE_BITS;
 const RANK_MAX: u64 = (1 << RANK_BITS) - 1;
 
 /// Something that happens at an instant. Sixteen bytes, compared as one number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     time: Time,
     key: u64,
 }
 
+impl Ord for Event {
+    #[inline]
+    fn cmp(&self, other: &Event) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl PartialOrd for Event {
+    #[inline]
+    fn partial_cmp(&self, other: &Event) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+    // One comparison of two words, where the rest would make three branches of it.
+    #[inline]
+    fn lt(&self, other: &Event) -> bool {
+        self.order() < other.order()
+    }
+    #[inline]
+    fn le(&self, other: &Event) -> bool {
+        self.order() <= other.order()
+    }
+    #[inline]
+    fn gt(&self, other: &Event) -> bool {
+        self.order() > other.order()
+    }
+    #[inline]
+    fn ge(&self, other: &Event) -> bool {
+        self.order() >= other.order()
+    }
+}
+
 impl Event {
+    /// Before all others.
+    pub const ZERO: Event = Event { time: Time::ZERO, key: 0 };
+    /// After all others.
+    pub const NEVER: Event = Event { time: Time::MAX, key: u64::MAX };
+
     /// Before all events at `time`.
     #[inline]
     pub fn first_at(time: Time) -> Event {
@@ -143,6 +179,44 @@ impl EventQueue {
             far: BinaryHeap::new(),
             shift,
             mask: buckets - 1,
+        }
+    }
+
+    /// A queue for the few events of one node: no wheel, but a list of what comes up to the instant that was last given to
+    /// [`EventQueue::open`], kept in order, and a heap for what comes later.
+    pub fn small() -> EventQueue {
+        // A wheel with one bucket, which is never used: every instant is a slot.
+        EventQueue {
+            buckets: vec![NONE],
+            blocks: Vec::new(),
+            free: NONE,
+            occupied: vec![0],
+            current: vec![Event::first_at(Time::ZERO); SMALL],
+            position: 0,
+            end: 0,
+            gathered: [Event::first_at(Time::ZERO); SMALL],
+            slot: 0,
+            waiting: 0,
+            far: BinaryHeap::new(),
+            shift: 0,
+            mask: 0,
+        }
+    }
+
+    /// Lets a small queue have at hand what comes up to `until`. Any other has its wheel for that.
+    pub fn open(&mut self, until: Time) {
+        if self.mask != 0 {
+            return;
+        }
+        if self.position >= self.end {
+            (self.position, self.end) = (0, 0);
+        }
+        self.slot = self.slot.max(until.0);
+        while let Some(&Reverse(event)) = self.far.peek()
+            && event.time.0 <= self.slot
+        {
+            self.far.pop();
+            self.push(event);
         }
     }
 
@@ -266,8 +340,22 @@ impl EventQueue {
                     event
                 });
             }
-            if !self.advance() {
+            // All of the slot at hand has been handed out, and it is the limit's.
+            if limit.time.0 >> self.shift <= self.slot || !self.advance() {
                 return None;
+            }
+        }
+    }
+
+    /// Whether there is an event before `limit`.
+    #[inline]
+    pub fn has_before(&mut self, limit: Event) -> bool {
+        loop {
+            if let Some(event) = self.at_hand() {
+                return event < limit;
+            }
+            if limit.time.0 >> self.shift <= self.slot || !self.advance() {
+                return false;
             }
         }
     }
@@ -287,6 +375,9 @@ impl EventQueue {
 
     /// The time of the next event, without taking it.
     pub fn next_time(&mut self) -> Option<Time> {
+        if self.waiting == 0 && self.position >= self.end {
+            return self.far.peek().map(|Reverse(event)| event.time);
+        }
         self.next_event().map(Event::time)
     }
 
@@ -403,8 +494,9 @@ mod tests {
             horizon in 0u64..10_000_000,
             script in prop::collection::vec((0u64..20_000_000, 0u8..4, 0u32..4, 0usize..3), 1..300),
             drained: bool,
+            small: bool,
         ) {
-            let mut queue = EventQueue::new(density, Time(horizon));
+            let mut queue = if small { EventQueue::small() } else { EventQueue::new(density, Time(horizon)) };
             let mut model = std::collections::BTreeSet::new();
             let mut now = Time::ZERO;
             for (delay, class, source, pops) in script {
@@ -413,7 +505,17 @@ mod tests {
                 if model.insert(event) {
                     queue.push(event);
                 }
+                // A look ahead changes nothing, however far.
+                queue.open(now + Time(delay / 2 * pops as u64));
                 for _ in 0..pops {
+                    let limit = Event::first_at(now + Time(delay / 3));
+                    let before = model.first().copied().filter(|event| *event < limit);
+                    prop_assert_eq!(queue.has_before(limit), before.is_some());
+                    prop_assert_eq!(queue.pop_before(limit), before);
+                    if let Some(event) = before {
+                        model.remove(&event);
+                        now = event.time();
+                    }
                     prop_assert_eq!(queue.next_time(), model.first().map(|e| e.time()));
                     let popped = queue.pop();
                     prop_assert_eq!(popped, model.pop_first());

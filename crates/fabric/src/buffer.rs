@@ -163,6 +163,19 @@ impl Buffer {
             && (bytes <= self.reserve || (size <= free && bytes - self.reserve <= self.threshold(account.share)))
     }
 
+    /// Whether a packet would fit without headroom and leave the account below its threshold: taken in and let go at once, it changes nothing.
+    #[inline]
+    pub fn calm(&self, account: &Account, size: u64) -> bool {
+        let own = (account.bytes + size).saturating_sub(self.reserve);
+        let threshold = match (self.pool, self.ingress_part) {
+            (None, _) => u64::MAX,
+            (Some(pool), _) if size > pool - self.shared => return false,
+            (Some(_), Some(part)) => part,
+            (Some(pool), None) => (pool - self.shared - own.min(size)).saturating_mul(account.share.alpha as u64) >> 16,
+        };
+        account.headroom == 0 && account.global == 0 && own < threshold
+    }
+
     /// The most held since the last call.
     pub fn take_watermark(&mut self) -> u64 {
         self.peak = self.peak.max(self.watermark);
@@ -281,6 +294,13 @@ mod tests {
             let mut held: [Vec<u64>; 3] = Default::default();
             for (size, i, enter) in sizes {
                 if enter {
+                    if b.calm(&accounts[i], size) {
+                        let (mut buffer, mut account) = (b.clone(), accounts[i]);
+                        prop_assert!(buffer.admit(&mut account, size) && !buffer.over(&account));
+                        buffer.release(&mut account, size);
+                        buffer.watermark = b.watermark;
+                        prop_assert_eq!(format!("{buffer:?} {account:?}"), format!("{b:?} {:?}", accounts[i]));
+                    }
                     // What fits needs no headroom, and what needs none fits.
                     let (fits, before) = (b.fits(&accounts[i], size), accounts[i].headroom + accounts[i].global);
                     let admitted = b.admit(&mut accounts[i], size);

@@ -110,8 +110,10 @@ pub struct Port {
     pub base: u32,
     /// Its own number at its node.
     pub local: u16,
+    /// The block of nodes at the other end, where that is another.
+    pub toward: u32,
     /// Keeps the two halves in lines of their own.
-    pub gap: [u64; 1],
+    pub gap: u32,
 
     /// When the transmission under way ends; in the past, the transmitter is idle.
     pub free_at: Time,

@@ -244,7 +244,7 @@ impl Routing {
     }
 
     /// The ports of `node` that lie on a shortest path to `host`; empty where there is none.
-    #[inline]
+    #[inline(always)]
     pub fn next_hops(&self, node: u32, host: u32) -> &[u32] {
         let d = &self.destinations[host as usize];
         if d.home == node {

@@ -102,12 +102,36 @@ pub(crate) struct Timeline {
     pub(crate) now: Time,
     /// The event being handled.
     pub(crate) current: Event,
-    pub(crate) events: EventQueue,
+    pub(crate) events: Box<EventQueue>,
     /// Ranks are drawn one after the other.
     pub(crate) in_sequence: bool,
     sequence: u32,
     /// How far ahead most events are planned.
     horizon: Time,
+    /// All events are done in the order of time, one after the other, so that one is far from the next.
+    far_apart: bool,
+}
+
+impl Timeline {
+    /// The rank of an event at `at` that is set in motion now.
+    #[inline]
+    fn rank(&mut self, at: Time) -> u32 {
+        if !self.in_sequence {
+            return Event::rank_of(at, self.now);
+        }
+        // Only compared among events of one instant, so that starting over does no harm.
+        self.sequence = if self.sequence + 1 < Event::LAST { self.sequence + 1 } else { 0 };
+        self.sequence
+    }
+
+    /// The ranks of the end of a transmission and of the arrival of what is sent.
+    #[inline]
+    fn ranks(&mut self, end: Time, arrival: Time) -> (u32, u32) {
+        if !self.in_sequence {
+            return (Event::rank_of(end, self.now), Event::rank_of(arrival, self.now));
+        }
+        (self.rank(end), self.rank(arrival))
+    }
 }
 
 /// How long packets take on links.
@@ -253,6 +277,10 @@ pub struct Core {
     blocks: Option<Box<Blocks>>,
     /// What comes out is defined by the order in which one thread does things.
     sequential: bool,
+    /// It does not fit into a cache.
+    pub(crate) large: bool,
+    /// Nobody asks where packets have been, or why they were stopped.
+    pub(crate) unwatched: bool,
 }
 
 /// A fabric with what runs on it.
@@ -291,6 +319,7 @@ impl Core {
     fn new(setup: Arc<Setup>, paths: Paths, chosen: &Chosen<'_>, shard: Option<Shard>, lossless: bool) -> Core {
         let graph = &setup.graph;
         let Paths { map, routing } = paths;
+        let map_ports = map.count();
         let per_port = setup.classes as u32 * setup.switch.queues;
         let mut rates: Vec<_> = graph.links.iter().map(|l| l.rate).collect();
         rates.sort_unstable();
@@ -308,15 +337,18 @@ impl Core {
         let hosts = Hosts::new(&setup, &map, chosen, &shard);
         let mut switches = Switches::new(&setup, &map, chosen, lossless);
         switches.noted = hosts.needs.telemetry || setup.measure.why;
+        let probes = Probes::new(&setup, &map, &shard);
+        let unwatched = !setup.measure.why && probes.causes.is_none();
         let with_answers = hosts.needs.delay || chosen.transport.selective();
         Core {
             time: Timeline {
                 now: Time::ZERO,
                 current: Event::last_at(Time::ZERO),
-                events: EventQueue::new(density, horizon),
+                events: Box::new(EventQueue::new(density, horizon)),
                 in_sequence: setup.ties == Ties::Sequence,
                 sequence: 0,
                 horizon,
+                far_apart: true,
             },
             pool: Pool::new(hosts.needs.telemetry, with_answers)
                 .with_trails(setup.measure.why)
@@ -326,7 +358,7 @@ impl Core {
             kicks: Vec::new(),
             reactions: Reactions::new(&setup, ports.len()),
             switches,
-            probes: Probes::new(&setup, &map, &shard),
+            probes,
             counts: Counts::default(),
             progress: Progress {
                 next_flow: 0,
@@ -349,6 +381,8 @@ impl Core {
             shard,
             blocks: None,
             sequential: chosen.transport.sequential(),
+            large: map_ports >= blocks::LARGE,
+            unwatched,
             setup,
         }
     }
@@ -356,13 +390,7 @@ impl Core {
     /// The rank of an event at `at` that is set in motion now.
     #[inline]
     pub(crate) fn rank(&mut self, at: Time) -> u32 {
-        let time = &mut self.time;
-        if !time.in_sequence {
-            return Event::rank_of(at, time.now);
-        }
-        // Only compared among events of one instant, so that starting over does no harm.
-        time.sequence = if time.sequence + 1 < Event::LAST { time.sequence + 1 } else { 0 };
-        time.sequence
+        self.time.rank(at)
     }
 
     /// Plans a timer of the scheme.
@@ -409,37 +437,36 @@ impl Core {
     }
 
     /// Puts a packet on the wire, which is free after `lag`.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn start(&mut self, port: u32, id: PacketId, lag: Time) {
-        let p = &self.ports[port as usize];
-        let end = self.time.now + lag + self.wire.time(p.table, self.pool[id].size);
-        let (arrival, peer) = (end + p.latency, p.peer);
-        let (end_rank, rank) = (self.rank(end), self.rank(arrival));
-        let packet = &mut self.pool[id];
+        let size = self.pool[id].size;
+        self.start_sized(port, id, size, lag);
+    }
+
+    /// The same of a packet whose size is known. For the most common cases: a copy of its own.
+    #[inline(always)]
+    pub(crate) fn start_sized(&mut self, port: u32, id: PacketId, size: u16, lag: Time) {
         let p = &mut self.ports[port as usize];
+        let end = self.time.now + lag + self.wire.time(p.table, size);
+        let (arrival, peer) = (end + p.latency, p.peer);
+        let (end_rank, rank) = self.time.ranks(end, arrival);
         p.end_rank = end_rank;
         p.free_at = end;
-        p.tx_bytes += packet.size as u64;
-        if p.detour != 0 {
-            match p.detour {
-                detour::ABROAD => return self.send_abroad(peer, id, arrival, rank),
-                detour::TRACED => {
-                    if packet.kind == Kind::Data {
-                        self.trace(port, id);
-                    }
-                }
-                _ => {
-                    if self.detour(port, id, arrival, rank) {
-                        return;
-                    }
-                }
+        p.tx_bytes += size as u64;
+        if p.detour == detour::ABROAD {
+            if let Some(blocks) = &mut self.blocks {
+                blocks.send(p.toward, peer, id, arrival, rank);
             }
+            return;
+        }
+        if p.detour != 0 && self.detour(port, id, arrival, rank) {
+            return;
         }
         self.fly(peer, id, arrival, rank);
     }
 
     /// Adds a packet to those in flight towards `port`.
-    #[inline]
+    #[inline(never)]
     fn fly(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) {
         if self.ports[port as usize].flying.push(&mut self.pool, id, arrival, rank) {
             self.time.events.push(Event::new(arrival, rank, Class::Arrival as u8, port));
@@ -450,7 +477,9 @@ impl Core {
     #[inline]
     pub(crate) fn is_sending(&self, port: u32) -> bool {
         let p = &self.ports[port as usize];
-        Event::new(p.free_at, p.end_rank, Class::TxEnd as u8, port) > self.time.current
+        let now = self.time.now;
+        p.free_at > now
+            || p.free_at == now && Event::new(p.free_at, p.end_rank, Class::TxEnd as u8, port) > self.time.current
     }
 
     /// Whether a switch's `port` is idle and nothing waits there: what comes now is sent at once.
@@ -458,6 +487,22 @@ impl Core {
     pub(crate) fn is_idle(&self, port: u32) -> bool {
         let p = &self.ports[port as usize];
         p.queued == 0 && !p.wake && !self.is_sending(port)
+    }
+
+    /// Whether the transmission under way at `port`, which ends at this very instant, is the next thing to happen here. Then it has: an event less.
+    /// The next packet that arrives here, as far as it is no event yet, comes at `next`.
+    #[inline(never)]
+    pub(crate) fn ends_next(&mut self, port: u32, next: Event) -> bool {
+        let p = &self.ports[port as usize];
+        let end = Event::new(p.free_at, p.end_rank, Class::TxEnd as u8, port);
+        if end > self.time.current {
+            if end >= next || self.time.events.has_before(end) {
+                return false;
+            }
+            self.time.current = end;
+            self.counts.events += 1;
+        }
+        true
     }
 
     /// Puts the end of the transmission under way on the event queue.
@@ -527,7 +572,8 @@ fn ports(setup: &Setup, map: &PortMap, rates: &[Rate], per_port: u32, shard: &Op
             flying: Default::default(),
             base,
             local: (port as u32 - base) as u16,
-            gap: [0; 1],
+            toward: u32::MAX,
+            gap: 0,
             node,
             peer,
             first_queue,
@@ -663,9 +709,40 @@ impl<F: FlowControl> Network<F> {
         self.drain_kicks();
     }
 
+    /// Makes the arrival of a packet happen. The next one here, or the end of the turn, is `next`.
+    #[inline(always)]
+    fn step_arrival(&mut self, event: Event, id: PacketId, next: Event) {
+        let core = &mut self.core;
+        core.time.now = event.time();
+        core.time.current = event;
+        let port = event.source();
+        let p = &core.ports[port as usize];
+        if p.host || p.faulty {
+            self.receive(port, id, next);
+        } else {
+            match core.pool[id].kind {
+                // Half of all packets are ACKs on their way.
+                Kind::Ack if core.switches.answers_pass => {
+                    let node = p.node;
+                    self.pass_answer(node, port, id);
+                }
+                Kind::Frame => self.frame_arrives(port, id),
+                _ => self.switch_receive(port, id, next),
+            }
+        }
+        self.drain_kicks();
+    }
+
     /// Gives every port that a hook called upon its chance.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drain_kicks(&mut self) {
+        if !self.core.kicks.is_empty() {
+            self.drain_some();
+        }
+    }
+
+    #[inline(never)]
+    fn drain_some(&mut self) {
         while let Some(port) = self.core.kicks.pop() {
             self.kick(port);
         }
@@ -774,6 +851,16 @@ impl<F: FlowControl> Network<F> {
             core.time.events.push(Event::new(arrival, rank, Class::Arrival as u8, port));
         }
         core.counts.hops += 1;
+        // In the order of time, all that comes next is an event.
+        let next = if core.time.far_apart { Event::NEVER } else { Event::ZERO };
+        self.receive(port, id, next);
+    }
+
+    /// A packet has arrived at `port`. The next one here that is no event yet comes at `next`, or no sooner.
+    #[inline(never)]
+    fn receive(&mut self, port: u32, id: PacketId, next: Event) {
+        let core = &mut self.core;
+        let p = &core.ports[port as usize];
         let (host, relays, faulty) = (p.host, p.relays, p.faulty);
         if faulty && core.lost_on_link(port, id) {
             return;
@@ -786,7 +873,7 @@ impl<F: FlowControl> Network<F> {
             }
             self.host_receive(port, id);
         } else {
-            self.switch_receive(port, id);
+            self.switch_receive(port, id, next);
         }
     }
 
@@ -802,7 +889,7 @@ impl<F: FlowControl> Network<F> {
     }
 
     /// A port has something new to send: send it now, or when the transmission under way ends.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn kick(&mut self, port: u32) {
         if self.core.ports[port as usize].wake {
             return;
@@ -834,9 +921,50 @@ impl<F: FlowControl> Network<F> {
     /// Sends the next packet of an idle port, if there is one.
     #[inline]
     pub(crate) fn transmit(&mut self, port: u32) {
+        let p = &self.core.ports[port as usize];
+        // Most have nothing but data to send.
+        if p.urgent | p.relays | !p.up || !p.control.is_empty() {
+            self.transmit_any(port);
+        } else if p.host {
+            self.transmit_own(port);
+        } else {
+            self.transmit_data(port);
+        }
+    }
+
+    /// Sends the next packet of an idle host's port, if there is one.
+    #[inline(never)]
+    fn transmit_own(&mut self, port: u32) {
+        if self.nic_transmit(port) {
+            let core = &mut self.core;
+            let p = &core.ports[port as usize];
+            if p.urgent || core.hosts.nics[p.nic as usize].has_work() {
+                core.schedule_end(port);
+            }
+        }
+    }
+
+    /// Sends the next data packet of an idle port of a switch, if there is one.
+    #[inline(never)]
+    fn transmit_data(&mut self, port: u32) {
+        if !self.switch_transmit(port) {
+            return;
+        }
         let core = &mut self.core;
         let p = &core.ports[port as usize];
-        if p.detour & !detour::TRACED == 0 {
+        if p.queued > 0 && (p.urgent || !p.control.is_empty() || core.switches.masks.any_ready(port)) {
+            if core.large {
+                core.fetch_next(port);
+            }
+            core.schedule_end(port);
+        }
+    }
+
+    #[inline(never)]
+    fn transmit_any(&mut self, port: u32) {
+        let core = &mut self.core;
+        if core.time.far_apart {
+            let p = &core.ports[port as usize];
             // What is sent here will fly there.
             prefetch(&core.ports[p.peer as usize].flying);
         }
@@ -870,10 +998,10 @@ impl<F: FlowControl> Network<F> {
         let more = if p.host {
             core.hosts.nics[p.nic as usize].has_work() || p.relays && core.may_relay(port)
         } else {
-            !p.control.is_empty() || core.switches.masks.any_ready(port)
+            p.queued > 0 && (!p.control.is_empty() || core.switches.masks.any_ready(port))
         };
         if more || p.urgent {
-            if !p.host {
+            if core.large && !p.host {
                 core.fetch_next(port);
             }
             core.schedule_end(port);

@@ -463,7 +463,7 @@ pub struct Setup {
     pub reroute: Time,
     /// The most threads to run it on. The result does not depend on it.
     pub threads: usize,
-    /// In how many blocks each thread runs its shard; if not set, as many as its size asks for. The result does not depend on it.
+    /// In how many blocks each thread runs its shard; if not set, node by node, or as its size and its links ask for. The result does not depend on it.
     pub blocks: Option<usize>,
 }
 

@@ -20,7 +20,7 @@ use crate::routing::{PortMap, Tuple};
 use crate::run::{Core, Network, hook};
 use crate::setup::{AckLane, Overflow, Setup, Split};
 use crate::view::{NodeView, Site};
-use engine::Time;
+use engine::{Event, Time};
 use labels::Labels;
 pub(crate) use labels::Siding;
 use trim::Headers;
@@ -59,6 +59,16 @@ pub(crate) struct Switches {
     leaked: Vec<u64>,
     /// Whether something is noted on data packets when they leave a queue: telemetry, or how long they were stopped.
     pub(crate) noted: bool,
+    /// Whether ACKs go ahead of all data, and nothing looks at them at switches but routing.
+    pub(crate) answers_pass: bool,
+    /// The class that goes ahead of all data, where that is a habit.
+    control_class: Option<ClassId>,
+    /// Whether nothing but flow control and round robin has to do with queues, which have no limits of their own.
+    plain_queues: bool,
+    /// Whether queues of ports have limits.
+    egress_limited: bool,
+    /// Whether queues take turns packet by packet, and none is ahead of others.
+    plain_turns: bool,
 }
 
 impl Setup {
@@ -114,10 +124,25 @@ impl Switches {
         let marking = |node| forwards(&node).then(|| marking.switch(&site(node))).flatten();
         let balancers = only_if_any(nodes.clone().map(balancer).collect());
         let labels = Labels::new(only_if_any(nodes.clone().map(labeller).collect()));
+        let markings = only_if_any(nodes.clone().map(marking).collect());
+        let balanced = !balancers.is_empty() || labels.any();
+        // With a single queue, turns are all the same.
+        let discipline = match chosen.queueing.build() {
+            Discipline::Bytes if per_port == 1 => Discipline::Packets,
+            discipline => discipline,
+        };
+        let buffers: Vec<Buffer> = nodes.map(buffer).collect();
+        let limited = switch.egress_alpha.is_some() || buffers.iter().any(|buffer| buffer.egress_part.is_some());
+        let trims = !matches!(switch.overflow, Overflow::Drop);
         Switches {
+            answers_pass: setup.nic.ack_lane == AckLane::Control && !balanced && !trims && markings.is_empty(),
+            control_class: setup.habits.control_class,
+            plain_queues: !limited && markings.is_empty() && !matches!(discipline, Discipline::Own(_)),
+            egress_limited: limited,
+            plain_turns: switch.express.is_none() && matches!(discipline, Discipline::Packets),
             queues: vec![Queue::default(); queues * per_port as usize],
             masks: QueueMasks::new(map.count(), per_port as usize),
-            buffers: nodes.clone().map(buffer).collect(),
+            buffers,
             accounts: (0..switch.groups).flat_map(|_| group()).collect(),
             classes,
             per_port,
@@ -133,15 +158,11 @@ impl Switches {
                     Some(Headers::new(trimming, map.count()))
                 }
             },
-            balanced: !balancers.is_empty() || labels.any(),
+            balanced,
             balancers,
             labels,
-            markings: only_if_any(nodes.map(marking).collect()),
-            // With a single queue, turns are all the same.
-            discipline: match chosen.queueing.build() {
-                Discipline::Bytes if per_port == 1 => Discipline::Packets,
-                discipline => discipline,
-            },
+            markings,
+            discipline,
             leaked: Vec::new(),
             noted: false,
         }
@@ -344,32 +365,38 @@ impl Core {
     }
 
     /// Takes a packet into the switch's memory, if there is room in its queue and in its account.
-    #[inline]
-    fn admits(&mut self, out: u32, visit: &Visit, second: bool) -> bool {
-        let (p, size) = (&self.ports[out as usize], visit.size as u64);
-        let (node, base) = (p.node, p.base);
-        self.egress_admits(node, p.first_queue + visit.queue.0, size) && {
-            let account = self.account_number(base + visit.in_port.0 as u32, visit.class.0, second);
-            self.switches.buffers[node as usize].admit(&mut self.switches.accounts[account], size)
+    #[inline(always)]
+    fn admits(&mut self, node: u32, in_port: u32, out: u32, visit: &Visit, second: bool) -> bool {
+        let size = visit.size as u64;
+        if self.switches.egress_limited {
+            let queue = self.ports[out as usize].first_queue + visit.queue.0;
+            if !self.egress_admits(node, queue, size) {
+                return false;
+            }
         }
+        let account = self.account_number(in_port, visit.class.0, second);
+        self.switches.buffers[node as usize].admit(&mut self.switches.accounts[account], size)
     }
 
     /// Puts a packet that was admitted in its queue.
     #[inline]
     fn join(&mut self, out: u32, visit: &Visit, second: bool) {
         let &Visit { packet, in_port, queue, size, .. } = visit;
-        let now = self.time.now;
         let joining = &mut self.pool[packet];
         joining.in_port = in_port.0;
         // Since when it waits. On a link the same word is about the packet behind it.
-        joining.next_arrival = now;
+        joining.next_arrival = self.time.now;
         if second {
-            self.pool[packet].flags |= flag::SECOND;
+            joining.flags |= flag::SECOND;
         }
         let p = &mut self.ports[out as usize];
         p.queued += size as u64;
-        self.switches.queues[(p.first_queue + queue.0) as usize].push(&mut self.pool, packet);
-        self.switches.masks.set_filled(out, queue.0, true);
+        let q = &mut self.switches.queues[(p.first_queue + queue.0) as usize];
+        if q.bytes == 0 {
+            self.switches.masks.set_filled(out, queue.0, true);
+        }
+        q.bytes += size as u64;
+        q.packets.push(&mut self.pool, packet);
         if self.pool.traced() {
             self.mark_joining(out, visit);
         }
@@ -402,13 +429,11 @@ impl Core {
         }
     }
 
-    /// Marks the packet that just left a queue if what it leaves behind there, or at the port, is long.
-    #[inline]
+    /// Marks the packet that just left a queue if what it leaves behind there, or at the port, is long: more than [`Port::ecn_min`].
+    ///
+    /// [`Port::ecn_min`]: crate::port::Port::ecn_min
+    #[inline(never)]
     fn mark(&mut self, port: u32, left: u64, queued: u64, id: PacketId) {
-        let p = &self.ports[port as usize];
-        if queued <= p.ecn_min as u64 {
-            return;
-        }
         let Some(ecn) = self.setup.ports[port as usize].ecn else { return };
         let left = if ecn.by_port { queued } else { left };
         if left <= ecn.min {
@@ -428,15 +453,30 @@ impl Core {
         }
     }
 
-    /// Whether a packet that was admitted at `port` need not wait for anything.
+    /// Whether a packet that was admitted at `port` need not wait for anything, unless it is for the end of a transmission at this very instant.
     #[inline]
     fn may_pass(&self, port: u32) -> bool {
-        self.is_idle(port) && self.ports[port as usize].paused == 0
+        let p = &self.ports[port as usize];
+        p.queued == 0
+            && !p.wake
+            && p.paused == 0
+            && (p.free_at < self.time.now || p.free_at == self.time.now && self.unwatched)
     }
 
     /// Which queue of `port` sends next.
-    #[inline]
+    #[inline(always)]
     fn pick_queue(&mut self, port: u32) -> Option<u32> {
+        if !self.switches.plain_turns {
+            return self.pick_any(port);
+        }
+        let p = &mut self.ports[port as usize];
+        let queue = self.switches.masks.next_ready(port, p.last as u32)?;
+        p.last = queue as u16;
+        Some(queue)
+    }
+
+    #[inline(never)]
+    fn pick_any(&mut self, port: u32) -> Option<u32> {
         if let Some(express) = self.setup.switch.express {
             let each = self.setup.switch.queues;
             let mut first = (0..self.switches.classes).map(|class| class * each + express);
@@ -444,8 +484,8 @@ impl Core {
                 return Some(queue);
             }
         }
-        let last = self.ports[port as usize].last as u32;
-        let first = self.ports[port as usize].first_queue as usize;
+        let p = &self.ports[port as usize];
+        let (last, first) = (p.last as u32, p.first_queue as usize);
         let queue = match &self.switches.discipline {
             Discipline::Packets => self.switches.masks.next_ready(port, last)?,
             Discipline::Bytes => {
@@ -616,8 +656,8 @@ const QUEUE_SEED: u32 = 0x9e37_79b9;
 
 impl<F: FlowControl> Network<F> {
     /// A packet has come in by `in_port`.
-    #[inline]
-    pub(crate) fn switch_receive(&mut self, in_port: u32, id: PacketId) {
+    #[inline(never)]
+    pub(crate) fn switch_receive(&mut self, in_port: u32, id: PacketId, next: Event) {
         let core = &mut self.core;
         let node = core.ports[in_port as usize].node;
         if core.switches.balanced {
@@ -626,7 +666,7 @@ impl<F: FlowControl> Network<F> {
         // For every packet at every switch: worth a copy of its own.
         let (packet, seed) = (&core.pool[id], node ^ core.setup.salt);
         match core.routing.choose(node, packet.dst, core.setup.rule, seed, &packet.tuple, packet.stamp) {
-            Some(out) => self.forward(in_port, out, id),
+            Some(out) => self.forward(in_port, out, id, next),
             None => core.lose(in_port, id, false),
         }
     }
@@ -647,12 +687,12 @@ impl<F: FlowControl> Network<F> {
     /// As [`Network::forward`], for all but the most common case, which has a copy of its own.
     #[inline(never)]
     fn send_on(&mut self, in_port: u32, out: u32, id: PacketId) {
-        self.forward(in_port, out, id);
+        self.forward(in_port, out, id, Event::ZERO);
     }
 
-    /// A packet that came in by `in_port` is to leave by `out`.
+    /// A packet that came in by `in_port` is to leave by `out`. The next arrival here that is no event yet comes at `next`.
     #[inline(always)]
-    fn forward(&mut self, in_port: u32, out: u32, id: PacketId) {
+    fn forward(&mut self, in_port: u32, out: u32, id: PacketId, next: Event) {
         let core = &mut self.core;
         let p = &core.ports[in_port as usize];
         let (node, base, local) = (p.node, p.base, PortId(p.local));
@@ -668,10 +708,13 @@ impl<F: FlowControl> Network<F> {
             }
             _ => out,
         };
-        prefetch(&core.ports[out as usize].free_at);
+        if core.large {
+            prefetch(&core.ports[out as usize].free_at);
+        }
         let (class, kind, size) = (core.pool[id].class, core.pool[id].kind, core.pool[id].size);
         let apart = matches!(kind, Kind::Signal | Kind::Notice | Kind::Advice);
-        let express = core.setup.habits.control_class == Some(ClassId(class));
+        let express = core.switches.control_class == Some(ClassId(class));
+        let up = core.ports[out as usize].up;
         if kind != Kind::Data && (core.setup.nic.ack_lane == AckLane::Control || apart) || express {
             return self.pass_control(in_port, out, id);
         }
@@ -681,21 +724,44 @@ impl<F: FlowControl> Network<F> {
         let queue = self.scheme.queue(state, at, &visit);
         let visit = Visit { queue, ..visit };
         let second = self.scheme.second_group(state, at, &visit);
-        let admitted = core.ports[out as usize].up
+        if !F::LOOKS_AT_QUEUES && core.switches.plain_queues && up && core.may_pass(out) && core.unwatched && !second {
+            let account = core.account_number(in_port, class, false);
+            let (account, buffer) = (&core.switches.accounts[account], &mut core.switches.buffers[node as usize]);
+            if self.scheme.unmoved(account, buffer, size as u64) {
+                let used = buffer.used + size as u64;
+                let admitted = self.scheme.admits(state, &mut NodeView::new(core, node, base), &visit);
+                let p = &mut core.ports[out as usize];
+                if admitted && (p.free_at < core.time.now || core.ends_next(out, next)) {
+                    let buffer = &mut core.switches.buffers[node as usize];
+                    buffer.watermark = buffer.watermark.max(used);
+                    let p = &mut core.ports[out as usize];
+                    p.last = queue.0 as u16;
+                    if core.hosts.needs.telemetry && kind == Kind::Data {
+                        let hop = Hop::new(core.time.now, out, p.tx_bytes, 0, core.wire.mbps[p.table as usize]);
+                        core.pool.push_hop(id, hop);
+                    }
+                    let lag = self.lag_at(node, base, out_port);
+                    return self.core.start_sized(out, id, size, lag);
+                }
+            }
+        }
+        let admitted = up
             && self.scheme.admits(state, &mut NodeView::new(core, node, base), &visit)
-            && core.admits(out, &visit, second);
+            && core.admits(node, in_port, out, &visit, second);
         if !admitted {
-            if core.ports[out as usize].up && core.switches.headers.is_some() {
+            if up && core.switches.headers.is_some() {
                 self.trim(out, &visit, second);
                 return self.drain_kicks();
             }
-            return core.lose(out, id, core.ports[out as usize].up);
+            return core.lose(out, id, up);
         }
         if !F::LOOKS_AT_QUEUES && core.may_pass(out) && !core.switches.looks_at_queues() {
             self.scheme.enqueued(state, &mut NodeView::new(core, node, base), &visit);
             self.drain_kicks();
-            // Unless the scheme has something to say by this port.
-            if self.core.may_pass(out) {
+            // Unless the scheme has something to say by this port, or the packet before is not quite through.
+            let core = &mut self.core;
+            let p = &core.ports[out as usize];
+            if core.may_pass(out) && (p.free_at < core.time.now || core.ends_next(out, next)) {
                 return self.pass(out, &visit, second);
             }
             self.core.join(out, &visit, second);
@@ -710,8 +776,26 @@ impl<F: FlowControl> Network<F> {
         self.kick(out);
     }
 
+    /// An ACK has come in by `in_port`, and nothing but routing looks at it.
+    #[inline(always)]
+    pub(crate) fn pass_answer(&mut self, node: u32, in_port: u32, id: PacketId) {
+        let core = &mut self.core;
+        let (packet, seed) = (&core.pool[id], node ^ core.setup.salt);
+        let size = packet.size;
+        let Some(out) = core.routing.choose(node, packet.dst, core.setup.rule, seed, &packet.tuple, packet.stamp)
+        else {
+            return core.lose(in_port, id, false);
+        };
+        let p = &core.ports[out as usize];
+        if p.queued > 0 || p.wake || !p.up || p.free_at >= core.time.now {
+            return self.pass_control(in_port, out, id);
+        }
+        let lag = self.lag(out);
+        self.core.start_sized(out, id, size, lag);
+    }
+
     /// A control packet goes on by `out`, ahead of all data.
-    #[inline]
+    #[inline(never)]
     fn pass_control(&mut self, in_port: u32, out: u32, id: PacketId) {
         let core = &mut self.core;
         if !core.ports[out as usize].up {
@@ -755,8 +839,6 @@ impl<F: FlowControl> Network<F> {
         let p = &mut core.ports[out as usize];
         let (node, base, tx_bytes, table) = (p.node, p.base, p.tx_bytes, p.table);
         p.last = queue.0 as u16;
-        // As in `switch_transmit`: what the scheme sets free is sent after this packet.
-        p.wake = true;
         if core.switches.noted {
             if core.pool.traced() {
                 core.note_account(out, visit);
@@ -769,47 +851,51 @@ impl<F: FlowControl> Network<F> {
         let number = core.account_number(base + in_port.0 as u32, class.0, second);
         core.switches.buffers[node as usize].release(&mut core.switches.accounts[number], size as u64);
         self.scheme.dequeued(&mut self.nodes[node as usize], &mut NodeView::new(core, node, base), visit);
-        self.drain_kicks();
-        self.core.ports[out as usize].wake = false;
+        self.drain_kicks_after(out);
         let lag = self.lag_at(node, base, visit.out_port);
         let core = &mut self.core;
-        core.start(out, packet, lag);
+        core.start_sized(out, packet, size, lag);
         if core.ports[out as usize].queued > 0 {
             core.schedule_end(out);
         }
     }
 
     /// Sends the next data packet of a port with queues; false if none may go.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn switch_transmit(&mut self, port: u32) -> bool {
         let core = &mut self.core;
         let Some(queue) = core.pick_queue(port) else { return false };
-        let number = (core.ports[port as usize].first_queue + queue) as usize;
-        let Some(id) = core.switches.queues[number].pop(&core.pool) else { return false };
-        let left = core.switches.queues[number].bytes;
-        let (in_port, class, size, kind, second) = {
-            let packet = &core.pool[id];
-            (packet.in_port, packet.class, packet.size as u64, packet.kind, packet.flags & flag::SECOND != 0)
-        };
-        let each = core.setup.switch.queues;
-        let express = |first: u32| queue % each == first;
-        match &core.switches.discipline {
-            Discipline::Packets => {}
-            _ if core.setup.switch.express.is_some_and(express) => {}
-            Discipline::Bytes => {
-                let q = &mut core.switches.queues[number];
-                q.deficit = if left == 0 { 0 } else { q.deficit - size as u32 };
+        let p = &mut core.ports[port as usize];
+        let number = (p.first_queue + queue) as usize;
+        let q = &mut core.switches.queues[number];
+        let Some(id) = q.packets.pop(&core.pool) else { return false };
+        let packet = &mut core.pool[id];
+        let (in_port, class, size, kind) = (packet.in_port, packet.class, packet.size as u64, packet.kind);
+        let second = packet.flags & flag::SECOND != 0;
+        packet.flags &= !flag::SECOND;
+        q.bytes -= size;
+        let left = q.bytes;
+        p.queued -= size;
+        let (node, base, local, queued, tx_bytes) = (p.node, p.base, PortId(p.local), p.queued, p.tx_bytes);
+        let long = queued > p.ecn_min as u64;
+        if !core.switches.plain_turns {
+            let each = core.setup.switch.queues;
+            let express = |first: u32| queue % each == first;
+            match &core.switches.discipline {
+                Discipline::Packets => {}
+                _ if core.setup.switch.express.is_some_and(express) => {}
+                Discipline::Bytes => q.deficit = if left == 0 { 0 } else { q.deficit - size as u32 },
+                Discipline::Own(queueing) => queueing.sent(q, size as u32, left),
             }
-            Discipline::Own(queueing) => queueing.sent(&mut core.switches.queues[number], size as u32, left),
         }
         if left == 0 {
             core.switches.masks.set_filled(port, queue, false);
         }
-        let p = &mut core.ports[port as usize];
-        p.queued -= size;
-        let (node, base, local, queued, tx_bytes) = (p.node, p.base, PortId(p.local), p.queued, p.tx_bytes);
-        core.release(node, base, id);
-        core.mark(port, left, queued, id);
+        let account = core.account_number(base + in_port as u32, class, second);
+        core.switches.buffers[node as usize].release(&mut core.switches.accounts[account], size);
+        if long {
+            core.mark(port, left, queued, id);
+        }
         let visit = Visit {
             packet: id,
             in_port: PortId(in_port),
@@ -830,8 +916,6 @@ impl<F: FlowControl> Network<F> {
                 core.pool.push_hop(id, Hop::new(core.time.now, port, tx_bytes, queued, mbps));
             }
         }
-        // The port is taken by this packet already: nothing that the scheme sets free may slip in before it.
-        core.ports[port as usize].wake = true;
         self.scheme.dequeued(&mut self.nodes[node as usize], &mut NodeView::new(core, node, base), &visit);
         if !self.core.switches.markings.is_empty() {
             self.core.run_marking(node, base, |marking, at| match kind {
@@ -839,10 +923,20 @@ impl<F: FlowControl> Network<F> {
                 _ => marking.passed(at, visit.out_port, visit.size),
             });
         }
-        self.drain_kicks();
-        self.core.ports[port as usize].wake = false;
+        self.drain_kicks_after(port);
         let lag = self.lag_at(node, base, local);
-        self.core.start(port, id, lag);
+        self.core.start_sized(port, id, size as u16, lag);
         true
+    }
+
+    /// Gives every port that a hook called upon its chance, but for `port`, which is taken by a packet already: nothing that
+    /// the scheme sets free may slip in before it.
+    #[inline(always)]
+    fn drain_kicks_after(&mut self, port: u32) {
+        if !self.core.kicks.is_empty() {
+            self.core.ports[port as usize].wake = true;
+            self.drain_kicks();
+            self.core.ports[port as usize].wake = false;
+        }
     }
 }

@@ -229,7 +229,7 @@ enum Command {
         /// How many threads each run may use.
         #[arg(long, value_name = "N", default_value = "1", value_parser = commands::from_one)]
         threads: std::num::NonZeroUsize,
-        /// How many blocks a fabric is run in, 1 for the order of time [default: as many as its size needs].
+        /// How many blocks a fabric is run in, 1 for the order of time [default: node by node, unless links are short].
         #[arg(long, value_name = "N", value_parser = commands::from_one)]
         blocks: Option<std::num::NonZeroUsize>,
         /// Print what the shards of a run exchange instead: how often, how much, and how far ahead each runs alone.

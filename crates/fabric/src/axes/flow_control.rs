@@ -1,6 +1,7 @@
 //! Flow control between neighbours: what happens around the queues of switches, and at the NICs.
 
 use super::{Chosen, Counter, Definition, Histogram};
+use crate::buffer::{Account, Buffer};
 use crate::deadlock::Waits;
 use crate::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use crate::message::{Message, Sealed};
@@ -131,6 +132,13 @@ pub trait FlowControl: Clone + Send + 'static {
     fn admits(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _visit: &Visit) -> bool {
         true
     }
+    /// Whether a packet of `size` bytes that leaves as soon as it has come moves nothing here: neither [`FlowControl::enqueued`] nor
+    /// [`FlowControl::dequeued`] would do anything, and both are left out. Asked of schemes that do not look at queues, with the account in
+    /// which the packet would be for no time; if so, it must be [calm](Buffer::calm).
+    #[inline]
+    fn unmoved(&self, _account: &Account, _buffer: &Buffer, _size: u64) -> bool {
+        false
+    }
     /// A packet was put in `visit.queue`. For each of these calls there is one of [`FlowControl::dequeued`], as long as the scheme empties
     /// no queue itself.
     #[inline]
@@ -194,6 +202,10 @@ impl FlowControl for NoFlowControl {
     type Signal = ();
     const LOOKS_AT_QUEUES: bool = false;
     fn node(&self, _: &Site<'_>) {}
+    #[inline]
+    fn unmoved(&self, account: &Account, buffer: &Buffer, size: u64) -> bool {
+        buffer.calm(account, size)
+    }
 }
 
 /// One flow control over another, such as over PFC as a backstop. The lower one hears of packets, frames and lost links first; queues,

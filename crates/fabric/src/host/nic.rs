@@ -142,6 +142,32 @@ impl Nic {
         }
     }
 
+    /// Brings the sets up to date with a flow that is on the list, and is due only after the transmission under way if it is `later`. True if
+    /// it may send now and could not before.
+    #[inline(always)]
+    fn note(&mut self, s: &Sender, later: bool) -> bool {
+        let place = s.place;
+        let (backlogged, eligible, done) = (s.backlogged(), s.eligible(), s.done());
+        if place < 64 {
+            let bit = 1u64 << place;
+            let set = |set: &mut Places, on: bool| set.low = set.low & !bit | (on as u64) << place;
+            let eligible = eligible && self.spent.low & bit == 0;
+            let new = eligible && self.eligible.low & bit == 0;
+            set(&mut self.backlogged, backlogged);
+            set(&mut self.eligible, eligible);
+            set(&mut self.ready, eligible && !later);
+            set(&mut self.finished, done);
+            return new;
+        }
+        let eligible = eligible && !self.spent.has(place);
+        let new = eligible && !self.eligible.has(place);
+        self.backlogged.set(place, backlogged);
+        self.eligible.set(place, eligible);
+        self.ready.set(place, eligible && !later);
+        self.finished.set(place, done);
+        new
+    }
+
     /// Whether the end of a transmission should look for more.
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
@@ -232,16 +258,11 @@ impl Core {
             return;
         }
         let nic = &mut self.hosts.nics[s.nic as usize];
-        nic.backlogged.set(s.place, s.backlogged());
-        let (eligible, soon) =
-            (s.eligible() && !nic.spent.has(s.place), self.ports[nic.port as usize].free_at.max(self.time.now));
+        let later = s.due > self.ports[nic.port as usize].free_at.max(self.time.now);
         // The heap forgets flows that may not send.
-        if eligible && s.due > soon && !nic.eligible.has(s.place) {
+        if nic.note(s, later) && later {
             nic.later.push(Reverse((s.due, flow)));
         }
-        nic.eligible.set(s.place, eligible);
-        nic.ready.set(s.place, eligible && s.due <= soon);
-        nic.finished.set(s.place, s.done());
         if self.pool.traced() {
             self.refresh_parts(flow);
         }
@@ -262,7 +283,7 @@ impl Core {
     /// Gives those that moved.
     pub(crate) fn reassign_flows(&mut self) -> Vec<u32> {
         let mut elsewhere = Vec::new();
-        for flow in 0..self.progress.next_flow as u32 {
+        for flow in self.begun_at_hand() {
             let (src, old) = (self.setup.flows[flow as usize].src, self.hosts.senders[flow as usize].nic);
             if !self.owns(src.0) || self.hosts.senders[flow as usize].done() || self.map.of(src.0).len() == 1 {
                 continue;
@@ -438,9 +459,26 @@ impl Core {
     /// A flow that has just sent waits as its rate has it.
     #[inline]
     fn space(&mut self, flow: u32) {
-        let s = &self.hosts.senders[flow as usize];
-        let due = self.time.now + self.pace(s.nic, s.last_size, s.rate);
-        self.due_at(flow, due);
+        let now = self.time.now;
+        let s = &mut self.hosts.senders[flow as usize];
+        let nic = &mut self.hosts.nics[s.nic as usize];
+        let p = &self.ports[nic.port as usize];
+        let pace = match self.setup.nic.paced && s.rate != nic.line {
+            true => self.setup.clock.duration(s.last_size as u64, s.rate),
+            false => self.wire.time(p.table, s.last_size),
+        };
+        s.due = now + pace;
+        if s.place == NONE {
+            return;
+        }
+        let later = s.due > p.free_at.max(now);
+        if later {
+            nic.later.push(Reverse((s.due, flow)));
+        }
+        nic.note(s, later);
+        if self.pool.traced() {
+            self.refresh_parts(flow);
+        }
     }
 
     /// Finds out which flows have become due.
@@ -467,7 +505,8 @@ impl Core {
             return None;
         }
         let paused = self.ports[n.port as usize].paused;
-        let start = (n.last + 1) % count;
+        let next = n.last + 1;
+        let start = if next < count { next } else { next % count };
         let mut found = None;
         'search: for (from, to) in [(start, count), (0, start)] {
             let mut at = from;
@@ -504,6 +543,10 @@ impl Core {
     #[inline]
     pub(crate) fn send_ack(&mut self, port: u32) -> bool {
         let p = &self.ports[port as usize];
+        let Nic { acks, .. } = &mut self.hosts.nics[p.nic as usize];
+        if acks.is_empty() {
+            return false;
+        }
         let free = match self.setup.nic.ack_lane {
             AckLane::Data(Some(class)) => p.paused >> class & 1 == 0,
             _ => true,
@@ -511,7 +554,7 @@ impl Core {
         if !free {
             return false;
         }
-        let Some(id) = self.hosts.nics[p.nic as usize].acks.pop(&self.pool) else { return false };
+        let Some(id) = acks.pop(&self.pool) else { return false };
         self.start(port, id, Time::ZERO);
         true
     }
@@ -633,8 +676,9 @@ impl<F: FlowControl> Network<F> {
                 let (id, again) = core.make_packet(flow);
                 self.at_host(port, |transport, at, _| transport.sent(at, FlowId(flow), id, again));
                 let core = &mut self.core;
-                let first = core.pool[id].flags & flag::FRESH != 0;
-                core.start(port, id, Time::ZERO);
+                let packet = &core.pool[id];
+                let (first, size) = (packet.flags & flag::FRESH != 0, packet.size);
+                core.start_sized(port, id, size, Time::ZERO);
                 core.space(flow);
                 if first {
                     hook!(self, port, |scheme, node, at, local| scheme.flow_opened(node, at, local, FlowId(flow)));

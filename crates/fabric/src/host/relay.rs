@@ -81,7 +81,7 @@ impl<F: FlowControl> Network<F> {
     pub(crate) fn relay_receive(&mut self, port: u32, id: PacketId) {
         let core = &mut self.core;
         if core.hosts.relay.delayed.is_empty() {
-            return self.switch_receive(port, id);
+            return self.switch_receive(port, id, Event::ZERO);
         }
         let at = core.time.now + core.setup.forward.delay;
         let rank = core.rank(at);
@@ -101,7 +101,7 @@ impl<F: FlowControl> Network<F> {
         if let Some((at, rank)) = next {
             core.time.events.push(Event::new(at, rank, Class::Relay as u8, port * 2));
         }
-        self.switch_receive(port, id);
+        self.switch_receive(port, id, Event::ZERO);
     }
 
     /// Sends the next packet of a forwarding host's port; false if there is none. Control packets and ACKs go first; then

@@ -622,7 +622,7 @@ impl Core {
         // A frame belongs to no flow; the number in its place is of something else.
         if flow != NONE && self.pool[id].kind != Kind::Frame {
             let loss = causes.losses.entry((port, how, FlowId(flow))).or_insert((0, now, now));
-            *loss = (loss.0 + 1, loss.1, now);
+            *loss = (loss.0 + 1, loss.1.min(now), loss.2.max(now));
         }
     }
 

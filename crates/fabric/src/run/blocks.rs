@@ -1,10 +1,13 @@
-//! A large fabric, block by block, so that what is needed next is near.
+//! A fabric node by node, or block by block, so that what is needed next is near and already in order.
 //!
-//! A fabric of thousands of hosts fits into no cache, and in the order of time each event happens far from the one before. But
-//! what a node does reaches another no sooner than a link's delay later. So the nodes are grouped into *blocks* small enough
-//! for a cache, which take turns: all that happens in a block within that time is done before the next block has its turn. What
-//! is sent from one block to another waits for the other's next turn. The order of events is a property of the events
+//! In the order of time each event happens far from the one before. But what a node does reaches another no sooner than a link's
+//! delay later. So the nodes take turns: all that happens at a node within that time is done before the next node has its
+//! turn. What will arrive there in its turn was sent before, and is known: it is put in order at once, and merged with the few events of
+//! the node itself. What is sent waits for the other node's next turn. The order of events is a property of the events
 //! alone, so that no node can see the difference.
+//!
+//! Where links are too short for that, a large fabric is cut into *blocks* of a rack or two that take such turns among themselves, each with a
+//! queue of events of its own: a fabric of thousands of hosts fits into no cache. A node alone is a block, too.
 //!
 //! It is the idea of [`super::parallel`] without threads: blocks share one core, so that a packet that changes block stays
 //! where it is in memory.
@@ -17,85 +20,109 @@ use super::{Class, Core, EVENTS_PER_PORT, Network, REPORT_EVERY};
 use crate::axes::flow_control::FlowControl;
 use crate::packet::PacketId;
 use crate::port::detour;
-use crate::prefetch::prefetch;
 use engine::{Event, EventQueue, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
 
 /// Ports of a fabric from which on blocks pay.
-const LARGE: usize = 1_000;
+pub(super) const LARGE: usize = 1_000;
 /// Ports of a block: with the packets and flows there they fill a good part of a second-level cache.
 const PORTS: usize = 64;
 /// Turns shorter than this are not worth the change of place.
 const SHORTEST: Time = Time(200_000);
-/// How many packets ahead those are asked for that come from other blocks.
-const SOON: usize = 8;
+/// How many packets ahead those are asked for that arrive in a turn.
+const SOON: usize = 6;
 
 /// A packet on a link from another block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Flight {
-    arrival: Time,
-    rank: u32,
-    /// Where it arrives.
-    port: u32,
+    /// Its arrival; the source is the port.
+    event: Event,
     packet: PacketId,
 }
 
+impl Flight {
+    const NONE: Flight = Flight { event: Event::ZERO, packet: PacketId::MAX };
+}
+
 struct Block {
-    events: EventQueue,
-    /// What was sent here from other blocks before the turn `posted_in`.
-    due: Vec<Flight>,
-    /// What was sent here in that turn.
-    posted: Vec<Flight>,
-    posted_in: u64,
-    /// The first arrival of what was sent in that turn.
-    first: Time,
+    /// What was sent here from other blocks, in no order.
+    inbox: Vec<Flight>,
+    /// When the first of it arrives that was sent in the turn under way.
+    fresh: Time,
+    /// When something else happens here next.
+    next: Time,
+    /// How much of it was sent before the turn under way.
+    due: usize,
+    events: Box<EventQueue>,
+    /// What was sent here and is more than a few turns away.
+    distant: BinaryHeap<Reverse<Flight>>,
+    /// Ports among which are those of its nodes.
+    ports: Range<u32>,
     /// The flows that start in it.
     flows: Vec<u32>,
     next_flow: usize,
 }
 
 impl Block {
-    fn new(density: f64, horizon: Time, next_flow: usize) -> Block {
-        let events = EventQueue::new(density, horizon);
-        let (due, posted, flows) = (Vec::new(), Vec::new(), Vec::new());
-        Block { events, due, posted, posted_in: 0, first: Time::MAX, flows, next_flow }
+    fn new(events: EventQueue, ports: Range<u32>, next_flow: usize) -> Block {
+        let (inbox, distant, flows) = (Vec::new(), BinaryHeap::new(), Vec::new());
+        Block {
+            inbox,
+            fresh: Time::MAX,
+            next: Time::MAX,
+            due: 0,
+            events: Box::new(events),
+            distant,
+            ports,
+            flows,
+            next_flow,
+        }
+    }
+}
+
+impl Block {
+    /// Drops so much of the inbox from a place on.
+    fn forget(&mut self, count: usize, from: usize) {
+        if count == self.inbox.len() {
+            self.inbox.clear();
+        } else if count > 0 {
+            self.inbox.copy_within(from + count.., from);
+            self.inbox.truncate(self.inbox.len() - count);
+        }
     }
 
-    /// What was sent here before `turn` is due.
-    #[inline]
-    fn close_post(&mut self, turn: u64) {
-        if self.posted_in == turn {
-            return;
-        }
-        (self.posted_in, self.first) = (turn, Time::MAX);
-        if self.due.is_empty() {
-            std::mem::swap(&mut self.due, &mut self.posted);
-        } else {
-            self.due.append(&mut self.posted);
-        }
+    /// A turn begins: what was sent here so far may arrive in it.
+    fn settle(&mut self) {
+        self.due = self.inbox.len();
+        self.next = self.next.min(self.fresh);
+        self.fresh = Time::MAX;
     }
 }
 
 /// The blocks of a fabric, or of a shard of it.
 pub(super) struct Blocks {
-    /// By node; [`ELSEWHERE`] for nodes of another shard.
-    of_node: Vec<u16>,
-    /// By port.
-    of_port: Vec<u16>,
     blocks: Vec<Block>,
-    /// By block: when something happens there next.
-    next: Vec<Time>,
+    /// By node; [`ELSEWHERE`] for nodes of another shard.
+    of_node: Vec<u32>,
+    /// By port.
+    of_port: Vec<u32>,
     /// Counts the turns.
     turn: u64,
     /// Whose it is.
-    now: Option<u16>,
+    now: Option<u32>,
     /// The shortest time in which something gets from one to another.
     look_ahead: Time,
     /// The last event that has happened.
     latest: Event,
     /// No flow from this number on has something to send from one block to another.
     witness: usize,
+    /// What arrives in the turn under way.
+    arrivals: Arrivals,
 }
 
-const ELSEWHERE: u16 = u16::MAX;
+const ELSEWHERE: u32 = u32::MAX;
 
 impl Blocks {
     /// Whether it is the turn of a node.
@@ -108,28 +135,145 @@ impl Blocks {
         Some(&self.blocks[self.now? as usize].flows)
     }
 
+    /// Puts a packet on a link that ends at `port`, in the block with the number `toward`.
+    #[inline]
+    pub(super) fn send(&mut self, toward: u32, port: u32, packet: PacketId, arrival: Time, rank: u32) {
+        let block = &mut self.blocks[toward as usize];
+        block.inbox.push(Flight { event: Event::new(arrival, rank, Class::Arrival as u8, port), packet });
+        block.fresh = arrival.min(block.fresh);
+    }
+
     /// Whether nothing is under way between blocks.
     pub(super) fn nothing_posted(&self) -> bool {
-        self.blocks.iter().all(|block| block.due.is_empty() && block.posted.is_empty())
+        self.blocks.iter().all(|block| block.inbox.is_empty() && block.distant.is_empty())
+    }
+}
+
+/// What arrives at a block in its turn.
+#[derive(Default)]
+struct Arrivals {
+    /// The first `count` of them, in order. What lies behind is old.
+    flights: Vec<Flight>,
+    count: usize,
+}
+
+impl Arrivals {
+    /// Takes from a block what arrives before `limit`, all of it from `start` on. What arrives after `near` need not be looked at for a while.
+    fn take(&mut self, block: &mut Block, start: Time, limit: Event, near: Time) {
+        if self.flights.len() <= block.due {
+            self.flights.resize(block.due + 1, Flight::NONE);
+        }
+        if block.ports.len() == 1 {
+            return self.take_first(block, limit);
+        }
+        match block.due {
+            0 => (self.count, block.next) = (0, Time::MAX),
+            1..=32 => self.scatter::<16>(block, start, limit, near),
+            33..=256 => self.scatter::<64>(block, start, limit, near),
+            _ => self.scatter::<256>(block, start, limit, near),
+        }
+        while let Some(&Reverse(flight)) = block.distant.peek() {
+            if flight.event >= limit {
+                block.next = block.next.min(flight.event.time());
+                break;
+            }
+            if self.count + 1 == self.flights.len() {
+                self.flights.push(flight);
+            }
+            self.flights[self.count] = flight;
+            self.count += 1;
+            block.distant.pop();
+        }
+        self.flights[self.count].event = limit;
+        // The slots are in order; in each there are few, and most of them are.
+        let flights = &mut self.flights[..self.count];
+        let mut last = Event::first_at(Time::ZERO);
+        for place in 0..flights.len() {
+            let flight = flights[place];
+            if flight.event > last {
+                last = flight.event;
+                continue;
+            }
+            let mut to = place;
+            while to > 0 && flights[to - 1].event > flight.event {
+                flights[to] = flights[to - 1];
+                to -= 1;
+            }
+            flights[to] = flight;
+        }
+    }
+
+    /// The same of a block that is reached by one link: what it delivers is in order.
+    fn take_first(&mut self, block: &mut Block, limit: Event) {
+        let due = &block.inbox[..block.due];
+        let count = due.iter().position(|flight| flight.event >= limit).unwrap_or(due.len());
+        block.next = due.get(count).map_or(Time::MAX, |flight| flight.event.time());
+        self.flights[..count].copy_from_slice(&due[..count]);
+        self.flights[count].event = limit;
+        self.count = count;
+        block.forget(count, 0);
+    }
+
+    /// Takes them in the order of `SLOTS` equal slots of time.
+    #[inline(never)]
+    fn scatter<const SLOTS: usize>(&mut self, block: &mut Block, start: Time, limit: Event, near: Time) {
+        let span = limit.time().saturating_sub(start).0.max(1);
+        let shift = (u64::BITS - span.leading_zeros()).saturating_sub(SLOTS.trailing_zeros());
+        let slot = |flight: &Flight| (flight.event.time().0.wrapping_sub(start.0) >> shift) as usize % SLOTS;
+        let mut places = [0u32; SLOTS];
+        let due = &mut block.inbox[..block.due];
+        for flight in due.iter().filter(|flight| flight.event < limit) {
+            places[slot(flight)] += 1;
+        }
+        let mut before = 0;
+        for place in &mut places {
+            before += std::mem::replace(place, before);
+        }
+        self.count = before as usize;
+        let (mut kept, mut left) = (0, Time::MAX);
+        let flights = self.flights.as_mut_slice();
+        for place in 0..due.len() {
+            let flight = due[place];
+            if flight.event < limit {
+                let place = &mut places[slot(&flight)];
+                flights[*place as usize] = flight;
+                *place += 1;
+            } else if flight.event.time() < near {
+                left = left.min(flight.event.time());
+                due[kept] = flight;
+                kept += 1;
+            } else {
+                block.distant.push(Reverse(flight));
+            }
+        }
+        block.next = left;
+        block.forget(block.due - kept, kept);
     }
 }
 
 impl Core {
-    /// Cuts what is run here into blocks, if it is large enough for that. Nothing has happened yet.
+    /// Cuts what is run here into blocks, if that pays. Nothing has happened yet.
     pub(super) fn cut_into_blocks(&mut self) {
         let setup = self.setup.clone();
-        let all = self.map.count();
-        let owned: Vec<bool> = (0..setup.graph.nodes.len() as u32).map(|node| self.owns(node)).collect();
-        let own: Vec<usize> = (0..all).filter(|&port| owned[self.map.node[port] as usize]).collect();
-        let count = setup.blocks.unwrap_or(if all >= LARGE { all / PORTS } else { 1 });
-        if count < 2 || self.sequential || one_by_one(&setup) {
+        if setup.blocks == Some(1) || self.sequential || one_by_one(&setup) {
             return;
         }
-        let Some(plan) = cut(&setup.graph, count) else { return };
+        let (all, nodes) = (self.map.count(), setup.graph.nodes.len());
+        let owned: Vec<bool> = (0..nodes as u32).map(|node| self.owns(node)).collect();
+        let own: Vec<usize> = (0..all).filter(|&port| owned[self.map.node[port] as usize]).collect();
+        let shortest = own.iter().map(|&port| self.ports[port].latency).min().unwrap_or_default();
+        let single = setup.blocks.is_none() && shortest >= SHORTEST;
+        let plan: Option<(Vec<u32>, usize)> = match setup.blocks {
+            None if single => Some(((0..nodes as u32).collect(), nodes)),
+            None if all < LARGE => None,
+            count => cut(&setup.graph, count.unwrap_or(all / PORTS))
+                .map(|plan| (plan.owner.into_iter().map(u32::from).collect(), plan.shards)),
+        };
+        let Some((owner, shards)) = plan else { return };
         // Only those with nodes of this shard, renumbered.
-        let mut numbers = vec![ELSEWHERE; plan.shards];
+        let mut numbers = vec![ELSEWHERE; shards];
         let mut used = 0;
-        let number = |(owner, own): (u16, bool)| {
+        let number = |(owner, own): (u32, bool)| {
             if !own {
                 return ELSEWHERE;
             }
@@ -140,8 +284,8 @@ impl Core {
             }
             *number
         };
-        let of_node: Vec<u16> = plan.owner.into_iter().zip(owned).map(number).collect();
-        let of_port: Vec<u16> = self.map.node.iter().map(|&node| of_node[node as usize]).collect();
+        let of_node: Vec<u32> = owner.into_iter().zip(owned).map(number).collect();
+        let of_port: Vec<u32> = self.map.node.iter().map(|&node| of_node[node as usize]).collect();
         let abroad = |port: usize| {
             let far = of_port[self.map.peer[port] as usize];
             far != ELSEWHERE && far != of_port[port]
@@ -153,23 +297,29 @@ impl Core {
         if used < 2 || look_ahead < shortest {
             return;
         }
-        crossing.into_iter().for_each(|port| self.ports[port].detour |= detour::ABROAD);
+        for port in crossing {
+            self.ports[port].detour |= detour::ABROAD;
+            self.ports[port].toward = of_port[self.map.peer[port] as usize];
+        }
         let density = own.len() as f64 / used as f64 * EVENTS_PER_PORT;
+        let events = || if single { EventQueue::small() } else { EventQueue::new(density, self.time.horizon) };
         let mut blocks: Vec<Block> =
-            (0..used).map(|_| Block::new(density, self.time.horizon, setup.flows.len())).collect();
+            (0..used).map(|_| Block::new(events(), 0..all as u32, setup.flows.len())).collect();
+        if single {
+            for (node, &number) in (0..).zip(&of_node).filter(|(_, number)| **number != ELSEWHERE) {
+                blocks[number as usize].ports = self.map.of(node);
+            }
+        }
         for (number, flow) in (0..).zip(&setup.flows) {
             if let Some(block) = blocks.get_mut(of_node[flow.src.index()] as usize) {
                 block.flows.push(number);
             }
         }
-        let begin = |block: &mut Block| {
-            let Some(&first) = block.flows.first() else { return Time::MAX };
-            let start = setup.flows[first as usize].start;
-            block.next_flow = first as usize;
-            block.events.push(Event::new(start, Event::LAST, Class::FlowStart as u8, 0));
-            start
-        };
-        let next = blocks.iter_mut().map(begin).collect();
+        for block in &mut blocks {
+            let Some(&first) = block.flows.first() else { continue };
+            (block.next, block.next_flow) = (setup.flows[first as usize].start, first as usize);
+            block.events.push(Event::new(block.next, Event::LAST, Class::FlowStart as u8, 0));
+        }
         // What happens to all stays where it is.
         for event in self.time.events.drain() {
             debug_assert!(!Class::of(event).at_a_node());
@@ -177,41 +327,41 @@ impl Core {
                 self.time.events.push(event);
             }
         }
+        self.time.far_apart = false;
         self.blocks = Some(Box::new(Blocks {
+            blocks,
             of_node,
             of_port,
-            blocks,
-            next,
             turn: 0,
             now: None,
             look_ahead,
             latest: Event::first_at(Time::ZERO),
             witness: setup.flows.len(),
+            arrivals: Arrivals::default(),
         }));
     }
 
-    /// Puts a packet on a link that ends in another block.
-    #[inline]
-    pub(super) fn send_abroad(&mut self, port: u32, packet: PacketId, arrival: Time, rank: u32) {
-        let Some(blocks) = &mut self.blocks else { return };
-        let number = blocks.of_port[port as usize] as usize;
-        let block = &mut blocks.blocks[number];
-        block.close_post(blocks.turn);
-        block.posted.push(Flight { arrival, rank, port, packet });
-        block.first = arrival.min(block.first);
-        blocks.next[number] = arrival.min(blocks.next[number]);
+    /// Puts a packet that comes from another shard on its link, which ends at `port`.
+    pub(super) fn send_from_afar(&mut self, port: u32, packet: PacketId, arrival: Time, rank: u32) {
+        match &mut self.blocks {
+            Some(blocks) => blocks.send(blocks.of_port[port as usize], port, packet, arrival, rank),
+            None => self.fly(port, packet, arrival, rank),
+        }
     }
 
-    /// Takes over what was sent here from other blocks.
-    fn take_in(&mut self, flights: &mut Vec<Flight>) {
-        for (place, flight) in flights.iter().enumerate() {
-            if let Some(soon) = flights.get(place + SOON) {
-                prefetch(&self.ports[soon.port as usize]);
-                self.pool.fetch(soon.packet);
-            }
-            self.fly(flight.port, flight.packet, flight.arrival, flight.rank);
+    /// The ports among which are all of those whose turn it is.
+    pub(super) fn ports_at_hand(&self) -> Range<u32> {
+        let at_hand = self.blocks.as_ref().and_then(|blocks| Some(blocks.blocks[blocks.now? as usize].ports.clone()));
+        at_hand.unwrap_or(0..self.ports.len() as u32)
+    }
+
+    /// The flows that have begun at the nodes whose turn it is.
+    pub(crate) fn begun_at_hand(&self) -> Vec<u32> {
+        let begun = self.progress.next_flow as u32;
+        match self.blocks.as_ref().and_then(|blocks| blocks.flows()) {
+            Some(flows) => flows.iter().copied().take_while(|flow| *flow < begun).collect(),
+            None => (0..begun).collect(),
         }
-        flights.clear();
     }
 
     /// Whether the run cannot be over before the blocks have had a turn: something is still to be sent from one of them to another.
@@ -234,8 +384,8 @@ impl Core {
 
     /// When something happens here next.
     pub(super) fn next_time(&mut self) -> Option<Time> {
-        let next = self.blocks.iter().flat_map(|blocks| &blocks.next).min().filter(|next| **next < Time::MAX);
-        next.copied().into_iter().chain(self.time.events.next_time()).min()
+        let blocks = self.blocks.iter().flat_map(|blocks| &blocks.blocks).map(|block| block.next.min(block.fresh));
+        blocks.min().filter(|next| *next < Time::MAX).into_iter().chain(self.time.events.next_time()).min()
     }
 
     /// The first flow that starts here and has not.
@@ -253,18 +403,11 @@ impl Core {
         self.blocks.as_ref().and_then(|blocks| blocks.now).is_none_or(|now| now == 0)
     }
 
-    /// The turn of a block begins: its events are those that happen, and what was sent there before is taken in.
+    /// The turn of a block begins: its events are those that happen.
     fn begin_turn(&mut self, number: usize) {
         self.change_places(number);
-        let Some(blocks) = &mut self.blocks else { return };
-        blocks.now = Some(number as u16);
-        let block = &mut blocks.blocks[number];
-        block.close_post(blocks.turn);
-        let mut due = std::mem::take(&mut block.due);
-        self.take_in(&mut due);
         if let Some(blocks) = &mut self.blocks {
-            // Empty, and to be filled again without growing.
-            blocks.blocks[number].due = due;
+            blocks.now = Some(number as u32);
         }
     }
 
@@ -272,7 +415,9 @@ impl Core {
         self.change_places(number);
         let Some(blocks) = &mut self.blocks else { return };
         let block = &mut blocks.blocks[number];
-        blocks.next[number] = block.events.next_time().map_or(block.first, |next| next.min(block.first));
+        if let Some(next) = block.events.next_time() {
+            block.next = next.min(block.next);
+        }
         blocks.latest = blocks.latest.max(self.time.current);
         blocks.now = None;
     }
@@ -288,6 +433,7 @@ impl Core {
     pub(super) fn leave_blocks(&mut self) -> Option<Event> {
         self.progress.next_flow = self.first_to_start();
         let blocks = self.blocks.take()?;
+        self.time.far_apart = true;
         for port in &mut self.ports {
             port.detour &= !detour::ABROAD;
         }
@@ -295,8 +441,12 @@ impl Core {
             for event in block.events.drain().into_iter().filter(|event| Class::of(*event) != Class::FlowStart) {
                 self.time.events.push(event);
             }
-            self.take_in(&mut block.due);
-            self.take_in(&mut block.posted);
+            let mut flights = block.inbox;
+            flights.extend(block.distant.into_iter().map(|Reverse(flight)| flight));
+            flights.sort_unstable();
+            for Flight { event, packet } in flights {
+                self.fly(event.source(), packet, event.time(), event.rank());
+            }
         }
         if let Some(flow) = self.setup.flows.get(self.progress.next_flow) {
             self.time.events.push(Event::new(flow.start, Event::LAST, Class::FlowStart as u8, 0));
@@ -334,9 +484,10 @@ impl<F: FlowControl> Network<F> {
         let limit = Event::first_at(next.saturating_add(blocks.look_ahead).min(limit));
         let limit = for_all.map_or(limit, |event| event.min(limit));
         blocks.turn += 1;
+        blocks.blocks.iter_mut().for_each(Block::settle);
         let mut quiet = true;
         for number in 0..blocks.blocks.len() {
-            quiet &= !self.turn_of(number, limit);
+            quiet &= !self.turn_of(number, next, limit);
         }
         if quiet && let Some(event) = self.core.time.events.pop() {
             assert!(event.time() == next, "an event of a block was overlooked");
@@ -344,19 +495,49 @@ impl<F: FlowControl> Network<F> {
         }
     }
 
-    /// The turn of a block. True if something happened.
-    fn turn_of(&mut self, number: usize, limit: Event) -> bool {
-        if self.core.blocks.as_ref().is_none_or(|blocks| blocks.next[number] > limit.time()) {
+    /// The turn of a block, from `start` on. True if something happened.
+    fn turn_of(&mut self, number: usize, start: Time, limit: Event) -> bool {
+        let Some(blocks) = &mut self.core.blocks else { return false };
+        let block = &mut blocks.blocks[number];
+        if block.next > limit.time() {
             return false;
         }
+        let near = limit.time().saturating_add(Time(blocks.look_ahead.0.saturating_mul(2)));
+        blocks.arrivals.take(block, start, limit, near);
+        let count = blocks.arrivals.count;
+        let flights = std::mem::take(&mut blocks.arrivals.flights);
         self.core.begin_turn(number);
-        let mut happened = false;
+        self.core.time.events.open(limit.time());
+        let mut own = 0;
+        for (place, (&Flight { event, packet }, next)) in flights[..count].iter().zip(&flights[1..]).enumerate() {
+            own += self.step_before(event);
+            if self.core.large
+                && let Some(soon) = flights.get(place + SOON)
+            {
+                self.core.pool.fetch(soon.packet);
+            }
+            self.step_arrival(event, packet, next.event);
+        }
+        own += self.step_before(limit);
+        self.core.counts.hops += count as u64;
+        self.core.counts.events += count as u64;
+        self.core.end_turn(number);
+        if let Some(blocks) = &mut self.core.blocks {
+            // To be filled again without growing.
+            blocks.arrivals.flights = flights;
+        }
+        count + own > 0
+    }
+
+    /// Makes the events of the block whose turn it is happen that come before `limit`. Gives how many there were.
+    #[inline(always)]
+    fn step_before(&mut self, limit: Event) -> usize {
+        let mut count = 0;
         while let Some(event) = self.core.time.events.pop_before(limit) {
             self.step(event);
-            happened = true;
+            count += 1;
         }
-        self.core.end_turn(number);
-        happened
+        count
     }
 
     /// Something happens to the fabric as a whole. Links change block by block.

@@ -78,7 +78,7 @@ impl<F: FlowControl> Network<F> {
     /// Links fail or come back.
     pub(super) fn change_links(&mut self, index: u32) {
         let up = self.core.progress.changes[index as usize].1.clone();
-        for port in 0..self.core.ports.len() as u32 {
+        for port in self.core.ports_at_hand() {
             let core = &mut self.core;
             let works = up[core.map.link[port as usize] as usize];
             if works == core.ports[port as usize].up || !core.owns(core.ports[port as usize].node) {

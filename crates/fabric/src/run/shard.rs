@@ -209,7 +209,10 @@ impl Core {
         if what & detour::REMOTE != 0 {
             self.post(peer, id, arrival, rank);
         } else if what & detour::ABROAD != 0 {
-            self.send_abroad(peer, id, arrival, rank);
+            let toward = self.ports[port as usize].toward;
+            if let Some(blocks) = &mut self.blocks {
+                blocks.send(toward, peer, id, arrival, rank);
+            }
         }
         what & (detour::REMOTE | detour::ABROAD) != 0
     }
@@ -284,10 +287,7 @@ impl Core {
             {
                 *trail = trails.next().unwrap_or_default();
             }
-            match self.blocks {
-                Some(_) => self.send_abroad(port, id, arrival, rank),
-                None => self.fly(port, id, arrival, rank),
-            }
+            self.send_from_afar(port, id, arrival, rank);
         }
         mail.telemetry.clear();
     }
@@ -399,6 +399,8 @@ impl<F: FlowControl> Network<F> {
         let mut network = Network::shard(Arc::new(setup), paths, scheme, chosen, Some(Shard::new(0, 2, owner)));
         network.core.time.events.drain();
         network.core.progress.next_flow = network.core.setup.flows.len();
+        // What happens next at this instant is up to who holds the bench.
+        network.core.unwatched = false;
         network
     }
 

@@ -76,7 +76,7 @@ impl<F: FlowControl> Network<F> {
             hook!(self, out, |scheme, state, at, local| scheme.dequeued(state, at, &last));
             self.core.run_marking(node, base, |marking, at| marking.dequeued(at, &last));
             self.core.cut(out, last.packet);
-            if self.core.admits(out, visit, second) {
+            if self.core.admits(node, base + visit.in_port.0 as u32, out, visit, second) {
                 self.core.join(out, visit, second);
                 hook!(self, out, |scheme, state, at, local| scheme.enqueued(state, at, visit));
                 return self.core.run_marking(node, base, |marking, at| marking.enqueued(at, visit));

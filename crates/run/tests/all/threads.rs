@@ -88,6 +88,11 @@ fn every_preset_gives_the_same_in_any_number_of_blocks() {
                 let what = format!("{} on {threads} threads in {blocks} blocks", preset.name);
                 assert_same(&whole, &in_blocks(&resolved, threads, blocks), &what);
             }
+            for threads in [1, 2] {
+                let nodes = run(&resolved, threads);
+                assert!(nodes.turns > 30, "{}: {} turns", preset.name, nodes.turns);
+                assert_same(&whole, &nodes, &format!("{} on {threads} threads, node by node", preset.name));
+            }
         }
     }
 }
@@ -108,6 +113,9 @@ fn what_waits_for_others_starts_as_it_would_in_any_number_of_blocks_and_threads(
             let what = format!("{kind} on {threads} threads in {blocks} blocks");
             assert_same(&whole, &in_blocks(&resolved, threads, blocks), &what);
         }
+        for threads in [1, 2] {
+            assert_same(&whole, &run(&resolved, threads), &format!("{kind} on {threads} threads, node by node"));
+        }
     }
     assert!(lost > 0, "the link that fails carries nothing");
 }
@@ -125,6 +133,9 @@ fn a_run_ends_at_the_same_instant_in_any_number_of_blocks_although_senders_repea
     for (threads, blocks) in [(1, 2), (1, 4), (2, 1), (2, 4)] {
         let other = resolved.simulate_in(threads, Some(blocks), &mut |_, _| true);
         assert_same(&whole, &other, &format!("{threads} threads, {blocks} blocks"));
+    }
+    for threads in [1, 2] {
+        assert_same(&whole, &run(&resolved, threads), &format!("{threads} threads, node by node"));
     }
 }
 

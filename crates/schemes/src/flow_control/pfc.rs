@@ -10,6 +10,7 @@ use super::{Deadlines, check_frame, sum};
 use engine::{Bytes, Misfit, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Visit};
 use fabric::axes::{Counter, Definition};
+use fabric::buffer::{Account, Buffer};
 use fabric::deadlock::Waits;
 use fabric::id::{ClassId, PortId};
 use fabric::packet::Packet;
@@ -300,6 +301,11 @@ impl FlowControl for Pfc {
 
     fn timers(&self, classes: u8) -> u32 {
         classes as u32 * TIMERS
+    }
+
+    #[inline(always)]
+    fn unmoved(&self, account: &Account, buffer: &Buffer, size: u64) -> bool {
+        !account.paused && buffer.calm(account, size)
     }
 
     #[inline(always)]

@@ -141,8 +141,9 @@ impl Transport for Machine {
     }
 
     fn data(&mut self, at: &mut HostView<'_>, port: PortId, id: PacketId) {
-        let (packet, now) = (*at.packet(id), at.now());
+        let (packet, now) = (at.packet(id), at.now());
         let flow = FlowId(packet.flow);
+        let (seq, stamp, end) = (packet.seq, packet.stamp, HostView::is_last(packet));
         let payload = (packet.size - at.setup().nic.header) as u64;
         let nack_interval = at.setup().nic.nack_interval;
         let forget = self.habits.forget && at.sender_done(flow);
@@ -150,15 +151,14 @@ impl Transport for Machine {
         if forget && !r.forgotten {
             (r.expected, r.nack, r.forgotten) = (0, (0, Time::ZERO), true);
         }
-        let overtaken = packet.stamp < r.latest;
-        r.latest = r.latest.max(packet.stamp);
+        let overtaken = stamp < r.latest;
+        r.latest = r.latest.max(stamp);
         let (mut answer, mut ended, mut early) = (None, false, false);
-        let reaches = self.habits.overlaps && packet.seq < r.expected && packet.seq + payload >= r.expected;
-        if packet.seq == r.expected || reaches {
-            let fresh = packet.seq + payload > r.expected;
-            r.expected = packet.seq + payload;
+        let reaches = self.habits.overlaps && seq < r.expected && seq + payload >= r.expected;
+        if seq == r.expected || reaches {
+            let fresh = seq + payload > r.expected;
+            r.expected = seq + payload;
             r.unacked += 1;
-            let end = HostView::is_last(&packet);
             ended = end && fresh && !r.forgotten;
             if ended {
                 r.finished = now;
@@ -173,11 +173,11 @@ impl Transport for Machine {
                 r.unacked = 0;
                 answer = Some(Kind::Ack);
             }
-        } else if packet.seq > r.expected {
+        } else if seq > r.expected {
             early = !r.forgotten;
             // A packet behind the last one is of a new round, whose first packet got lost like that of the last.
-            let again = self.habits.rounds && packet.seq <= r.early;
-            r.early = packet.seq;
+            let again = self.habits.rounds && seq <= r.early;
+            r.early = seq;
             if now >= r.nack.1 || r.nack.0 != r.expected || again {
                 r.nack = (r.expected, now + nack_interval);
                 r.expected = self.habits.whole_chunks(r.expected);
