@@ -147,6 +147,13 @@ enum Command {
             default_missing_value = "true"
         )]
         delay_wien: bool,
+        /// Which of two events at the same instant comes first: as in that simulator, whose bytes come out, or by our own rule, which several
+        /// threads can keep.
+        #[arg(long, value_enum, default_value_t = commands::Order::Reference)]
+        order: commands::Order,
+        /// How many threads in our own order [default: as many as there are cores]. The results are the same.
+        #[arg(long, value_name = "N", value_parser = commands::from_one)]
+        threads: Option<std::num::NonZeroUsize>,
         /// Show no progress and print nothing but problems.
         #[arg(long, short)]
         quiet: bool,
@@ -269,8 +276,8 @@ pub(crate) fn main() -> ExitCode {
             traffic::traffic(&scenario, &sets, out, format, describe)
         }
         Command::Ns3 { keys: true, .. } => listing::ns3_keys(),
-        Command::Ns3 { config, quiet, wien, delay_wien, .. } => {
-            commands::ns3(&config.unwrap_or_default(), Options { wien, delay_wien }, quiet)
+        Command::Ns3 { config, quiet, wien, delay_wien, order, threads, .. } => {
+            commands::ns3(&config.unwrap_or_default(), Options { wien, delay_wien }, (order, threads), quiet)
         }
         Command::Import { from } => import::import(&from),
         Command::Schemes { name } => listing::schemes(name.as_deref()),

@@ -311,7 +311,7 @@ impl<F: FlowControl> Network<F> {
             switches: core.switches.counters(),
             paused: core.ports.iter().map(|p| p.pause_total).collect(),
             stopped: (0..core.ports.len() as u32).map(|port| core.probes.breadth.until(port, core.time.now)).collect(),
-            pause_log: std::mem::take(&mut core.probes.pause_log),
+            pause_log: core.probes.take_pause_log(core.setup.ties),
             peak: core.switches.buffers.iter().map(|b| b.peak.max(b.watermark)).collect(),
             sent: (0..core.ports.len()).map(|port| core.sent_by_now(port)).collect(),
             series: std::mem::take(&mut core.probes.series),

@@ -48,8 +48,7 @@ pub fn partition(setup: &Setup, transport: &dyn TransportDef, threads: usize) ->
 
 /// Whether what comes out is defined by the order in which one thread does things.
 pub(super) fn one_by_one(setup: &Setup) -> bool {
-    let shared = setup.ties == Ties::Sequence || setup.dice != Dice::PerNode;
-    shared || setup.measure.queue_monitor.is_some() || setup.measure.pause_log
+    setup.ties == Ties::Sequence || setup.dice != Dice::PerNode
 }
 
 /// Cuts a fabric into at most `threads` shards of about the same weight.

@@ -303,14 +303,39 @@ pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Probl
     printed(say(described))
 }
 
+/// The order of events at the same instant in a run of another simulator's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Order {
+    /// That simulator's.
+    Reference,
+    /// Ours.
+    Ours,
+}
+
 /// `tailwater ns3`.
-pub fn ns3(config: &Path, options: Options, quiet: bool) -> Result<ExitCode, Problem> {
+pub fn ns3(
+    config: &Path,
+    options: Options,
+    (order, threads): (Order, Option<NonZeroUsize>),
+    quiet: bool,
+) -> Result<ExitCode, Problem> {
+    if order == Order::Reference && threads.is_some_and(|threads| threads.get() > 1) {
+        return Err(Problem::new("--threads", "the reference's order of events is that of one thread")
+            .help("leave it out, or write --order ours too, for results that are not the reference's to the byte"));
+    }
     let inputs = interop::ns3::read_with(config, options)?;
     if !quiet {
         inputs.notes.iter().for_each(|note| progress::note(&note.to_string()));
     }
     inputs.check_outputs()?;
-    let translated = interop::ns3::translate::translate(&inputs)?;
+    let mut translated = interop::ns3::translate::translate(&inputs)?;
+    if order == Order::Ours {
+        translated = translated.in_our_order(&inputs.config, threads_or_all(threads))?;
+        if !quiet {
+            let place = config.display();
+            progress::note(&format!("{place}: in our own order of ties: not the reference's bytes (docs/ns3.md)"));
+        }
+    }
     let graph = translated.setup.graph.clone();
     let flows = &translated.setup.flows;
     let (begin, until) = (flows.first().map(|f| f.start), flows.last().map(|f| f.start));
