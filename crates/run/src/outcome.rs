@@ -642,7 +642,9 @@ fn group_name(groups: &[String], tag: u16) -> &str {
 
 fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns {
     let rows = &outcome.flows;
-    let name = |node: u32| graph.nodes[node as usize].name.as_str();
+    let nodes: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
+    // Flows without a group have none in the list.
+    let named: Vec<&str> = groups.iter().map(String::as_str).chain([""]).collect();
     let fct = |then: fn(&FlowRecord) -> Time| Column::maybe_counts(rows.iter().map(|f| since(f, then(f))));
     let ratio = |of: fn(&FlowRecord) -> Option<f64>| Column::numbers(rows.iter().map(of));
     let start = |f: &FlowRecord| (f.start != Time::MAX).then_some(f.start.0);
@@ -652,9 +654,9 @@ fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns 
     let ideal = |of: fn(&FlowRecord) -> Time| Column::maybe_counts(rows.iter().map(|f| whole(f).then(|| of(f).0)));
     vec![
         ("flow", Column::counts(0..rows.len() as u64)),
-        ("group", Column::texts(rows.iter().map(|f| group_name(groups, f.spec.tag)))),
-        ("src", Column::texts(rows.iter().map(|f| name(f.spec.src.0)))),
-        ("dst", Column::texts(rows.iter().map(|f| name(f.spec.dst.0)))),
+        ("group", Column::named(&named, rows.iter().map(|f| (f.spec.tag as usize).min(groups.len())))),
+        ("src", Column::named(&nodes, rows.iter().map(|f| f.spec.src.index()))),
+        ("dst", Column::named(&nodes, rows.iter().map(|f| f.spec.dst.index()))),
         ("class", Column::small(rows.iter().map(|f| f.spec.class.0))),
         ("size_bytes", Column::counts(rows.iter().map(|f| f.size))),
         ("delivered_bytes", Column::counts(rows.iter().map(|f| f.delivered))),
@@ -686,13 +688,14 @@ fn buffer_columns(graph: &Graph, outcome: &Outcome) -> Columns {
 
 fn link_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
     let ports = || 0..map.count();
+    let names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
     let near = |port: usize| &graph.nodes[map.node[port] as usize];
     let far = |port: usize| near(map.peer[port] as usize);
     let kind = |kind: Kind| if kind == Kind::Host { "host" } else { "switch" };
     vec![
         ("port", Column::counts(ports().map(|p| p as u64))),
-        ("from", Column::texts(ports().map(|p| near(p).name.as_str()))),
-        ("to", Column::texts(ports().map(|p| far(p).name.as_str()))),
+        ("from", Column::named(&names, ports().map(|p| map.node[p] as usize))),
+        ("to", Column::named(&names, ports().map(|p| map.node[map.peer[p] as usize] as usize))),
         ("from_kind", Column::texts(ports().map(|p| kind(near(p).kind)))),
         ("to_kind", Column::texts(ports().map(|p| kind(far(p).kind)))),
         ("rate_bps", Column::counts(ports().map(|p| graph.links[map.link[p] as usize].rate.0))),

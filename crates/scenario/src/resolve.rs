@@ -24,7 +24,6 @@ use fabric::setup::{
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
 use files::problem::Problem;
-use std::collections::HashMap;
 use std::fmt;
 use traffic::{FlowRequest, MAX_LATE_START, MAX_START, Messages, Names};
 
@@ -703,24 +702,22 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
     .salted(scenario.salt.number(scenario.seed));
     let mut order: Vec<u32> = (0..scenario.traffic.flows.len() as u32).collect();
     order.sort_by_key(|&flow| scenario.traffic.flows[flow as usize].start);
-    let mut next_port: HashMap<(NodeId, NodeId), u16> = HashMap::new();
+    let source_ports = source_ports(&scenario.traffic.flows, &order);
     let (mut forth, mut back) = (Vec::new(), Vec::new());
     let mut lines: Vec<Rate> = Vec::with_capacity(order.len());
     let mut most_switches = 0;
     let mut flows = Vec::with_capacity(order.len());
-    for &number in &order {
+    for (&number, source_port) in order.iter().zip(source_ports) {
         let request = scenario.traffic.flows[number as usize];
         request
             .check(&names, scenario.classes)
             .map_err(|fault| scenario.flow_problem(number as usize, fault.message).help(fault.help))?;
-        let source_port = next_port.entry((request.src, request.dst)).or_insert(FIRST_PORT);
         let tuple = Tuple {
             source: address(request.src),
             destination: address(request.dst),
-            source_port: *source_port,
+            source_port,
             destination_port: ROCE_PORT,
         };
-        *source_port = source_port.wrapping_add(1);
         let found = paths.walk(request.src, request.dst, tuple, &mut forth)
             && paths.walk(request.dst, request.src, tuple.reversed(), &mut back);
         if !found {
@@ -779,6 +776,23 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
     let moved = |messages: &Messages| Messages { first: FlowId(place[messages.first.index()]), ..*messages };
     let collectives = scenario.traffic.collectives.iter().map(moved).collect();
     Ok((flows, after.collect(), collectives))
+}
+
+/// The source ports of flows in their order of start: those between the same two hosts are numbered.
+fn source_ports(flows: &[FlowRequest], order: &[u32]) -> Vec<u16> {
+    let pair = |flow: &FlowRequest| (flow.src.0 as u64) << 32 | flow.dst.0 as u64;
+    let mut pairs: Vec<(u64, u32)> = order.iter().map(|&flow| pair(&flows[flow as usize])).zip(0..).collect();
+    // A map of a million pairs costs several times as much.
+    pairs.sort_unstable();
+    let mut ports = vec![FIRST_PORT; order.len()];
+    for same in pairs.chunk_by(|a, b| a.0 == b.0) {
+        let mut next = FIRST_PORT;
+        for &(_, place) in same {
+            ports[place as usize] = next;
+            next = next.wrapping_add(1);
+        }
+    }
+    ports
 }
 
 /// Refuses flows that wait for so many others, or with such gaps, that time itself would run out before they start.
