@@ -239,9 +239,13 @@ enum Command {
         /// How many blocks a fabric is run in, 1 for the order of time [default: as many as its size needs].
         #[arg(long, value_name = "N", value_parser = commands::from_one)]
         blocks: Option<std::num::NonZeroUsize>,
-        /// Print what the shards of a run exchange instead: how often, how much, and how far ahead each runs alone.
+        /// Print what the shards of a run exchange instead: how often, how much, and how far ahead each runs alone; and how fast it would be on so
+        /// many --cores.
         #[arg(long)]
         exchange: bool,
+        /// With --exchange: cores for which the speed-up is computed. Each shard's time is measured on one core, one after the other.
+        #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = [8, 32, 64], value_parser = clap::value_parser!(u16).range(2..=1024))]
+        cores: Vec<u16>,
     },
 }
 
@@ -293,9 +297,10 @@ pub(crate) fn main() -> ExitCode {
         Command::Ask { what, folder, query } => {
             commands::printed(commands::say(::studio::ask(&what, &folder, &query).to_string()))
         }
-        Command::Bench { hosts, presets, duration, load, threads, blocks, exchange } => {
+        Command::Bench { hosts, presets, duration, load, threads, blocks, exchange, cores } => {
             let threads = (threads.get(), blocks.map(std::num::NonZeroUsize::get));
-            commands::bench(&hosts, &presets, &duration, load, threads, exchange)
+            let cores: Vec<usize> = cores.into_iter().map(usize::from).collect();
+            commands::bench(&hosts, &presets, &duration, load, threads, (exchange, &cores))
         }
     };
     match result {

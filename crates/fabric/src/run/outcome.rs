@@ -9,6 +9,7 @@ use crate::port::Flying;
 use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series, Span, Stops};
 use crate::setup::FlowSpec;
 use engine::Time;
+use std::time::Duration;
 
 /// A queue of an egress port that may not send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +72,10 @@ pub struct Exchange {
     pub packets: u64,
     /// What they take in memory, with their telemetry: about what would go over a network between machines.
     pub bytes: u64,
+    /// What all shards took, by the clock of [`Setup::clocked`](crate::Setup::clocked).
+    pub work: Duration,
+    /// What the slowest shard of each stretch took: that is how long it lasts where each has a core of its own.
+    pub slowest: Duration,
 }
 
 /// What a run produced.

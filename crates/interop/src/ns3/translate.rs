@@ -174,6 +174,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         rule: Rule::ByFlow,
         salt: 0,
         threads: 1,
+        clocked: None,
         blocks: None,
         clock: Clock::Nanoseconds,
         ties: Ties::Sequence,

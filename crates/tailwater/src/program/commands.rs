@@ -208,6 +208,8 @@ fn table(finished: &run::Finished) -> String {
         10_000..10_000_000 => format!("{:.1} KB", n as f64 / 1e3),
         _ => format!("{:.1} MB", n as f64 / 1e6),
     };
+    let memory = run::outcome::peak_memory().or(s.cost.peak_memory_bytes);
+    let memory = memory.map_or(String::new(), |m| format!(", {} of memory", bytes(m)));
     let mut out = format!("{}: {}, seed {}\n", s.identity.scenario, s.identity.scheme(), s.identity.seed);
     out += &format!("{} of {} flows finished in {:.3} us: {}\n", s.finished, s.flows, s.end_ps as f64 / 1e6, s.ending);
     if s.finished < s.flows {
@@ -270,9 +272,7 @@ fn table(finished: &run::Finished) -> String {
         s.cost.wall_seconds,
         s.cost.packet_hops_per_second / 1e6,
         s.events as f64 / s.packet_hops.max(1) as f64,
-        run::outcome::peak_memory()
-            .or(s.cost.peak_memory_bytes)
-            .map_or(String::new(), |m| format!(", {} of memory", bytes(m)))
+        memory
     );
     out
 }
@@ -366,7 +366,7 @@ pub fn bench(
     duration: &str,
     load: f64,
     (threads, blocks): (usize, Option<usize>),
-    exchange: bool,
+    (exchange, cores): (bool, &[usize]),
 ) -> Result<ExitCode, Problem> {
     let remedy = "write a time above zero, such as 1ms";
     let duration: Time =
@@ -391,7 +391,7 @@ pub fn bench(
     }
     let run = run::bench::Run { load, duration, threads, blocks };
     if exchange {
-        return print_exchange(hosts, presets, run);
+        return print_exchange(hosts, presets, run, cores);
     }
     let head = format!(
         "{:<12} {:>6} {:>12} {:>8} {:>10} {:>10} {:>9} {:>9}\n",
@@ -426,7 +426,12 @@ pub fn bench(
 }
 
 /// What the shards of runs on several threads exchange, and how often.
-fn print_exchange(hosts: &[u32], presets: &[String], run: run::bench::Run) -> Result<ExitCode, Problem> {
+fn print_exchange(
+    hosts: &[u32],
+    presets: &[String],
+    run: run::bench::Run,
+    cores: &[usize],
+) -> Result<ExitCode, Problem> {
     let head = format!(
         "{:<12} {:>6} {:>5} {:>10} {:>9} {:>9} {:>12} {:>9} {:>11} {:>12} {:>12}\n",
         "run",
@@ -461,6 +466,27 @@ fn print_exchange(hosts: &[u32], presets: &[String], run: run::bench::Run) -> Re
                     each(exchange.bytes as f64) / 1e3,
                     exchange.stretches as f64 / line.seconds,
                     exchange.bytes as f64 / line.seconds / 1e6,
+                ))
+            });
+        }
+    }
+    if cores.is_empty() {
+        return printed(result);
+    }
+    let head = format!(
+        "\n{:<12} {:>6} {:>6} {:>12} {:>12} {:>12} {:>12} {:>10} {:>9}\n",
+        "run", "hosts", "cores", "one thread", "all shards", "slowest", "between", "imbalance", "speed-up"
+    );
+    let mut result = result.and_then(|()| say(head));
+    for (&count, preset) in hosts.iter().flat_map(|count| presets.iter().map(move |preset| (count, preset))) {
+        for &cores in cores {
+            let balance = run::bench::balance(count, preset, run, cores)?;
+            let run::bench::Balance { shards, alone, work, slowest, between } = balance;
+            let (imbalance, speed_up) = (balance.imbalance(), balance.speed_up());
+            result = result.and_then(|()| {
+                say(format!(
+                    "{preset:<12} {count:>6} {shards:>6} {alone:>10.3} s {work:>10.3} s {slowest:>10.3} s {between:>10.3} s \
+                     {imbalance:>10.2} {speed_up:>9.1}\n"
                 ))
             });
         }
