@@ -4,6 +4,7 @@ use crate::collective::{self, Together};
 use crate::slowdown::{since, slowdown, slowdown_acknowledged, slowdowns, slowdowns_acknowledged};
 use crate::why::{Why, part_columns};
 use engine::Time;
+use estimate::About;
 use fabric::Outcome;
 use fabric::routing::PortMap;
 use fabric::run::{FlowRecord, Stall, Wait};
@@ -16,6 +17,7 @@ use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PARTS, PORTS, RATES};
 use results::tables::{self, Column, Columns};
 use scenario::resolve::Resolved;
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -381,6 +383,9 @@ pub struct Summary {
     pub events: u64,
     /// Packets that crossed a link.
     pub packet_hops: u64,
+    /// How it was estimated, and how far off that is; left out of a run that was simulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<About>,
     /// What is odd about the scenario, and allowed; left out where nothing is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -522,6 +527,7 @@ impl Summary {
             control_bytes: c.control_bytes,
             events: c.events,
             packet_hops: c.hops,
+            estimate: None,
             notes: Vec::new(),
             why: Why::new(groups, causes, outcome),
             violations: outcome.violations.iter().cloned().chain(stalled).collect(),
@@ -531,6 +537,23 @@ impl Summary {
                 peak_memory_bytes: peak_memory(),
             },
         }
+    }
+}
+
+impl Summary {
+    /// As `summary.json` has it. What is about packets, ports and memory is not in that of an estimate, which knows nothing of it.
+    pub fn json(&self) -> serde_json::Result<String> {
+        if self.estimate.is_none() {
+            return serde_json::to_string_pretty(self);
+        }
+        let mut known = serde_json::to_value(self)?;
+        if let Some(all) = known.as_object_mut() {
+            all.retain(|key, _| !UNKNOWN.contains(&key.as_str()));
+            if let Some(cost) = all.get_mut("cost").and_then(Value::as_object_mut) {
+                cost.remove("packet_hops_per_second");
+            }
+        }
+        serde_json::to_string_pretty(&known)
     }
 }
 
@@ -599,10 +622,56 @@ pub fn write(
     // What the tables took counts, too.
     let mut summary = summary.clone();
     summary.cost.peak_memory_bytes = peak_memory();
-    let text =
-        serde_json::to_string_pretty(&summary).map_err(|e| Problem::new(SUMMARY, format!("cannot be written: {e}")))?;
+    let text = summary.json().map_err(|e| Problem::new(SUMMARY, format!("cannot be written: {e}")))?;
     folder.write(SUMMARY, text + "\n")?;
     folder.publish()
+}
+
+/// What an estimate knows nothing of.
+const UNKNOWN: [&str; 21] = [
+    "injected",
+    "delivered",
+    "retransmitted",
+    "dropped",
+    "left",
+    "marked",
+    "marked_receiver",
+    "marked_network",
+    "overtaken",
+    "acks",
+    "timeouts",
+    "utilisation",
+    "pause",
+    "held",
+    "buffer",
+    "counters",
+    "histograms",
+    "control_bytes",
+    "events",
+    "packet_hops",
+    "waiting",
+];
+
+/// The tables of an estimate: what it does not know has no column, and tables of which it knows nothing have no row.
+pub(crate) fn estimated_columns(
+    graph: &Graph,
+    groups: &[String],
+    collectives: &[Messages],
+    outcome: &Outcome,
+) -> Vec<(&'static str, Columns)> {
+    let mut flows = flow_columns(graph, groups, outcome);
+    flows.retain(|(name, _)| !["held_ps", "paused_ps"].contains(name));
+    let none = Graph::default();
+    let nothing = Outcome::of_flows(&none, Time::ZERO, Vec::new(), Vec::new());
+    let mut all = vec![
+        (FLOWS, flows),
+        (BUFFERS, buffer_columns(&none, &nothing)),
+        (LINKS, link_columns(&none, &PortMap::new(&none), &nothing)),
+    ];
+    if !collectives.is_empty() {
+        all.push((COLLECTIVES, collective::columns(groups, collectives, outcome)));
+    }
+    all
 }
 
 /// The tables of a run by the names of their files; those of ports and flows over time only if some were chosen, that of collectives

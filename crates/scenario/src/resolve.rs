@@ -5,6 +5,7 @@
 
 pub use crate::paths::{Framing, Leg, Paths, alone, ideal_time, round_trip};
 
+use crate::estimate::EstimateSettings;
 use crate::notes::{Known, Note};
 use crate::slow::Slow;
 use crate::{Choices, Lane, Scenario, Sharing, Topology, WindowSize};
@@ -72,6 +73,8 @@ pub struct Resolved {
     pub topology: Topology,
     /// The preset, if one was named.
     pub preset: Option<String>,
+    /// Whether it is simulated or estimated.
+    pub estimate: EstimateSettings,
     pub(crate) buffer: Option<Bytes>,
     pub(crate) window: WindowSize,
 }
@@ -103,7 +106,17 @@ impl Resolved {
 
     /// The same on so many threads, each of them in blocks, as many as the whole fabric has, whether that pays or not.
     pub fn simulate_in(&self, threads: usize, blocks: Option<usize>, report: &mut Report<'_>) -> Outcome {
-        let setup = Setup { threads, blocks, ..self.setup.clone() };
+        self.simulate_setup(Setup { threads, blocks, ..self.setup.clone() }, report)
+    }
+
+    /// The same of the first so many flows only. None of them may wait for another.
+    pub fn simulate_first(&self, flows: usize, report: &mut Report<'_>) -> Outcome {
+        let mut setup = self.setup.clone();
+        setup.flows.truncate(flows);
+        self.simulate_setup(setup, report)
+    }
+
+    fn simulate_setup(&self, setup: Setup, report: &mut Report<'_>) -> Outcome {
         let chosen = self.choices.chosen(self.window != WindowSize::None);
         let mut report = |now: Time, hops: u64| report(now, hops);
         self.choices.flow_control.run(Job { setup, promised: self.promised, chosen, report: &mut report })
@@ -280,7 +293,9 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         let message = format!("{name} of {cap} B holds fewer than ack_every = {} packets", nic.ack_every);
         return Err(scenario.problem("nic.ack_every", message).help("write ack_every = 1 in [nic], or a larger cap"));
     }
+    crate::estimate::check(&scenario, &setup)?;
     Ok(Resolved {
+        estimate: scenario.estimate,
         name: scenario.name,
         setup,
         choices: scenario.choices,

@@ -5,6 +5,7 @@ mod commands;
 mod compare;
 mod deadlock;
 mod drawing;
+mod estimate;
 mod explain;
 mod import;
 mod interrupt;
@@ -67,6 +68,27 @@ enum Command {
         /// How many threads [default: as many as there are cores]. The results are the same.
         #[arg(long, value_name = "N", value_parser = commands::from_one)]
         threads: Option<std::num::NonZeroUsize>,
+        /// Show no progress and print nothing but problems.
+        #[arg(long, short)]
+        quiet: bool,
+        #[command(flatten)]
+        reporting: progress::Reporting,
+    },
+    /// Estimate the completion times of a scenario in seconds instead of simulating it, and write a folder of results that says how far off they are.
+    Estimate {
+        /// The scenario file.
+        scenario: PathBuf,
+        #[command(flatten)]
+        how: estimate::How,
+        /// Override a key, as with `run`.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        sets: Vec<String>,
+        /// Where the results go [default: results/NAME-OF-THE-FILE-estimate].
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+        /// Write no report.html and no figures.
+        #[arg(long)]
+        no_report: bool,
         /// Show no progress and print nothing but problems.
         #[arg(long, short)]
         quiet: bool,
@@ -268,6 +290,10 @@ pub(crate) fn main() -> ExitCode {
             reporting.begin();
             let record = commands::Record { wanted: record, every: record_every, from: record_from, live: record_live };
             commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet)
+        }
+        Command::Estimate { scenario, how, sets, out, no_report, quiet, reporting } => {
+            reporting.begin();
+            estimate::estimate(&scenario, &how, sets, out, !no_report, quiet)
         }
         Command::Report { folders, out } => drawing::report(&folders, out),
         Command::Explain(arguments) => explain::explain(&arguments),

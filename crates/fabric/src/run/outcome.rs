@@ -8,6 +8,7 @@ use crate::packet::Fifo;
 use crate::port::Flying;
 use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series, Span, Stops};
 use crate::setup::FlowSpec;
+use crate::topology::Graph;
 use engine::Time;
 use std::time::Duration;
 
@@ -142,6 +143,42 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// One of which only the flows are known: those that ended in the order in which they did, and when the last did.
+    pub fn of_flows(graph: &Graph, end: Time, flows: Vec<FlowRecord>, finished: Vec<FlowId>) -> Outcome {
+        let (nodes, ports) = (graph.nodes.len(), graph.links.len() * 2);
+        Outcome {
+            end,
+            flows,
+            finished,
+            counts: Counts::default(),
+            left: 0,
+            flow_control: Vec::new(),
+            histograms: Vec::new(),
+            congestion_control: Vec::new(),
+            transport: Vec::new(),
+            switches: Vec::new(),
+            paused: vec![Time::ZERO; ports],
+            stopped: vec![(Time::ZERO, Time::ZERO); ports],
+            pause_log: Vec::new(),
+            peak: vec![0; nodes],
+            samples: Samples::new(nodes),
+            series: Series::default(),
+            watched: Default::default(),
+            sent: vec![0; ports],
+            monitor: Vec::new(),
+            recording: None,
+            stops: None,
+            captured: Vec::new(),
+            parts: None,
+            queues: 0,
+            stall: None,
+            interrupted: false,
+            exchange: Exchange::default(),
+            turns: 0,
+            violations: Vec::new(),
+        }
+    }
+
     /// Flows that were acknowledged to the end.
     pub fn complete(&self) -> bool {
         self.finished.len() == self.flows.len()

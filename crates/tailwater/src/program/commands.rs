@@ -7,6 +7,7 @@ use engine::{QuantityError, Time};
 use files::problem::Problem;
 use interop::ns3::{Options, output};
 use results::measure::Spread;
+use scenario::estimate::Method;
 use run::outcome::Summary;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -112,6 +113,11 @@ pub fn run(
     let name = scenario.display().to_string();
     let mut resolved =
         progress::patiently(&name, quiet, || run::load(scenario, sets))?.on_threads(threads_or_all(threads));
+    let recorded = record.wanted || every.is_some() || from.is_some() || record.live.is_some();
+    if recorded && resolved.estimate.method != Method::None {
+        return Err(Problem::new("--record", "an estimate has no packets that could be recorded")
+            .help("leave the option out, or simulate the scenario: leave [estimate] out"));
+    }
     if let Some(from) = from {
         resolved = run::recording::record_from(resolved, every.unwrap_or(CLOSELY), from)?;
     } else if record.wanted || every.is_some() || record.live.is_some() {
@@ -248,6 +254,11 @@ fn table(finished: &run::Finished) -> String {
                 "\n{name}: {kind} of {hosts} hosts, {done} of {rounds} rounds done: {mean} on average, {longest} at the most\n"
             ),
         };
+    }
+    if let Some(estimate) = &s.estimate {
+        out += &format!("\n{}\n", estimate.sentence());
+        out += &format!("{:.3} s{}\n", s.cost.wall_seconds, memory);
+        return out;
     }
     out += &format!(
         "\n{} data packets sent, {} again; {} dropped (buffer {}, link {}, down {}); {} marked\n",
