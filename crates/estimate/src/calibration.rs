@@ -60,8 +60,8 @@ impl Scale {
         Scale((0..=RANKS).map(|at| (percentile(&rough, rank(at)), percentile(&exact, rank(at)))).collect())
     }
 
-    /// Between two ranks in proportion; beyond the highest as much more as the estimate is. Where many ranks have the same estimate, the middle of
-    /// them counts.
+    /// Between two ranks in proportion; beyond the highest by as much more as the estimate is. Where many ranks have the same estimate, the middle of
+    /// them counts. Without any, the estimate stays as it is.
     fn of_excess(&self, excess: f64) -> f64 {
         let below = self.0.partition_point(|(rough, _)| *rough < excess);
         let upto = self.0.partition_point(|(rough, _)| *rough <= excess);
@@ -72,7 +72,7 @@ impl Scale {
             (Some((low, exact_low)), Some(&(high, exact_high))) => {
                 exact_low + (exact_high - exact_low) * (excess - low) / (high - low)
             }
-            (Some((low, exact_low)), None) => exact_low * if low > 0.0 { excess / low } else { 1.0 },
+            (Some((low, exact_low)), None) => exact_low + (excess - low),
             (None, Some(&(_, exact_high))) => exact_high,
             (None, None) => excess,
         }
@@ -107,15 +107,10 @@ impl Calibration {
             })
             .collect();
         let (taught, tried) = pairs.split_at(pairs.len() / 2);
-        let all: Vec<(f64, f64)> = taught.iter().map(|pair| (pair.rough, pair.exact)).collect();
         let scale = |place: usize| {
             let own = taught.iter().filter(|pair| bin(pair.size) == place).map(|pair| (pair.rough, pair.exact));
             let own: Vec<(f64, f64)> = own.collect();
-            match (own.len() >= FEW, all.is_empty()) {
-                (true, _) => Scale::of(&own),
-                (false, false) => Scale::of(&all),
-                (false, true) => Scale::default(),
-            }
+            if own.len() >= FEW { Scale::of(&own) } else { Scale::default() }
         };
         let calibration = Calibration { scales: (0..=SIZES.len()).map(scale).collect() };
         let estimated: Vec<f64> =

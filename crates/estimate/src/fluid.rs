@@ -1,8 +1,8 @@
 //! The flows of a run as streams over links: how much, from when on, and over which.
 
 use engine::Time;
-use fabric::routing::PortMap;
 use fabric::Setup;
+use fabric::routing::PortMap;
 use scenario::resolve::Paths;
 
 /// The competition for the links of a fabric.
@@ -39,7 +39,8 @@ impl Fluid {
     /// That of the first so many flows of a run.
     pub fn new(setup: &Setup, flows: usize) -> Fluid {
         let map = PortMap::new(&setup.graph);
-        let paths = Paths::new(&setup.graph, &map, setup.rule, setup.switch.pipeline, setup.forward.delay).salted(setup.salt);
+        let paths =
+            Paths::new(&setup.graph, &map, setup.rule, setup.switch.pipeline, setup.forward.delay).salted(setup.salt);
         let rate = |port: usize| setup.graph.links[map.link[port] as usize].rate.0 as f64 / 8e12;
         let capacity: Vec<f64> = (0..map.count()).map(rate).collect();
         let (payload, header) = (setup.nic.payload as u64, setup.nic.header as u64);

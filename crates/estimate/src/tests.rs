@@ -6,13 +6,18 @@ use scenario::resolve::resolve;
 use std::path::Path;
 
 fn resolved(text: &str) -> Resolved {
-    let scenario = Scenario::parse("test.toml", text, Path::new("."), &[]).unwrap_or_else(|problem| panic!("{problem}"));
+    let scenario =
+        Scenario::parse("test.toml", text, Path::new("."), &[]).unwrap_or_else(|problem| panic!("{problem}"));
     resolve(scenario).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
 fn refused(text: &str) -> String {
-    let scenario = Scenario::parse("test.toml", text, Path::new("."), &[]).unwrap_or_else(|problem| panic!("{problem}"));
-    resolve(scenario).err().map(|problem| problem.to_string()).unwrap_or_else(|| panic!("nothing is wrong with\n{text}"))
+    let scenario =
+        Scenario::parse("test.toml", text, Path::new("."), &[]).unwrap_or_else(|problem| panic!("{problem}"));
+    resolve(scenario)
+        .err()
+        .map(|problem| problem.to_string())
+        .unwrap_or_else(|| panic!("nothing is wrong with\n{text}"))
 }
 
 const METHODS: [&str; 2] = ["links", "max-min"];

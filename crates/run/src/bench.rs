@@ -108,6 +108,8 @@ pub struct Balance {
     pub slowest: f64,
     /// What passes between the stretches: shards exchange packets, and nobody else does anything.
     pub between: f64,
+    /// What it takes to make the shards, and to put them together at the end.
+    pub setup: f64,
 }
 
 impl Balance {
@@ -118,7 +120,7 @@ impl Balance {
 
     /// How many times as fast as one thread it would be, if cores did not slow each other down.
     pub fn speed_up(&self) -> f64 {
-        self.alone / (self.slowest + self.between).max(1e-9)
+        self.alone / (self.slowest + self.between + self.setup).max(1e-9)
     }
 }
 
@@ -134,9 +136,10 @@ pub fn balance(hosts: u32, preset: &str, run: Run, cores: usize) -> Result<Balan
     resolved.setup.threads = cores;
     resolved.setup.clocked = Some(processor_time);
     let (line, whole) = timed(&resolved)?;
-    let Exchange { shards, work, slowest, .. } = line.exchange;
-    let (work, slowest) = (work.as_secs_f64(), slowest.as_secs_f64());
-    Ok(Balance { shards, alone, work, slowest, between: (whole - work).max(0.0) })
+    let Exchange { shards, work, slowest, whole: stretches, .. } = line.exchange;
+    let (work, slowest, stretches) = (work.as_secs_f64(), slowest.as_secs_f64(), stretches.as_secs_f64());
+    let (between, setup) = ((stretches - work).max(0.0), (whole - stretches).max(0.0));
+    Ok(Balance { shards, alone, work, slowest, between, setup })
 }
 
 /// Processor time of this thread: what others do on the machine does not count.

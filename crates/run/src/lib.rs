@@ -17,8 +17,8 @@ pub use code::{code, code_of};
 
 use crate::outcome::{Identity, Summary};
 use crate::pcapng::Scene;
-use engine::Time;
 use ::estimate::Estimate;
+use engine::Time;
 use fabric::Outcome;
 use fabric::axes::FlowControlDef;
 use fabric::axes::flow_control::Report;

@@ -446,6 +446,18 @@ impl Summary {
             format!("{flows} for ever, without a deadlock, a stop or a link that fails")
         });
         let slowdowns = slowdowns(outcome.flows.iter(), outcome.end);
+        let whole = Slowdowns {
+            all: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
+            by_size: by_size(&slowdowns),
+            acknowledged: Spread::of(slowdowns_acknowledged(outcome.flows.iter(), outcome.end)),
+        };
+        // A single group is everything: sorting it once more would tell nothing new.
+        let single = outcome.flows.iter().all(|flow| flow.spec.tag == 0);
+        let group = |(tag, name): (u16, &String)| match tag == 0 && single {
+            true => Group::with(name, tag, outcome, whole.clone()),
+            false => Group::new(name, tag, outcome),
+        };
+        let groups_known: Vec<Group> = (0..).zip(groups).map(group).collect();
         let switches = graph.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::Switch);
         let to_f64 = |samples: &[u32]| samples.iter().map(|&s| s as f64).collect::<Vec<_>>();
         let all = |samples: &[Vec<u32>]| Spread::of(samples.iter().flat_map(|s| to_f64(s)).collect());
@@ -483,10 +495,10 @@ impl Summary {
             overtaken: c.overtaken,
             acks: c.acks,
             timeouts: c.timeouts,
-            slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
-            slowdown_by_size: by_size(&slowdowns),
-            slowdown_acknowledged: Spread::of(slowdowns_acknowledged(outcome.flows.iter(), outcome.end)),
-            groups: (0..).zip(groups).map(|(tag, name)| Group::new(name, tag, outcome)).collect(),
+            slowdown: whole.all,
+            slowdown_by_size: whole.by_size,
+            slowdown_acknowledged: whole.acknowledged,
+            groups: groups_known,
             collectives: collectives.iter().map(|messages| Together::new(groups, messages, outcome)).collect(),
             utilisation: Utilisation::new(graph, &map, outcome, span),
             pause: Pauses {
@@ -564,19 +576,37 @@ pub fn peak_memory() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kb| kb * 1024)
 }
 
+/// Slowdowns in a few numbers.
+#[derive(Clone)]
+struct Slowdowns {
+    all: Spread,
+    by_size: Vec<SizeBin>,
+    acknowledged: Spread,
+}
+
 impl Group {
     fn new(name: &str, tag: u16, outcome: &Outcome) -> Group {
         let flows = || outcome.flows.iter().filter(|flow| flow.spec.tag == tag);
         let slowdowns = slowdowns(flows(), outcome.end);
+        let known = Slowdowns {
+            all: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
+            by_size: by_size(&slowdowns),
+            acknowledged: Spread::of(slowdowns_acknowledged(flows(), outcome.end)),
+        };
+        Group::with(name, tag, outcome, known)
+    }
+
+    fn with(name: &str, tag: u16, outcome: &Outcome, slowdowns: Slowdowns) -> Group {
+        let flows = || outcome.flows.iter().filter(|flow| flow.spec.tag == tag);
         let throughputs: Vec<f64> = flows().filter_map(|flow| throughput_gbps(flow, outcome.end)).collect();
         Group {
             name: name.into(),
             flows: flows().count(),
             finished: flows().filter(|flow| flow.acknowledged != Time::MAX).count(),
             received_bytes: flows().map(|flow| flow.delivered).sum(),
-            slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
-            slowdown_by_size: by_size(&slowdowns),
-            slowdown_acknowledged: Spread::of(slowdowns_acknowledged(flows(), outcome.end)),
+            slowdown: slowdowns.all,
+            slowdown_by_size: slowdowns.by_size,
+            slowdown_acknowledged: slowdowns.acknowledged,
             fairness: jain(&throughputs),
             throughput_gbps: Spread::of(throughputs),
         }

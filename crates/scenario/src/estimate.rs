@@ -33,8 +33,9 @@ engine::parameters! {
 }
 
 /// `[estimate]`.
-pub(crate) static ESTIMATE: LazyLock<Section> =
-    LazyLock::new(|| Section::of("estimate", "Whether to estimate instead of simulating.", &EstimateSettings::default()));
+pub(crate) static ESTIMATE: LazyLock<Section> = LazyLock::new(|| {
+    Section::of("estimate", "Whether to estimate instead of simulating.", &EstimateSettings::default())
+});
 
 /// The fewest flows in the part that is simulated.
 const FEWEST: usize = 200;

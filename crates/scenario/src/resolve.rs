@@ -717,7 +717,8 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
     .salted(scenario.salt.number(scenario.seed));
     let mut order: Vec<u32> = (0..scenario.traffic.flows.len() as u32).collect();
     order.sort_by_key(|&flow| scenario.traffic.flows[flow as usize].start);
-    let source_ports = source_ports(&scenario.traffic.flows, &order);
+    let source_ports = source_ports(&scenario.traffic.flows, &order, graph.nodes.len());
+    let mut shapes: Vec<Shape> = Vec::new();
     let (mut forth, mut back) = (Vec::new(), Vec::new());
     let mut lines: Vec<Rate> = Vec::with_capacity(order.len());
     let mut most_switches = 0;
@@ -748,6 +749,18 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
             let message = format!("the flow would take {} s even alone in the network", ideal.secs_f64());
             return Err(scenario.flow_problem(number as usize, message).help("make it smaller or the links faster"));
         }
+        let known = shapes.iter().find(|shape| shape.forth == forth && shape.back == back);
+        let (base_rtt, back_alone) = known.map_or_else(
+            || {
+                let base_rtt = round_trip(Clock::Exact, &forth, &back, wire.framing, wire.ack);
+                (base_rtt, alone(Clock::Exact, &back, wire.ack))
+            },
+            |shape| (shape.round_trip, shape.back_alone),
+        );
+        if known.is_none() && shapes.len() < SHAPES {
+            let (forth, back) = (forth.clone(), back.clone());
+            shapes.push(Shape { forth, back, round_trip: base_rtt, back_alone });
+        }
         most_switches = most_switches.max(forth.len() - 1);
         lines.push(forth[0].rate);
         flows.push(FlowSpec {
@@ -758,9 +771,9 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
             class: request.class,
             tuple,
             window: 0,
-            base_rtt: round_trip(Clock::Exact, &forth, &back, wire.framing, wire.ack),
+            base_rtt,
             ideal,
-            ideal_acknowledged: ideal + alone(Clock::Exact, &back, wire.ack),
+            ideal_acknowledged: ideal + back_alone,
             until: request.until,
             hops: (forth.len() - 1).min(u8::MAX as usize) as u8,
             tag: request.group,
@@ -794,21 +807,41 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
 }
 
 /// The source ports of flows in their order of start: those between the same two hosts are numbered.
-fn source_ports(flows: &[FlowRequest], order: &[u32]) -> Vec<u16> {
-    let pair = |flow: &FlowRequest| (flow.src.0 as u64) << 32 | flow.dst.0 as u64;
-    let mut pairs: Vec<(u64, u32)> = order.iter().map(|&flow| pair(&flows[flow as usize])).zip(0..).collect();
+fn source_ports(flows: &[FlowRequest], order: &[u32], nodes: usize) -> Vec<u16> {
     // A map of a million pairs costs several times as much.
-    pairs.sort_unstable();
+    let mut by_source: Vec<Vec<(NodeId, u32)>> = vec![Vec::new(); nodes];
+    for (place, &flow) in (0..).zip(order) {
+        let flow = &flows[flow as usize];
+        // Flows are checked later.
+        if let Some(own) = by_source.get_mut(flow.src.index()) {
+            own.push((flow.dst, place));
+        }
+    }
     let mut ports = vec![FIRST_PORT; order.len()];
-    for same in pairs.chunk_by(|a, b| a.0 == b.0) {
-        let mut next = FIRST_PORT;
-        for &(_, place) in same {
-            ports[place as usize] = next;
-            next = next.wrapping_add(1);
+    for own in &mut by_source {
+        own.sort_unstable();
+        for same in own.chunk_by(|a, b| a.0 == b.0) {
+            let mut next = FIRST_PORT;
+            for &(_, place) in same {
+                ports[place as usize] = next;
+                next = next.wrapping_add(1);
+            }
         }
     }
     ports
 }
+
+/// What paths have in common whose links are alike.
+struct Shape {
+    forth: Vec<Leg>,
+    back: Vec<Leg>,
+    round_trip: Time,
+    /// What an ACK takes back.
+    back_alone: Time,
+}
+
+/// As many as are worth looking through.
+const SHAPES: usize = 16;
 
 /// Refuses flows that wait for so many others, or with such gaps, that time itself would run out before they start.
 fn check_gaps(scenario: &Scenario, ideal: impl Fn(FlowId) -> Time) -> Result<(), Problem> {

@@ -75,6 +75,8 @@ pub struct Exchange {
     pub bytes: u64,
     /// What all shards took, by the clock of [`Setup::clocked`](crate::Setup::clocked).
     pub work: Duration,
+    /// What the whole took from the first stretch to the last, by that clock, with what shards exchange in between.
+    pub whole: Duration,
     /// What the slowest shard of each stretch took: that is how long it lasts where each has a core of its own.
     pub slowest: Duration,
 }

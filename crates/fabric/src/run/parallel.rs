@@ -337,7 +337,12 @@ impl<F: FlowControl> Network<F> {
                 });
             }
             let _dismiss = Dismiss(&gate);
-            lead(&shards, &gate, &setup, &mut report, &mut exchange)
+            let begun = setup.clocked.map(|clock| clock());
+            let interrupted = lead(&shards, &gate, &setup, &mut report, &mut exchange);
+            if let (Some(clock), Some(begun)) = (setup.clocked, begun) {
+                exchange.whole = clock().saturating_sub(begun);
+            }
+            interrupted
         });
         let mut shards = shards.into_iter().map(|shard| {
             let mut shard = shard.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -7,8 +7,8 @@ use engine::{QuantityError, Time};
 use files::problem::Problem;
 use interop::ns3::{Options, output};
 use results::measure::Spread;
-use scenario::estimate::Method;
 use run::outcome::Summary;
+use scenario::estimate::Method;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -485,19 +485,19 @@ fn print_exchange(
         return printed(result);
     }
     let head = format!(
-        "\n{:<12} {:>6} {:>6} {:>12} {:>12} {:>12} {:>12} {:>10} {:>9}\n",
-        "run", "hosts", "cores", "one thread", "all shards", "slowest", "between", "imbalance", "speed-up"
+        "\n{:<12} {:>6} {:>6} {:>12} {:>12} {:>12} {:>12} {:>12} {:>10} {:>9}\n",
+        "run", "hosts", "cores", "one thread", "all shards", "slowest", "between", "set-up", "imbalance", "speed-up"
     );
     let mut result = result.and_then(|()| say(head));
     for (&count, preset) in hosts.iter().flat_map(|count| presets.iter().map(move |preset| (count, preset))) {
         for &cores in cores {
             let balance = run::bench::balance(count, preset, run, cores)?;
-            let run::bench::Balance { shards, alone, work, slowest, between } = balance;
+            let run::bench::Balance { shards, alone, work, slowest, between, setup } = balance;
             let (imbalance, speed_up) = (balance.imbalance(), balance.speed_up());
             result = result.and_then(|()| {
                 say(format!(
                     "{preset:<12} {count:>6} {shards:>6} {alone:>10.3} s {work:>10.3} s {slowest:>10.3} s {between:>10.3} s \
-                     {imbalance:>10.2} {speed_up:>9.1}\n"
+                     {setup:>10.3} s {imbalance:>10.2} {speed_up:>9.1}\n"
                 ))
             });
         }

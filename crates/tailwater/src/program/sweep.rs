@@ -256,7 +256,8 @@ fn command(planned: &Planned) -> String {
     let record = if planned.store.is_recorded() { " --record" } else { "" };
     let asked = planned.asked.iter().map(|(name, value)| format!(" --{name} {}", slurm::word(value)));
     let asked: String = asked.collect();
-    let asked = planned.instead.options().into_iter().fold(asked, |all, (name, value)| all + &format!(" --{name} {value}"));
+    let asked =
+        planned.instead.options().into_iter().fold(asked, |all, (name, value)| all + &format!(" --{name} {value}"));
     format!("tailwater sweep {}{record}{asked}", slurm::word(&planned.spec.display().to_string()))
 }
 

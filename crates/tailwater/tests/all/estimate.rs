@@ -32,7 +32,10 @@ fn an_estimate_says_wherever_it_is_shown_that_it_is_one_and_how_far_off() {
         assert!(printed.contains(&format!("estimated by {method}, not simulated: on ")), "{printed}");
         assert!(!printed.contains("packet-hops") && !printed.contains("pauses"), "{printed}");
         let summary = summary(&desk, "out");
-        assert_eq!((&summary["estimate"]["method"], &summary["estimate"]["calibrated_on"]), (&method.into(), &0.3.into()));
+        assert_eq!(
+            (&summary["estimate"]["method"], &summary["estimate"]["calibrated_on"]),
+            (&method.into(), &0.3.into())
+        );
         let error = &summary["estimate"]["error"];
         assert!(error["fct"]["p50"].is_number() && error["fct"]["interval"]["p50"].is_array(), "{error}");
         for unknown in ["pause", "buffer", "packet_hops", "dropped", "utilisation"] {
