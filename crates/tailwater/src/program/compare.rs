@@ -243,7 +243,8 @@ fn draw(
     let curves =
         curves::of_grid(&grid.source.title, &plan.iter().map(|cell| &cell.labels).collect::<Vec<_>>(), &records);
     let title = records.first().and_then(|run| run.summary["scenario"].as_str()).unwrap_or(&grid.source.title);
-    let report = report::pages::comparison(title, &curves, Some(answer), &grid.source.text, &command(arguments));
+    let title = estimate::titled(title, &records.iter().map(|run| &run.summary).collect::<Vec<_>>());
+    let report = report::pages::comparison(&title, &curves, Some(answer), &grid.source.text, &command(arguments));
     report::folder::files(&report, out)
 }
 

@@ -83,6 +83,12 @@ pub fn estimate(
     commands::run(scenario, &changes, Some(out), &record, report, None, quiet)
 }
 
+/// The title of a page of results, of which some may be estimates.
+pub fn titled(title: &str, summaries: &[&Value]) -> String {
+    let some = summaries.iter().any(|summary| summary.get("estimate").is_some());
+    format!("{title}{}", if some { ": estimates, not runs" } else { "" })
+}
+
 /// What is to be said of results of which some are estimates, by their summaries; nothing where none is.
 pub fn about(summaries: &[Value]) -> Option<String> {
     let estimates: Vec<&Value> = summaries.iter().filter_map(|summary| summary.get("estimate")).collect();

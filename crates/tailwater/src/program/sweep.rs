@@ -242,7 +242,8 @@ fn write(planned: &Planned, status: &Status, quiet: bool, ran: usize) -> Result<
     let mut all: Vec<(PathBuf, Vec<u8>)> = paths.into_iter().zip(texts).collect();
     all.push((out.join(RUNS), runs::bytes(plan, &summaries, &table)));
     let title = summaries.first().and_then(|summary| summary["scenario"].as_str()).unwrap_or(&sweep.title);
-    let page = report::sweeps::page(title, &table, Some(&answer), &sweep.text, &command(planned));
+    let titled = estimate::titled(title, &summaries.iter().collect::<Vec<_>>());
+    let page = report::sweeps::page(&titled, &table, Some(&answer), &sweep.text, &command(planned));
     let written = put(out, &all, report::folder::files(&page, out));
     let new = if ran > 0 { format!(", {ran} new") } else { String::new() };
     let (title, answer, table) = (&table.title, answer::text(&answer, &table), table.brief());

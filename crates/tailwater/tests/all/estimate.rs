@@ -58,6 +58,7 @@ fn estimates_are_compared_as_estimates_and_not_taken_for_runs() {
     let about: Value = serde_json::from_str(&desk.read("results/compare-a/comparison.json")).unwrap();
     assert!(about["estimate"].as_str().is_some_and(|said| said.contains("not runs")), "{about}");
     assert!(about["command"].as_str().is_some_and(|command| command.contains("--estimate links")), "{about}");
+    assert!(desk.read("results/compare-a/report.html").contains("messages: estimates, not runs"));
     // The same again is there; runs are others.
     assert!(desk.works(estimated).0.contains("2 runs, 0 new"));
     let (printed, _) = desk.works("compare a.toml --schemes dcqcn+win,bfc");
