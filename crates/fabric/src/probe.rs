@@ -25,7 +25,7 @@ pub(crate) use sample::Pulse;
 
 use crate::routing::PortMap;
 use crate::run::shard::Shard;
-use crate::setup::Setup;
+use crate::setup::{Setup, Ties};
 use causes::Causes;
 use engine::Time;
 use parts::Parts;
@@ -96,6 +96,16 @@ impl Probes {
         self.pause_log.push(PauseEvent { time, port, pause });
     }
 
+    /// The pauses and resumes, in the order of time. Blocks and shards log them in their own order; of those at one instant the lower port
+    /// comes first then, whoever ran it.
+    pub(crate) fn take_pause_log(&mut self, ties: Ties) -> Vec<PauseEvent> {
+        let mut log = std::mem::take(&mut self.pause_log);
+        if ties == Ties::Cause {
+            log.sort_by_key(|event| (event.time, event.port));
+        }
+        log
+    }
+
     /// Takes over what another shard has kept of the nodes that `mine` picks.
     pub(crate) fn absorb(&mut self, mut other: Probes, setup: &Setup, map: &PortMap, mine: impl Fn(u32) -> bool) {
         for node in (0..self.samples.used.len()).filter(|&node| mine(node as u32)) {
@@ -106,6 +116,13 @@ impl Probes {
             let port = |port: u32| mine(map.node[port as usize]);
             let flow = |flow: u32| mine(setup.flows[flow as usize].dst.0);
             self.series.absorb(&other.series, series, port, flow);
+        }
+        self.pause_log.append(&mut other.pause_log);
+        for (kept, theirs) in self.kept.iter_mut().zip(&mut other.kept) {
+            let ports = kept.1.iter_mut().zip(&mut theirs.1).enumerate();
+            ports
+                .filter(|(port, _)| mine(map.node[*port]))
+                .for_each(|(_, (ours, theirs))| std::mem::swap(ours, theirs));
         }
         self.captured.append(&mut other.captured);
         self.breadth.absorb(&other.breadth, |port| mine(map.node[port]));

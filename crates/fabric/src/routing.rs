@@ -156,20 +156,22 @@ impl Routing {
         let groups = roots.len() as u32;
         // A host with one link has no choice to look up.
         let mut rows = vec![Row { start: NOWHERE, mask: u32::MAX }; nodes];
-        let choosers = (0..nodes).filter(|&n| graph.nodes[n].kind == Kind::Switch || map.of(n as u32).len() != 1);
-        choosers.enumerate().for_each(|(i, n)| rows[n].start = i as u32 * groups);
+        let chooses = |n: &usize| graph.nodes[*n].kind == Kind::Switch || map.of(*n as u32).len() != 1;
+        let choosers: Vec<usize> = (0..nodes).filter(chooses).collect();
+        (0..).zip(&choosers).for_each(|(i, &n)| rows[n].start = i * groups);
         // Nothing passes a host with one link, and hosts are most of the nodes.
         let mut neighbours = sorted_neighbours(graph, map);
         for ports in &mut neighbours {
             ports.retain(|&port| rows[map.node[map.peer[port as usize] as usize] as usize].start != NOWHERE);
         }
-        let count = rows.iter().filter(|row| row.start != NOWHERE).count();
-        let entries = vec![Entry::default(); count * groups as usize];
+        let entries = vec![Entry::default(); choosers.len() * groups as usize];
         let only: Vec<u32> =
             (0..nodes).map(|n| if rows[n].start == NOWHERE { map.of(n as u32).start } else { NOWHERE }).collect();
         let tiers = graph.nodes.iter().map(|node| node.tier).collect();
         let mut routing = Routing { destinations, rows, entries, ports: Vec::new(), only, spans: spans(graph), tiers };
         let mut known: HashMap<Vec<u32>, Entry> = HashMap::new();
+        // Most nodes send what is for the next group by the paths for the one before: that costs a comparison and no hash.
+        let mut before: Vec<Entry> = vec![Entry::default(); nodes];
         let mut lists: Vec<Vec<u32>> = vec![Vec::new(); nodes];
         let mut distance = vec![u32::MAX; nodes];
         let mut order = Vec::with_capacity(nodes);
@@ -200,19 +202,22 @@ impl Routing {
                     }
                 }
             }
-            for (node, list) in lists.iter_mut().enumerate() {
+            for &node in &choosers {
+                let list = &mut lists[node];
                 if list.is_empty() {
                     continue;
                 }
                 list.truncate(MAX_PATHS);
-                let entry = known.get(list.as_slice()).copied().unwrap_or_else(|| {
-                    let entry = Entry::new(routing.ports.len(), list.len());
-                    routing.ports.extend_from_slice(list);
-                    known.insert(list.clone(), entry);
-                    entry
-                });
+                if routing.ports[before[node].range()] != **list {
+                    before[node] = known.get(list.as_slice()).copied().unwrap_or_else(|| {
+                        let entry = Entry::new(routing.ports.len(), list.len());
+                        routing.ports.extend_from_slice(list);
+                        known.insert(list.clone(), entry);
+                        entry
+                    });
+                }
                 list.clear();
-                routing.entries[routing.rows[node].start as usize + group] = entry;
+                routing.entries[routing.rows[node].start as usize + group] = before[node];
             }
         }
         routing.pack(&roots);

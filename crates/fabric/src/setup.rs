@@ -9,6 +9,7 @@ use crate::topology::Graph;
 use engine::{Rate, Time};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A message from one host to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -463,6 +464,9 @@ pub struct Setup {
     pub reroute: Time,
     /// The most threads to run it on. The result does not depend on it.
     pub threads: usize,
+    /// A clock for who wants to know how long each shard takes: they are run in turns by one thread then, and what it shows is kept in
+    /// [`Exchange`](crate::run::Exchange). The result does not depend on it.
+    pub clocked: Option<fn() -> Duration>,
     /// In how many blocks each thread runs its shard; if not set, node by node, or as its size and its links ask for. The result does not depend on it.
     pub blocks: Option<usize>,
 }
@@ -555,6 +559,7 @@ impl Setup {
             stop: Time::MAX,
             reroute: Time::ZERO,
             threads: 1,
+            clocked: None,
             blocks: None,
             graph,
         }

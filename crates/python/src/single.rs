@@ -46,7 +46,7 @@ impl Run {
     /// `summary.json`.
     #[getter]
     fn summary(&self) -> PyResult<String> {
-        serde_json::to_string(&self.finished.summary).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+        self.finished.summary.json().map_err(|e| PyRuntimeError::new_err(e.to_string()))
     }
 
     /// `scenario.toml`: the text, and below it what was changed.

@@ -1,5 +1,6 @@
 //! Reports in files: a page, and its figures as images beside it.
 
+use crate::Drawing;
 use crate::pages::{self, Report};
 use files::Folder;
 use files::problem::{Problem, read_text};
@@ -18,16 +19,22 @@ pub(crate) const NAMED: &str = "data-figure=\"";
 
 /// The files of a report in a folder: `report.html`, and every figure in `figures` as SVG and PNG.
 pub fn files(report: &Report, out: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, Problem> {
-    let folder = out.join(FIGURES);
-    let mut written: Vec<(PathBuf, Vec<u8>)> = vec![(out.join(PAGE), report.page.html().into_bytes())];
+    let mut written = drawn(report, out);
     for (id, drawing) in report.drawings() {
-        let name = |ending: &str| folder.join(format!("{id}.{ending}"));
+        let path = out.join(FIGURES).join(format!("{id}.png"));
         let image = (drawing.png())
-            .map_err(|error| Problem::new(name("png").display().to_string(), format!("cannot be drawn: {error}")))?;
-        written.push((name("svg"), drawing.svg().into_bytes()));
-        written.push((name("png"), image));
+            .map_err(|error| Problem::new(path.display().to_string(), format!("cannot be drawn: {error}")))?;
+        written.push((path, image));
     }
     Ok(written)
+}
+
+/// The same without the images that are made of pixels, which cost fifty times as much as all the rest.
+fn drawn(report: &Report, out: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let page = (out.join(PAGE), report.page.html().into_bytes());
+    let figure =
+        |(id, drawing): (&str, Drawing)| (out.join(FIGURES).join(format!("{id}.svg")), drawing.svg().into_bytes());
+    std::iter::once(page).chain(report.drawings().map(figure)).collect()
 }
 
 /// Writes a report into a folder, all of it or nothing. Figures of an earlier one are gone then.
@@ -100,9 +107,9 @@ pub fn of_run(folder: &Path, records: &Records) -> Result<Report, Problem> {
     Ok(pages::run(records, &parts, &said, &scenario, &format!("tailwater run scenario.toml{sets}")))
 }
 
-/// Draws a folder of results into itself.
-pub fn write_run(folder: &Path) -> Result<(), Problem> {
-    write(&of_run(folder, &records::open(folder)?)?, folder)
+/// Draws a folder of results into itself: the page, and its figures as SVG. `tailwater report` adds them as PNG.
+fn write_run(folder: &Path) -> Result<(), Problem> {
+    replace(folder, &drawn(&of_run(folder, &records::open(folder)?)?, folder))
 }
 
 #[cfg(test)]

@@ -113,8 +113,8 @@ fn facts(run: &Records) -> Vec<(String, Cell)> {
         other => Cell::badge(Tone::Bad, other.unwrap_or("unknown")),
     };
     let fact = |name: &str, cell: Cell| (name.to_string(), cell);
-    let bytes = |value: &Value| Format::Bytes.show(value.as_f64().unwrap_or(0.0)).into();
-    vec![
+    let shown = |format: Format, value: &Value| value.as_f64().map_or("–".into(), |value| format.show(value));
+    let mut facts = vec![
         fact("Flow control", text("flow_control").into()),
         fact("Congestion control", text("congestion_control").into()),
         fact("Seed", count(&s["seed"]).into()),
@@ -123,13 +123,19 @@ fn facts(run: &Records) -> Vec<(String, Cell)> {
         fact("Simulated", Format::Time.show(s["end_ps"].as_f64().unwrap_or(0.0) / 1e12).into()),
         fact("Packets dropped", count(&s["dropped"]["packets"]).into()),
         fact("Packets marked", count(&s["marked"]).into()),
-        fact(
-            "Time paused, mean of all links",
-            Format::Percent.show(s["pause"]["share"].as_f64().unwrap_or(0.0)).into(),
-        ),
-        fact("Peak buffer of a switch", bytes(&s["buffer"]["peak"])),
+        fact("Time paused, mean of all links", shown(Format::Percent, &s["pause"]["share"]).into()),
+        fact("Peak buffer of a switch", shown(Format::Bytes, &s["buffer"]["peak"]).into()),
         fact("Packet-hops", count(&s["packet_hops"]).into()),
-    ]
+    ];
+    // What was not simulated says so before anything else.
+    if let Some(method) = s["estimate"]["method"].as_str() {
+        let off = |value: &Value| value.as_f64().map_or("not known".into(), |off| Format::Percent.show(off.abs()));
+        let error = &s["estimate"]["error"];
+        facts.insert(0, fact("Not simulated", Cell::badge(Tone::Bad, format!("estimated by {method}"))));
+        facts.insert(1, fact("Half of the completion times are within", off(&error["fct"]["p50"]).into()));
+        facts.insert(2, fact("p99 slowdown is off by", off(&error["p99"]["off"]).into()));
+    }
+    facts
 }
 
 fn counters(run: &Records) -> Option<Table> {

@@ -252,7 +252,7 @@ impl Percentiles {
 impl Spread {
     /// Of any values; they need not be sorted.
     pub fn of(mut values: Vec<f64>) -> Spread {
-        values.sort_by(f64::total_cmp);
+        values.sort_unstable_by(f64::total_cmp);
         let finite = values.partition_point(|value| value.is_finite());
         let unfinished = values.len() - finite;
         let with_unfinished = (unfinished > 0).then(|| Percentiles::of(&values));

@@ -7,6 +7,7 @@ mod levels;
 mod thrift;
 
 use crate::tables::{Column, Texts, Values};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -159,10 +160,11 @@ enum Stored {
 
 impl Stored {
     fn numbers(values: &[u64], size: usize) -> Stored {
-        let plain = |values: &mut dyn Iterator<Item = u64>| {
-            let mut bytes = Vec::new();
-            values.for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()[..size]));
-            bytes
+        let plain = |values: &[u64]| -> Vec<u8> {
+            if size == 8 {
+                return values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            }
+            values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(size)).collect()
         };
         let mut known: HashMap<u64, u32, BuildHasherDefault<Spread>> = HashMap::default();
         let (mut order, mut places) = (Vec::new(), Vec::with_capacity(values.len()));
@@ -179,10 +181,10 @@ impl Stored {
             last = Some((value, place));
             places.push(place);
             if order.len() > DICTIONARY || order.len() * 2 > values.len() {
-                return Stored::Plain { size, bytes: plain(&mut values.iter().copied()) };
+                return Stored::Plain { size, bytes: plain(values) };
             }
         }
-        Stored::Dictionary { entries: order.len(), bytes: plain(&mut order.into_iter()), places }
+        Stored::Dictionary { entries: order.len(), bytes: plain(&order), places }
     }
 
     fn texts(texts: &Texts, places: Vec<u32>) -> Stored {
@@ -212,25 +214,40 @@ pub(crate) fn write(out: impl Write, columns: &[(&str, &Column)], rows: usize) -
     out.out.flush()
 }
 
+/// The values that are there, of rows of which some may have none.
+fn kept<'a, T: Copy>(values: &'a [T], present: Option<&[bool]>) -> Cow<'a, [T]> {
+    match present {
+        None => Cow::Borrowed(values),
+        Some(present) => {
+            Cow::Owned(values.iter().zip(present).filter(|(_, there)| **there).map(|(value, _)| *value).collect())
+        }
+    }
+}
+
 fn write_chunk<W: Write>(out: &mut Counted<W>, column: &Column, start: usize, end: usize) -> io::Result<Chunk> {
-    let there = |row: usize| column.present.as_ref().is_none_or(|present| present[row]);
-    let rows = || (start..end).filter(|&row| there(row));
+    let present = column.present.as_ref().map(|present| &present[start..end]);
     let mut range = None;
     let stored = match &column.values {
-        Values::Texts(texts) => Stored::texts(texts, rows().map(|row| texts.rows[row]).collect()),
-        Values::Small(values) => Stored::numbers(&rows().map(|row| u64::from(values[row])).collect::<Vec<_>>(), 4),
+        Values::Texts(texts) => Stored::texts(texts, kept(&texts.rows[start..end], present).into_owned()),
+        Values::Small(values) => {
+            let values: Vec<u64> = kept(&values[start..end], present).iter().map(|&value| value.into()).collect();
+            Stored::numbers(&values, 4)
+        }
         Values::Counts(values) => {
-            let values: Vec<u64> = rows().map(|row| values[row]).collect();
+            let values = kept(&values[start..end], present);
             range = values.iter().min().copied().zip(values.iter().max().copied());
             Stored::numbers(&values, 8)
         }
-        Values::Numbers(values) => Stored::numbers(&rows().map(|row| values[row].to_bits()).collect::<Vec<_>>(), 8),
+        Values::Numbers(values) => {
+            let values: Vec<u64> = kept(&values[start..end], present).iter().map(|value| value.to_bits()).collect();
+            Stored::numbers(&values, 8)
+        }
     };
     let begin = out.written;
     let mut chunk = Chunk {
         encodings: vec![RLE],
         values: end - start,
-        nulls: end - start - rows().count(),
+        nulls: present.map_or(0, |present| present.iter().filter(|there| !**there).count()),
         range,
         plain_size: 0,
         size: 0,
@@ -254,10 +271,15 @@ fn write_chunk<W: Write>(out: &mut Counted<W>, column: &Column, start: usize, en
     let mut done = 0;
     for first in (start..end).step_by(PAGE) {
         let last = end.min(first + PAGE);
-        let flags: Vec<u32> = (first..last).map(|row| u32::from(there(row))).collect();
-        let count = flags.iter().filter(|&&flag| flag == 1).count();
+        let flags = present.map(|present| &present[first - start..last - start]);
+        let count = flags.map_or(last - first, |flags| flags.iter().filter(|there| **there).count());
         let mut defined = Vec::new();
-        levels::encode(&mut defined, &flags, 1);
+        match flags {
+            Some(flags) => {
+                levels::encode(&mut defined, &flags.iter().map(|&there| there.into()).collect::<Vec<_>>(), 1);
+            }
+            None => levels::encode_same(&mut defined, 1, count, 1),
+        }
         let mut body = (defined.len() as u32).to_le_bytes().to_vec();
         body.append(&mut defined);
         match &stored {

@@ -49,7 +49,7 @@ impl Texts {
 }
 
 fn gaps<T: Copy>(values: impl Iterator<Item = Option<T>>, none: T) -> (Vec<T>, Option<Vec<bool>>) {
-    let (mut present, mut all) = (Vec::new(), true);
+    let (mut present, mut all) = (Vec::with_capacity(values.size_hint().0), true);
     let fill = |value: Option<T>| {
         present.push(value.is_some());
         all &= value.is_some();

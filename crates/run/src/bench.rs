@@ -9,10 +9,10 @@ use fabric::id::NodeId;
 use fabric::run::Exchange;
 use files::problem::Problem;
 use scenario::Scenario;
-use scenario::resolve::resolve;
+use scenario::resolve::{Resolved, resolve};
 use std::collections::VecDeque;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use traffic::FlowRequest;
 
 /// One line of the table.
@@ -92,6 +92,63 @@ pub struct Run {
 
 /// Runs a preset on a fabric.
 pub fn whole_run(hosts: u32, preset: &str, run: Run) -> Result<Line, Problem> {
+    let resolved = prepared(hosts, preset, run)?;
+    line(hosts, preset, &resolved)
+}
+
+/// How long a run would take on as many cores as shards.
+pub struct Balance {
+    /// How many.
+    pub shards: usize,
+    /// What one thread takes for the whole, in seconds of processor time.
+    pub alone: f64,
+    /// What all shards take, one after the other.
+    pub work: f64,
+    /// What the slowest of each stretch take.
+    pub slowest: f64,
+    /// What passes between the stretches: shards exchange packets, and nobody else does anything.
+    pub between: f64,
+    /// What it takes to make the shards, and to put them together at the end.
+    pub setup: f64,
+}
+
+impl Balance {
+    /// The slowest shard over the average one, by time: 1 where all have the same to do in every stretch.
+    pub fn imbalance(&self) -> f64 {
+        self.slowest * self.shards as f64 / self.work.max(1e-9)
+    }
+
+    /// How many times as fast as one thread it would be, if cores did not slow each other down.
+    pub fn speed_up(&self) -> f64 {
+        self.alone / (self.slowest + self.between + self.setup).max(1e-9)
+    }
+}
+
+/// Cuts a run into as many shards as there are to be cores, has one thread run them in turns, and measures each.
+pub fn balance(hosts: u32, preset: &str, run: Run, cores: usize) -> Result<Balance, Problem> {
+    let mut resolved = prepared(hosts, preset, Run { threads: 1, ..run })?;
+    let timed = |resolved: &Resolved| {
+        let begun = processor_time();
+        let line = line(hosts, preset, resolved)?;
+        Ok((line, (processor_time() - begun).as_secs_f64()))
+    };
+    let (_, alone) = timed(&resolved)?;
+    resolved.setup.threads = cores;
+    resolved.setup.clocked = Some(processor_time);
+    let (line, whole) = timed(&resolved)?;
+    let Exchange { shards, work, slowest, whole: stretches, .. } = line.exchange;
+    let (work, slowest, stretches) = (work.as_secs_f64(), slowest.as_secs_f64(), stretches.as_secs_f64());
+    let (between, setup) = ((stretches - work).max(0.0), (whole - stretches).max(0.0));
+    Ok(Balance { shards, alone, work, slowest, between, setup })
+}
+
+/// Processor time of this thread: what others do on the machine does not count.
+fn processor_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+fn prepared(hosts: u32, preset: &str, run: Run) -> Result<Resolved, Problem> {
     let Run { load, duration, threads, blocks } = run;
     let text =
         format!("{}\n[scheme]\npreset = \"{preset}\"\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1B\"\n", fabric(hosts));
@@ -99,6 +156,10 @@ pub fn whole_run(hosts: u32, preset: &str, run: Run) -> Result<Line, Problem> {
     scenario.traffic.flows = messages(hosts, load, duration);
     let mut resolved = resolve(scenario)?.on_threads(threads);
     resolved.setup.blocks = blocks;
+    Ok(resolved)
+}
+
+fn line(hosts: u32, preset: &str, resolved: &Resolved) -> Result<Line, Problem> {
     let start = Instant::now();
     let outcome = resolved.simulate(&mut |_, _| true);
     let seconds = start.elapsed().as_secs_f64();
@@ -256,13 +317,22 @@ mod tests {
     }
 
     #[test]
+    fn shards_are_measured_one_by_one_and_their_times_add_up() {
+        let run = Run { load: 0.3, duration: Time::from_us(100), threads: 1, blocks: None };
+        let balance = balance(128, "hpcc", run, 4).unwrap();
+        assert_eq!(balance.shards, 4);
+        assert!(balance.slowest <= balance.work && balance.work <= 4.0 * balance.slowest, "{}", balance.work);
+        assert!(balance.imbalance() >= 1.0 && balance.speed_up() > 0.0);
+    }
+
+    #[test]
     fn shards_exchange_packets_and_one_thread_exchanges_none() {
         let run = Run { load: 0.3, duration: Time::from_ms(1), threads: 1, blocks: None };
         let alone = whole_run(128, "hpcc", run).unwrap();
         assert_eq!(alone.exchange, Exchange::default());
         let both = whole_run(128, "hpcc", Run { threads: 2, ..run }).unwrap();
         assert_eq!(both.hops, alone.hops);
-        let Exchange { shards, look_ahead, stretches, together, mails, packets, bytes } = both.exchange;
+        let Exchange { shards, look_ahead, stretches, together, mails, packets, bytes, .. } = both.exchange;
         assert_eq!((shards, look_ahead), (2, Time::from_us(1)));
         // Half of what goes over the core crosses, and that is half of all hops.
         assert!((both.hops / 8..both.hops / 2).contains(&packets), "{packets} of {}", both.hops);

@@ -22,6 +22,7 @@ pub fn code_of(registry: &Registry) -> String {
         ("fabric", fabric::CODE),
         ("traffic", traffic::CODE),
         ("scenario", scenario::CODE),
+        ("estimate", estimate::CODE),
         ("results", results::CODE),
         ("run", env!("TAILWATER_CODE")),
     ];
@@ -56,7 +57,7 @@ mod tests {
             let manifest = std::fs::read_to_string(crates.join(name).join("Cargo.toml")).unwrap();
             manifest.contains("[build-dependencies]\nidentity.workspace")
         };
-        for name in ["engine", "fabric", "schemes", "traffic", "scenario", "results", "run"] {
+        for name in ["engine", "fabric", "schemes", "traffic", "scenario", "estimate", "results", "run"] {
             assert!(has(name), "{name} can change a result");
         }
         for name in ["files", "ledger", "python", "report", "store", "studio", "tailwater"] {

@@ -17,6 +17,7 @@ pub use code::{code, code_of};
 
 use crate::outcome::{Identity, Summary};
 use crate::pcapng::Scene;
+use ::estimate::Estimate;
 use engine::Time;
 use fabric::Outcome;
 use fabric::axes::FlowControlDef;
@@ -31,6 +32,7 @@ use results::recording::RECORDING;
 use results::records::OVERRIDE;
 use results::tables::Columns;
 use scenario::Scenario;
+use scenario::estimate::Method;
 use scenario::resolve::{Resolved, resolve};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -68,11 +70,18 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
     let identity = Identity::of(&resolved);
     let (capture, payload) = (setup.measure.capture.clone(), setup.nic.payload as u64);
     let start = Instant::now();
-    let outcome = resolved.simulate(report);
+    let (outcome, estimate) = match resolved.estimate.method {
+        Method::None => (resolved.simulate(report), None),
+        _ => {
+            let Estimate { outcome, about } = estimate::estimate(&resolved, report);
+            (outcome, Some(about))
+        }
+    };
     let (groups, collectives) = (resolved.groups, resolved.collectives);
     let wall = start.elapsed();
     let causes = causes::of(&graph, &PortMap::new(&graph), &outcome);
     let mut summary = Summary::new(identity, &graph, &groups, &collectives, &outcome, causes.as_ref(), wall);
+    summary.estimate = estimate;
     summary.notes = resolved.notes.iter().map(ToString::to_string).collect();
     let flow_control = resolved.choices.flow_control;
     let capture = capture.map(|capture| Capture { ports: capture.ports, flow_control, payload });
@@ -89,6 +98,9 @@ impl Finished {
     /// Its tables, in memory, by the names of their files.
     pub fn tables(&self) -> Vec<(&'static str, Columns)> {
         let causes = self.causes.as_ref();
+        if self.summary.estimate.is_some() {
+            return outcome::estimated_columns(&self.graph, &self.groups, &self.collectives, &self.outcome);
+        }
         outcome::all_columns(&self.graph, &self.groups, &self.collectives, &self.outcome, causes)
     }
 

@@ -4,6 +4,7 @@ use crate::collective::{self, Together};
 use crate::slowdown::{since, slowdown, slowdown_acknowledged, slowdowns, slowdowns_acknowledged};
 use crate::why::{Why, part_columns};
 use engine::Time;
+use estimate::About;
 use fabric::Outcome;
 use fabric::routing::PortMap;
 use fabric::run::{FlowRecord, Stall, Wait};
@@ -16,6 +17,7 @@ use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PARTS, PORTS, RATES};
 use results::tables::{self, Column, Columns};
 use scenario::resolve::Resolved;
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -381,6 +383,9 @@ pub struct Summary {
     pub events: u64,
     /// Packets that crossed a link.
     pub packet_hops: u64,
+    /// How it was estimated, and how far off that is; left out of a run that was simulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<About>,
     /// What is odd about the scenario, and allowed; left out where nothing is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -441,6 +446,18 @@ impl Summary {
             format!("{flows} for ever, without a deadlock, a stop or a link that fails")
         });
         let slowdowns = slowdowns(outcome.flows.iter(), outcome.end);
+        let whole = Slowdowns {
+            all: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
+            by_size: by_size(&slowdowns),
+            acknowledged: Spread::of(slowdowns_acknowledged(outcome.flows.iter(), outcome.end)),
+        };
+        // A single group is everything: sorting it once more would tell nothing new.
+        let single = outcome.flows.iter().all(|flow| flow.spec.tag == 0);
+        let group = |(tag, name): (u16, &String)| match tag == 0 && single {
+            true => Group::with(name, tag, outcome, whole.clone()),
+            false => Group::new(name, tag, outcome),
+        };
+        let groups_known: Vec<Group> = (0..).zip(groups).map(group).collect();
         let switches = graph.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::Switch);
         let to_f64 = |samples: &[u32]| samples.iter().map(|&s| s as f64).collect::<Vec<_>>();
         let all = |samples: &[Vec<u32>]| Spread::of(samples.iter().flat_map(|s| to_f64(s)).collect());
@@ -478,10 +495,10 @@ impl Summary {
             overtaken: c.overtaken,
             acks: c.acks,
             timeouts: c.timeouts,
-            slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
-            slowdown_by_size: by_size(&slowdowns),
-            slowdown_acknowledged: Spread::of(slowdowns_acknowledged(outcome.flows.iter(), outcome.end)),
-            groups: (0..).zip(groups).map(|(tag, name)| Group::new(name, tag, outcome)).collect(),
+            slowdown: whole.all,
+            slowdown_by_size: whole.by_size,
+            slowdown_acknowledged: whole.acknowledged,
+            groups: groups_known,
             collectives: collectives.iter().map(|messages| Together::new(groups, messages, outcome)).collect(),
             utilisation: Utilisation::new(graph, &map, outcome, span),
             pause: Pauses {
@@ -522,6 +539,7 @@ impl Summary {
             control_bytes: c.control_bytes,
             events: c.events,
             packet_hops: c.hops,
+            estimate: None,
             notes: Vec::new(),
             why: Why::new(groups, causes, outcome),
             violations: outcome.violations.iter().cloned().chain(stalled).collect(),
@@ -534,6 +552,23 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// As `summary.json` has it. What is about packets, ports and memory is not in that of an estimate, which knows nothing of it.
+    pub fn json(&self) -> serde_json::Result<String> {
+        if self.estimate.is_none() {
+            return serde_json::to_string_pretty(self);
+        }
+        let mut known = serde_json::to_value(self)?;
+        if let Some(all) = known.as_object_mut() {
+            all.retain(|key, _| !UNKNOWN.contains(&key.as_str()));
+            if let Some(cost) = all.get_mut("cost").and_then(Value::as_object_mut) {
+                cost.remove("packet_hops_per_second");
+            }
+        }
+        serde_json::to_string_pretty(&known)
+    }
+}
+
 /// Peak resident memory of this process, where the system reports it.
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -541,19 +576,37 @@ pub fn peak_memory() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kb| kb * 1024)
 }
 
+/// Slowdowns in a few numbers.
+#[derive(Clone)]
+struct Slowdowns {
+    all: Spread,
+    by_size: Vec<SizeBin>,
+    acknowledged: Spread,
+}
+
 impl Group {
     fn new(name: &str, tag: u16, outcome: &Outcome) -> Group {
         let flows = || outcome.flows.iter().filter(|flow| flow.spec.tag == tag);
         let slowdowns = slowdowns(flows(), outcome.end);
+        let known = Slowdowns {
+            all: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
+            by_size: by_size(&slowdowns),
+            acknowledged: Spread::of(slowdowns_acknowledged(flows(), outcome.end)),
+        };
+        Group::with(name, tag, outcome, known)
+    }
+
+    fn with(name: &str, tag: u16, outcome: &Outcome, slowdowns: Slowdowns) -> Group {
+        let flows = || outcome.flows.iter().filter(|flow| flow.spec.tag == tag);
         let throughputs: Vec<f64> = flows().filter_map(|flow| throughput_gbps(flow, outcome.end)).collect();
         Group {
             name: name.into(),
             flows: flows().count(),
             finished: flows().filter(|flow| flow.acknowledged != Time::MAX).count(),
             received_bytes: flows().map(|flow| flow.delivered).sum(),
-            slowdown: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
-            slowdown_by_size: by_size(&slowdowns),
-            slowdown_acknowledged: Spread::of(slowdowns_acknowledged(flows(), outcome.end)),
+            slowdown: slowdowns.all,
+            slowdown_by_size: slowdowns.by_size,
+            slowdown_acknowledged: slowdowns.acknowledged,
             fairness: jain(&throughputs),
             throughput_gbps: Spread::of(throughputs),
         }
@@ -599,10 +652,56 @@ pub fn write(
     // What the tables took counts, too.
     let mut summary = summary.clone();
     summary.cost.peak_memory_bytes = peak_memory();
-    let text =
-        serde_json::to_string_pretty(&summary).map_err(|e| Problem::new(SUMMARY, format!("cannot be written: {e}")))?;
+    let text = summary.json().map_err(|e| Problem::new(SUMMARY, format!("cannot be written: {e}")))?;
     folder.write(SUMMARY, text + "\n")?;
     folder.publish()
+}
+
+/// What an estimate knows nothing of.
+const UNKNOWN: [&str; 21] = [
+    "injected",
+    "delivered",
+    "retransmitted",
+    "dropped",
+    "left",
+    "marked",
+    "marked_receiver",
+    "marked_network",
+    "overtaken",
+    "acks",
+    "timeouts",
+    "utilisation",
+    "pause",
+    "held",
+    "buffer",
+    "counters",
+    "histograms",
+    "control_bytes",
+    "events",
+    "packet_hops",
+    "waiting",
+];
+
+/// The tables of an estimate: what it does not know has no column, and tables of which it knows nothing have no row.
+pub(crate) fn estimated_columns(
+    graph: &Graph,
+    groups: &[String],
+    collectives: &[Messages],
+    outcome: &Outcome,
+) -> Vec<(&'static str, Columns)> {
+    let mut flows = flow_columns(graph, groups, outcome);
+    flows.retain(|(name, _)| !["held_ps", "paused_ps"].contains(name));
+    let none = Graph::default();
+    let nothing = Outcome::of_flows(&none, Time::ZERO, Vec::new(), Vec::new());
+    let mut all = vec![
+        (FLOWS, flows),
+        (BUFFERS, buffer_columns(&none, &nothing)),
+        (LINKS, link_columns(&none, &PortMap::new(&none), &nothing)),
+    ];
+    if !collectives.is_empty() {
+        all.push((COLLECTIVES, collective::columns(groups, collectives, outcome)));
+    }
+    all
 }
 
 /// The tables of a run by the names of their files; those of ports and flows over time only if some were chosen, that of collectives
@@ -642,7 +741,9 @@ fn group_name(groups: &[String], tag: u16) -> &str {
 
 fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns {
     let rows = &outcome.flows;
-    let name = |node: u32| graph.nodes[node as usize].name.as_str();
+    let nodes: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
+    // Flows without a group have none in the list.
+    let named: Vec<&str> = groups.iter().map(String::as_str).chain([""]).collect();
     let fct = |then: fn(&FlowRecord) -> Time| Column::maybe_counts(rows.iter().map(|f| since(f, then(f))));
     let ratio = |of: fn(&FlowRecord) -> Option<f64>| Column::numbers(rows.iter().map(of));
     let start = |f: &FlowRecord| (f.start != Time::MAX).then_some(f.start.0);
@@ -652,9 +753,9 @@ fn flow_columns(graph: &Graph, groups: &[String], outcome: &Outcome) -> Columns 
     let ideal = |of: fn(&FlowRecord) -> Time| Column::maybe_counts(rows.iter().map(|f| whole(f).then(|| of(f).0)));
     vec![
         ("flow", Column::counts(0..rows.len() as u64)),
-        ("group", Column::texts(rows.iter().map(|f| group_name(groups, f.spec.tag)))),
-        ("src", Column::texts(rows.iter().map(|f| name(f.spec.src.0)))),
-        ("dst", Column::texts(rows.iter().map(|f| name(f.spec.dst.0)))),
+        ("group", Column::named(&named, rows.iter().map(|f| (f.spec.tag as usize).min(groups.len())))),
+        ("src", Column::named(&nodes, rows.iter().map(|f| f.spec.src.index()))),
+        ("dst", Column::named(&nodes, rows.iter().map(|f| f.spec.dst.index()))),
         ("class", Column::small(rows.iter().map(|f| f.spec.class.0))),
         ("size_bytes", Column::counts(rows.iter().map(|f| f.size))),
         ("delivered_bytes", Column::counts(rows.iter().map(|f| f.delivered))),
@@ -686,13 +787,14 @@ fn buffer_columns(graph: &Graph, outcome: &Outcome) -> Columns {
 
 fn link_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
     let ports = || 0..map.count();
+    let names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
     let near = |port: usize| &graph.nodes[map.node[port] as usize];
     let far = |port: usize| near(map.peer[port] as usize);
     let kind = |kind: Kind| if kind == Kind::Host { "host" } else { "switch" };
     vec![
         ("port", Column::counts(ports().map(|p| p as u64))),
-        ("from", Column::texts(ports().map(|p| near(p).name.as_str()))),
-        ("to", Column::texts(ports().map(|p| far(p).name.as_str()))),
+        ("from", Column::named(&names, ports().map(|p| map.node[p] as usize))),
+        ("to", Column::named(&names, ports().map(|p| map.node[map.peer[p] as usize] as usize))),
         ("from_kind", Column::texts(ports().map(|p| kind(near(p).kind)))),
         ("to_kind", Column::texts(ports().map(|p| kind(far(p).kind)))),
         ("rate_bps", Column::counts(ports().map(|p| graph.links[map.link[p] as usize].rate.0))),

@@ -12,6 +12,7 @@ pub mod deadlock;
 pub mod declared;
 mod describe;
 pub mod document;
+pub mod estimate;
 mod memory;
 pub mod notes;
 pub mod paths;

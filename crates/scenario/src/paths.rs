@@ -20,21 +20,30 @@ pub struct Leg {
 /// The routes of a fabric while all of its links work but those that never do.
 pub struct Paths<'a> {
     graph: &'a Graph,
-    map: &'a PortMap,
     routing: Routing,
     rule: Rule,
     salt: u32,
-    pipeline: Time,
     forward: Time,
+    /// By port, what leaving by it costs, and the node that it leads to.
+    legs: Vec<(Leg, u32)>,
 }
 
 impl<'a> Paths<'a> {
     /// Routes over `graph`, whose ports are `map` and whose switches choose by `rule` and take `pipeline` per packet; hosts
     /// that forward take `forward`.
-    pub fn new(graph: &'a Graph, map: &'a PortMap, rule: Rule, pipeline: Time, forward: Time) -> Paths<'a> {
+    pub fn new(graph: &'a Graph, map: &PortMap, rule: Rule, pipeline: Time, forward: Time) -> Paths<'a> {
         let up: Vec<bool> = graph.links.iter().map(|link| !link.never()).collect();
         let routing = Routing::new(graph, map, &up);
-        Paths { graph, map, routing, rule, salt: 0, pipeline, forward }
+        let leg = |port: usize| {
+            let link = &graph.links[map.link[port] as usize];
+            let far = map.node[map.peer[port] as usize];
+            let pipeline = match graph.nodes[far as usize].kind {
+                Kind::Switch => pipeline,
+                Kind::Host => Time::ZERO,
+            };
+            (Leg { rate: link.rate, latency: link.delay + pipeline }, far)
+        };
+        Paths { graph, routing, rule, salt: 0, forward, legs: (0..map.count()).map(leg).collect() }
     }
 
     /// The same with hashes that have a [salt](fabric::Setup::salt).
@@ -44,13 +53,7 @@ impl<'a> Paths<'a> {
 
     /// What leaving a node by `port` costs.
     pub fn leg(&self, port: u32) -> Leg {
-        let link = &self.graph.links[self.map.link[port as usize] as usize];
-        let far = self.far(port);
-        let pipeline = match self.graph.nodes[far as usize].kind {
-            Kind::Switch => self.pipeline,
-            Kind::Host => Time::ZERO,
-        };
-        Leg { rate: link.rate, latency: link.delay + pipeline }
+        self.legs[port as usize].0
     }
 
     /// The ports by which packets with this tuple leave the nodes on their path from one host to another; cut short where there is no path.
@@ -92,7 +95,7 @@ impl<'a> Paths<'a> {
 
     /// The node that a port leads to.
     fn far(&self, port: u32) -> u32 {
-        self.map.node[self.map.peer[port as usize] as usize]
+        self.legs[port as usize].1
     }
 
     /// Walks from one host to another as packets with this tuple do, and writes the legs down. False where there is no path.

@@ -8,6 +8,7 @@ mod tests;
 
 use crate::declared::{Key, Section};
 use crate::document::{Document, Table, one_of, quoted, suggest};
+use crate::estimate::EstimateSettings;
 use crate::presets;
 use crate::settings::{self, MeasureSettings, NicSettings, Salt, SwitchSettings, WindowSize};
 use crate::slow;
@@ -122,6 +123,8 @@ pub struct Scenario {
     pub measure: MeasureSettings,
     /// What to follow closely.
     pub watch: Watch,
+    /// Whether it is simulated or estimated.
+    pub estimate: EstimateSettings,
     /// The choice on every axis, with its parameters.
     pub choices: Choices,
     /// How much a flow may have unacknowledged.
@@ -221,6 +224,8 @@ impl Scenario {
             (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
         let buffers = wrong.keep(read_switch(&mut root, &mut switch, graph));
         wrong.keep(fill(&mut root, "nic", &mut nic));
+        let mut estimate = EstimateSettings::default();
+        wrong.keep(fill(&mut root, "estimate", &mut estimate));
         let slow = graph.and_then(|graph| wrong.keep(slow::read(&mut root, graph)));
         let mut measure_table = wrong.keep(root.table("measure")).flatten();
         if let Some(table) = &mut measure_table {
@@ -267,6 +272,7 @@ impl Scenario {
             slow,
             measure,
             watch,
+            estimate,
             choices: scheme.choices,
             window: scheme.window,
             window_rule: scheme.window_rule,
@@ -399,6 +405,7 @@ pub(crate) static TOP: LazyLock<Section> = LazyLock::new(|| {
         "long",
         "collective",
         "measure",
+        "estimate",
     ];
     Section::new("", "Everything about a run.", keys).with_tables(tables.to_vec())
 });

@@ -5,6 +5,7 @@ mod commands;
 mod compare;
 mod deadlock;
 mod drawing;
+mod estimate;
 mod explain;
 mod import;
 mod interrupt;
@@ -67,6 +68,27 @@ enum Command {
         /// How many threads [default: as many as there are cores]. The results are the same.
         #[arg(long, value_name = "N", value_parser = commands::from_one)]
         threads: Option<std::num::NonZeroUsize>,
+        /// Show no progress and print nothing but problems.
+        #[arg(long, short)]
+        quiet: bool,
+        #[command(flatten)]
+        reporting: progress::Reporting,
+    },
+    /// Estimate the completion times of a scenario in seconds instead of simulating it, and write a folder of results that says how far off they are.
+    Estimate {
+        /// The scenario file.
+        scenario: PathBuf,
+        #[command(flatten)]
+        how: estimate::How,
+        /// Override a key, as with `run`.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        sets: Vec<String>,
+        /// Where the results go [default: results/NAME-OF-THE-FILE-estimate].
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+        /// Write no report.html and no figures.
+        #[arg(long)]
+        no_report: bool,
         /// Show no progress and print nothing but problems.
         #[arg(long, short)]
         quiet: bool,
@@ -147,6 +169,13 @@ enum Command {
             default_missing_value = "true"
         )]
         delay_wien: bool,
+        /// Which of two events at the same instant comes first: as in that simulator, whose bytes come out, or by our own rule, which several
+        /// threads can keep.
+        #[arg(long, value_enum, default_value_t = commands::Order::Reference)]
+        order: commands::Order,
+        /// How many threads in our own order [default: as many as there are cores]. The results are the same.
+        #[arg(long, value_name = "N", value_parser = commands::from_one)]
+        threads: Option<std::num::NonZeroUsize>,
         /// Show no progress and print nothing but problems.
         #[arg(long, short)]
         quiet: bool,
@@ -232,9 +261,13 @@ enum Command {
         /// How many blocks a fabric is run in, 1 for the order of time [default: node by node, unless links are short].
         #[arg(long, value_name = "N", value_parser = commands::from_one)]
         blocks: Option<std::num::NonZeroUsize>,
-        /// Print what the shards of a run exchange instead: how often, how much, and how far ahead each runs alone.
+        /// Print what the shards of a run exchange instead: how often, how much, and how far ahead each runs alone; and how fast it would be on so
+        /// many --cores.
         #[arg(long)]
         exchange: bool,
+        /// With --exchange: cores for which the speed-up is computed. Each shard's time is measured on one core, one after the other.
+        #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = [8, 32, 64], value_parser = clap::value_parser!(u16).range(2..=1024))]
+        cores: Vec<u16>,
     },
 }
 
@@ -258,6 +291,10 @@ pub(crate) fn main() -> ExitCode {
             let record = commands::Record { wanted: record, every: record_every, from: record_from, live: record_live };
             commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet)
         }
+        Command::Estimate { scenario, how, sets, out, no_report, quiet, reporting } => {
+            reporting.begin();
+            estimate::estimate(&scenario, &how, sets, out, !no_report, quiet)
+        }
         Command::Report { folders, out } => drawing::report(&folders, out),
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Check { scenario, sets, json } => commands::check(&scenario, &sets, json),
@@ -269,8 +306,8 @@ pub(crate) fn main() -> ExitCode {
             traffic::traffic(&scenario, &sets, out, format, describe)
         }
         Command::Ns3 { keys: true, .. } => listing::ns3_keys(),
-        Command::Ns3 { config, quiet, wien, delay_wien, .. } => {
-            commands::ns3(&config.unwrap_or_default(), Options { wien, delay_wien }, quiet)
+        Command::Ns3 { config, quiet, wien, delay_wien, order, threads, .. } => {
+            commands::ns3(&config.unwrap_or_default(), Options { wien, delay_wien }, (order, threads), quiet)
         }
         Command::Import { from } => import::import(&from),
         Command::Schemes { name } => listing::schemes(name.as_deref()),
@@ -286,9 +323,10 @@ pub(crate) fn main() -> ExitCode {
         Command::Ask { what, folder, query } => {
             commands::printed(commands::say(::studio::ask(&what, &folder, &query).to_string()))
         }
-        Command::Bench { hosts, presets, duration, load, threads, blocks, exchange } => {
+        Command::Bench { hosts, presets, duration, load, threads, blocks, exchange, cores } => {
             let threads = (threads.get(), blocks.map(std::num::NonZeroUsize::get));
-            commands::bench(&hosts, &presets, &duration, load, threads, exchange)
+            let cores: Vec<usize> = cores.into_iter().map(usize::from).collect();
+            commands::bench(&hosts, &presets, &duration, load, threads, (exchange, &cores))
         }
     };
     match result {

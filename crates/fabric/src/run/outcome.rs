@@ -8,7 +8,9 @@ use crate::packet::Fifo;
 use crate::port::Flying;
 use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series, Span, Stops};
 use crate::setup::FlowSpec;
+use crate::topology::Graph;
 use engine::Time;
+use std::time::Duration;
 
 /// A queue of an egress port that may not send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +73,12 @@ pub struct Exchange {
     pub packets: u64,
     /// What they take in memory, with their telemetry: about what would go over a network between machines.
     pub bytes: u64,
+    /// What all shards took, by the clock of [`Setup::clocked`](crate::Setup::clocked).
+    pub work: Duration,
+    /// What the whole took from the first stretch to the last, by that clock, with what shards exchange in between.
+    pub whole: Duration,
+    /// What the slowest shard of each stretch took: that is how long it lasts where each has a core of its own.
+    pub slowest: Duration,
 }
 
 /// What a run produced.
@@ -137,6 +145,42 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// One of which only the flows are known: those that ended in the order in which they did, and when the last did.
+    pub fn of_flows(graph: &Graph, end: Time, flows: Vec<FlowRecord>, finished: Vec<FlowId>) -> Outcome {
+        let (nodes, ports) = (graph.nodes.len(), graph.links.len() * 2);
+        Outcome {
+            end,
+            flows,
+            finished,
+            counts: Counts::default(),
+            left: 0,
+            flow_control: Vec::new(),
+            histograms: Vec::new(),
+            congestion_control: Vec::new(),
+            transport: Vec::new(),
+            switches: Vec::new(),
+            paused: vec![Time::ZERO; ports],
+            stopped: vec![(Time::ZERO, Time::ZERO); ports],
+            pause_log: Vec::new(),
+            peak: vec![0; nodes],
+            samples: Samples::new(nodes),
+            series: Series::default(),
+            watched: Default::default(),
+            sent: vec![0; ports],
+            monitor: Vec::new(),
+            recording: None,
+            stops: None,
+            captured: Vec::new(),
+            parts: None,
+            queues: 0,
+            stall: None,
+            interrupted: false,
+            exchange: Exchange::default(),
+            turns: 0,
+            violations: Vec::new(),
+        }
+    }
+
     /// Flows that were acknowledged to the end.
     pub fn complete(&self) -> bool {
         self.finished.len() == self.flows.len()
@@ -327,7 +371,7 @@ impl<F: FlowControl> Network<F> {
             switches: core.switches.counters(),
             paused: core.ports.iter().map(|p| p.pause_total).collect(),
             stopped: (0..core.ports.len() as u32).map(|port| core.probes.breadth.until(port, core.time.now)).collect(),
-            pause_log: std::mem::take(&mut core.probes.pause_log),
+            pause_log: core.probes.take_pause_log(core.setup.ties),
             peak: core.switches.buffers.iter().map(|b| b.peak.max(b.watermark)).collect(),
             sent: (0..core.ports.len()).map(|port| core.sent_by_now(port)).collect(),
             series: std::mem::take(&mut core.probes.series),

@@ -20,6 +20,7 @@ use engine::{Event, Time};
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// How a fabric is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +49,7 @@ pub fn partition(setup: &Setup, transport: &dyn TransportDef, threads: usize) ->
 
 /// Whether what comes out is defined by the order in which one thread does things.
 pub(super) fn one_by_one(setup: &Setup) -> bool {
-    let shared = setup.ties == Ties::Sequence || setup.dice != Dice::PerNode;
-    shared || setup.measure.queue_monitor.is_some() || setup.measure.pause_log
+    setup.ties == Ties::Sequence || setup.dice != Dice::PerNode
 }
 
 /// Cuts a fabric into at most `threads` shards of about the same weight.
@@ -337,7 +337,12 @@ impl<F: FlowControl> Network<F> {
                 });
             }
             let _dismiss = Dismiss(&gate);
-            lead(&shards, &gate, &setup, &mut report, &mut exchange)
+            let begun = setup.clocked.map(|clock| clock());
+            let interrupted = lead(&shards, &gate, &setup, &mut report, &mut exchange);
+            if let (Some(clock), Some(begun)) = (setup.clocked, begun) {
+                exchange.whole = clock().saturating_sub(begun);
+            }
+            interrupted
         });
         let mut shards = shards.into_iter().map(|shard| {
             let mut shard = shard.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -432,7 +437,17 @@ fn lead<F: FlowControl>(
             assert!(!gate.failed.load(Ordering::SeqCst), "another thread failed");
             all.extend(shards[1..].iter().map(lock));
         } else {
-            all.iter_mut().for_each(|shard| shard.stretch(next, limit, stop_idle));
+            let mut slowest = Duration::ZERO;
+            for shard in &mut all {
+                let begun = setup.clocked.map(|clock| clock());
+                shard.stretch(next, limit, stop_idle);
+                if let (Some(clock), Some(begun)) = (setup.clocked, begun) {
+                    let took = clock().saturating_sub(begun);
+                    exchange.work += took;
+                    slowest = slowest.max(took);
+                }
+            }
+            exchange.slowest += slowest;
         }
         if stop_idle {
             if all.iter().all(|shard| shard.idle) && settle(&mut all, limit) {
@@ -441,7 +456,7 @@ fn lead<F: FlowControl>(
             all.iter_mut().for_each(|shard| shard.stretch(next, limit, false));
         }
         let events: u64 = all.iter().map(|shard| shard.network.core.counts.events).sum();
-        busy = events - done > if busy { BUSY.1 } else { BUSY.0 };
+        busy = setup.clocked.is_none() && events - done > if busy { BUSY.1 } else { BUSY.0 };
         done = events;
         if done - reported >= REPORT_EVERY {
             reported = done;

@@ -12,7 +12,7 @@ use super::pint::Pint;
 use super::rand::Shared;
 use super::topology::Topology;
 use engine::{Bytes, Time};
-use fabric::axes::flow_control::Report;
+use fabric::axes::flow_control::{Job, Report};
 use fabric::axes::{Chosen, CongestionControlDef, LoadBalancingDef, TransportDef};
 use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
@@ -74,11 +74,28 @@ impl Translated {
             marking: &marking::red::Params::default(),
             window: true,
         };
-        if let Some(broadcom) = self.broadcom {
-            return fabric::Network::new(self.setup, broadcom, &chosen).run(report);
+        // Its headroom follows a rule of thumb (three times rate × delay), so nothing is promised.
+        let job = Job { setup: self.setup, promised: false, chosen, report };
+        match self.broadcom {
+            Some(broadcom) => job.run(broadcom),
+            // Pauses last for ever.
+            None => job.run(pfc::Pfc::new(&params, None, false)),
         }
-        // Pauses last for ever. Its headroom follows a rule of thumb (three times rate × delay), so nothing is promised.
-        fabric::Network::new(self.setup, pfc::Pfc::new(&params, None, false), &chosen).run(report)
+    }
+
+    /// The same run in our own order of ties, with random numbers of each node's own, on up to `threads` threads: everything that the
+    /// reference decides by the order in which one program does things is left out.
+    pub fn in_our_order(mut self, config: &Config, threads: usize) -> Result<Translated, Problem> {
+        if config.cc_mode == CcMode::Pint {
+            let message = "HPCC-PINT draws from one sequence for all nodes, in the reference's order of events";
+            return Err(config.problem("CC_MODE", message).help("leave --order ours out, or choose another CC_MODE"));
+        }
+        let setup = &mut self.setup;
+        (setup.ties, setup.dice, setup.habits.relist) = (Ties::Cause, Dice::PerNode, None);
+        setup.seed = config.random_seed as u64;
+        setup.threads = if fabric::run::worthwhile(setup) { threads } else { 1 };
+        self.transport.forget = false;
+        Ok(self)
     }
 }
 
@@ -161,6 +178,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         rule: Rule::ByFlow,
         salt: 0,
         threads: 1,
+        clocked: None,
         blocks: None,
         clock: Clock::Nanoseconds,
         ties: Ties::Sequence,

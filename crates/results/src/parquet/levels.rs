@@ -27,6 +27,15 @@ pub(super) fn encode(out: &mut Vec<u8>, values: &[u32], width: u32) {
     pack(out, &values[packed..], width);
 }
 
+/// The same for one number so many times.
+pub(super) fn encode_same(out: &mut Vec<u8>, value: u32, count: usize, width: u32) {
+    if count < 8 {
+        return encode(out, &vec![value; count], width);
+    }
+    varint(out, (count as u64) << 1);
+    out.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
+}
+
 /// Values in groups of eight, the last filled up with zeros.
 fn pack(out: &mut Vec<u8>, values: &[u32], width: u32) {
     if values.is_empty() {
@@ -111,6 +120,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_same_number_many_times_is_written_as_any_others(value in 0_u32..16, count in 0_usize..100) {
+            let (mut plain, mut short) = (Vec::new(), Vec::new());
+            encode(&mut plain, &vec![value; count], 4);
+            encode_same(&mut short, value, count, 4);
+            prop_assert_eq!(plain, short);
+        }
+
         #[test]
         fn what_is_written_is_read_again(
             runs in prop::collection::vec((0_u32..u32::MAX, 1_usize..40), 0..60),

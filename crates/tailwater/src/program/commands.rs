@@ -8,6 +8,7 @@ use files::problem::Problem;
 use interop::ns3::{Options, output};
 use results::measure::Spread;
 use run::outcome::Summary;
+use scenario::estimate::Method;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -112,6 +113,11 @@ pub fn run(
     let name = scenario.display().to_string();
     let mut resolved =
         progress::patiently(&name, quiet, || run::load(scenario, sets))?.on_threads(threads_or_all(threads));
+    let recorded = record.wanted || every.is_some() || from.is_some() || record.live.is_some();
+    if recorded && resolved.estimate.method != Method::None {
+        return Err(Problem::new("--record", "an estimate has no packets that could be recorded")
+            .help("leave the option out, or simulate the scenario: leave [estimate] out"));
+    }
     if let Some(from) = from {
         resolved = run::recording::record_from(resolved, every.unwrap_or(CLOSELY), from)?;
     } else if record.wanted || every.is_some() || record.live.is_some() {
@@ -215,6 +221,8 @@ fn table(finished: &run::Finished) -> String {
         10_000..10_000_000 => format!("{:.1} KB", n as f64 / 1e3),
         _ => format!("{:.1} MB", n as f64 / 1e6),
     };
+    let memory = run::outcome::peak_memory().or(s.cost.peak_memory_bytes);
+    let memory = memory.map_or(String::new(), |m| format!(", {} of memory", bytes(m)));
     let mut out = format!("{}: {}, seed {}\n", s.identity.scenario, s.identity.scheme(), s.identity.seed);
     out += &format!("{} of {} flows finished in {:.3} us: {}\n", s.finished, s.flows, s.end_ps as f64 / 1e6, s.ending);
     if s.finished < s.flows {
@@ -257,6 +265,11 @@ fn table(finished: &run::Finished) -> String {
             ),
         };
     }
+    if let Some(estimate) = &s.estimate {
+        out += &format!("\n{}\n", estimate.sentence());
+        out += &format!("{:.3} s{}\n", s.cost.wall_seconds, memory);
+        return out;
+    }
     out += &format!(
         "\n{} data packets sent, {} again; {} dropped (buffer {}, link {}, down {}); {} marked\n",
         s.injected.packets,
@@ -283,9 +296,7 @@ fn table(finished: &run::Finished) -> String {
         s.cost.wall_seconds,
         s.cost.packet_hops_per_second / 1e6,
         s.events as f64 / s.packet_hops.max(1) as f64,
-        run::outcome::peak_memory()
-            .or(s.cost.peak_memory_bytes)
-            .map_or(String::new(), |m| format!(", {} of memory", bytes(m)))
+        memory
     );
     out
 }
@@ -316,14 +327,39 @@ pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Probl
     printed(say(described))
 }
 
+/// The order of events at the same instant in a run of another simulator's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Order {
+    /// That simulator's.
+    Reference,
+    /// Ours.
+    Ours,
+}
+
 /// `tailwater ns3`.
-pub fn ns3(config: &Path, options: Options, quiet: bool) -> Result<ExitCode, Problem> {
+pub fn ns3(
+    config: &Path,
+    options: Options,
+    (order, threads): (Order, Option<NonZeroUsize>),
+    quiet: bool,
+) -> Result<ExitCode, Problem> {
+    if order == Order::Reference && threads.is_some_and(|threads| threads.get() > 1) {
+        return Err(Problem::new("--threads", "the reference's order of events is that of one thread")
+            .help("leave it out, or write --order ours too, for results that are not the reference's to the byte"));
+    }
     let inputs = interop::ns3::read_with(config, options)?;
     if !quiet {
         inputs.notes.iter().for_each(|note| progress::note(&note.to_string()));
     }
     inputs.check_outputs()?;
-    let translated = interop::ns3::translate::translate(&inputs)?;
+    let mut translated = interop::ns3::translate::translate(&inputs)?;
+    if order == Order::Ours {
+        translated = translated.in_our_order(&inputs.config, threads_or_all(threads))?;
+        if !quiet {
+            let place = config.display();
+            progress::note(&format!("{place}: in our own order of ties: not the reference's bytes (docs/ns3.md)"));
+        }
+    }
     let graph = translated.setup.graph.clone();
     let flows = &translated.setup.flows;
     let (begin, until) = (flows.first().map(|f| f.start), flows.last().map(|f| f.start));
@@ -354,7 +390,7 @@ pub fn bench(
     duration: &str,
     load: f64,
     (threads, blocks): (usize, Option<usize>),
-    exchange: bool,
+    (exchange, cores): (bool, &[usize]),
 ) -> Result<ExitCode, Problem> {
     let remedy = "write a time above zero, such as 1ms";
     let duration: Time =
@@ -379,7 +415,7 @@ pub fn bench(
     }
     let run = run::bench::Run { load, duration, threads, blocks };
     if exchange {
-        return print_exchange(hosts, presets, run);
+        return print_exchange(hosts, presets, run, cores);
     }
     let head = format!(
         "{:<12} {:>6} {:>12} {:>8} {:>10} {:>10} {:>9} {:>9}\n",
@@ -414,7 +450,12 @@ pub fn bench(
 }
 
 /// What the shards of runs on several threads exchange, and how often.
-fn print_exchange(hosts: &[u32], presets: &[String], run: run::bench::Run) -> Result<ExitCode, Problem> {
+fn print_exchange(
+    hosts: &[u32],
+    presets: &[String],
+    run: run::bench::Run,
+    cores: &[usize],
+) -> Result<ExitCode, Problem> {
     let head = format!(
         "{:<12} {:>6} {:>5} {:>10} {:>9} {:>9} {:>12} {:>9} {:>11} {:>12} {:>12}\n",
         "run",
@@ -449,6 +490,27 @@ fn print_exchange(hosts: &[u32], presets: &[String], run: run::bench::Run) -> Re
                     each(exchange.bytes as f64) / 1e3,
                     exchange.stretches as f64 / line.seconds,
                     exchange.bytes as f64 / line.seconds / 1e6,
+                ))
+            });
+        }
+    }
+    if cores.is_empty() {
+        return printed(result);
+    }
+    let head = format!(
+        "\n{:<12} {:>6} {:>6} {:>12} {:>12} {:>12} {:>12} {:>12} {:>10} {:>9}\n",
+        "run", "hosts", "cores", "one thread", "all shards", "slowest", "between", "set-up", "imbalance", "speed-up"
+    );
+    let mut result = result.and_then(|()| say(head));
+    for (&count, preset) in hosts.iter().flat_map(|count| presets.iter().map(move |preset| (count, preset))) {
+        for &cores in cores {
+            let balance = run::bench::balance(count, preset, run, cores)?;
+            let run::bench::Balance { shards, alone, work, slowest, between, setup } = balance;
+            let (imbalance, speed_up) = (balance.imbalance(), balance.speed_up());
+            result = result.and_then(|()| {
+                say(format!(
+                    "{preset:<12} {count:>6} {shards:>6} {alone:>10.3} s {work:>10.3} s {slowest:>10.3} s {between:>10.3} s \
+                     {setup:>10.3} s {imbalance:>10.2} {speed_up:>9.1}\n"
                 ))
             });
         }

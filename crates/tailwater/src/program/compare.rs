@@ -2,6 +2,7 @@
 
 use crate::program::answer::{self, Asked, BY_SIZE};
 use crate::program::commands::{BROKEN, printed, say};
+use crate::program::estimate::{self, Instead};
 use crate::program::interrupt;
 use crate::program::place::{self, COMPARISON, Kind, Place};
 use crate::program::progress::{self, GridProgress};
@@ -43,6 +44,8 @@ pub struct Arguments {
     sets: Vec<String>,
     #[command(flatten)]
     asked: Asked,
+    #[command(flatten)]
+    instead: Instead,
     /// Where the comparison goes [default: results/compare-NAME-OF-THE-FILE, or with a number after it if that has another].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -86,7 +89,8 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
         return Ok(usage::refuse(&problems));
     };
     let usual = Path::new("results").join(format!("compare-{}", source.title));
-    let grid = Grid { source, sets: arguments.sets.clone(), variants, axes, seeds };
+    let sets = arguments.sets.iter().cloned().chain(arguments.instead.sets()).collect();
+    let grid = Grid { source, sets, variants, axes, seeds };
     let own = place::identity(&arguments.scenario, &grid);
     let place = Place {
         kind: Kind::Comparison,
@@ -190,7 +194,8 @@ fn write(
     let runs = done.ran + done.reused;
     let runs = if runs == 1 { "1 run".into() } else { format!("{runs} runs") };
     let (title, answer, table, new) = (&table.title, answer::text(&answer, &table), table.brief(), done.ran);
-    let text = format!("{title}\n\n{answer}\n{table}\n");
+    let estimated = estimate::about(&summaries).unwrap_or_default();
+    let text = format!("{title}\n\n{answer}\n{table}\n{estimated}");
     announce(&text, &format!("{runs}, {new} new; comparison in {}\n", out.display()), arguments.quiet, written)
 }
 
@@ -238,7 +243,8 @@ fn draw(
     let curves =
         curves::of_grid(&grid.source.title, &plan.iter().map(|cell| &cell.labels).collect::<Vec<_>>(), &records);
     let title = records.first().and_then(|run| run.summary["scenario"].as_str()).unwrap_or(&grid.source.title);
-    let report = report::pages::comparison(title, &curves, Some(answer), &grid.source.text, &command(arguments));
+    let title = estimate::titled(title, &records.iter().map(|run| &run.summary).collect::<Vec<_>>());
+    let report = report::pages::comparison(&title, &curves, Some(answer), &grid.source.text, &command(arguments));
     report::folder::files(&report, out)
 }
 
@@ -267,6 +273,7 @@ fn comparison(
         ("axes".into(), place::axes(grid)),
         ("file".into(), place::file(&arguments.scenario).into()),
     ]);
+    about.extend(estimate::about(summaries).map(|said| ("estimate".into(), said.trim_end().into())));
     about
 }
 
@@ -333,6 +340,7 @@ fn command(arguments: &Arguments) -> String {
     arguments.vary.iter().for_each(|axis| option("vary", axis.clone()));
     arguments.sets.iter().for_each(|set| option("set", set.clone()));
     arguments.asked.options().into_iter().for_each(|(name, value)| option(name, value));
+    arguments.instead.options().into_iter().for_each(|(name, value)| option(name, value));
     if arguments.record {
         words.push("--record".into());
     }

@@ -2,6 +2,7 @@
 
 use crate::program::answer::Asked;
 use crate::program::compare::mixed;
+use crate::program::estimate::{Instead, Method};
 use crate::program::place::{Kind, Place, sweep_identity};
 use crate::program::slurm;
 use clap::Args;
@@ -36,6 +37,12 @@ pub struct Named {
     /// Keep a recording.bin of each run; one that was not recorded is run again.
     #[arg(long)]
     record: bool,
+    /// Estimate every run instead of simulating it: in seconds, with an error that is measured and stated.
+    #[arg(long, value_enum, value_name = "METHOD")]
+    estimate: Option<Method>,
+    /// With --estimate, the share of each run's traffic that is simulated [default: the scenario's, or 0.1].
+    #[arg(long, value_name = "SHARE", requires = "estimate", allow_hyphen_values = true)]
+    calibrate: Option<String>,
 }
 
 /// A sweep that was read and planned.
@@ -52,6 +59,8 @@ pub struct Planned {
     pub out: PathBuf,
     /// The one that was asked for.
     asked_out: Option<PathBuf>,
+    /// Whether the runs are estimated.
+    pub instead: Instead,
     /// Which flows count.
     pub question: Question,
     /// The options that say so.
@@ -63,7 +72,9 @@ impl Planned {
     pub fn new(named: &Named, asked: &Asked) -> Result<Planned, Vec<Problem>> {
         let stop = |problem| vec![problem];
         let question = asked.question()?;
-        let sweep = Sweep::load(&named.spec).map_err(stop)?;
+        let mut sweep = Sweep::load(&named.spec).map_err(stop)?;
+        let instead = Instead { estimate: named.estimate, calibrate: named.calibrate.clone() };
+        sweep.grid.sets.extend(instead.sets());
         let plan = sweep.plan()?;
         let store = Store::new(&named.store).recorded(named.record);
         let mut planned = Planned {
@@ -73,6 +84,7 @@ impl Planned {
             store,
             out: PathBuf::new(),
             asked_out: named.out.clone(),
+            instead,
             question,
             asked: asked.options(),
         };
@@ -87,7 +99,8 @@ impl Planned {
 
     /// Asks where the sweep goes.
     fn placed<T>(&self, quiet: bool, ask: impl FnOnce(&Place<'_>) -> T) -> T {
-        let usual = Path::new("results").join(format!("sweep-{}", self.sweep.title));
+        let estimate = if self.instead.estimate.is_some() { "-estimate" } else { "" };
+        let usual = Path::new("results").join(format!("sweep-{}{estimate}", self.sweep.title));
         let own = sweep_identity(&self.spec, &self.sweep.text);
         let asked = self.asked_out.as_deref();
         ask(&Place { kind: Kind::Sweep, asked, usual: &usual, own: &own, replace: false, quiet })

@@ -216,7 +216,8 @@ fn submit(planned: &Planned, how: &How, threads: usize, lease: &str, missing: us
     let program = std::env::current_exe().map_err(|error| {
         Problem::new("tailwater", format!("does not find itself: {error}")).help("start it by its path")
     })?;
-    let record = if planned.store.is_recorded() { " --record" } else { "" };
+    let mut record = if planned.store.is_recorded() { " --record".to_string() } else { String::new() };
+    planned.instead.options().into_iter().for_each(|(name, value)| record += &format!(" --{name} {}", word(&value)));
     let script = format!(
         "#!/bin/sh\n\
          #SBATCH --job-name={}\n\

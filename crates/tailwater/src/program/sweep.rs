@@ -3,6 +3,7 @@
 use crate::program::answer::{self, Asked, BY_SIZE};
 use crate::program::commands::{BROKEN, printed, say, threads_or_all};
 use crate::program::compare::{about_runs, announce, labels, put, read_summary};
+use crate::program::estimate;
 use crate::program::interrupt;
 use crate::program::place;
 use crate::program::planned::{Named, Planned, RUNS, SPEC, SWEEP, TABLE, in_a_line};
@@ -232,6 +233,7 @@ fn write(planned: &Planned, status: &Status, quiet: bool, ran: usize) -> Result<
     let answer = answer::answer(planned.question.clone(), plan, &folders, &summaries)?;
     let mut about = about(planned, &folders, &table);
     about.extend(answer::about(&answer));
+    about.extend(estimate::about(&summaries).map(|said| ("estimate".into(), said.trim_end().into())));
     let about = format!("{:#}\n", Value::from(about));
     // The file that marks a sweep's folder comes first: an interruption leaves nothing that is refused later.
     let paths = [SWEEP, TABLE, BY_SIZE, SPEC, SCENARIO].map(|name| out.join(name));
@@ -240,11 +242,13 @@ fn write(planned: &Planned, status: &Status, quiet: bool, ran: usize) -> Result<
     let mut all: Vec<(PathBuf, Vec<u8>)> = paths.into_iter().zip(texts).collect();
     all.push((out.join(RUNS), runs::bytes(plan, &summaries, &table)));
     let title = summaries.first().and_then(|summary| summary["scenario"].as_str()).unwrap_or(&sweep.title);
-    let page = report::sweeps::page(title, &table, Some(&answer), &sweep.text, &command(planned));
+    let titled = estimate::titled(title, &summaries.iter().collect::<Vec<_>>());
+    let page = report::sweeps::page(&titled, &table, Some(&answer), &sweep.text, &command(planned));
     let written = put(out, &all, report::folder::files(&page, out));
     let new = if ran > 0 { format!(", {ran} new") } else { String::new() };
     let (title, answer, table) = (&table.title, answer::text(&answer, &table), table.brief());
-    let text = format!("{title}\n\n{answer}\n{table}\n");
+    let estimated = estimate::about(&summaries).unwrap_or_default();
+    let text = format!("{title}\n\n{answer}\n{table}\n{estimated}");
     announce(&text, &format!("{} runs{new}; sweep in {}\n", status.runs, out.display()), quiet, written)
 }
 
@@ -253,6 +257,8 @@ fn command(planned: &Planned) -> String {
     let record = if planned.store.is_recorded() { " --record" } else { "" };
     let asked = planned.asked.iter().map(|(name, value)| format!(" --{name} {}", slurm::word(value)));
     let asked: String = asked.collect();
+    let asked =
+        planned.instead.options().into_iter().fold(asked, |all, (name, value)| all + &format!(" --{name} {value}"));
     format!("tailwater sweep {}{record}{asked}", slurm::word(&planned.spec.display().to_string()))
 }
 

@@ -447,6 +447,20 @@ fn the_other_simulators_files_are_run() {
 }
 
 #[test]
+fn the_other_simulators_files_are_run_in_our_own_order_on_several_threads() {
+    let desk = ns3();
+    let output = desk.tailwater(&["ns3", "config.txt", "--order", "ours", "--threads", "2"]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(text(&output.stderr).contains("note: config.txt: in our own order of ties"), "{output:?}");
+    assert_eq!(desk.read("fct.txt").lines().count(), 2);
+    desk.refuses(&["ns3", "config.txt", "--threads", "2"], "--order ours");
+    let options = ["ns3", "config.txt", "--order", "ours"];
+    desk.write("config.txt", changed(CONFIG, "CC_MODE 1", "CC_MODE 10"));
+    desk.refuses(&options, "config.txt:");
+    desk.refuses(&options, "leave --order ours out");
+}
+
+#[test]
 fn files_of_a_descendant_are_run_and_whose_they_are_is_said() {
     // ConWeave's: five columns, hosts by number in the results.
     let desk = ns3();

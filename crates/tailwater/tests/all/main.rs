@@ -5,6 +5,7 @@ mod claims;
 mod cli;
 mod compare;
 mod desk;
+mod estimate;
 mod harm;
 mod outputs;
 mod pages;

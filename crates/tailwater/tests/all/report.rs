@@ -19,7 +19,7 @@ fn works(at: &Path, words: &[&str]) -> String {
 }
 
 #[test]
-fn a_run_has_a_page_that_needs_no_network_and_its_figures_as_images() {
+fn a_run_has_a_page_that_needs_no_network_and_its_figures_as_images_if_asked() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("s.toml"), SCENARIO).unwrap();
     works(dir.path(), &["run", "s.toml", "--out", "out"]);
@@ -29,14 +29,16 @@ fn a_run_has_a_page_that_needs_no_network_and_its_figures_as_images() {
     {
         assert!(page.contains(part), "no {part}");
     }
+    // Drawn again from the folder alone, it is the same.
+    works(dir.path(), &["report", "out", "--out", "again"]);
     for name in ["queues", "flow-rates", "buffers", "receivers", "slowdown-p99-load"] {
         let svg = std::fs::read_to_string(dir.path().join(format!("out/figures/{name}.svg"))).unwrap();
         assert!(svg.starts_with("<svg") && svg.contains("</text>"), "{name}");
-        let png = std::fs::read(dir.path().join(format!("out/figures/{name}.png"))).unwrap();
+        assert_eq!(std::fs::read_to_string(dir.path().join(format!("again/figures/{name}.svg"))).unwrap(), svg);
+        assert!(!dir.path().join(format!("out/figures/{name}.png")).exists(), "{name}");
+        let png = std::fs::read(dir.path().join(format!("again/figures/{name}.png"))).unwrap();
         assert!(png.starts_with(b"\x89PNG"), "{name}");
     }
-    // Drawn again from the folder alone, it is the same.
-    works(dir.path(), &["report", "out", "--out", "again"]);
     assert_eq!(std::fs::read_to_string(dir.path().join("again/report.html")).unwrap(), page);
     works(dir.path(), &["run", "s.toml", "--out", "plain", "--no-report"]);
     assert!(!dir.path().join("plain/report.html").exists());
