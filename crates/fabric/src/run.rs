@@ -611,6 +611,9 @@ impl<F: FlowControl> Network<F> {
         let ground = Ground { setup: &core.setup, shard: &core.shard, nics: core.hosts.nics.len() };
         let transport = chosen.transport.build(&ground);
         core.hosts.cap = transport.window_cap();
+        if let Some(parts) = core.probes.parts.as_mut().filter(|_| chosen.transport.in_order()) {
+            parts.last_completes();
+        }
         let in_order = chosen.transport.in_order() && !chosen.load_balancing.may_reorder();
         Network { core, scheme, nodes, transport, transports: Vec::new(), in_order }
     }

@@ -29,7 +29,7 @@ impl Core {
             Reason::Toward { port, host, class } => {
                 let local = self.ports[port as usize].local;
                 self.fullest(causes, port, self.class_queues(class), u64::MAX, end, |guests| {
-                    let own = guests.flows.values().filter(|guest| guest.in_port == local && guest.dst == host);
+                    let own = guests.flows().filter(|guest| guest.in_port == local && guest.dst == host);
                     own.map(|guest| guest.bytes).sum()
                 })
             }
@@ -138,10 +138,10 @@ impl Core {
         let Some(only) = filled.next() else { return 0 };
         let mut of = |slot: usize, all: &mut Vec<u32>| {
             let guests = crowd.of(slot, &self.switches.queues[slot].packets, &self.pool);
-            all.extend(guests.flows.keys());
+            all.extend(guests.flows().map(|guest| guest.flow));
         };
         let Some(second) = filled.next() else {
-            return crowd.of(only, &self.switches.queues[only].packets, &self.pool).flows.len() as u32;
+            return crowd.of(only, &self.switches.queues[only].packets, &self.pool).count() as u32;
         };
         // A flow may have packets in several queues.
         let mut all = Vec::new();

@@ -1,22 +1,27 @@
 //! From every stop to its root: stops and orders are joined when the run is over.
 
 use super::causes::{
-    Burst, Causes, Fill, Found, Kept, Loss, Order, Place, Reason, Scope, Seen, Source, Stop, Stops, Waiting,
+    Burst, Causes, Fill, Found, Kept, Loss, Lost, Missing, Order, Place, Reason, Scope, Seen, Source, Stop, Stops,
+    Waiting,
 };
 use super::crowd::Map;
+use super::parts::Repeat;
 use crate::id::FlowId;
 use crate::packet::NONE;
 use crate::routing::Rule;
 use crate::run::Core;
 use engine::Time;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-/// Who ordered a stop and when, and what filled it.
-type Ordered = (u32, Option<Time>, Option<Found>);
+/// Who ordered a stop and when, what filled it, and by which rule if nothing did.
+type Ordered = (u32, Option<Time>, Option<Found>, Option<&'static str>);
+
+/// Why a stop is ordered for an account that has nothing in any queue.
+const AT_ONCE: &str = "a single packet on its way through takes more room than its threshold";
 
 impl Core {
     /// Joins stops and orders, at the end of the run.
-    pub(crate) fn end_causes(&mut self) -> Option<Stops> {
+    pub(crate) fn end_causes(&mut self, repeats: &[Repeat]) -> Option<Stops> {
         let mut causes = self.probes.causes.take()?;
         debug_assert_eq!(causes.crowd.audit(|slot| &self.switches.queues[slot].packets, &self.pool), None);
         let now = self.time.now;
@@ -39,10 +44,10 @@ impl Core {
         let mut bursts: Vec<(u32, Burst)> = Vec::new();
         let mut stops: Vec<Stop> = Vec::with_capacity(seen.len());
         for (row, seen) in (0..).zip(&seen) {
-            let (by, ordered, found) = self.ordered(&mut causes, seen);
+            let (by, ordered, found, rule) = self.ordered(&mut causes, seen);
             let cause = found.as_ref().and_then(|found| found.stop).and_then(|key| rows.get(&key).copied());
             let fill = found.as_ref().map(|found| found.fill);
-            let rule = seen.rule.filter(|_| fill.is_none());
+            let rule = seen.rule.or(rule).filter(|_| fill.is_none());
             bursts.extend(found.as_ref().and_then(|found| found.burst).map(|burst| (row, burst)));
             let also = found.map(|found| found.also).unwrap_or_default();
             let &Seen { key: (port, _), scope, from, until, .. } = seen;
@@ -54,15 +59,15 @@ impl Core {
         let waits = kept.into_iter().map(|(key, flow, time)| (rows[&key], flow, time));
         let mut kept = self.find_victims(&causes, &stops, waits);
         kept.sort_unstable();
-        let loss =
-            |(&(port, how, flow), &(packets, first, last)): (&_, &_)| Loss { port, how, flow, packets, first, last };
-        let mut losses: Vec<Loss> = causes.losses.iter().map(loss).collect();
-        losses.sort_unstable();
+        let losses = sum_up(std::mem::take(&mut causes.losses), repeats);
         let needs = &self.hosts.needs;
         let marks_only = !(needs.every_ack || needs.telemetry || needs.delay || needs.incidents);
         let fullest = causes.fullest.filter(|_| stops.is_empty());
         let fullest_port = causes.fullest_port.filter(|(bytes, begins)| bytes <= begins);
-        Some(Stops { stops, kept, losses, fullest, fullest_port, marks_only })
+        let mut queued = causes.queued();
+        queued.resize(self.ports.len(), 0);
+        let dynamic = self.switches.buffers.iter().all(|buffer| buffer.ingress_part.is_none());
+        Some(Stops { stops, kept, losses, fullest, fullest_port, marks_only, queued, dynamic })
     }
 
     /// What fills a node at the end of the run, for a stop that has not ended, or what did when it was ordered.
@@ -77,9 +82,9 @@ impl Core {
         let (place, subject, until) = match &seen.source {
             Source::Own(own) => {
                 let found = own.clone().and_then(|(reason, found)| self.now_or(causes, seen, reason, found));
-                return (self.map.node[port as usize], own.as_ref().map(|_| seen.from), found);
+                return (self.map.node[port as usize], own.as_ref().map(|_| seen.from), found, None);
             }
-            Source::Neighbour(None) => return (self.map.node[peer as usize], None, None),
+            Source::Neighbour(None) => return (self.map.node[peer as usize], None, None, None),
             &Source::Neighbour(Some(subject)) => {
                 // What the neighbour decided while its word was under way is another order.
                 let under_way = self.ports[peer as usize].latency + self.setup.switch.reaction;
@@ -96,8 +101,9 @@ impl Core {
         while let Some(&Order { reason: Reason::Heard { place: next, subject }, time, .. }) = order {
             (place, order) = (next, causes.order(next, subject, time));
         }
-        let Some(Order { time, reason, found }) = order.cloned() else { return (by(place), None, None) };
-        (by(place), Some(time), self.now_or(causes, seen, reason, found))
+        let Some(Order { time, reason, found }) = order.cloned() else { return (by(place), None, None, None) };
+        let rule = matches!(reason, Reason::Account { .. }).then_some(AT_ONCE);
+        (by(place), Some(time), self.now_or(causes, seen, reason, found), rule)
     }
 
     /// Ports that were full only of what another stop let go of at once: that stop is the cause. One that had something to send all the
@@ -240,6 +246,30 @@ fn follow(stops: &[Stop], first: u32, now: u32, known: &mut Map<u32, u32>) -> u3
         known.extend(path.into_iter().map(|row| (row, end)));
     }
     end
+}
+
+/// What flows lost on links, by port. What a flow was at sending again from a byte on is charged to the link that lost the byte last; if none
+/// did, to the one that lost its last packet without data, an acknowledgement. Otherwise it is no link's fault: there was no room for the
+/// packet, or the sender did not wait long enough.
+fn sum_up(mut missing: Vec<Missing>, repeats: &[Repeat]) -> Vec<Loss> {
+    missing.sort_by_key(|lost| (lost.flow, lost.at, lost.port));
+    let mut all: BTreeMap<(u32, Lost, FlowId), Loss> = BTreeMap::new();
+    for &Missing { flow, at, port, how, .. } in &missing {
+        let first = Loss { port, how, flow, packets: 0, first: at, last: at, cost: Time::ZERO };
+        let loss = all.entry((port, how, flow)).or_insert(first);
+        (loss.packets, loss.last) = (loss.packets + 1, at);
+    }
+    for repeat in repeats {
+        let own = missing.partition_point(|lost| lost.flow < repeat.flow);
+        let end = missing.partition_point(|lost| (lost.flow, lost.at) < (repeat.flow, repeat.at));
+        let before = || missing[own..end].iter().rev();
+        let byte = |lost: &&Missing| lost.bytes.0 <= repeat.byte && repeat.byte < lost.bytes.1;
+        let cause = before().find(byte).or_else(|| before().find(|lost| lost.bytes == (0, 0)));
+        if let Some(loss) = cause.and_then(|lost| all.get_mut(&(lost.port, lost.how, lost.flow))) {
+            loss.cost += Time(repeat.time);
+        }
+    }
+    all.into_values().collect()
 }
 
 /// Follows causes from every stop.
