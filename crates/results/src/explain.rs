@@ -524,13 +524,14 @@ impl Told<'_> {
                 by.join(", ")
             ));
         }
+        let mut lead = sentences.clone();
         let by_root = self.by_root(&rows);
         sentences.extend(self.tell_roots(&by_root));
         let own: Vec<&Root> = self.roots.iter().filter(|root| root.ports.contains(&name)).collect();
         for root in &own {
             sentences.push(format!("It is a root itself. {}", root.sentence(&self.records.flows)));
         }
-        sentences.extend(match (did.ordered, did.passed_on) {
+        let orders: Option<String> = match (did.ordered, did.passed_on) {
             (0, _) => Some("It stopped nobody: no stop was ordered because of what waited for it.".into()),
             (_, 0) => None,
             (all, passed_on) => Some(format!(
@@ -538,10 +539,13 @@ impl Told<'_> {
                 if all == 1 { "1 stop was".into() } else { format!("{all} stops were") },
                 if all == passed_on { "all".into() } else { passed_on.to_string() }
             )),
-        });
+        };
+        lead.extend(orders.clone());
+        sentences.extend(orders);
         let json = json!({
             "link": name,
             "did": did,
+            "lead": lead,
             "stops": rows.len(),
             "causes": self.roots_json(&by_root),
             "sentences": sentences,

@@ -352,6 +352,8 @@ pub(crate) struct Causes {
     pub(super) taken: Map<u32, Vec<u32>>,
     /// Accounts that held next to nothing when a stop was ordered because of them, by their numbers.
     watched: Map<usize, Watched>,
+    /// Room for looking at ports and at what lies there.
+    pub(super) lists: (Vec<(u64, u32)>, Vec<Heap>),
 }
 
 /// A packet that was lost on a link.
@@ -601,17 +603,20 @@ impl Core {
         let busy = &mut causes.busy[port as usize];
         let first = self.switches.queues[slot].bytes == size;
         if first && self.switches.masks.is_only_filled(port, visit.queue.0) {
-            *busy = Busy { since: now, due: (Time::MAX, Time::ZERO), queued: busy.queued, ..Busy::default() };
+            *busy = Busy { since: now, due: (now, Time::ZERO), queued: busy.queued, ..Busy::default() };
         }
         busy.queued = busy.queued.max(p.queued);
         busy.joined += size;
-        let mut due = now;
-        if let Some(freed) = freed {
-            busy.freed += size;
-            busy.first.get_or_insert(freed);
-            due = due.saturating_sub(freed.stopped);
+        match freed {
+            // No packet before it was due later.
+            None => busy.due.1 = now,
+            Some(freed) => {
+                let due = now.saturating_sub(freed.stopped);
+                busy.freed += size;
+                busy.first.get_or_insert(freed);
+                busy.due = (busy.due.0.min(due), busy.due.1.max(due));
+            }
         }
-        busy.due = (busy.due.0.min(due), busy.due.1.max(due));
         causes.crowd.join(slot, &self.pool[visit.packet]);
         // Once something was stopped nobody asks.
         if causes.seen.is_empty() {

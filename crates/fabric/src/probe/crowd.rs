@@ -102,7 +102,7 @@ impl Guests {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn join(&mut self, packet: &Packet) {
         let place = packet.in_port as usize;
         if self.from.len() <= place {
@@ -128,7 +128,7 @@ impl Guests {
         (guest.in_port, guest.dst) = (packet.in_port, packet.dst);
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, packet: &Packet, second: bool) {
         let bytes = packet.size as u64;
         if let Some(from) = self.from.get_mut(packet.in_port as usize) {

@@ -332,6 +332,7 @@ impl Core {
         let (s, now) = (&self.hosts.senders[flow as usize], self.time.now);
         let p = &self.ports[self.hosts.nics[s.nic as usize].port as usize];
         let state = match () {
+            () if s.eligible() && p.up && p.paused >> s.class & 1 == 0 => State::Ready,
             // Whatever else keeps it from sending, it has nothing to send.
             () if !s.backlogged() => State::Waits(Part::Answer),
             () if s.held & IN_LINE != 0 => State::Waits(Part::Line),
@@ -339,8 +340,7 @@ impl Core {
             () if s.held & BY_TRANSPORT != 0 => State::Waits(Part::Grant),
             () if !s.eligible() => State::Waits(Part::Window),
             () if !p.up => State::Waits(Part::Down),
-            () if p.paused >> s.class & 1 == 1 => State::Waits(Part::Pause),
-            () => State::Ready,
+            () => State::Waits(Part::Pause),
         };
         let ledger = &mut parts.ledgers[flow as usize];
         if ledger.since == Time::MAX {
@@ -405,7 +405,11 @@ impl Core {
     /// A data packet is being put on the link of `port`.
     #[cold]
     pub(crate) fn trace(&mut self, port: u32, id: PacketId) {
-        self.leave_by(port, id);
+        // Of most packets nobody asks which way they came.
+        let plain = self.pool.trail(id).is_some_and(|trail| !trail.whole && trail.stopped == 0);
+        if !plain || !self.progress.changes.is_empty() {
+            self.leave_by(port, id);
+        }
     }
 
     #[inline(never)]

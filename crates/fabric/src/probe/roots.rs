@@ -40,12 +40,12 @@ impl Core {
             }
         }
         seen.sort_by_key(|seen| (seen.from, seen.key));
-        let rows: Map<(u32, u32), u32> = (0..).zip(&seen).map(|(row, seen)| (seen.key, row)).collect();
+        let rows = Rows::new(self.ports.len(), &seen);
         let mut bursts: Vec<(u32, Burst)> = Vec::new();
         let mut stops: Vec<Stop> = Vec::with_capacity(seen.len());
         for (row, seen) in (0..).zip(&seen) {
             let (by, ordered, found, rule) = self.ordered(&mut causes, seen);
-            let cause = found.as_ref().and_then(|found| found.stop).and_then(|key| rows.get(&key).copied());
+            let cause = found.as_ref().and_then(|found| found.stop).and_then(|key| rows.get(key));
             let fill = found.as_ref().map(|found| found.fill);
             let rule = seen.rule.or(rule).filter(|_| fill.is_none());
             bursts.extend(found.as_ref().and_then(|found| found.burst).map(|burst| (row, burst)));
@@ -56,7 +56,7 @@ impl Core {
         find_last_hops(&causes, &seen, &mut stops);
         self.find_bursts(&mut stops, &bursts);
         find_roots(&mut stops);
-        let waits = kept.into_iter().map(|(key, flow, time)| (rows[&key], flow, time));
+        let waits = kept.into_iter().filter_map(|(key, flow, time)| Some((rows.get(key)?, flow, time)));
         let mut kept = self.find_victims(&causes, &stops, waits);
         kept.sort_unstable();
         let losses = sum_up(std::mem::take(&mut causes.losses), repeats);
@@ -196,6 +196,30 @@ impl Core {
     }
 }
 
+/// The rows of stops, by port and number there.
+struct Rows {
+    /// By port, where its own begin.
+    first: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl Rows {
+    fn new(ports: usize, seen: &[Seen]) -> Rows {
+        let mut first = vec![0; ports + 1];
+        // Those of a port are numbered from 1 on.
+        seen.iter().for_each(|seen| first[seen.key.0 as usize + 1] += 1);
+        (0..ports).for_each(|port| first[port + 1] += first[port]);
+        let mut rows = vec![NONE; seen.len()];
+        (0..).zip(seen).for_each(|(row, seen)| rows[(first[seen.key.0 as usize] + seen.key.1 - 1) as usize] = row);
+        Rows { first, rows }
+    }
+
+    fn get(&self, (port, number): (u32, u32)) -> Option<u32> {
+        let place = self.first[port as usize] + number.checked_sub(1)?;
+        self.rows.get(place as usize).copied().filter(|row| *row != NONE)
+    }
+}
+
 /// What the last links wait for that orders were about: a stop there at that instant.
 fn find_last_hops(causes: &Causes, seen: &[Seen], stops: &mut [Stop]) {
     let far = |stop: &Stop, seen: &Seen| {
@@ -274,8 +298,10 @@ fn sum_up(mut missing: Vec<Missing>, repeats: &[Repeat]) -> Vec<Loss> {
 
 /// Follows causes from every stop.
 fn find_roots(stops: &mut [Stop]) {
+    let mut path = Vec::new();
     for first in 0..stops.len() as u32 {
-        let mut path = vec![first];
+        path.clear();
+        path.push(first);
         let root = loop {
             let last = path[path.len() - 1];
             let stop = &stops[last as usize];
@@ -300,7 +326,7 @@ fn find_roots(stops: &mut [Stop]) {
             }
             break cut;
         };
-        path.into_iter().for_each(|row| stops[row as usize].root = root);
+        path.iter().for_each(|&row| stops[row as usize].root = root);
     }
 }
 
