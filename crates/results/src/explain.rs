@@ -332,8 +332,7 @@ impl Did {
             size(self.sent_bytes),
             100.0 * self.used
         )];
-        let named: Vec<String> =
-            self.flows.iter().take(NAMED).map(|flow| flow_name(rows, *flow as u64)).collect();
+        let named: Vec<String> = self.flows.iter().take(NAMED).map(|flow| flow_name(rows, *flow as u64)).collect();
         let more = self.flows.len().saturating_sub(NAMED);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         let waited = match (self.queueing_ps, self.stopped_ps) {
@@ -535,9 +534,9 @@ impl Told<'_> {
             (0, _) => Some("It stopped nobody: no stop was ordered because of what waited for it.".into()),
             (_, 0) => None,
             (all, passed_on) => Some(format!(
-                "Because of what waited for it {} ordered, {} of them while it was stopped itself or still sent what a stop had left.",
+                "Because of what waited for it {} ordered{} while it was stopped itself or still sent what a stop had left.",
                 if all == 1 { "1 stop was".into() } else { format!("{all} stops were") },
-                if all == passed_on { "all".into() } else { passed_on.to_string() }
+                if all == passed_on { String::new() } else { format!(", {passed_on} of them") }
             )),
         };
         lead.extend(orders.clone());
@@ -570,7 +569,9 @@ impl Told<'_> {
             sent_bytes,
             rate_bps: link.map_or(0, |link| link.rate_bps),
             used: if whole > 0.0 { sent_bytes as f64 / whole } else { 0.0 },
-            most_queued_bytes: link.and_then(|link| link.most_queued_bytes),
+            // What waits at a host's NIC is flows, not packets, unless it forwards.
+            most_queued_bytes: link
+                .and_then(|link| link.most_queued_bytes.filter(|bytes| *bytes > 0 || !link.from_host)),
             queueing_ps: sum("queueing"),
             stopped_ps: sum("stopped"),
             ordered: because.clone().count(),
@@ -911,8 +912,7 @@ mod tests {
         );
         assert_eq!((&told.json["did"]["flows"], &told.json["did"]["used"]), (&json!([1]), &json!(0.25)));
         let told = explain(&records, &causes, &parts, &Question::Link("sw0->sw1".into())).unwrap();
-        let last = "Because of what waited for it 1 stop was ordered, all of them while it was stopped itself or still sent what a \
-                    stop had left.";
+        let last = "Because of what waited for it 1 stop was ordered while it was stopped itself or still sent what a stop had left.";
         assert_eq!(told.sentences.last().unwrap(), last);
     }
 
@@ -923,7 +923,8 @@ mod tests {
         causes.stops.push(Stop { until_ps: None, from_ps: 19_990, ..causes.stops[2].clone() });
         causes.waits.push(Wait { stop: 3, flow: 2, time_ps: 10, victim: true });
         records.flows.push(FlowRow { received_ps: None, ..records.flows[0].clone() });
-        let worst = |causes: &Causes| causes.roots()[0].worst_victims.iter().map(|waited| waited.flow).collect::<Vec<_>>();
+        let worst =
+            |causes: &Causes| causes.roots()[0].worst_victims.iter().map(|waited| waited.flow).collect::<Vec<_>>();
         assert_eq!(worst(&causes), [1, 2], "the run was only stopped");
         causes.stalled = true;
         assert_eq!(worst(&causes), [2, 1]);

@@ -669,8 +669,7 @@ impl Core {
     #[inline(never)]
     fn forget_empty(&mut self, out: u32, id: PacketId, second: bool) {
         let packet = &self.pool[id];
-        let number =
-            self.account_number(self.ports[out as usize].base + packet.in_port as u32, packet.class, second);
+        let number = self.account_number(self.ports[out as usize].base + packet.in_port as u32, packet.class, second);
         if self.switches.accounts[number].total() == 0
             && let Some(causes) = &mut self.probes.causes
         {

@@ -27,7 +27,11 @@ fn flow_control(summary: &Value) -> Option<String> {
         said += &format!(": the fullest account reached {:.0} % of its threshold", 100.0 * share);
         // Whoever is under a threshold is so under a higher one. Other schemes may use it for something else besides.
         if control == "pfc" && share < 1.0 {
-            let key = if summary.pointer("/why/dynamic") == Some(&Value::Bool(true)) { "key switch.alpha" } else { "threshold" };
+            let key = if summary.pointer("/why/dynamic") == Some(&Value::Bool(true)) {
+                "key switch.alpha"
+            } else {
+                "threshold"
+            };
             said += &format!(". The {key} had no effect: a higher one gives the same run");
         }
     }

@@ -218,7 +218,11 @@ impl<'a> Costs<'a> {
                     told.push((time, "head-of-line blocking".into(), many_ports(places), Some(because)));
                 }
                 Cause::Queue => {
-                    let count = if places.len() == 1 { "1 link that is no root".into() } else { format!("{} links that are no roots", places.len()) };
+                    let count = if places.len() == 1 {
+                        "1 link that is no root".into()
+                    } else {
+                        format!("{} links that are no roots", places.len())
+                    };
                     told.push((time, format!("queueing at {count}"), many_ports(places), None));
                 }
                 Cause::Part(part) => told.push((time, words(part).to_string(), Vec::new(), None)),

@@ -148,7 +148,11 @@ fn the_hot_spot_is_the_root_and_the_bystander_its_victim_with_no_threshold_too()
     for key in ["switch.threshold=0B", "switch.alpha=0"] {
         let roots = roots("hot_spot", "pfc", &[key]);
         let worst = &roots[0];
-        assert_eq!((worst.kind, worst.place.as_str(), worst.flows), (Kind::Saturated, "sw1->h5", 4), "{key}: {roots:?}");
+        assert_eq!(
+            (worst.kind, worst.place.as_str(), worst.flows),
+            (Kind::Saturated, "sw1->h5", 4),
+            "{key}: {roots:?}"
+        );
         let victims: Vec<u64> = worst.worst_victims.iter().map(|victim| victim.flow).collect();
         assert_eq!(victims, [0], "{key}");
         // Nothing else costs victims as much as a tenth of it.
@@ -201,7 +205,9 @@ fn sfc_has_the_deadlock_of_the_pfc_beneath_it_and_bfc_a_cycle_of_queues() {
 #[test]
 fn on_bcube_only_pfc_makes_a_victim_of_a_flow_to_another_port() {
     let fabric = |preset: &str| {
-        format!("[topology]\nkind = \"bcube\"\nn = 4\nk = 1\n[switch]\nbuffer = \"1MB\"\n[scheme]\npreset = \"{preset}\"\n")
+        format!(
+            "[topology]\nkind = \"bcube\"\nn = 4\nk = 1\n[switch]\nbuffer = \"1MB\"\n[scheme]\npreset = \"{preset}\"\n"
+        )
     };
     let incast: String = (1..4).map(|src| flow(src, 0, "2MB")).collect();
     for (preset, victims) in [("pfc", vec![3]), ("portfc", vec![])] {
@@ -363,10 +369,16 @@ fn each_link_is_charged_for_sending_again_what_it_lost() {
         + "[nic]\ntimeout = \"100us\"\n\
            [[link]]\nbetween = [\"h0\", \"sw0\"]\nloss = 0.002\n[[link]]\nbetween = [\"sw1\", \"h4\"]\nloss = 0.0002\n";
     let (outcome, roots) = explained(&(text + &flow(0, 4, "20MB")));
-    let again: u64 = outcome.parts.iter().flatten().filter(|span| span.part == Part::Retransmission).map(|s| s.time.0).sum();
+    let again: u64 =
+        outcome.parts.iter().flatten().filter(|span| span.part == Part::Retransmission).map(|s| s.time.0).sum();
     let losses = &outcome.stops.as_ref().unwrap().losses;
-    assert_eq!(losses.iter().map(|loss| loss.cost.0).sum::<u64>(), again, "nothing else makes it send again: {losses:?}");
-    let lossy: Vec<(&str, u64, u64)> = roots.iter().map(|root| (root.place.as_str(), root.lost, root.waited_ps)).collect();
+    assert_eq!(
+        losses.iter().map(|loss| loss.cost.0).sum::<u64>(),
+        again,
+        "nothing else makes it send again: {losses:?}"
+    );
+    let lossy: Vec<(&str, u64, u64)> =
+        roots.iter().map(|root| (root.place.as_str(), root.lost, root.waited_ps)).collect();
     let &[(first, many, much), (second, few, little)] = &lossy[..2] else { panic!("{lossy:?}") };
     assert_eq!((first, second), ("h0->sw0", "sw1->h4"));
     assert!(many > 3 * few && few > 0 && much > 3 * little && little > 0, "{lossy:?}");
