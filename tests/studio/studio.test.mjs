@@ -99,7 +99,7 @@ on("a newcomer starts here and watches two schemes side by side", {}, async ({ p
   await page.getByRole("button", { name: "Stop", exact: true }).click();
   await page.getByRole("button", { name: "deepest queue" }).click();
   const numbers = page.locator(".numbers").first();
-  await page.waitForFunction(() => /queued, [1-9]\d* links? paused/.test(document.querySelector(".numbers").textContent));
+  await page.waitForFunction(() => /queued, [1-9]\d* links? paused/.test(document.querySelector(".numbers")?.textContent ?? ""));
   assert.match(await numbers.textContent(), /MB queued/);
   await page.waitForTimeout(300);
   await shot("fabric-pair");

@@ -11,6 +11,7 @@ import { Camera } from "../../crates/studio/page/camera.js";
 import { nested, Stops } from "../../crates/studio/page/stops.js";
 import { held, sought, windowAt, zoomed } from "../../crates/studio/page/tracks.js";
 import { falls } from "../../crates/studio/page/waterfall.js";
+import { verdictOf } from "../../crates/studio/page/verdict.js";
 import { SvgPaint } from "../../crates/studio/page/svg.js";
 import * as toml from "../../crates/studio/page/toml.js";
 import * as format from "../../crates/studio/page/format.js";
@@ -168,6 +169,24 @@ test("a camera goes nearer in both directions, and a link brings it back on a sc
   assert.ok(small.go(text, 400, 300));
   assert.equal(small.text(400, 300), text);
   for (const bad of ["", "2", "a,b,c", "0.5,0,0", "2,0.5,0.5,1", "Infinity,0,0"]) assert.ok(!new Camera().go(bad, 800, 400), bad);
+});
+
+test("of two runs one of which comes to rest, the verdict is how many flows never end, and the first of them", () => {
+  const flows = [
+    { flow: 0, src: 1, dst: 2, group: 0, start_ps: 5, received_ps: 9 },
+    { flow: 1, src: 1, dst: 3, group: 0, start_ps: 7, received_ps: null },
+    { flow: 2, src: 2, dst: 3, group: 0, start_ps: 6, received_ps: null },
+  ];
+  const recording = (preset) => ({ header: { preset }, flows, groups: ["all"], nodeName: (node) => `h${node}` });
+  const run = (ending, finished) => ({ summary: { ending, flows: 3, finished, groups: [] } });
+  const of = (...runs) => verdictOf(runs, [recording("pfc"), recording("portfc")]);
+  assert.deepEqual(of(run("deadlock", 1), run("complete", 3)), {
+    group: "Flows that never end",
+    text: "2 of 3 under pfc (deadlock), 0 of 3 under portfc",
+    worst: 2,
+    who: "h2 → h3, never received to the end under pfc",
+  });
+  assert.equal(of(run("stopped", 1), run("complete", 3)), null, "one that was only stopped may have gone on");
 });
 
 test("a filter of flows has words and a slowdown", () => {

@@ -658,6 +658,9 @@ impl<F: FlowControl> Network<F> {
         let transport = chosen.transport.build(&ground);
         core.hosts.cap = transport.window_cap();
         core.hosts.asks = transport.asked();
+        if let Some(parts) = core.probes.parts.as_mut().filter(|_| chosen.transport.in_order()) {
+            parts.last_completes();
+        }
         let in_order = chosen.transport.in_order() && !chosen.load_balancing.may_reorder();
         Network { core, scheme, nodes, transport, transports: Vec::new(), in_order }
     }

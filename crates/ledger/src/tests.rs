@@ -554,7 +554,8 @@ fn flow(group: &str, size: u64, slowdown: Option<f64>) -> FlowRow {
 fn link(from: &str, to: &str, sent_bytes: u64, paused_ps: u64) -> LinkRow {
     let (from_host, to_host) = (from.starts_with('h'), to.starts_with('h'));
     let (from, to, paused_class_ps) = (from.into(), to.into(), paused_ps);
-    LinkRow { from, to, from_host, to_host, rate_bps: 100_000_000_000, sent_bytes, paused_ps, paused_class_ps }
+    let (rate_bps, most_queued_bytes) = (100_000_000_000, None);
+    LinkRow { from, to, from_host, to_host, rate_bps, sent_bytes, paused_ps, paused_class_ps, most_queued_bytes }
 }
 
 /// A run of 100 us.

@@ -159,7 +159,8 @@ fn roots(run: &Records, said: &[String]) -> Option<Section> {
     let name = |flow: &Value| {
         let number = flow["flow"].as_u64()?;
         let row = run.flows.get(number as usize)?;
-        Some(format!("{number} ({} to {}), {}", row.src, row.dst, time(&flow["waited_ps"])))
+        let end = if flow["for_ever"] == true { ", did not end" } else { "" };
+        Some(format!("{number} ({} to {}), {}{end}", row.src, row.dst, time(&flow["waited_ps"])))
     };
     let row = |root: &Value| -> Vec<Cell> {
         let kind = match root["kind"].as_str() {

@@ -200,6 +200,8 @@ pub struct Causes {
     pub end_ps: u64,
     /// Whether it ended in a deadlock.
     pub deadlock: bool,
+    /// Whether it came to rest with flows that had not ended, so that what had not ended by then never does.
+    pub stalled: bool,
 }
 
 /// From a stop to its root.
@@ -240,6 +242,16 @@ pub struct Waited {
     pub flow: u64,
     /// How long, with times that overlap counted once.
     pub waited_ps: u64,
+    /// Whether it would wait for ever.
+    #[serde(skip_serializing_if = "is_false")]
+    pub for_ever: bool,
+}
+
+impl Waited {
+    /// Those first that would wait for ever, then those that waited longest.
+    fn worst_first(all: &mut [Waited]) {
+        all.sort_by_key(|waited| (!waited.for_ever, Reverse(waited.waited_ps), waited.flow));
+    }
 }
 
 /// A root, with everything that grew from it.
@@ -288,6 +300,10 @@ const NAMED: usize = 5;
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+fn is_false(is: &bool) -> bool {
+    !is
 }
 
 /// A step of a chain: stops of one port, each because of the next. Two queues of a port may stop each other again and again.
@@ -404,8 +420,8 @@ impl Causes {
         ends.into_iter().map(|end| end.unwrap_or_default()).collect()
     }
 
-    /// All roots, worst first: deadlocks, behind which nothing goes on; then by what they cost flows that cannot help it, which are victims
-    /// and those that lose packets; then by what they cost anybody.
+    /// All roots, worst first: deadlocks, behind which nothing goes on; then others that never end; then by what they cost flows that cannot
+    /// help it, which are victims and those that lose packets; then by what they cost anybody.
     pub fn roots(&self) -> Vec<Root> {
         self.forest().0
     }
@@ -451,14 +467,18 @@ impl Causes {
             let times = trees[of_stop[wait.stop]].flows.entry(wait.flow).or_default();
             times.spans.push((until.saturating_sub(wait.time_ps), until));
             times.victim |= wait.victim;
+            times.for_ever |= self.never_ends(wait.stop);
         }
         let mut roots: Vec<(usize, Root)> = trees.into_iter().map(|tree| self.sum_up(tree)).enumerate().collect();
         let cost = |root: &Root| {
             let helpless = match root.kind {
-                Kind::LinkDown | Kind::NoPath | Kind::LossyLink => root.waited_ps,
+                // Nobody in a cycle can open it.
+                Kind::Cycle | Kind::LinkDown | Kind::NoPath | Kind::LossyLink => root.waited_ps,
                 _ => root.victim_ps,
             };
-            (root.kind != Kind::Deadlock, Reverse((helpless, root.waited_ps, root.stopped_ps)))
+            // Behind what never ends nothing goes on, however short it has been so far.
+            let ends = !self.stalled || root.until_ps.is_some();
+            (root.kind != Kind::Deadlock, ends, Reverse((helpless, root.waited_ps, root.stopped_ps)))
         };
         let name = |root: &Root| (root.kind, root.place.clone(), root.rule.clone());
         roots.sort_by(|(_, a), (_, b)| cost(a).cmp(&cost(b)).then_with(|| name(a).cmp(&name(b))));
@@ -468,17 +488,43 @@ impl Causes {
         (roots.into_iter().map(|(_, root)| root).collect(), of_stop)
     }
 
+    /// Whether a stop is one that nothing can end any more.
+    fn never_ends(&self, stop: usize) -> bool {
+        self.stalled && self.stops[stop].until_ps.is_none()
+    }
+
+    /// All victims of a root, worst first, given the root of every stop.
+    pub fn victims(&self, of_stop: &[usize], root: usize) -> Vec<Waited> {
+        let mut flows: BTreeMap<u64, Times> = BTreeMap::new();
+        for wait in self.waits.iter().filter(|wait| wait.victim && of_stop[wait.stop] == root) {
+            let until = self.until(wait.stop);
+            let times = flows.entry(wait.flow).or_default();
+            times.spans.push((until.saturating_sub(wait.time_ps), until));
+            times.for_ever |= self.never_ends(wait.stop);
+        }
+        let waited = |(flow, times): (u64, Times)| {
+            let for_ever = times.for_ever;
+            Waited { flow, for_ever, waited_ps: times.total() }
+        };
+        let mut all: Vec<Waited> = flows.into_iter().map(waited).collect();
+        Waited::worst_first(&mut all);
+        all
+    }
+
     fn sum_up(&self, tree: Tree) -> Root {
         let Tree { kind, place, ports, rule, rows, losses, depth, flows } = tree;
         let stops = || rows.iter().map(|&row| (row, &self.stops[row]));
         let mut stopped: Vec<u64> = stops().map(|(_, stop)| stop.port).collect();
         stopped.sort_unstable();
         stopped.dedup();
-        let flows: Vec<(bool, Waited)> =
-            flows.into_iter().map(|(flow, times)| (times.victim, Waited { flow, waited_ps: times.total() })).collect();
+        let waited = |(flow, times): (u64, Times)| {
+            let for_ever = times.for_ever;
+            (times.victim, Waited { flow, for_ever, waited_ps: times.total() })
+        };
+        let flows: Vec<(bool, Waited)> = flows.into_iter().map(waited).collect();
         let mut victims: Vec<Waited> =
             flows.iter().filter(|(victim, _)| *victim).map(|(_, waited)| waited.clone()).collect();
-        victims.sort_by_key(|waited| (Reverse(waited.waited_ps), waited.flow));
+        Waited::worst_first(&mut victims);
         let filled = stops().filter(|(_, stop)| stop.cause.is_none()).filter_map(|(_, stop)| stop.fill);
         Root {
             kind,
@@ -531,6 +577,7 @@ pub(crate) struct Times {
     /// Besides, at no instant that is known.
     pub(crate) more: u64,
     pub(crate) victim: bool,
+    pub(crate) for_ever: bool,
 }
 
 impl Times {

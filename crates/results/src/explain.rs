@@ -10,6 +10,7 @@ use crate::causes::{Causes, Kind, Root, Step, Stop, Times, Waiting};
 use crate::parts::PartRow;
 use crate::records::{FlowRow, Records};
 use files::problem::Problem;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -37,6 +38,8 @@ pub struct Explanation {
 
 /// How many roots, ports or steps are told.
 const MOST: usize = 8;
+/// How many flows of a link are named.
+const NAMED: usize = 4;
 
 /// A time for people, to three digits.
 pub fn time(ps: u64) -> String {
@@ -132,7 +135,10 @@ impl Root {
                     let worst: Vec<String> = self
                         .worst_victims
                         .iter()
-                        .map(|victim| format!("{}, {}", flow_name(flows, victim.flow), time(victim.waited_ps)))
+                        .map(|victim| {
+                            let end = if victim.for_ever { " and did not end" } else { "" };
+                            format!("{}, {}{end}", flow_name(flows, victim.flow), time(victim.waited_ps))
+                        })
                         .collect();
                     let verb = if victims == 1 { "does" } else { "do" };
                     format!(
@@ -294,6 +300,59 @@ fn whereabouts(parts: &[&PartRow<'_>]) -> Option<String> {
     (!told.is_empty()).then(|| format!("Its time: {}{rest}.", told.join(", ")))
 }
 
+/// What a port did.
+#[derive(Serialize)]
+struct Did {
+    sent_bytes: u64,
+    rate_bps: u64,
+    /// The share of what its link could have carried in all the run.
+    used: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_queued_bytes: Option<u64>,
+    /// Flows whose completing packets left by it, the largest first, and how long these packets waited there.
+    flows: Vec<usize>,
+    queueing_ps: u64,
+    stopped_ps: u64,
+    /// Stops that were ordered because of what waited for it, and those of them that have a cause themselves.
+    ordered: usize,
+    passed_on: usize,
+}
+
+impl Did {
+    /// How much it carried, how long its queue was, and who used it.
+    fn sentences(&self, rows: &[FlowRow], name: &str) -> Vec<String> {
+        let rate = scaled(self.rate_bps as f64, 1000.0, &["b/s", "Kb/s", "Mb/s", "Gb/s", "Tb/s"]);
+        let queue = match self.most_queued_bytes {
+            None => String::new(),
+            Some(0) => " Nothing ever waited for it.".into(),
+            Some(bytes) => format!(" The most that waited for it was {}.", size(bytes)),
+        };
+        let mut sentences = vec![format!(
+            "{name} sent {}, {:.1} % of what {rate} are in all the run.{queue}",
+            size(self.sent_bytes),
+            100.0 * self.used
+        )];
+        let named: Vec<String> = self.flows.iter().take(NAMED).map(|flow| flow_name(rows, *flow as u64)).collect();
+        let more = self.flows.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let waited = match (self.queueing_ps, self.stopped_ps) {
+            (0, 0) => String::new(),
+            (queued, 0) => format!(" Their last packets queued there for {} in all.", time(queued)),
+            (queued, stopped) => format!(
+                " Their last packets queued there for {} in all, and were stopped for {}.",
+                time(queued),
+                time(stopped)
+            ),
+        };
+        sentences.push(match self.flows.len() {
+            0 => "No flow that ended took it with its last packet.".into(),
+            1 => format!("1 flow that ended took it: {}.{waited}", named.join("; ")),
+            all => format!("{all} flows that ended took it, the largest of them {}{more}.{waited}", named.join("; ")),
+        });
+        sentences
+    }
+}
+
 /// A run with all that is known of its causes.
 struct Told<'a> {
     records: &'a Records,
@@ -444,26 +503,81 @@ impl Told<'_> {
         let name = self.causes.port(port).to_string();
         let rows: Vec<usize> =
             (0..self.causes.stops.len()).filter(|&row| self.causes.stops[row].port == port).collect();
-        let mut sentences = Vec::new();
+        let did = self.did(port);
+        let mut sentences = did.sentences(&self.records.flows, &name);
         if rows.is_empty() {
-            sentences.push(format!("Nothing was stopped at {name}."));
+            sentences.push("Nothing was stopped there.".into());
         } else {
             let mut times = Times::default();
             rows.iter().for_each(|&row| times.spans.push((self.causes.stops[row].from_ps, self.causes.until(row))));
+            let mut by: Vec<&str> =
+                rows.iter().map(|&row| self.causes.nodes[self.causes.stops[row].by].as_str()).collect();
+            by.sort_unstable();
+            by.dedup();
+            let more = if by.len() > MOST { ", …" } else { "" };
+            by.truncate(MOST);
             sentences.push(format!(
-                "{name} had something stopped for {}, by {}.",
+                "It had something stopped for {}, by {} that {}{more} ordered.",
                 time(times.total()),
-                many(rows.len(), "stop")
+                many(rows.len(), "stop"),
+                by.join(", ")
             ));
         }
+        let mut lead = sentences.clone();
         let by_root = self.by_root(&rows);
         sentences.extend(self.tell_roots(&by_root));
-        for root in self.roots.iter().filter(|root| root.ports.contains(&name)) {
+        let own: Vec<&Root> = self.roots.iter().filter(|root| root.ports.contains(&name)).collect();
+        for root in &own {
             sentences.push(format!("It is a root itself. {}", root.sentence(&self.records.flows)));
         }
-        let json =
-            json!({ "link": name, "stops": rows.len(), "causes": self.roots_json(&by_root), "sentences": sentences });
+        let orders: Option<String> = match (did.ordered, did.passed_on) {
+            (0, _) => Some("It stopped nobody: no stop was ordered because of what waited for it.".into()),
+            (_, 0) => None,
+            (all, passed_on) => Some(format!(
+                "Because of what waited for it {} ordered{} while it was stopped itself or still sent what a stop had left.",
+                if all == 1 { "1 stop was".into() } else { format!("{all} stops were") },
+                if all == passed_on { String::new() } else { format!(", {passed_on} of them") }
+            )),
+        };
+        lead.extend(orders.clone());
+        sentences.extend(orders);
+        let json = json!({
+            "link": name,
+            "did": did,
+            "lead": lead,
+            "stops": rows.len(),
+            "causes": self.roots_json(&by_root),
+            "sentences": sentences,
+        });
         Ok(Explanation { sentences, json })
+    }
+
+    /// What a port did, whether it was stopped or not.
+    fn did(&self, port: u64) -> Did {
+        let name = self.causes.port(port);
+        let link = self.records.links.get(port as usize);
+        let here = || self.parts.iter().filter(|part| part.place == name && part.hop.is_some());
+        let mut flows: Vec<usize> = here().map(|part| part.flow).collect();
+        flows.dedup();
+        let size = |flow: &usize| self.records.flows.get(*flow).map_or(0, |row| row.size);
+        flows.sort_by_key(|flow| (std::cmp::Reverse(size(flow)), *flow));
+        let sum = |part: &str| here().filter(|row| row.part == part).map(|row| row.time_ps).sum();
+        let because = self.causes.stops.iter().filter(|stop| stop.fill.is_some_and(|fill| fill.port == port));
+        let whole = link.map_or(0.0, |link| link.rate_bps as f64 / 8e12 * self.causes.end_ps as f64);
+        let sent_bytes = link.map_or(0, |link| link.sent_bytes);
+        Did {
+            sent_bytes,
+            rate_bps: link.map_or(0, |link| link.rate_bps),
+            used: if whole > 0.0 { sent_bytes as f64 / whole } else { 0.0 },
+            // What waits at a host's NIC is flows, not packets, unless it forwards.
+            most_queued_bytes: link
+                .and_then(|link| link.most_queued_bytes.filter(|bytes| *bytes > 0 || !link.from_host)),
+            queueing_ps: sum("queueing"),
+            stopped_ps: sum("stopped"),
+            ordered: because.clone().count(),
+            passed_on: because.filter(|stop| stop.cause.is_some()).count(),
+            flows,
+        }
     }
 
     fn at(&self, at: u64) -> Result<Explanation, Problem> {
@@ -595,6 +709,7 @@ mod tests {
         };
         let link = |(from, to): (&str, &str)| LinkRow {
             paused_class_ps: 0,
+            most_queued_bytes: Some(700),
             from: from.into(),
             to: to.into(),
             from_host: false,
@@ -725,7 +840,7 @@ mod tests {
             [
                 "47 % of the time of flow 1, the slowest, is head-of-line blocking at h3, sw0->sw1, because the link sw1->h2 is saturated \
                  by 2 flows.",
-                "40 % of the time of flow 1, the slowest, is queueing at 1 port that stopped nobody: sw0->sw1.",
+                "40 % of the time of flow 1, the slowest, is queueing at 1 link that is no root: sw0->sw1.",
                 "30 % of the time of group \"all\" (2 flows) is waiting behind 1 incast: sw1->h2.",
             ]
         );
@@ -766,11 +881,62 @@ mod tests {
         assert_eq!(said[0], "flow 1 (h3 to h4, group \"all\") waited at stops for 7.00 ns of its 15.0 ns.");
         assert!(said[1].contains("sw1->h2 is saturated by 2 flows, through which it does not pass"), "{}", said[1]);
         let said = explain(&records, &causes, &[], &Question::Link("H1 -> SW0".into())).unwrap().sentences;
-        assert_eq!(said[0], "h1->sw0 had something stopped for 6.00 ns, by 1 stop.");
+        assert_eq!(said[2], "It had something stopped for 6.00 ns, by 1 stop that sw0 ordered.");
         let steps = ["by order of sw0, because of sw0->sw1 with 5.00 KB, which was stopped itself", "by order of sw1"];
-        steps.iter().zip(&said[2..]).for_each(|(step, line)| assert!(line.contains(step), "{line}"));
+        steps.iter().zip(&said[4..]).for_each(|(step, line)| assert!(line.contains(step), "{line}"));
         let said = explain(&records, &causes, &[], &Question::At(1_500)).unwrap().sentences;
         assert_eq!(said[0], "At 1.50 ns there were 1 stop at 1 port: sw0->sw1.");
+    }
+
+    #[test]
+    fn a_link_that_stopped_nobody_is_told_by_what_it_did() {
+        let (mut records, mut causes) = run();
+        (records.links[3].rate_bps, records.links[3].sent_bytes) = (8_000_000_000_000, 5_000);
+        causes.stops.pop();
+        causes.waits.pop();
+        let part = |flow, part, place, hop, time_ps| PartRow { flow, part, place, hop, time_ps };
+        let parts = [
+            part(0, "serialisation", "h1->sw0", Some(0), 10),
+            part(1, "serialisation", "h3->sw0", Some(0), 10),
+            part(1, "queueing", "h3->sw0", Some(0), 40),
+        ];
+        let told = explain(&records, &causes, &parts, &Question::Link("h3->sw0".into())).unwrap();
+        assert_eq!(
+            told.sentences,
+            [
+                "h3->sw0 sent 5.00 KB, 25.0 % of what 8.00 Tb/s are in all the run. The most that waited for it was 700 B.",
+                "1 flow that ended took it: flow 1 (h3 to h4, group \"all\"). Their last packets queued there for 40 ps in all.",
+                "Nothing was stopped there.",
+                "It stopped nobody: no stop was ordered because of what waited for it.",
+            ]
+        );
+        assert_eq!((&told.json["did"]["flows"], &told.json["did"]["used"]), (&json!([1]), &json!(0.25)));
+        let told = explain(&records, &causes, &parts, &Question::Link("sw0->sw1".into())).unwrap();
+        let last = "Because of what waited for it 1 stop was ordered while it was stopped itself or still sent what a stop had left.";
+        assert_eq!(told.sentences.last().unwrap(), last);
+    }
+
+    #[test]
+    fn what_never_ends_comes_first_in_a_run_that_came_to_rest() {
+        let (mut records, mut causes) = run();
+        // Flow 1 waited long at stops that ended, flow 0 is no victim, and flow 2 has waited for a moment at one that did not.
+        causes.stops.push(Stop { until_ps: None, from_ps: 19_990, ..causes.stops[2].clone() });
+        causes.waits.push(Wait { stop: 3, flow: 2, time_ps: 10, victim: true });
+        records.flows.push(FlowRow { received_ps: None, ..records.flows[0].clone() });
+        let worst =
+            |causes: &Causes| causes.roots()[0].worst_victims.iter().map(|waited| waited.flow).collect::<Vec<_>>();
+        assert_eq!(worst(&causes), [1, 2], "the run was only stopped");
+        causes.stalled = true;
+        assert_eq!(worst(&causes), [2, 1]);
+        let said = causes.roots()[0].sentence(&records.flows);
+        assert!(said.contains("flow 2 (h1 to h2, group \"all\"), 10 ps and did not end; flow 1"), "{said}");
+        assert_eq!(causes.victims(&causes.forest().1, 0), causes.roots()[0].worst_victims);
+        let part = |flow, part, place, hop, time_ps| PartRow { flow, part, place, hop, time_ps };
+        let parts = [part(1, "pause", "h3", None, 6_000), part(2, "answer", "h1", None, 20_000)];
+        let said: Vec<String> = shares(&records, &causes, &parts).iter().map(Share::sentence).collect();
+        let first = "100 % of the time of flow 2, which never ends, is head-of-line blocking at h1, because the link sw1->h2 is \
+                     saturated by 2 flows.";
+        assert_eq!(said[0], first);
     }
 
     #[test]

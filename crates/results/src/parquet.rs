@@ -127,6 +127,9 @@ struct Chunk {
 struct Counted<W> {
     out: W,
     written: usize,
+    /// It has a table that is worth keeping from page to page.
+    snappy: snap::raw::Encoder,
+    packed: Vec<u8>,
 }
 
 impl<W: Write> Counted<W> {
@@ -137,18 +140,23 @@ impl<W: Write> Counted<W> {
 
     /// Writes a page: its header and its compressed body. Adds to the chunk's sizes.
     fn page(&mut self, chunk: &mut Chunk, kind: i32, body: &[u8], rest: impl FnOnce(&mut Writer)) -> io::Result<()> {
-        let packed = snap::raw::Encoder::new().compress_vec(body).map_err(io::Error::other)?;
-        let size = |bytes: &[u8]| i32::try_from(bytes.len()).map_err(|_| io::Error::other("a page is too large"));
+        let room = snap::raw::max_compress_len(body.len());
+        if self.packed.len() < room {
+            self.packed.resize(room, 0);
+        }
+        let packed = self.snappy.compress(body, &mut self.packed).map_err(io::Error::other)?;
+        let size = |bytes: usize| i32::try_from(bytes).map_err(|_| io::Error::other("a page is too large"));
         let mut header = Writer::new();
         header.i32(1, kind);
-        header.i32(2, size(body)?);
-        header.i32(3, size(&packed)?);
+        header.i32(2, size(body.len())?);
+        header.i32(3, size(packed)?);
         rest(&mut header);
         let header = header.finish();
         chunk.plain_size += header.len() + body.len();
-        chunk.size += header.len() + packed.len();
+        chunk.size += header.len() + packed;
         self.put(&header)?;
-        self.put(&packed)
+        self.written += packed;
+        self.out.write_all(&self.packed[..packed])
     }
 }
 
@@ -160,12 +168,19 @@ enum Stored {
 
 impl Stored {
     fn numbers(values: &[u64], size: usize) -> Stored {
-        let plain = |values: &[u64]| -> Vec<u8> {
-            if size == 8 {
-                return values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let plain = |values: &[u64]| {
+            let mut bytes = Vec::with_capacity(values.len() * size);
+            match size {
+                8 => values.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes())),
+                _ => values.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()[..size])),
             }
-            values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(size)).collect()
+            bytes
         };
+        // How many values there are in a column that rises can be told without a map.
+        let steps = || values.windows(2).filter(|two| two[0] < two[1]).count();
+        if values.is_sorted() && 2 * (steps() + 1) > values.len() {
+            return Stored::Plain { size, bytes: plain(values) };
+        }
         let mut known: HashMap<u64, u32, BuildHasherDefault<Spread>> = HashMap::default();
         let (mut order, mut places) = (Vec::new(), Vec::with_capacity(values.len()));
         let mut last = None;
@@ -199,7 +214,7 @@ impl Stored {
 
 /// Writes a table. All columns have `rows` rows.
 pub(crate) fn write(out: impl Write, columns: &[(&str, &Column)], rows: usize) -> io::Result<()> {
-    let mut out = Counted { out, written: 0 };
+    let mut out = Counted { out, written: 0, snappy: snap::raw::Encoder::new(), packed: Vec::new() };
     out.put(MAGIC)?;
     let mut groups: Vec<(usize, Vec<Chunk>)> = Vec::new();
     for start in (0..rows).step_by(GROUP) {
@@ -214,13 +229,11 @@ pub(crate) fn write(out: impl Write, columns: &[(&str, &Column)], rows: usize) -
     out.out.flush()
 }
 
-/// The values that are there, of rows of which some may have none.
-fn kept<'a, T: Copy>(values: &'a [T], present: Option<&[bool]>) -> Cow<'a, [T]> {
+/// The values that are there.
+fn those<'a, T: Copy>(values: &'a [T], present: Option<&[bool]>) -> Cow<'a, [T]> {
     match present {
         None => Cow::Borrowed(values),
-        Some(present) => {
-            Cow::Owned(values.iter().zip(present).filter(|(_, there)| **there).map(|(value, _)| *value).collect())
-        }
+        Some(present) => values.iter().zip(present).filter(|(_, there)| **there).map(|(value, _)| *value).collect(),
     }
 }
 
@@ -228,18 +241,18 @@ fn write_chunk<W: Write>(out: &mut Counted<W>, column: &Column, start: usize, en
     let present = column.present.as_ref().map(|present| &present[start..end]);
     let mut range = None;
     let stored = match &column.values {
-        Values::Texts(texts) => Stored::texts(texts, kept(&texts.rows[start..end], present).into_owned()),
+        Values::Texts(texts) => Stored::texts(texts, those(&texts.rows[start..end], present).into_owned()),
         Values::Small(values) => {
-            let values: Vec<u64> = kept(&values[start..end], present).iter().map(|&value| value.into()).collect();
+            let values: Vec<u64> = those(&values[start..end], present).iter().map(|&value| value.into()).collect();
             Stored::numbers(&values, 4)
         }
         Values::Counts(values) => {
-            let values = kept(&values[start..end], present);
+            let values = those(&values[start..end], present);
             range = values.iter().min().copied().zip(values.iter().max().copied());
             Stored::numbers(&values, 8)
         }
         Values::Numbers(values) => {
-            let values: Vec<u64> = kept(&values[start..end], present).iter().map(|value| value.to_bits()).collect();
+            let values: Vec<u64> = those(&values[start..end], present).iter().map(|value| value.to_bits()).collect();
             Stored::numbers(&values, 8)
         }
     };
@@ -271,15 +284,18 @@ fn write_chunk<W: Write>(out: &mut Counted<W>, column: &Column, start: usize, en
     let mut done = 0;
     for first in (start..end).step_by(PAGE) {
         let last = end.min(first + PAGE);
-        let flags = present.map(|present| &present[first - start..last - start]);
-        let count = flags.map_or(last - first, |flags| flags.iter().filter(|there| **there).count());
         let mut defined = Vec::new();
-        match flags {
-            Some(flags) => {
-                levels::encode(&mut defined, &flags.iter().map(|&there| there.into()).collect::<Vec<_>>(), 1);
+        let count = match &column.present {
+            None => {
+                levels::run(&mut defined, 1, last - first, 1);
+                last - first
             }
-            None => levels::encode_same(&mut defined, 1, count, 1),
-        }
+            Some(present) => {
+                let flags: Vec<u32> = present[first..last].iter().map(|&there| there.into()).collect();
+                levels::encode(&mut defined, &flags, 1);
+                flags.iter().filter(|&&flag| flag == 1).count()
+            }
+        };
         let mut body = (defined.len() as u32).to_le_bytes().to_vec();
         body.append(&mut defined);
         match &stored {

@@ -14,6 +14,8 @@ pub const FLOWS: &str = "flows.parquet";
 pub const BUFFERS: &str = "buffers.parquet";
 /// The table of links.
 pub const LINKS: &str = "links.parquet";
+/// Its column of the most bytes that waited for a link, in runs that were asked why.
+pub const QUEUED: &str = "most_queued_bytes";
 /// The table of the chosen ports over time.
 pub const PORTS: &str = "ports.parquet";
 /// The table of the chosen flows over time.
@@ -100,6 +102,8 @@ pub struct LinkRow {
     pub paused_ps: u64,
     /// How long a whole class of it was.
     pub paused_class_ps: u64,
+    /// The most bytes that waited for it, in a run that was asked why.
+    pub most_queued_bytes: Option<u64>,
 }
 
 /// A name for each of these links, by their ends: `from->to`, and with a number from 1 on, `from->to#2`, where two nodes have several.
@@ -247,6 +251,7 @@ fn links(table: &Table) -> Result<Vec<LinkRow>, Problem> {
     // Earlier runs did not tell them apart.
     let has = |name: &str| table.columns().iter().any(|(column, _)| column == name);
     let class = if has("paused_class_ps") { table.counts("paused_class_ps")? } else { paused.clone() };
+    let queued = if has(QUEUED) { Some(table.counts(QUEUED)?) } else { None };
     let row = |row: usize| LinkRow {
         from: from[row].into(),
         to: to[row].into(),
@@ -256,6 +261,7 @@ fn links(table: &Table) -> Result<Vec<LinkRow>, Problem> {
         sent_bytes: sent[row],
         paused_ps: paused[row],
         paused_class_ps: class[row],
+        most_queued_bytes: queued.as_ref().map(|queued| queued[row]),
     };
     Ok((0..table.rows()).map(row).collect())
 }

@@ -7,7 +7,6 @@ use fabric::run::Stall;
 use fabric::topology::Graph;
 use results::causes::{self, Causes, How, Loss};
 use results::records::link_names;
-use std::collections::HashMap;
 
 /// The names of all ports.
 pub(crate) fn port_names(graph: &Graph, map: &PortMap) -> Vec<String> {
@@ -75,6 +74,7 @@ pub fn of(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Option<Causes> {
         losses: losses(graph, map, outcome, &all.losses),
         end_ps: outcome.end.0,
         deadlock: matches!(outcome.stall, Some(Stall::Deadlock(_))),
+        stalled: outcome.stall.is_some(),
     })
 }
 
@@ -84,8 +84,6 @@ fn losses(graph: &Graph, map: &PortMap, outcome: &Outcome, lost: &[probe::Loss])
         return Vec::new();
     }
     let spans = || outcome.parts.iter().flatten();
-    let again = spans().filter(|span| span.part == Part::Retransmission).map(|span| (span.flow.0 as u64, span.time.0));
-    let again: HashMap<u64, u64> = again.collect();
     let loss = |loss: &probe::Loss| Loss {
         port: loss.port as u64,
         how: match loss.how {
@@ -97,7 +95,7 @@ fn losses(graph: &Graph, map: &PortMap, outcome: &Outcome, lost: &[probe::Loss])
         packets: loss.packets,
         first_ps: loss.first.0,
         last_ps: loss.last.0,
-        cost_ps: again.get(&(loss.flow.0 as u64)).copied().unwrap_or(0),
+        cost_ps: loss.cost.0,
     };
     let waited = |span: &Span| {
         let record = &outcome.flows[span.flow.index()];

@@ -13,7 +13,7 @@ use files::problem::Problem;
 use files::{Folder, SUMMARY};
 use results::causes::Causes;
 use results::measure::{SizeBin, Spread, by_size, jain};
-use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PARTS, PORTS, RATES};
+use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PARTS, PORTS, QUEUED, RATES};
 use results::tables::{self, Column, Columns};
 use scenario::resolve::Resolved;
 use serde::Serialize;
@@ -791,7 +791,7 @@ fn link_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
     let near = |port: usize| &graph.nodes[map.node[port] as usize];
     let far = |port: usize| near(map.peer[port] as usize);
     let kind = |kind: Kind| if kind == Kind::Host { "host" } else { "switch" };
-    vec![
+    let mut columns = vec![
         ("port", Column::counts(ports().map(|p| p as u64))),
         ("from", Column::named(&names, ports().map(|p| map.node[p] as usize))),
         ("to", Column::named(&names, ports().map(|p| map.node[map.peer[p] as usize] as usize))),
@@ -802,7 +802,11 @@ fn link_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
         ("paused_ps", Column::counts(outcome.paused.iter().map(|t| t.0))),
         ("paused_class_ps", Column::counts(outcome.stopped.iter().map(|(class, _)| class.0))),
         ("paused_port_ps", Column::counts(outcome.stopped.iter().map(|(_, port)| port.0))),
-    ]
+    ];
+    if let Some(stops) = &outcome.stops {
+        columns.push((QUEUED, Column::counts(stops.queued.iter().copied())));
+    }
+    columns
 }
 
 fn port_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {

@@ -26,6 +26,8 @@ pub struct Why {
     pub fullest_port: Option<FullestAccount>,
     /// Whether congestion control sees nothing but marks.
     pub marks_only: bool,
+    /// Whether the thresholds of accounts follow what is free.
+    pub dynamic: bool,
 }
 
 /// An account, or a port, and its threshold.
@@ -92,6 +94,7 @@ impl Why {
             fullest_account: stops.fullest.map(account),
             fullest_port: stops.fullest_port.map(account),
             marks_only: stops.marks_only,
+            dynamic: stops.dynamic,
         })
     }
 }

@@ -139,7 +139,7 @@ function victims(view, root) {
         h(
           "button",
           { type: "button", class: "textual", onclick: () => view.pickNumber(victim.flow) },
-          `${victim.src} → ${victim.dst}, flow ${victim.flow}, ${victim.group}: ${time(victim.waited_ps, 3)}`,
+          `${victim.src} → ${victim.dst}, flow ${victim.flow}, ${victim.group}: ${time(victim.waited_ps, 3)}${victim.for_ever ? ", never ends" : ""}`,
         ),
       ),
       root.victims > list.length && h("span", { class: "sub" }, `and ${plural(root.victims - list.length, "more", "more")}`),
@@ -202,10 +202,11 @@ export function whyPart(view, side, what, named) {
       part.tree = answer.causes?.[0]?.root ?? null;
       what.parts?.(answer.parts ?? []);
       part.best = null;
-      const [first = ""] = answer.sentences ?? [];
+      // Of a link, what it did; of a flow, how long it waited.
+      const lead = answer.lead ?? (answer.sentences ?? []).slice(0, 1);
       put(
         whole,
-        h("p", { class: "facts" }, arrow(first)),
+        h("p", { class: "facts" }, arrow(lead.join(" "))),
         (answer.causes ?? []).slice(0, 3).map(({ root, waited_ps, stopped_ps, stops: count, victim }) => [
           h(
             "p",

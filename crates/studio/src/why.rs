@@ -3,11 +3,11 @@
 use crate::limits;
 use crate::results::flows;
 use files::problem::Problem;
-use results::causes::{Causes, Root, Stop};
+use results::causes::{Causes, Root, Stop, Waited};
 use results::explain::{Question, explain};
 use results::records::{FlowRow, Records};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// Victims of a root that are named.
@@ -120,14 +120,8 @@ impl Told<'_> {
         let root = &self.roots[place];
         json["clause"] = json!(root.clause());
         json["sentence"] = json!(root.sentence(&self.records.flows));
-        let mut victims: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
-        for wait in self.causes.waits.iter().filter(|wait| wait.victim && self.of_stop[wait.stop] == place) {
-            let until = self.causes.until(wait.stop);
-            victims.entry(wait.flow).or_default().push((until.saturating_sub(wait.time_ps), until));
-        }
-        let mut victims: Vec<(u64, u64)> = victims.into_iter().map(|(flow, spans)| (length(spans), flow)).collect();
-        victims.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-        json["victim_flows"] = victims.iter().take(VICTIMS).map(|&(ps, flow)| self.victim(flow, ps)).collect();
+        let victims = self.causes.victims(self.of_stop, place);
+        json["victim_flows"] = victims.iter().take(VICTIMS).map(|waited| self.victim(waited)).collect();
         // From each port to the one that it waited for: the congestion tree.
         let stops = self.causes.stops.iter().zip(self.of_stop).filter(|(_, of)| **of == place);
         let mut tree: Vec<(u64, Option<u64>)> =
@@ -137,28 +131,19 @@ impl Told<'_> {
         json["tree"] = json!(tree);
     }
 
-    fn victim(&self, flow: u64, waited_ps: u64) -> Value {
+    fn victim(&self, waited: &Waited) -> Value {
+        let &Waited { flow, waited_ps, for_ever } = waited;
         let row: Option<&FlowRow> = self.records.flows.get(flow as usize);
         json!({
             "flow": flow,
             "waited_ps": waited_ps,
+            "for_ever": for_ever,
             "src": row.map(|row| &row.src),
             "dst": row.map(|row| &row.dst),
             "group": row.map(|row| &row.group),
             "slowdown": row.and_then(|row| row.slowdown),
         })
     }
-}
-
-/// How long, with what overlaps counted once.
-fn length(mut spans: Vec<(u64, u64)>) -> u64 {
-    spans.sort_unstable();
-    let (mut total, mut reached) = (0, 0);
-    for (from, until) in spans {
-        total += until.saturating_sub(from.max(reached));
-        reached = reached.max(until);
-    }
-    total
 }
 
 /// The stops around an instant, column by column, with all that caused them: [`limits::STOPS`] that begin next to it, and those that last
@@ -274,10 +259,5 @@ mod tests {
         assert!(said("why", "{\"flow\":\"1\",\"at\":\"2\"}").contains("several at once"));
         assert!(said("why", "{\"flow\":\"x\"}").contains("not a whole number"));
         assert!(said("stops", "nonsense").contains("expected"));
-    }
-
-    #[test]
-    fn times_that_overlap_count_once() {
-        assert_eq!(length(vec![(5, 9), (0, 6), (20, 22)]), 11);
     }
 }

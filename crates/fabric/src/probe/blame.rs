@@ -29,7 +29,7 @@ impl Core {
             Reason::Toward { port, host, class } => {
                 let local = self.ports[port as usize].local;
                 self.fullest(causes, port, self.class_queues(class), u64::MAX, end, |guests| {
-                    let own = guests.flows.values().filter(|guest| guest.in_port == local && guest.dst == host);
+                    let own = guests.flows().filter(|guest| guest.in_port == local && guest.dst == host);
                     own.map(|guest| guest.bytes).sum()
                 })
             }
@@ -58,11 +58,14 @@ impl Core {
         };
         let outs = self.map.of(self.ports[port as usize].node).filter(|&out| self.ports[out as usize].has_queues());
         let bytes = |out: u32| queues(out).map(|(_, slot)| self.switches.queues[slot].bytes).sum::<u64>();
-        let mut outs: Vec<(u64, u32)> = outs.map(|out| (bytes(out), out)).filter(|(bytes, _)| *bytes > 0).collect();
-        outs.sort_unstable_by_key(|&(bytes, out)| (std::cmp::Reverse(bytes), out));
-        let mut heaps: Vec<Heap> = Vec::new();
+        // Lists that are kept for the next time.
+        let (mut full, mut heaps) = std::mem::take(&mut causes.lists);
+        full.clear();
+        heaps.clear();
+        full.extend(outs.map(|out| (bytes(out), out)).filter(|(bytes, _)| *bytes > 0));
+        full.sort_unstable_by_key(|&(bytes, out)| (std::cmp::Reverse(bytes), out));
         let (mut best, mut rest) = (0u64, total);
-        for (most, out) in outs {
+        for &(most, out) in &full {
             // No other port can have half as much as the fullest.
             if most.min(rest) < best.div_ceil(2) {
                 break;
@@ -82,16 +85,13 @@ impl Core {
         }
         heaps.retain(|heap| heap.bytes >= best.div_ceil(2));
         heaps.sort_unstable_by_key(|heap| (std::cmp::Reverse(heap.bytes), heap.port));
-        let place = match heaps.len() {
-            0 => return None,
-            1 => 0,
-            _ if end => 0,
-            _ => causes.next_turn(&heaps),
-        };
-        let blamed = heaps.remove(place);
+        let place = if heaps.len() < 2 || end { 0 } else { causes.next_turn(&heaps) };
+        let blamed = heaps.get(place).copied();
+        let others = heaps.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, heap)| heap);
         let saturated = |heap: &&Heap| self.waits_for(causes, heap.port, heap.queue).0 == Waiting::Busy;
-        let also = heaps.iter().filter(saturated).map(|heap| heap.port).collect();
-        Some(Found { also, ..self.fill(causes, blamed) })
+        let also = others.filter(saturated).map(|heap| heap.port).collect();
+        causes.lists = (full, heaps);
+        Some(Found { also, ..self.fill(causes, blamed?) })
     }
 
     /// What a queue with so many bytes that count waits for.
@@ -138,10 +138,10 @@ impl Core {
         let Some(only) = filled.next() else { return 0 };
         let mut of = |slot: usize, all: &mut Vec<u32>| {
             let guests = crowd.of(slot, &self.switches.queues[slot].packets, &self.pool);
-            all.extend(guests.flows.keys());
+            all.extend(guests.flows().map(|guest| guest.flow));
         };
         let Some(second) = filled.next() else {
-            return crowd.of(only, &self.switches.queues[only].packets, &self.pool).flows.len() as u32;
+            return crowd.of(only, &self.switches.queues[only].packets, &self.pool).count() as u32;
         };
         // A flow may have packets in several queues.
         let mut all = Vec::new();

@@ -7,7 +7,7 @@ use super::Probes;
 use super::crowd::{Crowd, Map};
 use crate::axes::flow_control::Visit;
 use crate::id::{ClassId, FlowId, NodeId, PortId, QueueId};
-use crate::packet::{Kind, NONE, PacketId};
+use crate::packet::{Kind, NONE, PacketId, flag};
 use crate::run::Core;
 use engine::Time;
 
@@ -195,6 +195,8 @@ pub struct Loss {
     pub first: Time,
     /// When the last was.
     pub last: Time,
+    /// How long the flow was at sending again because of them.
+    pub cost: Time,
 }
 
 /// All stops of a run, in order of time, and who waited at them.
@@ -212,6 +214,10 @@ pub struct Stops {
     pub fullest_port: Option<(u64, u64)>,
     /// Whether congestion control sees nothing but marks.
     pub marks_only: bool,
+    /// By port, the most bytes that waited there.
+    pub queued: Vec<u64>,
+    /// Whether the thresholds of accounts follow what is free.
+    pub dynamic: bool,
 }
 
 /// A stop by its port and its number there.
@@ -272,6 +278,8 @@ struct Busy {
     first: Option<Freed>,
     /// When the first and the last would have come, had they not been stopped.
     due: (Time, Time),
+    /// The most bytes that ever waited there.
+    queued: u64,
 }
 
 /// Where an order is given: the number of a port, or of a node where it is given to hosts further away.
@@ -338,9 +346,33 @@ pub(crate) struct Causes {
     busy: Vec<Busy>,
     /// By port, how many bytes it has been to blame for beyond its turns.
     turns: Map<u32, i64>,
-    pub(super) losses: Map<(u32, Lost, FlowId), (u64, Time, Time)>,
+    /// Packets that were lost on links.
+    pub(super) losses: Vec<Missing>,
     /// By flow, the ports that its packets left by, in runs whose routes change.
     pub(super) taken: Map<u32, Vec<u32>>,
+    /// Accounts that held next to nothing when a stop was ordered because of them, by their numbers.
+    watched: Map<usize, Watched>,
+    /// Room for looking at ports and at what lies there.
+    pub(super) lists: (Vec<(u64, u32)>, Vec<Heap>),
+}
+
+/// A packet that was lost on a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Missing {
+    pub(super) flow: FlowId,
+    pub(super) at: Time,
+    pub(super) port: u32,
+    pub(super) how: Lost,
+    /// The bytes that it had; none of one without data.
+    pub(super) bytes: (u64, u64),
+}
+
+/// An order that was given before anything filled: what fills is what comes while it is on its way.
+struct Watched {
+    place: Place,
+    subject: Subject,
+    /// What the account held when it was last looked at.
+    bytes: u64,
 }
 
 impl Causes {
@@ -365,10 +397,7 @@ impl Causes {
             }
         }
         // A packet is lost once, where its link ends or begins.
-        for (what, (packets, from, until)) in other.losses {
-            let loss = self.losses.entry(what).or_insert((0, from, until));
-            *loss = (loss.0 + packets, loss.1.min(from), loss.2.max(until));
-        }
+        self.losses.extend(other.losses);
         for (flow, ports) in other.taken {
             self.taken.entry(flow).or_default().extend(ports);
         }
@@ -378,6 +407,11 @@ impl Causes {
     pub(super) fn order(&self, place: Place, subject: Subject, until: Time) -> Option<&Order> {
         let orders = self.orders.get(&(place, subject))?;
         orders[..orders.partition_point(|order| order.time <= until)].last()
+    }
+
+    /// By port, the most bytes that waited there.
+    pub(super) fn queued(&self) -> Vec<u64> {
+        self.busy.iter().map(|busy| busy.queued).collect()
     }
 
     /// What let go at once of most that has come to a port since it was idle, if its link, of so many Mbit/s, could have carried it as it
@@ -408,7 +442,12 @@ impl Causes {
 }
 
 /// Keeps the fuller of two: bytes and threshold.
+#[inline]
 fn fill_up(fullest: &mut Option<(u64, u64)>, next: (u64, u64)) {
+    // Most are seen to be emptier without multiplying.
+    if fullest.is_some_and(|(bytes, threshold)| next.0 <= bytes && next.1 >= threshold) {
+        return;
+    }
     let fuller = |(bytes, threshold): (u64, u64)| {
         let (new, old) = (next.0 as u128 * threshold as u128, bytes as u128 * next.1 as u128);
         (new, next) > (old, (bytes, threshold))
@@ -516,7 +555,7 @@ impl Core {
             for queue in queues.filter(|&queue| self.switches.masks.is_filled(port, queue)) {
                 let slot = (p.first_queue + queue) as usize;
                 let guests = crowd.of(slot, &self.switches.queues[slot].packets, &self.pool);
-                guests.flows.iter().for_each(|(&flow, guest)| keep(flow, guest.since));
+                guests.flows().for_each(|guest| keep(guest.flow, guest.since));
             }
         }
         let begun = |flow: u32| self.hosts.waiting.begun(flow as usize, self.setup.flows[flow as usize].start);
@@ -555,7 +594,8 @@ impl Core {
     /// A packet has joined a queue of `port`, which may have been stopped before.
     pub(super) fn note_joining(&mut self, port: u32, visit: &Visit, freed: Option<Freed>) {
         let Some(causes) = &mut self.probes.causes else { return };
-        let slot = (self.ports[port as usize].first_queue + visit.queue.0) as usize;
+        let (p, now) = (&self.ports[port as usize], self.time.now);
+        let slot = (p.first_queue + visit.queue.0) as usize;
         let size = visit.size as u64;
         if causes.busy.len() <= port as usize {
             causes.busy.resize(self.ports.len(), Busy::default());
@@ -563,18 +603,27 @@ impl Core {
         let busy = &mut causes.busy[port as usize];
         let first = self.switches.queues[slot].bytes == size;
         if first && self.switches.masks.is_only_filled(port, visit.queue.0) {
-            *busy = Busy { since: self.time.now, due: (Time::MAX, Time::ZERO), ..Busy::default() };
+            *busy = Busy { since: now, due: (now, Time::ZERO), queued: busy.queued, ..Busy::default() };
         }
+        busy.queued = busy.queued.max(p.queued);
         busy.joined += size;
-        let mut due = self.time.now;
-        if let Some(freed) = freed {
-            busy.freed += size;
-            busy.first.get_or_insert(freed);
-            due = due.saturating_sub(freed.stopped);
+        match freed {
+            // No packet before it was due later.
+            None => busy.due.1 = now,
+            Some(freed) => {
+                let due = now.saturating_sub(freed.stopped);
+                busy.freed += size;
+                busy.first.get_or_insert(freed);
+                busy.due = (busy.due.0.min(due), busy.due.1.max(due));
+            }
         }
-        busy.due = (busy.due.0.min(due), busy.due.1.max(due));
         causes.crowd.join(slot, &self.pool[visit.packet]);
-        self.note_account(port, visit);
+        // Once something was stopped nobody asks.
+        if causes.seen.is_empty() {
+            self.note_account(port, visit);
+        } else if !causes.watched.is_empty() {
+            self.find_again(port, visit);
+        }
     }
 
     /// Looks at the account of a packet that has just been admitted: it may be nearer to its threshold than any before.
@@ -594,7 +643,42 @@ impl Core {
         }
     }
 
+    /// Looks again at what fills a node that ordered a stop when it was next to empty, as often as that has doubled.
+    #[cold]
+    #[inline(never)]
+    fn find_again(&mut self, out: u32, visit: &Visit) {
+        let Some(mut causes) = self.probes.causes.take() else { return };
+        let second = self.pool[visit.packet].flags & flag::SECOND != 0;
+        let port = self.ports[out as usize].base + visit.in_port.0 as u32;
+        let number = self.account_number(port, visit.class.0, second);
+        let bytes = self.switches.accounts[number].total();
+        if let Some(watched) = causes.watched.get_mut(&number).filter(|watched| bytes >= 2 * watched.bytes) {
+            let &mut Watched { place, subject, .. } = watched;
+            watched.bytes = bytes;
+            let reason = Reason::Account { port, class: visit.class.0, second };
+            let found = self.found(&mut causes, reason, true);
+            if let Some(order) = causes.orders.get_mut(&(place, subject)).and_then(|orders| orders.last_mut()) {
+                order.found = found.or(order.found.take());
+            }
+        }
+        self.probes.causes = Some(causes);
+    }
+
+    /// What such a node ordered is over: it is empty.
+    #[cold]
+    #[inline(never)]
+    fn forget_empty(&mut self, out: u32, id: PacketId, second: bool) {
+        let packet = &self.pool[id];
+        let number = self.account_number(self.ports[out as usize].base + packet.in_port as u32, packet.class, second);
+        if self.switches.accounts[number].total() == 0
+            && let Some(causes) = &mut self.probes.causes
+        {
+            causes.watched.remove(&number);
+        }
+    }
+
     /// A packet has left a queue of `port`, of whose second group it was or not.
+    #[inline]
     pub(super) fn note_leaving(&mut self, port: u32, slot: usize, id: PacketId, second: bool) {
         let Some(causes) = &mut self.probes.causes else { return };
         causes.crowd.leave(slot, &self.pool[id], second, self.switches.queues[slot].bytes == 0);
@@ -603,6 +687,9 @@ impl Core {
         // Once it has begun somewhere nobody asks how near it was elsewhere.
         if p.ecn_min < u32::MAX && begins > 0 && causes.fullest_port.is_none_or(|(bytes, begins)| bytes <= begins) {
             fill_up(&mut causes.fullest_port, (p.queued, begins));
+        }
+        if !causes.watched.is_empty() {
+            self.forget_empty(port, id, second);
         }
     }
 
@@ -618,12 +705,14 @@ impl Core {
     #[inline(never)]
     pub(crate) fn note_loss(&mut self, port: u32, id: PacketId, how: Lost) {
         let Some(causes) = &mut self.probes.causes else { return };
-        let (flow, now) = (self.pool[id].flow, self.time.now);
+        let packet = &self.pool[id];
         // A frame belongs to no flow; the number in its place is of something else.
-        if flow != NONE && self.pool[id].kind != Kind::Frame {
-            let loss = causes.losses.entry((port, how, FlowId(flow))).or_insert((0, now, now));
-            *loss = (loss.0 + 1, loss.1.min(now), loss.2.max(now));
+        if packet.flow == NONE || packet.kind == Kind::Frame {
+            return;
         }
+        let payload = packet.size.saturating_sub(self.setup.nic.header) as u64;
+        let bytes = if packet.kind == Kind::Data { (packet.seq, packet.seq + payload) } else { (0, 0) };
+        causes.losses.push(Missing { flow: FlowId(packet.flow), at: self.time.now, port, how, bytes });
     }
 
     /// A packet of a flow leaves by `port`, in a run whose routes change.
@@ -647,6 +736,16 @@ impl Core {
             Some(_) => Place::Node(self.ports[port as usize].node),
         };
         let found = self.found(&mut causes, reason, false);
+        if let Reason::Account { port, class, second } = reason
+            && found.as_ref().is_none_or(|found| found.fill.waiting != Waiting::Receiver)
+        {
+            let number = self.account_number(port, class, second);
+            let bytes = self.switches.accounts[number].total();
+            match (bytes as u128) < BURST {
+                true => _ = causes.watched.insert(number, Watched { place, subject, bytes }),
+                false => _ = causes.watched.remove(&number),
+            }
+        }
         causes.orders.entry((place, subject)).or_default().push(Order { time: self.time.now, reason, found });
         self.probes.causes = Some(causes);
     }

@@ -45,57 +45,104 @@ impl Hasher for Quick {
     }
 }
 
-/// A flow with packets in a queue.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A flow that has packets in a queue, or had.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Guest {
+    /// [`NONE`]: a place that nobody has.
+    pub(super) flow: u32,
     packets: u32,
-    /// By which port of the node its last packet came, and for which host that is.
-    pub(super) in_port: u16,
-    pub(super) dst: u32,
     pub(super) bytes: u64,
     /// Since when it has had some there.
     pub(super) since: Time,
+    /// By which port of the node its last packet came, and for which host that is.
+    pub(super) dst: u32,
+    pub(super) in_port: u16,
+}
+
+impl Guest {
+    const NOBODY: Guest = Guest { flow: NONE, packets: 0, bytes: 0, since: Time::ZERO, dst: 0, in_port: 0 };
 }
 
 /// The flows of one queue.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Guests {
-    pub(super) flows: Map<u32, Guest>,
+    /// A power of two places, or none; a flow has the first free one from where its number leads. Who has left keeps his place until the
+    /// table is full.
+    table: Vec<Guest>,
+    /// Places that are taken, and how many of them by flows with packets.
+    taken: usize,
+    present: usize,
     /// Bytes by the port they came in by, and whether they are of the second group.
     from: Vec<[u64; 2]>,
 }
 
 impl Guests {
+    /// The place of a flow, or the one that it would have. There is one that nobody has.
+    #[inline]
+    fn place(&self, flow: u32) -> usize {
+        let mask = self.table.len() - 1;
+        // The golden ratio in binary; the upper bits of a product depend on all of the factor's.
+        let mut place = (flow.wrapping_mul(0x9e37_79b9) >> 16) as usize & mask;
+        while self.table[place].flow != flow && self.table[place].flow != NONE {
+            place = (place + 1) & mask;
+        }
+        place
+    }
+
+    /// Makes room, and forgets who has left.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let places = (4 * (self.present + 1)).next_power_of_two();
+        let old = std::mem::replace(&mut self.table, vec![Guest::NOBODY; places]);
+        self.taken = self.present;
+        for guest in old.into_iter().filter(|guest| guest.packets > 0) {
+            let place = self.place(guest.flow);
+            self.table[place] = guest;
+        }
+    }
+
+    #[inline(always)]
     fn join(&mut self, packet: &Packet) {
         let place = packet.in_port as usize;
         if self.from.len() <= place {
             self.from.resize(place + 1, [0; 2]);
         }
-        self.from[place][group(packet)] += packet.size as u64;
-        if packet.flow != NONE {
-            let &Packet { in_port, dst, next_arrival: since, .. } = packet;
-            let bytes = packet.size as u64;
-            match self.flows.get_mut(&packet.flow) {
-                Some(guest) => {
-                    guest.packets += 1;
-                    guest.bytes += bytes;
-                    (guest.in_port, guest.dst) = (in_port, dst);
-                }
-                None => _ = self.flows.insert(packet.flow, Guest { packets: 1, in_port, dst, bytes, since }),
-            }
+        let bytes = packet.size as u64;
+        self.from[place][group(packet)] += bytes;
+        if packet.flow == NONE {
+            return;
         }
+        if 2 * self.taken >= self.table.len() {
+            self.grow();
+        }
+        let place = self.place(packet.flow);
+        let guest = &mut self.table[place];
+        if guest.packets == 0 {
+            self.taken += (guest.flow == NONE) as usize;
+            self.present += 1;
+            *guest = Guest { flow: packet.flow, since: packet.next_arrival, ..Guest::NOBODY };
+        }
+        guest.packets += 1;
+        guest.bytes += bytes;
+        (guest.in_port, guest.dst) = (packet.in_port, packet.dst);
     }
 
+    #[inline(always)]
     fn leave(&mut self, packet: &Packet, second: bool) {
-        if let Some(bytes) = self.from.get_mut(packet.in_port as usize) {
-            bytes[second as usize] -= packet.size as u64;
+        let bytes = packet.size as u64;
+        if let Some(from) = self.from.get_mut(packet.in_port as usize) {
+            from[second as usize] -= bytes;
         }
-        if let Some(guest) = self.flows.get_mut(&packet.flow) {
+        if packet.flow == NONE || self.table.is_empty() {
+            return;
+        }
+        let place = self.place(packet.flow);
+        let guest = &mut self.table[place];
+        if guest.packets > 0 {
             guest.packets -= 1;
-            guest.bytes -= packet.size as u64;
-            if guest.packets == 0 {
-                self.flows.remove(&packet.flow);
-            }
+            guest.bytes -= bytes;
+            self.present -= (guest.packets == 0) as usize;
         }
     }
 
@@ -104,9 +151,20 @@ impl Guests {
         self.from.get(in_port as usize).map_or(0, |bytes| bytes[second as usize])
     }
 
+    /// How many flows have packets here.
+    pub(super) fn count(&self) -> usize {
+        self.present
+    }
+
+    /// The flows that have packets here.
+    pub(super) fn flows(&self) -> impl Iterator<Item = &Guest> {
+        self.table.iter().filter(|guest| guest.packets > 0)
+    }
+
     fn clear(&mut self) {
-        self.flows.clear();
-        self.from.iter_mut().for_each(|bytes| *bytes = [0; 2]);
+        self.table.fill(Guest::NOBODY);
+        (self.taken, self.present) = (0, 0);
+        self.from.fill([0; 2]);
     }
 }
 
@@ -178,12 +236,13 @@ impl Crowd {
             let mut found = Guests::default();
             queue(slot).iter(pool).for_each(|id| found.join(&pool[id]));
             let flows = |guests: &Guests| {
-                let mut all: Vec<_> = guests.flows.iter().map(|(flow, g)| (*flow, g.packets, g.bytes)).collect();
+                let mut all: Vec<_> = guests.flows().map(|g| (g.flow, g.packets, g.bytes)).collect();
                 all.sort_unstable();
                 all
             };
             let ports = 0..guests.from.len().max(found.from.len()) as u16;
             let same = flows(guests) == flows(&found)
+                && guests.count() == found.count()
                 && ports
                     .flat_map(|port| [(port, false), (port, true)])
                     .all(|(p, s)| guests.from(p, s) == found.from(p, s));
@@ -220,8 +279,9 @@ mod tests {
         // Nobody has asked yet.
         crowd.join(3, &pool[queue.head()]);
         let guests = crowd.of(3, &queue, &pool);
-        assert_eq!((guests.flows.len(), guests.from(0, false), guests.from(1, false)), (2, 200, 100));
-        let (flow, since) = (guests.flows[&7], guests.flows[&8].since);
+        assert_eq!((guests.count(), guests.from(0, false), guests.from(1, false)), (2, 200, 100));
+        let guest = |guests: &Guests, flow: u32| *guests.flows().find(|guest| guest.flow == flow).unwrap();
+        let (flow, since) = (guest(guests, 7), guest(guests, 8).since);
         assert_eq!((flow.packets, flow.bytes, flow.since, since), (2, 200, Time(10), Time(20)));
 
         let first = queue.pop(&pool).unwrap();
@@ -230,13 +290,13 @@ mod tests {
         queue.push(&mut pool, new[0]);
         crowd.join(3, &pool[new[0]]);
         assert_eq!(crowd.audit(|_| &queue, &pool), None);
-        assert_eq!(crowd.of(3, &queue, &pool).flows.len(), 3);
+        assert_eq!(crowd.of(3, &queue, &pool).count(), 3);
         // A flow that has packets all the time has been there since its first.
-        assert_eq!(crowd.of(3, &queue, &pool).flows[&7].since, Time(10));
+        assert_eq!(guest(crowd.of(3, &queue, &pool), 7).since, Time(10));
         crowd.leave(3, &pool[new[0]], false, false);
         assert_eq!(crowd.audit(|_| &queue, &pool), Some(3), "a packet left and is still in its queue");
         crowd.forget(3);
-        assert_eq!(crowd.of(3, &queue, &pool).flows.len(), 3);
+        assert_eq!(crowd.of(3, &queue, &pool).count(), 3);
     }
 
     #[test]
@@ -248,6 +308,24 @@ mod tests {
         let id = queue.pop(&pool).unwrap();
         crowd.leave(0, &pool[id], false, true);
         assert_eq!((crowd.places[0], crowd.free.len()), (NONE, 1));
-        assert_eq!(crowd.of(0, &queue, &pool), &Guests { from: vec![[0; 2]], ..Guests::default() });
+        let guests = crowd.of(0, &queue, &pool);
+        assert_eq!((guests.count(), guests.flows().count(), guests.from(0, false)), (0, 0, 0));
+    }
+
+    #[test]
+    fn many_flows_come_and_go() {
+        let mut pool = Pool::new(false, false);
+        let all: Vec<(u32, u16, u64)> = (0..500u32).map(|at| (at * 64 % 1000, (at % 3) as u16, at as u64)).collect();
+        let (mut queue, _) = line(&mut pool, &all);
+        let mut crowd = Crowd::default();
+        crowd.of(0, &queue, &pool);
+        for at in 0..1000u32 {
+            let left = queue.pop(&pool).unwrap();
+            crowd.leave(0, &pool[left], false, false);
+            let (_, new) = line(&mut pool, &[(1000 + at / 3, 1, at as u64)]);
+            queue.push(&mut pool, new[0]);
+            crowd.join(0, &pool[new[0]]);
+            assert_eq!(crowd.audit(|_| &queue, &pool), None, "after {at}");
+        }
     }
 }

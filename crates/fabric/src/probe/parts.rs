@@ -12,11 +12,12 @@ use super::causes::Freed;
 use crate::axes::flow_control::Visit;
 use crate::host::{BY_SCHEME, BY_TRANSPORT, IN_LINE, PerFlow};
 use crate::id::FlowId;
-use crate::packet::{Kind, PacketId};
+use crate::packet::{Kind, PacketId, flag};
 use crate::run::Core;
 use crate::run::shard::Shard;
 use crate::setup::Setup;
 use engine::Time;
+use std::collections::HashMap;
 
 /// What a flow's time is spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -144,57 +145,48 @@ struct Step {
     /// How long its queue was stopped while it waited there.
     stopped: u64,
     port: u32,
-    /// That queue, counted from the port's first.
-    queue: u32,
 }
 
-/// Steps that lie in the trail itself: as many as a fat tree of three tiers has.
-const NEAR: usize = 6;
-
 /// What a data packet carries of its history.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Trail {
     /// What its queue's clock showed when it joined. Wraps.
     mark: u64,
     /// How long it was stopped in the queue that it has just left.
     stopped: u64,
-    /// Which queue that was.
-    queue: u32,
-    steps: u32,
     /// How long it was stopped in all queues that it has left by a link, and where it was last.
     total: u64,
-    last: u32,
-    near: [Step; NEAR],
-    /// The steps after these.
-    far: Vec<Step>,
+    start: Time,
+    port: u32,
+    queue: u32,
+    /// Whether it may be its flow's completing packet. Of others nobody asks which way they came.
+    whole: bool,
+    way: Option<Box<Way>>,
+}
+
+/// The history of a packet that may complete its flow.
+#[derive(Clone, Debug, Default)]
+struct Way {
+    steps: Vec<Step>,
     /// What its flow had spent at the sender when the packet was sent.
     spent: Spent,
 }
 
 impl Trail {
+    /// The packet leaves by a link.
     fn push(&mut self, step: Step) {
         if step.stopped > 0 {
-            (self.total, self.last) = (self.total + step.stopped, self.steps);
+            (self.total, self.start, self.port) = (self.total + step.stopped, step.start, step.port);
         }
-        match self.near.get_mut(self.steps as usize) {
-            Some(place) => *place = step,
-            None => self.far.push(step),
+        if self.whole {
+            self.way.get_or_insert_default().steps.push(step);
         }
-        self.steps += 1;
     }
 
     /// Where the packet was stopped last on its way, if it was.
     fn freed(&self) -> Option<Freed> {
-        if self.total == 0 {
-            return None;
-        }
-        let last = self.last as usize;
-        let step = self.near.get(last).or_else(|| self.far.get(last.checked_sub(NEAR)?))?;
-        Some(Freed { port: step.port, queue: step.queue, start: step.start, stopped: Time(self.total) })
-    }
-
-    fn steps(&self) -> impl Iterator<Item = Step> + '_ {
-        self.near.iter().take(self.steps as usize).chain(&self.far).copied()
+        let &Trail { total, start, port, queue, .. } = self;
+        (total > 0).then_some(Freed { port, queue, start, stopped: Time(total) })
     }
 }
 
@@ -217,6 +209,8 @@ struct Ledger {
     sending: Time,
     /// Whether that packet's bytes were sent before.
     again: bool,
+    /// The byte behind what was last sent again; [`u64::MAX`] if what was last sent was new.
+    resumes: u64,
     state: State,
     due: Time,
 }
@@ -227,6 +221,7 @@ impl Ledger {
         since: Time::MAX,
         sending: Time::ZERO,
         again: false,
+        resumes: u64::MAX,
         state: State::Ready,
         due: Time::ZERO,
     };
@@ -238,13 +233,13 @@ impl Ledger {
             return;
         }
         self.since = now;
-        let sent = self.sending.clamp(since, now);
+        let sent = self.sending.max(since).min(now);
         let own = if self.again { Part::Retransmission } else { Part::Serialisation };
         self.spent[own as usize] += (sent - since).0;
         match self.state {
             State::Waits(part) => self.spent[part as usize] += (now - sent).0,
             State::Ready => {
-                let due = self.due.clamp(sent, now);
+                let due = self.due.max(sent).min(now);
                 self.spent[Part::Pacing as usize] += (due - sent).0;
                 self.spent[Part::Turn as usize] += (now - due).0;
             }
@@ -255,16 +250,38 @@ impl Ledger {
 /// How long a queue was stopped so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Clock {
-    total: u64,
-    /// Since when it is.
-    since: Option<Time>,
+    /// What it shows while it stands, and how far it is behind the run's while it goes. Wraps.
+    base: u64,
+    /// All ones while it goes, else zero.
+    goes: u64,
 }
 
 impl Clock {
+    #[inline]
     fn read(&self, now: Time) -> u64 {
-        self.total + self.since.map_or(0, |since| (now - since).0)
+        self.base.wrapping_add(now.0 & self.goes)
+    }
+
+    fn set(&mut self, now: Time, goes: bool) {
+        let shown = self.read(now);
+        self.goes = if goes { u64::MAX } else { 0 };
+        self.base = shown.wrapping_sub(now.0 & self.goes);
     }
 }
+
+/// From here on a flow sends again what follows a byte.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeat {
+    pub(super) flow: FlowId,
+    pub(super) at: Time,
+    /// The byte.
+    pub(super) byte: u64,
+    /// What the flow had been at sending again before; when the run is over, how long it was because of this byte.
+    pub(super) time: u64,
+}
+
+/// Where the time of each flow went, flow by flow, what was sent again, and what is wrong.
+type Settled = (Option<Vec<Span>>, Vec<Repeat>, Vec<String>);
 
 /// A completing packet that has arrived.
 #[derive(Clone, Debug)]
@@ -272,7 +289,7 @@ struct Arrived {
     flow: u32,
     at: Time,
     size: u16,
-    trail: Box<Trail>,
+    way: Box<Way>,
 }
 
 /// The time of all flows that have an end here.
@@ -281,18 +298,27 @@ pub(crate) struct Parts {
     /// By queue of all ports.
     clocks: Vec<Clock>,
     arrived: Vec<Arrived>,
+    repeats: Vec<Repeat>,
+    /// Whether any packet may complete its flow, and not only that with the last byte.
+    any: bool,
 }
 
 impl Parts {
     pub(crate) fn new(setup: &Setup, shard: &Option<Shard>) -> Parts {
         let ledgers = PerFlow::new(setup, shard, |flow| flow.src.0, |_| Ledger::NEW);
-        Parts { ledgers, clocks: Vec::new(), arrived: Vec::new() }
+        Parts { ledgers, clocks: Vec::new(), arrived: Vec::new(), repeats: Vec::new(), any: true }
+    }
+
+    /// Receivers take packets in order only, so that the packet with the last byte completes a flow.
+    pub(crate) fn last_completes(&mut self) {
+        self.any = false;
     }
 
     /// Takes over the flows of another shard.
     pub(crate) fn absorb(&mut self, mut other: Parts) {
         self.ledgers.absorb(&other.ledgers);
         self.arrived.append(&mut other.arrived);
+        self.repeats.append(&mut other.repeats);
     }
 }
 
@@ -300,12 +326,17 @@ impl Parts {
 impl Core {
     /// What a flow does at its sender may have changed.
     #[cold]
-    #[inline(never)]
     pub(crate) fn refresh_parts(&mut self, flow: u32) {
+        self.refresh_flow(flow);
+    }
+
+    #[inline(never)]
+    fn refresh_flow(&mut self, flow: u32) {
         let Some(parts) = &mut self.probes.parts else { return };
         let (s, now) = (&self.hosts.senders[flow as usize], self.time.now);
         let p = &self.ports[self.hosts.nics[s.nic as usize].port as usize];
         let state = match () {
+            () if s.eligible() && p.up && p.paused >> s.class & 1 == 0 => State::Ready,
             // Whatever else keeps it from sending, it has nothing to send.
             () if !s.backlogged() => State::Waits(Part::Answer),
             () if s.held & IN_LINE != 0 => State::Waits(Part::Line),
@@ -313,8 +344,7 @@ impl Core {
             () if s.held & BY_TRANSPORT != 0 => State::Waits(Part::Grant),
             () if !s.eligible() => State::Waits(Part::Window),
             () if !p.up => State::Waits(Part::Down),
-            () if p.paused >> s.class & 1 == 1 => State::Waits(Part::Pause),
-            () => State::Ready,
+            () => State::Waits(Part::Pause),
         };
         let ledger = &mut parts.ledgers[flow as usize];
         if ledger.since == Time::MAX {
@@ -333,26 +363,43 @@ impl Core {
         }
         let nic = self.ports[port as usize].nic as usize;
         for place in 0..self.hosts.nics[nic].flows.len() {
-            self.refresh_parts(self.hosts.nics[nic].flows[place]);
+            self.refresh_flow(self.hosts.nics[nic].flows[place]);
         }
     }
 
     /// A flow sends a packet now.
     #[cold]
-    #[inline(never)]
     pub(crate) fn depart(&mut self, flow: u32, id: PacketId, again: bool) {
+        self.leave_sender(flow, id, again);
+    }
+
+    #[inline(never)]
+    fn leave_sender(&mut self, flow: u32, id: PacketId, again: bool) {
         let Some(parts) = &mut self.probes.parts else { return };
         let (ledger, now) = (&mut parts.ledgers[flow as usize], self.time.now);
         ledger.charge(now);
+        let packet = &self.pool[id];
         if again {
+            if ledger.resumes != packet.seq {
+                let time = ledger.spent[Part::Retransmission as usize];
+                parts.repeats.push(Repeat { flow: FlowId(flow), at: now, byte: packet.seq, time });
+            }
             let waited = std::mem::take(&mut ledger.spent[Part::Answer as usize]);
             ledger.spent[Part::Retransmission as usize] += waited;
+            ledger.resumes = packet.seq + packet.size.saturating_sub(self.setup.nic.header) as u64;
+        } else {
+            ledger.resumes = u64::MAX;
         }
         let table = self.ports[self.hosts.nics[self.hosts.senders[flow as usize].nic as usize].port as usize].table;
-        (ledger.sending, ledger.again) = (now + self.wire.time(table, self.pool[id].size), again);
+        (ledger.sending, ledger.again) = (now + self.wire.time(table, packet.size), again);
+        let whole = parts.any || packet.flags & flag::LAST != 0;
         if let Some(trail) = self.pool.trail(id) {
-            (trail.steps, trail.stopped, trail.total, trail.spent) = (0, 0, 0, ledger.spent);
-            trail.far.clear();
+            (trail.stopped, trail.total, trail.whole) = (0, 0, whole);
+            if whole {
+                let way = trail.way.get_or_insert_default();
+                way.steps.clear();
+                way.spent = ledger.spent;
+            }
         }
     }
 }
@@ -361,13 +408,22 @@ impl Core {
 impl Core {
     /// A data packet is being put on the link of `port`.
     #[cold]
-    #[inline(never)]
     pub(crate) fn trace(&mut self, port: u32, id: PacketId) {
-        let p = &self.ports[port as usize];
-        let start = p.free_at - self.wire.time(p.table, self.pool[id].size);
-        if let Some(trail) = self.pool.trail(id) {
-            let (stopped, queue) = (std::mem::take(&mut trail.stopped), trail.queue);
-            trail.push(Step { start, stopped, port, queue });
+        // Of most packets nobody asks which way they came.
+        let plain = self.pool.trail(id).is_some_and(|trail| !trail.whole && trail.stopped == 0);
+        if !plain || !self.progress.changes.is_empty() {
+            self.leave_by(port, id);
+        }
+    }
+
+    #[inline(never)]
+    fn leave_by(&mut self, port: u32, id: PacketId) {
+        let size = self.pool[id].size;
+        if let Some(trail) = self.pool.trail(id).filter(|trail| trail.whole || trail.stopped > 0) {
+            let p = &self.ports[port as usize];
+            let start = p.free_at - self.wire.time(p.table, size);
+            let stopped = std::mem::take(&mut trail.stopped);
+            trail.push(Step { start, stopped, port });
         }
         if !self.progress.changes.is_empty() {
             self.note_path(port, id);
@@ -375,6 +431,7 @@ impl Core {
     }
 
     /// The clock of a queue, by its number among those of all ports.
+    #[inline]
     fn stop_clock(&self, slot: usize) -> u64 {
         let clock = self.probes.parts.as_ref().and_then(|parts| parts.clocks.get(slot));
         clock.map_or(0, |clock| clock.read(self.time.now))
@@ -382,26 +439,38 @@ impl Core {
 
     /// A packet joins a queue of `port`.
     #[cold]
-    #[inline(never)]
     pub(crate) fn mark_joining(&mut self, port: u32, visit: &Visit) {
+        self.joins(port, visit);
+    }
+
+    #[inline(never)]
+    fn joins(&mut self, port: u32, visit: &Visit) {
         let clock = self.stop_clock((self.ports[port as usize].first_queue + visit.queue.0) as usize);
         let data = self.pool[visit.packet].kind == Kind::Data;
         let mut freed = None;
-        if let Some(trail) = self.pool.trail(visit.packet).filter(|_| data) {
+        if let Some(trail) = self.pool.trail(visit.packet) {
             trail.mark = clock;
-            freed = trail.freed();
+            // Another packet had this place before, if this one is no data.
+            if trail.total > 0 && data {
+                freed = trail.freed();
+            }
         }
         self.note_joining(port, visit, freed);
     }
 
     /// A packet, of the second of two groups or not, leaves its queue for the link.
     #[cold]
-    #[inline(never)]
     pub(crate) fn mark_leaving(&mut self, port: u32, queue: u32, id: PacketId, second: bool) {
+        self.leaves(port, queue, id, second);
+    }
+
+    #[inline(never)]
+    fn leaves(&mut self, port: u32, queue: u32, id: PacketId, second: bool) {
         let slot = (self.ports[port as usize].first_queue + queue) as usize;
         let clock = self.stop_clock(slot);
-        let data = self.pool[id].kind == Kind::Data;
-        if let Some(trail) = self.pool.trail(id).filter(|_| data) {
+        if let Some(trail) = self.pool.trail(id)
+            && clock != trail.mark
+        {
             (trail.stopped, trail.queue) = (clock.wrapping_sub(trail.mark), queue);
         }
         self.note_leaving(port, slot, id, second);
@@ -424,10 +493,7 @@ impl Core {
         if parts.clocks.len() <= slot {
             parts.clocks.resize(self.switches.queues.len(), Clock::default());
         }
-        let (clock, now) = (&mut parts.clocks[slot], self.time.now);
-        if clock.since.is_some() != stopped {
-            *clock = Clock { total: clock.read(now), since: stopped.then_some(now) };
-        }
+        parts.clocks[slot].set(self.time.now, stopped);
     }
 
     /// The receiver of a flow has all of it with this packet.
@@ -435,18 +501,22 @@ impl Core {
     #[inline(never)]
     pub(crate) fn complete_parts(&mut self, flow: u32, id: PacketId) {
         let (at, size) = (self.time.now, self.pool[id].size);
-        let Some(trail) = self.pool.trail(id).cloned() else { return };
+        let Some(way) = self.pool.trail(id).filter(|trail| trail.whole).and_then(|trail| trail.way.take()) else {
+            return;
+        };
         if let Some(parts) = &mut self.probes.parts {
-            parts.arrived.push(Arrived { flow, at, size, trail: Box::new(trail) });
+            parts.arrived.push(Arrived { flow, at, size, way });
         }
     }
 }
 
 /// At the end.
 impl Core {
-    /// Where the time of each flow went, flow by flow, and what is wrong with it.
-    pub(crate) fn settle_parts(&mut self) -> (Option<Vec<Span>>, Vec<String>) {
-        let Some(mut parts) = self.probes.parts.take() else { return (None, Vec::new()) };
+    /// Adds up the time of each flow.
+    pub(crate) fn settle_parts(&mut self) -> Settled {
+        let Some(mut parts) = self.probes.parts.take() else { return Settled::default() };
+        let mut repeats = std::mem::take(&mut parts.repeats);
+        repeats.sort_by_key(|repeat| (repeat.flow, repeat.at));
         // Of several for a flow the last counts, as it does for the time that the receiver noted.
         parts.arrived.sort_by_key(|arrived| (arrived.flow, arrived.at));
         let mut spans = Vec::new();
@@ -496,23 +566,24 @@ impl Core {
                 in_host(&mut spans, flow, spec.dst.0, bus.receive, true);
             }
         }
+        share_out(&mut repeats, &spans);
         let wrong = first.map(|first| match wrong {
             1 => first,
             many => format!("{first}; {} more like it", many - 1),
         });
-        (Some(spans), wrong.into_iter().collect())
+        (Some(spans), repeats, wrong.into_iter().collect())
     }
 
     /// Adds the spans of a flow that finished. Gives what is wrong with them.
     fn follow_trail(&self, spans: &mut Vec<Span>, arrived: &Arrived) -> Option<String> {
-        let &Arrived { flow, at, size, ref trail } = arrived;
+        let &Arrived { flow, at, size, ref way } = arrived;
         let spec = &self.setup.flows[flow as usize];
         let number = FlowId(flow);
-        at_sender(spans, number, spec.src.0, &trail.spent, true);
+        at_sender(spans, number, spec.src.0, &way.spent, true);
         // Where the packet is, and since when.
         let (mut node, mut since) = (spec.src.0, None);
         let mut broken = None;
-        for (hop, step) in (0u16..).zip(trail.steps()) {
+        for (hop, step) in (0u16..).zip(&way.steps) {
             let p = &self.ports[step.port as usize];
             let mut add = |part: Part, time: u64| {
                 add(
@@ -553,6 +624,23 @@ impl Core {
         let time = waited.unwrap_or_default();
         add(spans, Span { flow: number, part: Part::Receiver, finished: true, hop: None, place, time });
         broken
+    }
+}
+
+/// Gives each time that a flow went back its share of the time that the flow was at sending again: what came before the next.
+fn share_out(repeats: &mut [Repeat], spans: &[Span]) {
+    if repeats.is_empty() {
+        return;
+    }
+    let again = spans.iter().filter(|span| span.part == Part::Retransmission).map(|span| (span.flow, span.time.0));
+    let totals: HashMap<FlowId, u64> = again.collect();
+    for own in repeats.chunk_by_mut(|a, b| a.flow == b.flow) {
+        let mut end = totals.get(&own[0].flow).copied().unwrap_or(0);
+        // What was sent again after the packet that completed the flow cost it nothing.
+        for repeat in own.iter_mut().rev() {
+            let begin = repeat.time.min(end);
+            (repeat.time, end) = (end - begin, begin);
+        }
     }
 }
 
@@ -603,16 +691,29 @@ mod tests {
     }
 
     #[test]
-    fn a_trail_keeps_every_step_of_a_long_path() {
-        let step = |port: u32| Step { start: Time(port as u64), stopped: port as u64 % 2, port, queue: 3 };
-        let mut trail = Trail::default();
-        for port in 0..20 {
-            trail.push(step(port));
-            let freed = trail.freed().map(|freed| (freed.port, freed.queue, freed.start, freed.stopped));
-            let odd = port.div_ceil(2) * 2;
-            assert_eq!(freed, odd.checked_sub(1).map(|last| (last, 3, Time(last as u64), Time(odd as u64 / 2))));
+    fn a_packet_knows_where_it_was_stopped_last_and_one_that_may_complete_its_flow_the_way_that_it_came() {
+        let step = |port: u32| Step { start: Time(port as u64), stopped: port as u64 % 2, port };
+        for whole in [true, false] {
+            let mut trail = Trail { whole, queue: 3, ..Trail::default() };
+            for port in 0..20 {
+                trail.push(step(port));
+                let freed = trail.freed().map(|freed| (freed.port, freed.queue, freed.start, freed.stopped));
+                let odd = port.div_ceil(2) * 2;
+                assert_eq!(freed, odd.checked_sub(1).map(|last| (last, 3, Time(last as u64), Time(odd as u64 / 2))));
+            }
+            let way = trail.way.map(|way| way.steps).unwrap_or_default();
+            assert!(way.into_iter().eq((0..if whole { 20 } else { 0 }).map(step)));
         }
-        assert!(trail.steps().eq((0..20).map(step)));
+    }
+
+    #[test]
+    fn a_clock_goes_while_its_queue_is_stopped() {
+        let mut clock = Clock::default();
+        for (now, goes, shows) in [(10, true, 0), (25, true, 15), (30, false, 20), (40, false, 20), (50, true, 20)] {
+            clock.set(Time(now), goes);
+            assert_eq!(clock.read(Time(now)), shows);
+        }
+        assert_eq!(clock.read(Time(57)), 27);
     }
 
     proptest! {

@@ -1,22 +1,27 @@
 //! From every stop to its root: stops and orders are joined when the run is over.
 
 use super::causes::{
-    Burst, Causes, Fill, Found, Kept, Loss, Order, Place, Reason, Scope, Seen, Source, Stop, Stops, Waiting,
+    Burst, Causes, Fill, Found, Kept, Loss, Lost, Missing, Order, Place, Reason, Scope, Seen, Source, Stop, Stops,
+    Waiting,
 };
 use super::crowd::Map;
+use super::parts::Repeat;
 use crate::id::FlowId;
 use crate::packet::NONE;
 use crate::routing::Rule;
 use crate::run::Core;
 use engine::Time;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-/// Who ordered a stop and when, and what filled it.
-type Ordered = (u32, Option<Time>, Option<Found>);
+/// Who ordered a stop and when, what filled it, and by which rule if nothing did.
+type Ordered = (u32, Option<Time>, Option<Found>, Option<&'static str>);
+
+/// Why a stop is ordered for an account that has nothing in any queue.
+const AT_ONCE: &str = "a single packet on its way through takes more room than its threshold";
 
 impl Core {
     /// Joins stops and orders, at the end of the run.
-    pub(crate) fn end_causes(&mut self) -> Option<Stops> {
+    pub(crate) fn end_causes(&mut self, repeats: &[Repeat]) -> Option<Stops> {
         let mut causes = self.probes.causes.take()?;
         debug_assert_eq!(causes.crowd.audit(|slot| &self.switches.queues[slot].packets, &self.pool), None);
         let now = self.time.now;
@@ -35,14 +40,14 @@ impl Core {
             }
         }
         seen.sort_by_key(|seen| (seen.from, seen.key));
-        let rows: Map<(u32, u32), u32> = (0..).zip(&seen).map(|(row, seen)| (seen.key, row)).collect();
+        let rows = Rows::new(self.ports.len(), &seen);
         let mut bursts: Vec<(u32, Burst)> = Vec::new();
         let mut stops: Vec<Stop> = Vec::with_capacity(seen.len());
         for (row, seen) in (0..).zip(&seen) {
-            let (by, ordered, found) = self.ordered(&mut causes, seen);
-            let cause = found.as_ref().and_then(|found| found.stop).and_then(|key| rows.get(&key).copied());
+            let (by, ordered, found, rule) = self.ordered(&mut causes, seen);
+            let cause = found.as_ref().and_then(|found| found.stop).and_then(|key| rows.get(key));
             let fill = found.as_ref().map(|found| found.fill);
-            let rule = seen.rule.filter(|_| fill.is_none());
+            let rule = seen.rule.or(rule).filter(|_| fill.is_none());
             bursts.extend(found.as_ref().and_then(|found| found.burst).map(|burst| (row, burst)));
             let also = found.map(|found| found.also).unwrap_or_default();
             let &Seen { key: (port, _), scope, from, until, .. } = seen;
@@ -51,18 +56,18 @@ impl Core {
         find_last_hops(&causes, &seen, &mut stops);
         self.find_bursts(&mut stops, &bursts);
         find_roots(&mut stops);
-        let waits = kept.into_iter().map(|(key, flow, time)| (rows[&key], flow, time));
+        let waits = kept.into_iter().filter_map(|(key, flow, time)| Some((rows.get(key)?, flow, time)));
         let mut kept = self.find_victims(&causes, &stops, waits);
         kept.sort_unstable();
-        let loss =
-            |(&(port, how, flow), &(packets, first, last)): (&_, &_)| Loss { port, how, flow, packets, first, last };
-        let mut losses: Vec<Loss> = causes.losses.iter().map(loss).collect();
-        losses.sort_unstable();
+        let losses = sum_up(std::mem::take(&mut causes.losses), repeats);
         let needs = &self.hosts.needs;
         let marks_only = !(needs.every_ack || needs.telemetry || needs.delay || needs.incidents);
         let fullest = causes.fullest.filter(|_| stops.is_empty());
         let fullest_port = causes.fullest_port.filter(|(bytes, begins)| bytes <= begins);
-        Some(Stops { stops, kept, losses, fullest, fullest_port, marks_only })
+        let mut queued = causes.queued();
+        queued.resize(self.ports.len(), 0);
+        let dynamic = self.switches.buffers.iter().all(|buffer| buffer.ingress_part.is_none());
+        Some(Stops { stops, kept, losses, fullest, fullest_port, marks_only, queued, dynamic })
     }
 
     /// What fills a node at the end of the run, for a stop that has not ended, or what did when it was ordered.
@@ -77,9 +82,9 @@ impl Core {
         let (place, subject, until) = match &seen.source {
             Source::Own(own) => {
                 let found = own.clone().and_then(|(reason, found)| self.now_or(causes, seen, reason, found));
-                return (self.map.node[port as usize], own.as_ref().map(|_| seen.from), found);
+                return (self.map.node[port as usize], own.as_ref().map(|_| seen.from), found, None);
             }
-            Source::Neighbour(None) => return (self.map.node[peer as usize], None, None),
+            Source::Neighbour(None) => return (self.map.node[peer as usize], None, None, None),
             &Source::Neighbour(Some(subject)) => {
                 // What the neighbour decided while its word was under way is another order.
                 let under_way = self.ports[peer as usize].latency + self.setup.switch.reaction;
@@ -96,8 +101,9 @@ impl Core {
         while let Some(&Order { reason: Reason::Heard { place: next, subject }, time, .. }) = order {
             (place, order) = (next, causes.order(next, subject, time));
         }
-        let Some(Order { time, reason, found }) = order.cloned() else { return (by(place), None, None) };
-        (by(place), Some(time), self.now_or(causes, seen, reason, found))
+        let Some(Order { time, reason, found }) = order.cloned() else { return (by(place), None, None, None) };
+        let rule = matches!(reason, Reason::Account { .. }).then_some(AT_ONCE);
+        (by(place), Some(time), self.now_or(causes, seen, reason, found), rule)
     }
 
     /// Ports that were full only of what another stop let go of at once: that stop is the cause. One that had something to send all the
@@ -190,6 +196,30 @@ impl Core {
     }
 }
 
+/// The rows of stops, by port and number there.
+struct Rows {
+    /// By port, where its own begin.
+    first: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl Rows {
+    fn new(ports: usize, seen: &[Seen]) -> Rows {
+        let mut first = vec![0; ports + 1];
+        // Those of a port are numbered from 1 on.
+        seen.iter().for_each(|seen| first[seen.key.0 as usize + 1] += 1);
+        (0..ports).for_each(|port| first[port + 1] += first[port]);
+        let mut rows = vec![NONE; seen.len()];
+        (0..).zip(seen).for_each(|(row, seen)| rows[(first[seen.key.0 as usize] + seen.key.1 - 1) as usize] = row);
+        Rows { first, rows }
+    }
+
+    fn get(&self, (port, number): (u32, u32)) -> Option<u32> {
+        let place = self.first[port as usize] + number.checked_sub(1)?;
+        self.rows.get(place as usize).copied().filter(|row| *row != NONE)
+    }
+}
+
 /// What the last links wait for that orders were about: a stop there at that instant.
 fn find_last_hops(causes: &Causes, seen: &[Seen], stops: &mut [Stop]) {
     let far = |stop: &Stop, seen: &Seen| {
@@ -242,10 +272,36 @@ fn follow(stops: &[Stop], first: u32, now: u32, known: &mut Map<u32, u32>) -> u3
     end
 }
 
+/// What flows lost on links, by port. What a flow was at sending again from a byte on is charged to the link that lost the byte last; if none
+/// did, to the one that lost its last packet without data, an acknowledgement. Otherwise it is no link's fault: there was no room for the
+/// packet, or the sender did not wait long enough.
+fn sum_up(mut missing: Vec<Missing>, repeats: &[Repeat]) -> Vec<Loss> {
+    missing.sort_by_key(|lost| (lost.flow, lost.at, lost.port));
+    let mut all: BTreeMap<(u32, Lost, FlowId), Loss> = BTreeMap::new();
+    for &Missing { flow, at, port, how, .. } in &missing {
+        let first = Loss { port, how, flow, packets: 0, first: at, last: at, cost: Time::ZERO };
+        let loss = all.entry((port, how, flow)).or_insert(first);
+        (loss.packets, loss.last) = (loss.packets + 1, at);
+    }
+    for repeat in repeats {
+        let own = missing.partition_point(|lost| lost.flow < repeat.flow);
+        let end = missing.partition_point(|lost| (lost.flow, lost.at) < (repeat.flow, repeat.at));
+        let before = || missing[own..end].iter().rev();
+        let byte = |lost: &&Missing| lost.bytes.0 <= repeat.byte && repeat.byte < lost.bytes.1;
+        let cause = before().find(byte).or_else(|| before().find(|lost| lost.bytes == (0, 0)));
+        if let Some(loss) = cause.and_then(|lost| all.get_mut(&(lost.port, lost.how, lost.flow))) {
+            loss.cost += Time(repeat.time);
+        }
+    }
+    all.into_values().collect()
+}
+
 /// Follows causes from every stop.
 fn find_roots(stops: &mut [Stop]) {
+    let mut path = Vec::new();
     for first in 0..stops.len() as u32 {
-        let mut path = vec![first];
+        path.clear();
+        path.push(first);
         let root = loop {
             let last = path[path.len() - 1];
             let stop = &stops[last as usize];
@@ -270,7 +326,7 @@ fn find_roots(stops: &mut [Stop]) {
             }
             break cut;
         };
-        path.into_iter().for_each(|row| stops[row as usize].root = root);
+        path.iter().for_each(|&row| stops[row as usize].root = root);
     }
 }
 

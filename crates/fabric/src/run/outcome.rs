@@ -306,9 +306,9 @@ impl<F: FlowControl> Network<F> {
         let in_order = self.in_order && self.scheme.in_order(&nodes) && core.switches.labels.in_order();
         core.end_recording(core.time.now);
         let mut violations = core.audit(self.scheme.lossless(), in_order);
-        let (parts, wrong) = core.settle_parts();
+        let (parts, repeats, wrong) = core.settle_parts();
         violations.extend(wrong);
-        let stops = core.end_causes();
+        let stops = core.end_causes(&repeats);
         let stall = if interrupted { None } else { core.stall(&self.scheme, &self.nodes) };
         for port in &mut core.ports {
             if port.paused != 0 {

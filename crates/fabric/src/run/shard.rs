@@ -75,7 +75,7 @@ impl<T> Index<usize> for PerFlow<T> {
     }
 }
 impl<T> IndexMut<usize> for PerFlow<T> {
-    #[inline]
+    #[inline(always)]
     fn index_mut(&mut self, flow: usize) -> &mut T {
         match &self.places {
             None => &mut self.items[flow],

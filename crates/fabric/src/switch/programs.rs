@@ -11,7 +11,7 @@ impl Core {
     /// A packet leaves the control queue of a port with queues, or passes it: what switches note on packets, and their programs.
     #[inline]
     pub(crate) fn leave_control(&mut self, port: u32, id: PacketId) {
-        if self.switches.noted && self.pool[id].kind == Kind::Data && self.hosts.needs.telemetry {
+        if self.switches.noted && self.hosts.needs.telemetry && self.pool[id].kind == Kind::Data {
             let p = &self.ports[port as usize];
             let (sent, queued, mbps) = (p.tx_bytes, p.queued, self.wire.mbps[p.table as usize]);
             let hop = Hop::new(self.time.now, port, sent, queued.min(u32::MAX as u64) as u32, mbps);

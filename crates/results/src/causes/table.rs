@@ -47,8 +47,9 @@ impl Causes {
         let ends = records.links.iter().map(|row| (place(row.from.as_str()), place(row.to.as_str()))).collect();
         let names = link_names(records.links.iter().map(|row| (row.from.as_str(), row.to.as_str())));
         let end_ps = records.summary["end_ps"].as_u64().unwrap_or(0);
-        let deadlock = records.summary["ending"] == "deadlock";
-        Causes { nodes, ends, names, end_ps, deadlock, ..Causes::default() }
+        let ending = records.summary["ending"].as_str().unwrap_or_default();
+        let (deadlock, stalled) = (ending == "deadlock", ["deadlock", "blocked", "lost"].contains(&ending));
+        Causes { nodes, ends, names, end_ps, deadlock, stalled, ..Causes::default() }
     }
 
     fn read_stops(&mut self, table: &Table) -> Result<(), Problem> {

@@ -27,7 +27,12 @@ fn flow_control(summary: &Value) -> Option<String> {
         said += &format!(": the fullest account reached {:.0} % of its threshold", 100.0 * share);
         // Whoever is under a threshold is so under a higher one. Other schemes may use it for something else besides.
         if control == "pfc" && share < 1.0 {
-            said += ". The threshold had no effect: a higher one gives the same run";
+            let key = if summary.pointer("/why/dynamic") == Some(&Value::Bool(true)) {
+                "key switch.alpha"
+            } else {
+                "threshold"
+            };
+            said += &format!(". The {key} had no effect: a higher one gives the same run");
         }
     }
     Some(said + ".")
@@ -106,6 +111,8 @@ mod tests {
             "no packet was marked, and no port held more than 40 % of the bytes at which marking begins. The key switch.ecn_min had no \
              effect: a higher one gives the same run."
         ));
+        summary["why"]["dynamic"] = true.into();
+        assert!(deeds(&summary)[0].ends_with("The key switch.alpha had no effect: a higher one gives the same run."));
         summary["flow_control"] = "dvl".into();
         assert!(deeds(&summary)[0].ends_with("61 % of its threshold."), "what else it is for is not known");
     }

@@ -62,7 +62,7 @@ enum Cause<'a> {
     Blocked(usize),
     /// At stops of a root, or queueing at it.
     Root(usize),
-    /// Queueing at a link that never stopped anybody.
+    /// Queueing at a link that is no root.
     Queue,
     /// A part by its name.
     Part(&'a str),
@@ -78,7 +78,7 @@ pub fn shares(records: &Records, causes: &Causes, parts: &[PartRow<'_>]) -> Vec<
 pub(super) fn of(told: &Told<'_>) -> Vec<Share> {
     let costs = Costs::new(told);
     let mut all = Vec::new();
-    for (name, flows) in classes(told.records) {
+    for (name, flows) in classes(told.records, told.causes.stalled) {
         all.extend(costs.shares(&name, &flows));
     }
     all.truncate(MOST);
@@ -91,20 +91,34 @@ fn round(bytes: u64) -> String {
 }
 
 /// The flows that are looked at together, with what to call them.
-fn classes(records: &Records) -> Vec<(String, Vec<usize>)> {
+fn classes(records: &Records, stalled: bool) -> Vec<(String, Vec<usize>)> {
     let all: Vec<(usize, &FlowRow)> =
         records.flows.iter().enumerate().filter(|(_, flow)| flow.received_ps.is_some()).collect();
     let pick = |which: &dyn Fn(&FlowRow) -> bool| -> Vec<usize> {
         all.iter().filter(|(_, flow)| which(flow)).map(|(row, _)| *row).collect()
     };
+    // Of a run that came to rest those that never end are slower than any other.
+    let mut classes = Vec::new();
+    if stalled {
+        let begun = |row: &FlowRow| row.received_ps.is_none() && row.start_ps.is_some();
+        let never: Vec<usize> =
+            records.flows.iter().enumerate().filter(|(_, flow)| begun(flow)).map(|(row, _)| row).collect();
+        let name = match never.as_slice() {
+            [only] => format!("flow {only}, which never ends,"),
+            _ => "flows that never end".into(),
+        };
+        classes.push((name, never));
+    }
     let mut slowest: Vec<(f64, usize)> = all.iter().filter_map(|(row, flow)| Some((flow.slowdown?, *row))).collect();
     slowest.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     slowest.truncate(slowest.len().div_ceil(100));
-    let name = match slowest.as_slice() {
-        [(_, only)] => format!("flow {only}, the slowest,"),
-        _ => "the slowest 1 %".into(),
+    let name = match (slowest.as_slice(), stalled) {
+        ([(_, only)], false) => format!("flow {only}, the slowest,"),
+        ([(_, only)], true) => format!("flow {only}, the slowest that ended,"),
+        (_, false) => "the slowest 1 %".into(),
+        (_, true) => "the slowest 1 % of those that ended".into(),
     };
-    let mut classes = vec![(name, slowest.into_iter().map(|(_, row)| row).collect::<Vec<_>>())];
+    classes.push((name, slowest.into_iter().map(|(_, row)| row).collect::<Vec<_>>()));
     let names = |key: &str| records.summary[key].as_array().into_iter().flatten();
     for group in names("groups").filter_map(|group| group["name"].as_str()) {
         classes.push((format!("group {group:?}"), pick(&|flow| flow.group == group)));
@@ -153,8 +167,7 @@ impl<'a> Costs<'a> {
         let saturated: HashMap<&str, usize> = saturated.map(|(root, place)| (root.place.as_str(), place)).collect();
         let scene = Scene { told, waits, ports, saturated };
         let chunks = told.parts.chunk_by(|a, b| a.flow == b.flow);
-        let whole =
-            chunks.filter(|parts| told.records.flows.get(parts[0].flow).is_some_and(|f| f.received_ps.is_some()));
+        let whole = chunks.filter(|parts| parts[0].flow < told.records.flows.len());
         let flow = |parts: &'a [PartRow<'a>]| {
             (parts[0].flow, (parts.iter().map(|part| part.time_ps).sum(), scene.costs(parts)))
         };
@@ -205,8 +218,12 @@ impl<'a> Costs<'a> {
                     told.push((time, "head-of-line blocking".into(), many_ports(places), Some(because)));
                 }
                 Cause::Queue => {
-                    let count = many(places.len(), "port");
-                    told.push((time, format!("queueing at {count} that stopped nobody"), many_ports(places), None));
+                    let count = if places.len() == 1 {
+                        "1 link that is no root".into()
+                    } else {
+                        format!("{} links that are no roots", places.len())
+                    };
+                    told.push((time, format!("queueing at {count}"), many_ports(places), None));
                 }
                 Cause::Part(part) => told.push((time, words(part).to_string(), Vec::new(), None)),
             }
@@ -245,6 +262,7 @@ fn words(part: &str) -> &str {
         "pacing" => "waiting because of the rates that congestion control allows",
         "turn" => "waiting for a turn at the NIC",
         "retransmission" => "sending again",
+        "answer" => "waiting for an answer to what was sent",
         "down" => "waiting for the link of the NIC to come back",
         "forwarding" => "being forwarded by hosts",
         "receiver" => "being in the NIC of a slow receiver",
@@ -292,6 +310,12 @@ impl<'a> Scene<'a> {
                         .filter(|(name, _)| name.strip_prefix(place).is_some_and(|rest| rest.starts_with("->")));
                     let spans = names.flat_map(|(_, port)| self.spans(flow, port, start, start + sender)).collect();
                     self.split(&mut costs, spans, part, place, time_ps);
+                }
+                // What it sent is somewhere on its way, at stops perhaps.
+                "answer" => {
+                    let spans = self.waits.keys().filter(|(of, _)| *of == flow as u64);
+                    let spans = spans.flat_map(|&(_, port)| self.spans(flow, port, start, self.told.causes.end_ps));
+                    self.split(&mut costs, spans.collect(), part, place, time_ps);
                 }
                 "stopped" => {
                     let queued = parts.iter().filter(|p| p.hop == hop && p.part == "queueing").map(|p| p.time_ps);

@@ -27,10 +27,10 @@ pub(super) fn encode(out: &mut Vec<u8>, values: &[u32], width: u32) {
     pack(out, &values[packed..], width);
 }
 
-/// The same for one number so many times.
-pub(super) fn encode_same(out: &mut Vec<u8>, value: u32, count: usize, width: u32) {
+/// Appends one number of `width` bits so many times, as [`encode`] would.
+pub(super) fn run(out: &mut Vec<u8>, value: u32, count: usize, width: u32) {
     if count < 8 {
-        return encode(out, &vec![value; count], width);
+        return encode(out, &[value; 8][..count], width);
     }
     varint(out, (count as u64) << 1);
     out.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
@@ -43,14 +43,22 @@ fn pack(out: &mut Vec<u8>, values: &[u32], width: u32) {
     }
     let groups = values.len().div_ceil(8);
     varint(out, (groups as u64) << 1 | 1);
-    let (mut bits, mut held) = (0_u64, 0);
-    for at in 0..groups * 8 {
-        bits |= u64::from(values.get(at).copied().unwrap_or(0)) << held;
-        held += width;
-        while held >= 8 {
+    // A group has as many bytes as a number has bits.
+    out.reserve(groups * width as usize);
+    for group in values.chunks(8) {
+        let (mut bits, mut held, mut left) = (0_u64, 0, width);
+        for &value in group {
+            bits |= u64::from(value) << held;
+            held += width;
+            if held >= 32 {
+                out.extend_from_slice(&(bits as u32).to_le_bytes());
+                (bits, held, left) = (bits >> 32, held - 32, left - 4);
+            }
+        }
+        // The rest, and zeros where the group is not full.
+        while left > 0 {
             out.push(bits as u8);
-            bits >>= 8;
-            held -= 8;
+            (bits, left) = (bits >> 8, left - 1);
         }
     }
 }

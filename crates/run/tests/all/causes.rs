@@ -3,7 +3,7 @@
 use crate::same::assert_same;
 use engine::Time;
 use fabric::Outcome;
-use fabric::probe::{Scope, Stop, Waiting};
+use fabric::probe::{Part, Scope, Stop, Waiting};
 use fabric::routing::PortMap;
 use fabric::topology::Graph;
 use results::causes::{Kind, Root};
@@ -63,17 +63,21 @@ fn check_cause(map: &PortMap, outcome: &Outcome, row: usize, stop: &Stop) {
     match (fill.waiting, stop.cause.map(|cause| &all.stops[cause as usize])) {
         (Waiting::Stopped, Some(cause)) => {
             assert_eq!(cause.port, fill.port, "stop {row}");
-            let covers = |then: Time| cause.from <= then && cause.until.is_none_or(|until| until >= then);
-            assert!(then.into_iter().any(covers), "stop {row}: {cause:?} at {then:?}");
+            // What fills a node that was next to empty came while the order was on its way.
+            let last = stop.until.unwrap_or(outcome.end);
+            let covers = cause.from <= last && cause.until.is_none_or(|until| until >= ordered);
+            assert!(covers, "stop {row}: {cause:?} from {ordered} to {last}");
         }
         (Waiting::Draining, Some(cause)) => {
             assert_eq!(cause.port, fill.port, "stop {row}");
-            assert!(cause.until.is_some_and(|until| until <= then[1]), "stop {row}: {cause:?} at {then:?}");
+            let last = stop.until.unwrap_or(outcome.end);
+            assert!(cause.until.is_some_and(|until| until <= last), "stop {row}: {cause:?} at {then:?}");
         }
         // What it kept came to the node that is full, by other links perhaps.
         (Waiting::Released, Some(cause)) => {
             assert_ne!(cause.port, fill.port, "stop {row}");
-            assert!(cause.until.is_some_and(|until| until <= then[1]), "stop {row}: {cause:?} at {then:?}");
+            let last = stop.until.unwrap_or(outcome.end);
+            assert!(cause.until.is_some_and(|until| until <= last), "stop {row}: {cause:?} at {then:?}");
         }
         (Waiting::Busy | Waiting::Down | Waiting::Receiver, None) => {}
         (waiting, cause) => panic!("stop {row}: {waiting:?} with {cause:?}"),
@@ -138,6 +142,25 @@ fn the_hot_spot_is_the_root_and_only_pfc_makes_a_victim_of_the_bystander() {
     }
 }
 
+/// A threshold of nothing stops a trunk at the first packet, whoever it is for. What keeps it stopped is what comes while the order is on its way.
+#[test]
+fn the_hot_spot_is_the_root_and_the_bystander_its_victim_with_no_threshold_too() {
+    for key in ["switch.threshold=0B", "switch.alpha=0"] {
+        let roots = roots("hot_spot", "pfc", &[key]);
+        let worst = &roots[0];
+        assert_eq!(
+            (worst.kind, worst.place.as_str(), worst.flows),
+            (Kind::Saturated, "sw1->h5", 4),
+            "{key}: {roots:?}"
+        );
+        let victims: Vec<u64> = worst.worst_victims.iter().map(|victim| victim.flow).collect();
+        assert_eq!(victims, [0], "{key}");
+        // Nothing else costs victims as much as a tenth of it.
+        let others: u64 = roots[1..].iter().map(|root| root.victim_ps).sum();
+        assert!(10 * others < worst.victim_ps, "{key}: {roots:?}");
+    }
+}
+
 #[test]
 fn an_incast_has_one_root_and_no_victims() {
     for preset in ["pfc", "bfc", "sfc", "dvl"] {
@@ -166,6 +189,45 @@ fn a_deadlock_is_a_root_of_its_own_and_portfc_has_none() {
         assert_eq!((root.kind, &from[..1]), (Kind::Saturated, "l"), "{}", root.place);
         assert!(["h0", "h1", "h4", "h5"].contains(&to), "{}", root.place);
     }
+}
+
+#[test]
+fn sfc_has_the_deadlock_of_the_pfc_beneath_it_and_bfc_a_cycle_of_queues() {
+    let sfc = roots("bcube_deadlock", "sfc", &[]);
+    assert_eq!(sfc[0].kind, Kind::Deadlock, "{sfc:?}");
+    // Its bitmaps go on, so that the run never comes to rest.
+    let bfc = roots("bcube_deadlock", "bfc", &["stop=1ms"]);
+    assert!([Kind::Cycle, Kind::Deadlock].contains(&bfc[0].kind), "{bfc:?}");
+    assert!(bfc[0].until_ps.is_none() && bfc[0].ports.len() >= 8, "{:?}", bfc[0]);
+}
+
+/// BCube(4,1): h0 to h3 are at l0s0.
+#[test]
+fn on_bcube_only_pfc_makes_a_victim_of_a_flow_to_another_port() {
+    let fabric = |preset: &str| {
+        format!(
+            "[topology]\nkind = \"bcube\"\nn = 4\nk = 1\n[switch]\nbuffer = \"1MB\"\n[scheme]\npreset = \"{preset}\"\n"
+        )
+    };
+    let incast: String = (1..4).map(|src| flow(src, 0, "2MB")).collect();
+    for (preset, victims) in [("pfc", vec![3]), ("portfc", vec![])] {
+        for (traffic, victims) in [(incast.clone(), vec![]), (incast.clone() + &flow(1, 2, "1MB"), victims)] {
+            let (_, roots) = explained(&(fabric(preset) + &traffic));
+            assert_eq!(roots.len(), 1, "{preset}: {roots:?}");
+            let root = &roots[0];
+            assert_eq!((root.kind, root.place.as_str(), root.flows), (Kind::Saturated, "l0s0->h0", 3), "{preset}");
+            assert_eq!(root.depth, 1, "{preset}");
+            assert_eq!(root.worst_victims.iter().map(|victim| victim.flow).collect::<Vec<_>>(), victims, "{preset}");
+        }
+    }
+}
+
+#[test]
+fn under_dvl_the_root_stays_the_link_to_the_slow_receiver() {
+    let roots = roots("slow_receiver", "dvl", &["stop=1ms"]);
+    let worst = &roots[0];
+    assert_eq!((worst.kind, worst.place.as_str(), worst.flows), (Kind::Saturated, "leaf1->h15", 4), "{roots:?}");
+    assert!(roots.iter().all(|root| root.victims == 0), "{roots:?}");
 }
 
 #[test]
@@ -299,6 +361,29 @@ fn a_link_that_loses_packets_and_one_that_fails_are_roots() {
     assert!(failed.iter().any(|root| down(&root) && root.lost > 0), "{failed:?}");
 }
 
+/// Two links on the way of one flow lose packets, one of them far more often. What the flow was at sending again is shared out between
+/// them, each packet to the link that lost it.
+#[test]
+fn each_link_is_charged_for_sending_again_what_it_lost() {
+    let text = TWO.replace("preset = \"pfc\"", "preset = \"lossy\"")
+        + "[nic]\ntimeout = \"100us\"\n\
+           [[link]]\nbetween = [\"h0\", \"sw0\"]\nloss = 0.002\n[[link]]\nbetween = [\"sw1\", \"h4\"]\nloss = 0.0002\n";
+    let (outcome, roots) = explained(&(text + &flow(0, 4, "20MB")));
+    let again: u64 =
+        outcome.parts.iter().flatten().filter(|span| span.part == Part::Retransmission).map(|s| s.time.0).sum();
+    let losses = &outcome.stops.as_ref().unwrap().losses;
+    assert_eq!(
+        losses.iter().map(|loss| loss.cost.0).sum::<u64>(),
+        again,
+        "nothing else makes it send again: {losses:?}"
+    );
+    let lossy: Vec<(&str, u64, u64)> =
+        roots.iter().map(|root| (root.place.as_str(), root.lost, root.waited_ps)).collect();
+    let &[(first, many, much), (second, few, little)] = &lossy[..2] else { panic!("{lossy:?}") };
+    assert_eq!((first, second), ("h0->sw0", "sw1->h4"));
+    assert!(many > 3 * few && few > 0 && much > 3 * little && little > 0, "{lossy:?}");
+}
+
 #[test]
 fn a_nic_whose_link_is_down_is_a_root() {
     let text = "[[link]]\nbetween = [\"h0\", \"sw0\"]\ndown = [[\"10us\", \"60us\"]]\n".to_string()
@@ -370,7 +455,7 @@ fn a_key_that_is_said_to_have_had_no_effect_has_none() {
     };
     let (said, outcome) = told(&text(0.125, "100KB"));
     assert!(
-        said.contains("The threshold had no effect") && said.contains("The key switch.ecn_min had no effect"),
+        said.contains("The key switch.alpha had no effect") && said.contains("The key switch.ecn_min had no effect"),
         "{said}"
     );
     for (alpha, ecn_min) in [(0.25, "100KB"), (128.0, "400KB")] {
