@@ -55,6 +55,8 @@ pub struct Translated {
     pub setup: FabricSetup,
     congestion_control: Box<dyn CongestionControlDef>,
     transport: Box<dyn TransportDef>,
+    /// What that is without `ENABLE_IRN`.
+    go_back_n: GoBackN,
     load_balancing: Box<dyn LoadBalancingDef>,
     /// Switches with accounts of their own.
     broadcom: Option<Broadcom>,
@@ -90,11 +92,20 @@ impl Translated {
             let message = "HPCC-PINT draws from one sequence for all nodes, in the reference's order of events";
             return Err(config.problem("CC_MODE", message).help("leave --order ours out, or choose another CC_MODE"));
         }
+        if config.lb_mode != LbMode::Ecmp {
+            let message =
+                "its load balancers draw from one sequence for all switches, in the reference's order of events";
+            return Err(config.problem("LB_MODE", message).help("leave --order ours out, or write LB_MODE 0"));
+        }
+        if config.enable_irn {
+            let message = "its IRN depends on when the reference's monitor looks at all hosts at once";
+            return Err(config.problem("ENABLE_IRN", message).help("leave --order ours out, or write ENABLE_IRN 0"));
+        }
         let setup = &mut self.setup;
         (setup.ties, setup.dice, setup.habits.relist) = (Ties::Cause, Dice::PerNode, None);
         setup.seed = config.random_seed as u64;
         setup.threads = if fabric::run::worthwhile(setup) { threads } else { 1 };
-        self.transport.forget = false;
+        self.transport = Box::new(GoBackN { forget: false, ..self.go_back_n });
         Ok(self)
     }
 }
@@ -283,7 +294,7 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         second_pool: priorities.iter().map(|&priority| priority == 1).collect(),
     });
     let congestion_control = congestion_control(config, pairs.max_rtt)?;
-    Ok(Translated { setup, congestion_control, transport, load_balancing, broadcom })
+    Ok(Translated { setup, congestion_control, transport, go_back_n, load_balancing, broadcom })
 }
 
 /// What chooses among paths.

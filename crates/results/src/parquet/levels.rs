@@ -132,7 +132,7 @@ mod tests {
         fn the_same_number_many_times_is_written_as_any_others(value in 0_u32..16, count in 0_usize..100) {
             let (mut plain, mut short) = (Vec::new(), Vec::new());
             encode(&mut plain, &vec![value; count], 4);
-            encode_same(&mut short, value, count, 4);
+            run(&mut short, value, count, 4);
             prop_assert_eq!(plain, short);
         }
 
