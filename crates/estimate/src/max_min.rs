@@ -65,6 +65,13 @@ impl Run<'_> {
                 now = now.max(start);
             }
             let end = now.saturating_add(self.fluid.reaction);
+            while let Some(&Reverse((start, flow))) = self.begins.peek()
+                && start <= now
+            {
+                self.begins.pop();
+                let active = self.enter(flow, start);
+                self.active.push(active);
+            }
             self.settle();
             self.finish(now, end);
             while let Some(&Reverse((start, flow))) = self.begins.peek()
@@ -77,19 +84,24 @@ impl Run<'_> {
         }
     }
 
-    /// A flow begins. It may end before rates are settled again.
-    fn begin(&mut self, flow: u32, start: Time, end: Time) {
+    /// A flow is under way from now on, at what its links would give it.
+    fn enter(&mut self, flow: u32, start: Time) -> Active {
         let stream = &self.fluid.flows[flow as usize];
         self.spans[flow as usize].start = start;
         stream.path.iter().for_each(|(port, _)| self.crowd[*port as usize] += 1);
         let share = |port: u32| self.fluid.capacity[port as usize] / f64::from(self.crowd[port as usize]);
         let rate = stream.path.iter().map(|(port, _)| share(*port)).fold(f64::INFINITY, f64::min);
-        let active = Active { flow, left: stream.bytes, rate };
-        let done = start.0 as f64 + active.left / rate;
+        Active { flow, left: stream.bytes, rate }
+    }
+
+    /// A flow begins between two rounds of settling. It may end before the next.
+    fn begin(&mut self, flow: u32, start: Time, end: Time) {
+        let active = self.enter(flow, start);
+        let done = start.0 as f64 + active.left / active.rate;
         if done <= end.0 as f64 {
             return self.end(&active, done);
         }
-        let left = active.left - rate * (end - start).0 as f64;
+        let left = active.left - active.rate * (end - start).0 as f64;
         self.active.push(Active { left, ..active });
     }
 

@@ -4,6 +4,7 @@ use crate::Scenario;
 use crate::declared::Section;
 use engine::Time;
 use fabric::Setup;
+use fabric::axes::flow_control::Layout;
 use fabric::deadlock::Waits;
 use fabric::routing::Rule;
 use files::problem::Problem;
@@ -55,7 +56,7 @@ impl EstimateSettings {
 }
 
 /// Refuses what no estimate knows anything of, all of it at once.
-pub(crate) fn check(scenario: &Scenario, setup: &Setup) -> Result<(), Problem> {
+pub(crate) fn check(scenario: &Scenario, layout: &Layout, setup: &Setup) -> Result<(), Problem> {
     let settings = &scenario.estimate;
     if settings.method == Method::None {
         return Ok(());
@@ -98,7 +99,14 @@ pub(crate) fn check(scenario: &Scenario, setup: &Setup) -> Result<(), Problem> {
         refuse("estimate.calibrate", message, &format!("write calibrate = 0, {SIMULATE}"));
     }
     let couples = !matches!(choices.flow_control.waits(setup), Waits::Never(_));
-    if couples && settings.calibrate == 0.0 {
+    // Queues that only backpressure ends grow for longer than a part of the run shows, and with them what is stated of the error would be wrong.
+    if couples && choices.congestion_control.name() == "none" && layout.queues.is_none() {
+        let message = format!(
+            "with {} and no congestion control nothing but backpressure slows senders down: neither method can be calibrated for that",
+            choices.flow_control.name()
+        );
+        refuse("estimate.method", message, &format!("choose a congestion control, {SIMULATE}"));
+    } else if couples && settings.calibrate == 0.0 {
         let message = format!(
             "{} stops neighbours, so that a full link slows others down: {method} knows nothing of that unless it is calibrated",
             choices.flow_control.name()

@@ -309,7 +309,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         let message = format!("{name} of {cap} B holds fewer than ack_every = {} packets", nic.ack_every);
         return Err(scenario.problem("nic.ack_every", message).help("write ack_every = 1 in [nic], or a larger cap"));
     }
-    crate::estimate::check(&scenario, &setup)?;
+    crate::estimate::check(&scenario, &layout, &setup)?;
     Ok(Resolved {
         estimate: scenario.estimate,
         name: scenario.name,
