@@ -262,23 +262,27 @@ struct Compared {
     less: bool,
 }
 
-/// What is compared: the slowdowns of every group of flows, and what the network did.
-fn compared(curves: &[Curve<'_>]) -> Vec<Compared> {
+/// What is compared: the slowdowns of every group of flows, and what the network did. The p99 is left to the `answer` where there is
+/// one: there it is of the flows of all seeds together, and a mean over seeds beside it would be a second number of the same name.
+fn compared(curves: &[Curve<'_>], answer: Option<&Answer>) -> Vec<Compared> {
     let one = |name: &str, at: At, format, less| Compared { name: name.into(), at: Source::Summary(at), format, less };
     let pointer = |at: &str| At::Pointer(at.into());
     let mut all = vec![one("flows finished", pointer("/finished"), Format::Count, false)];
     let runs = curves.iter().flat_map(|curve| &curve.runs);
     let groups = groups_with_slowdowns(runs.map(|run| &run.summary));
     let slowdown = |group: Option<&String>, percentile| At::Slowdown { group: group.cloned(), bin: None, percentile };
+    let shown = |q: &&str| answer.is_none() || *q != "p99";
     if groups.len() > 1 {
         for name in &groups {
-            for q in ["p50", "p99"] {
+            for q in ["p50", "p99"].into_iter().filter(shown) {
                 all.push(one(&format!("{name} {q}"), slowdown(Some(name), q), Format::Plain, true));
             }
         }
     } else {
         for (name, q) in [("slowdown p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("p99.9", "p999")] {
-            all.push(one(name, slowdown(None, q), Format::Plain, true));
+            if shown(&q) {
+                all.push(one(name, slowdown(None, q), Format::Plain, true));
+            }
         }
     }
     all.extend([
@@ -290,8 +294,8 @@ fn compared(curves: &[Curve<'_>]) -> Vec<Compared> {
     all
 }
 
-fn comparison_table(curves: &[Curve<'_>]) -> Table {
-    let all = compared(curves);
+fn comparison_table(curves: &[Curve<'_>], answer: Option<&Answer>) -> Table {
+    let all = compared(curves, answer);
     let value = |run: &Records, compared: &Compared| match &compared.at {
         Source::Summary(at) => at.of(&run.summary),
         Source::Receivers => {
@@ -405,7 +409,7 @@ pub fn comparison(title: &str, curves: &[Curve<'_>], answer: Option<&Answer>, sc
     let mut page = Page::new(title, lead);
     page.footer = footer();
     let mut summary = Section::new("Comparison");
-    summary.push(comparison_table(curves));
+    summary.push(comparison_table(curves, answer));
     let mut drawn = Section::new("Figures");
     figures.iter().for_each(|figure| drawn.push(figure.clone()));
     // Before every number.

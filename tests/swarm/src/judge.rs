@@ -22,6 +22,8 @@ use std::sync::{LazyLock, Mutex};
 /// Reports, each after a quarter of a million events, after which a run is given up. Time on the clock would not do: what fails must
 /// fail again.
 const REPORTS: u32 = 8;
+/// Samples after which it is given up, too: on slow links little happens for a long time.
+const SAMPLES: u64 = 100_000;
 /// How often as many before it is said to go on for ever.
 const PATIENT: u32 = 4;
 /// What rounding may add to a share.
@@ -107,9 +109,12 @@ fn run_for_long(resolved: Resolved) -> Finished {
 
 fn run_for(resolved: Resolved, most: u32) -> Finished {
     let mut reports = 0;
-    run::run(resolved, &mut |_, _| {
+    let samples = SAMPLES * u64::from(most / REPORTS);
+    let period = resolved.setup.measure.sample.unwrap_or(Time::MAX);
+    let latest = Time(period.0.saturating_mul(samples));
+    run::run(resolved, &mut |now, _| {
         reports += 1;
-        reports < most
+        reports < most && now < latest
     })
 }
 

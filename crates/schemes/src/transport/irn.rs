@@ -23,17 +23,27 @@ engine::parameters! {
         /// The most of a message that may be in flight. Auto: the bandwidth-delay product of the longest base round trip and
         /// the fastest link of a host.
         cap: Option<Bytes> = None,
-        /// How long a sender with few packets in flight waits for news before it sends again.
-        rto_low: Time = Time::from_us(100),
-        /// The same with more packets in flight. Auto: nic.timeout if that is written, otherwise 320us.
+        /// How long a sender with few packets in flight waits for news before it sends again. Auto: 100us, or twice the longest
+        /// base round trip if that is more.
+        rto_low: Option<Time> = None,
+        /// The same with more packets in flight. Auto: nic.timeout if that is written, otherwise 320us, or twice the longest base
+        /// round trip if that is more.
         rto_high: Option<Time> = None,
         /// Fewer packets than this are few.
         few: u32 = 3,
     }
 }
 
-/// Published for a fabric of 40 Gb/s links (§4.1).
+/// Published for a fabric of 40 Gb/s links with a round trip of 24 us (§4.1).
+const RTO_LOW: Time = Time::from_us(100);
+/// See [`RTO_LOW`].
 const RTO_HIGH: Time = Time::from_us(320);
+
+/// A published timeout, made longer where the answer to a packet cannot be there before it ends: senders would fill their paths
+/// with repetitions.
+fn timeout(published: Time, setup: &Setup) -> Time {
+    published.max(Time(setup.longest_rtt().0.saturating_mul(2)))
+}
 
 /// The parameters as numbers of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,7 +62,8 @@ impl Params {
     fn limits(&self, setup: &Setup) -> Limits {
         let high = self.patience(setup);
         let cap = self.cap.map_or_else(|| bandwidth_delay(setup), |cap| cap.0).max(1);
-        Limits { cap, low: self.rto_low.min(high), high, few: self.few }
+        let low = self.rto_low.unwrap_or_else(|| timeout(RTO_LOW, setup)).min(high);
+        Limits { cap, low, high, few: self.few }
     }
 }
 
@@ -69,7 +80,7 @@ impl Definition for Params {
     }
     fn check(&self) -> Result<(), Misfit> {
         let longest = Time::from_ms(1_000_000);
-        for (name, time) in [("rto_low", Some(self.rto_low)), ("rto_high", self.rto_high)] {
+        for (name, time) in [("rto_low", self.rto_low), ("rto_high", self.rto_high)] {
             if let Some(time) = time
                 && (time < Time::from_us(1) || time > longest)
             {
@@ -109,7 +120,7 @@ impl TransportDef for Params {
         true
     }
     fn patience(&self, setup: &Setup) -> Time {
-        self.rto_high.or(setup.nic.timeout).unwrap_or(RTO_HIGH)
+        self.rto_high.or(setup.nic.timeout).unwrap_or_else(|| timeout(RTO_HIGH, setup))
     }
     fn describe(&self, setup: &Setup) -> String {
         let Limits { cap, low, high, .. } = self.limits(setup);

@@ -3,7 +3,7 @@
 use crate::program::interrupt;
 use crate::program::progress::{self, Progress};
 use crate::program::{slurm, usage};
-use engine::{QuantityError, Time};
+use engine::{Bytes, QuantityError, Time};
 use files::problem::Problem;
 use interop::ns3::{Options, output};
 use results::measure::Spread;
@@ -188,16 +188,23 @@ fn next_step(s: &Summary, scenario: &str, sets: &[String]) -> String {
 }
 
 fn spread(name: &str, s: &Spread) -> String {
-    let cell = |v: Option<f64>| v.map_or("-".into(), |v| format!("{v:.2}"));
-    format!(
-        "{name:<20} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
+    let cell = |v: Option<f64>, few: bool| v.map_or("- ".into(), |v| format!("{v:.2}{}", if few { '?' } else { ' ' }));
+    let [p95, p99, p999] = few(s);
+    let row = format!(
+        "{name:<20} {:>8} {:>10}{:>10}{:>10}{:>10}{:>10}",
         s.count,
-        cell(s.mean),
-        cell(s.p50),
-        cell(s.p95),
-        cell(s.p99),
-        cell(s.p999)
-    )
+        cell(s.mean, false),
+        cell(s.p50, false),
+        cell(s.p95, p95),
+        cell(s.p99, p99),
+        cell(s.p999, p999)
+    );
+    format!("{}\n", row.trim_end())
+}
+
+/// Whether the 95th, 99th and 99.9th percentile are of so few flows that none lies beyond them.
+fn few(s: &Spread) -> [bool; 3] {
+    [20, 100, 1000].map(|least| (1..least).contains(&s.count))
 }
 
 /// The summary for people.
@@ -229,10 +236,13 @@ fn table(finished: &run::Finished) -> String {
         "p99.9"
     );
     for bin in s.slowdown_by_size.iter().filter(|b| b.slowdown.count > 0) {
-        let name = bin.up_to.map_or(format!("over {}", bytes(bin.above)), |end| format!("up to {}", bytes(end)));
+        let name = bin.up_to.map_or(format!("over {}", Bytes(bin.above)), |end| format!("up to {}", Bytes(end)));
         out += &spread(&name, &bin.slowdown);
     }
     out += &spread("all", &s.slowdown);
+    if few(&s.slowdown).contains(&true) || s.slowdown_by_size.iter().any(|bin| few(&bin.slowdown).contains(&true)) {
+        out += "? too few flows for that percentile\n";
+    }
     if let Some(slowest) = finished.slowest() {
         out += &format!("slowest: {slowest}\n");
     }
@@ -258,9 +268,12 @@ fn table(finished: &run::Finished) -> String {
         s.marked
     );
     out += &format!(
-        "{} pauses, {} links paused for {:.3} us in all; peak buffer {}\n",
+        "{} pauses, {} paused for {:.3} us in all; peak buffer {}\n",
         s.pause.pauses,
-        s.pause.links.len(),
+        match s.pause.links.len() {
+            1 => "1 link".into(),
+            links => format!("{links} links"),
+        },
         s.pause.paused_ps as f64 / 1e6,
         bytes(s.buffer.peak)
     );

@@ -133,7 +133,7 @@ fn a_timeout_that_was_too_short_repeats_one_packet_and_not_all() {
     let mut setup = setup(10, 1, 400_000);
     // Eight times the cap in one queue takes 100 us: two who start behind it lose patience while their packets wait.
     setup.flows[8..].iter_mut().for_each(|flow| flow.start = Time::from_us(30));
-    let hasty = Params { rto_low: Time::from_us(60), rto_high: Some(Time::from_us(60)), ..Params::default() };
+    let hasty = Params { rto_low: Some(Time::from_us(60)), rto_high: Some(Time::from_us(60)), ..Params::default() };
     let (outcome, counters) = run_with(&hasty, setup);
     assert!(outcome.complete());
     let timeouts = outcome.counts.timeouts;
@@ -158,12 +158,23 @@ fn packets_over_paths_of_different_lengths_arrive_in_any_order_and_all_count() {
 }
 
 #[test]
+fn timeouts_that_nobody_wrote_outlast_the_round_trip() {
+    let mut setup = setup(1, 1, 1000);
+    setup.flows[0].base_rtt = Time::from_ms(8);
+    let irn = Params::default().limits(&setup);
+    assert_eq!((irn.low, irn.high), (Time::from_ms(16), Time::from_ms(16)));
+    let written = Params { rto_low: Some(Time::from_us(70)), rto_high: Some(Time::from_us(90)), ..Params::default() };
+    let irn = written.limits(&setup);
+    assert_eq!((irn.low, irn.high), (Time::from_us(70), Time::from_us(90)));
+}
+
+#[test]
 fn the_timeout_of_the_nic_is_the_long_one() {
     let mut setup = setup(1, 1, 1000);
     setup.nic.timeout = Some(Time::from_us(50));
     let irn = Params::default().limits(&setup);
     assert_eq!((irn.low, irn.high, irn.cap), (Time::from_us(50), Time::from_us(50), 150_000));
-    let wrong = Params { rto_low: Time::ZERO, ..Params::default() };
+    let wrong = Params { rto_low: Some(Time::ZERO), ..Params::default() };
     assert_eq!(wrong.check().unwrap_err().parameter, "rto_low");
     let wrong = Params { cap: Some(Bytes(0)), ..Params::default() };
     assert_eq!(wrong.check().unwrap_err().parameter, "cap");
