@@ -555,3 +555,55 @@ impl<F: FlowControl> Network<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A model check against sorting: what is sent to a block in one turn arrives in later ones, each in order and all of it.
+        #[test]
+        fn what_was_sent_arrives_in_its_turn_and_in_order(
+            ports in 1u32..5,
+            turns in prop::collection::vec((prop::collection::vec((0u64..6_000, 0u32..4, 0u32..5), 0..90), 1u64..1_500, 0u64..3_000), 1..20),
+        ) {
+            const AHEAD: u64 = 1_000;
+            let mut block = Block::new(EventQueue::small(), 0..ports, 0);
+            let mut arrivals = Arrivals::default();
+            let mut model: Vec<Flight> = Vec::new();
+            // By port, when the last packet arrives: a link delivers in order.
+            let mut last = vec![Time::ZERO; ports as usize];
+            let (mut start, mut packet) = (Time::ZERO, 0);
+            for (sent, long, idle) in turns {
+                block.settle();
+                let limit = Event::first_at(start + Time(long.min(AHEAD)));
+                // Some is sent before the block has its turn, and some after.
+                let (before, after) = sent.split_at(sent.len() / 2);
+                let mut send = |block: &mut Block, all: &[(u64, u32, u32)]| {
+                    for &(late, rank, port) in all {
+                        let port = port % ports;
+                        let arrival = (limit.time() + Time(late)).max(last[port as usize] + Time(1));
+                        last[port as usize] = arrival;
+                        let flight = Flight { event: Event::new(arrival, rank, Class::Arrival as u8, port), packet };
+                        packet += 1;
+                        block.inbox.push(flight);
+                        block.fresh = block.fresh.min(arrival);
+                        model.push(flight);
+                    }
+                };
+                send(&mut block, before);
+                arrivals.take(&mut block, start, limit, limit.time() + Time(2 * AHEAD));
+                send(&mut block, after);
+                model.sort_unstable();
+                let (due, left) = model.split_at(model.partition_point(|flight| flight.event < limit));
+                prop_assert!(arrivals.flights[..arrivals.count] == *due);
+                prop_assert!(arrivals.flights[arrivals.count].event == limit);
+                let next = left.first().map_or(Time::MAX, |flight| flight.event.time());
+                prop_assert_eq!(block.next.min(block.fresh), next);
+                model = left.to_vec();
+                start = (limit.time() + Time(idle)).min(next);
+            }
+        }
+    }
+}
