@@ -166,12 +166,16 @@ impl Buffer {
     /// Whether a packet would fit without headroom and leave the account below its threshold: taken in and let go at once, it changes nothing.
     #[inline]
     pub fn calm(&self, account: &Account, size: u64) -> bool {
+        let size = self.charge(size);
         let own = (account.bytes + size).saturating_sub(self.reserve);
         let threshold = match (self.pool, self.ingress_part) {
             (None, _) => u64::MAX,
             (Some(pool), _) if size > pool - self.shared => return false,
-            (Some(_), Some(part)) => part,
-            (Some(pool), None) => (pool - self.shared - own.min(size)).saturating_mul(account.share.alpha as u64) >> 16,
+            (Some(_), Some(part)) => self.whole(part),
+            (Some(pool), None) => {
+                let free = pool - self.shared - own.min(size);
+                self.whole(free.saturating_mul(account.share.alpha as u64) >> 16)
+            }
         };
         account.headroom == 0 && account.global == 0 && own < threshold
     }

@@ -445,7 +445,7 @@ impl Causes {
 #[inline]
 fn fill_up(fullest: &mut Option<(u64, u64)>, next: (u64, u64)) {
     // Most are seen to be emptier without multiplying.
-    if fullest.is_some_and(|(bytes, threshold)| next.0 <= bytes && next.1 >= threshold) {
+    if fullest.is_some_and(|(bytes, threshold)| next.0 < bytes && next.1 >= threshold) {
         return;
     }
     let fuller = |(bytes, threshold): (u64, u64)| {
@@ -618,10 +618,13 @@ impl Core {
             }
         }
         causes.crowd.join(slot, &self.pool[visit.packet]);
-        // Once something was stopped nobody asks.
-        if causes.seen.is_empty() {
+        // Once something was stopped nobody asks. Where a stop takes effect may be another shard's business: orders are looked at again all
+        // the same.
+        let (asked, watched) = (causes.seen.is_empty(), !causes.watched.is_empty());
+        if asked {
             self.note_account(port, visit);
-        } else if !causes.watched.is_empty() {
+        }
+        if watched {
             self.find_again(port, visit);
         }
     }
@@ -799,6 +802,12 @@ mod tests {
             let mut fullest = None;
             (0..accounts.len()).for_each(|next| fill_up(&mut fullest, accounts[(first + next) % accounts.len()]));
             assert_eq!(fullest, Some((610, 1000)));
+        }
+        let empty = [(0, 100), (0, 250), (0, 50)];
+        for first in 0..empty.len() {
+            let mut fullest = None;
+            (0..empty.len()).for_each(|next| fill_up(&mut fullest, empty[(first + next) % empty.len()]));
+            assert_eq!(fullest, Some((0, 250)));
         }
     }
 

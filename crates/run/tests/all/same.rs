@@ -22,7 +22,15 @@ pub fn differences(one: &Outcome, other: &Outcome) -> Vec<(&'static str, String)
     fields!(flows paused peak sent left stall violations);
     // A run that is not asked why is the same run.
     let stops = [one, other].map(|outcome| outcome.stops.as_ref());
-    compare("stops", stops.contains(&None) || stops[0] == stops[1], [&"", &""]);
+    if let [Some(one), Some(other)] = stops {
+        let first = one.stops.iter().zip(&other.stops).find(|(one, other)| one != other);
+        let same = first.is_none() && one.stops.len() == other.stops.len();
+        compare("stops", same, [&first.map(|first| first.0), &first.map(|first| first.1)]);
+        compare("waits", one.kept == other.kept, [&one.kept.len(), &other.kept.len()]);
+        compare("losses", one.losses == other.losses, [&one.losses, &other.losses]);
+        compare("queued", one.queued == other.queued, [&one.queued, &other.queued]);
+        compare("causes", one == other, [&(one.fullest, one.fullest_port), &(other.fullest, other.fullest_port)]);
+    }
     let parts = [one, other].map(|outcome| outcome.parts.as_ref());
     compare("parts", parts.contains(&None) || parts[0] == parts[1], [&"", &""]);
     let recordings = [one, other].map(|outcome| outcome.recording.as_ref());

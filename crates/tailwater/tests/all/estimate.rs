@@ -44,7 +44,7 @@ fn an_estimate_says_wherever_it_is_shown_that_it_is_one_and_how_far_off() {
         assert_eq!(summary["ending"], "complete");
         assert!(desk.read("out/report.html").contains(&format!("estimated by {method}")));
     }
-    desk.refuses("estimate a.toml --calibrate 0", "a.toml");
+    desk.refuses("estimate a.toml --calibrate 0", "--set estimate.calibrate=0");
     desk.refuses("run a.toml --record --set estimate.method=links", "--record");
 }
 

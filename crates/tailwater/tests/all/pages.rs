@@ -47,5 +47,5 @@ fn the_leagues_page_has_every_fabric_with_its_ranking() {
     for experiment in &experiments {
         assert!(html.contains(&escaped(&experiment.title)) && html.contains(&experiment.id));
     }
-    assert_eq!(html.matches("The best of a column stands out").count(), experiments.len());
+    assert_eq!(html.matches("A rank says how many are better for certain").count(), experiments.len());
 }
