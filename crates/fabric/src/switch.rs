@@ -728,7 +728,7 @@ impl<F: FlowControl> Network<F> {
             let account = core.account_number(in_port, class, false);
             let (account, buffer) = (&core.switches.accounts[account], &mut core.switches.buffers[node as usize]);
             if self.scheme.unmoved(account, buffer, size as u64) {
-                let used = buffer.used + size as u64;
+                let used = buffer.used + buffer.charge(size as u64);
                 let admitted = self.scheme.admits(state, &mut NodeView::new(core, node, base), &visit);
                 let p = &mut core.ports[out as usize];
                 if admitted && (p.free_at < core.time.now || core.ends_next(out, next)) {

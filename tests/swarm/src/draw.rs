@@ -710,8 +710,10 @@ pub fn spelled_out(text: &Text, folder: &Path) -> Option<Text> {
             .with("src", host(flow.src))
             .with("dst", host(flow.dst))
             .with("size", Bytes(flow.size).show());
-        if flow.start > Time::ZERO {
-            table.set("start", flow.start.show());
+        // Flows start as NICs see it.
+        let start = flow.start.saturating_sub(resolved.setup.nic.bus.send);
+        if start > Time::ZERO {
+            table.set("start", start.show());
         }
         if flow.class.0 > 0 {
             table.set("class", flow.class.0);

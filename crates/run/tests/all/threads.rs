@@ -172,6 +172,8 @@ fn every_count_that_an_experiment_asks_for_is_kept_by_some_scheme() {
         let all = outcome.flow_control.iter().chain(&outcome.congestion_control).chain(&outcome.transport);
         kept.extend(all.chain(&outcome.switches).map(|counter| counter.name.to_string()));
     }
+    let balanced = read(&format!("stop = \"1us\"\n{LEAF_SPINE}{TRAFFIC}"), &["scheme.load_balancing=conweave".into()]);
+    kept.extend(run(&balanced, 1).switches.iter().map(|counter| counter.name.to_string()));
     kept.insert("out_of_order".into());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     let documents = std::fs::read_dir(folder).unwrap().flat_map(|document| std::fs::read_dir(document.unwrap().path()));
