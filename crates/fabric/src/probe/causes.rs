@@ -304,6 +304,16 @@ pub(super) struct Order {
     pub(super) time: Time,
     pub(super) reason: Reason,
     pub(super) found: Option<Found>,
+    /// What was found since, and when, if the node was next to empty.
+    pub(super) again: Vec<(Time, Found)>,
+}
+
+impl Order {
+    /// What filled the node, as far as it was found before the stop ended: what came later did not cause it.
+    pub(super) fn found(&self, until: Option<Time>) -> Option<Found> {
+        let known = self.again.iter().rev().find(|(at, _)| until.is_none_or(|until| *at <= until));
+        known.map(|(_, found)| found).or(self.found.as_ref()).cloned()
+    }
 }
 
 /// By whom a stop was ordered, as far as is known where it takes effect.
@@ -661,7 +671,7 @@ impl Core {
             let reason = Reason::Account { port, class: visit.class.0, second };
             let found = self.found(&mut causes, reason, true);
             if let Some(order) = causes.orders.get_mut(&(place, subject)).and_then(|orders| orders.last_mut()) {
-                order.found = found.or(order.found.take());
+                order.again.extend(found.map(|found| (self.time.now, found)));
             }
         }
         self.probes.causes = Some(causes);
@@ -749,7 +759,12 @@ impl Core {
                 false => _ = causes.watched.remove(&number),
             }
         }
-        causes.orders.entry((place, subject)).or_default().push(Order { time: self.time.now, reason, found });
+        causes.orders.entry((place, subject)).or_default().push(Order {
+            time: self.time.now,
+            reason,
+            found,
+            again: Vec::new(),
+        });
         self.probes.causes = Some(causes);
     }
 
@@ -784,7 +799,7 @@ mod tests {
             (Place::Port(1), class, 9),
             (Place::Port(2), class, 6),
         ] {
-            let order = Order { time: Time(time), reason: Reason::LastHop { port: 0 }, found: None };
+            let order = Order { time: Time(time), reason: Reason::LastHop { port: 0 }, found: None, again: Vec::new() };
             causes.orders.entry((place, subject)).or_default().push(order);
         }
         let last = |place, subject, until| causes.order(place, subject, Time(until)).map(|order| order.time.0);

@@ -101,7 +101,8 @@ impl Core {
         while let Some(&Order { reason: Reason::Heard { place: next, subject }, time, .. }) = order {
             (place, order) = (next, causes.order(next, subject, time));
         }
-        let Some(Order { time, reason, found }) = order.cloned() else { return (by(place), None, None, None) };
+        let Some(order) = order else { return (by(place), None, None, None) };
+        let (time, reason, found) = (order.time, order.reason, order.found(seen.until));
         let rule = matches!(reason, Reason::Account { .. }).then_some(AT_ONCE);
         (by(place), Some(time), self.now_or(causes, seen, reason, found), rule)
     }
