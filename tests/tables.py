@@ -144,22 +144,26 @@ def check_comparison(folder, stopped):
         rows = list(csv.DictReader(file))
     assert len({row["scheme"] for row in rows}) == 2
     for row in rows:
-        values, unfinished = [], 0
+        values, times, unfinished = [], [], 0
         for cell in (cell for cell in comparison["cells"] if cell["labels"]["scheme"] == row["scheme"]):
             run = folder / cell["folder"]
             end = json.loads((run / "summary.json").read_text())["end_ps"]
             inside = f"size_bytes > {row['above_bytes']}" + (f" AND size_bytes <= {row['up_to_bytes']}" if row["up_to_bytes"] else "")
             group = f""" AND "group" = '{row["group"]}'""" if row["group"] else ""
             flows = f"'{run}/flows.parquet' WHERE {inside}{group} AND start_ps < {end} AND ideal_ps IS NOT NULL"
-            slowdowns = duckdb.sql(f"SELECT slowdown FROM {flows}").fetchall()
-            unfinished += sum(slowdown is None for (slowdown,) in slowdowns)
-            values += [math.inf if slowdown is None else slowdown for (slowdown,) in slowdowns]
+            found = duckdb.sql(f"SELECT slowdown, received_ps FROM {flows}").fetchall()
+            unfinished += sum(slowdown is None for slowdown, _ in found)
+            values += [math.inf if slowdown is None else slowdown for slowdown, _ in found]
+            times += [math.inf if slowdown is None else received for slowdown, received in found]
         values.sort()
+        times.sort()
         what = f"by_size.csv: {row['scheme']}, {row['group']}, {row['above_bytes']} to {row['up_to_bytes']}"
         same(f"{what}: flows", int(row["flows"]), len(values))
         same(f"{what}: unfinished", int(row["unfinished"]), unfinished)
         for name, q in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)]:
             same(f"{what}: {name}", float(row[name]) if row[name] else None, percentile(values, q))
+            time = row[f"time_ps_{name}"]
+            same(f"{what}: time_ps_{name}", float(time) if time else None, percentile(times, q))
     assert any(int(row["unfinished"]) for row in rows) == stopped
 
 

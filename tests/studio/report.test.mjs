@@ -10,13 +10,16 @@ import { browser, page } from "./browser.mjs";
 
 const program = resolve(process.env.TAILWATER ?? "target/debug/tailwater");
 const scenario = fileURLToPath(new URL("../../examples/leaf_spine.toml", import.meta.url));
-let folder, chromium, address;
+const incast = fileURLToPath(new URL("../../examples/incast.toml", import.meta.url));
+let folder, chromium, address, single;
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "report-"));
   const arguments_ = ["compare", scenario, "--schemes", "pfc,hpcc", "--seeds", "3", "--out", join(folder, "out"), "--quiet"];
   execFileSync(program, arguments_, { cwd: folder, stdio: "pipe" });
   address = pathToFileURL(join(folder, "out", "report.html")).href;
+  execFileSync(program, ["run", incast, "--out", join(folder, "run"), "--quiet"], { cwd: folder, stdio: "pipe" });
+  single = pathToFileURL(join(folder, "run", "report.html")).href;
   chromium = await browser();
 });
 after(async () => {
@@ -33,7 +36,16 @@ async function open(figure, options) {
   const plot = tab.locator(`#${figure} .plot`).first();
   await plot.scrollIntoViewIfNeeded();
   await plot.locator("svg .sheet").waitFor({ state: "attached" });
-  const ticks = () => plot.locator("svg text").allTextContents();
+  const now = () => plot.locator("svg text").allTextContents();
+  /** What stands there when nothing is drawn any more: on a busy machine a figure is drawn again a moment after a tap or a change of width. */
+  const ticks = async () => {
+    for (let before = await now(); ; ) {
+      await tab.waitForTimeout(100);
+      const after = await now();
+      if (after.join() === before.join()) return after;
+      before = after;
+    }
+  };
   const sheet = async () => plot.locator(".sheet").boundingBox();
   const done = async () => {
     assert.deepEqual(errors, []);
@@ -74,6 +86,33 @@ test("over names all series are shown at once", async () => {
   await done();
 });
 
+test("a logarithmic axis of less than a decade has ticks between its ends", async () => {
+  const { page: tab, context, errors } = await page(chromium);
+  await tab.goto(single);
+  const plot = tab.locator("#slowdowns .plot");
+  await plot.scrollIntoViewIfNeeded();
+  await plot.locator("svg .sheet").waitFor({ state: "attached" });
+  const texts = await plot.locator("svg text").allTextContents();
+  const ticks = texts.filter((text) => /^[\d.]+$/.test(text)).map(Number);
+  assert.ok(ticks.length >= 4, `ticks are ${texts}`);
+  const steps = ticks.slice(1).map((tick, at) => tick - ticks[at]);
+  assert.ok(steps.every((step) => Math.abs(step - steps[0]) < 1e-9), `ticks are ${ticks}`);
+  assert.deepEqual(errors, []);
+  await context.close();
+});
+
+test("pictures are dark on a dark page, and for white paper otherwise", async () => {
+  const { page: tab, context } = await page(chromium, { colorScheme: "dark" });
+  await tab.goto(single);
+  const filter = () => tab.locator(".picture svg").first().evaluate((svg) => getComputedStyle(svg).filter);
+  assert.match(await filter(), /invert/);
+  await tab.emulateMedia({ media: "print" });
+  assert.equal(await filter(), "none");
+  await tab.emulateMedia({ media: "screen", colorScheme: "light" });
+  assert.equal(await filter(), "none");
+  await context.close();
+});
+
 test("a drag zooms, ticks follow, a double click goes back", async () => {
   const { tab, plot, ticks, sheet, done } = await open("buffers");
   const all = await ticks(), box = await sheet();
@@ -100,8 +139,11 @@ test("a drag zooms, ticks follow, a double click goes back", async () => {
 });
 
 test("a name is switched off in every figure, and one can be seen alone", async () => {
-  const { tab, plot, done } = await open("buffers");
-  const lines = () => plot.locator("path[stroke=currentColor]").count();
+  const { tab, plot, ticks, done } = await open("buffers");
+  const lines = async () => {
+    await ticks();
+    return plot.locator("path[stroke=currentColor]").count();
+  };
   const pressed = (name) => tab.locator(`.chip[data-name="${name}"]`).first().getAttribute("aria-pressed");
   assert.equal(await lines(), 2);
   const chip = tab.locator('#buffers .chip[data-name="pfc"]');

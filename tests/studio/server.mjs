@@ -20,8 +20,9 @@ function within(what, promise) {
 export const BINARY = process.env.TAILWATER ?? fileURLToPath(new URL("../../target/debug/tailwater", import.meta.url));
 
 export class Studio {
-  constructor(options = [], env = {}) {
+  constructor(options = [], env = {}, workspace = "work") {
     this.options = options;
+    this.workspace = workspace;
     this.env = env;
     this.folder = mkdtempSync(join(tmpdir(), "studio-"));
     this.port = 0;
@@ -31,7 +32,7 @@ export class Studio {
   async start() {
     // PAGE: a folder with the page, for those who work on it.
     const page = process.env.PAGE ? ["--page", process.env.PAGE] : [];
-    this.process = spawn(BINARY, ["studio", join(this.folder, "work"), "--port", String(this.port), ...this.options, ...page], {
+    this.process = spawn(BINARY, ["studio", join(this.folder, this.workspace), "--port", String(this.port), ...this.options, ...page], {
       stdio: ["ignore", "pipe", "inherit"],
       env: { ...process.env, ...this.env },
     });

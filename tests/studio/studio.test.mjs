@@ -1,10 +1,12 @@
 // The studio as people use it, in a real browser. TAILWATER names the program; screenshots go to shots/.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import test, { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
 import { browser as launch, page as open } from "./browser.mjs";
-import { Studio } from "./server.mjs";
+import { BINARY, Studio } from "./server.mjs";
 
 const shots = fileURLToPath(new URL("shots/", import.meta.url));
 const studio = new Studio();
@@ -832,6 +834,25 @@ on("a fabric of more than 256 hosts opens as a map of its ports, where a click i
   await page.getByLabel("View", { exact: true }).selectOption("picture");
   await page.waitForFunction(() => /view=picture/.test(location.hash));
   assert.ok(await page.locator("canvas.stage").first().isVisible());
+});
+
+test("what the command line ran is among the results, before anything ran on the bench", async () => {
+  const own = new Studio([], {}, "studio");
+  writeFileSync(join(own.folder, "hot.toml"), HOT);
+  execFileSync(BINARY, ["run", "hot.toml", "--quiet", "--out", "hot"], { cwd: own.folder });
+  await own.start();
+  const { page, context, errors } = await open(browser, {});
+  try {
+    await page.goto(new URL("#/results", own.url).href);
+    const link = page.locator("[data-folder=hot] a");
+    await link.waitFor();
+    assert.equal(await link.textContent(), "hot spot");
+    assert.equal(await page.locator("h1").textContent(), "Results");
+    assert.deepEqual(errors, []);
+  } finally {
+    await context.close();
+    await own.remove();
+  }
 });
 
 test("without its token the studio is said to want it, and not to be away", async () => {

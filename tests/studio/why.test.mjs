@@ -138,6 +138,20 @@ on("where the time of a flow went is shown for both runs, and adds up", {}, asyn
   await shot("why-waterfall");
 });
 
+on("what was dropped for want of room is told with its root, at the flow and at the link that took the room", {}, async ({ page, go, shot }) => {
+  const drops = await studio.job(asked({ name: "drops", kind: "run", schemes: undefined, seeds: undefined, sets: ["measure.why=true", "scheme.preset=lossy", "nic.timeout=100us"] }));
+  await go(`#/fabric?job=${drops}&run=0&flow=1`);
+  await page.locator(".lost-packets").first().waitFor();
+  const told = await page.locator(".lost-packets").first().innerText();
+  assert.match(told, /because there was no room for \d+ packets? at \S+ → \S+, as the link \S+ → \S+ is saturated by \d+ flows?/);
+  await shot("why-drops");
+  await page.getByLabel("Find a port").fill("leaf0->h0");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll(".why-whole")].some((card) => /It is a root itself\..*dropped for want of room because of it.*What filled it then was/s.test(card.textContent)),
+  );
+});
+
 on("a run that was not asked why says how to, and does it on request", {}, async ({ page, go }) => {
   const plain = await studio.job(asked({ name: "plain", sets: [] }));
   await go(`#/fabric?job=${plain}&run=0&with=1&t=50us&flow=0`);
@@ -299,7 +313,7 @@ on("of a comparison under way what is done can be watched", {}, async ({ page, g
 });
 
 on("a run is watched while it goes on, and its end moves on with it", {}, async ({ page, go, shot }) => {
-  const text = 'name = "goes on"\n[topology]\nkind = "star"\nhosts = 3\n[scheme]\npreset = "pfc"\n[[flow]]\nsrc = "h1"\ndst = "h0"\nsize = "40GB"\n';
+  const text = 'name = "goes on"\n[topology]\nkind = "star"\nhosts = 3\n[scheme]\npreset = "pfc"\n[[flow]]\nsrc = "h1"\ndst = "h0"\nsize = "900GB"\n';
   const { id } = await studio.api("/api/jobs", { kind: "run", name: "goes on", text, record: true });
   try {
     await go(`#/fabric?job=${id}`);

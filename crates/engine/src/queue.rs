@@ -156,6 +156,8 @@ pub struct EventQueue {
     far: BinaryHeap<Reverse<Event>>,
     shift: u32,
     mask: u64,
+    /// Of a small queue: nothing that is at hand comes before. Of any other it is not kept.
+    first: Time,
 }
 
 impl EventQueue {
@@ -179,6 +181,7 @@ impl EventQueue {
             far: BinaryHeap::new(),
             shift,
             mask: buckets - 1,
+            first: Time::ZERO,
         }
     }
 
@@ -200,6 +203,7 @@ impl EventQueue {
             far: BinaryHeap::new(),
             shift: 0,
             mask: 0,
+            first: Time::MAX,
         }
     }
 
@@ -223,6 +227,19 @@ impl EventQueue {
     /// Adds an event, which must not lie before the last one popped.
     #[inline]
     pub fn push(&mut self, event: Event) {
+        if event.time.0 >> self.shift <= self.slot && self.position == self.end {
+            // Nothing is at hand: no need to look for its place. There is room for a few at all times.
+            self.current[0] = event;
+            (self.position, self.end) = (0, 1);
+            self.first = self.first.min(event.time);
+        } else {
+            self.push_among(event);
+        }
+    }
+
+    /// The same where others are, or later than what is at hand.
+    #[inline(never)]
+    fn push_among(&mut self, event: Event) {
         let slot = event.time.0 >> self.shift;
         if slot > self.slot {
             if slot - self.slot > self.mask {
@@ -242,6 +259,7 @@ impl EventQueue {
                 i -= 1;
             }
             self.current[i] = event;
+            self.first = self.first.min(event.time);
         }
     }
 
@@ -322,11 +340,27 @@ impl EventQueue {
         loop {
             if let Some(event) = self.at_hand() {
                 self.position += 1;
+                self.renew_first();
                 return Some(event);
             }
             if !self.advance() {
                 return None;
             }
+        }
+    }
+
+    /// Whether there may be an event at `time` or before, of what a small queue has at [hand](EventQueue::open): a look that costs little. Any other queue
+    /// does not know.
+    #[inline(always)]
+    pub fn may_have_before(&self, time: Time) -> bool {
+        self.first <= time
+    }
+
+    /// Keeps when the next event comes, after one was taken.
+    #[inline]
+    fn renew_first(&mut self) {
+        if self.mask == 0 {
+            self.first = self.at_hand().map_or(Time::MAX, |event| event.time);
         }
     }
 
@@ -337,6 +371,7 @@ impl EventQueue {
             if let Some(event) = self.at_hand() {
                 return (event < limit).then(|| {
                     self.position += 1;
+                    self.renew_first();
                     event
                 });
             }
@@ -403,6 +438,7 @@ impl EventQueue {
         self.occupied[(bucket / WORD) as usize] &= !(1 << (bucket % WORD));
         self.empty(bucket);
         self.waiting -= self.end;
+        self.renew_first();
         true
     }
 

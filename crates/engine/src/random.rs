@@ -140,7 +140,11 @@ impl Fixed {
     pub fn new(number: u64) -> Fixed {
         Fixed::seeded(1, number)
     }
-    /// The same of a generator with that seed.
+    /// One of those that are handed out one after the other, by its number.
+    pub fn handed_out(number: u64) -> Fixed {
+        Fixed(Mrg::stream(number))
+    }
+    /// One that is asked for by number, of a generator with that seed.
     pub fn seeded(seed: u32, number: u64) -> Fixed {
         Fixed(Mrg::seeded(seed, (1 << 63) + number))
     }

@@ -13,6 +13,8 @@ pub struct Fluid {
     pub flows: Vec<Stream>,
     /// Which flows wait for which, as in the run.
     pub after: Vec<fabric::setup::After>,
+    /// What hosts do between flows.
+    pub tasks: Vec<fabric::setup::Task>,
     /// The shortest time in which a sender can learn of anything.
     pub reaction: Time,
 }
@@ -61,6 +63,6 @@ impl Fluid {
         };
         let flows: Vec<Stream> = setup.flows[..flows].iter().map(stream).collect();
         let reaction = setup.flows.iter().map(|flow| flow.base_rtt).min().unwrap_or(Time(1)).max(Time(1));
-        Fluid { capacity, flows, after: setup.after.clone(), reaction }
+        Fluid { capacity, flows, after: setup.after.clone(), tasks: setup.tasks.clone(), reaction }
     }
 }

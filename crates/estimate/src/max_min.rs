@@ -6,17 +6,23 @@
 use crate::Span;
 use crate::fluid::{Fluid, Stream};
 use engine::Time;
+use fabric::setup::Task;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// When each flow begins and is received.
 pub fn completion(fluid: &Fluid) -> Vec<Span> {
     let mut followers: BTreeMap<u32, Vec<(u32, Time)>> = BTreeMap::new();
-    let mut waits = vec![0u32; fluid.flows.len()];
+    let flows = fluid.flows.len();
+    let mut waits = vec![0u32; flows + fluid.tasks.len()];
     for after in &fluid.after {
-        followers.entry(after.first.0).or_default().push((after.flow.0, after.gap));
-        waits[after.flow.index()] += 1;
+        followers
+            .entry(Task::place(after.first, flows) as u32)
+            .or_default()
+            .push((Task::place(after.flow, flows) as u32, after.gap));
+        waits[Task::place(after.flow, flows)] += 1;
     }
+    let starts = fluid.flows.iter().map(|flow| flow.start).chain(fluid.tasks.iter().map(|task| task.start));
     let mut run = Run {
         fluid,
         followers,
@@ -25,10 +31,15 @@ pub fn completion(fluid: &Fluid) -> Vec<Span> {
         active: Vec::new(),
         crowd: vec![0; fluid.capacity.len()],
         spans: vec![Span { start: Time::MAX, end: Time::MAX }; fluid.flows.len()],
-        ready: fluid.flows.iter().map(|flow| flow.start).collect(),
+        ready: starts.collect(),
     };
-    for (number, flow) in (0..).zip(&fluid.flows).filter(|(number, _)| run.waits[*number as usize] == 0) {
-        run.begins.push(Reverse((flow.start, number)));
+    for task in (0..fluid.tasks.len()).filter(|task| run.waits[flows + task] == 0).collect::<Vec<_>>() {
+        let end = fluid.tasks[task].start.saturating_add(fluid.tasks[task].lasts);
+        run.release((flows + task) as u32, end);
+    }
+    run.begins.clear();
+    for number in (0..flows as u32).filter(|number| run.waits[*number as usize] == 0) {
+        run.begins.push(Reverse((run.ready[number as usize], number)));
     }
     run.go();
     run.spans
@@ -135,12 +146,22 @@ impl Run<'_> {
         let lost = (done - span.start.0 as f64 - stream.alone).max(0.0);
         span.end = span.start.saturating_add(stream.ideal).saturating_add(Time(lost as u64));
         let received = span.end;
-        for &(flow, gap) in self.followers.get(&active.flow).into_iter().flatten() {
-            let ready = &mut self.ready[flow as usize];
-            *ready = received.saturating_add(gap).max(*ready);
-            self.waits[flow as usize] -= 1;
-            if self.waits[flow as usize] == 0 {
-                self.begins.push(Reverse((*ready, flow)));
+        self.release(active.flow, received);
+    }
+
+    /// A flow, or a task behind the flows, has ended: those who waited for it may begin.
+    fn release(&mut self, first: u32, at: Time) {
+        let mut ended = vec![(first, at)];
+        while let Some((first, at)) = ended.pop() {
+            for &(flow, gap) in self.followers.get(&first).into_iter().flatten() {
+                let ready = &mut self.ready[flow as usize];
+                *ready = at.saturating_add(gap).max(*ready);
+                self.waits[flow as usize] -= 1;
+                match (flow as usize).checked_sub(self.fluid.flows.len()) {
+                    _ if self.waits[flow as usize] > 0 => {}
+                    Some(task) => ended.push((flow, ready.saturating_add(self.fluid.tasks[task].lasts))),
+                    None => self.begins.push(Reverse((*ready, flow))),
+                }
             }
         }
     }

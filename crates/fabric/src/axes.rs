@@ -43,6 +43,14 @@ pub trait Definition: Parameters + Send + Sync {
     fn source(&self) -> &'static str {
         ""
     }
+    /// Whether it looks at how long flows are. Runs in which flows get shorter on the way ([`crate::run::forward`]) are refused with it.
+    fn needs_size(&self) -> bool {
+        false
+    }
+    /// Bytes of the longest control packet that it sends, other than ACKs and the frames of flow control. A pause may have to wait for one.
+    fn control_packet(&self) -> u64 {
+        0
+    }
     /// Whether the parameters make sense.
     fn check(&self) -> Result<(), Misfit> {
         Ok(())

@@ -72,11 +72,31 @@ pub struct Buffer {
     pub reserve: u64,
     /// A paused account may resume when it is this far under its threshold.
     pub resume_gap: u64,
+    /// As long as no more of the shared pool is in use than this …
+    pub lull: u64,
+    /// … every account below this many bytes, with the packet at hand, is [calm](Buffer::calm), if it has nothing in headroom. Zero where that
+    /// is not known.
+    pub quiet: u64,
     /// Bytes of a cell; 0 or 1 where memory is given out byte by byte.
     pub cell: u64,
 }
 
 impl Buffer {
+    /// The same with what is calm whatever the account, where none has less than so much of α.
+    pub fn with_least_alpha(self, alpha: u32) -> Buffer {
+        let lull = self.pool.map_or(u64::MAX, |pool| pool / 8);
+        let threshold = match (self.pool, self.ingress_part) {
+            (None, _) => u64::MAX >> 1,
+            (Some(pool), part) => {
+                let free = (pool - lull).saturating_sub(u16::MAX as u64);
+                part.filter(|_| free > 0).unwrap_or(((free as u128 * alpha as u128) >> 16) as u64)
+            }
+        };
+        let known = self.cell <= 1 && threshold > 0;
+        // The reserve does not count: a packet without headroom must fit as a whole.
+        Buffer { lull, quiet: if known { threshold } else { 0 }, ..self }
+    }
+
     /// What a packet takes of the memory.
     #[inline]
     pub fn charge(&self, size: u64) -> u64 {
@@ -160,24 +180,51 @@ impl Buffer {
         let free = self.pool.map_or(u64::MAX, |pool| pool - self.shared);
         account.headroom == 0
             && account.global == 0
-            && (bytes <= self.reserve || (size <= free && bytes - self.reserve <= self.threshold(account.share)))
+            && (bytes <= self.reserve
+                || (size <= free
+                    && bytes - self.reserve <= self.threshold(account.share)
+                    && self.fits_whole(account, size)))
+    }
+
+    /// A packet for which there is no headroom must fit into the account's part of the shared pool as a whole, also where the reserve would
+    /// take some of it.
+    #[inline]
+    fn fits_whole(&self, account: &Account, size: u64) -> bool {
+        size <= account.share.headroom as u64 || size + self.shared_of(account) <= self.threshold(account.share)
     }
 
     /// Whether a packet would fit without headroom and leave the account below its threshold: taken in and let go at once, it changes nothing.
     #[inline]
     pub fn calm(&self, account: &Account, size: u64) -> bool {
+        if self.shared <= self.lull && account.bytes + size < self.quiet {
+            return account.headroom == 0 && account.global == 0;
+        }
+        self.calm_by_books(account, size)
+    }
+
+    /// The same as the books have it.
+    #[inline(never)]
+    fn calm_by_books(&self, account: &Account, size: u64) -> bool {
+        let (own, threshold) = self.with(account, size);
+        let whole = || own == 0 || self.fits_whole(account, self.charge(size));
+        account.headroom == 0 && account.global == 0 && own < threshold && whole()
+    }
+
+    /// What an account would have of the shared pool with a packet more, and its threshold then, which is 0 if the packet does not fit.
+    #[inline]
+    pub(crate) fn with(&self, account: &Account, size: u64) -> (u64, u64) {
         let size = self.charge(size);
         let own = (account.bytes + size).saturating_sub(self.reserve);
         let threshold = match (self.pool, self.ingress_part) {
             (None, _) => u64::MAX,
-            (Some(pool), _) if size > pool - self.shared => return false,
+            (Some(pool), _) if size > pool - self.shared => 0,
             (Some(_), Some(part)) => self.whole(part),
             (Some(pool), None) => {
                 let free = pool - self.shared - own.min(size);
                 self.whole(free.saturating_mul(account.share.alpha as u64) >> 16)
             }
         };
-        account.headroom == 0 && account.global == 0 && own < threshold
+        (own, threshold)
     }
 
     /// The most held since the last call.
@@ -229,6 +276,26 @@ mod tests {
     use proptest::prelude::*;
 
     const SHARE: Share = Share { alpha: ALPHA_ONE / 8, headroom: 3_000 };
+
+    proptest! {
+        /// What is computed before the run never calls an account calm that the books do not.
+        #[test]
+        fn what_is_quiet_is_calm_by_the_books(
+            pool in prop::option::of(0u64..2_000_000),
+            part in prop::option::of(0u64..200_000),
+            (reserve, cell) in (0u64..5_000, 0u64..300),
+            (alpha, more) in (0u32..4 * ALPHA_ONE, 0u32..ALPHA_ONE),
+            (shared, bytes) in (0.0f64..1.0, 0.0f64..1.0),
+            (headroom, size) in (0u32..2, 1u64..10_000),
+        ) {
+            let buffer = Buffer { pool, reserve, cell, ingress_part: part.filter(|_| pool.is_some()), ..Buffer::default() };
+            let plain = Buffer { shared: (pool.unwrap_or(1_000_000) as f64 * shared) as u64, ..buffer };
+            let known = plain.clone().with_least_alpha(alpha);
+            let share = Share { alpha: alpha + more, headroom: 3_000 };
+            let account = Account { bytes: (400_000.0 * bytes) as u64, headroom, ..Account::new(share) };
+            prop_assert_eq!(known.calm(&account, size), plain.calm_by_books(&account, size));
+        }
+    }
 
     fn buffer() -> Buffer {
         Buffer { pool: Some(80_000), reserve: 4_000, resume_gap: 3_000, ..Buffer::default() }
@@ -291,10 +358,15 @@ mod tests {
             sizes in prop::collection::vec((1u64..1500, 0usize..3, any::<bool>()), 1..400),
             global in 0u64..10_000,
             cell in prop_oneof![Just(0u64), Just(1), Just(80), Just(208), Just(254)],
+            headroom in prop_oneof![Just(3_000u32), 0u32..1_600],
+            pool in prop_oneof![Just(80_000u64), 2_000u64..20_000, 90_000u64..900_000],
+            known in any::<bool>(),
         ) {
-            let mut b = Buffer { global: (global, 0), cell, ..buffer() };
+            let share = Share { headroom, ..SHARE };
+            let b = Buffer { pool: Some(pool), global: (global, 0), cell, ..buffer() };
+            let mut b = if known { b.with_least_alpha(share.alpha) } else { b };
             let charge = |size: &u64| if cell > 1 { size.div_ceil(cell) * cell } else { *size };
-            let mut accounts = [Account::new(SHARE); 3];
+            let mut accounts = [Account::new(share); 3];
             let mut held: [Vec<u64>; 3] = Default::default();
             for (size, i, enter) in sizes {
                 if enter {
@@ -320,12 +392,12 @@ mod tests {
                 prop_assert_eq!(b.used, total);
                 for (account, held) in accounts.iter().zip(&held) {
                     prop_assert_eq!(account.total(), held.iter().map(charge).sum::<u64>());
-                    prop_assert!(account.headroom <= SHARE.headroom);
+                    prop_assert!(account.headroom <= headroom);
                 }
                 prop_assert_eq!(b.global.1, accounts.iter().map(|a| a.global as u64).sum::<u64>());
                 prop_assert!(b.global.1 <= global);
                 prop_assert_eq!(b.shared, accounts.iter().map(|a| a.bytes.saturating_sub(b.reserve)).sum::<u64>());
-                prop_assert!(b.shared <= 80_000);
+                prop_assert!(b.shared <= pool);
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::id::{FlowId, NodeId};
 use crate::probe::Standstill;
 use crate::routing::PortMap;
 use crate::run::shard::Shard;
-use crate::setup::{Presence, Setup};
+use crate::setup::{NicWake, Presence, Setup};
 use crate::topology::Kind;
 use crate::view::Site;
 use census::Census;
@@ -48,6 +48,10 @@ pub(crate) struct Hosts {
     pub(crate) needs: Needs,
     /// The most that the transport lets a window be.
     pub(crate) cap: u64,
+    /// Whether a NIC whose flows all wait for their windows still looks for one to send when a transmission ends: it may plan its next look then.
+    pub(crate) looks_for_all: bool,
+    /// Whether the transport wants to know of every packet that is sent.
+    pub(crate) tells_sent: bool,
     /// Whether NICs ask the transport at every flow that they come past.
     pub(crate) asks: bool,
     /// By node, what chooses paths there. Empty where flows keep their entropy.
@@ -94,6 +98,8 @@ impl Hosts {
             controls: Vec::new(),
             needs,
             cap: u64::MAX,
+            looks_for_all: setup.nic.wake != NicWake::Due,
+            tells_sent: true,
             asks: false,
             selectors: if selectors.iter().any(Option::is_some) { selectors } else { Vec::new() },
             slots: nic::Slots::default(),

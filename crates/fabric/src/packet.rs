@@ -62,6 +62,14 @@ pub mod flag {
     pub const WANTS: u16 = 64;
     /// In the second account of its ingress port and class at the switch that holds it.
     pub const SECOND: u16 = 128;
+    /// Where it has been is kept, in runs that ask where time goes.
+    pub(crate) const NOTED: u16 = 256;
+    /// It was stopped in a queue on its way, in such runs.
+    pub(crate) const FREED: u16 = 512;
+    /// It was moved to the queue that it is in from another, in such runs.
+    pub(crate) const MOVED: u16 = 1024;
+    /// What is noted in such runs, and not on the wire.
+    pub(crate) const ASKED: u16 = NOTED | FREED | MOVED;
     /// What congestion control and its switch program write on packets, a bit each, as they like; ACKs echo them.
     pub const OWN: u16 = 0xf000;
     /// The lowest of these.
@@ -337,6 +345,12 @@ impl Pool {
         self.shares.get(id as usize).copied().unwrap_or_default()
     }
 
+    /// The packet behind one in a list, or [`NONE`].
+    #[inline]
+    pub(crate) fn after(&self, id: PacketId) -> PacketId {
+        self.next[id as usize]
+    }
+
     /// Takes in a packet and numbers it. Its telemetry is empty.
     #[inline]
     pub fn insert(&mut self, packet: Packet) -> PacketId {
@@ -426,7 +440,7 @@ impl Pool {
     }
 
     /// Adds what a switch says of itself.
-    #[inline]
+    #[inline(always)]
     pub fn push_hop(&mut self, id: PacketId, hop: Hop) {
         let packet = &mut self.slots[id as usize];
         if let Some(entry) = self.telemetry[id as usize].get_mut(packet.reports as usize) {

@@ -78,8 +78,6 @@ pub mod detour {
     pub const CAPTURED: u8 = 2;
     /// The other end is in another block.
     pub const ABROAD: u8 = 4;
-    /// Packets keep where they have been.
-    pub const TRACED: u8 = 8;
 }
 
 /// One end of a link. What receiving needs fills the first cache line, what sending needs the second.
@@ -100,6 +98,8 @@ pub struct Port {
     pub relays: bool,
     /// Whether packets may be lost on the link to this port: its link has faults, or has failed before.
     pub faulty: bool,
+    /// Whether its node has no other.
+    pub alone: bool,
     /// Since when something is paused here.
     pub pause_start: Time,
     /// How long something was paused here, ended pauses only.
@@ -110,10 +110,12 @@ pub struct Port {
     pub base: u32,
     /// Its own number at its node.
     pub local: u16,
-    /// The block of nodes at the other end, where that is another.
-    pub toward: u32,
-    /// Keeps the two halves in lines of their own.
-    pub gap: u32,
+    /// Which of the rates in use.
+    pub table: u16,
+    /// First of its queues.
+    pub first_queue: u32,
+    /// Marking starts above this many bytes in a queue.
+    pub ecn_min: u32,
 
     /// When the transmission under way ends; in the past, the transmitter is idle.
     pub free_at: Time,
@@ -127,14 +129,10 @@ pub struct Port {
     pub end_rank: u32,
     /// The other end of the link.
     pub peer: u32,
-    /// First of its queues.
-    pub first_queue: u32,
-    /// Marking starts above this many bytes in a queue.
-    pub ecn_min: u32,
-    /// Which table of transmission times.
-    pub table: u16,
-    /// The queue served last.
-    pub last: u16,
+    /// The block of nodes at the other end, where that is another.
+    pub toward: u32,
+    /// Where transmission times at its rate begin; see `Wire`.
+    pub times: u32,
     /// Whether the end of the transmission is on the event queue.
     pub wake: bool,
     /// Whether the link works.
@@ -143,6 +141,8 @@ pub struct Port {
     pub urgent: bool,
     /// What is to be done with what is sent besides sending it; see [`detour`].
     pub detour: u8,
+    /// The queue served last.
+    pub last: u16,
     /// Control packets: ahead of all data, never paused.
     pub control: Fifo,
 }
@@ -216,6 +216,16 @@ impl QueueMasks {
     pub fn set_held(&mut self, port: u32, queue: u32, held: bool) {
         self.set(port, queue, |states| &mut states.held, held);
     }
+    /// Whether a port has no more queues than a word has bits.
+    #[inline(always)]
+    pub fn one_word(&self) -> bool {
+        self.per_port == 1
+    }
+    /// The queues that have something to send and may, where a port has one word.
+    #[inline(always)]
+    pub fn ready(&self, port: u32) -> u64 {
+        self.words[port as usize].ready()
+    }
     #[inline]
     fn of(&self, port: u32) -> &[States] {
         let start = port as usize * self.per_port;
@@ -255,6 +265,10 @@ impl QueueMasks {
     pub fn is_paused(&self, port: u32, queue: u32) -> bool {
         self.words[port as usize * self.per_port + queue as usize / 64].paused & (1 << (queue % 64)) != 0
     }
+    /// Which queues have packets and which may not send, as numbers.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.words.iter().flat_map(|states| [states.filled, states.paused, states.held])
+    }
     /// Whether the scheme holds a queue.
     #[inline]
     pub fn is_held(&self, port: u32, queue: u32) -> bool {
@@ -281,6 +295,11 @@ impl QueueMasks {
             .zip(self.of(port))
             .flat_map(|(first, states)| bits(states.ready()).map(move |bit| first + bit))
     }
+    /// Whether some queue has packets.
+    #[inline]
+    pub(crate) fn any_filled(&self, port: u32) -> bool {
+        self.of(port).iter().any(|states| states.filled != 0)
+    }
     /// The queues that have packets.
     pub fn all_filled(&self, port: u32) -> impl Iterator<Item = u32> + '_ {
         (0..).step_by(64).zip(self.of(port)).flat_map(|(first, states)| bits(states.filled).map(move |bit| first + bit))
@@ -289,12 +308,7 @@ impl QueueMasks {
     #[inline]
     pub fn next_ready(&self, port: u32, last: u32) -> Option<u32> {
         if self.per_port == 1 {
-            let ready = self.words[port as usize].ready();
-            if ready == 0 {
-                return None;
-            }
-            let after = ready & u64::MAX.checked_shl(last + 1).unwrap_or(0);
-            return Some(if after != 0 { after } else { ready }.trailing_zeros());
+            return after(self.words[port as usize].ready(), last);
         }
         let words = self.of(port);
         let first = (last as usize + 1) / 64 % words.len();
@@ -310,6 +324,13 @@ impl QueueMasks {
         }
         None
     }
+}
+
+/// The first place after `last`, going round, that is a one of a word.
+#[inline(always)]
+pub fn after(word: u64, last: u32) -> Option<u32> {
+    let after = word & u64::MAX.checked_shl(last + 1).unwrap_or(0);
+    (word != 0).then(|| if after != 0 { after } else { word }.trailing_zeros())
 }
 
 /// The places of the ones in a word, lowest first.

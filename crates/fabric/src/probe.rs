@@ -12,13 +12,13 @@ mod roots;
 mod sample;
 
 pub use capture::Captured;
-pub use causes::{Because, Fill, Kept, Loss, Lost, Scope, Stop, Stops, Subject, Waiting};
+pub use causes::{Because, Fill, Filler, Kept, Loss, Lost, Scope, Stop, Stops, Subject, Waiting};
 pub use counts::Counts;
 pub use parts::{Part, Place, Span};
 pub use record::{Column, FLOW_COLUMNS, PORT_COLUMNS, Recording};
 pub use sample::{Samples, Series};
 
-pub(crate) use breadth::{Breadth, Standstill};
+pub(crate) use breadth::{Breadth, Paused, Standstill};
 pub(crate) use parts::Trail;
 pub(crate) use record::Counted;
 pub(crate) use sample::Pulse;
@@ -75,6 +75,7 @@ impl Probes {
         let measure = &setup.measure;
         let limits = measure.capture.iter().flat_map(|c| std::iter::repeat_n(c.limit, map.count()));
         let recorder = measure.record.as_ref();
+        let marks = || setup.ports.iter().any(|port| port.ecn.is_some_and(|ecn| ecn.min > 0));
         Probes {
             pause_log: Vec::new(),
             breadth: Breadth::new(map.count(), setup.classes as u32),
@@ -87,7 +88,7 @@ impl Probes {
             capture_left: limits.collect(),
             recorder: recorder.map(|record| Box::new(Recorder::new(record, setup, map, shard))),
             parts: measure.why.then(|| Box::new(Parts::new(setup, shard))),
-            causes: measure.why.then(Box::default),
+            causes: measure.why.then(|| Box::new(Causes::new(map.count(), marks()))),
         }
     }
 

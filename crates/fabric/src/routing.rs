@@ -270,16 +270,25 @@ impl Routing {
     /// to a host comes down one path, and the hosts of a switch are spread evenly over the paths down to it.
     #[inline(always)]
     pub fn choose(&self, node: u32, host: u32, rule: Rule, seed: u32, tuple: &Tuple, sent: Time) -> Option<u32> {
-        let paths = self.next_hops(node, host);
+        let d = &self.destinations[host as usize];
+        if d.home == node {
+            return (d.port != NOWHERE).then_some(d.port);
+        }
+        let row = self.rows[node as usize];
+        if row.start == NOWHERE {
+            return self.only.get(node as usize).copied();
+        }
+        let paths = self.entries[(row.start + (d.group & row.mask)) as usize].range();
         let count = paths.len() as u32;
-        let place = match (paths, rule) {
-            ([] | [_], _) => return paths.first().copied(),
-            (_, Rule::ByFlow) => tuple.hash(seed) % count,
-            (_, Rule::ByPacket) => sprayed(tuple, seed, sent, count),
+        let place = match rule {
+            _ if count == 1 => 0,
+            _ if count == 0 => return None,
+            Rule::ByFlow => tuple.hash(seed) % count,
+            Rule::ByPacket => sprayed(tuple, seed, sent, count),
             // Paths are listed from the highest neighbour down.
-            (_, Rule::ByDestination) => count - 1 - host / self.spans[self.tiers[node as usize] as usize] % count,
+            Rule::ByDestination => count - 1 - host / self.spans[self.tiers[node as usize] as usize] % count,
         };
-        Some(paths[place as usize])
+        self.ports.get(paths.start + place as usize).copied()
     }
 }
 

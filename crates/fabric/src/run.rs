@@ -8,12 +8,13 @@
 //! hosts, the probes, and here the time, the wires, the dice and the progress of the run.
 
 mod blocks;
+pub mod forward;
 mod links;
 mod outcome;
 mod parallel;
 pub(crate) mod reaction;
 pub(crate) mod shard;
-mod stall;
+pub(crate) mod stall;
 
 pub use outcome::{Exchange, FlowRecord, Outcome, Stall, Wait};
 pub use parallel::{Plan, partition, worthwhile};
@@ -29,15 +30,17 @@ use crate::port::{Port, detour};
 use crate::prefetch::prefetch;
 use crate::probe::{Counts, Probes};
 use crate::routing::{PortMap, Routing};
-use crate::setup::{Dice, Setup, Ties};
+use crate::setup::{AckLane, Dice, Setup, Ties};
 use crate::switch::Switches;
 use crate::topology;
 use crate::view::{HostView, NodeView, Site};
 use blocks::Blocks;
 use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
+use forward::Forward;
 use reaction::Reactions;
 use shard::Shard;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Kinds of events, in the order they come at one instant among equally old causes.
@@ -62,10 +65,11 @@ pub(crate) enum Class {
     Relay,
     Reaction,
     Balance,
+    Forward,
 }
 
 impl Class {
-    const ALL: [Class; 18] = [
+    const ALL: [Class; 19] = [
         Class::LinkChange,
         Class::Arrival,
         Class::TxEnd,
@@ -84,6 +88,7 @@ impl Class {
         Class::Relay,
         Class::Reaction,
         Class::Balance,
+        Class::Forward,
     ];
 
     /// Of an event.
@@ -93,7 +98,8 @@ impl Class {
 
     /// Whether it happens to a node, and not to the run as a whole: such events are the same however a fabric is cut.
     fn at_a_node(self) -> bool {
-        !matches!(self, Class::LinkChange | Class::Sample | Class::Monitor | Class::Series | Class::FlowStart)
+        use Class::{FlowStart, Forward, LinkChange, Monitor, Sample, Series};
+        !matches!(self, LinkChange | Sample | Monitor | Series | FlowStart | Forward)
     }
 }
 
@@ -110,9 +116,17 @@ pub(crate) struct Timeline {
     horizon: Time,
     /// All events are done in the order of time, one after the other, so that one is far from the next.
     far_apart: bool,
+    /// How much was skipped so far.
+    pub(crate) skipped: Time,
 }
 
 impl Timeline {
+    /// When something comes that a scenario has at `real`: sooner by all that was skipped.
+    #[inline]
+    pub(crate) fn planned(&self, real: Time) -> Time {
+        if real == Time::MAX { real } else { real.saturating_sub(self.skipped) }
+    }
+
     /// The rank of an event at `at` that is set in motion now.
     #[inline]
     fn rank(&mut self, at: Time) -> u32 {
@@ -124,13 +138,15 @@ impl Timeline {
         self.sequence
     }
 
-    /// The ranks of the end of a transmission and of the arrival of what is sent.
-    #[inline]
-    fn ranks(&mut self, end: Time, arrival: Time) -> (u32, u32) {
-        if !self.in_sequence {
-            return (Event::rank_of(end, self.now), Event::rank_of(arrival, self.now));
-        }
-        (self.rank(end), self.rank(arrival))
+    /// A port begins to send so many bytes after `lag`. Gives when they arrive, and with which rank.
+    #[inline(always)]
+    fn begin(&mut self, p: &mut Port, wire: &Wire, size: u16, lag: Time) -> (Time, u32) {
+        let end = self.now + lag + wire.time_at(p, size);
+        let arrival = end + p.latency;
+        p.end_rank = self.rank(end);
+        p.free_at = end;
+        p.tx_bytes += size as u64;
+        (arrival, self.rank(arrival))
     }
 }
 
@@ -145,13 +161,18 @@ pub(crate) struct Wire {
 
 impl Wire {
     fn new(setup: &Setup, rates: &[Rate]) -> Wire {
-        let longest = setup.max_packet().max(2048);
-        let row = |&rate: &Rate| (0..=longest).map(move |bytes| (bytes, rate));
+        let each = Wire::row(setup);
+        let row = |&rate: &Rate| (0..each as u64).map(move |bytes| (bytes, rate));
         Wire {
             tables: rates.iter().flat_map(row).map(|(bytes, rate)| setup.clock.duration(bytes, rate).0).collect(),
-            table_row: longest as usize + 1,
+            table_row: each,
             mbps: rates.iter().map(|rate| (rate.0 / 1_000_000) as u32).collect(),
         }
+    }
+
+    /// How many packet sizes there are.
+    fn row(setup: &Setup) -> usize {
+        setup.max_packet().max(2048) as usize + 1
     }
 
     /// Whether a packet may be so long.
@@ -163,6 +184,12 @@ impl Wire {
     #[inline]
     pub(crate) fn time(&self, table: u16, size: u16) -> Time {
         Time(self.tables[table as usize * self.table_row + size as usize])
+    }
+
+    /// The same at the rate of a port.
+    #[inline(always)]
+    pub(crate) fn time_at(&self, port: &Port, size: u16) -> Time {
+        Time(self.tables[port.times as usize + size as usize])
     }
 }
 
@@ -225,9 +252,8 @@ pub(crate) struct Progress {
     pub(crate) patience: Time,
     /// How far flows had come when that was last looked for, and when it was.
     pub(crate) gain: (u64, Time),
-    /// How long packets may move without any flow coming further: they may be sent again and again into a deadlock, or faster than they are
-    /// answered. None where links lose packets by chance, or queues are endless.
-    pub(crate) gain_patience: Option<Time>,
+    /// How long packets may move without any flow coming further.
+    pub(crate) gain_patience: Option<stall::GainPatience>,
     /// Flows are active and nothing has moved for that long, or nothing can any more.
     pub(crate) stuck: bool,
     /// States of the links to come: when, and which are up then.
@@ -239,7 +265,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Whether it is time to look how far flows have come.
     pub(crate) fn gain_due(&self, now: Time) -> bool {
-        self.gain_patience.is_some_and(|patience| now.saturating_sub(self.gain.1) > patience)
+        self.gain_patience.is_some_and(|patience| now.saturating_sub(self.gain.1) > patience.time())
     }
 
     /// Adds how far another shard has come.
@@ -271,6 +297,10 @@ pub struct Core {
     pub(crate) probes: Probes,
     pub(crate) counts: Counts,
     pub(crate) progress: Progress,
+    /// What is skipped, in runs that may skip.
+    pub(crate) forward: Option<Box<Forward>>,
+    /// What schemes would have counted in what was skipped, when the run is over.
+    counters_skipped: HashMap<&'static str, u64>,
     /// The shard of the fabric that is run here, if it is not all.
     pub(crate) shard: Option<Shard>,
     /// The blocks in which it is run.
@@ -281,6 +311,8 @@ pub struct Core {
     pub(crate) large: bool,
     /// Nobody asks where packets have been, or why they were stopped.
     pub(crate) unwatched: bool,
+    /// A packet that finds its port idle, and moves nothing in the books, may go on at once.
+    pub(crate) quick: bool,
 }
 
 /// A fabric with what runs on it.
@@ -333,7 +365,7 @@ impl Core {
         let timeout = chosen.transport.patience(&setup);
         // A congestion control may pace one packet in a thousand round trips.
         let patience = Time(stall::PATIENCE.0 + 8 * timeout.0 + 4096 * farthest.0);
-        let gain_patience = stall::gain_patience(&setup, patience);
+        let gain_patience = stall::GainPatience::new(&setup, patience, timeout);
         let hosts = Hosts::new(&setup, &map, chosen, &shard);
         let mut switches = Switches::new(&setup, &map, chosen, lossless);
         switches.noted = hosts.needs.telemetry || setup.measure.why;
@@ -349,6 +381,7 @@ impl Core {
                 sequence: 0,
                 horizon,
                 far_apart: true,
+                skipped: Time::ZERO,
             },
             pool: Pool::new(hosts.needs.telemetry, with_answers)
                 .with_trails(setup.measure.why)
@@ -374,6 +407,8 @@ impl Core {
                 changes: links::changes(&setup),
                 turns: 0,
             },
+            forward: Forward::new(&setup),
+            counters_skipped: HashMap::new(),
             hosts,
             ports,
             routing,
@@ -383,6 +418,7 @@ impl Core {
             sequential: chosen.transport.sequential(),
             large: map_ports >= blocks::LARGE,
             unwatched,
+            quick: true,
             setup,
         }
     }
@@ -391,6 +427,12 @@ impl Core {
     #[inline]
     pub(crate) fn rank(&mut self, at: Time) -> u32 {
         self.time.rank(at)
+    }
+
+    /// Where the run ends, and where it or a frame does.
+    fn limits(&self) -> (Time, Time) {
+        let stop = self.time.planned(self.setup.stop);
+        (stop, self.frame_edge(stop))
     }
 
     /// Plans a timer of the scheme.
@@ -447,22 +489,30 @@ impl Core {
     #[inline(always)]
     pub(crate) fn start_sized(&mut self, port: u32, id: PacketId, size: u16, lag: Time) {
         let p = &mut self.ports[port as usize];
-        let end = self.time.now + lag + self.wire.time(p.table, size);
-        let (arrival, peer) = (end + p.latency, p.peer);
-        let (end_rank, rank) = self.time.ranks(end, arrival);
-        p.end_rank = end_rank;
-        p.free_at = end;
-        p.tx_bytes += size as u64;
-        if p.detour == detour::ABROAD {
-            if let Some(blocks) = &mut self.blocks {
-                blocks.send(p.toward, peer, id, arrival, rank);
-            }
-            return;
+        let (arrival, rank) = self.time.begin(p, &self.wire, size, lag);
+        match &mut self.blocks {
+            Some(blocks) if p.detour == detour::ABROAD => blocks.send(p.toward, p.peer, id, arrival, rank),
+            _ => self.start_otherwise(port, id, arrival, rank),
         }
-        if p.detour != 0 && self.detour(port, id, arrival, rank) {
-            return;
+    }
+
+    /// A packet that has just been put on the wire goes to a node of the same block, or takes a detour.
+    #[inline(never)]
+    fn start_otherwise(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) {
+        let p = &self.ports[port as usize];
+        let peer = p.peer;
+        if p.detour == 0 || !self.detour(port, id, arrival, rank) {
+            self.fly(peer, id, arrival, rank);
         }
-        self.fly(peer, id, arrival, rank);
+    }
+
+    /// The same of a data packet, of whose way something may be kept, at a port whose link is still taken for as long as `lag`.
+    #[inline(always)]
+    pub(crate) fn start_late(&mut self, port: u32, id: PacketId, size: u16, lag: Time) {
+        if lag > Time::ZERO && self.pool.traced() {
+            self.delay_trail(port, id, lag);
+        }
+        self.start_sized(port, id, size, lag);
     }
 
     /// Adds a packet to those in flight towards `port`.
@@ -558,28 +608,29 @@ fn ports(setup: &Setup, map: &PortMap, rates: &[Rate], per_port: u32, shard: &Op
         let remote = shard.as_ref().is_some_and(|shard| shard.owns(node) && !shard.owns(far));
         let capture = setup.measure.capture.as_ref();
         let captured = capture.is_some_and(|capture| capture.ports.binary_search(&(port as u32)).is_ok());
-        let traced = setup.measure.why as u8 * detour::TRACED;
         let base = map.base[node as usize];
+        let rate = rates.binary_search(&link.rate).unwrap_or(0);
         ports.push(Port {
             free_at: Time::ZERO,
             end_rank: 0,
             frames: Default::default(),
             urgent: false,
-            detour: (remote as u8 * detour::REMOTE) | (captured as u8 * detour::CAPTURED) | traced,
+            detour: (remote as u8 * detour::REMOTE) | (captured as u8 * detour::CAPTURED),
             control: Default::default(),
             queued: 0,
             tx_bytes: 0,
             flying: Default::default(),
             base,
             local: (port as u32 - base) as u16,
+            alone: map.of(node).len() == 1,
             toward: u32::MAX,
-            gap: 0,
+            times: (rate * Wire::row(setup)) as u32,
             node,
             peer,
             first_queue,
             ecn_min: setup.ports[port].ecn.map_or(u32::MAX, |e| e.min.min(u32::MAX as u64) as u32),
             latency: link.delay + pipeline,
-            table: rates.binary_search(&link.rate).unwrap_or(0) as u16,
+            table: rate as u16,
             last: 0,
             paused: 0,
             wake: false,
@@ -629,6 +680,9 @@ impl<F: FlowControl> Network<F> {
         assert!(timers <= Event::MAX_SOURCE as u64 + 1, "{timers} timers are more than events can name");
         core.switches.first_timers = scheme.first_timers(core.setup.classes);
         core.switches.layers = F::LAYERS;
+        // Without a say of the scheme's own, a packet's queue is that of its class.
+        core.switches.data_passes &= F::CHOOSES || core.setup.switch.queues == 1;
+        core.switches.answers_queue = core.switches.data_passes && core.setup.nic.ack_lane != AckLane::Control;
         core.progress.next_flow = core.next_own_flow(0);
         let events = &mut core.time.events;
         if let Some(flow) = core.setup.flows.get(core.progress.next_flow) {
@@ -658,8 +712,19 @@ impl<F: FlowControl> Network<F> {
         let transport = chosen.transport.build(&ground);
         core.hosts.cap = transport.window_cap();
         core.hosts.asks = transport.asked();
-        if let Some(parts) = core.probes.parts.as_mut().filter(|_| chosen.transport.in_order()) {
-            parts.last_completes();
+        // At a host that forwards, a packet that goes straight on may come between the ends of two ports: all of them are planned.
+        core.hosts.looks_for_all |= core.hosts.asks || core.ports.iter().any(|port| port.relays);
+        core.hosts.tells_sent = transport.hears_sent();
+        if let Some(causes) = core.probes.causes.as_mut().filter(|_| F::LOOKS_AT_QUEUES) {
+            causes.all_join();
+        }
+        if let Some(parts) = &mut core.probes.parts {
+            if chosen.transport.in_order() {
+                parts.last_completes();
+            }
+            if !core.progress.changes.is_empty() {
+                parts.keep_all();
+            }
         }
         let in_order = chosen.transport.in_order() && !chosen.load_balancing.may_reorder();
         Network { core, scheme, nodes, transport, transports: Vec::new(), in_order }
@@ -668,6 +733,7 @@ impl<F: FlowControl> Network<F> {
     /// Runs until nothing is left to do, or to the scenario's stop. `report` is called now and then with the
     /// simulated time and the number of packet-hops; it ends the run early by returning false.
     pub fn run(&mut self, mut report: impl FnMut(Time, u64) -> bool) -> Outcome {
+        self.core.plan_first_look();
         self.core.cut_into_blocks();
         let interrupted = self.run_blocks(&mut report) || self.run_through(report);
         self.outcome(interrupted)
@@ -675,10 +741,14 @@ impl<F: FlowControl> Network<F> {
 
     /// True if the report ended the run.
     fn run_through(&mut self, mut report: impl FnMut(Time, u64) -> bool) -> bool {
-        let stop = self.core.setup.stop;
         let mut countdown = REPORT_EVERY;
-        let mut edge = self.core.frame_edge(stop);
+        let (mut stop, mut edge) = self.core.limits();
         while let Some(event) = self.core.time.events.pop() {
+            // A look is nothing that happens: a run that has nothing else to do is over.
+            let nothing_else = self.core.progress.stuck || self.core.time.events.is_empty();
+            if event.class() == Class::Forward as u8 && nothing_else {
+                continue;
+            }
             if event.time() >= edge || self.core.progress.stuck {
                 if event.time() >= stop || self.core.progress.stuck {
                     self.core.time.now = self.core.time.now.max(stop.min(event.time()));
@@ -688,6 +758,9 @@ impl<F: FlowControl> Network<F> {
                 edge = self.core.frame_edge(stop);
             }
             self.step(event);
+            if event.class() == Class::Forward as u8 {
+                (stop, edge) = self.core.limits();
+            }
             if self.core.progress.active == 0 && self.core.is_done() {
                 break;
             }
@@ -712,6 +785,18 @@ impl<F: FlowControl> Network<F> {
         self.drain_kicks();
     }
 
+    /// Makes the end of a transmission happen: most events that a node plans itself.
+    #[inline(always)]
+    fn end_transmission(&mut self, event: Event) {
+        let core = &mut self.core;
+        (core.time.now, core.time.current) = (event.time(), event);
+        core.counts.events += 1;
+        let port = event.source();
+        core.ports[port as usize].wake = false;
+        self.transmit(port);
+        self.drain_kicks();
+    }
+
     /// Makes the arrival of a packet happen. The next one here, or the end of the turn, is `next`.
     #[inline(always)]
     fn step_arrival(&mut self, event: Event, id: PacketId, next: Event) {
@@ -723,17 +808,23 @@ impl<F: FlowControl> Network<F> {
         if p.host || p.faulty {
             self.receive(port, id, next);
         } else {
-            match core.pool[id].kind {
-                // Half of all packets are ACKs on their way.
-                Kind::Ack if core.switches.answers_pass => {
-                    let node = p.node;
-                    self.pass_answer(node, port, id);
-                }
-                Kind::Frame => self.frame_arrives(port, id),
-                _ => self.switch_receive(port, id, next),
-            }
+            self.switch_arrival(port, id, next);
         }
         self.drain_kicks();
+    }
+
+    /// A packet has arrived at a switch's `port`, and was not lost on the way.
+    #[inline(always)]
+    fn switch_arrival(&mut self, port: u32, id: PacketId, next: Event) {
+        let (core, switches) = (&self.core, &self.core.switches);
+        match core.pool[id].kind {
+            Kind::Data if F::PASSES && switches.data_passes => self.straight_on(port, id, next, true),
+            // Half of all packets are ACKs on their way: ahead of all data, or among it.
+            Kind::Ack if switches.answers_pass => self.straight_on(port, id, next, false),
+            Kind::Ack if F::PASSES && !F::CHOOSES && switches.answers_queue => self.straight_on(port, id, next, true),
+            Kind::Frame => self.frame_arrives(port, id),
+            _ => self.switch_receive(port, id, next),
+        }
     }
 
     /// Gives every port that a hook called upon its chance.
@@ -779,6 +870,7 @@ impl<F: FlowControl> Network<F> {
                 self.observe();
                 self.core.sample();
             }
+            Class::Forward => self.look_ahead(),
             Class::Monitor => self.core.monitor(),
             Class::Series => self.core.follow(),
             Class::Leave => self.core.leave(source),
@@ -859,6 +951,19 @@ impl<F: FlowControl> Network<F> {
         self.receive(port, id, next);
     }
 
+    /// A packet has arrived at `port`, which is most likely a host's. A copy of its own of what happens there most.
+    #[inline(always)]
+    pub(crate) fn receive_here(&mut self, port: u32, id: PacketId, next: Event) {
+        let core = &self.core;
+        let p = &core.ports[port as usize];
+        let plain = p.host && !p.relays && !p.faulty;
+        match core.pool[id].kind {
+            Kind::Data if plain && core.hosts.slow.is_empty() => self.receive_data(port, id),
+            Kind::Ack if plain => self.receive_control(port, id),
+            _ => self.receive(port, id, next),
+        }
+    }
+
     /// A packet has arrived at `port`. The next one here that is no event yet comes at `next`, or no sooner.
     #[inline(never)]
     fn receive(&mut self, port: u32, id: PacketId, next: Event) {
@@ -876,7 +981,7 @@ impl<F: FlowControl> Network<F> {
             }
             self.host_receive(port, id);
         } else {
-            self.switch_receive(port, id, next);
+            self.switch_arrival(port, id, next);
         }
     }
 
@@ -940,9 +1045,10 @@ impl<F: FlowControl> Network<F> {
     fn transmit_own(&mut self, port: u32) {
         if self.nic_transmit(port) {
             let core = &mut self.core;
-            let p = &core.ports[port as usize];
-            if p.urgent || core.hosts.nics[p.nic as usize].has_work() {
-                core.schedule_end(port);
+            let p = &mut core.ports[port as usize];
+            if p.urgent || core.hosts.nics[p.nic as usize].has_work(core.hosts.looks_for_all) {
+                p.wake = true;
+                core.time.events.push(Event::new(p.free_at, p.end_rank, Class::TxEnd as u8, port));
             }
         }
     }
@@ -999,7 +1105,7 @@ impl<F: FlowControl> Network<F> {
         let core = &mut self.core;
         let p = &core.ports[port as usize];
         let more = if p.host {
-            core.hosts.nics[p.nic as usize].has_work() || p.relays && core.may_relay(port)
+            core.hosts.nics[p.nic as usize].has_work(core.hosts.looks_for_all) || p.relays && core.may_relay(port)
         } else {
             p.queued > 0 && (!p.control.is_empty() || core.switches.masks.any_ready(port))
         };

@@ -42,7 +42,7 @@ pub struct FlowSpec {
     pub tag: u16,
 }
 
-/// A flow that waits for another to end where this one starts: to be received there, or acknowledged there.
+/// A flow that waits for another to end where this one starts: to be received there, or acknowledged there. Either may be a [`Task`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct After {
     /// The flow that waits. It starts at its `start` or when all it waits for has come, whichever is later.
@@ -51,6 +51,37 @@ pub struct After {
     pub first: FlowId,
     /// Time between the two.
     pub gap: Time,
+}
+
+/// What a host does for a while when all that it waits for has come: it computes, or only waits for several things at once. It sends nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Who does it.
+    pub host: NodeId,
+    /// The earliest that it begins.
+    pub start: Time,
+    /// How long it takes.
+    pub lasts: Time,
+}
+
+impl Task {
+    /// Numbers from here on are tasks' where flows wait for one another.
+    const FIRST: u32 = 1 << 31;
+
+    /// What a task is called in an [`After`].
+    pub fn id(number: usize) -> FlowId {
+        FlowId(Task::FIRST | number as u32)
+    }
+
+    /// The number of the task that is called so; `None` for a flow.
+    pub fn number(id: FlowId) -> Option<usize> {
+        id.0.checked_sub(Task::FIRST).map(|number| number as usize)
+    }
+
+    /// A place for everything in one table: flows, and behind them tasks.
+    pub fn place(id: FlowId, flows: usize) -> usize {
+        Task::number(id).map_or(id.index(), |task| flows + task)
+    }
 }
 
 /// When an egress queue marks packets (RED as data centres use it).
@@ -452,8 +483,10 @@ pub struct Setup {
     pub forward: Forward,
     /// Flows in order of start.
     pub flows: Vec<FlowSpec>,
-    /// Which of them wait for others.
+    /// Which of them, and of the tasks, wait for others.
     pub after: Vec<After>,
+    /// What hosts do between flows.
+    pub tasks: Vec<Task>,
     /// Hosts that take packets slowly.
     pub slow: Vec<SlowReceiver>,
     /// What to record.
@@ -469,6 +502,9 @@ pub struct Setup {
     pub clocked: Option<fn() -> Duration>,
     /// In how many blocks each thread runs its shard; if not set, node by node, or as its size and its links ask for. The result does not depend on it.
     pub blocks: Option<usize>,
+    /// Skip what is steady, as long as the error that is measured stays within this share: [`crate::run::forward`]. The result
+    /// is not that of an exact run, and says so. `None`: exact.
+    pub within: Option<f64>,
 }
 
 impl FlowSpec {
@@ -554,6 +590,7 @@ impl Setup {
             forward: Forward::default(),
             flows,
             after: Vec::new(),
+            tasks: Vec::new(),
             slow: Vec::new(),
             measure: MeasureSetup::default(),
             stop: Time::MAX,
@@ -561,6 +598,7 @@ impl Setup {
             threads: 1,
             clocked: None,
             blocks: None,
+            within: None,
             graph,
         }
     }

@@ -13,7 +13,7 @@ use crate::axes::{Chosen, Counter, LoadBalancer, Marking};
 use crate::buffer::{Account, Buffer};
 use crate::id::{ClassId, NodeId, PortId, QueueId};
 use crate::packet::{Hop, Kind, PacketId, flag};
-use crate::port::{Queue, QueueMasks};
+use crate::port::{Queue, QueueMasks, after};
 use crate::prefetch::prefetch;
 use crate::probe::{Counted, Lost, Scope};
 use crate::routing::{PortMap, Tuple};
@@ -61,6 +61,10 @@ pub(crate) struct Switches {
     pub(crate) noted: bool,
     /// Whether ACKs go ahead of all data, and nothing looks at them at switches but routing.
     pub(crate) answers_pass: bool,
+    /// Whether nothing but routing, the memory's accounts and flow control have to do with data.
+    pub(crate) data_passes: bool,
+    /// Whether the same is true of ACKs, which join the data.
+    pub(crate) answers_queue: bool,
     /// The class that goes ahead of all data, where that is a habit.
     control_class: Option<ClassId>,
     /// Whether nothing but flow control and round robin has to do with queues, which have no limits of their own.
@@ -99,6 +103,7 @@ impl Setup {
             egress_part,
             ..Buffer::default()
         }
+        .with_least_alpha(map.of(node as u32).map(|port| self.ports[port as usize].share.alpha).min().unwrap_or(0))
     }
 }
 
@@ -135,6 +140,12 @@ impl Switches {
         let limited = switch.egress_alpha.is_some() || buffers.iter().any(|buffer| buffer.egress_part.is_some());
         let trims = !matches!(switch.overflow, Overflow::Drop);
         Switches {
+            answers_queue: false,
+            data_passes: !limited
+                && markings.is_empty()
+                && !matches!(discipline, Discipline::Own(_))
+                && !balanced
+                && setup.habits.control_class.is_none(),
             answers_pass: setup.nic.ack_lane == AckLane::Control && !balanced && !trims && markings.is_empty(),
             control_class: setup.habits.control_class,
             plain_queues: !limited && markings.is_empty() && !matches!(discipline, Discipline::Own(_)),
@@ -179,6 +190,11 @@ impl Switches {
     /// What stays charged of packets that were dropped at `port`.
     pub(crate) fn leaked_at(&self, port: u32) -> u64 {
         self.leaked.get(port as usize).copied().unwrap_or(0)
+    }
+
+    /// Whether queues, accounts and memory are all that switches keep: no program of load balancing, marking or trimming has something of its own.
+    pub(crate) fn keep_packets_alone(&self) -> bool {
+        !self.balanced && self.markings.is_empty() && self.headers.is_none() && self.leaked.is_empty()
     }
 
     /// What trimming, load balancing and marking counted.
@@ -364,6 +380,12 @@ impl Core {
         self.switches.queues[queue as usize].bytes + size <= limit
     }
 
+    /// Whether the queue of a packet has room for it.
+    pub(crate) fn queue_admits(&self, out: u32, visit: &Visit) -> bool {
+        let p = &self.ports[out as usize];
+        self.egress_admits(p.node, p.first_queue + visit.queue.0, visit.size as u64)
+    }
+
     /// Takes a packet into the switch's memory, if there is room in its queue and in its account.
     #[inline(always)]
     fn admits(&mut self, node: u32, in_port: u32, out: u32, visit: &Visit, second: bool) -> bool {
@@ -398,7 +420,7 @@ impl Core {
         q.bytes += size as u64;
         q.packets.push(&mut self.pool, packet);
         if self.pool.traced() {
-            self.mark_joining(out, visit);
+            self.note_joining(out, visit);
         }
     }
 
@@ -453,14 +475,39 @@ impl Core {
         }
     }
 
-    /// Whether a packet that was admitted at `port` need not wait for anything, unless it is for the end of a transmission at this very instant.
+    /// Whether a packet for `port` need not wait for anything, unless it is for the end of a transmission at this very instant.
     #[inline]
-    fn may_pass(&self, port: u32) -> bool {
+    fn is_free(&self, port: u32) -> bool {
         let p = &self.ports[port as usize];
-        p.queued == 0
-            && !p.wake
-            && p.paused == 0
-            && (p.free_at < self.time.now || p.free_at == self.time.now && self.unwatched)
+        let limited = p.relays && self.hosts.relay.limited();
+        p.queued == 0 && !p.wake && p.paused == 0 && !limited && p.free_at <= self.time.now
+    }
+
+    /// Whether such a packet may go on at once if it moves nothing in the books.
+    #[inline]
+    fn is_quick(&self, port: u32) -> bool {
+        self.quick || self.is_quick_noted(port)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_quick_noted(&self, port: u32) -> bool {
+        let idle = self.ports[port as usize].free_at < self.time.now;
+        idle && self.probes.causes.as_ref().is_some_and(|causes| causes.idle_passes())
+    }
+
+    /// The same of a packet that was admitted to that account. In a run that asks why, one that has to wait for that end joins its queue if it may be why
+    /// its node orders something.
+    #[inline]
+    fn may_pass(&self, port: u32, account: usize) -> bool {
+        self.is_free(port) && (self.unwatched || self.may_pass_noted(port, account))
+    }
+
+    #[inline(never)]
+    fn may_pass_noted(&self, port: u32, account: usize) -> bool {
+        let (p, account) = (&self.ports[port as usize], &self.switches.accounts[account]);
+        let quiet = || account.paused || !self.switches.buffers[p.node as usize].over(account);
+        p.free_at < self.time.now || self.quick && quiet()
     }
 
     /// Which queue of `port` sends next.
@@ -475,8 +522,37 @@ impl Core {
         Some(queue)
     }
 
+    /// The same where a queue goes before all others, or queues have bytes to spend. Most ports have one word of queues.
     #[inline(never)]
     fn pick_any(&mut self, port: u32) -> Option<u32> {
+        if self.switches.masks.one_word()
+            && self.switches.classes == 1
+            && matches!(self.switches.discipline, Discipline::Bytes)
+        {
+            let ready = self.switches.masks.ready(port);
+            if let Some(express) = self.setup.switch.express
+                && ready >> express & 1 == 1
+            {
+                return Some(express);
+            }
+            let p = &mut self.ports[port as usize];
+            let queues = &mut self.switches.queues[p.first_queue as usize..][..self.switches.per_port as usize];
+            let mut queue = p.last as u32;
+            while ready >> queue & 1 == 0
+                || queues[queue as usize].deficit < self.pool[queues[queue as usize].packets.head()].size as u32
+            {
+                queue = after(ready, queue)?;
+                let deficit = &mut queues[queue as usize].deficit;
+                *deficit = deficit.saturating_add(self.setup.switch.quantum);
+            }
+            p.last = queue as u16;
+            return Some(queue);
+        }
+        self.pick_any_of_many(port)
+    }
+
+    #[inline(never)]
+    fn pick_any_of_many(&mut self, port: u32) -> Option<u32> {
         if let Some(express) = self.setup.switch.express {
             let each = self.setup.switch.queues;
             let mut first = (0..self.switches.classes).map(|class| class * each + express);
@@ -590,12 +666,11 @@ impl Core {
     fn lose(&mut self, port: u32, id: PacketId, full: bool) {
         *(if full { &mut self.counts.dropped_full } else { &mut self.counts.dropped_down }) += 1;
         self.probes.count_at(port, Counted::Drop, 1);
-        if !full {
+        match (full, self.ports[port as usize].up) {
+            (true, _) => self.note_loss(port, id, Lost::Room),
             // What finds no path is lost behind the link it came by.
-            match self.ports[port as usize].up {
-                true => self.note_loss(self.ports[port as usize].peer, id, Lost::NoPath),
-                false => self.note_loss(port, id, Lost::Down),
-            }
+            (false, true) => self.note_loss(self.ports[port as usize].peer, id, Lost::NoPath),
+            (false, false) => self.note_loss(port, id, Lost::Down),
         }
         self.discard(id);
     }
@@ -724,7 +799,8 @@ impl<F: FlowControl> Network<F> {
         let queue = self.scheme.queue(state, at, &visit);
         let visit = Visit { queue, ..visit };
         let second = self.scheme.second_group(state, at, &visit);
-        if !F::LOOKS_AT_QUEUES && core.switches.plain_queues && up && core.may_pass(out) && core.unwatched && !second {
+        if !F::LOOKS_AT_QUEUES && core.switches.plain_queues && up && core.is_free(out) && core.is_quick(out) && !second
+        {
             let account = core.account_number(in_port, class, false);
             let (account, buffer) = (&core.switches.accounts[account], &mut core.switches.buffers[node as usize]);
             if self.scheme.unmoved(account, buffer, size as u64) {
@@ -734,34 +810,37 @@ impl<F: FlowControl> Network<F> {
                 if admitted && (p.free_at < core.time.now || core.ends_next(out, next)) {
                     let buffer = &mut core.switches.buffers[node as usize];
                     buffer.watermark = buffer.watermark.max(used);
-                    let p = &mut core.ports[out as usize];
-                    p.last = queue.0 as u16;
-                    if core.hosts.needs.telemetry && kind == Kind::Data {
-                        let hop = Hop::new(core.time.now, out, p.tx_bytes, 0, core.wire.mbps[p.table as usize]);
-                        core.pool.push_hop(id, hop);
+                    core.ports[out as usize].last = queue.0 as u16;
+                    if core.switches.noted {
+                        core.note_passing(in_port, out, id, false);
                     }
                     let lag = self.lag_at(node, base, out_port);
-                    return self.core.start_sized(out, id, size, lag);
+                    return self.core.start_late(out, id, size, lag);
                 }
             }
         }
+        let (core, state) = (&mut self.core, &mut self.nodes[node as usize]);
         let admitted = up
             && self.scheme.admits(state, &mut NodeView::new(core, node, base), &visit)
             && core.admits(node, in_port, out, &visit, second);
         if !admitted {
+            if up && core.pool.traced() {
+                core.note_no_room(in_port, out, &visit, second);
+            }
             if up && core.switches.headers.is_some() {
                 self.trim(out, &visit, second);
                 return self.drain_kicks();
             }
             return core.lose(out, id, up);
         }
-        if !F::LOOKS_AT_QUEUES && core.may_pass(out) && !core.switches.looks_at_queues() {
+        let account = core.account_number(in_port, class, second);
+        if !F::LOOKS_AT_QUEUES && core.may_pass(out, account) && !core.switches.looks_at_queues() {
             self.scheme.enqueued(state, &mut NodeView::new(core, node, base), &visit);
             self.drain_kicks();
             // Unless the scheme has something to say by this port, or the packet before is not quite through.
             let core = &mut self.core;
             let p = &core.ports[out as usize];
-            if core.may_pass(out) && (p.free_at < core.time.now || core.ends_next(out, next)) {
+            if core.may_pass(out, account) && (p.free_at < core.time.now || core.ends_next(out, next)) {
                 return self.pass(out, &visit, second);
             }
             self.core.join(out, &visit, second);
@@ -776,22 +855,104 @@ impl<F: FlowControl> Network<F> {
         self.kick(out);
     }
 
-    /// An ACK has come in by `in_port`, and nothing but routing looks at it.
+    /// A packet has come in by `in_port`, to which nothing but routing looks if it is an ACK, and nothing but routing, accounts and flow
+    /// control if it is data. Most find their port idle, and most data finds the accounts so that it moves nothing there: these are sent at once. The others
+    /// take the long way, which does the same.
     #[inline(always)]
-    pub(crate) fn pass_answer(&mut self, node: u32, in_port: u32, id: PacketId) {
+    pub(crate) fn straight_on(&mut self, in_port: u32, id: PacketId, next: Event, data: bool) {
         let core = &mut self.core;
+        let node = core.ports[in_port as usize].node;
         let (packet, seed) = (&core.pool[id], node ^ core.setup.salt);
-        let size = packet.size;
+        let (size, class) = (packet.size, packet.class);
         let Some(out) = core.routing.choose(node, packet.dst, core.setup.rule, seed, &packet.tuple, packet.stamp)
         else {
             return core.lose(in_port, id, false);
         };
-        let p = &core.ports[out as usize];
-        if p.queued > 0 || p.wake || !p.up || p.free_at >= core.time.now {
-            return self.pass_control(in_port, out, id);
+        let (now, p) = (core.time.now, &mut core.ports[out as usize]);
+        let idle = p.queued == 0 && !p.wake && p.up && p.free_at <= now;
+        if !data {
+            if !idle || p.free_at == now {
+                return self.pass_control(in_port, out, id);
+            }
+            let lag = if F::CHOOSES { self.lag(out) } else { Time::ZERO };
+            return self.core.start_sized(out, id, size, lag);
         }
-        let lag = self.lag(out);
-        self.core.start_sized(out, id, size, lag);
+        if !idle || p.paused != 0 {
+            return self.forward_data(in_port, out, id, next);
+        }
+        let account = &core.switches.accounts[(in_port * core.switches.classes + class as u32) as usize];
+        let buffer = &mut core.switches.buffers[node as usize];
+        if !self.scheme.unmoved(account, buffer, size as u64) {
+            return self.forward_data(in_port, out, id, next);
+        }
+        if F::CHOOSES {
+            return self.pass_chosen(in_port, out, id, next);
+        }
+        if p.free_at == now {
+            return self.pass_after(in_port, out, id, next);
+        }
+        buffer.watermark = buffer.watermark.max(buffer.used + buffer.charge(size as u64));
+        p.last = class as u16;
+        if core.switches.noted {
+            core.note_passing(in_port, out, id, F::LOOKS_AT_QUEUES);
+        }
+        core.start_sized(out, id, size, Time::ZERO);
+    }
+
+    /// Data that could go straight on comes as the packet before it has just been sent.
+    #[inline(never)]
+    fn pass_after(&mut self, in_port: u32, out: u32, id: PacketId, next: Event) {
+        // While an account is watched it has to be seen in its queue.
+        let watched = !self.core.quick && self.core.pool.traced();
+        if watched || !self.core.ends_next(out, next) {
+            return self.forward_data(in_port, out, id, next);
+        }
+        let queue = QueueId(self.core.pool[id].class as u32);
+        self.leave_at_once(in_port, out, id, queue);
+    }
+
+    /// Data could go straight on, if flow control lets it, which has a say.
+    #[inline(never)]
+    fn pass_chosen(&mut self, in_port: u32, out: u32, id: PacketId, next: Event) {
+        let core = &mut self.core;
+        let (packet, p) = (&core.pool[id], &core.ports[out as usize]);
+        let (node, base, out_port, tie) = (p.node, p.base, PortId(p.local), p.free_at == core.time.now);
+        let (class, queue) = (ClassId(packet.class), QueueId(0));
+        let visit =
+            Visit { packet: id, in_port: PortId((in_port - base) as u16), out_port, queue, class, size: packet.size };
+        let state = &mut self.nodes[node as usize];
+        let Some(queue) = self.scheme.passes(state, &NodeView::new(core, node, base), &visit) else {
+            return self.forward_data(in_port, out, id, next);
+        };
+        if tie && !core.ends_next(out, next) {
+            return self.forward_data(in_port, out, id, next);
+        }
+        self.scheme.passed(state, &mut NodeView::new(core, node, base), &Visit { queue, ..visit });
+        self.leave_at_once(in_port, out, id, queue);
+    }
+
+    /// Sends data on as if it had joined that queue and left it in the same instant.
+    #[inline(always)]
+    fn leave_at_once(&mut self, in_port: u32, out: u32, id: PacketId, queue: QueueId) {
+        let core = &mut self.core;
+        let (size, p) = (core.pool[id].size, &mut core.ports[out as usize]);
+        let buffer = &mut core.switches.buffers[p.node as usize];
+        buffer.watermark = buffer.watermark.max(buffer.used + buffer.charge(size as u64));
+        // A queue that goes before all others has no turn.
+        if !F::CHOOSES || core.setup.switch.express.is_none_or(|first| queue.0 % core.setup.switch.queues != first) {
+            p.last = queue.0 as u16;
+        }
+        if core.switches.noted {
+            core.note_passing(in_port, out, id, F::LOOKS_AT_QUEUES);
+        }
+        let lag = if F::CHOOSES { self.lag(out) } else { Time::ZERO };
+        self.core.start_late(out, id, size, lag);
+    }
+
+    /// As [`Network::forward`], for data that cannot go straight on.
+    #[inline(never)]
+    fn forward_data(&mut self, in_port: u32, out: u32, id: PacketId, next: Event) {
+        self.forward(in_port, out, id, next);
     }
 
     /// A control packet goes on by `out`, ahead of all data.
@@ -841,7 +1002,8 @@ impl<F: FlowControl> Network<F> {
         p.last = queue.0 as u16;
         if core.switches.noted {
             if core.pool.traced() {
-                core.note_account(out, visit);
+                core.note_passing_by(out, visit);
+                core.trace_noted(out, packet);
             }
             if core.hosts.needs.telemetry && core.pool[packet].kind == Kind::Data {
                 let mbps = core.wire.mbps[table as usize];
@@ -854,7 +1016,7 @@ impl<F: FlowControl> Network<F> {
         self.drain_kicks_after(out);
         let lag = self.lag_at(node, base, visit.out_port);
         let core = &mut self.core;
-        core.start_sized(out, packet, size, lag);
+        core.start_late(out, packet, size, lag);
         if core.ports[out as usize].queued > 0 {
             core.schedule_end(out);
         }
@@ -925,7 +1087,7 @@ impl<F: FlowControl> Network<F> {
         }
         self.drain_kicks_after(port);
         let lag = self.lag_at(node, base, local);
-        self.core.start_sized(port, id, size as u16, lag);
+        self.core.start_late(port, id, size as u16, lag);
         true
     }
 

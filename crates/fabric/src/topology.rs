@@ -12,12 +12,19 @@ use crate::id::NodeId;
 
 pub mod bcube;
 pub mod chain;
+pub mod dragonfly;
+pub mod dual_tor;
 pub mod dumbbell;
 pub mod error;
 pub mod fat_tree;
 pub mod k_ary_n_tree;
 pub mod leaf_spine;
+pub mod multi_plane;
+pub mod rail;
+pub mod slim_fly;
 pub mod star;
+pub mod three_tier;
+pub mod torus;
 pub mod two_sites;
 
 pub use error::{GraphError, LinkError, ShapeError};
@@ -380,6 +387,10 @@ pub trait Shape: engine::Parameters {
     fn name(&self) -> &'static str;
     /// What it looks like, in a sentence or two.
     fn about(&self) -> &'static str;
+    /// What packets need where shortest paths alone can close a cycle of waits, in half a sentence; `None` where they cannot.
+    fn against_deadlock(&self) -> Option<&'static str> {
+        None
+    }
     /// The graph, which passes [`Graph::check`]. The error says which parameter is wrong and what to write instead.
     ///
     /// Shapes of more than [`MAX_NODES`] nodes, [`MAX_LINKS`] links, [`MAX_PORTS`] ports of a node or [`MAX_ROUTES`] routes are refused
@@ -398,6 +409,13 @@ pub fn shapes() -> Vec<Box<dyn Shape>> {
         Box::new(two_sites::TwoSites::default()),
         Box::new(chain::Chain::default()),
         Box::new(bcube::Bcube::default()),
+        Box::new(rail::Rail::default()),
+        Box::new(dual_tor::DualTor::default()),
+        Box::new(multi_plane::MultiPlane::default()),
+        Box::new(three_tier::ThreeTier::default()),
+        Box::new(dragonfly::Dragonfly::default()),
+        Box::new(slim_fly::SlimFly::default()),
+        Box::new(torus::Torus::default()),
     ]
 }
 
@@ -561,12 +579,28 @@ mod tests {
         let names: Vec<_> = shapes().iter().map(|shape| shape.name()).collect();
         assert_eq!(
             names,
-            ["star", "dumbbell", "leaf-spine", "fat-tree", "k-ary-n-tree", "two-sites", "chain", "bcube"]
+            [
+                "star",
+                "dumbbell",
+                "leaf-spine",
+                "fat-tree",
+                "k-ary-n-tree",
+                "two-sites",
+                "chain",
+                "bcube",
+                "rail-optimised",
+                "dual-tor",
+                "multi-plane",
+                "three-tier",
+                "dragonfly",
+                "slim-fly",
+                "torus"
+            ]
         );
         for name in names {
             assert_eq!(shape(name).map(|shape| shape.name()), Some(name));
         }
-        assert!(shape("torus").is_none());
+        assert!(shape("hypercube").is_none());
     }
 
     #[test]

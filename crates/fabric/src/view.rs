@@ -396,6 +396,7 @@ impl NodeView<'_> {
         *queue = Default::default();
         queue.push(&mut core.pool, packet);
         others.into_iter().filter(|&id| id != packet).for_each(|id| queue.push(&mut core.pool, id));
+        core.note_rearranged(slot);
     }
     /// Takes everything out of a queue, to be dropped. The scheme is to do for each packet what it does when one leaves, and to
     /// discard it with [`NodeView::drop_packet`].
@@ -819,7 +820,7 @@ impl<'a> HostView<'a> {
     }
 
     /// Answers a data packet, or not.
-    #[inline]
+    #[inline(always)]
     pub fn reply(&mut self, port: PortId, id: PacketId, reply: Reply) {
         let (port, core) = (self.global(port), &mut *self.core);
         let flow = core.pool[id].flow;

@@ -28,6 +28,8 @@ pub enum Cause {
     MissingKey,
     /// A value is not one that its key takes.
     Value,
+    /// The fabric has no such node, port or path.
+    Fabric,
     /// A run did not keep what it promises.
     BrokenPromise,
 }
@@ -42,6 +44,7 @@ impl Cause {
             Cause::UnknownKey => "unknown-key",
             Cause::MissingKey => "missing-key",
             Cause::Value => "value",
+            Cause::Fabric => "fabric",
             Cause::BrokenPromise => "broken-promise",
         }
     }

@@ -17,12 +17,20 @@ pub const SUMS: &str = "SHA256SUMS";
 const REMEDY: &str =
     "run it again; what is damaged in a store is put aside and run again by `tailwater store verify --repair`";
 
+/// Room for a piece of a file.
+const PIECE: usize = 1 << 16;
+
 /// SHA-256 of a file, in hexadecimal digits.
 pub fn sha256(path: &Path) -> io::Result<String> {
+    sha256_by(path, &mut vec![0; PIECE])
+}
+
+/// The same piece by piece.
+fn sha256_by(path: &Path, piece: &mut [u8]) -> io::Result<String> {
     let mut file = File::open(path)?;
-    let (mut hash, mut piece) = (Sha256::new(), vec![0; 1 << 16]);
+    let mut hash = Sha256::new();
     loop {
-        match file.read(&mut piece) {
+        match file.read(piece) {
             Ok(0) => return Ok(hex(&hash.finalize(), 32)),
             Ok(count) => hash.update(piece.get(..count).unwrap_or_default()),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -42,13 +50,13 @@ pub(crate) fn settle(path: &Path) -> io::Result<()> {
 
 /// The list of what a folder holds now, when that is on its disk.
 pub(crate) fn list(folder: &Path) -> io::Result<String> {
-    let mut lines = BTreeMap::new();
+    let (mut lines, mut piece) = (BTreeMap::new(), vec![0; PIECE]);
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if entry.file_type()?.is_file() && name != SUMS {
             settle(&entry.path())?;
-            lines.insert(name, sha256(&entry.path())?);
+            lines.insert(name, sha256_by(&entry.path(), &mut piece)?);
         }
     }
     Ok(lines.iter().map(|(name, sum)| format!("{sum}  {name}\n")).collect())

@@ -1,5 +1,6 @@
-//! Files of other tools: those of the [`ns3`] simulator, run as they are, and those of [`htsim`], which become scenarios.
+//! Files of other tools: those of the [`ns3`] simulator, run as they are, and those of [`htsim`] and [`chakra`], which become scenarios.
 
+pub mod chakra;
 pub mod htsim;
 pub mod ns3;
 

@@ -38,17 +38,23 @@ pub struct Inputs {
     pub config_file: PathBuf,
     /// The topology file's name, for messages.
     pub topology_file: String,
+    /// What the command line says.
+    pub options: Options,
     /// What the reference would pass over in silence: more lines than a file announces.
     pub notes: Vec<Problem>,
 }
 
 /// What is said on the command line and not in a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// `--wien` of ns3-datacenter: whether CC_MODE 3 is PowerTCP. It is unless it is said not to be.
-    pub wien: Option<bool>,
-    /// `--delayWien` of ns3-datacenter: whether CC_MODE 3 is θ-PowerTCP.
-    pub delay_wien: bool,
+    /// The topology file, in place of the one that the configuration names.
+    pub topology: Option<PathBuf>,
+    /// The flow file, in place of the one that the configuration names.
+    pub flows: Option<PathBuf>,
+    /// The folder of all results, in place of those that the configuration names.
+    pub out: Option<PathBuf>,
+    /// Options of ns3-datacenter's programs.
+    pub datacenter: forks::powertcp::Choices,
 }
 
 /// Reads a configuration and the files it names, which are relative to the working directory.
@@ -58,7 +64,7 @@ pub fn read(path: &Path) -> Result<Inputs, Problem> {
 
 /// The same with what the command line says.
 pub fn read_with(path: &Path, options: Options) -> Result<Inputs, Problem> {
-    let mut config = config::parse(&path.display().to_string(), &read_text(path)?)?;
+    let mut config = config::parse_with(&path.display().to_string(), &read_text(path)?, &options)?;
     let topology_file = config.topology_file.display().to_string();
     let mut notes = Vec::new();
     let (topology, surplus) = read_topology(&topology_file, &read_text(&config.topology_file)?, &mut config)?;
@@ -67,11 +73,13 @@ pub fn read_with(path: &Path, options: Options) -> Result<Inputs, Problem> {
         let differs = fork.differs.map_or(String::new(), |why| format!("; not the same to the byte: {why}"));
         notes.push(Problem::new(path.display().to_string(), format!("read as {} ({}){differs}", fork.name, fork.home)));
     }
-    config.take(options)?;
+    forks::powertcp::take(&mut config, &options)?;
     notes.extend(config.unwritten());
+    if *fork == forks::floodgate::FORK {
+        notes.extend(forks::floodgate::notes(&config));
+    }
     notes.extend(surplus);
-    let flow_file = config.flow_file.display().to_string();
-    let (flows, surplus) = flows::parse_as(&flow_file, &read_text(&config.flow_file)?, &topology, fork)?;
+    let (flows, surplus) = flows_of(&config, &topology, &options)?;
     notes.extend(surplus);
     // Some examples name a list of nodes that is not there, of which nothing would be written.
     if let Some(file) = &config.trace_file
@@ -89,7 +97,30 @@ pub fn read_with(path: &Path, options: Options) -> Result<Inputs, Problem> {
             );
         }
     }
-    Ok(Inputs { config, topology, flows, config_file: path.into(), topology_file, notes })
+    Ok(Inputs { config, topology, flows, config_file: path.into(), topology_file, options, notes })
+}
+
+/// The flows in the order of their starts, read or drawn, and what is wrong with the file's count.
+fn flows_of(
+    config: &config::Config,
+    topology: &topology::Topology,
+    options: &Options,
+) -> Result<(Vec<flows::FlowLine>, Option<Problem>), Problem> {
+    if let Some(workload) = &options.datacenter.workload {
+        return Ok((flows::in_order(workload.draw(topology)?), None));
+    }
+    let fork = config.fork;
+    if *fork == forks::floodgate::FORK && !config.floodgate.from_file {
+        let drawn = forks::floodgate::traffic::draw(config, topology, translate::own_streams(topology))?;
+        return Ok((flows::in_order(drawn), None));
+    }
+    let name = config.flow_file.display().to_string();
+    let text = read_text(&config.flow_file).map_err(|problem| match fork.without_flows {
+        Some(help) => problem.help(help),
+        None => problem,
+    })?;
+    let (flows, surplus) = flows::parse_as(&name, &text, topology, fork)?;
+    Ok((flows::in_order(flows), surplus))
 }
 
 /// Reads a topology in the form that the configuration's simulator has. A configuration that could be several simulators' is told by it.
@@ -125,7 +156,10 @@ impl Inputs {
     /// Checks, before a long run, that they can be written, and that none of them is a file that was read.
     pub fn check_outputs(&self) -> Result<(), Problem> {
         let c = &self.config;
-        let read = [Some(&self.config_file), Some(&c.topology_file), Some(&c.flow_file), c.trace_file.as_ref()];
+        let drawn = !c.floodgate.from_file || self.options.datacenter.workload.is_some();
+        let flow_file = Some(&c.flow_file).filter(|_| !drawn);
+        let own = c.floodgate.config_file.as_ref();
+        let read = [Some(&self.config_file), Some(&c.topology_file), flow_file, c.trace_file.as_ref(), own];
         let read: Vec<&Path> = read.into_iter().flatten().map(PathBuf::as_path).collect();
         files::outputs::check_outputs(&self.outputs(), &read)
     }
@@ -134,7 +168,10 @@ impl Inputs {
     pub fn write(&self, graph: &Graph, outcome: &Outcome) -> Result<(), Problem> {
         let map = PortMap::new(graph);
         let texts = [
-            output::fct(outcome, self.config.fork.results),
+            match self.config.fork.results {
+                forks::Results::Tabs => forks::floodgate::results::text(self, outcome),
+                results => output::fct(outcome, results),
+            },
             output::pfc(outcome, graph, &map),
             output::queue_lengths(outcome, graph, &map),
         ];

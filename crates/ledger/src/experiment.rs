@@ -995,7 +995,7 @@ fn bins(root: &mut Table<'_>) -> Result<Vec<Step>, Problem> {
 fn groups(scenario: &Document) -> Result<Vec<String>, Problem> {
     let mut groups = Vec::new();
     let mut root = scenario.root();
-    for key in ["load", "incast", "long", "collective", "flow"] {
+    for key in ["load", "incast", "long", "collective", "job", "flow"] {
         for (place, mut table) in (1..).zip(root.tables(key)?) {
             // The names that a scenario's reader gives to those without one.
             let default = || match (key, place) {

@@ -590,7 +590,13 @@ fn bounds(node: &Node) -> (f64, f64) {
             }
         }
         Node::Measure(measure) => match measure.what {
-            What::Scalar(Scalar::PauseShare | Scalar::Utilisation | Scalar::FinishedShare | Scalar::Fairness)
+            What::Scalar(
+                Scalar::PauseShare
+                | Scalar::Utilisation
+                | Scalar::FinishedShare
+                | Scalar::DeliveredShare
+                | Scalar::Fairness,
+            )
             | What::Ending(_) => SHARE,
             What::Summary(_) => ANYTHING,
             _ => POSITIVE,

@@ -95,10 +95,13 @@ pub(crate) fn overall(expectations: &[Judged]) -> Overall {
     let claims = || expectations.iter().filter(|judged| judged.holds != Holds::Asked);
     let count = |holds: Holds| claims().filter(|judged| judged.holds == holds).count();
     let (all, held, partly) = (claims().count(), count(Holds::Yes), count(Holds::Partly));
-    // With more seeds or data these could hold.
+    // With more seeds or data these could hold: there are none, or the interval has values in the range.
     let open = |judged: &&Judged| match judged.holds {
-        Holds::CannotTell | Holds::Untold => true,
-        Holds::Partly => judged.value.is_some_and(|value| judged.range().holds(value)),
+        Holds::Untold => true,
+        Holds::CannotTell | Holds::Partly => {
+            let interval = judged.interval.or(judged.value.map(|value| (value, value)));
+            interval.is_some_and(|interval| judged.range().holds_any(interval))
+        }
         _ => false,
     };
     let open = claims().filter(open).count();

@@ -63,6 +63,7 @@ const ROWS: &[&str] = &[
     "hpcc/fig11-hadoop",
     "hpcc/fig11-websearch-incast",
     "hpcc/fig11-websearch",
+    "league/ai-others",
     "league/ai",
     "league/bcube",
     "league/clos",
@@ -152,10 +153,23 @@ fn every_scenario_is_toml_and_takes_every_change() {
     }
 }
 
+/// The experiments that the pages on papers name as evidence.
+fn why() -> Vec<Experiment> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/why");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let read = |file: &std::path::PathBuf| {
+        let experiment = named(file.to_str().unwrap()).unwrap_or_else(|problem| panic!("{problem}")).remove(0);
+        assert_eq!(format!("why/{}", file.file_stem().unwrap().to_str().unwrap()), experiment.id);
+        experiment
+    };
+    files.iter().map(read).collect()
+}
+
 #[test]
 fn every_scheme_and_every_value_that_can_be_run_resolves() {
     let mut seen = std::collections::BTreeSet::new();
-    for experiment in all().unwrap() {
+    for experiment in all().unwrap().into_iter().chain(why()) {
         let Some(scenario) = &experiment.scenario else { continue };
         let mut cells = experiment.cells(Scale::Quick);
         cells.retain(|cell| experiment.missing(&cell.variant).is_empty());
@@ -1080,18 +1094,20 @@ fn what_needs_a_scheme_says_so_and_a_question_goes_over_what_there_is() {
 #[test]
 fn the_overall_verdict_follows_from_the_expectations() {
     let plain = judged(&mine(), 2, &|_| 3.0).expectations[0].clone();
-    // y holds, p holds partly, i too but its value is in the range, n does not hold, c cannot be told, u has no data, a is a question.
+    // y holds, p holds partly, i too but its interval has values that hold, n does not hold, c cannot be told, l neither but it can
+    // no longer hold, u has no data, a is a question.
     let one = |letter: char| {
-        let (holds, value) = match letter {
-            'y' => (Holds::Yes, Some(2.0)),
-            'p' => (Holds::Partly, Some(1.2)),
-            'i' => (Holds::Partly, Some(2.0)),
-            'n' => (Holds::No, Some(0.5)),
-            'c' => (Holds::CannotTell, Some(1.2)),
-            'u' => (Holds::Untold, None),
-            _ => (Holds::Asked, Some(1.0)),
+        let (holds, value, interval) = match letter {
+            'y' => (Holds::Yes, Some(2.0), Some((1.9, 2.1))),
+            'p' => (Holds::Partly, Some(1.2), Some((1.1, 1.3))),
+            'i' => (Holds::Partly, Some(2.0), Some((1.2, 2.8))),
+            'n' => (Holds::No, Some(0.5), Some((0.4, 0.6))),
+            'c' => (Holds::CannotTell, Some(1.2), Some((0.5, 2.0))),
+            'l' => (Holds::CannotTell, Some(1.1), Some((0.9, 1.3))),
+            'u' => (Holds::Untold, None, None),
+            _ => (Holds::Asked, Some(1.0), Some((0.9, 1.1))),
         };
-        Judged { holds, value, ..plain.clone() }
+        Judged { holds, value, interval, ..plain.clone() }
     };
     for (letters, expected) in [
         ("yya", Overall::Holds),
@@ -1115,6 +1131,11 @@ fn the_overall_verdict_follows_from_the_expectations() {
         ("ycnnn", Overall::Fails),
         ("cc", Overall::CannotTell),
         ("cua", Overall::CannotTell),
+        ("l", Overall::Fails),
+        ("lp", Overall::Fails),
+        ("cl", Overall::CannotTell),
+        ("yl", Overall::InPart),
+        ("ylln", Overall::CannotTell),
         ("ua", Overall::NotRun),
         ("a", Overall::Measured),
         ("", Overall::NotRun),
@@ -1242,6 +1263,14 @@ fn a_result_of_another_version_of_its_row_or_of_none_is_stale() {
     let changed = Experiment::read("mine.toml", &MINE.replace("at_least = 1.5", "at_least = 1.4"), &text).unwrap();
     let other = published.stale(&[changed]).unwrap();
     assert!(other.message.contains("another version") && other.help.as_ref().unwrap().contains("mine/first"));
+}
+
+#[test]
+fn every_published_verdict_follows_from_its_expectations() {
+    for published in published::all().unwrap() {
+        let verdict = judge::overall(&published.expectations);
+        assert_eq!(published.verdict, verdict, "{}", published.id);
+    }
 }
 
 #[test]

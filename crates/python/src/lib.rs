@@ -33,6 +33,7 @@ mod _tailwater {
     #[pymodule_init]
     fn install(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         ::schemes::install();
+        ::report::pages::drawn_by(env!("TAILWATER_VERSION"));
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use interop::ns3::{output, translate};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use results::causes::{LOSSES, STOPS, WAITS};
-use results::records::{BUFFERS, COLLECTIVES, FLOWS, LINKS, PARTS, PORTS, RATES};
+use results::records::{BUFFERS, COLLECTIVES, FLOWS, JOBS, LINKS, PARTS, PORTS, RATES};
 use results::tables;
 use scenario::Scenario;
 use scenario::resolve::resolve;
@@ -132,7 +132,11 @@ pub fn run(
             scenario = scenario.controlled_by(Box::new(controller))?;
         }
         let resolved = resolve(scenario)?.on_threads(threads);
-        Ok(if record || every.is_some() { ::run::recording::record(resolved, every) } else { resolved })
+        if record || every.is_some() {
+            ::run::recording::check(&resolved)?;
+            return Ok(::run::recording::record(resolved, every));
+        }
+        Ok(resolved)
     };
     let go = || -> Result<_, Problem> {
         let resolved = load()?;
@@ -161,7 +165,7 @@ pub fn run(
 pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(String, String, Tables)> {
     let load = || -> Result<_, Problem> {
         files::sums::check(&folder, |name| name.ends_with(".parquet") || name == files::SUMMARY)?;
-        let there = [FLOWS, BUFFERS, LINKS, PORTS, RATES, COLLECTIVES, PARTS, STOPS, WAITS, LOSSES].into_iter();
+        let there = [FLOWS, BUFFERS, LINKS, PORTS, RATES, COLLECTIVES, JOBS, PARTS, STOPS, WAITS, LOSSES].into_iter();
         let there = there.filter(|name| [FLOWS, BUFFERS, LINKS].contains(name) || folder.join(name).is_file());
         let tables = there.map(|name| Ok((stem(name), tables::read(&folder.join(name))?)));
         let tables = tables.collect::<Result<Vec<_>, Problem>>()?;

@@ -92,7 +92,10 @@ fn draw(spec: &exhibit::Figure, plot: &Plot, id: String, intervals: bool, palett
     let mut figure = Figure::new(id, heading(&plot.title), x, y);
     for Curve { name, points, .. } in &plot.curves {
         let name = if name.is_empty() { figure.y.label.clone() } else { name.clone() };
-        let points = points.iter().map(|point| Point {
+        // A distribution begins with nothing at its smallest value.
+        let first = points.first().filter(|first| spec.style == exhibit::Style::Distribution && first.y > 0.0);
+        let begin = first.map(|first| exhibit::Point { y: 0.0, interval: None, ..*first });
+        let points = begin.iter().chain(points).map(|point| Point {
             x: point.x * across,
             y: point.y * up,
             interval: point.interval.filter(|_| intervals).map(|(low, high)| (low * up, high * up)),
@@ -115,7 +118,7 @@ fn draw(spec: &exhibit::Figure, plot: &Plot, id: String, intervals: bool, palett
     figure
 }
 
-fn judgements(verdict: &Verdict) -> Table {
+fn judgements(verdict: &Verdict, paper: bool) -> Table {
     let row = |judged: &Judged| -> Vec<Cell> {
         let why: Vec<String> = judged.why.clone().into_iter().chain(judged.few()).chain(judged.band.clone()).collect();
         vec![
@@ -127,16 +130,17 @@ fn judgements(verdict: &Verdict) -> Table {
         ]
     };
     let number = Column::number;
+    let what = if paper { "What the paper says" } else { "What was asked" };
     Table {
         caption: match (verdict.has_intervals(), verdict.seeds) {
-            (true, seeds) => format!(
-                "What the paper says beside what was measured, with 95 % confidence intervals over {seeds} seeds."
-            ),
-            (false, 1) => "What the paper says beside what was measured, with one seed: there are no intervals.".into(),
-            (false, _) => "What the paper says beside what was measured.".into(),
+            (true, seeds) => {
+                format!("{what} beside what was measured, with 95 % confidence intervals over {seeds} seeds.")
+            }
+            (false, 1) => format!("{what} beside what was measured, with one seed: there are no intervals."),
+            (false, _) => format!("{what} beside what was measured."),
         },
         columns: vec![
-            Column::text("the paper says"),
+            Column::text(said(paper)),
             Column::text("verdict"),
             number("measured"),
             number("expected"),
@@ -144,6 +148,11 @@ fn judgements(verdict: &Verdict) -> Table {
         ],
         rows: verdict.expectations.iter().map(row).collect(),
     }
+}
+
+/// The column of what is judged.
+fn said(paper: bool) -> &'static str {
+    if paper { "the paper says" } else { "question" }
 }
 
 /// The variants ranked by every column: the best stands out, and each column ends with who won and by how much.
@@ -178,7 +187,9 @@ fn ranking(exhibit: &Exhibit) -> Table {
                 Some(rank) => format!("{rank}{} · {shown}", if shared { "=" } else { "." }),
                 None => shown,
             };
-            rows[row].push(if *rank == Some(1) { Cell::badge(Tone::Good, shown) } else { shown.into() });
+            // With one seed nothing is certain, so that nothing stands out.
+            let stands_out = *rank == Some(1) && exhibit.seeds > 1;
+            rows[row].push(if stands_out { Cell::badge(Tone::Good, shown) } else { shown.into() });
         }
         let first = ranks.iter().filter(|rank| **rank == Some(1)).count();
         let worst = if best == least { most } else { least };
@@ -195,10 +206,12 @@ fn ranking(exhibit: &Exhibit) -> Table {
     let columns = exhibit.columns.iter().map(|column| Column::number(column.title.as_str()));
     Table {
         caption: format!(
-            "A rank says how many are better for certain, and one: values whose intervals overlap cannot be told apart. Those that none is better than stand out; below, who that is, and how many times better than the worst. {}",
+            "{} Below, who is first, and how many times better than the worst.",
             match exhibit.seeds {
-                1 => "One seed: there are no intervals, values are compared as they are, and small differences mean nothing.".into(),
-                seeds => format!("95 % intervals over {seeds} seeds."),
+                1 => "One seed: there are no intervals, and nothing is certain. A rank is by the values as they are; small differences mean nothing.".into(),
+                seeds => format!(
+                    "A rank says how many are better for certain, and one: values whose intervals overlap cannot be told apart. 95 % intervals over {seeds} seeds. Those that none is better than stand out."
+                ),
             }
         ),
         columns: std::iter::once(Column::text("scheme")).chain(columns).collect(),
@@ -207,7 +220,7 @@ fn ranking(exhibit: &Exhibit) -> Table {
 }
 
 /// How each value is measured.
-fn measures(verdict: &Verdict) -> Section {
+fn measures(verdict: &Verdict, paper: bool) -> Section {
     let row = |judged: &Judged| -> Vec<Cell> {
         let expression = judged.expression.split_whitespace().collect::<Vec<_>>().join(" ");
         vec![judged.paper.as_str().into(), format!("`{expression}`").into()]
@@ -215,7 +228,7 @@ fn measures(verdict: &Verdict) -> Section {
     let mut section = Section::new("Measures");
     section.push(Table {
         caption: "The expressions whose values are judged; `docs/ledger.md` explains the language.".into(),
-        columns: vec![Column::text("the paper says"), Column::text("measured as")],
+        columns: vec![Column::text(said(paper)), Column::text("measured as")],
         rows: verdict.expectations.iter().map(row).collect(),
     });
     section
@@ -231,7 +244,6 @@ pub fn experiment(exhibit: &Exhibit, verdict: &Verdict, command: &str) -> Report
     let mut facts = vec![
         fact("Verdict", badge(verdict)),
         fact("Document", verdict.document.as_str().into()),
-        fact("Paper", exhibit.citation.as_deref().unwrap_or("none").into()),
         fact("Scale", verdict.scale.into()),
         fact("Seeds", verdict.seeds.to_string().into()),
         fact("Runs", verdict.runs.to_string().into()),
@@ -240,8 +252,13 @@ pub fn experiment(exhibit: &Exhibit, verdict: &Verdict, command: &str) -> Report
         facts.push(fact("Not there yet", verdict.needs.join(", ").into()));
     }
     summary.push(Block::Facts(facts));
-    let mut judged = Section::new("What the paper says, and what was measured");
-    judged.push(judgements(verdict));
+    // Authors and all: too long for a fact.
+    exhibit.citation.iter().for_each(|citation| summary.push(format!("Paper: {citation}.")));
+    let mut judged = Section::new(match exhibit.citation {
+        Some(_) => "What the paper says, and what was measured",
+        None => "What was asked, and what was measured",
+    });
+    judged.push(judgements(verdict, exhibit.citation.is_some()));
     if let Some(reading) = &exhibit.reading {
         judged.push(format!("Our reading: {reading}"));
     }
@@ -273,7 +290,7 @@ pub fn experiment(exhibit: &Exhibit, verdict: &Verdict, command: &str) -> Report
     if !drawn.blocks.is_empty() {
         page.sections.push(drawn);
     }
-    page.sections.extend([judged, measures(verdict)]);
+    page.sections.extend([judged, measures(verdict, exhibit.citation.is_some())]);
     page.sections.push(provenance(exhibit.scenario.as_deref().unwrap_or("# Nothing is run.\n"), command));
     Report { page, figures, pictures: Vec::new(), heats: Vec::new(), spans: Vec::new() }
 }

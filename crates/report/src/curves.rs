@@ -1,6 +1,6 @@
 //! From results to figures: what one run looks like, and how several compare.
 
-use crate::{Axis, Figure, Format, Mark, Palette, Point, Style};
+use crate::{Axis, Figure, Format, Mark, Palette, Point, Series, Style};
 use results::comparison::{At, Labels, SCHEME};
 use results::measure::{Estimate, percentile_with_interval};
 use results::records::{BufferSeries, FlowRow, Records};
@@ -162,7 +162,7 @@ pub(crate) fn word(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
 }
 
-/// The points of a distribution function: share of values up to x.
+/// The points of a distribution function: share of values up to x, which begins with none at the smallest. A single value has no distribution.
 pub(crate) fn distribution(mut values: Vec<f64>) -> Vec<(f64, f64)> {
     // What is infinite has its share, and no place.
     values.retain(|value| !value.is_nan());
@@ -171,8 +171,9 @@ pub(crate) fn distribution(mut values: Vec<f64>) -> Vec<(f64, f64)> {
     values.sort_by(f64::total_cmp);
     let n = values.len();
     let at = |place: usize| (values[place], (place + 1) as f64 / all as f64);
+    let begin = values.first().filter(|_| n > 1).map(|&least| (least, 0.0)).into_iter();
     if n <= MOST_POINTS {
-        return (0..n).map(at).collect();
+        return begin.chain((0..n).map(at)).collect();
     }
     // Evenly by share, and the upper end, which people look at, more closely.
     let coarse = (0..MOST_POINTS).map(|step| step * (n - 1) / MOST_POINTS);
@@ -181,7 +182,7 @@ pub(crate) fn distribution(mut values: Vec<f64>) -> Vec<(f64, f64)> {
     let mut places: Vec<usize> = coarse.chain(fine).chain([n - 1]).collect();
     places.sort_unstable();
     places.dedup();
-    places.into_iter().map(at).collect()
+    begin.chain(places.into_iter().map(at)).collect()
 }
 
 /// The distribution of something, seeds taken together.
@@ -489,7 +490,12 @@ pub fn all(curves: &[Curve<'_>], palette: &mut Palette) -> Vec<Figure> {
         over_time.iter_mut().for_each(|figure| mark_outages(run, figure));
         figures.extend(over_time);
     }
-    figures.retain(|figure| figure.series.iter().any(|series| !series.points.is_empty()));
+    // A distribution of one value is a line, and the value stands in a table.
+    let worth = |series: &Series| match series.style {
+        Style::Step => series.points.iter().any(|point| point.x != series.points[0].x),
+        _ => !series.points.is_empty(),
+    };
+    figures.retain(|figure| figure.series.iter().any(worth));
     figures
 }
 
@@ -500,13 +506,14 @@ mod tests {
     #[test]
     fn a_long_distribution_keeps_its_ends_and_its_shares() {
         let short = distribution(vec![3.0, 1.0, f64::NAN, 2.0]);
-        assert_eq!(short, [(1.0, 1.0 / 3.0), (2.0, 2.0 / 3.0), (3.0, 1.0)]);
+        assert_eq!(short, [(1.0, 0.0), (1.0, 1.0 / 3.0), (2.0, 2.0 / 3.0), (3.0, 1.0)]);
+        assert_eq!(distribution(vec![3.0]), [(3.0, 1.0)]);
         let long = distribution((1..=100_000).map(f64::from).collect());
-        assert!(long.len() <= MOST_POINTS + 201 && long.first() == Some(&(1.0, 1e-5)));
+        assert!(long.len() <= MOST_POINTS + 202 && long[..2] == [(1.0, 0.0), (1.0, 1e-5)]);
         assert_eq!(long.last(), Some(&(100_000.0, 1.0)));
-        assert!(long.iter().all(|&(x, share)| (x / 1e5 - share).abs() < 1e-9));
+        assert!(long[1..].iter().all(|&(x, share)| (x / 1e5 - share).abs() < 1e-9));
         let open = distribution(vec![1.0, f64::INFINITY, 2.0, f64::NAN, f64::INFINITY]);
-        assert_eq!(open, [(1.0, 0.25), (2.0, 0.5)], "half of them never come");
+        assert_eq!(open, [(1.0, 0.0), (1.0, 0.25), (2.0, 0.5)], "half of them never come");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Reports in files: a page, and its figures as images beside it.
 
-use crate::Drawing;
 use crate::pages::{self, Report};
+use crate::{Drawing, collectives};
 use files::Folder;
 use files::problem::{Problem, read_text};
 use results::causes::Causes;
@@ -104,7 +104,8 @@ pub fn of_run(folder: &Path, records: &Records) -> Result<Report, Problem> {
             explain::deeds(&records.summary).into_iter().chain(shares.iter().map(Share::sentence)).collect()
         }
     };
-    Ok(pages::run(records, &parts, &said, &scenario, &format!("tailwater run scenario.toml{sets}")))
+    let steps = collectives::open(folder)?;
+    Ok(pages::run(records, &parts, &said, &steps, &scenario, &format!("tailwater run scenario.toml{sets}")))
 }
 
 /// Draws a folder of results into itself: the page, and its figures as SVG. `tailwater report` adds them as PNG.

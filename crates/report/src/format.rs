@@ -50,6 +50,17 @@ impl Format {
         }
     }
 
+    /// The same in a table, where plain numbers keep their last digits though they be 0: `7.70` stands below `13.8`. `like` is the number
+    /// that it goes with, such as the mean of an interval, whose digits it has.
+    pub(crate) fn in_table(self, value: f64, like: f64) -> String {
+        let size = if like.is_finite() { like.abs() } else { value.abs() };
+        if self != Format::Plain || !value.is_finite() || !(0.01..1e4).contains(&size) || value.abs() >= 1e6 {
+            return self.show(value);
+        }
+        let digits = if size < 9.995 { 2 } else { usize::from(size < 99.95) };
+        format!("{value:.digits$}").replace('-', "−")
+    }
+
     /// The unit with the prefix of a power of 1000.
     pub(crate) fn prefixed(self, power: i32) -> String {
         const PREFIXES: [&str; 10] = ["p", "n", "µ", "m", "", "K", "M", "G", "T", "P"];
@@ -112,6 +123,15 @@ pub(crate) fn log_span((low, high): (f64, f64)) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_numbers_of_a_table_keep_their_zeros_and_intervals_the_digits_of_their_mean() {
+        let own = |value: f64| Format::Plain.in_table(value, value);
+        assert_eq!([7.7, 16.0, 1.284, 120.4, 9.999].map(own), ["7.70", "16.0", "1.28", "120", "10.0"]);
+        assert_eq!(Format::Plain.in_table(0.00461, 1.04), "0.00");
+        assert_eq!(Format::Plain.in_table(0.004, 0.004), "0.004");
+        assert_eq!(Format::Bytes.in_table(7700.0, 1.0), "7.7 KB");
+    }
 
     #[test]
     fn numbers_are_written_as_people_write_them() {

@@ -39,6 +39,7 @@
 //! ```
 
 pub mod claims;
+pub mod collectives;
 pub mod curves;
 mod drawing;
 pub mod fabric;
@@ -57,6 +58,7 @@ pub mod spans;
 mod svg;
 pub mod sweeps;
 mod text;
+mod training;
 
 pub use drawing::Drawing;
 pub use figure::{Axis, Figure, Mark, Point, Scale, Series, Sheet, Style};

@@ -525,6 +525,9 @@ fn switches(drawings: &[Drawing]) -> String {
 /// A table of more columns than this may be wider than the text.
 const BROAD: usize = 6;
 
+/// Text of more letters than that is read, not looked at.
+const LONG: usize = 30;
+
 impl Table {
     fn html(&self, out: &mut String) {
         let broad = if self.columns.len() > BROAD { " broad" } else { "" };
@@ -532,8 +535,15 @@ impl Table {
         if !self.caption.is_empty() {
             let _ = write!(out, "<caption>{}</caption>", prose(&self.caption));
         }
-        let side =
-            |at: usize| if self.columns.get(at).is_some_and(|column| column.number) { " class=\"number\"" } else { "" };
+        let number = |at: usize| self.columns.get(at).is_some_and(|column| column.number);
+        let long = |cell: &Cell| cell.text.chars().count() > LONG;
+        let words: Vec<bool> =
+            (0..self.columns.len()).map(|at| self.rows.iter().filter_map(|row| row.get(at)).any(long)).collect();
+        let side = |at: usize| match (number(at), words.get(at)) {
+            (true, _) => " class=\"number\"",
+            (false, Some(true)) => " class=\"words\"",
+            _ => "",
+        };
         let heads = self
             .columns
             .iter()
@@ -543,7 +553,7 @@ impl Table {
         for row in &self.rows {
             let cells = row.iter().enumerate().map(|(at, cell)| {
                 let side = side(at);
-                format!("<td{side}>{}</td>", cell.html(!side.is_empty()))
+                format!("<td{side}>{}</td>", cell.html(number(at)))
             });
             let _ = writeln!(out, "<tr>{}</tr>", cells.collect::<String>());
         }

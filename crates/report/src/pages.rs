@@ -1,16 +1,18 @@
 //! Whole pages: of one run, and of several side by side.
 
+use crate::collectives::Step;
 use crate::curves::{self, Curve};
 use crate::fabric::Picture;
 use crate::heat::Heat;
 use crate::spans::Spans;
 use crate::{Axis, Cell, Column, Drawing, Figure, Format, Mark, Page, Palette, Point, Section, Style, Table, Tone};
-use results::answer::{Answer, FEW, P99, certainly_least};
+use results::answer::{self, Answer, FEW, P50, P99, certainly_least};
 use results::comparison::{At, Labels, groups_with_slowdowns};
-use results::measure::Estimate;
+use results::measure::{Estimate, percentile};
 use results::parts::PartRow;
-use results::records::Records;
+use results::records::{FlowRow, Records};
 use serde_json::Value;
+use std::sync::OnceLock;
 
 /// A page and the figures on it, to be written as images beside it.
 #[derive(Clone, Debug)]
@@ -44,7 +46,7 @@ fn number(value: &Value) -> Option<f64> {
 
 /// A number for a table, to three digits or so.
 fn short(value: Option<f64>) -> String {
-    value.map_or("–".into(), |value| Format::Plain.show(value))
+    value.map_or("–".into(), |value| Format::Plain.in_table(value, value))
 }
 
 /// A count, exact.
@@ -54,7 +56,7 @@ fn count(value: &Value) -> String {
 
 fn interval(value: &Value) -> String {
     match (value[0].as_f64(), value[1].as_f64()) {
-        (Some(low), Some(high)) => format!("{} to {}", Format::Plain.show(low), Format::Plain.show(high)),
+        (Some(low), Some(high)) => format!("{} to {}", short(Some(low)), short(Some(high))),
         _ => "–".into(),
     }
 }
@@ -62,14 +64,48 @@ fn interval(value: &Value) -> String {
 /// A spread of slowdowns as a row of a table.
 fn spread_row(name: String, spread: &Value) -> Vec<Cell> {
     let mut row: Vec<Cell> = vec![name.into(), count(&spread["count"]).into()];
-    row.extend(["mean", "p50", "p95", "p99", "p999", "max"].map(|key| short(number(&spread[key])).into()));
+    let flows = spread["count"].as_u64().unwrap_or(0);
+    // As `tailwater run` prints it.
+    let least = |key: &str| match key {
+        "p95" => 20,
+        "p99" => 100,
+        "p999" => 1000,
+        _ => 0,
+    };
+    row.extend(["mean", "p50", "p95", "p99", "p999", "max"].map(|key| {
+        let value = short(number(&spread[key]));
+        if flows < least(key) && flows > 0 { format!("{value}?") } else { value }.into()
+    }));
     row.push(interval(&spread["interval"]["p99"]).into());
     row
 }
 
+/// The median, the 99th percentile and the longest of the completion times of these flows, those that were received.
+fn times<'a>(flows: impl Iterator<Item = &'a FlowRow>) -> [Cell; 3] {
+    let slowed = flows.filter(|flow| flow.slowdown.is_some());
+    let mut all: Vec<f64> = slowed.filter_map(|flow| Some(flow.received_ps? as f64 / 1e12)).collect();
+    all.sort_by(f64::total_cmp);
+    let Some(longest) = all.last() else { return ["–"; 3].map(Cell::from) };
+    let few = if all.len() < 100 { "?" } else { "" };
+    let show = |time: f64| Format::Time.show(time);
+    [show(percentile(&all, 0.5)), show(percentile(&all, 0.99)) + few, show(*longest)].map(Cell::from)
+}
+
 fn slowdown_table(run: &Records) -> Table {
-    let columns = ["flows", "mean", "p50", "p95", "p99", "p99.9", "max", "95 % interval of p99"];
-    let what = "Slowdown: completion time over that of the same message alone in the network.";
+    let columns = [
+        "flows",
+        "mean",
+        "p50",
+        "p95",
+        "p99",
+        "p99.9",
+        "max",
+        "95 % interval of p99",
+        "p50 time",
+        "p99 time",
+        "longest",
+    ];
+    let what = "Slowdown: completion time over that of the same message alone in the network. A question mark stands behind a percentile of so few flows that none lies beyond it. The last columns are the completion times themselves.";
     let caption = match run.summary["slowdown"]["unfinished"].as_u64() {
         None => what.into(),
         Some(1) => format!("{what} Of finished flows: 1 flow did not finish."),
@@ -77,13 +113,14 @@ fn slowdown_table(run: &Records) -> Table {
     };
     let mut table = Table {
         caption,
-        columns: [Column::text("size")].into_iter().chain(columns.map(Column::number)).collect(),
+        columns: [Column::text("slowdown")].into_iter().chain(columns.map(Column::number)).collect(),
         rows: Vec::new(),
     };
     let empty = Vec::new();
     let groups = run.summary["groups"].as_array().unwrap_or(&empty);
     for group in groups.iter().filter(|group| group["slowdown"]["count"].as_u64() != Some(0)) {
         let name = group["name"].as_str().unwrap_or_default();
+        let own = || run.flows.iter().filter(|flow| groups.len() == 1 || flow.group == name);
         for bin in group["slowdown_by_size"].as_array().unwrap_or(&empty) {
             if bin["slowdown"]["count"].as_u64() == Some(0) {
                 continue;
@@ -93,16 +130,27 @@ fn slowdown_table(run: &Records) -> Table {
                 Some(end) => format!("up to {end}"),
                 None => format!("over {}", size("above").unwrap_or_default()),
             };
-            table.rows.push(spread_row(format!("{name}, {sizes}"), &bin["slowdown"]));
+            let (above, up_to) = (bin["above"].as_u64().unwrap_or(0), bin["up_to"].as_u64().unwrap_or(u64::MAX));
+            let inside = own().filter(|flow| flow.size > above && flow.size <= up_to);
+            let row = spread_row(format!("{name}, {sizes}"), &bin["slowdown"]);
+            table.rows.push(row.into_iter().chain(times(inside)).collect());
         }
-        table.rows.push(spread_row(format!("{name}, all"), &group["slowdown"]));
+        let row = spread_row(format!("{name}, all"), &group["slowdown"]);
+        table.rows.push(row.into_iter().chain(times(own())).collect());
     }
     if groups.len() != 1 {
         let finished = run.summary["slowdown"].get("unfinished").is_some();
         let name = if finished { "all finished flows" } else { "all flows" };
-        table.rows.push(spread_row(name.into(), &run.summary["slowdown"]));
+        let row = spread_row(name.into(), &run.summary["slowdown"]);
+        table.rows.push(row.into_iter().chain(times(run.flows.iter())).collect());
     }
     table
+}
+
+/// What arrived at a host that somebody sends to, on average; none where nobody sends.
+fn mean_rate(run: &Records) -> Option<f64> {
+    let rates = curves::received(run);
+    (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
 }
 
 fn facts(run: &Records) -> Vec<(String, Cell)> {
@@ -125,6 +173,7 @@ fn facts(run: &Records) -> Vec<(String, Cell)> {
         fact("Packets marked", count(&s["marked"]).into()),
         fact("Time paused, mean of all links", shown(Format::Percent, &s["pause"]["share"]).into()),
         fact("Peak buffer of a switch", shown(Format::Bytes, &s["buffer"]["peak"]).into()),
+        fact("Mean rate of the receivers", mean_rate(run).map_or("–".into(), |rate| Format::Rate.show(rate)).into()),
         fact("Packet-hops", count(&s["packet_hops"]).into()),
     ];
     // What was not simulated says so before anything else.
@@ -135,6 +184,17 @@ fn facts(run: &Records) -> Vec<(String, Cell)> {
         facts.insert(1, fact("Half of the completion times are within", off(&error["fct"]["p50"]).into()));
         facts.insert(2, fact("p99 slowdown is off by", off(&error["p99"]["off"]).into()));
     }
+    let forward = &s["fast_forward"];
+    if forward["jumps"].as_u64().unwrap_or(0) > 0 && forward["fell_back"] != true {
+        let share = |value: &Value| value.as_f64().map_or("not known".into(), |off| format!("{:.2} %", 100.0 * off));
+        let badge = format!("fast-forward: {} of the time was skipped", share(&forward["skipped"]));
+        facts.insert(0, fact("Not all simulated", Cell::badge(Tone::Bad, badge)));
+        facts.insert(
+            1,
+            fact("Half of the completion times are off by up to", share(&forward["error"]["fct"]["p50"]).into()),
+        );
+        facts.insert(2, fact("99 % of them by up to", share(&forward["error"]["fct"]["p99"]).into()));
+    }
     facts
 }
 
@@ -143,7 +203,7 @@ fn counters(run: &Records) -> Option<Table> {
     Some(Table {
         caption: "What the schemes counted.".into(),
         columns: vec![Column::text("counter"), Column::number("count")],
-        rows: all.iter().map(|(name, count)| vec![name.as_str().into(), count.to_string().into()]).collect(),
+        rows: all.iter().map(|(name, count)| vec![name.replace('_', " ").into(), count.to_string().into()]).collect(),
     })
 }
 
@@ -181,16 +241,19 @@ fn roots(run: &Records, said: &[String]) -> Option<Section> {
             count(&root["flows"]).into(),
             count(&root["stops"]).into(),
             count(&root["stopped_ports"]).into(),
+            count(&root["lost"]).into(),
             time(&root["waited_ps"]).into(),
             count(&root["victims"]).into(),
             time(&root["victim_ps"]).into(),
             worst.join("; ").into(),
         ]
     };
-    let numbers = ["flows that fill it", "stops", "ports stopped", "flows waited", "victims", "victims waited"];
+    let numbers =
+        ["flows that fill it", "stops", "ports stopped", "packets lost", "flows waited", "victims", "victims waited"];
     let columns = [Column::text("root"), Column::text("what it is")].into_iter();
     section.push(Table {
-        caption: "Every stop, followed to its root; the roots that cost most. Victims are flows that waited and do not pass through the root. \
+        caption: "Every stop and every packet that was lost, followed to its root; the roots that cost most. Victims are flows that waited, or lost packets for want \
+                  of room, and do not pass through the root. \
                   `tailwater explain` tells of each stop, flow and link."
             .into(),
         columns: columns.chain(numbers.map(Column::number)).chain([Column::text("worst victims")]).collect(),
@@ -207,18 +270,43 @@ pub(crate) fn provenance(scenario: &str, command: &str) -> Section {
     section
 }
 
+/// What the program calls its version, if it has said so.
+static VERSION: OnceLock<&'static str> = OnceLock::new();
+
+/// Says which version of the program draws: it stands at the foot of every page.
+pub fn drawn_by(version: &'static str) {
+    _ = VERSION.set(version);
+}
+
 pub(crate) fn footer() -> String {
-    format!("Tailwater {}", env!("CARGO_PKG_VERSION"))
+    format!("Tailwater {}", VERSION.get().unwrap_or(&env!("CARGO_PKG_VERSION")))
+}
+
+/// What a run was of: its flow control, and its congestion control if it has one.
+pub fn scheme_name(summary: &Value) -> String {
+    let scheme = |key: &str| summary[key].as_str().unwrap_or_default();
+    match (scheme("flow_control"), scheme("congestion_control")) {
+        ("none", "none") => "no flow control and no congestion control".into(),
+        (flow, "none") => format!("{flow} without congestion control"),
+        ("none", congestion) => format!("{congestion} without flow control"),
+        (flow, congestion) => format!("{flow} with {congestion}"),
+    }
 }
 
 /// The page of one run. `parts` say where its flows' time went, if that was asked, and `said` what is to be
-/// said of that. `scenario` is its text, `command` runs it again.
-pub fn run(records: &Records, parts: &[PartRow<'_>], said: &[String], scenario: &str, command: &str) -> Report {
+/// said of that. `steps` are those of its collectives. `scenario` is its text, `command` runs it again.
+pub fn run(
+    records: &Records,
+    parts: &[PartRow<'_>],
+    said: &[String],
+    steps: &[Step],
+    scenario: &str,
+    command: &str,
+) -> Report {
     let name = records.summary["scenario"].as_str().unwrap_or("A run");
-    let scheme = |key: &str| records.summary[key].as_str().unwrap_or_default();
-    let label = format!("{} with {}", scheme("flow_control"), scheme("congestion_control"));
+    let label = scheme_name(&records.summary);
     let curves = [Curve { name: label.clone(), labels: Vec::new(), runs: vec![records] }];
-    let figures = curves::all(&curves, &mut Palette::default());
+    let mut figures = curves::all(&curves, &mut Palette::default());
     let mut page = Page::new(name, label);
     page.footer = footer();
     let mut summary = Section::new("Summary");
@@ -237,7 +325,12 @@ pub fn run(records: &Records, parts: &[PartRow<'_>], said: &[String], scenario: 
         time.push(crate::parts::sentence(&records.summary));
     }
     spans.iter().for_each(|chart| time.push(chart.clone()));
-    page.sections = roots(records, said).into_iter().chain([summary]).collect();
+    page.sections =
+        roots(records, said).into_iter().chain(crate::training::section(records)).chain([summary]).collect();
+    if let Some((section, steps)) = crate::collectives::section(&records.summary, steps) {
+        page.sections.push(section);
+        figures.extend(steps);
+    }
     if !time.blocks.is_empty() {
         page.sections.push(time);
     }
@@ -304,10 +397,7 @@ fn comparison_table(curves: &[Curve<'_>], answer: Option<&Answer>) -> Table {
     let all = compared(curves, answer);
     let value = |run: &Records, compared: &Compared| match &compared.at {
         Source::Summary(at) => at.of(&run.summary),
-        Source::Receivers => {
-            let rates = curves::received(run);
-            (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
-        }
+        Source::Receivers => mean_rate(run),
     };
     let estimate = |curve: &Curve<'_>, compared: &Compared| {
         // A mean of some of the seeds would be of those where all went well.
@@ -324,8 +414,8 @@ fn comparison_table(curves: &[Curve<'_>], answer: Option<&Answer>) -> Table {
         let cell = |compared: &Compared| {
             let estimate = estimate(curve, compared);
             let Some(mean) = estimate.mean else { return Cell::from("–") };
-            let spread = estimate.spread(|end| compared.format.show(end));
-            let cell = Cell::from(compared.format.show(mean) + &spread);
+            let spread = estimate.spread(|end| compared.format.in_table(end, mean));
+            let cell = Cell::from(compared.format.in_table(mean, mean) + &spread);
             if best(compared) == Some(place) { cell.strong() } else { cell }
         };
         [curve.name.as_str().into()].into_iter().chain(all.iter().map(cell)).collect()
@@ -350,7 +440,7 @@ pub(crate) fn wins(answer: &Answer, palette: &mut Palette) -> (Section, Option<F
         true => "all runs".to_string(),
         false => labels.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", "),
     };
-    let number = |value: f64| Format::Plain.show(value);
+    let number = |value: f64| short(Some(value));
     let row = |(line, labels): (usize, &Labels)| {
         let cell = |class: usize| {
             let tail = answer.tail(line, class);
@@ -371,6 +461,33 @@ pub(crate) fn wins(answer: &Answer, palette: &mut Palette) -> (Section, Option<F
         columns: [Column::text("")].into_iter().chain(answer.classes.iter().map(|class| Column::number(class.head()))).collect(),
         rows: answer.labels().enumerate().map(row).collect(),
     });
+    let times = |(line, labels): (usize, &Labels)| {
+        let cell = |class: usize| {
+            let tail = answer.tail(line, class);
+            let time = |place: usize| match tail.times[place] {
+                // A line may end between the two alone.
+                Some(answer::Value { value, .. }) => {
+                    Format::Time.in_table(value / 1e12, value / 1e12).replace(' ', "\u{a0}")
+                }
+                None => "not finished".into(),
+            };
+            match tail.flows {
+                0 => Cell::from("–"),
+                flows => {
+                    let few = if flows < FEW { "?" } else { "" };
+                    Cell::from(format!("{} / {}{few}", time(P50), time(P99)))
+                }
+            }
+        };
+        [name(labels).into()].into_iter().chain((0..answer.classes.len()).map(cell)).collect()
+    };
+    if !answer.classes.is_empty() {
+        section.push(Table {
+            caption: format!("Completion times by flow size{}, median / p99, of the flows of all seeds. Intervals are in `by_size.csv`.", answer.window()),
+            columns: [Column::text("")].into_iter().chain(answer.classes.iter().map(|class| Column::number(class.head()))).collect(),
+            rows: answer.labels().enumerate().map(times).collect(),
+        });
+    }
     if lines > MOST_SERIES || answer.classes.is_empty() {
         return (section, None);
     }

@@ -15,6 +15,10 @@ use std::collections::BTreeMap;
 const MOST_LINES: usize = 16;
 /// The most bands of a figure that can be told apart.
 const MOST_BANDS: usize = 4;
+/// The most panels of a figure.
+const MOST_PANELS: usize = 6;
+/// The most combinations of values of which the page says who wins.
+const MOST_CONTESTS: usize = 4;
 /// The most rows of the page's table.
 const MOST_ROWS: usize = 500;
 /// The most heat maps of a page.
@@ -115,9 +119,12 @@ fn differs(table: &comparison::Table, place: usize) -> bool {
 /// The interval of a mean as it is drawn: not of two runs, whose interval says nothing.
 fn interval(estimate: &Estimate, unit: Unit) -> Option<(f64, f64)> {
     let interval = estimate.interval().filter(|_| estimate.count > 2);
-    // No slowdown is below 1, and nothing that is counted below 0, whatever Student's t says.
-    let least = if unit == Unit::Ratio { 1.0 } else { 0.0 };
-    interval.map(|(low, high)| (low.max(least) * scale(unit), high * scale(unit)))
+    interval.map(|(low, high)| (low.max(least(unit)) * scale(unit), high * scale(unit)))
+}
+
+/// No slowdown is below 1, and nothing that is counted below 0, whatever Student's t says.
+fn least(unit: Unit) -> f64 {
+    if unit == Unit::Ratio { 1.0 } else { 0.0 }
 }
 
 /// What people call a key: `load.0.load` is the load, `switch.buffer` the switch buffer. Keys that would have the same name keep
@@ -136,8 +143,11 @@ fn called(table: &comparison::Table, axis: &str) -> String {
     if alone { own } else { axis.into() }
 }
 
-/// The first letter as a capital, as titles and axes have it.
+/// The first letter as a capital, as titles and axes have it; `p99` is written as it is everywhere.
 fn capital(text: &str) -> String {
+    if text.chars().nth(1).is_some_and(|second| second.is_ascii_digit()) {
+        return text.into();
+    }
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().collect::<String>() + letters.as_str())
 }
@@ -147,8 +157,10 @@ fn capital(text: &str) -> String {
 fn lines(table: &comparison::Table, axes: &[Values], place: usize, measure: &Measure) -> Option<Sheet> {
     let main = axes.iter().rev().max_by_key(|axis| (axis.numbers.is_some(), axis.names.len()))?;
     let several = |axis: &&str| Values::new(table, axis).names.len() > 1 && !follows(table, axis, &[&main.axis]);
-    // Panels are of schemes, or of the first other key.
-    let split = [SCHEME].into_iter().chain(axes.iter().map(|axis| axis.axis.as_str())).find(several);
+    // Panels are of the first other key, so that schemes meet in each; of schemes where that would be too many.
+    let small = |axis: &&str| Values::new(table, axis).names.len() <= MOST_PANELS;
+    let keys = || axes.iter().map(|axis| axis.axis.as_str()).filter(several);
+    let split = keys().find(small).or([SCHEME].into_iter().find(several)).or(keys().next());
     let line = |row: &Row, but: &[&str]| match others(table, row, but) {
         none if none.is_empty() => "all".to_string(),
         some => some,
@@ -180,7 +192,7 @@ fn lines(table: &comparison::Table, axes: &[Values], place: usize, measure: &Mea
     let x = Axis { label: capital(&called(table, &main.axis)), ..main.axis() };
     let factor = scale(measure.unit);
     let mut palette = Palette::default();
-    if split.is_none() {
+    if split != Some(SCHEME) {
         let schemes = in_order(&|row| label(row, SCHEME).into());
         for scheme in schemes.iter().filter(|scheme| !scheme.is_empty()) {
             let of = names.iter().filter(|name| *name == scheme || name.starts_with(&format!("{scheme}, ")));
@@ -209,7 +221,12 @@ fn lines(table: &comparison::Table, axes: &[Values], place: usize, measure: &Mea
         if names.len() > MOST_LINES {
             figure.notes.push(format!("the first {MOST_LINES} of {} lines", names.len()));
         }
-        figure.caption = "Means over seeds with their 95 % intervals, from three seeds on.".into();
+        let what = if measure.label.starts_with("p99 slowdown") {
+            "Of the flows of all seeds together"
+        } else {
+            "Means over seeds"
+        };
+        figure.caption = format!("{what}, with 95 % intervals from three seeds on.");
         figure
     };
     let mut figures: Vec<Figure> = (1..).zip(&panels).map(figure).collect();
@@ -286,7 +303,7 @@ pub fn page(title: &str, table: &comparison::Table, answer: Option<&Answer>, spe
     let all = table.measures.iter().enumerate();
     let drawn: Vec<(usize, &Measure)> =
         all.filter(|(place, one)| worth_drawing(one) && differs(table, *place)).collect();
-    let sheets: Vec<Sheet> = drawn.iter().filter_map(|(place, one)| lines(table, &axes, *place, one)).collect();
+    let mut sheets: Vec<Sheet> = drawn.iter().filter_map(|(place, one)| lines(table, &axes, *place, one)).collect();
     let figures: Vec<Figure> = sheets.iter().flat_map(|sheet| sheet.figures.clone()).collect();
     let block = |mut sheet: Sheet| match sheet.figures.len() {
         1 => sheet.figures.remove(0).into(),
@@ -302,9 +319,24 @@ pub fn page(title: &str, table: &comparison::Table, answer: Option<&Answer>, spe
         format!("{runs} runs over {}.", and(table.axes.iter().map(|axis| called(table, axis)).collect())),
     );
     page.footer = footer();
-    let mut summary = Section::new("Means");
-    summary.push(rows(table));
-    page.sections.push(summary);
+    let mut first = Section::new(if answer.is_some() { "Who wins where" } else { "What went wrong" });
+    table.troubles().into_iter().for_each(|line| first.push(line + "."));
+    let troubles = first.blocks.len();
+    let contests = answer.map_or(Vec::new(), Answer::clauses);
+    contests.iter().take(MOST_CONTESTS).for_each(|clauses| first.push(sentence(clauses)));
+    if contests.len() > MOST_CONTESTS {
+        let more = contests.len() - MOST_CONTESTS;
+        first.push(format!("The other {more} combinations are in `by_size.csv`."));
+    }
+    // The one figure that shows it: the tail of the smallest flows, or of all.
+    let tail = |sheet: &Sheet| sheet.id.starts_with("lines-slowdown-p99");
+    let small = |sheet: &Sheet| tail(sheet) && sheet.id.contains("-0-");
+    if let Some(at) = sheets.iter().position(small).or(sheets.iter().position(tail)).filter(|_| answer.is_some()) {
+        first.blocks.insert(troubles, block(sheets.remove(at)));
+    }
+    if !first.blocks.is_empty() {
+        page.sections.push(first);
+    }
     for (heading, blocks) in [
         ("Lines", sheets.into_iter().map(block).collect::<Vec<Block>>()),
         ("Heat maps", heats.iter().map(|heat| heat.clone().into()).collect()),
@@ -313,8 +345,23 @@ pub fn page(title: &str, table: &comparison::Table, answer: Option<&Answer>, spe
             page.sections.push(Section { heading: heading.into(), blocks });
         }
     }
+    let mut summary = Section::new("Means");
+    summary.push(rows(table));
+    page.sections.push(summary);
     page.sections.push(provenance(spec, command));
     Report { page, figures, pictures: Vec::new(), heats, spans: Vec::new() }
+}
+
+/// The clauses of a contest as one sentence: where they all are is said once.
+fn sentence(clauses: &[String]) -> String {
+    let Some(one) = clauses.first() else { return String::new() };
+    let alike = |clause: &String| one.bytes().zip(clause.bytes()).take_while(|(a, b)| a == b).count();
+    let common = clauses.iter().map(alike).min().unwrap_or(0);
+    // Whole words up to a comma, if there are several to save.
+    let end = one.get(..common).and_then(|common| common.rfind(", ")).filter(|_| clauses.len() > 1);
+    let (place, from) = end.map_or((String::new(), 0), |end| (format!("{}: ", capital(&one[..end])), end + 2));
+    let rest: Vec<&str> = clauses.iter().map(|clause| &clause[from..]).collect();
+    format!("{place}{}.", rest.join("; "))
 }
 
 /// Words as a sentence lists them.
@@ -328,19 +375,29 @@ fn and(mut words: Vec<String>) -> String {
 fn rows(table: &comparison::Table) -> Table {
     let cell = |(measure, value): (&Measure, &Estimate)| {
         let (format, scale) = (format(measure.unit), scale(measure.unit));
-        let mean = value.mean.map_or("–".into(), |mean| format.show(mean * scale));
-        Cell::from(mean + &value.spread(|end| format.show(end * scale)))
+        let Some(mean) = value.mean else { return Cell::from("–") };
+        let symmetric = value.spread(|_| String::new()).starts_with(" ±");
+        let end = |end: f64| if symmetric { end } else { end.max(least(measure.unit)) };
+        let show = |value: f64| format.in_table(value * scale, mean * scale);
+        Cell::from(show(mean) + &value.spread(|value| show(end(value))))
     };
+    // Where all flows finished, that they did is no column.
+    let place = |key: &str| table.measures.iter().position(|measure| measure.key == key);
+    let all = |(flows, finished): (usize, usize)| {
+        table.rows.iter().all(|row| row.values[flows].mean == row.values[finished].mean)
+    };
+    let said = place("flows").zip(place("finished")).filter(|&places| all(places)).map(|(_, finished)| finished);
+    let kept: Vec<usize> = (0..table.measures.len()).filter(|place| Some(*place) != said).collect();
     let row = |row: &Row| {
         let labels = table.axes.iter().map(|axis| Cell::from(label(row, axis)));
-        labels.chain(table.measures.iter().zip(&row.values).map(cell)).collect()
+        labels.chain(kept.iter().map(|&place| cell((&table.measures[place], &row.values[place])))).collect()
     };
     let more = if table.rows.len() > MOST_ROWS {
         format!(" The first {MOST_ROWS} rows; all are in table.csv.")
     } else {
         String::new()
     };
-    let heads = table.measures.iter().map(|measure| Column::number(measure.label.as_str()));
+    let heads = kept.iter().map(|&place| Column::number(table.measures[place].label.as_str()));
     Table {
         caption: format!(
             "Means over seeds, with the half of their 95 % intervals; tails by flow size are of the flows of all seeds together.{more}"
@@ -443,15 +500,26 @@ mod tests {
         let table = table(&points, 3, |labels, seed| number(labels, "switch.buffer") / 1e6 + seed as f64);
         let report = page("a sweep", &table, None, "", "");
         let ids: Vec<&str> = report.figures.iter().map(|figure| figure.id.as_str()).collect();
-        assert_eq!(ids, ["lines-slowdown-p99-1", "lines-slowdown-p99-2"]);
-        for (figure, scheme) in report.figures.iter().zip(["pfc", "hpcc"]) {
-            assert_eq!((figure.title.as_str(), figure.x.label.as_str()), (scheme, "Switch buffer"));
-            let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
-            assert_eq!(names, ["load 0.3", "load 0.5", "load 0.7"]);
+        assert_eq!(ids, ["lines-slowdown-p99-1", "lines-slowdown-p99-2", "lines-slowdown-p99-3"]);
+        for (figure, load) in report.figures.iter().zip(["load 0.3", "load 0.5", "load 0.7"]) {
+            assert_eq!((figure.title.as_str(), figure.x.label.as_str()), (load, "Switch buffer"));
+            let lines: Vec<(&str, usize)> =
+                figure.series.iter().map(|series| (series.name.as_str(), series.slot)).collect();
+            assert_eq!(lines, [("pfc", 0), ("hpcc", 1)], "schemes meet in a panel, each in its colour");
         }
         assert_eq!(report.figures[0].y.range, report.figures[1].y.range);
         assert!(report.page.html().contains("Slowdown p99 by switch buffer"));
         assert_eq!(report.page.lead, "54 runs over scheme, switch buffer and load.");
+    }
+
+    #[test]
+    fn what_all_clauses_of_a_contest_begin_with_is_said_once() {
+        let clauses = ["with load = 0.3, x = 1, 9 flows: a wins", "with load = 0.3, x = 1, memory: b wins"];
+        let clauses = clauses.map(String::from);
+        assert_eq!(sentence(&clauses), "With load = 0.3, x = 1: 9 flows: a wins; memory: b wins.");
+        assert_eq!(sentence(&clauses[..1]), "with load = 0.3, x = 1, 9 flows: a wins.");
+        assert_eq!(sentence(&["a wins, b loses".into(), "memory: b wins".into()]), "a wins, b loses; memory: b wins.");
+        assert_eq!(sentence(&["µ, a".into(), "µ, b".into()]), "Μ: a; b.", "cut between letters");
     }
 
     #[test]

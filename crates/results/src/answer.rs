@@ -35,12 +35,23 @@ impl Default for Question {
 }
 
 impl Question {
-    /// A flow with its slowdown in a run that ended then, if it counts. One that never began has no place in a window.
-    fn sample<'a>(&self, flow: &'a FlowRow, end_ps: u64) -> Option<(&'a FlowRow, f64)> {
+    /// A flow with its slowdown, and its completion time in picoseconds, in a run that ended then, if it counts. One that never began has no place
+    /// in a window.
+    fn sample<'a>(&self, flow: &'a FlowRow, end_ps: u64) -> Option<Sample<'a>> {
         let all = (self.from_ps, self.until_ps) == (0, u64::MAX);
         let inside = flow.start_ps.map_or(all, |start| start >= self.from_ps && start < self.until_ps);
-        Some((flow, flow.slowdown_by(end_ps).filter(|_| inside)?))
+        let slowdown = flow.slowdown_by(end_ps).filter(|_| inside)?;
+        // Those that did not finish take for ever.
+        let time = flow.received_ps.filter(|_| slowdown.is_finite()).map_or(f64::INFINITY, |time| time as f64);
+        Some(Sample { flow, slowdown, time })
     }
+}
+
+/// A flow that counts.
+struct Sample<'a> {
+    flow: &'a FlowRow,
+    slowdown: f64,
+    time: f64,
 }
 
 /// Flows that are looked at together.
@@ -108,10 +119,14 @@ pub struct Tail {
     pub unfinished: usize,
     /// Percentiles of slowdown: the median, the 95th, the 99th, the 99.9th. None where it falls on flows that did not finish.
     pub percentiles: [Option<Value>; 4],
+    /// The same of completion times, in picoseconds.
+    pub times: [Option<Value>; 4],
 }
 
 /// The percentiles of a [`Tail`].
 pub const PERCENTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")];
+/// The place of the median among them.
+pub const P50: usize = 0;
 /// The place of the 99th among them.
 pub const P99: usize = 2;
 
@@ -145,6 +160,8 @@ struct Line {
     labels: Labels,
     /// By class and seed: sorted slowdowns, those that did not finish as infinity. One seed where all are alike.
     samples: Vec<Vec<Vec<f64>>>,
+    /// The same of completion times, in picoseconds.
+    times: Vec<Vec<Vec<f64>>>,
     /// By seed; one where all are alike.
     peak_buffer: Vec<f64>,
     /// By collective and seed.
@@ -226,7 +243,8 @@ pub struct Run<'a> {
 #[derive(PartialEq)]
 struct Kept {
     labels: Labels,
-    samples: BTreeMap<Class, Vec<f64>>,
+    /// Slowdowns and completion times.
+    samples: BTreeMap<Class, (Vec<f64>, Vec<f64>)>,
     peak_buffer: f64,
     completions: BTreeMap<String, Option<f64>>,
 }
@@ -244,13 +262,14 @@ impl Answer {
         let (mut groups, mut collectives): (Vec<String>, Vec<String>) = Default::default();
         for run in runs {
             let run = run?;
-            let flows: Vec<(&FlowRow, f64)> =
+            let flows: Vec<Sample<'_>> =
                 run.flows.iter().filter_map(|flow| question.sample(flow, run.end_ps)).collect();
             let mut samples = BTreeMap::new();
             for class in classes_of(&flows, &question.bins) {
-                let inside = flows.iter().filter(|(flow, _)| class.has(flow));
-                let mut values: Vec<f64> = inside.map(|(_, slowdown)| *slowdown).collect();
-                values.sort_by(f64::total_cmp);
+                let inside = flows.iter().filter(|sample| class.has(sample.flow));
+                let mut values: (Vec<f64>, Vec<f64>) = inside.map(|sample| (sample.slowdown, sample.time)).unzip();
+                values.0.sort_by(f64::total_cmp);
+                values.1.sort_by(f64::total_cmp);
                 if !classes.contains(&class) {
                     classes.push(class.clone());
                 }
@@ -268,13 +287,17 @@ impl Answer {
         }
         tidy(&mut classes, &groups);
         for same in kept.chunk_by(|a, b| a.labels == b.labels) {
-            let of =
-                |class: &Class| same.iter().map(|run| run.samples.get(class).cloned().unwrap_or_default()).collect();
+            let of = |class: &Class| -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
+                same.iter().map(|run| run.samples.get(class).cloned().unwrap_or_default()).unzip()
+            };
+            let alike = |(slowdowns, times)| (once_if_alike(slowdowns), once_if_alike(times));
+            let (samples, times) = classes.iter().map(of).map(alike).unzip();
             let completion =
                 |name: &String| same.iter().map(|run| run.completions.get(name).copied().flatten()).collect();
             lines.push(Line {
                 labels: same[0].labels.clone(),
-                samples: classes.iter().map(of).map(once_if_alike).collect(),
+                samples,
+                times,
                 peak_buffer: once_if_alike(same.iter().map(|run| run.peak_buffer).collect()),
                 completions: collectives.iter().map(completion).map(once_if_alike).collect(),
             });
@@ -309,16 +332,20 @@ impl Answer {
 
     /// What a line has of a class.
     pub fn tail(&self, line: usize, class: usize) -> Tail {
-        let seeds = &self.lines[line].samples[class];
+        let (seeds, times) = (&self.lines[line].samples[class], &self.lines[line].times[class]);
         let percentile = |(q, _): (f64, &str)| {
             let (value, interval) = percentile_with_interval(seeds, q)?;
             // A slowdown is hardly ever below 1.
             let least = 1.0_f64.min(value);
             Some(Value { value, interval: interval.map(|(low, high)| (low.max(least), high)) })
         };
+        let time = |(q, _): (f64, &str)| {
+            let (value, interval) = percentile_with_interval(times, q)?;
+            Some(Value { value, interval: interval.map(|(low, high)| (low.max(0.0), high)) })
+        };
         let unfinished = seeds.iter().flatten().filter(|value| value.is_infinite()).count();
         let flows = seeds.iter().map(Vec::len).sum();
-        Tail { flows, unfinished, percentiles: PERCENTILES.map(percentile) }
+        Tail { flows, unfinished, percentiles: PERCENTILES.map(percentile), times: PERCENTILES.map(time) }
     }
 
     /// How lines stand by a percentile of a class; none where a line has no value.
@@ -545,6 +572,36 @@ impl Answer {
         text
     }
 
+    /// For people: the median and the 99th percentile of the completion times of every class, in microseconds.
+    pub fn times(&self) -> String {
+        if self.classes.is_empty() || self.lines.is_empty() {
+            return String::new();
+        }
+        let axes = self.lines[0].labels.iter().map(|(axis, _)| axis.clone());
+        let mut table: Vec<Vec<String>> = vec![axes.chain(self.classes.iter().map(Class::head)).collect()];
+        let mut few = false;
+        for (place, line) in self.lines.iter().enumerate() {
+            let cell = |class: usize| {
+                let tail = self.tail(place, class);
+                let us = |value: Option<Value>| value.map_or("not finished".into(), |value| short(value.value / 1e6));
+                few |= (1..FEW).contains(&tail.flows);
+                match tail.flows {
+                    0 => "-".into(),
+                    flows => {
+                        let mark = if flows < FEW { "?" } else { "" };
+                        format!("{} / {}{mark}", us(tail.times[P50]), us(tail.times[P99]))
+                    }
+                }
+            };
+            let cells: Vec<String> = (0..self.classes.len()).map(cell).collect();
+            table.push(line.labels.iter().map(|(_, value)| value.clone()).chain(cells).collect());
+        }
+        let axes = self.lines[0].labels.len();
+        let note = if few { format!("? fewer than {FEW} flows\n") } else { String::new() };
+        let table = columns(&table, |column| column < axes);
+        format!("completion time in us by flow size, p50 / p99{}\n{table}{note}", self.window())
+    }
+
     /// What the numbers are from, and what can be said about how far they can be trusted.
     pub fn basis(&self) -> String {
         let classes = self.lines.iter().flat_map(|line| &line.samples);
@@ -576,7 +633,9 @@ impl Answer {
         let axes = self.lines.first().map_or(&[][..], |line| &line.labels);
         let mut heads: Vec<String> = axes.iter().map(|(axis, _)| field(axis)).collect();
         heads.extend(["group", "above_bytes", "up_to_bytes", "flows", "unfinished"].map(String::from));
-        heads.extend(PERCENTILES.iter().flat_map(|(_, q)| [q.to_string(), format!("{q}_low"), format!("{q}_high")]));
+        let three = |name: String| [name.clone(), format!("{name}_low"), format!("{name}_high")];
+        heads.extend(PERCENTILES.iter().flat_map(|(_, q)| three(q.to_string())));
+        heads.extend(PERCENTILES.iter().flat_map(|(_, q)| three(format!("time_ps_{q}"))));
         let mut text = heads.join(",") + "\n";
         for (place, line) in self.lines.iter().enumerate() {
             for (at, class) in self.classes.iter().enumerate() {
@@ -586,7 +645,7 @@ impl Answer {
                 fields.push(class.above.to_string());
                 fields.push(class.up_to.map_or(String::new(), |end| end.to_string()));
                 fields.extend([tail.flows.to_string(), tail.unfinished.to_string()]);
-                for value in &tail.percentiles {
+                for value in tail.percentiles.iter().chain(&tail.times) {
                     let ends = value.and_then(|value| value.interval);
                     fields.push(number(value.map(|value| value.value)));
                     fields.extend([number(ends.map(|ends| ends.0)), number(ends.map(|ends| ends.1))]);
@@ -654,9 +713,9 @@ fn time_of(ps: f64) -> String {
 }
 
 /// The classes of these flows: all of a group, and its sizes.
-fn classes_of(flows: &[(&FlowRow, f64)], bins: &[u64]) -> Vec<Class> {
+fn classes_of(flows: &[Sample<'_>], bins: &[u64]) -> Vec<Class> {
     let mut groups: Vec<&str> = Vec::new();
-    for (flow, _) in flows {
+    for Sample { flow, .. } in flows {
         if !groups.contains(&flow.group.as_str()) {
             groups.push(&flow.group);
         }
@@ -668,7 +727,7 @@ fn classes_of(flows: &[(&FlowRow, f64)], bins: &[u64]) -> Vec<Class> {
         let ends = bins.iter().map(|&end| Some(end)).chain([None]);
         for (above, up_to) in [0].into_iter().chain(bins.iter().copied()).zip(ends) {
             let class = Class { group: name.clone(), above, up_to, whole: false };
-            if flows.iter().any(|(flow, _)| class.has(flow)) {
+            if flows.iter().any(|sample| class.has(sample.flow)) {
                 classes.push(class);
             }
         }
@@ -771,6 +830,28 @@ mod tests {
             }
         }
         Answer::new(question, runs.into_iter()).unwrap()
+    }
+
+    #[test]
+    fn completion_times_are_those_of_the_same_flows_in_microseconds() {
+        let late = answer(Question::default(), None);
+        let tail = late.tail(0, 3);
+        // Every flow takes a microsecond alone.
+        assert_eq!((tail.flows, tail.times[P50].unwrap().value), (1, 3e6), "one of three seeds that are alike");
+        assert_eq!(late.tail(1, 3).times[P99], None, "it did not finish");
+        let text = late.times();
+        assert!(text.starts_with("completion time in us by flow size, p50 / p99\nscheme"), "{text}");
+        assert!(text.contains("3.00 / 3.00?") && text.contains("not finished / not finished?"), "{text}");
+        assert!(text.ends_with("? fewer than 100 flows\n"), "{text}");
+        let csv = late.csv();
+        let mut lines = csv.lines();
+        let heads: Vec<&str> = lines.next().unwrap().split(',').collect();
+        let at = heads.iter().position(|head| *head == "time_ps_p50").unwrap();
+        let ring = lines.find(|line| line.starts_with("a,incast")).unwrap();
+        assert_eq!(ring.split(',').nth(at), Some("3000000"));
+        assert!(lines.all(|line| line.split(',').count() == heads.len()));
+        let from = answer(Question { from_ps: 1_500, ..Question::default() }, Some(3.0)).times();
+        assert!(from.starts_with("completion time in us by flow size, p50 / p99, flows that start from 1.5ns on"));
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! Chains of causes: from every stop to its root, and what each root cost whom.
 //!
 //! A run that is asked why writes three tables: [`STOPS`], every stop with who ordered it and what filled that node, [`WAITS`], the flows
-//! that waited at each, and [`LOSSES`], what flows lost on links. All that is said here can be checked against the three.
+//! that waited at each, and [`LOSSES`], what flows lost on links; and two more if packets were dropped for want of room, [`DROPS`] and [`FILLERS`]. All that is said here can be
+//! checked against these.
 
 mod table;
 
-pub use table::{LOSSES, STOPS, WAITS};
+pub use table::{DROPS, FILLERS, LOSSES, STOPS, WAITS};
 
+use crate::parquet::Spread;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasherDefault;
 
 /// What a stop stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +143,7 @@ pub struct Wait {
     pub victim: bool,
 }
 
-/// How packets were lost that were not dropped for want of room.
+/// How packets were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum How {
     /// The link lost or damaged them.
@@ -149,10 +152,13 @@ pub enum How {
     Down,
     /// There was no path behind the link.
     NoPath,
+    /// There was no room for them.
+    Room,
 }
 
 impl How {
-    const ALL: [(How, &'static str); 3] = [(How::Fault, "fault"), (How::Down, "down"), (How::NoPath, "no path")];
+    const ALL: [(How, &'static str); 4] =
+        [(How::Fault, "fault"), (How::Down, "down"), (How::NoPath, "no path"), (How::Room, "no room")];
 
     /// Its name in the table.
     pub fn word(self) -> &'static str {
@@ -160,10 +166,10 @@ impl How {
     }
 }
 
-/// What a flow lost on a link.
+/// What a flow lost at a port, or on its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The port whose link it was.
+    /// The port whose link it was, or that the packets were to leave by.
     pub port: u64,
     /// How.
     pub how: How,
@@ -177,6 +183,34 @@ pub struct Loss {
     pub last_ps: u64,
     /// How long the flow was at sending again, or waited for the link of its NIC.
     pub cost_ps: u64,
+    /// Of packets for which there was no room, what had taken it when the first was dropped, with the most flows that had at any.
+    pub fill: Option<Fill>,
+    /// The stop that the filling port waited for then, by its row.
+    pub cause: Option<usize>,
+    /// The flow's path does not lead through the root.
+    pub victim: bool,
+}
+
+/// What a flow had at a port when packets were dropped because of what was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filler {
+    /// The port.
+    pub port: u64,
+    /// The flow.
+    pub flow: u64,
+    /// At how many drops it had something there.
+    pub drops: u64,
+    /// How many bytes, added up over these.
+    pub bytes: u64,
+}
+
+/// A flow and its share of what filled a root.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Filled {
+    /// The flow.
+    pub flow: u64,
+    /// Of all bytes that were there when packets were dropped, added up over these.
+    pub share: f64,
 }
 
 /// All stops of a run and who waited at them.
@@ -194,8 +228,10 @@ pub struct Causes {
     pub stops: Vec<Stop>,
     /// The flows, by stop.
     pub waits: Vec<Wait>,
-    /// What was lost on links, by port.
+    /// What was lost, by port.
     pub losses: Vec<Loss>,
+    /// Who filled the ports because of which packets were dropped, by port and flow.
+    pub fillers: Vec<Filler>,
     /// When the run ended.
     pub end_ps: u64,
     /// Whether it ended in a deadlock.
@@ -255,7 +291,7 @@ impl Waited {
 }
 
 /// A root, with everything that grew from it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Root {
     /// What it is.
     pub kind: Kind,
@@ -266,9 +302,15 @@ pub struct Root {
     /// Of a scheme, the rule by which it holds, where it says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Of a link that is down or loses packets, how many it lost.
+    /// Of a link that is down or loses packets, how many it lost; of others, how many were dropped for want of room because of it.
     #[serde(skip_serializing_if = "is_zero")]
     pub lost: u64,
+    /// How long flows were at sending these again, or waited for a link to come back.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lost_ps: u64,
+    /// Who filled it when packets were dropped because of it, those with most first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fillers: Vec<Filled>,
     /// The most flows that filled it at once.
     pub flows: u64,
     /// When the first of its stops began, or the first packet was lost.
@@ -295,8 +337,17 @@ pub struct Root {
     pub worst_victims: Vec<Waited>,
 }
 
-/// How many victims of a root are named.
+/// How many victims of a root, and how many who fill it, are named.
 const NAMED: usize = 5;
+
+/// What a port is that waited for this and for nothing else.
+fn kind_of(waiting: Waiting) -> Kind {
+    match waiting {
+        Waiting::Receiver => Kind::SlowReceiver,
+        Waiting::Down => Kind::LinkDown,
+        _ => Kind::Saturated,
+    }
+}
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
@@ -337,7 +388,8 @@ impl Causes {
     /// Follows causes to the root.
     pub fn chain(&self, stop: usize) -> Chain {
         let mut steps = vec![stop];
-        let mut places = HashMap::from([(stop, 0)]);
+        let mut places: HashMap<usize, usize, BuildHasherDefault<Spread>> = HashMap::default();
+        places.insert(stop, 0);
         while let Some(next) = self.stops[steps[steps.len() - 1]].cause {
             if let Some(&begin) = places.get(&next) {
                 return Chain { steps, cycle: Some(begin) };
@@ -366,14 +418,7 @@ impl Causes {
         let last = &self.stops[chain.steps[chain.steps.len() - 1]];
         match last.fill {
             None => (Kind::Scheme, Vec::new()),
-            Some(fill) => {
-                let kind = match fill.waiting {
-                    Waiting::Receiver => Kind::SlowReceiver,
-                    Waiting::Down => Kind::LinkDown,
-                    _ => Kind::Saturated,
-                };
-                (kind, vec![fill.port])
-            }
+            Some(fill) => (kind_of(fill.waiting), vec![fill.port]),
         }
     }
 
@@ -391,8 +436,8 @@ impl Causes {
         let mut ends: Vec<Option<(usize, usize)>> = vec![None; self.stops.len()];
         // By row, in which round it was passed, and its place in that round's path.
         let mut passed: Vec<(usize, usize)> = vec![(usize::MAX, 0); self.stops.len()];
+        let mut path = Vec::new();
         for first in 0..self.stops.len() {
-            let mut path = Vec::new();
             let mut row = first;
             let (end, mut depth) = loop {
                 if let Some(known) = ends[row] {
@@ -411,7 +456,7 @@ impl Causes {
                     None => break (row, 0),
                 }
             };
-            for row in path.into_iter().rev() {
+            for row in path.drain(..).rev() {
                 let next = self.stops[row].cause.map(|cause| self.stops[cause].port);
                 depth += (next != Some(self.stops[row].port)) as usize;
                 ends[row] = Some((end, depth));
@@ -428,14 +473,27 @@ impl Causes {
 
     /// The roots, and by stop the place of its root among them.
     pub fn forest(&self) -> (Vec<Root>, Vec<usize>) {
+        let (roots, of_stop, _) = self.whole_forest();
+        (roots, of_stop)
+    }
+
+    /// The roots, and by stop, and by loss, the place of its root among them.
+    pub(crate) fn whole_forest(&self) -> (Vec<Root>, Vec<usize>, Vec<usize>) {
         let ends = self.ends();
         // Ends that are the same place are one root.
         let mut trees: Vec<Tree> = Vec::new();
-        let mut by_name: HashMap<(Kind, Vec<u64>, usize, Option<usize>), usize> = HashMap::new();
+        let mut by_name: HashMap<Name, usize, BuildHasherDefault<Spread>> = HashMap::default();
         let mut by_end: Vec<Option<usize>> = vec![None; ends.len()];
         let mut of_stop = Vec::with_capacity(ends.len());
+        // Most ends are the same place as the one before.
+        let mut last: Option<((u64, Waiting), usize)> = None;
         for (row, &(end, depth)) in ends.iter().enumerate() {
+            let Stop { fill, cause, .. } = self.stops[end];
+            let what = fill.filter(|_| cause.is_none()).map(|fill| (fill.port, fill.waiting));
             let tree = *by_end[end].get_or_insert_with(|| {
+                if let Some((_, tree)) = last.filter(|(before, _)| what == Some(*before)) {
+                    return tree;
+                }
                 let (kind, ports) = self.root(&self.chain(end));
                 // Of a scheme it is the node that tells, and the rule.
                 let (node, rule) =
@@ -445,22 +503,33 @@ impl Causes {
                     trees.len() - 1
                 })
             });
+            last = what.map(|what| (what, tree)).or(last);
             of_stop.push(tree);
             trees[tree].rows.push(row);
             trees[tree].depth = trees[tree].depth.max(depth);
         }
+        let mut of_loss = Vec::with_capacity(self.losses.len());
         for loss in &self.losses {
-            let kind = match loss.how {
-                How::Fault => Kind::LossyLink,
-                How::Down => Kind::LinkDown,
-                How::NoPath => Kind::NoPath,
+            let (kind, port) = match (loss.how, loss.fill) {
+                (How::Fault, _) => (Kind::LossyLink, loss.port),
+                (How::Down, _) => (Kind::LinkDown, loss.port),
+                (How::NoPath, _) => (Kind::NoPath, loss.port),
+                (How::Room, None) => (Kind::Saturated, loss.port),
+                (How::Room, Some(fill)) => (kind_of(fill.waiting), fill.port),
             };
-            let tree = *by_name.entry((kind, vec![loss.port], 0, None)).or_insert_with(|| {
-                trees.push(Tree::new(kind, self.port(loss.port).to_string(), vec![loss.port], None));
-                trees.len() - 1
+            // What waited for a stop has the root of that.
+            let tree = loss.cause.map(|cause| of_stop[cause]).unwrap_or_else(|| {
+                *by_name.entry((kind, vec![port], 0, None)).or_insert_with(|| {
+                    let place = if kind == Kind::SlowReceiver { self.node(port) } else { self.port(port) };
+                    trees.push(Tree::new(kind, place.to_string(), vec![port], None));
+                    trees.len() - 1
+                })
             });
             trees[tree].losses.push(*loss);
-            trees[tree].flows.entry(loss.flow).or_default().more += loss.cost_ps;
+            of_loss.push(tree);
+            let times = trees[tree].flows.entry(loss.flow).or_default();
+            times.more += loss.cost_ps;
+            times.victim |= loss.victim;
         }
         for wait in &self.waits {
             let until = self.until(wait.stop);
@@ -484,8 +553,8 @@ impl Causes {
         roots.sort_by(|(_, a), (_, b)| cost(a).cmp(&cost(b)).then_with(|| name(a).cmp(&name(b))));
         let mut places = vec![0; roots.len()];
         roots.iter().enumerate().for_each(|(place, (tree, _))| places[*tree] = place);
-        of_stop.iter_mut().for_each(|tree| *tree = places[*tree]);
-        (roots.into_iter().map(|(_, root)| root).collect(), of_stop)
+        of_stop.iter_mut().chain(&mut of_loss).for_each(|tree| *tree = places[*tree]);
+        (roots.into_iter().map(|(_, root)| root).collect(), of_stop, of_loss)
     }
 
     /// Whether a stop is one that nothing can end any more.
@@ -511,6 +580,15 @@ impl Causes {
         all
     }
 
+    /// Who filled these ports when packets were dropped because of them, those with most first.
+    fn fillers_of(&self, ports: &[u64]) -> Vec<Filled> {
+        let mut own: Vec<&Filler> = self.fillers.iter().filter(|filler| ports.contains(&filler.port)).collect();
+        let total: u64 = own.iter().map(|filler| filler.bytes).sum();
+        own.sort_by_key(|filler| (Reverse(filler.bytes), filler.flow));
+        let share = |filler: &&Filler| Filled { flow: filler.flow, share: filler.bytes as f64 / total.max(1) as f64 };
+        own.iter().take(NAMED).map(share).collect()
+    }
+
     fn sum_up(&self, tree: Tree) -> Root {
         let Tree { kind, place, ports, rule, rows, losses, depth, flows } = tree;
         let stops = || rows.iter().map(|&row| (row, &self.stops[row]));
@@ -526,13 +604,17 @@ impl Causes {
             flows.iter().filter(|(victim, _)| *victim).map(|(_, waited)| waited.clone()).collect();
         Waited::worst_first(&mut victims);
         let filled = stops().filter(|(_, stop)| stop.cause.is_none()).filter_map(|(_, stop)| stop.fill);
+        let dropped = losses.iter().filter(|loss| loss.cause.is_none()).filter_map(|loss| loss.fill);
+        let fillers = if dropped.clone().next().is_some() { self.fillers_of(&ports) } else { Vec::new() };
         Root {
             kind,
             place,
             ports: ports.iter().map(|&port| self.port(port).to_string()).collect(),
             rule: rule.map(|rule| self.rules[rule].clone()),
             lost: losses.iter().map(|loss| loss.packets).sum(),
-            flows: filled.map(|fill| fill.flows).max().unwrap_or(0),
+            lost_ps: losses.iter().map(|loss| loss.cost_ps).sum(),
+            fillers,
+            flows: filled.chain(dropped).map(|fill| fill.flows).max().unwrap_or(0),
             from_ps: stops().map(|(_, stop)| stop.from_ps).chain(losses.iter().map(|l| l.first_ps)).min().unwrap_or(0),
             until_ps: match stops().any(|(_, stop)| stop.until_ps.is_none()) {
                 true => None,
@@ -550,6 +632,9 @@ impl Causes {
         }
     }
 }
+
+/// What tells a root from others: what it is, its ports, and of a scheme the node and the rule.
+type Name = (Kind, Vec<u64>, usize, Option<usize>);
 
 /// A congestion tree while it is put together.
 struct Tree {

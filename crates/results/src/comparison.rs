@@ -320,7 +320,10 @@ impl Table {
         let measure = |class: &Class| Measure {
             key: format!("slowdown_p99{}_{}", group(class), sizes(class)),
             head: format!("p99 {}", class.head()),
-            label: format!("p99 slowdown, {}", class.words()),
+            label: match (class.whole, &class.group) {
+                (true, None) => "p99 slowdown".into(),
+                _ => format!("p99 slowdown of {}", class.words()),
+            },
             unit: Unit::Ratio,
             better: Some(Better::Less),
             at: At::Flows,

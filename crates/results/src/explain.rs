@@ -6,7 +6,7 @@ mod shares;
 pub use deeds::deeds;
 pub use shares::{Share, shares};
 
-use crate::causes::{Causes, Kind, Root, Step, Stop, Times, Waiting};
+use crate::causes::{Causes, Filled, How, Kind, Loss, Root, Step, Stop, Times, Waiting};
 use crate::parts::PartRow;
 use crate::records::{FlowRow, Records};
 use files::problem::Problem;
@@ -110,16 +110,25 @@ impl Root {
                 many(self.depth, "step"),
             );
         }
+        let faulty = matches!(self.kind, Kind::LinkDown | Kind::NoPath | Kind::LossyLink);
         if self.lost > 0 {
             let lost = if self.lost == 1 { "was" } else { "were" };
+            let how = if faulty { "lost there" } else { "dropped for want of room because of it" };
+            // Of stops it was said before.
+            let when =
+                if self.stops > 0 && !faulty { String::new() } else { format!(" from {} {until}", time(self.from_ps)) };
             text += &format!(
-                " {} of {} {lost} lost there from {} {until}.",
+                " {} of {} {lost} {how}{when}.",
                 many(self.lost as usize, "packet"),
                 many(self.waiting_flows, "flow"),
-                time(self.from_ps)
             );
         }
-        if matches!(self.kind, Kind::LinkDown | Kind::NoPath | Kind::LossyLink) {
+        if !self.fillers.is_empty() {
+            let share = |filled: &Filled| format!("{:.0} % {}", 100.0 * filled.share, flow_name(flows, filled.flow));
+            let told: Vec<String> = self.fillers.iter().map(share).collect();
+            text += &format!(" What filled it then was {}.", told.join("; "));
+        }
+        if faulty {
             text += &match (self.waited_ps, self.lost) {
                 (0, 0) => " It cost no flow any time.".to_string(),
                 // What it cost those that did not finish is not known.
@@ -128,7 +137,16 @@ impl Root {
                 (cost, _) => format!(" It cost them {} of sending again, or of waiting for it.", time(cost)),
             };
         } else if self.waiting_flows > 0 {
-            text += &format!(" {} waited {} in all", many(self.waiting_flows, "flow"), time(self.waited_ps));
+            let did = match (self.stops, self.lost_ps) {
+                (0, _) => "spent",
+                _ => "waited",
+            };
+            let again = match (self.stops, self.lost_ps) {
+                (_, 0) => String::new(),
+                (0, _) => " on sending again".into(),
+                (_, lost) => format!(", {} of that at sending again", time(lost)),
+            };
+            text += &format!(" {} {did} {} in all{again}", many(self.waiting_flows, "flow"), time(self.waited_ps));
             text += &match self.victims {
                 0 => "; no victims: all of them pass through it.".into(),
                 victims => {
@@ -142,7 +160,7 @@ impl Root {
                         .collect();
                     let verb = if victims == 1 { "does" } else { "do" };
                     format!(
-                        "; {victims} of them {verb} not pass through it and waited {}: {}.",
+                        "; {victims} of them {verb} not pass through it and {did} {}: {}.",
                         time(self.victim_ps),
                         worst.join("; ")
                     )
@@ -276,8 +294,8 @@ pub fn explain(
     parts: &[PartRow<'_>],
     question: &Question,
 ) -> Result<Explanation, Problem> {
-    let (roots, of_stop) = causes.forest();
-    let told = Told { records, causes, parts, roots, of_stop };
+    let (roots, of_stop, of_loss) = causes.whole_forest();
+    let told = Told { records, causes, parts, roots, of_stop, of_loss };
     match question {
         Question::Run => Ok(told.run()),
         Question::Flow(flow) => told.flow(*flow),
@@ -359,7 +377,9 @@ struct Told<'a> {
     causes: &'a Causes,
     parts: &'a [PartRow<'a>],
     roots: Vec<Root>,
+    /// By stop, and by loss, the place of its root.
     of_stop: Vec<usize>,
+    of_loss: Vec<usize>,
 }
 
 impl Told<'_> {
@@ -454,6 +474,8 @@ impl Told<'_> {
             ));
             sentences.extend(self.causes.tell(longest, &self.roots[root]).into_iter().map(|line| format!("  {line}")));
         }
+        let lost = self.losses_of(flow);
+        sentences.extend(lost.iter().take(MOST).map(|(loss, root)| self.tell_loss(loss, root)));
         let list: Vec<Value> = causes
             .iter()
             .map(|&(waited_ps, victim, root, longest)| {
@@ -461,8 +483,62 @@ impl Told<'_> {
                 json!({ "root": root, "waited_ps": waited_ps, "victim": victim, "longest": self.causes.chain_json(longest) })
             })
             .collect();
-        let json = json!({ "flow": flow, "waited_ps": total, "parts": parts, "causes": list, "sentences": sentences });
+        let lost: Vec<Value> = lost
+            .iter()
+            .map(|(loss, root)| {
+                json!({
+                    "root": root,
+                    "how": loss.how.word(),
+                    "port": self.causes.port(loss.port),
+                    "packets": loss.packets,
+                    "cost_ps": loss.cost_ps,
+                    "victim": loss.victim,
+                    "sentence": self.tell_loss(loss, root),
+                })
+            })
+            .collect();
+        let json = json!({
+            "flow": flow,
+            "waited_ps": total,
+            "parts": parts,
+            "causes": list,
+            "losses": lost,
+            "sentences": sentences,
+        });
         Ok(Explanation { sentences, json })
+    }
+
+    /// What a flow lost, and the roots of that, the costliest first.
+    fn losses_of(&self, flow: u64) -> Vec<(&Loss, &Root)> {
+        let own = (0..self.causes.losses.len()).filter(|&row| self.causes.losses[row].flow == flow);
+        let mut all: Vec<(&Loss, &Root)> =
+            own.map(|row| (&self.causes.losses[row], &self.roots[self.of_loss[row]])).collect();
+        all.sort_by_key(|(loss, _)| (std::cmp::Reverse((loss.cost_ps, loss.packets)), loss.port));
+        all
+    }
+
+    fn tell_loss(&self, loss: &Loss, root: &Root) -> String {
+        let port = self.causes.port(loss.port);
+        let packets = many(loss.packets as usize, "packet");
+        let verb = if loss.packets == 1 { "was" } else { "were" };
+        let what = match (loss.how, loss.packets) {
+            (_, 0) => format!("it waited for {port} to come back"),
+            (How::Room, _) if root.kind == Kind::SlowReceiver => format!("{packets} {verb} dropped at {}", root.place),
+            (How::Room, _) => format!("there was no room for {packets} at {port}"),
+            (How::Fault | How::Down | How::NoPath, _) => format!("{packets} {verb} lost on {port}"),
+        };
+        let part = if loss.victim { ", through which it does not pass" } else { "" };
+        // What it lost after its last byte had come cost it nothing.
+        let cost = match loss.cost_ps {
+            0 => "No time".into(),
+            cost if loss.packets == 0 => time(cost),
+            cost => format!("{} of sending again", time(cost)),
+        };
+        let root = match loss.how {
+            How::Room => format!(", as {}{part}", root.clause()),
+            _ => String::new(),
+        };
+        format!("{cost} because {what}{root}.")
     }
 
     /// The number of the port that a text names.
@@ -777,7 +853,18 @@ mod tests {
         let (a, b) = (lone(0, Some(4)), lone(3, Some(3)));
         causes.stops.extend([a, b]);
         causes.deadlock = true;
-        let loss = Loss { port: 1, how: How::Fault, flow: 0, packets: 2, first_ps: 5, last_ps: 6, cost_ps: 60_000 };
+        let loss = Loss {
+            port: 1,
+            how: How::Fault,
+            flow: 0,
+            packets: 2,
+            first_ps: 5,
+            last_ps: 6,
+            cost_ps: 60_000,
+            fill: None,
+            cause: None,
+            victim: false,
+        };
         causes.losses.push(loss);
         let roots = causes.roots();
         let kinds: Vec<Kind> = roots.iter().map(|root| root.kind).collect();
@@ -855,7 +942,18 @@ mod tests {
         causes.rules = vec!["it is so".into()];
         (causes.stops[1].fill, causes.stops[1].cause, causes.stops[1].rule) = (None, None, Some(0));
         causes.stops[2].also = vec![0, 3];
-        let loss = Loss { port: 2, how: How::NoPath, flow: 1, packets: 3, first_ps: 1, last_ps: 2, cost_ps: 9 };
+        let loss = Loss {
+            port: 2,
+            how: How::NoPath,
+            flow: 1,
+            packets: 3,
+            first_ps: 1,
+            last_ps: 2,
+            cost_ps: 9,
+            fill: None,
+            cause: None,
+            victim: false,
+        };
         causes.losses = vec![loss];
         records.folder = std::env::temp_dir().join(format!("tailwater-causes-{}", std::process::id()));
         records.summary["end_ps"] = causes.end_ps.into();

@@ -1,8 +1,9 @@
 //! Parquet files of flat columns: those that [`tables`](crate::tables) writes, and what it needs to read them again.
 //!
-//! Written are data pages of the first version, compressed by Snappy, with a dictionary where values repeat. Every reader knows these. Read are such files
-//! from any writer, of any number of row groups and pages.
+//! Written are data pages of the first version, compressed by Snappy, with a dictionary where values repeat and packed differences where they do not. Every
+//! reader knows these. Read are such files from any writer, of any number of row groups and pages.
 
+mod delta;
 mod levels;
 mod thrift;
 
@@ -21,20 +22,31 @@ const GROUP: usize = 1 << 20;
 const PAGE: usize = 1 << 16;
 /// Different values that a dictionary of numbers has at the most.
 const DICTIONARY: usize = 1 << 15;
+/// Numbers that are small.
+const SMALL: u64 = 256;
+/// How many values are looked at to see whether most are different.
+const PROBES: usize = 64;
+/// Numbers of which differences are kept, at the least.
+const DELTAS: usize = 32;
 /// Rows of a file that is read, and bytes of a page: no more is allocated because a file says so.
 const MAX_ROWS: usize = 1 << 27;
 const MAX_PAGE: usize = 1 << 26;
 
-/// Spreads numbers of a table over a map: these come from a run, which is not out to make them collide.
+/// Spreads numbers and names of a table over a map: these come from a run, which is not out to make them collide.
 #[derive(Default)]
-struct Spread(u64);
+pub(crate) struct Spread(u64);
 
 impl Hasher for Spread {
     fn finish(&self) -> u64 {
         self.0
     }
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(byte as u64));
+        for word in bytes.chunks(8) {
+            self.write_u64(word.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)));
+        }
+    }
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(value.into());
     }
     fn write_u64(&mut self, value: u64) {
         // An odd number, the golden ratio in binary; the upper bits of a product depend on all of the factor's.
@@ -55,6 +67,7 @@ const DICTIONARY_PAGE: i32 = 2;
 const PLAIN: i32 = 0;
 const PLAIN_DICTIONARY: i32 = 2;
 const RLE: i32 = 3;
+const DELTA: i32 = 5;
 const RLE_DICTIONARY: i32 = 8;
 /// Codecs.
 const UNCOMPRESSED: i32 = 0;
@@ -162,11 +175,38 @@ impl<W: Write> Counted<W> {
 
 /// Values of a chunk as they are stored: those that are there, and places in a dictionary instead where that is shorter.
 enum Stored {
-    Plain { size: usize, bytes: Vec<u8> },
-    Dictionary { entries: usize, bytes: Vec<u8>, places: Vec<u32> },
+    Plain {
+        size: usize,
+        bytes: Vec<u8>,
+    },
+    /// Whole numbers, by what each is more than the one before.
+    Delta {
+        values: Vec<u64>,
+    },
+    Dictionary {
+        entries: usize,
+        bytes: Vec<u8>,
+        places: Vec<u32>,
+    },
 }
 
 impl Stored {
+    /// Whole numbers, of which this is the highest.
+    fn counts(values: Cow<'_, [u64]>, highest: u64) -> Stored {
+        // A few numbers are shorter as they are.
+        if values.len() < DELTAS {
+            return Stored::numbers(&values, 8);
+        }
+        match Stored::places(&values, highest) {
+            Some((order, places)) => {
+                let bytes = order.iter().flat_map(|value| value.to_le_bytes()).collect();
+                Stored::Dictionary { entries: order.len(), bytes, places }
+            }
+            None => Stored::Delta { values: values.into_owned() },
+        }
+    }
+
+    /// Numbers of so many bytes.
     fn numbers(values: &[u64], size: usize) -> Stored {
         let plain = |values: &[u64]| {
             let mut bytes = Vec::with_capacity(values.len() * size);
@@ -176,13 +216,44 @@ impl Stored {
             }
             bytes
         };
+        match Stored::places(values, values.iter().copied().max().unwrap_or(0)) {
+            Some((order, places)) => Stored::Dictionary { entries: order.len(), bytes: plain(&order), places },
+            None => Stored::Plain { size, bytes: plain(values) },
+        }
+    }
+
+    /// Each value once, and for all of them their places among these; `None` if too many are different.
+    fn places(values: &[u64], highest: u64) -> Option<(Vec<u64>, Vec<u32>)> {
+        let most = DICTIONARY.min(values.len() / 2);
+        let (mut order, mut places) = (Vec::new(), Vec::with_capacity(values.len()));
+        if highest < SMALL {
+            // Small numbers have a place of their own each.
+            let mut known = [u32::MAX; SMALL as usize];
+            for &value in values {
+                let place = &mut known[value as usize];
+                if *place == u32::MAX {
+                    *place = order.len() as u32;
+                    order.push(value);
+                }
+                places.push(*place);
+            }
+            return (order.len() <= most).then_some((order, places));
+        }
         // How many values there are in a column that rises can be told without a map.
         let steps = || values.windows(2).filter(|two| two[0] < two[1]).count();
-        if values.is_sorted() && 2 * (steps() + 1) > values.len() {
-            return Stored::Plain { size, bytes: plain(values) };
+        if values.is_sorted() && steps() >= most {
+            return None;
+        }
+        // Of a few of them nearly all are different: so it is with most columns of times, and no map is needed to see it.
+        if values.len() > 8 * PROBES {
+            let mut some: Vec<u64> = values.iter().step_by(values.len() / PROBES).copied().collect();
+            some.sort_unstable();
+            some.dedup();
+            if some.len() > PROBES / 8 * 7 {
+                return None;
+            }
         }
         let mut known: HashMap<u64, u32, BuildHasherDefault<Spread>> = HashMap::default();
-        let (mut order, mut places) = (Vec::new(), Vec::with_capacity(values.len()));
         let mut last = None;
         for &value in values {
             // The same value often comes several times in a row.
@@ -195,11 +266,11 @@ impl Stored {
             };
             last = Some((value, place));
             places.push(place);
-            if order.len() > DICTIONARY || order.len() * 2 > values.len() {
-                return Stored::Plain { size, bytes: plain(values) };
+            if order.len() > most {
+                return None;
             }
         }
-        Stored::Dictionary { entries: order.len(), bytes: plain(&order), places }
+        Some((order, places))
     }
 
     fn texts(texts: &Texts, places: Vec<u32>) -> Stored {
@@ -248,8 +319,9 @@ fn write_chunk<W: Write>(out: &mut Counted<W>, column: &Column, start: usize, en
         }
         Values::Counts(values) => {
             let values = those(&values[start..end], present);
-            range = values.iter().min().copied().zip(values.iter().max().copied());
-            Stored::numbers(&values, 8)
+            let both = |(low, high): (u64, u64), &value: &u64| (low.min(value), high.max(value));
+            range = values.first().map(|&first| values.iter().fold((first, first), both));
+            Stored::counts(values, range.map_or(0, |(_, high)| high))
         }
         Values::Numbers(values) => {
             let values: Vec<u64> = those(&values[start..end], present).iter().map(|value| value.to_bits()).collect();
@@ -280,6 +352,9 @@ fn write_chunk<W: Write>(out: &mut Counted<W>, column: &Column, start: usize, en
         })?;
         chunk.data_at = out.written;
     }
+    if let Stored::Delta { .. } = &stored {
+        encoding = DELTA;
+    }
     chunk.encodings.push(encoding);
     let mut done = 0;
     for first in (start..end).step_by(PAGE) {
@@ -300,6 +375,7 @@ fn write_chunk<W: Write>(out: &mut Counted<W>, column: &Column, start: usize, en
         body.append(&mut defined);
         match &stored {
             Stored::Plain { size, bytes } => body.extend_from_slice(&bytes[done * size..(done + count) * size]),
+            Stored::Delta { values } => delta::encode(&mut body, &values[done..done + count]),
             Stored::Dictionary { entries, places, .. } => {
                 // Not every reader takes numbers without a bit.
                 let width = levels::width(*entries).max(1);
@@ -634,6 +710,7 @@ impl Filling {
         let count = flags.iter().filter(|&&flag| flag == 1).count();
         let read = match page.encoding {
             PLAIN => self.plain(reader.rest, count)?,
+            DELTA if leaf.physical == INT64 => Read::Numbers(delta::decode(reader.rest, count)?),
             PLAIN_DICTIONARY | RLE_DICTIONARY => {
                 let dictionary = dictionary.ok_or(Broken::Encoding)?;
                 let width = if reader.rest.is_empty() && count == 0 { 0 } else { u32::from(reader.u8()?) };

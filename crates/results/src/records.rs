@@ -1,10 +1,12 @@
 //! Results read back from their folder: what comparisons, verdicts and figures are made of.
 
+use crate::parquet::Spread;
 use crate::tables::{self, Table};
 use files::SUMMARY;
 use files::problem::{Problem, read_text};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +27,8 @@ pub const RATES: &str = "rates.parquet";
 pub const PARTS: &str = "parts.parquet";
 /// The table of collectives.
 pub const COLLECTIVES: &str = "collectives.parquet";
+/// The table of jobs.
+pub const JOBS: &str = "jobs.parquet";
 
 /// How the scenario in a folder of results records a change by `--set`.
 pub const OVERRIDE: &str = "#   --set ";
@@ -108,12 +112,20 @@ pub struct LinkRow {
 
 /// A name for each of these links, by their ends: `from->to`, and with a number from 1 on, `from->to#2`, where two nodes have several.
 pub fn link_names<'a>(ends: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
-    let mut counts: HashMap<(&str, &str), (usize, usize)> = HashMap::new();
-    ends.clone().for_each(|ends| counts.entry(ends).or_default().0 += 1);
+    let mut counts: HashMap<(&str, &str), usize, BuildHasherDefault<Spread>> = HashMap::default();
+    counts.reserve(ends.size_hint().0);
+    ends.clone().for_each(|ends| *counts.entry(ends).or_default() += 1);
+    counts.retain(|_, count| *count > 1);
+    // From here on, how many have a name.
+    counts.values_mut().for_each(|count| *count = 0);
     let name = |(from, to): (&'a str, &'a str)| {
-        let (all, next) = counts.entry((from, to)).or_default();
-        *next += 1;
-        if *all == 1 { format!("{from}->{to}") } else { format!("{from}->{to}#{next}") }
+        let mut name = String::with_capacity(from.len() + to.len() + 4);
+        [from, "->", to].into_iter().for_each(|piece| name.push_str(piece));
+        if let Some(next) = if counts.is_empty() { None } else { counts.get_mut(&(from, to)) } {
+            *next += 1;
+            name.push_str(&format!("#{next}"));
+        }
+        name
     };
     ends.map(name).collect()
 }

@@ -1,9 +1,12 @@
 //! Tables of results: columns in, columns out, as Parquet files.
 
-use crate::parquet;
+use crate::parquet::{self, Spread};
+use crate::print::field;
 use files::problem::Problem;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::fs::File;
+use std::hash::BuildHasherDefault;
 use std::io::BufWriter;
 use std::path::Path;
 
@@ -81,19 +84,25 @@ impl Column {
 
     /// Texts that are known by their places in a list. There may be many rows, and no text of a row is looked at.
     pub fn named<N: AsRef<str>>(names: &[N], rows: impl Iterator<Item = usize>) -> Column {
+        const NONE: u32 = u32::MAX;
+        let mut used: Vec<String> = Vec::new();
+        let mut known = vec![NONE; names.len()];
         // A text may be in the list twice.
-        let mut first: HashMap<&str, usize> = HashMap::new();
-        let first: Vec<usize> =
-            names.iter().enumerate().map(|(at, name)| *first.entry(name.as_ref()).or_insert(at)).collect();
-        let mut texts = Texts::default();
-        let mut known: Vec<Option<u32>> = vec![None; names.len()];
-        for row in rows.map(|row| first[row]) {
-            let place = *known[row].get_or_insert_with(|| {
-                texts.names.push(names[row].as_ref().to_owned());
-                texts.names.len() as u32 - 1
-            });
-            texts.rows.push(place);
-        }
+        let mut first: HashMap<&str, u32, BuildHasherDefault<Spread>> = HashMap::default();
+        let mut new = |row: usize| {
+            *first.entry(names[row].as_ref()).or_insert_with(|| {
+                used.push(names[row].as_ref().to_owned());
+                used.len() as u32 - 1
+            })
+        };
+        let place = |row: usize| {
+            if known[row] == NONE {
+                known[row] = new(row);
+            }
+            known[row]
+        };
+        let rows = rows.map(place).collect();
+        let texts = Texts { names: used, rows };
         Column { values: Values::Texts(texts), present: None }
     }
 
@@ -127,6 +136,19 @@ impl Column {
             Values::Counts(values) => values.len(),
             Values::Numbers(values) => values.len(),
         }
+    }
+
+    /// Writes the value of a row, or nothing.
+    fn write(&self, row: usize, text: &mut String) {
+        if self.present.as_ref().is_some_and(|present| !present[row]) {
+            return;
+        }
+        let _ = match &self.values {
+            Values::Texts(texts) => write!(text, "{}", field(texts.get(row))),
+            Values::Small(values) => write!(text, "{}", values[row]),
+            Values::Counts(values) => write!(text, "{}", values[row]),
+            Values::Numbers(values) => write!(text, "{}", values[row]),
+        };
     }
 
     fn with_gaps<T: Copy>(&self, values: &[T]) -> Vec<Option<T>> {
@@ -191,6 +213,28 @@ impl Table {
     /// How many rows it has.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// As CSV: a line for each row after one with the names of the columns; what is not there is empty. `before` are columns that come first and have the
+    /// same value in every row. `heads` says whether the names are wanted.
+    pub fn csv(&self, before: &[(String, String)], heads: bool) -> String {
+        let mut text = String::new();
+        if heads {
+            let names = before.iter().map(|(name, _)| name).chain(self.columns.iter().map(|(name, _)| name));
+            text += &(names.map(|name| field(name)).collect::<Vec<_>>().join(",") + "\n");
+        }
+        let before: String = before.iter().map(|(_, value)| field(value) + ",").collect();
+        for row in 0..self.rows {
+            text += &before;
+            for (place, (_, column)) in self.columns.iter().enumerate() {
+                if place > 0 {
+                    text.push(',');
+                }
+                column.write(row, &mut text);
+            }
+            text.push('\n');
+        }
+        text
     }
 
     fn column(&self, column: &str) -> Result<&Column, Problem> {

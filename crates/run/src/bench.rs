@@ -3,6 +3,8 @@
 //! The unit is the packet-hop: one packet crossing one link. The floor is a bare forwarding loop on the same event
 //! queue (no flows, no buffers, no schemes): what a simulator costs that does nothing but move packets.
 
+pub mod forward;
+
 use crate::outcome::peak_memory;
 use engine::{Event, EventQueue, Rate, Stream, Time};
 use fabric::id::NodeId;

@@ -5,11 +5,11 @@ use fabric::probe::{self, Lost, Part, Scope, Span, Waiting};
 use fabric::routing::PortMap;
 use fabric::run::Stall;
 use fabric::topology::Graph;
-use results::causes::{self, Causes, How, Loss};
+use results::causes::{self, Causes, Filler, How, Loss};
 use results::records::link_names;
 
 /// The names of all ports.
-pub(crate) fn port_names(graph: &Graph, map: &PortMap) -> Vec<String> {
+fn port_names(graph: &Graph, map: &PortMap) -> Vec<String> {
     let node = |port: usize| graph.nodes[map.node[port] as usize].name.as_str();
     link_names((0..map.count()).map(|port| (node(port), node(map.peer[port] as usize))))
 }
@@ -61,6 +61,12 @@ pub fn of(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Option<Causes> {
         time_ps: kept.time.0,
         victim: kept.victim,
     };
+    let filler = |filler: &probe::Filler| Filler {
+        port: filler.port as u64,
+        flow: filler.flow.0 as u64,
+        drops: filler.drops,
+        bytes: filler.bytes,
+    };
     let stops = all.stops.iter().map(stop).collect();
     Some(Causes {
         nodes: graph.nodes.iter().map(|node| node.name.clone()).collect(),
@@ -71,18 +77,22 @@ pub fn of(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Option<Causes> {
         rules: rules.into_iter().map(String::from).collect(),
         stops,
         waits: all.kept.iter().map(wait).collect(),
-        losses: losses(graph, map, outcome, &all.losses),
+        losses: losses(graph, map, outcome, &all.losses, fill),
+        fillers: all.fillers.iter().map(filler).collect(),
         end_ps: outcome.end.0,
         deadlock: matches!(outcome.stall, Some(Stall::Deadlock(_))),
         stalled: outcome.stall.is_some(),
     })
 }
 
-/// What flows lost on links, and what it cost them; and who waited for the link of its NIC.
-fn losses(graph: &Graph, map: &PortMap, outcome: &Outcome, lost: &[probe::Loss]) -> Vec<Loss> {
-    if !graph.fallible() {
-        return Vec::new();
-    }
+/// What flows lost, and what it cost them; and who waited for the link of its NIC.
+fn losses(
+    graph: &Graph,
+    map: &PortMap,
+    outcome: &Outcome,
+    lost: &[probe::Loss],
+    fill: impl Fn(probe::Fill) -> causes::Fill,
+) -> Vec<Loss> {
     let spans = || outcome.parts.iter().flatten();
     let loss = |loss: &probe::Loss| Loss {
         port: loss.port as u64,
@@ -90,12 +100,16 @@ fn losses(graph: &Graph, map: &PortMap, outcome: &Outcome, lost: &[probe::Loss])
             Lost::Fault => How::Fault,
             Lost::Down => How::Down,
             Lost::NoPath => How::NoPath,
+            Lost::Room => How::Room,
         },
         flow: loss.flow.0 as u64,
         packets: loss.packets,
         first_ps: loss.first.0,
         last_ps: loss.last.0,
         cost_ps: loss.cost.0,
+        fill: loss.fill.map(&fill),
+        cause: loss.cause.map(|cause| cause as usize),
+        victim: loss.victim,
     };
     let waited = |span: &Span| {
         let record = &outcome.flows[span.flow.index()];
@@ -110,10 +124,15 @@ fn losses(graph: &Graph, map: &PortMap, outcome: &Outcome, lost: &[probe::Loss])
             first_ps: record.start.0,
             last_ps: record.received.min(outcome.end).0,
             cost_ps: span.time.0,
+            fill: None,
+            cause: None,
+            victim: false,
         }
     };
     let mut all: Vec<Loss> = lost.iter().map(loss).collect();
-    all.extend(spans().filter(|span| span.part == Part::Down).map(waited));
+    if graph.fallible() {
+        all.extend(spans().filter(|span| span.part == Part::Down).map(waited));
+    }
     all.sort_by_key(|loss| (loss.port, loss.how, loss.flow));
     all
 }

@@ -25,6 +25,10 @@ pub struct Together {
     pub finished: usize,
     /// From the start of a round's first message to the receipt of its last, in picoseconds, over the rounds that were done.
     pub completion_ps: Spread,
+    /// The size over the mean completion time, in bits per second, as NCCL's tests define it.
+    pub algorithm_bps: Option<f64>,
+    /// The same times what an algorithm that moves the least takes of every host's link, as NCCL's tests define bus bandwidth.
+    pub bus_bps: Option<f64>,
     /// From the start of the first round to the end of the last, with what hosts compute in between; none if it is not done.
     pub total_ps: Option<u64>,
 }
@@ -39,7 +43,7 @@ fn span(outcome: &Outcome, messages: Range<usize>) -> (Option<u64>, Option<u64>)
 
 /// All messages of a round.
 fn round(messages: &Messages, round: u64) -> Range<usize> {
-    messages.step(round, 0).start..messages.step(round, messages.steps - 1).end
+    messages.step(round, 0).start..messages.step(round, messages.steps() - 1).end
 }
 
 fn name<'a>(groups: &'a [String], messages: &Messages) -> &'a str {
@@ -53,14 +57,20 @@ impl Together {
         let times: Vec<f64> = spans.iter().filter_map(took).collect();
         let ends: Option<Vec<u64>> = spans.iter().map(|span| span.1).collect();
         let total = ends.and_then(|ends| Some(ends.into_iter().max()? - spans.first()?.0?));
+        let completion = Spread::of(times);
+        let counted = messages.operation.counted(messages.hosts, messages.size);
+        let algorithm = completion.mean.filter(|&mean| mean > 0.0).map(|mean| counted * 8e12 / mean);
+        let (pieces, of) = messages.operation.bus(messages.hosts);
         Together {
             name: name(groups, messages).into(),
             kind: messages.operation.word(),
             hosts: messages.hosts,
-            steps: messages.steps,
+            steps: messages.steps(),
             rounds: messages.rounds,
-            finished: times.len(),
-            completion_ps: Spread::of(times),
+            finished: completion.count,
+            completion_ps: completion,
+            algorithm_bps: algorithm,
+            bus_bps: algorithm.map(|bps| bps * pieces as f64 / of as f64),
             total_ps: total,
         }
     }
@@ -72,7 +82,7 @@ pub(crate) fn columns(groups: &[String], collectives: &[Messages], outcome: &Out
     for messages in collectives {
         for at in 0..messages.rounds {
             rows.push((messages, at, None, round(messages, at)));
-            rows.extend((0..messages.steps).map(|step| (messages, at, Some(step), messages.step(at, step))));
+            rows.extend((0..messages.steps()).map(|step| (messages, at, Some(step), messages.step(at, step))));
         }
     }
     let spans: Vec<_> = rows.iter().map(|row| span(outcome, row.3.clone())).collect();

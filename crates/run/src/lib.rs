@@ -7,6 +7,8 @@ pub mod bench;
 mod causes;
 mod code;
 pub mod collective;
+pub mod forward;
+pub mod job;
 pub mod outcome;
 pub mod pcapng;
 pub mod recording;
@@ -15,6 +17,7 @@ pub mod why;
 
 pub use code::{code, code_of};
 
+use crate::forward::FastForward;
 use crate::outcome::{Identity, Summary};
 use crate::pcapng::Scene;
 use ::estimate::Estimate;
@@ -29,7 +32,7 @@ use files::Folder;
 use files::problem::Problem;
 use results::causes::Causes;
 use results::recording::RECORDING;
-use results::records::OVERRIDE;
+use results::records::{JOBS, OVERRIDE};
 use results::tables::Columns;
 use scenario::Scenario;
 use scenario::estimate::Method;
@@ -50,6 +53,7 @@ pub struct Finished {
     graph: Graph,
     groups: Vec<String>,
     collectives: Vec<Messages>,
+    jobs: job::Jobs,
     capture: Option<Capture>,
     recorded: Option<recording::Scene>,
     causes: Option<Causes>,
@@ -70,22 +74,39 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
     let identity = Identity::of(&resolved);
     let (capture, payload) = (setup.measure.capture.clone(), setup.nic.payload as u64);
     let start = Instant::now();
+    let mut forward = None;
     let (outcome, estimate) = match resolved.estimate.method {
-        Method::None => (resolved.simulate(report), None),
+        Method::None => (simulate(&resolved, report, &mut forward), None),
         _ => {
             let Estimate { outcome, about } = estimate::estimate(&resolved, report);
             (outcome, Some(about))
         }
     };
     let (groups, collectives) = (resolved.groups, resolved.collectives);
+    let jobs = job::Jobs::new(&resolved.jobs, &resolved.setup, &outcome);
     let wall = start.elapsed();
     let causes = causes::of(&graph, &PortMap::new(&graph), &outcome);
     let mut summary = Summary::new(identity, &graph, &groups, &collectives, &outcome, causes.as_ref(), wall);
     summary.estimate = estimate;
+    summary.jobs = jobs.all.clone();
+    summary.fast_forward = forward;
     summary.notes = resolved.notes.iter().map(ToString::to_string).collect();
     let flow_control = resolved.choices.flow_control;
     let capture = capture.map(|capture| Capture { ports: capture.ports, flow_control, payload });
-    Finished { summary, outcome, graph, groups, collectives, capture, recorded, causes }
+    Finished { summary, outcome, graph, groups, collectives, jobs, capture, recorded, causes }
+}
+
+/// Simulates it; again and exactly, if what was skipped is off by more than was asked for.
+fn simulate(resolved: &Resolved, report: &mut Report<'_>, forward: &mut Option<FastForward>) -> Outcome {
+    let outcome = resolved.simulate(report);
+    *forward = FastForward::of(&outcome);
+    match forward {
+        Some(about) if about.exceeds(&outcome) && !outcome.interrupted => {
+            about.fell_back = true;
+            resolved.simulate_exactly(report)
+        }
+        _ => outcome,
+    }
 }
 
 impl Finished {
@@ -99,9 +120,17 @@ impl Finished {
     pub fn tables(&self) -> Vec<(&'static str, Columns)> {
         let causes = self.causes.as_ref();
         if self.summary.estimate.is_some() {
-            return outcome::estimated_columns(&self.graph, &self.groups, &self.collectives, &self.outcome);
+            let mut all = outcome::estimated_columns(&self.graph, &self.groups, &self.collectives, &self.outcome);
+            all.extend(self.job_columns());
+            return all;
         }
-        outcome::all_columns(&self.graph, &self.groups, &self.collectives, &self.outcome, causes)
+        let mut all = outcome::all_columns(&self.graph, &self.groups, &self.collectives, &self.outcome, causes);
+        all.extend(self.job_columns());
+        all
+    }
+
+    fn job_columns(&self) -> Option<(&'static str, Columns)> {
+        (!self.jobs.all.is_empty()).then(|| (JOBS, self.jobs.columns()))
     }
 
     /// The flow that finished with the largest slowdown, in words; the first of several.

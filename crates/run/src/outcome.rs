@@ -1,6 +1,8 @@
 //! A folder of results: `summary.json`, tables of flows, buffers, links and time series, and the scenario that gave them.
 
 use crate::collective::{self, Together};
+use crate::forward::FastForward;
+use crate::job::Trained;
 use crate::slowdown::{since, slowdown, slowdown_acknowledged, slowdowns, slowdowns_acknowledged};
 use crate::why::{Why, part_columns};
 use engine::Time;
@@ -362,6 +364,9 @@ pub struct Summary {
     /// Collective by collective; left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub collectives: Vec<Together>,
+    /// Job by job; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<Trained>,
     /// How busy the links were.
     pub utilisation: Utilisation,
     /// Pauses.
@@ -386,6 +391,9 @@ pub struct Summary {
     /// How it was estimated, and how far off that is; left out of a run that was simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<About>,
+    /// What was skipped, and how far off the result is by that; left out of a run that skips nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast_forward: Option<FastForward>,
     /// What is odd about the scenario, and allowed; left out where nothing is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -500,6 +508,7 @@ impl Summary {
             slowdown_acknowledged: whole.acknowledged,
             groups: groups_known,
             collectives: collectives.iter().map(|messages| Together::new(groups, messages, outcome)).collect(),
+            jobs: Vec::new(),
             utilisation: Utilisation::new(graph, &map, outcome, span),
             pause: Pauses {
                 pauses: c.pauses,
@@ -540,6 +549,7 @@ impl Summary {
             events: c.events,
             packet_hops: c.hops,
             estimate: None,
+            fast_forward: None,
             notes: Vec::new(),
             why: Why::new(groups, causes, outcome),
             violations: outcome.violations.iter().cloned().chain(stalled).collect(),
@@ -729,8 +739,8 @@ pub fn all_columns(
     if !collectives.is_empty() {
         all.push((COLLECTIVES, collective::columns(groups, collectives, outcome)));
     }
-    if let Some(spans) = &outcome.parts {
-        all.push((PARTS, part_columns(graph, &map, spans)));
+    if let (Some(spans), Some(causes)) = (&outcome.parts, causes) {
+        all.push((PARTS, part_columns(graph, &causes.names, spans)));
     }
     all
 }

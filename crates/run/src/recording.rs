@@ -37,6 +37,15 @@ const MOST_PORT_FRAMES_BEFORE: usize = 16 << 20;
 /// The shortest frame that is chosen by itself.
 const SHORTEST: Time = Time::from_ns(100);
 
+/// Refuses to record a run that skips something.
+pub fn check(resolved: &Resolved) -> Result<(), Problem> {
+    match resolved.setup.within {
+        None => Ok(()),
+        Some(_) => Err(Problem::new("--record", "a recording has no frames of what is skipped")
+            .help("do not record it, or simulate all of it: leave --within and [fast_forward] out")),
+    }
+}
+
 /// Has a run recorded, with frames of that length to begin with. Nothing else of the result changes.
 pub fn record(mut resolved: Resolved, every: Option<Time>) -> Resolved {
     resolved.setup.measure.record = Some(plan(&resolved.setup, every));

@@ -2,7 +2,6 @@
 
 use fabric::Outcome;
 use fabric::probe::{Part, Place, Span};
-use fabric::routing::PortMap;
 use fabric::topology::Graph;
 use results::causes::{Causes, Root};
 use results::tables::{Column, Columns};
@@ -99,10 +98,10 @@ impl Why {
     }
 }
 
-/// The table of parts.
-pub(crate) fn part_columns(graph: &Graph, map: &PortMap, spans: &[Span]) -> Columns {
-    let nodes = graph.nodes.iter().map(|node| node.name.clone());
-    let places: Vec<String> = nodes.chain(crate::causes::port_names(graph, map)).collect();
+/// The table of parts, given the names of all ports.
+pub(crate) fn part_columns(graph: &Graph, ports: &[String], spans: &[Span]) -> Columns {
+    let nodes = graph.nodes.iter().map(|node| node.name.as_str());
+    let places: Vec<&str> = nodes.chain(ports.iter().map(String::as_str)).collect();
     let place = |span: &Span| match span.place {
         Place::Node(number) => number as usize,
         Place::Port(port) => graph.nodes.len() + port as usize,

@@ -21,6 +21,9 @@ pub struct Answer {
     pub never: Option<String>,
     /// What was looked at, case by case.
     pub cases: Vec<Case>,
+    /// What packets need in a fabric of this shape so that no cycle can close; left out where shortest paths are enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needs: Option<&'static str>,
 }
 
 /// The links in one state, or in any of several, and whose packets.
@@ -104,6 +107,7 @@ pub fn analyse(resolved: &Resolved, scopes: &[Scope]) -> Result<Answer, Problem>
         flow_control: resolved.choices.flow_control.name().into(),
         never: None,
         cases: Vec::new(),
+        needs: fabric::topology::shape(&resolved.topology.kind).and_then(|shape| shape.against_deadlock()),
     };
     if let Waits::Never(why) = waits {
         answer.never = Some(why.into());
@@ -208,6 +212,9 @@ impl Answer {
             let links = if changing { format!(", {}", case.links) } else { String::new() };
             let _ = write!(out, "{whose}{links}: ");
             out += &case.text();
+        }
+        if let Some(needs) = self.needs.filter(|_| !self.free()) {
+            let _ = writeln!(out, "what to add: {needs}");
         }
         out
     }

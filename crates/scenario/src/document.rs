@@ -152,12 +152,30 @@ impl Document {
                     return Err(problem);
                 }
                 let problem = document.locate(at, format!("is not TOML: {}", error.message()));
-                let bare = problem.source.as_deref().and_then(bare_quantity);
-                let help = match bare {
-                    Some(word) => format!("put quantities in quotes: \"{word}\""),
+                let help = match problem.source.as_deref().and_then(unquoted) {
+                    Some(Unquoted::Quantity(word)) => format!("put quantities in quotes: \"{word}\""),
+                    Some(Unquoted::Word(word)) => format!("put text in quotes: \"{word}\""),
                     None => "write key = value, with text and quantities in quotes; [name] begins a table".into(),
                 };
                 Err(problem.help(help).cause(Cause::Syntax))
+            }
+        }
+    }
+
+    /// The same of a text in which values lack their quotes, or keys are there twice: with what was meant, so that the rest can be looked
+    /// at, and with what is wrong.
+    pub fn parse_on(file: &str, text: &str) -> Result<(Document, Vec<Problem>), Problem> {
+        let (mut mended, mut slips): (String, Vec<Problem>) = (text.into(), Vec::new());
+        loop {
+            let problem = match Document::parse(file, mended.as_str()) {
+                Ok(document) => return Ok((document, slips)),
+                Err(problem) => problem,
+            };
+            let better = mend(&mended, &problem).filter(|_| slips.len() < MOST_SLIPS);
+            slips.push(problem);
+            match better {
+                Some(better) => mended = better,
+                None => return Err(Problem::all(slips).unwrap_or_else(|| Problem::new(file, "cannot be read"))),
             }
         }
     }
@@ -505,12 +523,46 @@ pub fn quote(text: &str) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// An unquoted quantity after an equals sign, which is what people forget most.
-fn bare_quantity(line: &str) -> Option<&str> {
+/// A value without the quotes that it needs.
+enum Unquoted<'a> {
+    Quantity(&'a str),
+    Word(&'a str),
+}
+
+/// What stands after an equals sign without its quotes, which is what people forget most.
+fn unquoted(line: &str) -> Option<Unquoted<'_>> {
     let value = line.split_once('=')?.1.split('#').next()?.trim();
     let quantity =
         value.starts_with(|c: char| c.is_ascii_digit()) && value.ends_with(|c: char| c.is_ascii_alphabetic());
-    (quantity && value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | ' ' | '_'))).then_some(value)
+    let plain = |others: &str| value.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c));
+    // The words of TOML are good as they are.
+    let toml = ["true", "false", "inf", "nan"].contains(&value);
+    match value.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        _ if quantity && plain(". _") => Some(Unquoted::Quantity(value)),
+        true if !toml && plain(".-+_/") => Some(Unquoted::Word(value)),
+        _ => None,
+    }
+}
+
+/// The most slips of a text that are told.
+const MOST_SLIPS: usize = 50;
+
+/// The text with one slip set right, in the same lines: what lacks its quotes has them, and a key that is there already is left out.
+fn mend(text: &str, problem: &Problem) -> Option<String> {
+    let place = problem.line?.checked_sub(1)?;
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    let line = *lines.get(place)?;
+    let better = match unquoted(line) {
+        Some(Unquoted::Quantity(value) | Unquoted::Word(value)) => {
+            let (key, rest) = line.split_once('=')?;
+            format!("{key}={}", rest.replacen(value, &format!("\"{value}\""), 1))
+        }
+        // The keys of a table that is there twice would belong to another one.
+        None if problem.message.contains("is there twice") && !line.trim_start().starts_with('[') => String::new(),
+        None => return None,
+    };
+    lines[place] = &better;
+    Some(lines.join("\n"))
 }
 
 /// A value as `--set` has it.
@@ -977,10 +1029,12 @@ pub fn suggest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let near = (word.chars().count() / 3).max(1);
     // Two letters that have changed places are one slip.
     let distances = candidates.iter().map(|&candidate| (strsim::osa_distance(&word, candidate), candidate));
-    distances
-        .filter(|(distance, _)| *distance <= near)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let nearest = distances.filter(|(distance, _)| *distance <= near).min_by_key(|(distance, _)| *distance);
+    // A word that is cut short is the one that begins like it, if there is only one.
+    let mut longer =
+        candidates.iter().copied().filter(|candidate| word.chars().count() >= 3 && candidate.starts_with(&word));
+    let longer = longer.next().filter(|_| longer.next().is_none());
+    nearest.map(|(_, candidate)| candidate).or(longer)
 }
 
 /// A remedy for a word that is none of those known.
@@ -1312,6 +1366,9 @@ buffer = \"4MB\"
         assert_eq!(suggest("ecnmax", &words), Some("ecn_max"));
         assert_eq!(suggest("flow-control", &words), Some("flow_control"));
         assert_eq!(suggest("colour", &words), None);
+        assert_eq!(suggest("flow", &words), Some("flow_control"));
+        assert_eq!(suggest("ecn_", &["ecn_min_", "ecn_max_"]), None, "it may be either");
+        assert_eq!(suggest("al", &["alphabet"]), None, "too short");
         assert_eq!(suggest("", &words), None);
     }
 

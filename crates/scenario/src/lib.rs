@@ -13,6 +13,7 @@ pub mod declared;
 mod describe;
 pub mod document;
 pub mod estimate;
+pub mod forward;
 mod memory;
 pub mod notes;
 pub mod paths;

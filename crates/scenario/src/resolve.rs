@@ -7,6 +7,7 @@ pub use crate::paths::{Framing, Leg, Paths, alone, ideal_time, round_trip};
 
 use crate::estimate::EstimateSettings;
 use crate::notes::{Known, Note};
+use crate::scenario::Problems;
 use crate::settings::SwitchSettings;
 use crate::slow::Slow;
 use crate::{Choices, Lane, Scenario, Sharing, Topology, WindowSize};
@@ -22,14 +23,14 @@ use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::run::worthwhile;
 use fabric::setup::{
     AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, MeasureSetup, NicSetup, NicWake, Notifications, Overflow,
-    PortSetup, SeriesSetup, SlowReceiver, Split, SwitchSetup, WindowRule,
+    PortSetup, SeriesSetup, SlowReceiver, Split, SwitchSetup, Task, WindowRule,
 };
 use fabric::topology::Kind;
 use fabric::{Outcome, Setup};
 use files::problem::Problem;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use traffic::{FlowRequest, MAX_LATE_START, MAX_START, Messages, Names};
+use traffic::{FlowRequest, MAX_LATE_START, MAX_START, Messages, Names, Outline};
 
 /// Where the addresses of hosts begin: 11.0.0.1.
 const FIRST_ADDRESS: u32 = 0x0b00_0001;
@@ -70,6 +71,8 @@ pub struct Resolved {
     pub groups: Vec<String>,
     /// The collectives among them.
     pub collectives: Vec<Messages>,
+    /// The jobs.
+    pub jobs: Vec<Outline>,
     /// By node, the memory for packets; `None` for a host that does not forward, or for no limit.
     pub memory: Vec<Option<u64>>,
     /// What the scenario says of its wiring.
@@ -114,6 +117,11 @@ impl Resolved {
         self.simulate_setup(Setup { threads, blocks, ..self.setup.clone() }, report)
     }
 
+    /// The same with nothing skipped, whatever the scenario says.
+    pub fn simulate_exactly(&self, report: &mut Report<'_>) -> Outcome {
+        self.simulate_setup(Setup { within: None, ..self.setup.clone() }, report)
+    }
+
     /// The same of the first so many flows only. None of them may wait for another.
     pub fn simulate_first(&self, flows: usize, report: &mut Report<'_>) -> Outcome {
         let mut setup = self.setup.clone();
@@ -138,22 +146,23 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let mut notes = Vec::new();
     let mut memory = Memory::new(&scenario, &layout, &map, &wire, &mut notes)?;
     let own_room = own_room(&scenario, &layout, &wire, &mut memory, &mut notes);
+    let mut wrong = Problems::default();
     if own_room && scenario.switch.cell.0 > 1 {
         let message = format!("{} divides memory by its own means, byte by byte", scenario.choices.flow_control.name());
         let help = "remove cell, or choose a flow control that has thresholds, such as pfc";
-        return Err(scenario.problem("switch.cell", message).help(help));
+        wrong.keep::<()>(Err(scenario.problem("switch.cell", message).help(help)));
     }
-    if let Some((place, slow)) = scenario.slow.iter().enumerate().find(|(_, slow)| slow.buffer.0 < wire.largest) {
+    for (place, slow) in scenario.slow.iter().enumerate().filter(|(_, slow)| slow.buffer.0 < wire.largest) {
         let (name, largest) = (&scenario.graph[slow.host].name, wire.largest);
         let message = format!("the NIC of {name} keeps {}, less than one packet of {largest} B", slow.buffer);
         let help = format!("write buffer = \"{largest}B\" or more");
-        return Err(scenario.problem(&format!("slow.{place}.buffer"), message).help(help));
+        wrong.keep::<()>(Err(scenario.problem(&format!("slow.{place}.buffer"), message).help(help)));
     }
     let slow = slow_receivers(&scenario, &layout, &map, &wire, &mut memory.promised, &mut notes);
     let transport = &scenario.choices.transport;
     if !slow.is_empty() && !transport.slow_receivers() {
         let message = format!("{} pulls no more than it can take: its receivers are not slow", transport.name());
-        return Err(scenario.problem("slow", message).help("remove [[slow]], or choose another transport"));
+        wrong.keep::<()>(Err(scenario.problem("slow", message).help("remove [[slow]], or choose another transport")));
     }
     if transport.drops() {
         memory.promised = false;
@@ -165,7 +174,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         if memory.pool.iter().flatten().any(|&pool| room(pool) < wire.largest as u128) {
             let message = format!("a queue may never hold even one packet of {} B", wire.largest);
             let help = "write a larger egress_alpha, or give a larger buffer or reserve";
-            return Err(scenario.problem("switch.egress_alpha", message).help(help));
+            wrong.keep::<()>(Err(scenario.problem("switch.egress_alpha", message).help(help)));
         }
     }
     // Without flow control every queue has a part of its own.
@@ -178,17 +187,23 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             let message =
                 format!("each of the {parts} queues of {name} has {} B, less than one packet", pool / parts.max(1));
             let help = "give a larger buffer, fewer queues, or sharing = \"dynamic\"";
-            return Err(scenario.problem("switch.sharing", message).help(help));
+            wrong.keep::<()>(Err(scenario.problem("switch.sharing", message).help(help)));
+            // The others are like it.
+            break;
         }
     }
     let largest = transport.most_packets().saturating_mul(nic.payload.0);
     if let Some(flow) = scenario.traffic.flows.iter().position(|flow| flow.size > largest) {
         let message = format!("{} cannot number the packets of this flow", transport.name());
-        return Err(scenario.flow_problem(flow, message).help("make it smaller, or write a larger payload in [nic]"));
+        let help = "make it smaller, or write a larger payload in [nic]";
+        wrong.keep::<()>(Err(scenario.flow_problem(flow, message).help(help)));
     }
+    wrong.or(())?;
     // Paths take the longest: whatever can be refused without them has been.
-    let (flows, after, collectives) = flows(&scenario, &map, &wire, &mut notes)?;
-    check_end(&scenario, &map)?;
+    let mut wrong = Problems::default();
+    let found = wrong.keep(flows(&scenario, &map, &wire, &mut notes));
+    wrong.keep(check_end(&scenario, &map));
+    let (flows, after, collectives, jobs) = wrong.or(found)?.unwrap_or_default();
 
     // A receiver that takes packets in order only discards those that overtake, and may ask for them only once.
     let discards = transport.in_order() && scenario.choices.load_balancing.may_reorder();
@@ -297,9 +312,11 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             ..MeasureSetup::default()
         },
         after,
+        tasks: scenario.traffic.tasks.clone(),
         slow,
         stop: scenario.stop.unwrap_or(Time::MAX),
         reroute: Time::ZERO,
+        within: scenario.forward.share(),
         ..plain
     };
     transport.adjust(&mut setup);
@@ -310,6 +327,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         return Err(scenario.problem("nic.ack_every", message).help("write ack_every = 1 in [nic], or a larger cap"));
     }
     crate::estimate::check(&scenario, &layout, &setup)?;
+    crate::forward::check(&scenario, &setup)?;
     Ok(Resolved {
         estimate: scenario.estimate,
         name: scenario.name,
@@ -320,6 +338,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         notes,
         groups: scenario.traffic.groups,
         collectives,
+        jobs,
         memory: room,
         topology: scenario.topology,
         preset: scenario.preset,
@@ -384,6 +403,8 @@ struct Wire {
     frame: u64,
     /// The largest packet that is not a frame.
     largest: u64,
+    /// The longest control packet of a scheme.
+    control: u64,
     /// The smallest packet among the data.
     smallest: u64,
 }
@@ -396,7 +417,15 @@ impl Wire {
         let ack = nic.ack_size.0 + ack_extra as u64;
         let smallest = framing.header + 1;
         let smallest = if nic.ack_lane == Lane::Data { smallest.min(ack) } else { smallest };
-        Wire { framing, ack, frame, largest: (framing.payload + framing.header).max(ack), smallest }
+        let choices = &scenario.choices;
+        let control = [
+            choices.flow_control.control_packet(),
+            choices.congestion_control.control_packet(),
+            choices.edge_control.control_packet(),
+            choices.transport.control_packet(),
+        ];
+        let control = control.into_iter().max().unwrap_or(0);
+        Wire { framing, ack, frame, largest: (framing.payload + framing.header).max(ack), control, smallest }
     }
 }
 
@@ -413,6 +442,8 @@ pub struct PauseLoop {
     pub largest: u64,
     /// Bytes of a pause frame.
     pub frame: u64,
+    /// Bytes of the longest control packet of a scheme.
+    pub control: u64,
     /// Priority classes.
     pub classes: u8,
     /// Frames that may go ahead of a pause besides those of the classes.
@@ -428,7 +459,7 @@ impl PauseLoop {
     pub fn hears(&self) -> Time {
         let time = |bytes: u64| Clock::Exact.duration(bytes, self.rate).0;
         let frames = 2 * self.classes as u64 + 1 + self.other_frames;
-        Time(time(self.largest.max(self.frame)) + frames * time(self.frame) + self.to_neighbour.0)
+        Time(time(self.largest.max(self.frame).max(self.control)) + frames * time(self.frame) + self.to_neighbour.0)
     }
 
     /// Bytes that the neighbour may send before it has.
@@ -453,8 +484,8 @@ impl PauseLoop {
     pub fn headroom(&self) -> u64 {
         // A packet arrives at time 0, crosses the threshold and so goes into headroom itself: one largest packet.
         //
-        // The pause frame then waits for the transmission under way in the other direction (at most the largest packet)
-        // and for the frames queued before it (a pause and a resume of every class), is sent, and travels. Let the
+        // The pause frame then waits for the transmission under way in the other direction (at most the largest packet,
+        // or a control packet) and for the frames queued before it (a pause and a resume of every class), is sent, and travels. Let the
         // neighbour hear of it at time T.
         //
         // The packet of time 0 was sent by -to_here, and the link is serial, so whatever comes in later began after that. The
@@ -720,6 +751,7 @@ fn pause_loop(scenario: &Scenario, layout: &Layout, map: &PortMap, wire: &Wire, 
         to_neighbour: link.delay + far + scenario.switch.reaction,
         largest: wire.largest,
         frame: wire.frame,
+        control: wire.control,
         classes: lanes(scenario, layout) * layout.groups as u8,
         other_frames: layout.headroom.map_or(0, |Headroom { other_frames }| other_frames),
         smallest: wire.smallest,
@@ -778,8 +810,8 @@ fn series(scenario: &Scenario, flows: &[FlowSpec]) -> Option<SeriesSetup> {
     Some(SeriesSetup { every: scenario.measure.series.unwrap_or(SERIES), ports: watch.ports.clone(), flows })
 }
 
-/// Flows, which of them wait for which, and which are a collective's.
-type Flows = (Vec<FlowSpec>, Vec<After>, Vec<Messages>);
+/// Flows, which of them wait for which, and which are a collective's or a job's.
+type Flows = (Vec<FlowSpec>, Vec<After>, Vec<Messages>, Vec<Outline>);
 
 /// The flows in order of start, with their paths through the idle network timed, which of them wait for which, and which are a
 /// collective's.
@@ -877,15 +909,24 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
     let mut place = vec![0; order.len()];
     (0..).zip(&order).for_each(|(now, &before)| place[before as usize] = now);
     check_gaps(scenario, |flow| flows[place[flow.index()] as usize].ideal)?;
+    let moved = |id: FlowId| Task::number(id).map_or_else(|| FlowId(place[id.index()]), |_| id);
+    // A task begins at a host when the NIC has passed up what it waits for; a flow begins at the NIC.
+    let passed = |flow: FlowId, first: FlowId| match (Task::number(flow), Task::number(first)) {
+        (None, None) => around,
+        (Some(_), None) => bus.receive,
+        (None, Some(_)) => bus.send,
+        (Some(_), Some(_)) => Time::ZERO,
+    };
     let after = scenario.traffic.after.iter().map(|after| After {
-        flow: FlowId(place[after.flow.index()]),
-        first: FlowId(place[after.first.index()]),
-        gap: after.gap + around,
+        flow: moved(after.flow),
+        first: moved(after.first),
+        gap: after.gap + passed(after.flow, after.first),
     });
     // All of a collective start together: they stay together, in their order.
-    let moved = |messages: &Messages| Messages { first: FlowId(place[messages.first.index()]), ..*messages };
+    let moved = |messages: &Messages| Messages { first: FlowId(place[messages.first.index()]), ..messages.clone() };
     let collectives = scenario.traffic.collectives.iter().map(moved).collect();
-    Ok((flows, after.collect(), collectives))
+    let jobs = scenario.traffic.jobs.iter().map(|job| job.moved(0, |flow| FlowId(place[flow.index()]))).collect();
+    Ok((flows, after.collect(), collectives, jobs))
 }
 
 /// What is said where load balancing knows paths by name, and there are more than it knows. A few destinations are looked at.

@@ -9,10 +9,11 @@ mod tests;
 use crate::declared::{Key, Section};
 use crate::document::{Document, Table, one_of, quoted, suggest};
 use crate::estimate::EstimateSettings;
+use crate::forward::ForwardSettings;
 use crate::presets;
 use crate::settings::{self, MeasureSettings, NicSettings, Salt, SwitchSettings, WindowSize};
 use crate::slow;
-use crate::traffic::{self, GroupReport, Part, Plan, Source};
+use crate::traffic::{self, GroupReport, Part, Plan, Requests, Source};
 use crate::watch::{self, Watch};
 use crate::wiring::{self, Topology};
 use ::traffic::{MAX_START, Traffic};
@@ -125,6 +126,8 @@ pub struct Scenario {
     pub watch: Watch,
     /// Whether it is simulated or estimated.
     pub estimate: EstimateSettings,
+    /// Whether what is steady is skipped.
+    pub forward: ForwardSettings,
     /// The choice on every axis, with its parameters.
     pub choices: Choices,
     /// How much a flow may have unacknowledged.
@@ -160,8 +163,32 @@ impl Problems {
         result.map_err(|problem| self.0.push(problem)).ok()
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether any of them is about one of these keys.
+    pub(crate) fn about(&self, keys: &[&str]) -> bool {
+        let all = self.0.iter().flat_map(|problem| std::iter::once(problem).chain(&problem.more));
+        all.filter_map(|problem| problem.key.as_deref()).any(|key| keys.contains(&key))
+    }
+
+    fn of(problems: &[Problem]) -> Problems {
+        Problems(problems.to_vec())
+    }
+
+    /// Whether all of them are about keys in these tables.
+    fn all_in(&self, tables: &[&str]) -> bool {
+        let all = self.0.iter().flat_map(|problem| std::iter::once(problem).chain(&problem.more));
+        let table =
+            |problem: &Problem| problem.key.as_deref().map(|key| key.split('.').next().unwrap_or(key).to_string());
+        all.map(table).all(|table| table.is_some_and(|table| tables.contains(&table.as_str())))
+    }
+
+    /// Keeps what is wrong, but for what a fabric lacks that is not known.
+    fn keep_known<T>(&mut self, result: Result<T, Problem>, fabric: bool) -> Option<T> {
+        let known = |problem: &Problem| fabric || problem.cause != Cause::Fabric;
+        result.map_err(|problem| self.0.extend(problem.split().into_iter().filter(known))).ok()
     }
 
     /// A value that was read without a problem, or all problems.
@@ -186,6 +213,20 @@ impl Problems {
     }
 }
 
+/// What can be wrong without a consequence for memory, and for what flow control makes of it.
+const APART: [&str; 9] = ["name", "seed", "measure", "flow", "load", "incast", "long", "collective", "job"];
+
+/// When a run ends.
+#[derive(Clone, Copy)]
+pub(crate) enum Ends {
+    /// When all is quiet.
+    Quiet,
+    /// At that instant.
+    At(Time),
+    /// The file says when, and cannot be understood.
+    Unknown,
+}
+
 impl Scenario {
     /// Reads a scenario file. `sets` are changes to it, each `key.path=value`.
     pub fn load(path: &Path, sets: &[String]) -> Result<Scenario, Problem> {
@@ -201,8 +242,8 @@ impl Scenario {
 
     /// The same with the files that it names wherever they are.
     pub fn parse_beside(name: &str, text: &str, base: Beside<'_>, sets: &[String]) -> Result<Scenario, Problem> {
-        let mut document = Document::parse(name, text)?;
-        let mut wrong = Problems::default();
+        let (mut document, slips) = Document::parse_on(name, text)?;
+        let mut wrong = Problems(slips);
         for set in sets {
             wrong.keep(document.set(set));
         }
@@ -214,25 +255,32 @@ impl Scenario {
         let seed: Option<u64> = wrong.keep(root.optional("seed")).flatten();
         let stop = wrong.keep(read_stop(&mut root)).flatten();
         let mut wired = wrong.keep(wiring::read_topology(&mut root, base));
-        if let Some((graph, _)) = &mut wired {
-            wrong.keep(wiring::read_links(&mut root, graph));
+        // Where the fabric cannot be, another stands for it, so that what has nothing to do with it is looked at.
+        let fabric = wired.is_some();
+        let mut stand_in = if fabric { None } else { Some(wiring::stand_in()) };
+        if let Some(graph) = wired.as_mut().map(|(graph, _)| graph).or(stand_in.as_mut()) {
+            wrong.keep_known(wiring::read_links(&mut root, graph), fabric);
+        }
+        if let Some((graph, _)) = &wired {
             let faulty = |error: GraphError| wiring::remedied(document.problem("topology", error.problem()), &error);
             wrong.keep(graph.check().map_err(faulty));
         }
-        let graph = wired.as_ref().map(|(graph, _)| graph);
+        let graph = wired.as_ref().map(|(graph, _)| graph).or(stand_in.as_ref());
         let (mut switch, mut nic, mut measure) =
             (SwitchSettings::default(), NicSettings::default(), MeasureSettings::default());
-        let buffers = wrong.keep(read_switch(&mut root, &mut switch, graph));
+        let buffers = wrong.keep_known(read_switch(&mut root, &mut switch, graph), fabric);
         wrong.keep(fill(&mut root, "nic", &mut nic));
         let mut estimate = EstimateSettings::default();
         wrong.keep(fill(&mut root, "estimate", &mut estimate));
-        let slow = graph.and_then(|graph| wrong.keep(slow::read(&mut root, graph)));
+        let mut forward = ForwardSettings::default();
+        wrong.keep(fill(&mut root, "fast_forward", &mut forward));
+        let slow = graph.and_then(|graph| wrong.keep_known(slow::read(&mut root, graph), fabric));
         let mut measure_table = wrong.keep(root.table("measure")).flatten();
         if let Some(table) = &mut measure_table {
             table.takes(&settings::MEASURE);
             wrong.keep(table.fill(&mut measure));
         }
-        if buffers.is_some() {
+        if !wrong.about(&["switch.ecn_min", "switch.ecn_max"]) {
             wrong.keep(switch.check().map_err(|Misfit { parameter, message, help }| {
                 // Of two values that do not go together, the one that was written is at fault.
                 let (own, other) = (format!("switch.{parameter}"), "switch.ecn_min".to_string());
@@ -242,26 +290,42 @@ impl Scenario {
         }
         // Without its preset a scheme is another one.
         let scheme = preset.as_ref().and_then(|_| wrong.keep(read_scheme(&mut root, &document, &switch)));
-        let mut traffic =
-            graph.and_then(|graph| wrong.keep(traffic::read_traffic(&mut root, graph, base, seed.unwrap_or(1), stop)));
+        let ends = if wrong.about(&["stop"]) { Ends::Unknown } else { stop.map_or(Ends::Quiet, Ends::At) };
+        let mut traffic = graph.and_then(|graph| {
+            let read = traffic::read_traffic(&mut root, graph, base, seed.unwrap_or(1), ends, fabric);
+            wrong.keep_known(read, fabric)
+        });
         let mut watch = Watch::default();
-        if let (Some(mut table), Some(graph), Some(traffic)) = (measure_table, graph, &traffic) {
-            let read = watch::read(&mut table, graph, &traffic.all.groups);
-            watch = wrong.keep(read.and_then(|watch| table.finish().map(|()| watch))).unwrap_or_default();
+        if let (Some(mut table), Some(graph)) = (measure_table, graph) {
+            let groups = traffic.as_ref().map(|traffic| traffic.all.groups.as_slice());
+            let read = watch::read(&mut table, graph, groups);
+            watch = wrong.keep_known(read, fabric).unwrap_or_default();
+            if traffic.is_some() {
+                wrong.keep(table.finish());
+            }
         }
         if wrong.is_empty() {
             wrong.keep(root.finish());
         }
         if let (Some(graph), Some(traffic)) = (graph, &mut traffic) {
-            wrong.keep(traffic.check_after(&document, graph));
+            wrong.keep_known(traffic.check_after(&document, graph), fabric);
         }
-        let ((Some((graph, topology)), Some(preset)), (Some(buffers), Some(slow)), (Some(scheme), Some(traffic)), true) =
-            ((wired, preset), (buffers, slow), (scheme, traffic), wrong.is_empty())
+        let fine = wrong.is_empty();
+        let others = if fine { Vec::new() } else { document.check(&crate::schema::sections()) };
+        // Whether memory and what flow control makes of it can be looked at although something is wrong.
+        let apart = wrong.all_in(&APART) && Problems::of(&others).all_in(&APART);
+        let ((Some((graph, topology)), Some(preset)), (Some(buffers), Some(slow), Some(scheme)), true) =
+            ((wired, preset), (buffers, slow, scheme), fine || apart)
         else {
-            return Err(wrong.with_others(document.check(&crate::schema::sections()), name));
+            return Err(wrong.with_others(others, name));
         };
+        let none = || Requests { classes: 1, ..Requests::default() };
+        let traffic = traffic.unwrap_or_else(none);
+        if !fine {
+            (estimate, forward) = Default::default();
+        }
         let notes = traffic.notes;
-        Ok(Scenario {
+        let scenario = Scenario {
             name: title.unwrap_or_else(|| name.into()),
             seed: seed.unwrap_or(1),
             stop,
@@ -273,6 +337,7 @@ impl Scenario {
             measure,
             watch,
             estimate,
+            forward,
             choices: scheme.choices,
             window: scheme.window,
             window_rule: scheme.window_rule,
@@ -285,7 +350,13 @@ impl Scenario {
             plans: traffic.plans,
             notes,
             document,
-        })
+        };
+        if fine {
+            return Ok(scenario);
+        }
+        let others = scenario.document.check(&crate::schema::sections());
+        wrong.keep(crate::resolve::resolve(scenario));
+        Err(wrong.with_others(others, name))
     }
 
     /// The same with another congestion control, of the user's own, under what is on top of it.
@@ -334,6 +405,14 @@ impl Scenario {
         let mut text = Vec::new();
         let refused = |error: &dyn fmt::Display| self.problem("", format!("its flows cannot be written: {error}"));
         ::traffic::write_trace(&mut text, &self.graph, &self.traffic.in_order()).map_err(|error| refused(&error))?;
+        String::from_utf8(text).map_err(|error| refused(&error))
+    }
+
+    /// The flows, and what hosts do between them, as a schedule in GOAL.
+    pub fn goal(&self) -> Result<String, Problem> {
+        let mut text = Vec::new();
+        let refused = |error: &dyn fmt::Display| self.problem("", format!("it cannot be written: {error}"));
+        ::traffic::write_goal(&mut text, &self.graph, &self.traffic.in_order()).map_err(|error| refused(&error))?;
         String::from_utf8(text).map_err(|error| refused(&error))
     }
 
@@ -404,16 +483,20 @@ pub(crate) static TOP: LazyLock<Section> = LazyLock::new(|| {
         "incast",
         "long",
         "collective",
+        "job",
         "measure",
         "estimate",
+        "fast_forward",
     ];
     Section::new("", "Everything about a run.", keys).with_tables(tables.to_vec())
 });
 
 fn fill(root: &mut Table<'_>, key: &str, parameters: &mut dyn Parameters) -> Result<(), Problem> {
     let Some(mut table) = root.table(key)? else { return Ok(()) };
-    table.fill(parameters)?;
-    table.finish()
+    let mut wrong = Problems::default();
+    wrong.keep(table.fill(parameters));
+    wrong.keep(table.finish());
+    wrong.or(())
 }
 
 /// Reads `[switch]`, and gives the memory of the switches that `[switch.buffers]` names.
@@ -422,32 +505,33 @@ fn read_switch(
     settings: &mut SwitchSettings,
     graph: Option<&Graph>,
 ) -> Result<BTreeMap<NodeId, Bytes>, Problem> {
-    let mut buffers = BTreeMap::new();
+    let (mut buffers, mut wrong) = (BTreeMap::new(), Problems::default());
     let Some(mut table) = root.table("switch")? else { return Ok(buffers) };
     table.takes(&settings::SWITCH);
-    table.fill(settings)?;
-    let buffers_of = table.table("buffers")?;
+    wrong.keep(table.fill(settings));
+    let buffers_of = wrong.keep(table.table("buffers")).flatten();
     if let (Some(mut named), Some(graph)) = (buffers_of, graph) {
         for pattern in named.rest() {
             let Some(item) = named.item(&pattern) else { continue };
-            let bytes: Bytes = item.read()?;
+            let Some(bytes) = wrong.keep(item.read::<Bytes>()) else { continue };
             if bytes == Bytes(0) || bytes > settings::MAX_MEMORY {
                 let help = format!("write a size above zero, up to {}", settings::MAX_MEMORY);
-                return Err(item.problem(format!("is {bytes}")).help(help));
+                wrong.keep::<()>(Err(item.problem(format!("is {bytes}")).help(help)));
+                continue;
             }
             let switches = (0..).map(NodeId).zip(&graph.nodes).filter(|(_, node)| node.kind == Kind::Switch);
             let matching: Vec<NodeId> =
                 switches.filter(|(_, node)| watch::like(&node.name, &pattern)).map(|(number, _)| number).collect();
             if matching.is_empty() {
-                let problem = item.problem(format!("no switch is called {}", quoted(&pattern)));
-                return Err(problem.help("write the name of a switch, such as leaf0; * stands for any text"));
+                let problem = item.problem(format!("no switch is called {}", quoted(&pattern))).cause(Cause::Fabric);
+                wrong.keep::<()>(Err(problem.help("write the name of a switch, such as leaf0; * stands for any text")));
             }
             matching.into_iter().for_each(|node| _ = buffers.insert(node, bytes));
         }
-        named.finish()?;
+        wrong.keep(named.finish());
     }
-    table.finish()?;
-    Ok(buffers)
+    wrong.keep(table.finish());
+    wrong.or(buffers)
 }
 
 /// Turns a mechanism's objection to its parameters into a problem at the parameter.
@@ -505,11 +589,59 @@ fn choose<T: ?Sized + Definition>(
 /// Reads the table of a mechanism's own parameters, if it has any.
 fn parameters<T: ?Sized + Definition>(table: &mut Table<'_>, choice: &mut Box<T>) -> Result<(), Problem> {
     let name = choice.name();
+    let mut wrong = Problems::default();
     // One without parameters has no table, so that a table of that name is as unknown as any other.
     if !choice.list().is_empty() {
-        fill(table, name, choice)?;
+        wrong.keep(fill(table, name, choice));
     }
-    suits(table, name, choice.check())
+    // What it says of two values is not said where one of them could not be read.
+    let list = choice.list();
+    let path = |key: &str| match table.path() {
+        "" => format!("{name}.{key}"),
+        above => format!("{above}.{name}.{key}"),
+    };
+    let unread = |key: &str| wrong.about(&[&path(key)]);
+    let suitable = choice.check().or_else(|misfit| {
+        let named = |key: &str| {
+            misfit.parameter == key
+                || misfit.message.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == key)
+        };
+        let told = list.iter().any(|parameter| unread(parameter.name) && named(parameter.name));
+        if told { Ok(()) } else { Err(misfit) }
+    });
+    wrong.keep(suits(table, name, suitable));
+    wrong.or(())
+}
+
+/// The same of one that may not be there, with what is wrong kept.
+fn keep_parameters<T: ?Sized + Definition>(table: &mut Table<'_>, choice: &mut Option<Box<T>>, wrong: &mut Problems) {
+    if let Some(choice) = choice {
+        wrong.keep(parameters(table, choice));
+    }
+}
+
+/// The window, which some congestion controls need.
+fn read_window(
+    table: &mut Table<'_>,
+    document: &Document,
+    control: Option<&dyn CongestionControlDef>,
+) -> Result<WindowSize, Problem> {
+    let needed = control.filter(|control| control.needs_window());
+    let Some(item) = table.item("window") else {
+        return Ok(needed.map_or(WindowSize::None, |_| WindowSize::Bdp));
+    };
+    let size: WindowSize = item.read()?;
+    if let WindowSize::Fixed(bytes) = size
+        && !(Bytes(1)..=::traffic::MAX_SIZE).contains(&bytes)
+    {
+        return Err(item.problem(format!("is {bytes}")).help("write a size above zero, \"bdp\" or \"none\""));
+    }
+    if let (WindowSize::None, Some(control)) = (size, needed) {
+        let message = format!("{} is defined only with a window", control.name());
+        let or = if document.written("scheme.window") { ", or leave the key out" } else { "" };
+        return Err(item.problem(message).help(format!("write window = \"bdp\"{or}")));
+    }
+    Ok(size)
 }
 
 fn read_scheme(root: &mut Table<'_>, document: &Document, switch: &SwitchSettings) -> Result<Scheme, Problem> {
@@ -536,38 +668,41 @@ fn read_scheme(root: &mut Table<'_>, document: &Document, switch: &SwitchSetting
             _ => root.problem(message).help(one_of(name, known)),
         }
     };
+    let mut wrong = Problems::default();
+    let mut flow_control = wrong.keep(choose(&mut table, "flow_control", "pfc", &registry.flow_control));
+    let control = &registry.congestion_control;
+    let mut congestion_control = wrong.keep(choose(&mut table, "congestion_control", "none", control));
+    let mut transport = wrong.keep(choose(&mut table, "transport", "go-back-n", &registry.transport));
+    let mut edge_control = wrong.keep(choose(&mut table, "edge_control", "none", &registry.edge_control));
+    let mut load_balancing = wrong.keep(choose(&mut table, balancing, "ecmp", &registry.load_balancing));
     let queueing = registry.queueing.named(&switch.scheduler);
+    let mut queueing =
+        wrong.keep(queueing.ok_or_else(|| by_switch(root, "scheduler", &switch.scheduler, &registry.queueing.names())));
     let marking = registry.marking.named(&switch.marking);
-    let mut choices = Choices {
-        flow_control: choose(&mut table, "flow_control", "pfc", &registry.flow_control)?,
-        congestion_control: choose(&mut table, "congestion_control", "none", &registry.congestion_control)?,
-        transport: choose(&mut table, "transport", "go-back-n", &registry.transport)?,
-        edge_control: choose(&mut table, "edge_control", "none", &registry.edge_control)?,
-        load_balancing: choose(&mut table, balancing, "ecmp", &registry.load_balancing)?,
-        queueing: queueing
-            .ok_or_else(|| by_switch(root, "scheduler", &switch.scheduler, &registry.queueing.names()))?,
-        marking: marking.ok_or_else(|| by_switch(root, "marking", &switch.marking, &registry.marking.names()))?,
-    };
-    let (fc, cc) = (choices.flow_control.name(), choices.congestion_control.name());
+    let mut marking =
+        wrong.keep(marking.ok_or_else(|| by_switch(root, "marking", &switch.marking, &registry.marking.names())));
 
-    let needs_window = choices.congestion_control.needs_window();
-    let mut window = if needs_window { WindowSize::Bdp } else { WindowSize::None };
-    if let Some(item) = table.item("window") {
-        let size: WindowSize = item.read()?;
-        if let WindowSize::Fixed(bytes) = size
-            && !(Bytes(1)..=::traffic::MAX_SIZE).contains(&bytes)
-        {
-            return Err(item.problem(format!("is {bytes}")).help("write a size above zero, \"bdp\" or \"none\""));
-        }
-        if size == WindowSize::None && needs_window {
-            let message = format!("{cc} is defined only with a window");
-            let or = if document.written("scheme.window") { ", or leave the key out" } else { "" };
-            return Err(item.problem(message).help(format!("write window = \"bdp\"{or}")));
-        }
-        window = size;
-    }
-    let window_rule = table.optional("window_rule")?.unwrap_or(WindowRule::Scaled);
-    let salt = table.optional("salt")?.unwrap_or(Salt::Fixed(0));
+    let window = read_window(&mut table, document, congestion_control.as_deref());
+    let window = wrong.keep(window);
+    let window_rule = wrong.keep(table.optional("window_rule")).flatten().unwrap_or(WindowRule::Scaled);
+    let salt = wrong.keep(table.optional("salt")).flatten().unwrap_or(Salt::Fixed(0));
+    keep_parameters(&mut table, &mut flow_control, &mut wrong);
+    keep_parameters(&mut table, &mut congestion_control, &mut wrong);
+    keep_parameters(&mut table, &mut transport, &mut wrong);
+    keep_parameters(&mut table, &mut edge_control, &mut wrong);
+    keep_parameters(&mut table, &mut load_balancing, &mut wrong);
+    keep_parameters(&mut table, &mut queueing, &mut wrong);
+    keep_parameters(&mut table, &mut marking, &mut wrong);
+    let (
+        (Some(flow_control), Some(congestion_control), Some(transport), Some(edge_control)),
+        (Some(load_balancing), Some(queueing), Some(marking), Some(window)),
+    ) = ((flow_control, congestion_control, transport, edge_control), (load_balancing, queueing, marking, window))
+    else {
+        return Err(Problem::all(wrong.0).unwrap_or_else(|| table.problem("cannot be read")));
+    };
+    let mut choices =
+        Choices { flow_control, congestion_control, edge_control, transport, load_balancing, queueing, marking };
+    let (fc, cc) = (choices.flow_control.name(), choices.congestion_control.name());
 
     let chosen = choices.chosen(window != WindowSize::None);
     let used: Vec<&str> = chosen.definitions().iter().map(|(_, definition)| definition.name()).collect();
@@ -575,26 +710,22 @@ fn read_scheme(root: &mut Table<'_>, document: &Document, switch: &SwitchSetting
         let other = |variant: &&dyn Definition| {
             !variant.list().is_empty() && !used.contains(&variant.name()) && table.has(variant.name())
         };
-        if let Some(variant) = variants.iter().map(|variant| &**variant).find(other) {
-            let name = variant.name();
+        let others = variants.iter().map(|variant| &**variant).filter(other);
+        for name in others.map(|variant| variant.name()).collect::<Vec<_>>() {
             let message = format!("[scheme.{name}] sets parameters of {name}, which the scenario does not use");
             let help =
                 format!("remove the table, or write {axis} = \"{name}\" in [scheme]; chosen are \"{fc}\" and \"{cc}\"");
-            return Err(table.problem_at(name, message).help(help));
+            wrong.keep::<()>(Err(table.problem_at(name, message).help(help)));
+            // Its keys are not looked at.
+            _ = table.item(name);
         }
     }
-    parameters(&mut table, &mut choices.flow_control)?;
-    parameters(&mut table, &mut choices.congestion_control)?;
-    parameters(&mut table, &mut choices.transport)?;
-    parameters(&mut table, &mut choices.edge_control)?;
-    parameters(&mut table, &mut choices.load_balancing)?;
-    parameters(&mut table, &mut choices.queueing)?;
-    parameters(&mut table, &mut choices.marking)?;
-    if let Some(misfit) = choices.chosen(window != WindowSize::None).conflicts().into_iter().next() {
+    for misfit in choices.chosen(window != WindowSize::None).conflicts() {
         let key = misfit.parameter.strip_prefix("scheme.").unwrap_or(misfit.parameter);
-        return Err(table.problem_at(key, misfit.message).help(misfit.help));
+        wrong.keep::<()>(Err(table.problem_at(key, misfit.message).help(misfit.help)));
     }
-    table.finish()?;
+    wrong.keep(table.finish());
+    wrong.or(())?;
     choices.congestion_control = choices.edge_control.over(choices.congestion_control);
     Ok(Scheme { choices, window, window_rule, salt })
 }

@@ -7,7 +7,7 @@ use crate::declared::{Absent, Key, Section};
 use crate::presets;
 use crate::scenario::TOP;
 use crate::settings::Salt;
-use crate::{WindowSize, estimate, settings, slow, traffic, wiring};
+use crate::{WindowSize, estimate, forward, settings, slow, traffic, wiring};
 use engine::{Bytes, Kind, Limits, Rate, Raw, Time, Word};
 use fabric::Registry;
 use fabric::axes::Definition;
@@ -104,7 +104,14 @@ pub fn sections() -> Vec<&'static Section> {
     all.extend([&*wiring::LINK, &settings::SWITCH, &settings::BUFFERS, &settings::NIC, &slow::SLOW, &SCHEME]);
     all.extend(MECHANISMS.iter());
     all.extend([&*traffic::FLOW, &traffic::TRAFFIC, &traffic::LOAD, &traffic::INCAST]);
-    all.extend([&*traffic::LONG, &traffic::COLLECTIVE, &settings::MEASURE, &estimate::ESTIMATE]);
+    all.extend([
+        &*traffic::LONG,
+        &traffic::COLLECTIVE,
+        &traffic::JOB,
+        &settings::MEASURE,
+        &estimate::ESTIMATE,
+        &forward::FAST_FORWARD,
+    ]);
     all
 }
 

@@ -9,7 +9,7 @@ use engine::{Bytes, Rate, Time, Value};
 use fabric::id::NodeId;
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
-use files::problem::Problem;
+use files::problem::{Cause, Problem};
 use std::sync::LazyLock;
 use traffic::{MAX_START, Names};
 
@@ -71,32 +71,51 @@ fn read_one(
     all: &[Slow],
 ) -> Result<Slow, Problem> {
     table.takes(&SLOW);
+    let mut wrong = Problems::default();
+    let host = wrong.keep(read_host(&mut table, graph, names, map, all));
+    let rate: Option<Rate> = wrong.keep(table.required("rate"));
+    let from: Option<Time> = wrong.keep(table.optional("from")).map(Option::unwrap_or_default);
+    let until: Option<Time> = wrong.keep(table.optional("until")).map(|until| until.unwrap_or(MAX_START));
+    if let (Some(from), Some(until)) = (from, until)
+        && (from >= until || until > MAX_START)
+    {
+        let help = format!("write a time after from, up to {MAX_START}, or leave it out");
+        wrong.keep::<()>(Err(table.problem_at("until", "until is out of range").help(help)));
+    }
+    let buffer: Option<Bytes> = wrong.keep(table.optional("buffer")).map(|buffer| buffer.unwrap_or(BUFFER));
+    let xoff: Option<Bytes> = wrong.keep(table.optional::<Option<Bytes>>("xoff")).flatten().flatten();
+    if let Some((xoff, buffer)) = xoff.zip(buffer).filter(|(xoff, buffer)| xoff > buffer) {
+        let help = format!("write a size up to buffer, which is \"{buffer}\"");
+        wrong.keep::<()>(Err(table.problem_at("xoff", format!("xoff is {xoff}, above buffer")).help(help)));
+    }
+    let (Some(host), Some(rate), Some(from), Some(until), Some(buffer)) = (host, rate, from, until, buffer) else {
+        return wrong.or(()).and(Err(table.problem("cannot be read")));
+    };
+    wrong.keep(table.finish());
+    wrong.or(Slow { host, rate, from, until, buffer, xoff })
+}
+
+/// The host of one of them.
+fn read_host(
+    table: &mut Table<'_>,
+    graph: &Graph,
+    names: &Names<'_>,
+    map: &PortMap,
+    all: &[Slow],
+) -> Result<NodeId, Problem> {
     let Some(item) = table.item("host") else { return Err(table.missing("host", "a host, such as \"h0\"")) };
     let host = wiring::node(&item, names)?;
     let name = &graph[host].name;
+    let unsuited = |message: String| item.problem(message).cause(Cause::Fabric);
     if graph[host].kind != Kind::Host {
-        return Err(item.problem(format!("{name} is a switch")).help("name a host, such as \"h0\""));
+        return Err(unsuited(format!("{name} is a switch")).help("name a host, such as \"h0\""));
     }
     if graph.forwarding && map.of(host.0).len() > 1 {
-        let problem = item.problem(format!("{name} forwards for others, and a pause of its NIC would stop them too"));
+        let problem = unsuited(format!("{name} forwards for others, and a pause of its NIC would stop them too"));
         return Err(problem.help("name a host of a fabric where hosts do not forward"));
     }
     if all.iter().any(|slow| slow.host == host) {
         return Err(item.problem(format!("{name} has a [[slow]] already")).help("write one for each host"));
     }
-    let rate: Rate = table.required("rate")?;
-    let from: Time = table.optional("from")?.unwrap_or_default();
-    let until: Time = table.optional("until")?.unwrap_or(MAX_START);
-    if from >= until || until > MAX_START {
-        let help = format!("write a time after from, up to {MAX_START}, or leave it out");
-        return Err(table.problem_at("until", "until is out of range").help(help));
-    }
-    let buffer = table.optional("buffer")?.unwrap_or(BUFFER);
-    let xoff: Option<Bytes> = table.optional("xoff")?.flatten();
-    if xoff.is_some_and(|xoff| xoff > buffer) {
-        let help = format!("write a size up to buffer, which is \"{buffer}\"");
-        return Err(table.problem_at("xoff", "xoff is above buffer").help(help));
-    }
-    table.finish()?;
-    Ok(Slow { host, rate, from, until, buffer, xoff })
+    Ok(host)
 }

@@ -1,27 +1,28 @@
-//! What a scenario sends: single flows and a trace, and what `[[load]]`, `[[incast]]`, `[[long]]` and `[[collective]]` draw.
+//! What a scenario sends: single flows and a trace, and what `[[load]]`, `[[incast]]`, `[[long]]`, `[[collective]]` and `[[job]]` draw.
 
 use super::settings::texts;
 use super::wiring::{self, NodeRef};
 use crate::Beside;
 use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, one_of, quoted, suggest};
-use crate::scenario::Problems;
+use crate::scenario::{Ends, Problems};
 use engine::{Bytes, Kind as ValueKind, QuantityError, Time, Value, Word};
 use fabric::id::{ClassId, FlowId, NodeId};
 use fabric::topology::{Graph, Kind};
-use files::problem::Problem;
-use std::collections::HashMap;
+use files::problem::{Cause, Problem};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::LazyLock;
 use traffic::arrivals::MAX_SIGMA;
-use traffic::collective::Operation;
+use traffic::collective::{Cut, Operation, Protocol, Woven};
 use traffic::incast::Volume;
+use traffic::job::{Dimension, Made, Model, Speed};
 use traffic::load::{Extent, Pattern, Process, Timing};
 use traffic::sizes::PUBLISHED;
 use traffic::{
-    After, Arrivals, Collective, Fault, FlowRequest, Incast, Load, Long, MAX_FLOWS, MAX_GROUPS, MAX_SIZE, MAX_START,
-    Names, Origin, Places, Sizes, Traffic, is_group_name, read_trace,
+    After, Arrivals, Collective, Fault, FlowRequest, Incast, Job, Load, Long, MAX_FLOWS, MAX_GROUPS, MAX_SIZE,
+    MAX_START, Names, Origin, Places, Sizes, Task, Traffic, is_group_name, read_trace,
 };
 
 /// The highest load.
@@ -30,6 +31,7 @@ const MAX_LOAD: f64 = 10.0;
 const OVERLOAD: &str = "what waits grows as long as it lasts";
 
 /// Everything that a scenario sends.
+#[derive(Default)]
 pub(super) struct Requests {
     pub classes: u8,
     pub all: Traffic,
@@ -170,7 +172,10 @@ pub(crate) static FLOW: LazyLock<Section> = LazyLock::new(|| {
 /// `[traffic]`.
 pub(crate) static TRAFFIC: LazyLock<Section> = LazyLock::new(|| {
     let keys = vec![
-        Key::of::<String>("trace", "A file of flows. A relative path is taken from the folder of the scenario file."),
+        Key::of::<String>(
+            "trace",
+            "A file of flows, or a schedule in GOAL if its name ends with `.goal`. A relative path is taken from the folder of the scenario file.",
+        ),
         Key::within::<u8>(
             "classes",
             1..=8,
@@ -288,12 +293,43 @@ pub(crate) static LONG: LazyLock<Section> = LazyLock::new(|| {
     Section::many("long", "Flows that send all the time until they leave.", keys)
 });
 
+/// The most that an all-to-all is skewed.
+const MAX_SKEW: f64 = 4.0;
+/// The most channels, chunks and slots.
+const MAX_LINES: u32 = 4096;
+
+/// How a collective's data is cut into messages.
+fn cut_keys() -> [Key; 5] {
+    [
+        Key::within::<u32>(
+            "channels",
+            1..=MAX_LINES,
+            "Parts of the data that go side by side, each in messages of its own.",
+        )
+        .or(1u32),
+        Key::within::<u32>("chunks", 1..=MAX_LINES, "Parts of each message that go one after the other.").or(1u32),
+        Key::within::<u32>(
+            "slots",
+            1..=MAX_LINES,
+            "How many chunks of a channel may be under way between two hosts; the next waits for an acknowledgement.",
+        )
+        .otherwise("no limit"),
+        Key::of::<Protocol>("protocol", "What messages carry besides data.").or(Protocol::Simple),
+        Key::within::<Time>(
+            "latency",
+            Time::ZERO..=MAX_START,
+            "What a host takes from the receipt of a message to sending it on.",
+        )
+        .or(Time::ZERO),
+    ]
+}
+
 /// `[[collective]]`.
 pub(crate) static COLLECTIVE: LazyLock<Section> = LazyLock::new(|| {
     let mut keys = vec![
         Key::of::<Operation>("kind", "What hosts do together.").needed(),
         Key::new("hosts", some_hosts(), "Who takes part, in the order of their ranks.").otherwise("all"),
-        Key::of::<Bytes>("size", "What every host has to reduce, or to send to the others in all.").needed(),
+        Key::of::<Bytes>("size", "What every host has to reduce, ends with, or sends to the others in all.").needed(),
         Key::within::<u64>("rounds", 1.., "How often.").or(1u64),
         Key::within::<Time>(
             "gap",
@@ -302,6 +338,16 @@ pub(crate) static COLLECTIVE: LazyLock<Section> = LazyLock::new(|| {
         )
         .or(Time::ZERO),
     ];
+    keys.extend(cut_keys());
+    keys.extend([
+        Key::within::<u32>("domain", 2.., "Hosts of a scale-up domain: so many that follow each other in `hosts`. A `hierarchical-all-reduce` needs it, and nothing else has it."),
+        Key::within::<f64>(
+            "skew",
+            0.0..=MAX_SKEW,
+            "How much more some hosts are sent than others: the exponent of Zipf's law, 0 to 4, over hosts in an order that is drawn. Of an `all-to-all`.",
+        )
+        .or(0.0),
+    ]);
     keys.extend(origin_keys("`\"collective\"`, `\"collective2\"`, …"));
     Section::many(
         "collective",
@@ -310,38 +356,129 @@ pub(crate) static COLLECTIVE: LazyLock<Section> = LazyLock::new(|| {
     )
 });
 
+engine::choice! {
+    /// Where the ranks of a job are.
+    pub enum Placement {
+        /// On hosts in the order of their numbers.
+        Packed = "packed",
+        /// On hosts that are drawn.
+        Random = "random",
+        /// Round the racks: on the first host of each, then on the second of each.
+        Rail = "rail",
+        /// On hosts in the order in which `hosts` names them.
+        Listed = "listed",
+    }
+}
+
+engine::choice! {
+    /// What a number of a model is kept in.
+    pub enum Precision {
+        /// 4 bytes.
+        Fp32 = "fp32",
+        /// 2 bytes.
+        Fp16 = "fp16",
+        /// 2 bytes.
+        Bf16 = "bf16",
+        /// 1 byte.
+        Fp8 = "fp8",
+    }
+}
+
+impl Precision {
+    fn bytes(self) -> u64 {
+        match self {
+            Precision::Fp32 => 4,
+            Precision::Fp16 | Precision::Bf16 => 2,
+            Precision::Fp8 => 1,
+        }
+    }
+}
+
+/// `[[job]]`.
+pub(crate) static JOB: LazyLock<Section> = LazyLock::new(|| {
+    let count = |name, default: u32, about| Key::within::<u32>(name, 1..=1_000_000, about).or(default);
+    let mut keys = vec![
+        Key::within::<u32>("ranks", 2..=1_000_000, "How many hosts it runs on: tensor × pipeline × replicas.")
+            .otherwise("all hosts that it may have"),
+        Key::new("hosts", some_hosts(), "Where it may run.").otherwise("those that no job before it has"),
+        Key::of::<Placement>("placement", "Which rank is on which host. Rank by rank: tensor first, then replicas, then stages.")
+            .or(Placement::Packed),
+        Key::within::<u64>("iterations", 1.., "How often it goes through a batch.").or(1u64),
+        count("tensor", 1, "Ranks that share every layer."),
+        count("pipeline", 1, "Stages of layers."),
+        count("expert", 1, "Replicas that share the experts."),
+        count("layers", 24, "Layers of the model."),
+        Key::within::<u64>("hidden", 1..=1_000_000, "Width of a layer.").or(2048u64),
+        Key::within::<u64>("sequence", 1..=100_000_000, "Tokens of a sequence.").or(2048u64),
+        Key::within::<u64>("batch", 1.., "Sequences of an iteration, of all replicas.").otherwise("one microbatch for each replica and stage"),
+        Key::within::<u64>("microbatch", 1..=1_000_000, "Sequences that a replica does at once.").or(1u64),
+        Key::within::<u64>("experts", 0..=1_000_000, "Experts of a layer; 0 for a dense model.").or(0u64),
+        Key::within::<u64>("top_k", 1..=1_000_000, "Experts that each token goes to, where there are any.").or(2u64),
+        Key::of::<Precision>("precision", "What numbers of the model are kept in, and sent in.").or(Precision::Bf16),
+        Key::within::<f64>("tflops", 0.000001..=1e6, "How fast a rank computes, in 10¹² operations per second.").or(400.0),
+        Key::within::<Time>("layer_time", Time::ZERO..=MAX_START, "What a rank takes for a layer of a microbatch forward, instead of what `tflops` comes to. Backward is twice that.")
+            .otherwise("by `tflops`"),
+        Key::of::<bool>("overlap", "Send gradients while those of earlier layers are computed.").or(true),
+        count("buckets", 4, "In how many parts the gradients of a stage are sent, one after the other; one without `overlap`."),
+        Key::within::<f64>("jitter", 0.0..=1.0, "How far compute times are off, as a share of them: each is drawn uniformly to either side.").or(0.0),
+        Key::within::<u32>("stragglers", 0..=1_000_000, "Ranks, drawn, that compute more slowly than the others.").or(0u32),
+        Key::within::<f64>("slowdown", 1.0..=1000.0, "How many times as long stragglers take.").or(1.5),
+        Key::of::<Operation>("all_reduce", "How replicas sum up gradients: one of the all-reduces. Tensor ranks always use a ring.").or(Operation::RingAllReduce),
+        Key::within::<u32>("domain", 2.., "Replicas of a domain, of a `hierarchical-all-reduce`."),
+        Key::within::<f64>("skew", 0.0..=MAX_SKEW, "How much more some experts are sent than others: the exponent of Zipf's law, 0 to 4.").or(0.0),
+    ];
+    keys.extend(cut_keys());
+    keys.extend(origin_keys("`\"job\"`, `\"job2\"`, …"));
+    Section::many("job", "A training job: iterations of compute and communication of ranks that share a model.", keys)
+});
+
 /// The σ of lognormal gaps if nothing is said: BFC §4.1 has σ = 2.
 const SIGMA: f64 = 2.0;
 
-/// Reads everything that is to be sent. Files are looked for in `base`.
+/// Reads everything that is to be sent. Files are looked for in `base`. Where `graph` stands for a `fabric` that is not known, or it is not known when
+/// the run ends, nothing is drawn.
 pub(super) fn read_traffic(
     root: &mut Table<'_>,
     graph: &Graph,
     base: Beside<'_>,
     seed: u64,
-    stop: Option<Time>,
+    ends: Ends,
+    fabric: bool,
 ) -> Result<Requests, Problem> {
-    let requests =
-        Requests { classes: 1, all: Traffic::default(), parts: Vec::new(), plans: Vec::new(), notes: Vec::new() };
+    let requests = Requests { classes: 1, ..Requests::default() };
     let (names, places) = (Names::new(graph), Places::new(graph));
     let room = crate::memory::flows().map_or(MAX_FLOWS, |flows| flows.min(MAX_FLOWS));
-    let mut reader = Reader { names, places, base, seed, stop, room, requests, waits: Vec::new() };
-    let mut table = root.table("traffic")?;
+    let mut reader = Reader {
+        names,
+        places,
+        base,
+        seed,
+        ends,
+        fabric,
+        room,
+        requests,
+        waits: Vec::new(),
+        tasks: Vec::new(),
+        taken: HashSet::new(),
+    };
+    let mut wrong = Problems::default();
+    let mut table = wrong.keep(root.table("traffic")).flatten();
     if let Some(table) = &mut table {
         table.takes(&TRAFFIC);
-        reader.requests.classes = table.optional("classes")?.unwrap_or(1);
+        // However many were meant, those of flows are among them.
+        reader.requests.classes = wrong.keep(table.optional("classes")).map_or(u8::MAX, |classes| classes.unwrap_or(1));
     }
-    let mut wrong = Problems::default();
     let flows = root.tables("flow");
     wrong.keep(flows.and_then(|tables| reader.read_flows(tables)));
     if let Some(mut table) = table {
         wrong.keep(reader.read_trace(&mut table).and_then(|()| table.finish()));
     }
-    let generators: [(&'static Section, Generator<'_>); 4] = [
+    let generators: [(&'static Section, Generator<'_>); 5] = [
         (&LOAD, Reader::read_load),
         (&INCAST, Reader::read_incast),
         (&LONG, Reader::read_long),
         (&COLLECTIVE, Reader::read_collective),
+        (&JOB, Reader::read_job),
     ];
     let mut drawn = false;
     for (section, read) in generators {
@@ -349,13 +486,19 @@ pub(super) fn read_traffic(
         for (number, mut table) in (0..).zip(wrong.keep(root.tables(kind)).into_iter().flatten()) {
             table.takes(section);
             drawn = true;
-            let origin = reader.origin(&mut table, kind, number);
-            let made = origin.and_then(|origin| read(&mut reader, &mut table, origin));
-            let Some((flows, plan)) = wrong.keep(made) else { continue };
+            let origin = wrong.keep(reader.origin(&mut table, kind, number));
+            let stands = Origin { seed, number, group: 0, class: ClassId(0) };
+            let made = read(&mut reader, &mut table, origin.unwrap_or(stands));
+            let (Some((flows, plan)), Some(_)) = (wrong.keep(made), origin) else { continue };
             let first = reader.requests.all.flows.len() as u32;
             reader.requests.all.flows.extend(flows);
+            let tasks = reader.requests.all.tasks.len();
+            reader.requests.all.tasks.append(&mut reader.tasks);
             for wait in reader.waits.drain(..) {
-                let later = |flow: FlowId| FlowId(first + flow.0);
+                let later = |id: FlowId| match Task::number(id) {
+                    Some(number) => Task::id(tasks + number),
+                    None => FlowId(first + id.0),
+                };
                 let after = After { flow: later(wait.flow), first: later(wait.first), gap: wait.gap };
                 reader.requests.all.after.push(after);
             }
@@ -366,10 +509,10 @@ pub(super) fn read_traffic(
     }
     wrong.or(())?;
     reader.note_sum();
-    if reader.requests.all.flows.is_empty() {
+    if reader.requests.all.flows.is_empty() && reader.draws() {
         return Err(match drawn {
             false => root.problem("the scenario has no flows").help(
-                "add [[flow]] with src, dst and size, [[load]], [[incast]], [[long]] or [[collective]], or [traffic] with trace = a file",
+                "add [[flow]] with src, dst and size, [[load]], [[incast]], [[long]], [[collective]] or [[job]], or [traffic] with trace = a file",
             ),
             true => root.problem("the scenario has no flows: what it draws is nothing").help("raise a load or a duration"),
         });
@@ -486,12 +629,17 @@ struct Reader<'a> {
     places: Places<'a>,
     base: Beside<'a>,
     seed: u64,
-    stop: Option<Time>,
+    ends: Ends,
+    fabric: bool,
     /// How many flows there may be, and there is memory for.
     room: u64,
     requests: Requests,
     /// Which of the flows of the generator at hand wait for which.
     waits: Vec<After>,
+    /// What hosts do between them.
+    tasks: Vec<Task>,
+    /// Hosts of the jobs so far.
+    taken: HashSet<NodeId>,
 }
 
 /// A fault of a table's key.
@@ -500,6 +648,11 @@ fn at(table: &Table<'_>, fault: Fault) -> Problem {
 }
 
 impl Reader<'_> {
+    /// Whether all is known of which flows are drawn.
+    fn draws(&self) -> bool {
+        self.fabric && !matches!(self.ends, Ends::Unknown)
+    }
+
     /// How many flows there may still be.
     fn budget(&self) -> u64 {
         self.room.saturating_sub(self.requests.all.flows.len() as u64)
@@ -548,12 +701,11 @@ impl Reader<'_> {
         for table in tables {
             wrong.keep(self.read_flow_table(table, &mut ids, &mut waits));
         }
-        wrong.or(())?;
         for wait in waits {
-            self.read_waits(&ids, wait)?;
+            wrong.keep(self.read_waits(&ids, wait));
         }
         self.requests.all.after.sort_by_key(|wait| wait.flow);
-        Ok(())
+        wrong.or(())
     }
 
     /// Reads one `[[flow]]` with what it waits for.
@@ -564,44 +716,56 @@ impl Reader<'_> {
         waits: &mut Vec<Wait<'a>>,
     ) -> Result<(), Problem> {
         table.takes(&FLOW);
-        let flows = self.read_flow(&mut table)?;
-        if let Some(id) = table.optional::<String>("id")?
+        let mut wrong = Problems::default();
+        // One that is wrong can be waited for all the same.
+        let read = wrong.keep(self.read_flow(&mut table));
+        let flows = read.clone().unwrap_or(0..0);
+        if let Some(id) = wrong.keep(table.optional::<String>("id")).flatten()
             && ids.insert(id.clone(), flows.clone()).is_some()
         {
             let problem = table.problem_at("id", format!("the id {} is there twice", quoted(&id)));
-            return Err(problem.help("give every [[flow]] an id of its own"));
+            wrong.keep::<()>(Err(problem.help("give every [[flow]] an id of its own")));
         }
-        let gap: Option<Time> = table.optional("gap")?;
+        let gap: Option<Time> = wrong.keep(table.optional("gap")).flatten();
         match table.item("after") {
             Some(item) => {
                 // To be no array is no problem, and to make one for each flow takes long.
                 let ids = if item.is_array() { item.items()? } else { vec![item] };
+                if table.item("until").is_some() {
+                    let note = "may have passed when the flow it waits for ends: one packet is sent all the same";
+                    self.requests.notes.push(format!("{}.until {note}", table.path()));
+                }
                 waits.push(Wait { flows, ids, gap: gap.unwrap_or_default() });
             }
             None if gap.is_some() => {
-                return Err(table.problem_at("gap", "a gap after nothing").help("add after = the id of a [[flow]]"));
+                let problem = table.problem_at("gap", "a gap after nothing");
+                wrong.keep::<()>(Err(problem.help("add after = the id of a [[flow]]")));
             }
             None => {}
         }
         let path = table.path().to_string();
-        table.finish()?;
-        self.part(&path, Source::Listed);
-        Ok(())
+        if read.is_some() {
+            wrong.keep(table.finish());
+            self.part(&path, Source::Listed);
+        }
+        wrong.or(())
     }
 
     /// Finds the flows that others wait for.
     fn read_waits(&mut self, ids: &HashMap<String, Range<u32>>, wait: Wait<'_>) -> Result<(), Problem> {
+        let mut wrong = Problems::default();
         for item in wait.ids {
-            let id: String = item.read()?;
+            let Some(id) = wrong.keep(item.read::<String>()) else { continue };
             let Some(first) = ids.get(&id) else {
                 let mut known: Vec<&str> = ids.keys().map(String::as_str).collect();
                 known.sort_unstable();
                 let meant = suggest(&id, &known);
                 let problem = item.problem(format!("there is no flow with the id {}", quoted(&id))).meant(meant);
-                return Err(problem.help(match meant {
+                wrong.keep::<()>(Err(problem.help(match meant {
                     Some(meant) => format!("did you mean \"{meant}\"?"),
                     None => "write the id of another [[flow]]".into(),
-                }));
+                })));
+                continue;
             };
             let pairs = wait.flows.len() as u64 * first.len() as u64;
             if self.requests.all.after.len() as u64 + pairs > self.room {
@@ -614,7 +778,7 @@ impl Reader<'_> {
                 self.requests.all.after.extend(after);
             }
         }
-        Ok(())
+        wrong.or(())
     }
 
     /// Reads one `[[flow]]`, but for what it waits for, and gives the numbers of its flows.
@@ -624,19 +788,38 @@ impl Reader<'_> {
             Some(item) => wiring::node(&item, names),
             None => Err(table.missing(key, "the name of a host, such as \"h0\"")),
         };
-        let (src, dst) = (end("src")?, end("dst")?);
-        let size: Bytes = table.required("size")?;
-        let start: Option<Time> = table.optional("start")?;
-        let class: Option<u8> = table.optional("class")?;
-        let until: Option<Time> = table.optional("until")?;
-        let count: u64 = table.optional("count")?.unwrap_or(1);
+        let mut wrong = Problems::default();
+        let (src, dst) = (wrong.keep(end("src")), wrong.keep(end("dst")));
+        let size: Option<Bytes> = wrong.keep(table.required("size"));
+        let start: Option<Time> = wrong.keep(table.optional("start")).map(Option::unwrap_or_default);
+        let class: Option<u8> = wrong.keep(table.optional("class")).flatten();
+        let until: Option<Time> = wrong.keep(table.optional("until")).map(|until| until.unwrap_or(Time::MAX));
+        let count: Option<u64> = wrong.keep(table.optional("count")).map(|count| count.unwrap_or(1));
+        let group = wrong.keep(self.group(table, "flows".into()));
+        // Of what could not be read, something stands for it that is good whatever the rest is.
+        let mut hosts = self.places.hosts().iter().copied().filter(|&host| Some(host) != src && Some(host) != dst);
+        let mut any = || hosts.next().unwrap_or(NodeId(0));
         let flow = FlowRequest {
             class: ClassId(class.unwrap_or(0)),
-            group: self.group(table, "flows".into())?,
-            until: until.unwrap_or(Time::MAX),
-            ..FlowRequest::new(src, dst, size.0, start.unwrap_or_default())
+            group: group.unwrap_or(0),
+            until: until.filter(|_| start.is_some()).unwrap_or(Time::MAX),
+            ..FlowRequest::new(
+                src.unwrap_or_else(&mut any),
+                dst.unwrap_or_else(&mut any),
+                size.map_or(1, |size| size.0),
+                start.unwrap_or_default(),
+            )
         };
-        flow.check(&self.names, self.requests.classes).map_err(|fault| at(table, fault))?;
+        for fault in flow.faults(&self.names, self.requests.classes) {
+            let fabric = ["src", "dst"].contains(&fault.field);
+            let stands = (src.is_none() && fault.field == "src") || (dst.is_none() && fault.field == "dst");
+            let problem = at(table, fault);
+            if !stands {
+                wrong.keep::<()>(Err(if fabric { problem.cause(Cause::Fabric) } else { problem }));
+            }
+        }
+        let Some(count) = count else { return wrong.or(0..0) };
+        wrong.or(())?;
         if self.room < MAX_FLOWS && (self.budget() + 1..=MAX_FLOWS).contains(&count) {
             return Err(self.too_many_here(table, "count"));
         }
@@ -651,10 +834,15 @@ impl Reader<'_> {
     }
 
     fn read_trace(&mut self, table: &mut Table<'_>) -> Result<(), Problem> {
-        let Some(path) = table.optional::<String>("trace")? else { return Ok(()) };
+        let Some(path) = table.optional::<String>("trace")?.filter(|_| self.fabric) else { return Ok(()) };
         let full = self.base.path(&path);
         let text = self.base.read(&path).map_err(|problem| wiring::elsewhere(table, "trace", &problem))?;
-        let trace = read_trace(&text, &self.names, self.requests.classes).map_err(|faults| {
+        let goal = full.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("goal"));
+        let trace = match goal {
+            true => traffic::read_goal(&text, &self.names),
+            false => read_trace(&text, &self.names, self.requests.classes),
+        };
+        let trace = trace.map_err(|faults| {
             let problem = |message: &str| Problem::new(full.display().to_string(), message);
             let listed = faults.list().iter().map(|fault| {
                 problem(&fault.message).at(fault.line, fault.column, &fault.source).help(fault.help.as_str())
@@ -681,25 +869,53 @@ impl Reader<'_> {
     /// What all generators have.
     fn origin(&mut self, table: &mut Table<'_>, kind: &str, number: u32) -> Result<Origin, Problem> {
         let default = if number == 0 { kind.into() } else { format!("{kind}{}", number + 1) };
-        let group = self.group(table, default)?;
-        let class = table.optional("class")?.unwrap_or(0);
-        traffic::check_class(ClassId(class), self.requests.classes).map_err(|fault| at(table, fault))?;
-        Ok(Origin { seed: self.seed, number, group, class: ClassId(class) })
+        let mut wrong = Problems::default();
+        let group = wrong.keep(self.group(table, default));
+        let class = wrong.keep(table.optional("class")).flatten().unwrap_or(0);
+        wrong.keep(traffic::check_class(ClassId(class), self.requests.classes).map_err(|fault| at(table, fault)));
+        wrong.or(Origin { seed: self.seed, number, group: group.unwrap_or(0), class: ClassId(class) })
     }
 
     fn read_load(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
-        let start = start(table)?;
-        let sizes = self.sizes(table)?;
-        let (from, to) = (self.hosts_or_all(table, "from")?, self.hosts_or_all(table, "to")?);
-        let pattern = table.optional("pattern")?.unwrap_or(Pattern::AllToAll);
-        let inter_site = self.inter_site(table)?;
-        let bytes_per_second = self.bytes_per_second(table, &from)?;
-        let process: Option<Process> = table.optional("process")?;
-        let gaps: Option<Gaps> = table.optional("arrivals")?;
-        let arrivals = arrivals(table, gaps, Arrivals::Poisson)?;
-        let duration = duration(table, start)?;
-        let flows: Option<u64> = table.optional("flows")?;
-        let timing = match (bytes_per_second, flows) {
+        let mut wrong = Problems::default();
+        let start = wrong.keep(start(table));
+        let sizes = wrong.keep(self.sizes(table));
+        let (from, to) = (wrong.keep(self.hosts_or_all(table, "from")), wrong.keep(self.hosts_or_all(table, "to")));
+        let pattern = wrong.keep(table.optional("pattern")).flatten().unwrap_or(Pattern::AllToAll);
+        let inter_site = wrong.keep(self.inter_site(table)).flatten();
+        let timing = wrong.keep(self.timing(table, start.unwrap_or_default(), from.as_deref().unwrap_or_default()));
+        let (Some(start), Some(sizes), Some(from), Some(to), Some(timing)) = (start, sizes, from, to, timing) else {
+            return wrong.or(()).and(Err(table.problem("cannot be read")));
+        };
+        wrong.or(())?;
+        let load = Load { sizes, timing, start, from, to, pattern, inter_site };
+        let (mean_size, bytes_per_second) = (load.sizes.mean(), load.bytes_per_second());
+        let lasts = match timing {
+            Timing::Scattered { duration, .. } | Timing::Offered { extent: Extent::Lasting(duration), .. } => duration,
+            Timing::Offered { extent: Extent::Counted(flows), .. } => {
+                Time((flows as f64 * mean_size / bytes_per_second * 1e12) as u64)
+            }
+        };
+        let window = (start, start.saturating_add(lasts));
+        let plan = Plan { group: origin.group, mean_size, bytes_per_second: Some(bytes_per_second), window };
+        if !self.draws() {
+            return Ok((Vec::new(), plan));
+        }
+        Ok((load.generate(origin, &self.places, self.budget()).map_err(|fault| self.ungenerated(table, fault))?, plan))
+    }
+
+    /// When the messages of a `[[load]]` come.
+    fn timing(&mut self, table: &mut Table<'_>, start: Time, from: &[NodeId]) -> Result<Timing, Problem> {
+        let mut wrong = Problems::default();
+        let bytes_per_second = wrong.keep(self.bytes_per_second(table, from)).flatten();
+        let process: Option<Process> = wrong.keep(table.optional("process")).flatten();
+        let gaps: Option<Gaps> = wrong.keep(table.optional("arrivals")).flatten();
+        let arrivals = wrong.keep(arrivals(table, gaps, Arrivals::Poisson)).unwrap_or(Arrivals::Poisson);
+        let duration = wrong.keep(duration(table, start)).flatten();
+        let flows: Option<u64> = wrong.keep(table.optional("flows")).flatten();
+        // What goes with what is told of what could be read.
+        wrong.or(())?;
+        Ok(match (bytes_per_second, flows) {
             (Some(bytes_per_second), _) => {
                 if gaps == Some(Gaps::Uniform) {
                     let problem = table.problem_at("arrivals", "instants drawn uniformly are so many in so much time");
@@ -729,49 +945,32 @@ impl Reader<'_> {
             (None, None) => {
                 return Err(table.missing("load", "a share of the links, such as 0.5; or flows and duration"));
             }
-        };
-        let load = Load { sizes, timing, start, from, to, pattern, inter_site };
-        let (mean_size, bytes_per_second) = (load.sizes.mean(), load.bytes_per_second());
-        let lasts = match timing {
-            Timing::Scattered { duration, .. } | Timing::Offered { extent: Extent::Lasting(duration), .. } => duration,
-            Timing::Offered { extent: Extent::Counted(flows), .. } => {
-                Time((flows as f64 * mean_size / bytes_per_second * 1e12) as u64)
-            }
-        };
-        let window = (start, start.saturating_add(lasts));
-        let plan = Plan { group: origin.group, mean_size, bytes_per_second: Some(bytes_per_second), window };
-        Ok((load.generate(origin, &self.places, self.budget()).map_err(|fault| self.ungenerated(table, fault))?, plan))
+        })
     }
 
     fn read_incast(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
-        let start = start(table)?;
-        let degree: u32 = table.required("degree")?;
-        let replacement: bool = table.optional("replacement")?.unwrap_or(false);
-        let flows_per_sender: u32 = table.optional("flows_per_sender")?.unwrap_or(1);
-        let volume = match (table.optional("size")?, table.optional("size_each")?) {
-            (Some(Bytes(bytes)), None) => Volume::Total(bytes),
-            (None, Some(Bytes(bytes))) => Volume::Each(bytes),
-            (Some(_), Some(_)) => {
-                let problem = table.problem_at("size_each", "size and size_each together say too much");
-                return Err(problem.help("write size for the bytes of an event, or size_each for those of a flow"));
-            }
-            (None, None) => return Err(table.missing("size", "the bytes of an event, or size_each = those of a flow")),
-        };
-        let (from, to) = (self.hosts_or_all(table, "from")?, self.hosts_or_all(table, "to")?);
-        let spread: Time = table.optional("spread")?.unwrap_or_default();
-        let every: Option<Time> = table.optional("every")?;
-        let load = self.bytes_per_second(table, &from)?;
-        let gaps: Option<Gaps> = table.optional("arrivals")?;
+        let mut wrong = Problems::default();
+        let start = wrong.keep(start(table)).unwrap_or_default();
+        let degree: u32 = wrong.keep(table.required("degree")).unwrap_or(1);
+        let replacement: bool = wrong.keep(table.optional("replacement")).flatten().unwrap_or(false);
+        let flows_per_sender: u32 = wrong.keep(table.optional("flows_per_sender")).flatten().unwrap_or(1);
+        let volume = wrong.keep(volume(table)).unwrap_or(Volume::Each(1));
+        let (from, to) = (self.hosts_or_all(table, "from"), self.hosts_or_all(table, "to"));
+        let (from, to) = (wrong.keep(from).unwrap_or_default(), wrong.keep(to).unwrap_or_default());
+        let spread: Time = wrong.keep(table.optional("spread")).flatten().unwrap_or_default();
+        let every: Option<Time> = wrong.keep(table.optional("every")).flatten();
+        let load = wrong.keep(self.bytes_per_second(table, &from)).flatten();
+        let gaps: Option<Gaps> = wrong.keep(table.optional("arrivals")).flatten();
         if gaps == Some(Gaps::Uniform) {
             let problem = table.problem_at("arrivals", "events are not drawn uniformly");
-            return Err(problem.help("write \"fixed\", \"poisson\" or \"lognormal\""));
+            wrong.keep::<()>(Err(problem.help("write \"fixed\", \"poisson\" or \"lognormal\"")));
         }
-        let arrivals = arrivals(table, gaps, Arrivals::Fixed)?;
-        let duration = duration(table, start)?;
-        let count: Option<u64> = table.optional("count")?;
+        let arrivals = wrong.keep(arrivals(table, gaps, Arrivals::Fixed)).unwrap_or(Arrivals::Fixed);
+        let duration = wrong.keep(duration(table, start)).flatten();
+        let count: Option<u64> = wrong.keep(table.optional("count")).flatten();
         if duration.is_some() && count.is_some() {
             let problem = table.problem_at("count", "count and duration together say too much");
-            return Err(problem.help("leave out one of the two"));
+            wrong.keep::<()>(Err(problem.help("leave out one of the two")));
         }
         // The receiver itself never sends.
         let senders = to.iter().map(|host| from.len() - usize::from(from.binary_search(host).is_ok())).min();
@@ -792,15 +991,17 @@ impl Reader<'_> {
             from,
             to,
         };
+        if every.is_some() && load.is_some() {
+            let problem = table.problem_at("every", "every and load together say too much");
+            wrong.keep::<()>(Err(problem.help("leave out one of the two")));
+        }
+        if every == Some(Time::ZERO) {
+            let problem = table.problem_at("every", "every is 0");
+            wrong.keep::<()>(Err(problem.help("write a time above zero, such as \"500us\"")));
+        }
+        wrong.or(())?;
         let repeated = match (every, load) {
-            (Some(_), Some(_)) => {
-                let problem = table.problem_at("every", "every and load together say too much");
-                return Err(problem.help("leave out one of the two"));
-            }
-            (Some(Time::ZERO), None) => {
-                return Err(table.problem_at("every", "every is 0").help("write a time above zero, such as \"500us\""));
-            }
-            (Some(every), None) => Some(every.0 as f64),
+            (Some(every), _) => Some(every.0 as f64),
             (None, Some(bytes_per_second)) => Some(incast.bytes() as f64 / bytes_per_second * 1e12),
             // A single event.
             (None, None) if duration.is_none() && count.unwrap_or(1) == 1 && gaps.is_none() => None,
@@ -825,6 +1026,9 @@ impl Reader<'_> {
             bytes_per_second: repeated.map(|period| incast.bytes() as f64 / period * 1e12),
             window: (start, start.saturating_add(lasts)),
         };
+        if !self.draws() {
+            return Ok((Vec::new(), plan));
+        }
         Ok((
             incast.generate(origin, &self.places, self.budget()).map_err(|fault| self.ungenerated(table, fault))?,
             plan,
@@ -832,62 +1036,281 @@ impl Reader<'_> {
     }
 
     fn read_long(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
-        let start = start(table)?;
-        let Some(to) = self.hosts(table, "to")? else {
-            return Err(table.missing("to", "the hosts that receive, such as \"h0\" or \"all\""));
-        };
-        let from = self.hosts(table, "from")?;
-        let flows: Option<u64> = table.optional("flows")?;
-        let stagger: Time = table.optional("stagger")?.unwrap_or_default();
-        let until = match (table.optional("leave")?, self.stop) {
-            (Some(leave), _) => leave,
-            (None, Some(stop)) => stop,
-            (None, None) => {
+        let mut wrong = Problems::default();
+        let start = wrong.keep(start(table)).unwrap_or_default();
+        let to = self
+            .hosts(table, "to")
+            .and_then(|to| to.ok_or_else(|| table.missing("to", "the hosts that receive, such as \"h0\" or \"all\"")));
+        let to = wrong.keep(to).unwrap_or_default();
+        let from = wrong.keep(self.hosts(table, "from")).flatten();
+        let flows: Option<u64> = wrong.keep(table.optional("flows")).flatten();
+        let stagger: Time = wrong.keep(table.optional("stagger")).flatten().unwrap_or_default();
+        let until = match (wrong.keep(table.optional("leave")), self.ends) {
+            (Some(Some(leave)), _) => leave,
+            (_, Ends::At(stop)) => stop,
+            (Some(None), Ends::Quiet) => {
                 let problem = table.problem("long-lived flows that never leave need an end of the run");
-                return Err(
-                    problem.help("add leave = a time, or a stop at the top of the file, such as stop = \"5ms\"")
-                );
+                let help = "add leave = a time, or a stop at the top of the file, such as stop = \"5ms\"";
+                wrong.keep::<()>(Err(problem.help(help)));
+                MAX_START
             }
+            _ => MAX_START,
         };
+        wrong.or(())?;
         let long = Long { to, from, flows, start, stagger, until };
+        let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, until) };
+        if !self.draws() {
+            return Ok((Vec::new(), plan));
+        }
         let flows =
             long.generate(origin, &self.places, self.budget()).map_err(|fault| self.ungenerated(table, fault))?;
-        let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, until) };
         Ok((flows, plan))
     }
 
     fn read_collective(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
-        let start = start(table)?;
-        let operation: Operation = table.required("kind")?;
-        let hosts = self.hosts_or_all(table, "hosts")?;
-        let size: Bytes = table.required("size")?;
-        let rounds: u64 = table.optional("rounds")?.unwrap_or(1);
-        let gap: Time = table.optional("gap")?.unwrap_or_default();
-        let collective = Collective { operation, hosts, size: size.0, rounds, start, gap };
-        let (flows, waits) =
+        let mut wrong = Problems::default();
+        let start = wrong.keep(start(table)).unwrap_or_default();
+        let operation: Option<Operation> = wrong.keep(table.required("kind"));
+        let hosts = wrong.keep(self.ranked(table, "hosts"));
+        let size: Option<Bytes> = wrong.keep(table.required("size"));
+        let rounds: u64 = wrong.keep(table.optional("rounds")).flatten().unwrap_or(1);
+        let gap: Time = wrong.keep(table.optional("gap")).flatten().unwrap_or_default();
+        let cut = wrong.keep(cut(table));
+        let given: Option<Option<u32>> = wrong.keep(table.optional("domain"));
+        let domain = given.flatten();
+        let skew: Option<f64> = wrong.keep(table.optional("skew")).flatten();
+        let word = operation.map_or("", Operation::word);
+        match (operation, domain) {
+            (Some(Operation::HierarchicalAllReduce), None) if given.is_some() => {
+                wrong.keep::<()>(Err(table.missing("domain", "how many hosts a scale-up domain has")));
+            }
+            (None | Some(Operation::HierarchicalAllReduce), _) | (_, None) => {}
+            (_, Some(_)) => {
+                let problem = table.problem_at("domain", format!("{word} has no domains"));
+                let help = "leave out domain, or write kind = \"hierarchical-all-reduce\"";
+                wrong.keep::<()>(Err(problem.help(help)));
+            }
+        }
+        if skew.is_some() && operation.is_some_and(|operation| operation != Operation::AllToAll) {
+            let problem = table.problem_at("skew", format!("{word} sends the same to all"));
+            wrong.keep::<()>(Err(problem.help("leave out skew, or write kind = \"all-to-all\"")));
+        }
+        let (Some(operation), Some(hosts), Some(size), Some((cut, latency))) = (operation, hosts, size, cut) else {
+            return wrong.or(()).and(Err(table.problem("cannot be read")));
+        };
+        wrong.or(())?;
+        let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, start) };
+        if !self.draws() {
+            return Ok((Vec::new(), plan));
+        }
+        let (domain, skew) = (domain.unwrap_or(0), skew.unwrap_or(0.0));
+        let collective = Collective { operation, hosts, size: size.0, rounds, start, gap, cut, latency, domain, skew };
+        let Woven { flows, tasks, after, mut messages } =
             collective.generate(origin, self.budget()).map_err(|fault| self.ungenerated(table, fault))?;
-        let hosts = collective.hosts.len() as u64;
-        if size.0 < hosts {
-            let note = format!("is less than a byte for each of {hosts} hosts: every message has a byte all the same");
+        let pieces = collective.hosts.len() as u64 * cut.lines() as u64;
+        if size.0 < pieces {
+            let note =
+                format!("is less than a byte for each of {pieces} pieces: every message has a byte all the same");
             self.requests.notes.push(format!("{}.size {note}", table.path()));
         }
-        self.waits = waits;
-        let first = FlowId(self.requests.all.flows.len() as u32);
-        self.requests.all.collectives.push(collective.messages(origin.group, first));
-        let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, start) };
+        (self.waits, self.tasks) = (after, tasks);
+        messages.first = FlowId(self.requests.all.flows.len() as u32);
+        self.requests.all.collectives.push(messages);
         Ok((flows, plan))
+    }
+
+    fn read_job(&mut self, table: &mut Table<'_>, origin: Origin) -> Result<Drawn, Problem> {
+        let mut wrong = Problems::default();
+        let start = wrong.keep(start(table)).unwrap_or_default();
+        let ranks: Option<u32> = wrong.keep(table.optional("ranks")).flatten();
+        let placement: Placement = or(table, "placement", Placement::Packed, &mut wrong);
+        let hosts = wrong.keep(self.placed(table, origin, placement, ranks)).unwrap_or_default();
+        let (tensor, pipeline) = (or(table, "tensor", 1, &mut wrong), or(table, "pipeline", 1, &mut wrong));
+        let replicas = hosts.len() as u64 / (tensor as u64 * pipeline as u64).max(1);
+        let microbatch: u64 = or(table, "microbatch", 1, &mut wrong);
+        let precision = or(table, "precision", Precision::Bf16, &mut wrong);
+        let usual = replicas.max(1).saturating_mul(microbatch).saturating_mul(pipeline as u64);
+        let model = Model {
+            layers: or(table, "layers", 24, &mut wrong),
+            hidden: or(table, "hidden", 2048, &mut wrong),
+            sequence: or(table, "sequence", 2048, &mut wrong),
+            batch: or(table, "batch", usual, &mut wrong),
+            microbatch,
+            experts: or(table, "experts", 0, &mut wrong),
+            top_k: or(table, "top_k", 2, &mut wrong),
+            precision: precision.bytes(),
+        };
+        if model.experts > 0 && model.top_k > model.experts {
+            let problem =
+                table.problem_at("top_k", format!("each token goes to {} of {} experts", model.top_k, model.experts));
+            wrong.keep::<()>(Err(problem.help("write no more than there are experts")));
+        }
+        let tflops: Option<f64> = wrong.keep(table.optional("tflops")).flatten();
+        let speed = match wrong.keep(table.optional::<Time>("layer_time")).flatten() {
+            Some(layer) => {
+                if tflops.is_some() {
+                    let problem = table.problem_at("layer_time", "layer_time and tflops together say too much");
+                    wrong.keep::<()>(Err(problem.help("leave out one of the two")));
+                }
+                Speed::Layer(layer)
+            }
+            None => Speed::Flops((tflops.unwrap_or(400.0) * 1e12) as u64),
+        };
+        let all_reduce = or(table, "all_reduce", Operation::RingAllReduce, &mut wrong);
+        if !all_reduce.word().ends_with("all-reduce") {
+            let problem = table.problem_at("all_reduce", format!("{} is no all-reduce", all_reduce.word()));
+            wrong.keep::<()>(Err(problem.help("write \"ring-all-reduce\", \"tree-all-reduce\", \"halving-doubling-all-reduce\" or \"hierarchical-all-reduce\"")));
+        }
+        let cut = wrong.keep(cut(table));
+        let (expert, iterations) = (or(table, "expert", 1, &mut wrong), or(table, "iterations", 1, &mut wrong));
+        let (overlap, buckets) = (or(table, "overlap", true, &mut wrong), or(table, "buckets", 4, &mut wrong));
+        let (jitter, stragglers) = (or(table, "jitter", 0.0, &mut wrong), or(table, "stragglers", 0, &mut wrong));
+        let (slowdown, domain) = (or(table, "slowdown", 1.5, &mut wrong), or(table, "domain", 0, &mut wrong));
+        let skew = or(table, "skew", 0.0, &mut wrong);
+        let dense = model.experts == 0;
+        let alone = format!("{} has no domains", all_reduce.word());
+        for (key, idle, message, help) in [
+            ("skew", dense, "a dense model sends nothing to experts", "leave out skew, or write experts"),
+            ("top_k", dense, "a dense model has no experts", "leave out top_k, or write experts"),
+            ("slowdown", stragglers == 0, "there are no stragglers", "leave out slowdown, or write stragglers"),
+            (
+                "domain",
+                all_reduce != Operation::HierarchicalAllReduce,
+                alone.as_str(),
+                "leave out domain, or write all_reduce = \"hierarchical-all-reduce\"",
+            ),
+        ] {
+            if idle && table.item(key).is_some() {
+                wrong.keep::<()>(Err(table.problem_at(key, message).help(help)));
+            }
+        }
+        let Some((cut, latency)) = cut else { return wrong.or(()).and(Err(table.problem("cannot be read"))) };
+        wrong.or(())?;
+        let plan = Plan { group: origin.group, mean_size: 0.0, bytes_per_second: None, window: (start, start) };
+        if !self.draws() {
+            return Ok((Vec::new(), plan));
+        }
+        let job = Job {
+            model,
+            tensor,
+            pipeline,
+            expert,
+            hosts,
+            iterations,
+            start,
+            speed,
+            overlap,
+            buckets,
+            jitter,
+            stragglers,
+            slowdown,
+            all_reduce,
+            domain,
+            cut,
+            latency,
+            skew,
+        };
+        let name = self.requests.all.groups[origin.group as usize].clone();
+        // Messages of each parallelism are a group of their own.
+        let mut origins = [origin; 4];
+        let there = [tensor > 1, pipeline > 1, replicas > 1, job.expert > 1 && model.experts > 0];
+        let all = &mut self.requests.all;
+        if origin.group as usize + 1 == all.groups.len() && !all.flows.iter().any(|flow| flow.group == origin.group) {
+            // The name alone stands for nothing that is sent.
+            all.groups.pop();
+        }
+        for ((place, dimension), there) in Dimension::ALL.iter().enumerate().zip(there) {
+            if there {
+                origins[place].group = self.requests.all.group(&format!("{name}/{}", dimension.word()));
+            }
+        }
+        let Made { flows, tasks, after, outline } =
+            job.generate(&name, origins, self.budget()).map_err(|fault| self.ungenerated(table, fault))?;
+        if outline.goes.iter().any(|go| go.bytes < u64::from(go.ranks) * cut.lines() as u64) {
+            let note = "some messages would have less than a byte, and have a byte all the same: less would be sent with fewer channels or chunks";
+            self.requests.notes.push(format!("{}: {note}", table.path()));
+        }
+        let first = self.requests.all.flows.len() as u32;
+        let outline = outline.moved(self.requests.all.tasks.len(), |flow| FlowId(first + flow.0));
+        self.requests.all.jobs.push(outline);
+        self.taken.extend(&job.hosts);
+        (self.waits, self.tasks) = (after, tasks);
+        Ok((flows, plan))
+    }
+
+    /// The hosts of a job's ranks.
+    fn placed(
+        &self,
+        table: &mut Table<'_>,
+        origin: Origin,
+        placement: Placement,
+        ranks: Option<u32>,
+    ) -> Result<Vec<NodeId>, Problem> {
+        let named = table.item("hosts").is_some();
+        let mut free = self.ranked(table, "hosts")?;
+        if placement == Placement::Listed && !named {
+            let problem = table.problem_at("placement", "there is no list of hosts");
+            return Err(problem.help("write hosts = the hosts in the order of ranks"));
+        }
+        let mut sorted = free.clone();
+        sorted.sort_unstable();
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(table.problem_at("hosts", "a host is there twice").help("name every host once"));
+        }
+        if placement != Placement::Listed {
+            free = sorted;
+        }
+        if !named {
+            free.retain(|host| !self.taken.contains(host));
+        }
+        let count = ranks.map_or(free.len(), |ranks| ranks as usize);
+        if count > free.len() {
+            let message = format!("{count} ranks on {} hosts", free.len());
+            let help = if named {
+                "name more hosts"
+            } else {
+                "hosts of a job before are not free: write fewer ranks, or name hosts"
+            };
+            return Err(table.problem_at("ranks", message).help(help).cause(Cause::Fabric));
+        }
+        match placement {
+            Placement::Packed | Placement::Listed => {}
+            Placement::Random => {
+                let mut random = origin.job_stream();
+                for place in 0..count {
+                    let other = place + random.below((free.len() - place) as u64) as usize;
+                    free.swap(place, other);
+                }
+            }
+            Placement::Rail => {
+                // By its place within its rack, and then by rack.
+                let mut seen: HashMap<u32, u32> = HashMap::new();
+                let mut places: Vec<(u32, u32, NodeId)> = Vec::with_capacity(free.len());
+                for &host in &free {
+                    let rack = self.places.rack(host);
+                    let place = seen.entry(rack).or_default();
+                    places.push((*place, rack, host));
+                    *place += 1;
+                }
+                places.sort_unstable();
+                free = places.into_iter().map(|(_, _, host)| host).collect();
+            }
+        }
+        free.truncate(count);
+        Ok(free)
     }
 
     /// A duration, or the time that is left until the run stops.
     fn or_to_the_end(&self, table: &Table<'_>, duration: Option<Time>, start: Time, or: &str) -> Result<Time, Problem> {
-        match (duration, self.stop) {
+        match (duration, self.ends) {
             (Some(duration), _) => Ok(duration),
-            (None, Some(stop)) if stop > start => Ok(stop - start),
-            (None, Some(stop)) => {
+            (None, Ends::Unknown) => Ok(MAX_START),
+            (None, Ends::At(stop)) if stop > start => Ok(stop - start),
+            (None, Ends::At(stop)) => {
                 let problem = table.problem_at("start", format!("it starts at {start} and the run stops at {stop}"));
                 Err(problem.help("start it earlier"))
             }
-            (None, None) => {
+            (None, Ends::Quiet) => {
                 Err(table.missing("duration", &format!("a time, such as \"1ms\"{or}; or give the run a stop")))
             }
         }
@@ -911,9 +1334,9 @@ impl Reader<'_> {
             Of::Hosts => self.places.rate_of(from),
             Of::Core => self.places.core(),
         };
-        if capacity == 0.0 {
+        if capacity == 0.0 && of == Some(Of::Core) {
             let problem = table.problem_at("of", "the fabric has no core: no switch with hosts has a link to another");
-            return Err(problem.help("write of = \"hosts\""));
+            return Err(problem.help("write of = \"hosts\"").cause(Cause::Fabric));
         }
         if load > 1.0 {
             let (whose, percent) = match of.unwrap_or(Of::Hosts) {
@@ -947,7 +1370,8 @@ impl Reader<'_> {
         let share: Option<f64> = table.optional("inter_site")?;
         if share.is_some() && self.places.sites() < 2 {
             let problem = table.problem_at("inter_site", "the fabric is a single site");
-            return Err(problem.help("leave out inter_site, or use the topology \"two-sites\""));
+            let problem = problem.help("leave out inter_site, or use the topology \"two-sites\"");
+            return Err(problem.cause(Cause::Fabric));
         }
         Ok(share)
     }
@@ -996,10 +1420,11 @@ impl Reader<'_> {
     /// The hosts of a set, in order; `None` where the key is missing.
     fn hosts(&self, table: &mut Table<'_>, key: &str) -> Result<Option<Vec<NodeId>>, Problem> {
         let Some(item) = table.item(key) else { return Ok(None) };
-        let mut hosts = Vec::new();
+        let (mut hosts, mut wrong) = (Vec::new(), Problems::default());
         for part in if item.is_array() { item.items()? } else { vec![item.clone()] } {
-            self.add_hosts(&part, &mut hosts)?;
+            wrong.keep(self.add_hosts(&part, &mut hosts));
         }
+        wrong.or(())?;
         if hosts.is_empty() {
             return Err(item
                 .problem("names no host")
@@ -1008,6 +1433,17 @@ impl Reader<'_> {
         hosts.sort_unstable();
         hosts.dedup();
         Ok(Some(hosts))
+    }
+
+    /// The hosts of a set in the order in which they are written, which is that of ranks; all if the key is missing.
+    fn ranked(&self, table: &mut Table<'_>, key: &str) -> Result<Vec<NodeId>, Problem> {
+        let Some(item) = table.item(key) else { return Ok(self.places.hosts().to_vec()) };
+        let (mut hosts, mut wrong) = (Vec::new(), Problems::default());
+        for part in if item.is_array() { item.items()? } else { vec![item.clone()] } {
+            wrong.keep(self.add_hosts(&part, &mut hosts));
+        }
+        wrong.or(())?;
+        Ok(hosts)
     }
 
     fn hosts_or_all(&self, table: &mut Table<'_>, key: &str) -> Result<Vec<NodeId>, Problem> {
@@ -1032,7 +1468,7 @@ impl Reader<'_> {
                     match graph[node].kind {
                         Kind::Host => Ok(node),
                         Kind::Switch => {
-                            let problem = item.problem(format!("{word} is a switch"));
+                            let problem = item.problem(format!("{word} is a switch")).cause(Cause::Fabric);
                             Err(problem.help("let a range begin and end with a host"))
                         }
                     }
@@ -1059,10 +1495,49 @@ impl Reader<'_> {
             attached.filter_map(|(switch, host)| (switch == node && graph[host].kind == Kind::Host).then_some(host)),
         );
         if hosts.len() == before {
-            let problem = item.problem(format!("{} is a switch without hosts", graph[node].name));
+            let problem = item.problem(format!("{} is a switch without hosts", graph[node].name)).cause(Cause::Fabric);
             return Err(problem.help("name hosts, or a switch that has some"));
         }
         Ok(())
+    }
+}
+
+/// How data is cut into messages, and what a host takes to send one on.
+fn cut(table: &mut Table<'_>) -> Result<(Cut, Time), Problem> {
+    let mut wrong = Problems::default();
+    let cut = Cut {
+        channels: or(table, "channels", 1, &mut wrong),
+        chunks: or(table, "chunks", 1, &mut wrong),
+        slots: wrong.keep(table.optional("slots")).flatten(),
+        protocol: or(table, "protocol", Protocol::Simple, &mut wrong),
+    };
+    let latency = or(table, "latency", Time::ZERO, &mut wrong);
+    wrong.or(())?;
+    if cut.slots.is_some_and(|slots| slots >= cut.chunks) {
+        let problem = table.problem_at("slots", format!("there is a slot for each of {} chunks", cut.chunks));
+        return Err(problem.help("write fewer slots than chunks, or leave out slots"));
+    }
+    Ok((cut, latency))
+}
+
+/// The value of a key, or the usual one, with what is wrong kept.
+fn or<T: Value>(table: &mut Table<'_>, key: &str, usual: T, wrong: &mut Problems) -> T {
+    wrong.keep(table.optional(key)).flatten().unwrap_or(usual)
+}
+
+/// The bytes of an incast.
+fn volume(table: &mut Table<'_>) -> Result<Volume, Problem> {
+    let mut wrong = Problems::default();
+    let (size, each) = (wrong.keep(table.optional("size")), wrong.keep(table.optional("size_each")));
+    wrong.or(())?;
+    match (size.flatten(), each.flatten()) {
+        (Some(Bytes(bytes)), None) => Ok(Volume::Total(bytes)),
+        (None, Some(Bytes(bytes))) => Ok(Volume::Each(bytes)),
+        (Some(_), Some(_)) => {
+            let problem = table.problem_at("size_each", "size and size_each together say too much");
+            Err(problem.help("write size for the bytes of an event, or size_each for those of a flow"))
+        }
+        (None, None) => Err(table.missing("size", "the bytes of an event, or size_each = those of a flow")),
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a scenario asks to be followed closely: ports by pattern, and flows by group.
 
 use crate::document::{Item, Table, quoted, suggest};
+use crate::scenario::Problems;
 use fabric::routing::PortMap;
 use fabric::topology::{Graph, Kind};
-use files::problem::Problem;
+use files::problem::{Cause, Problem};
 
 /// The ports and groups of flows whose time series are kept, and the ports that are captured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,47 +17,51 @@ pub struct Watch {
     pub capture: Vec<u32>,
 }
 
-/// Reads `ports`, `flows` and `capture` of `[measure]`.
-pub(super) fn read(table: &mut Table<'_>, graph: &Graph, groups: &[String]) -> Result<Watch, Problem> {
-    let (seen, capture) = (ports(table, "ports", graph)?, ports(table, "capture", graph)?);
-    let mut watch = Watch { ports: seen, groups: Vec::new(), capture };
-    if let Some(item) = table.item("flows") {
-        for item in one_or_many(&item)? {
-            let name: String = item.read()?;
+/// Reads `ports`, `flows` and `capture` of `[measure]`. The groups of flows may not be known.
+pub(super) fn read(table: &mut Table<'_>, graph: &Graph, groups: Option<&[String]>) -> Result<Watch, Problem> {
+    let mut wrong = Problems::default();
+    let (seen, capture) = (wrong.keep(ports(table, "ports", graph)), wrong.keep(ports(table, "capture", graph)));
+    let mut watch = Watch { ports: seen.unwrap_or_default(), groups: Vec::new(), capture: capture.unwrap_or_default() };
+    if let (Some(item), Some(groups)) = (table.item("flows"), groups) {
+        for item in wrong.keep(one_or_many(&item)).unwrap_or_default() {
+            let Some(name) = wrong.keep(item.read::<String>()) else { continue };
             let Some(group) = groups.iter().position(|group| *group == name) else {
                 let known: Vec<&str> = groups.iter().map(String::as_str).collect();
                 let help = match suggest(&name, &known) {
                     Some(meant) => format!("did you mean \"{meant}\"? The groups are {}", known.join(", ")),
                     None => format!("the groups are {}", known.join(", ")),
                 };
-                return Err(item.problem(format!("there is no group of flows {}", quoted(&name))).help(help));
+                let problem = item.problem(format!("there is no group of flows {}", quoted(&name)));
+                wrong.keep::<()>(Err(problem.help(help)));
+                continue;
             };
             watch.groups.push(group as u16);
         }
         watch.groups.sort_unstable();
         watch.groups.dedup();
     }
-    Ok(watch)
+    wrong.or(watch)
 }
 
 /// The ports that a key names, in ascending order.
 fn ports(table: &mut Table<'_>, key: &str, graph: &Graph) -> Result<Vec<u32>, Problem> {
-    let mut ports = Vec::new();
+    let (mut ports, mut wrong) = (Vec::new(), Problems::default());
     let Some(item) = table.item(key) else { return Ok(ports) };
     let map = PortMap::new(graph);
     for item in one_or_many(&item)? {
-        let pattern: String = item.read()?;
+        let Some(pattern) = wrong.keep(item.read::<String>()) else { continue };
         let before = ports.len();
         ports.extend((0..map.count() as u32).filter(|&port| matches(graph, &map, port, &pattern)));
         if ports.len() == before {
             let help = "write \"leaf0->h3\" (from a node to its neighbour, * for any text), \"hosts\" (from switches to \
                         hosts), \"switches\" (between switches) or \"nics\" (from hosts)";
-            return Err(item.problem(format!("no port is {}", quoted(&pattern))).help(help));
+            let problem = item.problem(format!("no port is {}", quoted(&pattern))).cause(Cause::Fabric);
+            wrong.keep::<()>(Err(problem.help(help)));
         }
     }
     ports.sort_unstable();
     ports.dedup();
-    Ok(ports)
+    wrong.or(ports)
 }
 
 /// A value by itself, or all of an array.

@@ -8,7 +8,7 @@ use crate::scenario::Problems;
 use engine::{Kind as ValueKind, Limits, Rate, Raw, Time, Value, ValueError};
 use fabric::id::NodeId;
 use fabric::topology::{self, Graph, GraphError, Kind, Link, MAX_LINKS, MAX_NODES, ShapeError};
-use files::problem::Problem;
+use files::problem::{Cause, Problem};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::LazyLock;
@@ -127,7 +127,7 @@ pub(super) fn unknown_node(item: &Item<'_>, shown: &str, name: &str, names: &Nam
         true => meant(name, &nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>()),
         false => None,
     };
-    let problem = item.problem(format!("there is no node {shown}")).meant(meant);
+    let problem = item.problem(format!("there is no node {shown}")).meant(meant).cause(Cause::Fabric);
     problem.help(match meant {
         Some(meant) => format!("did you mean \"{meant}\"? The nodes are {range}"),
         None => format!("the nodes are {range}, or numbers from 0 to {}", nodes.len().saturating_sub(1)),
@@ -215,15 +215,35 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: Beside<'_>) -> Result<(G
         };
         return Err(item.problem(format!("there is no topology {}", quoted(&kind))).help(help).meant(meant));
     };
-    table.fill(&mut *shape)?;
+    let mut wrong = Problems::default();
+    wrong.keep(table.fill(&mut *shape));
     let parameters = shape.list();
-    let graph = shape.build().map_err(|error| {
+    let usual = topology::shape(&kind).map_or_else(Vec::new, |shape| shape.list());
+    let mut replaced: Vec<&str> = Vec::new();
+    let graph = loop {
+        let error = match shape.build() {
+            Ok(graph) => break graph,
+            Err(error) => error,
+        };
         let problem = match error {
             ShapeError::TooManyRoutes { .. } => table.problem(error.problem()),
             _ => table.problem_at(error.parameter().unwrap_or("kind"), error.problem()),
         };
-        problem.help(error.remedy())
-    })?;
+        let problem = problem.help(error.remedy());
+        let alone = error.parameter().filter(|_| !matches!(error, ShapeError::TooMany { .. }));
+        let usual = alone.and_then(|parameter| usual.iter().find(|usual| usual.name == parameter));
+        match usual.filter(|usual| !replaced.contains(&usual.name)) {
+            // One that cannot be whatever the others are: they are looked at without it.
+            Some(usual) => {
+                wrong.keep::<()>(Err(problem));
+                replaced.push(usual.name);
+                shape.set(usual.name, &usual.raw);
+            }
+            None if wrong.is_empty() => return Err(problem),
+            None => return wrong.or(()).and(Err(problem)),
+        }
+    };
+    wrong.or(())?;
     for link in &graph.links {
         let ends = || format!("{} to {}", graph[link.a].name, graph[link.b].name);
         if !(MIN_RATE..=MAX_RATE).contains(&link.rate) || !(Time(1)..=MAX_DELAY).contains(&link.delay) {
@@ -235,6 +255,11 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: Beside<'_>) -> Result<(G
     table.finish()?;
     let setting = |p: &engine::Parameter| (p.name, p.value.trim_matches('"').to_string());
     Ok((graph, Topology { kind, settings: parameters.iter().map(setting).collect() }))
+}
+
+/// A fabric that stands for one that cannot be.
+pub(super) fn stand_in() -> Graph {
+    topology::shape("star").and_then(|shape| shape.build().ok()).unwrap_or_default()
 }
 
 /// The problem that a file named under `key` cannot be read.
@@ -364,7 +389,7 @@ pub(super) fn read_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<(), 
             let peers: Vec<&str> = peers.take(8).map(|link| name(if link.a == a { link.b } else { link.a })).collect();
             let message = format!("between: {} and {} are not linked", name(a), name(b));
             let help = format!("{} is linked with {}", name(a), peers.join(", "));
-            return Err(table.problem_at("between", message).help(help));
+            return Err(table.problem_at("between", message).help(help).cause(Cause::Fabric));
         };
         table.finish()?;
         Ok((links, settings))

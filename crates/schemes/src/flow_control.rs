@@ -142,6 +142,9 @@ impl Definition for None {
 }
 
 impl FlowControlDef for None {
+    fn soon_over(&self) -> bool {
+        true
+    }
     fn layout(&self, _: &Graph) -> Result<Layout, Misfit> {
         Ok(Layout::default())
     }

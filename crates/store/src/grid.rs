@@ -867,6 +867,7 @@ fn run_one(place: usize, cell: &Cell, store: &Store, threads: usize, observer: &
     let plain = |problem| Fault::Run(problem, false);
     let mut resolved = cell.load().map_err(plain)?.on_threads(threads);
     if store.is_recorded() {
+        run::recording::check(&resolved).map_err(plain)?;
         resolved = run::recording::record(resolved, None);
     }
     let start = Instant::now();

@@ -12,7 +12,7 @@ import { START } from "./start.js";
 import { asking } from "./why.js";
 
 export const title = "Bench";
-const TRAFFIC = ["flow", "load", "incast", "long", "collective"];
+const TRAFFIC = ["flow", "load", "incast", "long", "collective", "job"];
 const OTHERS = [
   ["switch", "Switches"],
   ["nic", "NICs"],
@@ -44,6 +44,11 @@ const BEGIN = {
   collective: [
     ["kind", '"ring-all-reduce"'],
     ["size", '"1MB"'],
+  ],
+  job: [
+    ["layers", "4"],
+    ["hidden", "256"],
+    ["sequence", "256"],
   ],
 };
 

@@ -1,8 +1,8 @@
 // Jobs: what waits, what runs, what is over.
 
-import { fixed, get, jobs, over, link } from "./api.js";
+import { fixed, jobs, over } from "./api.js";
 import { h, put } from "./dom.js";
-import { action, farther, note, problemOf, progressText, stateBadge, trouble } from "./parts.js";
+import { action, farther, fromCommandLine, note, problemOf, progressText, stateBadge, trouble } from "./parts.js";
 import { clock, plural } from "./format.js";
 
 export const title = "Jobs";
@@ -58,32 +58,7 @@ export function open(root) {
     () => {},
   );
 
-  // What the command line has made beside the workspace.
-  get("/api/folders").then(
-    (folders) => {
-      if (!folders.length) return;
-      made.hidden = false;
-      const kinds = { run: "run", compare: "comparison", sweep: "sweep" };
-      const row = ({ name, kind, title, time, page }) =>
-        h(
-          "tr",
-          { "data-folder": name },
-          h(
-            "td",
-            { class: "name" },
-            page ? h("a", { href: link(`/api/folders/${encodeURIComponent(name)}/report.html`), target: "_blank", rel: "noopener" }, title || name) : title || name,
-            h("div", { class: "sub" }, [kinds[kind] ?? kind, `results/${name}`, clock(time * 1000)].join("; ")),
-          ),
-        );
-      put(
-        made,
-        h("h2", {}, "From the command line"),
-        h("p", { class: "sub" }, "Folders of results beside this workspace. Their runs are shared: what is in the store is not run again, here or there."),
-        h("div", { class: "table" }, h("table", { class: "jobs" }, h("tbody", {}, folders.map(row)))),
-      );
-    },
-    () => {},
-  );
+  fromCommandLine(made);
 
   const show = (job) => {
     let row = rows.get(job.id);

@@ -4,7 +4,7 @@
 // the node, in which the bar of its queue grows. Tiers are rows with the hosts below; BCube's levels stand on both sides of the
 // hosts; any other graph finds its place by springs.
 
-const TIERED = new Set(["star", "dumbbell", "leaf-spine", "fat-tree", "k-ary-n-tree", "two-sites", "chain"]);
+const TIERED = new Set(["star", "dumbbell", "leaf-spine", "fat-tree", "k-ary-n-tree", "two-sites", "chain", "rail-optimised", "dual-tor", "multi-plane", "three-tier"]);
 
 /**
  * @param fabric {nodes: [{name, kind, tier}], ports: [{node, peer}]}

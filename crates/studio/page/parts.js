@@ -1,8 +1,8 @@
 // Pieces that several views have: problems, progress, figures, notes.
 
-import { jobs, link, over } from "./api.js";
+import { get, jobs, link, over } from "./api.js";
 import { h, put } from "./dom.js";
-import { share, wall, instant, plural } from "./format.js";
+import { clock, share, wall, instant, plural } from "./format.js";
 
 /** What went wrong, in words, with what may help. */
 export function trouble(error) {
@@ -12,6 +12,32 @@ export function trouble(error) {
     h("p", {}, h("strong", {}, error.message)),
     error.help && h("p", {}, error.help),
   );
+}
+
+/** Fills a hidden section with what the command line has made beside the workspace, and says whether there is anything. */
+export async function fromCommandLine(section) {
+  const folders = await get("/api/folders").catch(() => []);
+  if (!folders.length) return false;
+  const kinds = { run: "run", compare: "comparison", sweep: "sweep" };
+  const row = ({ name, kind, title, time, page }) =>
+    h(
+      "tr",
+      { "data-folder": name },
+      h(
+        "td",
+        { class: "name" },
+        page ? h("a", { href: link(`/api/folders/${encodeURIComponent(name)}/report.html`), target: "_blank", rel: "noopener" }, title || name) : title || name,
+        h("div", { class: "sub" }, [kinds[kind] ?? kind, `results/${name}`, clock(time * 1000)].join("; ")),
+      ),
+    );
+  put(
+    section,
+    h("h2", {}, "From the command line"),
+    h("p", { class: "sub" }, "Folders of results beside this workspace. Their runs are shared: what is in the store is not run again, here or there."),
+    h("div", { class: "table" }, h("table", { class: "jobs" }, h("tbody", {}, folders.map(row)))),
+  );
+  section.hidden = false;
+  return true;
 }
 
 /** A short word at the edge of the page that goes away by itself. */

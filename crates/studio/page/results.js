@@ -4,7 +4,7 @@ import { get, jobs, link, over } from "./api.js";
 import { choice, h, put } from "./dom.js";
 import { jobWhole } from "./jobdata.js";
 import { csv, save } from "./panels.js";
-import { action, figure, figureName, isFigure, note, problemOf, progress, stateBadge, trouble } from "./parts.js";
+import { action, figure, figureName, fromCommandLine, isFigure, note, problemOf, progress, stateBadge, trouble } from "./parts.js";
 import { bytes, clock, count, number, plural, share, time } from "./format.js";
 
 export const title = "Results";
@@ -34,12 +34,15 @@ class Results {
       if (id === null) id = all.find((job) => job.kind !== "reproduce" && job.state === "done")?.id ?? null;
       if (this.closed) return;
       if (id === null) {
+        const made = h("section", { class: "folders", hidden: true });
+        const some = await fromCommandLine(made);
+        if (this.closed) return;
         put(
           this.root,
           h(
             "section",
-            { class: "empty" },
-            h("h1", {}, "No results yet"),
+            { class: some ? "plain-view" : "empty" },
+            h("h1", {}, some ? "Results" : "No results yet"),
             h(
               "p",
               {},
@@ -49,6 +52,7 @@ class Results {
               h("a", { href: "#/ledger" }, "ledger"),
               ".",
             ),
+            made,
           ),
         );
         return;
@@ -177,6 +181,9 @@ class Results {
           }),
         ),
       );
+    const made = h("section", { class: "folders", hidden: true });
+    body.append(made);
+    fromCommandLine(made);
   }
 
   run(run, all) {

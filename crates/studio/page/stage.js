@@ -279,8 +279,11 @@ export class Stage {
     paint.textAlign = "center";
     // Every second, fourth, … host of a rack has its name, as they fit; or the first of every second, fourth, … rack.
     const hosts = place.nodes.filter((node) => node.host && !node.round);
-    const apart = (one, other) => (one && other ? Math.abs(other.x - one.x) * k : Infinity);
-    const heads = hosts.filter((node) => node.slot === 0);
+    // How far neighbours are apart: on rails they are not those that follow each other in number.
+    place.pitch ??= [hosts, hosts.filter((node) => node.slot === 0)].map((nodes) => {
+      const across = nodes.map((node) => node.x).sort((a, b) => a - b);
+      return across.reduce((least, x, at) => (at && x > across[at - 1] ? Math.min(least, x - across[at - 1]) : least), Infinity);
+    });
     paint.font = `10px ${colours.font}`;
     const letters = paint.measureText(`h${hosts.length}`).width + 7;
     const fit = (pitch) => {
@@ -288,8 +291,7 @@ export class Stage {
       while (step * pitch < letters && step < 1024) step *= 2;
       return step;
     };
-    const step = fit(apart(hosts[0], hosts[1]));
-    const racks = fit(apart(heads[0], heads[1]));
+    const [step, racks] = place.pitch.map((pitch) => fit(pitch * k));
     // Names of switches: all of a row in letters that fit, or none.
     const sizes = new Map();
     place.nodes.forEach((node, at) => {

@@ -217,6 +217,7 @@ export function whyPart(view, side, what, named) {
           ),
           victims(view, root),
         ]),
+        (answer.losses ?? []).slice(0, 3).map(({ sentence }) => h("p", { class: "facts live lost-packets" }, arrow(sentence))),
         (answer.root ?? []).map((root) => [
           h("p", { class: "facts live" }, `It is a root itself. ${arrow(root.sentence)}`),
           root.victims > 0 && victims(view, root),

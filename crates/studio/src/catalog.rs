@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(find("load", "sizes")["needed"], true);
         assert_eq!(find("link", "down")["otherwise"], "never");
         let operations = find("collective", "kind")["choices"].as_array().unwrap().len();
-        assert_eq!(operations, 3);
+        assert_eq!(operations, 9);
         assert!(find("scheme", "preset")["choices"].as_array().unwrap().len() > 20);
         assert_eq!(find("scheme.hpcc", "eta")["with"], json!({ "key": "scheme.congestion_control", "value": "hpcc" }));
         assert!(rows.iter().all(|row| row["about"].as_str().is_some_and(|about| about.ends_with(['.', ')']))));

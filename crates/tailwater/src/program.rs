@@ -7,10 +7,13 @@ mod deadlock;
 mod drawing;
 mod estimate;
 mod explain;
+mod export;
+mod forward;
 mod import;
 mod interrupt;
 mod ledger;
 mod listing;
+mod ns3;
 mod place;
 mod planned;
 mod progress;
@@ -25,7 +28,6 @@ mod traffic;
 mod usage;
 
 use clap::{Parser, Subcommand};
-use interop::ns3::Options;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -62,6 +64,9 @@ enum Command {
         /// Write what is recorded so far to this file now and then, for who watches the run while it goes on. Implies --record.
         #[arg(long, value_name = "FILE")]
         record_live: Option<PathBuf>,
+        /// Skip what is steady, as long as the error that is measured stays within this share, such as `1%`. The result says so.
+        #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = forward::share)]
+        within: Option<forward::Share>,
         /// Write no report.html and no figures.
         #[arg(long)]
         no_report: bool,
@@ -109,7 +114,7 @@ enum Command {
     /// Run a scenario with several schemes, values and seeds, and compare them in a table.
     Compare(compare::Arguments),
     /// Do the runs of a sweep's file, here or on a cluster, together with any number of other processes.
-    Sweep(sweep::Arguments),
+    Sweep(Box<sweep::Arguments>),
     /// Look after a store of runs.
     Store {
         /// What is to be done.
@@ -127,6 +132,8 @@ enum Command {
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
     },
+    /// Write a table of results, such as the flows of a run or of a whole comparison, as CSV.
+    Export(export::Arguments),
     /// Say why flows waited: who stopped whom, and the root of it.
     Explain(explain::Arguments),
     /// Write the flows of a scenario, in order of start, and run nothing.
@@ -149,37 +156,7 @@ enum Command {
     /// Run the files of the HPCC authors' ns-3 simulator or of one that descends from it: the configuration and what it names, with its results.
     ///
     /// Paths in the configuration are relative to the working directory, as in that simulator. Which one it is is told by its keys.
-    Ns3 {
-        /// Its configuration file (config.txt).
-        #[arg(required_unless_present = "keys")]
-        config: Option<PathBuf>,
-        /// List the configurations' keys, what each means and whether it is honoured.
-        #[arg(long)]
-        keys: bool,
-        /// An option of ns3-datacenter: whether CC_MODE 3 is PowerTCP, which it is there if nothing is said.
-        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-        wien: Option<bool>,
-        /// An option of ns3-datacenter: whether CC_MODE 3 is θ-PowerTCP.
-        #[arg(
-            long = "delayWien",
-            value_name = "BOOL",
-            num_args = 0..=1,
-            require_equals = true,
-            default_value_t = false,
-            default_missing_value = "true"
-        )]
-        delay_wien: bool,
-        /// Which of two events at the same instant comes first: as in that simulator, whose bytes come out, or by our own rule, which several
-        /// threads can keep.
-        #[arg(long, value_enum, default_value_t = commands::Order::Reference)]
-        order: commands::Order,
-        /// How many threads in our own order [default: as many as there are cores]. The results are the same.
-        #[arg(long, value_name = "N", value_parser = commands::from_one)]
-        threads: Option<std::num::NonZeroUsize>,
-        /// Show no progress and print nothing but problems.
-        #[arg(long, short)]
-        quiet: bool,
-    },
+    Ns3(Box<ns3::Arguments>),
     /// Turn files of another simulator into a scenario.
     Import {
         /// Whose.
@@ -268,20 +245,31 @@ enum Command {
         /// With --exchange: cores for which the speed-up is computed. Each shard's time is measured on one core, one after the other.
         #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = [8, 32, 64], value_parser = clap::value_parser!(u16).range(2..=1024))]
         cores: Vec<u16>,
+        /// Compare runs that skip what is steady, as far as this error allows, with those that do not instead: how much faster they are, and how far off.
+        #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = forward::share, conflicts_with = "exchange")]
+        within: Option<forward::Share>,
+        /// With --within: what is run: ring, halving-doubling, all-to-all, long, permutation, websearch or incast.
+        #[arg(long, value_name = "NAME,NAME", value_delimiter = ',', default_values_t = ["ring".to_string(), "long".to_string()], value_parser = forward::traffic)]
+        traffic: Vec<String>,
+        /// With --within: bytes that each host has to reduce or to send, or that each flow has.
+        #[arg(long, value_name = "SIZE", default_value = "64MB")]
+        size: String,
     },
 }
 
 /// The whole program, with what the registry holds.
 pub(crate) fn main() -> ExitCode {
+    report::pages::drawn_by(env!("TAILWATER_VERSION"));
     let result = match usage::parse().command {
         Command::Run {
             scenario,
-            sets,
+            mut sets,
             out,
             record,
             record_every,
             record_from,
             record_live,
+            within,
             no_report,
             threads,
             quiet,
@@ -289,6 +277,7 @@ pub(crate) fn main() -> ExitCode {
         } => {
             reporting.begin();
             let record = commands::Record { wanted: record, every: record_every, from: record_from, live: record_live };
+            sets.extend(within.as_ref().map(forward::Share::set));
             commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet)
         }
         Command::Estimate { scenario, how, sets, out, no_report, quiet, reporting } => {
@@ -297,6 +286,7 @@ pub(crate) fn main() -> ExitCode {
         }
         Command::Report { folders, out } => drawing::report(&folders, out),
         Command::Explain(arguments) => explain::explain(&arguments),
+        Command::Export(arguments) => export::export(&arguments),
         Command::Check { scenario, sets, json } => commands::check(&scenario, &sets, json),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
@@ -305,10 +295,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Traffic { scenario, sets, out, format, describe } => {
             traffic::traffic(&scenario, &sets, out, format, describe)
         }
-        Command::Ns3 { keys: true, .. } => listing::ns3_keys(),
-        Command::Ns3 { config, quiet, wien, delay_wien, order, threads, .. } => {
-            commands::ns3(&config.unwrap_or_default(), Options { wien, delay_wien }, (order, threads), quiet)
-        }
+        Command::Ns3(arguments) if arguments.keys => listing::ns3_keys(),
+        Command::Ns3(arguments) => ns3::ns3(*arguments),
         Command::Import { from } => import::import(&from),
         Command::Schemes { name } => listing::schemes(name.as_deref()),
         Command::Theory { theory } => theory::theory(&theory),
@@ -323,7 +311,10 @@ pub(crate) fn main() -> ExitCode {
         Command::Ask { what, folder, query } => {
             commands::printed(commands::say(::studio::ask(&what, &folder, &query).to_string()))
         }
-        Command::Bench { hosts, presets, duration, load, threads, blocks, exchange, cores } => {
+        Command::Bench { hosts, presets, within: Some(within), traffic, size, .. } => {
+            forward::bench(&hosts, &presets, &traffic, &size, &within)
+        }
+        Command::Bench { hosts, presets, duration, load, threads, blocks, exchange, cores, .. } => {
             let threads = (threads.get(), blocks.map(std::num::NonZeroUsize::get));
             let cores: Vec<usize> = cores.into_iter().map(usize::from).collect();
             commands::bench(&hosts, &presets, &duration, load, threads, (exchange, &cores))

@@ -1,28 +1,37 @@
 //! Flows that wait for others: whether they ever can start.
 
-use crate::{After, Fault, Names, Traffic};
+use crate::{After, Fault, Names, Task, Traffic, too_many};
 use engine::Time;
 use fabric::id::{FlowId, NodeId};
+
+/// The most flows of a cycle that a message names.
+const MOST_NAMED: usize = 8;
 
 impl Traffic {
     /// Whether every flow that waits can start one day. The fault is of the flow with that number, and of its `after`.
     pub fn check_after(&self, nodes: &Names<'_>) -> Result<(), (FlowId, Fault)> {
         let fault = |flow, message, help: &str| Err((flow, Fault { field: "after", message, help: help.into() }));
         let name = |node: NodeId| nodes.graph().nodes.get(node.index()).map_or("?", |node| node.name.as_str());
+        // Where something starts or is done, and where its end is seen.
+        let ends = |id: FlowId| match Task::number(id) {
+            Some(task) => self.tasks.get(task).map(|task| (task.host, task.host)),
+            None => self.flows.get(id.index()).map(|flow| (flow.src, flow.dst)),
+        };
+        let leaves = |id: FlowId| self.flows.get(id.index()).map(|flow| flow.until).filter(|&until| until != Time::MAX);
         for &After { flow, first, .. } in &self.after {
-            let (Some(waits), Some(ends)) = (self.flows.get(flow.index()), self.flows.get(first.index())) else {
+            let (Some((src, _)), Some((from, to))) = (ends(flow), ends(first)) else {
                 return fault(flow, "it waits for a flow that is not there".into(), "name one that is");
             };
             if flow == first {
                 return fault(flow, "the flow waits for itself".into(), "name another");
             }
-            if waits.src != ends.src && waits.src != ends.dst {
-                let (src, from, to) = (name(waits.src), name(ends.src), name(ends.dst));
+            if src != from && src != to {
+                let (src, from, to) = (name(src), name(from), name(to));
                 let message = format!("{src} cannot know when a flow from {from} to {to} ends");
                 return fault(flow, message, "wait for flows that begin or end at the host that sends this one");
             }
-            if ends.until != Time::MAX {
-                let message = format!("the flow it waits for leaves at {} and may never end", ends.until);
+            if let Some(until) = leaves(first) {
+                let message = format!("the flow it waits for leaves at {until} and may never end");
                 return fault(flow, message, "wait for flows without `until`, or write a start");
             }
         }
@@ -32,7 +41,15 @@ impl Traffic {
                     2 => "two flows wait for each other".into(),
                     count => format!("{count} flows wait for one another in a cycle"),
                 };
-                fault(FlowId(cycle[0]), message, "let one of them start without waiting")
+                let said = |id: &FlowId| match (Task::number(*id), self.flows.get(id.index())) {
+                    (None, Some(flow)) => format!("{} to {}", name(flow.src), name(flow.dst)),
+                    (task, _) => format!("a task of {}", name(self.tasks[task.unwrap_or(0)].host)),
+                };
+                let mut named: Vec<String> = cycle.iter().take(MOST_NAMED).map(said).collect();
+                named.extend((cycle.len() > MOST_NAMED).then(|| "…".into()));
+                named.push(said(&cycle[0]));
+                let message = format!("{message}: {}", named.join(", which waits for "));
+                fault(cycle[0], message, "let one of them start without waiting")
             }
             None => Ok(()),
         }
@@ -44,12 +61,17 @@ impl Traffic {
         if self.after.is_empty() {
             return None;
         }
+        let flows = self.flows.len();
         let mut starts: Vec<Time> = self.flows.iter().map(|flow| flow.start).collect();
+        starts.extend(self.tasks.iter().map(|task| task.start));
+        let lasts = |id: FlowId| Task::number(id).map_or_else(|| lasts(id), |task| self.tasks[task].lasts);
         let mut late = None;
-        release(self.flows.len(), &self.by_first(), |wait| {
-            let start = starts[wait.first.index()].saturating_add(lasts(wait.first)).saturating_add(wait.gap);
-            starts[wait.flow.index()] = starts[wait.flow.index()].max(start);
-            if start > latest && late.is_none() {
+        release(flows, self.tasks.len(), &self.by_first(), |wait| {
+            let start = starts[Task::place(wait.first, flows)].saturating_add(lasts(wait.first));
+            let start = start.saturating_add(wait.gap);
+            let known = &mut starts[Task::place(wait.flow, flows)];
+            *known = start.max(*known);
+            if start > latest && late.is_none() && Task::number(wait.flow).is_none() {
                 late = Some((wait.flow, start));
             }
         });
@@ -63,41 +85,103 @@ impl Traffic {
         after
     }
 
-    /// Flows that wait for one another, each for the next and the last for the first.
-    fn cycle(&self) -> Option<Vec<u32>> {
+    /// The same without tasks, and otherwise the same run: what waits for a task waits for all that the task waits for, and as long.
+    /// The fault is that there would be more waits than `budget`.
+    pub fn without_tasks(&self, budget: u64) -> Result<Traffic, Fault> {
+        let mut made = Traffic { tasks: Vec::new(), ..self.clone() };
+        if self.tasks.is_empty() {
+            return Ok(made);
+        }
+        let by_first = self.by_first();
+        made.after.retain(|wait| Task::number(wait.flow).is_none() && Task::number(wait.first).is_none());
+        // By task: the flows before it with the time from each one's end to the task's, and when it ends as far as no flow matters.
+        let mut before: Vec<Vec<(FlowId, Time)>> = vec![Vec::new(); self.tasks.len()];
+        let mut known: Vec<Time> = self.tasks.iter().map(|task| task.start).collect();
+        let mut much = made.after.len() as u64;
+        let mut closed = vec![false; self.tasks.len()];
+        release(self.flows.len(), self.tasks.len(), &by_first, |wait| {
+            // All that a task waits for is known when the first of its followers is told.
+            let first = match Task::number(wait.first) {
+                Some(task) => {
+                    if !std::mem::replace(&mut closed[task], true) {
+                        before[task].sort_unstable();
+                        before[task].dedup_by(|later, earlier| {
+                            let same = later.0 == earlier.0;
+                            earlier.1 = if same { later.1.max(earlier.1) } else { earlier.1 };
+                            same
+                        });
+                    }
+                    let ends = known[task].saturating_add(self.tasks[task].lasts).saturating_add(wait.gap);
+                    let after = self.tasks[task].lasts.saturating_add(wait.gap);
+                    let flows = before[task].iter().map(|&(flow, gap)| (flow, gap.saturating_add(after)));
+                    (flows.collect::<Vec<_>>(), ends)
+                }
+                None => (vec![(wait.first, wait.gap)], Time::ZERO),
+            };
+            match Task::number(wait.flow) {
+                _ if much > budget => {}
+                Some(task) => {
+                    much += first.0.len() as u64;
+                    before[task].extend(first.0);
+                    known[task] = known[task].max(first.1);
+                }
+                None if Task::number(wait.first).is_none() => {}
+                None => {
+                    much += first.0.len() as u64;
+                    made.flows[wait.flow.index()].start = made.flows[wait.flow.index()].start.max(first.1);
+                    made.after.extend(first.0.into_iter().map(|(first, gap)| After { flow: wait.flow, first, gap }));
+                }
+            }
+        });
+        if much > budget {
+            return Err(too_many("after", budget));
+        }
+        made.after.sort_by_key(|wait| wait.flow);
+        Ok(made)
+    }
+
+    /// Flows and tasks that wait for one another, each for the next and the last for the first.
+    fn cycle(&self) -> Option<Vec<FlowId>> {
         let mut after = self.by_first();
-        let waits = release(if after.is_empty() { 0 } else { self.flows.len() }, &after, |_| {});
-        let stuck = waits.iter().position(|&waits| waits > 0)? as u32;
+        if after.is_empty() {
+            return None;
+        }
+        let flows = self.flows.len();
+        let waits = release(flows, self.tasks.len(), &after, |_| {});
+        let stuck = waits.iter().position(|&waits| waits > 0)?;
+        let open = |id: FlowId| waits[Task::place(id, flows)] > 0;
         // Each of them waits for another of them, so following the waits closes a cycle.
-        after.retain(|wait| waits[wait.flow.index()] > 0 && waits[wait.first.index()] > 0);
+        after.retain(|wait| open(wait.flow) && open(wait.first));
         after.sort_unstable_by_key(|wait| (wait.flow, wait.first));
-        let mut path = vec![stuck];
+        let mut path = vec![if stuck < flows { FlowId(stuck as u32) } else { Task::id(stuck - flows) }];
         let mut seen = vec![false; waits.len()];
         loop {
             let flow = *path.last()?;
-            if std::mem::replace(&mut seen[flow as usize], true) {
+            if std::mem::replace(&mut seen[Task::place(flow, flows)], true) {
                 let begin = path.iter().position(|&earlier| earlier == flow)?;
                 path.pop();
                 return Some(path.split_off(begin));
             }
-            path.push(after.get(after.partition_point(|wait| wait.flow < FlowId(flow)))?.first.0);
+            path.push(after.get(after.partition_point(|wait| wait.flow < flow))?.first);
         }
     }
 }
 
-/// Removes flows that wait for no other, repeatedly, and calls `each` for every wait that this ends: a flow's own waits before those
-/// of its followers. Returns for how many each flow waits in the end; those that still do wait for ever.
-fn release(flows: usize, by_first: &[After], mut each: impl FnMut(&After)) -> Vec<u32> {
-    let mut waits = vec![0u32; flows];
-    by_first.iter().for_each(|wait| waits[wait.flow.index()] += 1);
-    let mut free: Vec<u32> = (0..flows as u32).filter(|&flow| waits[flow as usize] == 0).collect();
+/// Removes flows and tasks that wait for no other, repeatedly, and calls `each` for every wait that this ends: one's own waits before those
+/// of its followers. Returns for how many each waits in the end, tasks behind flows; those that still do wait for ever.
+fn release(flows: usize, tasks: usize, by_first: &[After], mut each: impl FnMut(&After)) -> Vec<u32> {
+    let mut waits = vec![0u32; flows + tasks];
+    by_first.iter().for_each(|wait| waits[Task::place(wait.flow, flows)] += 1);
+    let id = |place: usize| if place < flows { FlowId(place as u32) } else { Task::id(place - flows) };
+    let mut free: Vec<FlowId> = (0..flows + tasks).filter(|&place| waits[place] == 0).map(id).collect();
     while let Some(first) = free.pop() {
-        let begin = by_first.partition_point(|wait| wait.first < FlowId(first));
-        for wait in by_first[begin..].iter().take_while(|wait| wait.first == FlowId(first)) {
+        let begin = by_first.partition_point(|wait| wait.first < first);
+        for wait in by_first[begin..].iter().take_while(|wait| wait.first == first) {
             each(wait);
-            waits[wait.flow.index()] -= 1;
-            if waits[wait.flow.index()] == 0 {
-                free.push(wait.flow.0);
+            let left = &mut waits[Task::place(wait.flow, flows)];
+            *left -= 1;
+            if *left == 0 {
+                free.push(wait.flow);
             }
         }
     }
@@ -135,11 +219,12 @@ mod tests {
     fn a_cycle_is_found_wherever_it_is() {
         let message = |flows: &[(u32, u32)], after: &[(u32, u32)]| check(flows, after).unwrap_err();
         assert_eq!(message(&[(0, 1)], &[(0, 0)]).1, "the flow waits for itself");
-        assert_eq!(message(&[(0, 1), (1, 0)], &[(0, 1), (1, 0)]).1, "two flows wait for each other");
+        let two = "two flows wait for each other: h0 to h1, which waits for h1 to h0, which waits for h0 to h1";
+        assert_eq!(message(&[(0, 1), (1, 0)], &[(0, 1), (1, 0)]).1, two);
         // A flow that waits for the cycle, and one that the cycle waits for, are not of it.
         let (flow, text) =
             message(&[(0, 1), (0, 1), (1, 2), (2, 0), (1, 0)], &[(0, 1), (1, 3), (3, 2), (2, 1), (1, 4)]);
-        assert_eq!(text, "3 flows wait for one another in a cycle");
+        assert!(text.starts_with("3 flows wait for one another in a cycle: "), "{text}");
         assert!([1, 2, 3].contains(&flow));
     }
 

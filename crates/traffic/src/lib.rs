@@ -16,17 +16,24 @@ use std::fmt;
 mod after;
 pub mod arrivals;
 pub mod collective;
+pub mod goal;
 pub mod incast;
+pub mod job;
 pub mod load;
 pub mod long;
 pub mod places;
 pub mod sizes;
 mod text;
 pub mod trace;
+pub mod weave;
+
+pub use fabric::setup::Task;
 
 pub use arrivals::Arrivals;
 pub use collective::{Collective, Messages};
+pub use goal::{read_goal, write_goal};
 pub use incast::Incast;
+pub use job::{Job, Outline};
 pub use load::Load;
 pub use long::Long;
 pub use places::Places;
@@ -77,9 +84,9 @@ pub struct FlowRequest {
 /// when it has been received there, or acknowledged there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct After {
-    /// The flow that waits.
+    /// The flow that waits, or the [`Task`] (see [`Task::id`]).
     pub flow: FlowId,
-    /// The flow it waits for. Its source or its destination is the waiting flow's source.
+    /// The flow, or the task, it waits for. Its source or its destination is the waiting flow's source.
     pub first: FlowId,
     /// Time between the two.
     pub gap: Time,
@@ -92,10 +99,14 @@ pub struct Traffic {
     pub flows: Vec<FlowRequest>,
     /// Names of the groups that flows belong to.
     pub groups: Vec<String>,
-    /// Which flows wait for which.
+    /// Which flows and tasks wait for which.
     pub after: Vec<After>,
+    /// What hosts do between flows.
+    pub tasks: Vec<Task>,
     /// Which flows are a collective's.
     pub collectives: Vec<Messages>,
+    /// Which flows and tasks are a job's.
+    pub jobs: Vec<Outline>,
 }
 
 impl Traffic {
@@ -111,20 +122,22 @@ impl Traffic {
     /// Adds what `other` has. Groups of the same name become one.
     pub fn append(&mut self, other: Traffic) {
         let groups: Vec<u16> = other.groups.iter().map(|name| self.group(name)).collect();
-        let first = self.flows.len() as u32;
+        let (first, tasks) = (self.flows.len() as u32, self.tasks.len());
+        let later = |id: FlowId| match Task::number(id) {
+            Some(number) => Task::id(tasks + number),
+            None => FlowId(first + id.0),
+        };
         let group = |flow: &FlowRequest| groups.get(flow.group as usize).copied().unwrap_or(flow.group);
         self.flows.extend(other.flows.iter().map(|flow| FlowRequest { group: group(flow), ..*flow }));
-        let after = |after: &After| After {
-            flow: FlowId(first + after.flow.0),
-            first: FlowId(first + after.first.0),
-            gap: after.gap,
-        };
+        let after = |after: &After| After { flow: later(after.flow), first: later(after.first), gap: after.gap };
         self.after.extend(other.after.iter().map(after));
+        self.tasks.extend(&other.tasks);
         self.collectives.extend(other.collectives.iter().map(|messages| Messages {
             first: FlowId(first + messages.first.0),
             group: groups.get(messages.group as usize).copied().unwrap_or(messages.group),
-            ..*messages
+            ..messages.clone()
         }));
+        self.jobs.extend(other.jobs.iter().map(|job| job.moved(tasks, |flow| FlowId(first + flow.0))));
     }
 
     /// The same in order of start. Flows that start together keep their order.
@@ -133,17 +146,20 @@ impl Traffic {
         order.sort_by_key(|&flow| self.flows[flow as usize].start);
         let flows = order.iter().map(|&flow| self.flows[flow as usize]).collect();
         let (mut after, mut collectives) = (self.after.clone(), self.collectives.clone());
+        let mut jobs = self.jobs.clone();
         if !after.is_empty() || !collectives.is_empty() {
             let mut place = vec![FlowId(0); order.len()];
             (0..).map(FlowId).zip(&order).for_each(|(new, &old)| place[old as usize] = new);
             for wait in &mut after {
-                (wait.flow, wait.first) = (place[wait.flow.index()], place[wait.first.index()]);
+                let moved = |id: FlowId| if Task::number(id).is_some() { id } else { place[id.index()] };
+                (wait.flow, wait.first) = (moved(wait.flow), moved(wait.first));
             }
             after.sort_by_key(|wait| wait.flow);
             // All of a collective start together and stay together.
             collectives.iter_mut().for_each(|messages| messages.first = place[messages.first.index()]);
+            jobs.iter_mut().for_each(|job| *job = job.moved(0, |flow| place[flow.index()]));
         }
-        Traffic { flows, groups: self.groups.clone(), after, collectives }
+        Traffic { flows, groups: self.groups.clone(), after, tasks: self.tasks.clone(), collectives, jobs }
     }
 }
 
@@ -166,6 +182,8 @@ pub(crate) enum Kind {
     Load = 1,
     Incast = 2,
     Long = 3,
+    Collective = 4,
+    Job = 5,
 }
 
 impl Origin {
@@ -173,6 +191,11 @@ impl Origin {
     pub(crate) fn stream(self, kind: Kind, part: u32) -> Stream {
         let number = self.number as u64 & 0x0fff_ffff;
         Stream::new(self.seed, (kind as u64) << 60 | number << 32 | part as u64)
+    }
+
+    /// The random numbers that say where a job runs.
+    pub fn job_stream(self) -> Stream {
+        self.stream(Kind::Job, 0)
     }
 
     /// A flow of its group and class.
@@ -247,34 +270,49 @@ impl FlowRequest {
 
     /// Whether it can be sent in this fabric with that many classes.
     pub fn check(&self, nodes: &Names<'_>, classes: u8) -> Result<(), Fault> {
-        let fault = |field, message, help| Err(Fault { field, message, help });
+        // There are many flows, and most are good.
+        let end =
+            |node: NodeId| nodes.graph.nodes.get(node.index()).is_some_and(|node| node.kind == topology::Kind::Host);
+        let good = end(self.src) && end(self.dst) && self.src != self.dst && (1..=MAX_SIZE.0).contains(&self.size);
+        let in_time = self.start <= MAX_START && self.until > self.start;
+        if good && in_time && check_class(self.class, classes).is_ok() {
+            return Ok(());
+        }
+        self.faults(nodes, classes).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Everything that keeps it from being sent.
+    pub fn faults(&self, nodes: &Names<'_>, classes: u8) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let fault = |field, message, help| Fault { field, message, help };
         for (field, node) in [("src", self.src), ("dst", self.dst)] {
             match nodes.graph.nodes.get(node.index()) {
-                None => return fault(field, format!("there is no node {node}"), nodes.hint()),
+                None => faults.push(fault(field, format!("there is no node {node}"), nodes.hint())),
                 Some(node) if node.kind != topology::Kind::Host => {
-                    return fault(field, format!("{} is a switch; messages go between hosts", node.name), nodes.hint());
+                    let message = format!("{} is a switch; messages go between hosts", node.name);
+                    faults.push(fault(field, message, nodes.hint()));
+                }
+                Some(node) if field == "dst" && self.src == self.dst => {
+                    let message = format!("{} sends to itself", node.name);
+                    faults.push(fault("dst", message, "name two different hosts".into()));
                 }
                 Some(_) => {}
             }
         }
-        if self.src == self.dst {
-            let name = &nodes.graph[self.src].name;
-            return fault("dst", format!("{name} sends to itself"), "name two different hosts".into());
-        }
         if self.size == 0 {
-            return fault("size", "size is 0".into(), "write a size above zero, such as \"1MB\"".into());
+            faults.push(fault("size", "size is 0".into(), "write a size above zero, such as \"1MB\"".into()));
         }
         if self.size > MAX_SIZE.0 {
             let help = format!("write a size up to {MAX_SIZE}, or split the message");
-            return fault("size", format!("size is {}", Bytes(self.size)), help);
+            faults.push(fault("size", format!("size is {}", Bytes(self.size)), help));
         }
-        check_start(self.start)?;
-        check_class(self.class, classes)?;
+        faults.extend(check_start(self.start).err());
+        faults.extend(check_class(self.class, classes).err());
         if self.until <= self.start {
             let message = format!("it leaves at {} and starts at {}", self.until, self.start);
-            return fault("until", message, "let it leave after its start".into());
+            faults.push(fault("until", message, "let it leave after its start".into()));
         }
-        Ok(())
+        faults
     }
 }
 

@@ -446,8 +446,10 @@ fn decimal(text: &str, power: u32) -> Option<u64> {
 /// Writes flows as a trace file that [`read_trace`] reads back the same.
 ///
 /// Sizes and times are bare numbers, so that other tools read them too. A node whose name would not survive is written as its
-/// number, with zeros before it where that is the name of another. Only columns that some flow needs are written.
+/// number, with zeros before it where that is the name of another. Only columns that some flow needs are written. Tasks become gaps.
 pub fn write_trace(out: &mut dyn Write, graph: &Graph, traffic: &Traffic) -> io::Result<()> {
+    let traffic = traffic.without_tasks(MAX_FLOWS);
+    let traffic = &traffic.map_err(|fault| io::Error::new(io::ErrorKind::InvalidInput, fault.message))?;
     let Traffic { flows, groups, after, .. } = traffic;
     if let Some(name) = groups.iter().find(|name| !is_group_name(name)) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is no name for a group", quoted(name))));

@@ -72,7 +72,8 @@ pub fn ns3(bytes: &[u8]) {
         let flows = ns3::flows::parse("flow.txt", flows, &topology)?;
         ns3::trace::parse("trace.txt", trace, &topology)?;
         let (config_file, topology_file) = ("config.txt".into(), "topology.txt".into());
-        Ok(Inputs { config, config_file, topology, flows, topology_file, notes: Vec::new() })
+        let (options, notes) = Default::default();
+        Ok(Inputs { config, config_file, topology, flows, topology_file, options, notes })
     };
     let refused = match read() {
         Ok(inputs) => ns3::translate::translate(&inputs).err(),

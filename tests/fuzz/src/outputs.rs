@@ -104,7 +104,7 @@ pub fn table(bytes: &[u8]) {
 pub fn figures(bytes: &[u8]) {
     static DAMAGED: LazyLock<PathBuf> = LazyLock::new(|| copy("drawn"));
     if let Some(records) = with_table(bytes, &DAMAGED) {
-        let report = report::pages::run(&records, &[], &[], "", "");
+        let report = report::pages::run(&records, &[], &[], &[], "", "");
         // A coordinate that is no number is shown nowhere: behind a letter of a path, a bracket, a blank, a comma or a quotation mark.
         let odd = |svg: &str, word: &str| {
             svg.match_indices(word)
@@ -134,7 +134,7 @@ pub fn summary(bytes: &[u8]) {
     );
     _ = (table.text(), table.csv());
     let records = Records { summary, ..RECORDS.clone() };
-    let page = report::pages::run(&records, &[], &[], "", "");
+    let page = report::pages::run(&records, &[], &[], &[], "", "");
     let curve = |name: &str| Curve { name: name.into(), labels: Vec::new(), runs: vec![&records] };
     let both = report::pages::comparison("title", &[curve("a"), curve("b")], None, "", "");
     // Without the figures' scripts, which are most of a page and always the same.

@@ -149,6 +149,34 @@ pub struct Needs {
     pub incidents: bool,
 }
 
+/// Something that a controller keeps of a flow, by what it is: from now on, an instant is as far off, and a byte of the message as far ahead.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Known {
+    /// A number that moves by and by, such as a window, and what it is compared with: a change by as much is a whole one.
+    Level(f64, f64),
+    /// When something was, or will be.
+    Instant(Time),
+    /// A byte of the message.
+    Byte(u64),
+    /// Anything else.
+    Word(u64),
+    /// What a switch said.
+    Hop(Hop),
+}
+
+impl Known {
+    /// A number above zero that counts for as much as it is.
+    pub fn level(value: f64) -> Known {
+        Known::Level(value, value.abs().max(f64::MIN_POSITIVE))
+    }
+}
+
+/// A controller that says what it knows of a flow.
+pub trait Recall {
+    /// Says all that decides, together with what it will be told, what it does next; every time the same things, in the same order.
+    fn recall(&self, slot: u32, now: Time, say: &mut dyn FnMut(Known));
+}
+
 /// Congestion control of all flows that begin in one shard of a fabric. A flow is known by a slot number, reused after it ends.
 pub trait CongestionControl: Send {
     /// What it wants to see.
@@ -174,6 +202,10 @@ pub trait CongestionControl: Send {
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
     }
+    /// What it knows of flows, if it says so. Only then can time be skipped: that rates are steady does not mean that what it keeps is.
+    fn known(&self) -> Option<&dyn Recall> {
+        None
+    }
 }
 
 /// No congestion control: line rate, or as fast as the window allows.
@@ -186,6 +218,12 @@ impl CongestionControl for Unlimited {
         Permit::at(flow.line)
     }
     fn ack(&mut self, _: u32, _: &Ack<'_>, _: &mut Permit) {}
+    fn known(&self) -> Option<&dyn Recall> {
+        Some(self)
+    }
+}
+impl Recall for Unlimited {
+    fn recall(&self, _: u32, _: Time, _: &mut dyn FnMut(Known)) {}
 }
 
 /// What the program knows of a congestion control.

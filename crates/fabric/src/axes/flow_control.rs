@@ -61,6 +61,14 @@ pub trait FlowControl: Clone + Send + 'static {
     /// and cannot be seen from outside.
     const LOOKS_AT_QUEUES: bool = true;
 
+    /// Whether any of [`FlowControl::divert`], [`FlowControl::queue`], [`FlowControl::second_group`], [`FlowControl::admits`] and
+    /// [`FlowControl::lag`] is its own. If not, they are not asked of a packet that finds its port idle.
+    const CHOOSES: bool = true;
+
+    /// Whether a packet that finds its port idle and all of its queues empty may go straight on. A scheme that does not look at queues and chooses
+    /// nothing lets it if it is [unmoved](FlowControl::unmoved); any other has to say in [`FlowControl::passes`].
+    const PASSES: bool = !Self::LOOKS_AT_QUEUES && !Self::CHOOSES;
+
     /// How many flow controls it is; more than one only if it is one [over](Over) another.
     const LAYERS: u8 = 1;
 
@@ -139,6 +147,17 @@ pub trait FlowControl: Clone + Send + 'static {
     fn unmoved(&self, _account: &Account, _buffer: &Buffer, _size: u64) -> bool {
         false
     }
+    /// Whether a packet may go straight on, which is [unmoved](FlowControl::unmoved) and finds the port by which it leaves up, idle, paused by nobody and with
+    /// nothing in its queues; and the queue that it would have joined. Nothing may change: [`FlowControl::passed`] comes next if it does, in place of
+    /// [`FlowControl::divert`], [`FlowControl::queue`], [`FlowControl::admits`], [`FlowControl::enqueued`] and [`FlowControl::dequeued`]. Asked of schemes with
+    /// [`FlowControl::PASSES`] that look at queues or choose.
+    #[inline]
+    fn passes(&self, _node: &Self::Node, _at: &NodeView<'_>, _visit: &Visit) -> Option<QueueId> {
+        None
+    }
+    /// A packet goes straight on. Whatever it would have changed in its queue has to be changed now.
+    #[inline]
+    fn passed(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _visit: &Visit) {}
     /// A packet was put in `visit.queue`. For each of these calls there is one of [`FlowControl::dequeued`], as long as the scheme empties
     /// no queue itself.
     #[inline]
@@ -187,6 +206,11 @@ pub trait FlowControl: Clone + Send + 'static {
     fn counters(&self, _nodes: &[&Self::Node]) -> Vec<Counter> {
         Vec::new()
     }
+    /// A digest of what a node keeps that decides what it does next, with instants as far off as they are; none where it does not say. Time that
+    /// is skipped is exact only where all nodes do.
+    fn digest(&self, _node: &Self::Node, _now: Time) -> Option<u64> {
+        None
+    }
     /// What was seen at all nodes together.
     fn histograms(&self, _nodes: &[&Self::Node]) -> Vec<Histogram> {
         Vec::new()
@@ -201,7 +225,11 @@ impl FlowControl for NoFlowControl {
     type Frame = ();
     type Signal = ();
     const LOOKS_AT_QUEUES: bool = false;
+    const CHOOSES: bool = false;
     fn node(&self, _: &Site<'_>) {}
+    fn digest(&self, _: &(), _: Time) -> Option<u64> {
+        Some(0)
+    }
     #[inline]
     fn unmoved(&self, account: &Account, buffer: &Buffer, size: u64) -> bool {
         buffer.calm(account, size)
@@ -227,6 +255,8 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
     type Frame = Sealed;
     type Signal = U::Signal;
     const LOOKS_AT_QUEUES: bool = U::LOOKS_AT_QUEUES || L::LOOKS_AT_QUEUES;
+    const CHOOSES: bool = U::CHOOSES || L::CHOOSES;
+    const PASSES: bool = U::PASSES && L::PASSES && !L::CHOOSES;
 
     fn node(&self, site: &Site<'_>) -> Self::Node {
         const { assert!(U::LAYERS == 1 && L::LAYERS == 1, "two flow controls can be stacked, not more") };
@@ -290,6 +320,22 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
         self.upper.second_group(&mut node.0, at, visit)
     }
     #[inline]
+    fn admits(&self, node: &mut Self::Node, at: &mut NodeView<'_>, visit: &Visit) -> bool {
+        self.upper.admits(&mut node.0, at, visit) && self.lower.admits(&mut node.1, &mut at.lower(LOWER), visit)
+    }
+    #[inline]
+    fn unmoved(&self, account: &Account, buffer: &Buffer, size: u64) -> bool {
+        self.upper.unmoved(account, buffer, size) && self.lower.unmoved(account, buffer, size)
+    }
+    #[inline]
+    fn passes(&self, node: &Self::Node, at: &NodeView<'_>, visit: &Visit) -> Option<QueueId> {
+        self.upper.passes(&node.0, at, visit)
+    }
+    #[inline]
+    fn passed(&self, node: &mut Self::Node, at: &mut NodeView<'_>, visit: &Visit) {
+        self.upper.passed(&mut node.0, at, visit);
+    }
+    #[inline]
     fn enqueued(&self, node: &mut Self::Node, at: &mut NodeView<'_>, visit: &Visit) {
         self.lower.enqueued(&mut node.1, &mut at.lower(LOWER), visit);
         self.upper.enqueued(&mut node.0, at, visit);
@@ -303,7 +349,7 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
         self.lower.dequeued(&mut node.1, &mut at.lower(LOWER), visit);
         self.upper.dequeued(&mut node.0, at, visit);
     }
-    #[inline]
+    #[inline(always)]
     fn lag(&self, node: &mut Self::Node, at: &NodeView<'_>, port: PortId) -> Time {
         self.upper.lag(&mut node.0, at, port) + self.lower.lag(&mut node.1, at, port)
     }
@@ -347,6 +393,10 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
         let mut all = self.upper.counters(&upper);
         all.extend(self.lower.counters(&lower));
         all
+    }
+    fn digest(&self, node: &Self::Node, now: Time) -> Option<u64> {
+        let (upper, lower) = (self.upper.digest(&node.0, now)?, self.lower.digest(&node.1, now)?);
+        Some(upper.rotate_left(32) ^ lower)
     }
     fn histograms(&self, nodes: &[&Self::Node]) -> Vec<Histogram> {
         let (upper, lower): (Vec<&U::Node>, Vec<&L::Node>) = nodes.iter().map(|(upper, lower)| (upper, lower)).unzip();
@@ -446,6 +496,11 @@ pub trait FlowControlDef: Definition {
     fn pause_in(&self, _frame: &Packet) -> Option<(u8, bool)> {
         None
     }
+    /// Whether all that its nodes keep follows from the packets of the last round trips, so that flows whose rates are steady go on as they did. Time is skipped
+    /// only then.
+    fn soon_over(&self) -> bool {
+        false
+    }
     /// Bytes of state that it keeps in a switch with so many ports and classes, besides the packets, as hardware would hold them.
     fn switch_state(&self, _ports: u64, _classes: u64) -> u64 {
         0
@@ -474,7 +529,9 @@ impl Job<'_> {
     /// loop.
     pub fn run<F: FlowControl>(self, scheme: F) -> Outcome {
         let Job { setup, chosen, report, .. } = self;
-        match partition(&setup, chosen.transport, setup.threads) {
+        // What may be skipped is known when all nodes have come to one instant.
+        let threads = if setup.within.is_some() { 1 } else { setup.threads };
+        match partition(&setup, chosen.transport, threads) {
             None => Network::new(setup, scheme, &chosen).run(report),
             Some(plan) => Network::run_shards(setup, &plan, scheme, &chosen, report),
         }

@@ -37,6 +37,10 @@ impl Ground<'_> {
 pub trait Transport: Send {
     /// At the sender: the packet `id` was made and is being sent; `again` if these bytes were sent before.
     fn sent(&mut self, at: &mut HostView<'_>, flow: FlowId, id: PacketId, again: bool);
+    /// Whether [`Transport::sent`] has to be called at all. It is asked once.
+    fn hears_sent(&self) -> bool {
+        true
+    }
     /// At the receiver: a data packet has arrived at `port`, or what a trimming switch left of it. It ends in [`HostView::reply`].
     fn data(&mut self, at: &mut HostView<'_>, port: PortId, id: PacketId);
     /// At the sender: an ACK or another control packet of the transport has arrived, of a flow that is not done.
@@ -57,6 +61,10 @@ pub trait Transport: Send {
     /// The most that a window may be.
     fn window_cap(&self) -> u64 {
         u64::MAX
+    }
+    /// Whether all that it knows of flows is in [`Sender`] and in the receiver's half.
+    fn keeps_nothing(&self) -> bool {
+        false
     }
     /// How far a flow has been sent, for its congestion control.
     fn sent_up_to(&self, sender: &Sender) -> u64 {

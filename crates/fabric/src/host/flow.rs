@@ -25,6 +25,10 @@ impl Hold {
         self.total = self.until(now);
         self.since = if hold { now } else { Time::MAX };
     }
+    /// It was held for so much longer.
+    pub(crate) fn stretch(&mut self, by: Time) {
+        self.total += by;
+    }
     /// In all until `now`.
     pub(crate) fn until(&self, now: Time) -> Time {
         self.total + now.saturating_sub(self.since)
@@ -188,7 +192,7 @@ impl Core {
     }
 
     /// The same without bringing the NIC's sets up to date.
-    #[inline]
+    #[inline(always)]
     fn take_over(&mut self, flow: u32, permit: Permit) {
         let s = &self.hosts.senders[flow as usize];
         let (old, nic, size) = (s.rate, s.nic, s.last_size);
@@ -258,6 +262,7 @@ impl Core {
     }
 
     /// The next packet of a flow, and whether its bytes were sent before.
+    #[inline(always)]
     pub(crate) fn make_packet(&mut self, flow: u32) -> (PacketId, bool) {
         let nic = &self.setup.nic;
         let s = &mut self.hosts.senders[flow as usize];
@@ -306,8 +311,9 @@ impl Core {
         if last && !again {
             self.count_standstill(flow, false);
         }
+        let noted = self.pool.traced() && (again || self.stands_out(&packet));
         let id = self.pool.insert(packet);
-        if self.pool.traced() {
+        if noted {
             self.depart(flow, id, again);
         }
         (id, again)
@@ -324,7 +330,7 @@ impl Core {
     }
 
     /// Answers a data packet, or not. The ACK is made of the packet itself: it keeps the mark, the stamp and the telemetry.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn answer(&mut self, port: u32, id: PacketId, answer: Option<Kind>, expected: u64) {
         let Some(kind) = answer else {
             self.counts.consumed += 1;
@@ -343,10 +349,15 @@ impl Core {
         self.counts.consumed += 1;
         self.counts.created += 1;
         self.counts.acks += 1;
-        let here = self.ports[port as usize].nic;
-        let nic = if self.map.of(src).len() == 1 { here } else { self.nic_of(src, flow, true) };
+        let p = &self.ports[port as usize];
+        let (nic, port) = if p.alone {
+            (p.nic, port)
+        } else {
+            let nic = self.nic_of(src, flow, true);
+            (nic, self.hosts.nics[nic as usize].port)
+        };
         self.hosts.nics[nic as usize].acks.push(&mut self.pool, id);
-        self.kicks.push(self.hosts.nics[nic as usize].port);
+        self.kicks.push(port);
     }
 
     /// A packet has come in at a host's port by which it counts who sends to it: what share the flow has of the link
@@ -414,7 +425,8 @@ impl Core {
 
 impl<F: FlowControl> Network<F> {
     /// A data packet has reached its receiver, or what a trimming switch left of it.
-    pub(super) fn receive_data(&mut self, port: u32, id: PacketId) {
+    #[inline]
+    pub(crate) fn receive_data(&mut self, port: u32, id: PacketId) {
         let core = &mut self.core;
         let packet = &core.pool[id];
         if packet.kind == Kind::Data {
@@ -461,7 +473,8 @@ impl<F: FlowControl> Network<F> {
     }
 
     /// An ACK, a NACK or another control packet of the transport has reached its sender.
-    pub(super) fn receive_control(&mut self, port: u32, id: PacketId) {
+    #[inline]
+    pub(crate) fn receive_control(&mut self, port: u32, id: PacketId) {
         let core = &mut self.core;
         let packet = core.pool[id];
         let (flow, now) = (packet.flow, core.time.now);
@@ -500,14 +513,19 @@ impl<F: FlowControl> Network<F> {
             core.hosts.slots.free.push(core.hosts.senders[flow as usize].slot);
             core.ended_at(flow, core.setup.flows[flow as usize].src.0);
         }
-        core.note(flow);
+        core.note_here(flow);
         core.pool.remove(id);
-        core.kicks.push(core.hosts.nics[core.hosts.senders[flow as usize].nic as usize].port);
+        let n = &core.hosts.nics[core.hosts.senders[flow as usize].nic as usize];
+        // Of two ACKs one finds nothing that it would let go: its flow has sent all.
+        if n.has_work(core.hosts.looks_for_all) {
+            core.kicks.push(n.port);
+        }
     }
 }
 
 impl Core {
     /// Shows an ACK to congestion control.
+    #[inline]
     fn show_ack(&mut self, port: u32, id: PacketId, packet: &Packet, next: u64) {
         let delay = if self.hosts.needs.delay { self.pool.answer(id).delay } else { Time::ZERO };
         let s = &self.hosts.senders[packet.flow as usize];

@@ -85,7 +85,7 @@ impl Places {
     }
     #[inline]
     fn is_empty(&self) -> bool {
-        self.low == 0 && self.high.iter().all(|&w| w == 0)
+        self.low == 0 && (self.high.is_empty() || self.high.iter().all(|&w| w == 0))
     }
 }
 
@@ -168,10 +168,21 @@ impl Nic {
         new
     }
 
-    /// Whether the end of a transmission should look for more.
-    #[inline]
-    pub(crate) fn has_work(&self) -> bool {
-        !self.acks.is_empty() || !self.backlogged.is_empty() || !self.finished.is_empty()
+    /// Whether the end of a transmission should look for more, or for `all` that have bytes left, whether their window lets them go or not.
+    ///
+    /// If nothing is there to be found, there is no need to look. Should a window open before the end, it is planned then ([`Core::note`]).
+    #[inline(always)]
+    pub(crate) fn has_work(&self, all: bool) -> bool {
+        let flows = if all { &self.backlogged } else { &self.eligible };
+        !self.acks.is_empty() || !flows.is_empty() || !self.finished.is_empty()
+    }
+
+    /// Whose turn it is, and who may send, as numbers.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
+        let sets = [&self.backlogged, &self.eligible, &self.ready, &self.finished, &self.spent];
+        let bits = sets.into_iter().flat_map(|set| std::iter::once(set.low).chain(set.high.iter().copied()));
+        let flows = self.flows.iter().map(|flow| *flow as u64);
+        bits.chain(flows).chain([self.last as u64, self.relayed as u64])
     }
 
     pub(crate) fn drop_acks(&mut self, pool: &Pool) -> Vec<PacketId> {
@@ -253,15 +264,28 @@ impl Core {
 
     /// Brings the NIC's sets up to date with a flow.
     pub(crate) fn note(&mut self, flow: u32) {
+        self.note_here(flow);
+    }
+
+    /// The same, for what happens with every ACK.
+    #[inline(always)]
+    pub(crate) fn note_here(&mut self, flow: u32) {
         let s = &self.hosts.senders[flow as usize];
         if s.place == NONE {
             return;
         }
         let nic = &mut self.hosts.nics[s.nic as usize];
-        let later = s.due > self.ports[nic.port as usize].free_at.max(self.time.now);
-        // The heap forgets flows that may not send.
-        if nic.note(s, later) && later {
-            nic.later.push(Reverse((s.due, flow)));
+        let port = nic.port;
+        let later = s.due > self.ports[port as usize].free_at.max(self.time.now);
+        if nic.note(s, later) {
+            // The heap forgets flows that may not send.
+            if later {
+                nic.later.push(Reverse((s.due, flow)));
+            }
+            // The transmission under way did not know that there would be something to look for.
+            if !self.hosts.looks_for_all && !self.ports[port as usize].wake && self.is_sending(port) {
+                self.schedule_end(port);
+            }
         }
         if self.pool.traced() {
             self.refresh_parts(flow);
@@ -312,6 +336,7 @@ impl Core {
             self.hosts.senders[flow as usize].place = n.flows.len() as u32 - 1;
             self.count_standstill(flow, true);
             self.note(flow);
+            self.refresh_flow(flow);
             self.kicks.push(self.hosts.nics[nic as usize].port);
             elsewhere.push(flow);
         }
@@ -336,6 +361,7 @@ impl Core {
         let s = &mut self.hosts.senders[flow as usize];
         (s.nic, s.place) = (nic, n.flows.len() as u32 - 1);
         self.note(flow);
+        self.refresh_flow(flow);
     }
 
     /// Keeps that a flow began or ended, for hosts that list their flows anew.
@@ -457,33 +483,41 @@ impl Core {
     }
 
     /// A flow that has just sent waits as its rate has it.
-    #[inline]
+    #[inline(always)]
     fn space(&mut self, flow: u32) {
         let now = self.time.now;
         let s = &mut self.hosts.senders[flow as usize];
         let nic = &mut self.hosts.nics[s.nic as usize];
-        let p = &self.ports[nic.port as usize];
+        let port = nic.port;
+        let p = &self.ports[port as usize];
         let pace = match self.setup.nic.paced && s.rate != nic.line {
             true => self.setup.clock.duration(s.last_size as u64, s.rate),
             false => self.wire.time(p.table, s.last_size),
         };
         s.due = now + pace;
-        if s.place == NONE {
-            return;
+        if s.place != NONE {
+            let later = s.due > p.free_at.max(now);
+            if later {
+                nic.later.push(Reverse((s.due, flow)));
+            }
+            nic.note(s, later);
         }
-        let later = s.due > p.free_at.max(now);
-        if later {
-            nic.later.push(Reverse((s.due, flow)));
-        }
-        nic.note(s, later);
         if self.pool.traced() {
-            self.refresh_parts(flow);
+            self.refresh_sent(flow, port);
         }
     }
 
     /// Finds out which flows have become due.
-    #[inline]
+    #[inline(always)]
     fn ripen(&mut self, nic: u32) {
+        let first = self.hosts.nics[nic as usize].later.peek();
+        if first.is_some_and(|&Reverse((due, _))| due <= self.time.now) {
+            self.ripen_some(nic);
+        }
+    }
+
+    #[inline(never)]
+    fn ripen_some(&mut self, nic: u32) {
         let n = &mut self.hosts.nics[nic as usize];
         while let Some(&Reverse((due, flow))) = n.later.peek()
             && due <= self.time.now
@@ -497,8 +531,27 @@ impl Core {
     }
 
     /// The flow whose turn it is, or none. Sweeps finished flows that the search passes.
+    #[inline(always)]
     fn pick_flow(&mut self, nic: u32) -> Option<u32> {
         self.ripen(nic);
+        let n = &mut self.hosts.nics[nic as usize];
+        let count = n.flows.len() as u32;
+        if count > 64 || !n.finished.is_empty() || self.ports[n.port as usize].paused != 0 {
+            return self.pick_any_flow(nic);
+        }
+        // The first that is ready after the last one, going round.
+        let next = n.last + 1;
+        let start = if next < count { next } else { next.checked_rem(count)? };
+        let after = n.ready.low & u64::MAX << start;
+        let place = if after != 0 { after } else { n.ready.low }.trailing_zeros();
+        let flow = n.flows.get(place as usize).copied()?;
+        n.last = place;
+        Some(flow)
+    }
+
+    /// The same with many flows, with some that have finished or with a class that is paused.
+    #[inline(never)]
+    fn pick_any_flow(&mut self, nic: u32) -> Option<u32> {
         let n = &mut self.hosts.nics[nic as usize];
         let count = n.flows.len() as u32;
         if count == 0 {
@@ -540,7 +593,7 @@ impl Core {
     }
 
     /// Sends the next ACK of a host's port; false if there is none that may go.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send_ack(&mut self, port: u32) -> bool {
         let p = &self.ports[port as usize];
         let Nic { acks, .. } = &mut self.hosts.nics[p.nic as usize];
@@ -555,7 +608,8 @@ impl Core {
             return false;
         }
         let Some(id) = acks.pop(&self.pool) else { return false };
-        self.start(port, id, Time::ZERO);
+        let size = self.pool[id].size;
+        self.start_sized(port, id, size, Time::ZERO);
         true
     }
 
@@ -633,12 +687,18 @@ impl<F: FlowControl> Network<F> {
 
     /// Starts the flows that begin now, and sets the alarm for the next.
     pub(crate) fn start_flows(&mut self) {
+        let mut due = false;
         while let Some(spec) = self.core.setup.flows.get(self.core.progress.next_flow) {
-            if spec.start > self.core.time.now {
-                let start = spec.start;
+            let start = self.core.time.planned(spec.start);
+            if start > self.core.time.now {
+                // It was planned before starts came sooner.
+                if !due && self.core.time.skipped > Time::ZERO {
+                    break;
+                }
                 self.core.time.events.push(Event::new(start, Event::LAST, Class::FlowStart as u8, 0));
                 break;
             }
+            due = true;
             let flow = self.core.progress.next_flow as u32;
             self.core.progress.next_flow = self.core.next_own_flow(flow as usize + 1);
             if self.core.may_begin(flow) {
@@ -674,7 +734,9 @@ impl<F: FlowControl> Network<F> {
         match picked {
             Some(flow) => {
                 let (id, again) = core.make_packet(flow);
-                self.at_host(port, |transport, at, _| transport.sent(at, FlowId(flow), id, again));
+                if core.hosts.tells_sent {
+                    self.at_host(port, |transport, at, _| transport.sent(at, FlowId(flow), id, again));
+                }
                 let core = &mut self.core;
                 let packet = &core.pool[id];
                 let (first, size) = (packet.flags & flag::FRESH != 0, packet.size);

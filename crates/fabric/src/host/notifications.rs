@@ -5,7 +5,9 @@
 //! thinned out and delayed where they arrive. The way back is the same for all packets of a flow, so that this is what comes out.
 
 use crate::axes::Counter;
-use crate::axes::congestion_control::{Ack, CongestionControl, FlowStart, Incident, Needs, Notice, Permit};
+use crate::axes::congestion_control::{
+    Ack, CongestionControl, FlowStart, Incident, Known, Needs, Notice, Permit, Recall,
+};
 use crate::setup::Notifications;
 use engine::{Rate, Time};
 use std::collections::VecDeque;
@@ -130,6 +132,27 @@ impl CongestionControl for Paced {
         all.push(Counter::sum("cnps", self.made));
         all.push(Counter::sum("cnps_left_out", self.left_out));
         all
+    }
+
+    fn known(&self) -> Option<&dyn Recall> {
+        self.inner.known().map(|_| self as &dyn Recall)
+    }
+}
+
+impl Recall for Paced {
+    fn recall(&self, slot: u32, now: Time, say: &mut dyn FnMut(Known)) {
+        let flow = &self.flows[slot as usize];
+        // That the next may be made by now is all there is to know.
+        say(Known::Word(flow.next.saturating_sub(now).0));
+        say(Known::Instant(flow.timer));
+        for &(at, seq, next) in &flow.pending {
+            say(Known::Instant(at));
+            say(Known::Byte(seq));
+            say(Known::Byte(next));
+        }
+        if let Some(inner) = self.inner.known() {
+            inner.recall(slot, now, say);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::axes::Counter;
 use crate::axes::flow_control::FlowControl;
 use crate::packet::{Fifo, PacketId};
-use crate::probe::Counted;
+use crate::probe::{Counted, Lost};
 use crate::run::{Class, Core, Network, hook};
 use crate::setup::SlowReceiver;
 use engine::{Event, Rate};
@@ -96,6 +96,9 @@ impl<F: FlowControl> Network<F> {
             core.hosts.slow.dropped += 1;
             core.counts.dropped_full += 1;
             core.probes.count_at(port, Counted::Drop, 1);
+            let held = core.hosts.slow.nics[place].bytes;
+            core.note_full_receiver(port, held);
+            core.note_loss(core.ports[port as usize].peer, id, Lost::Room);
             return core.discard(id);
         }
         nic.bytes += size;

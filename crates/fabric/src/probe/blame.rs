@@ -1,6 +1,6 @@
 //! What fills a node that orders a stop, and what that waits for.
 
-use super::causes::{Causes, Fill, Found, Heap, Key, Reason, Scope, Waiting};
+use super::causes::{Causes, Fill, Found, Heap, Key, More, Reason, Scope, Waiting};
 use super::crowd::{Crowd, Guests};
 use crate::id::{ClassId, QueueId};
 use crate::packet::NONE;
@@ -29,9 +29,12 @@ impl Core {
             Reason::Toward { port, host, class } => {
                 let local = self.ports[port as usize].local;
                 self.fullest(causes, port, self.class_queues(class), u64::MAX, end, |guests| {
-                    let own = guests.flows().filter(|guest| guest.in_port == local && guest.dst == host);
+                    let own = guests.flows().filter(|guest| guest.in_port() == local && guest.dst == host);
                     own.map(|guest| guest.bytes).sum()
                 })
+            }
+            Reason::Memory { port } => {
+                self.fullest(causes, port, 0..self.switches.per_port, u64::MAX, end, |guests| guests.bytes())
             }
             // What it waits for is known when the run is over: it may be run by another thread.
             Reason::LastHop { port } => {
@@ -62,36 +65,53 @@ impl Core {
         let (mut full, mut heaps) = std::mem::take(&mut causes.lists);
         full.clear();
         heaps.clear();
+        let outs = outs.filter(|&out| self.switches.masks.any_filled(out));
         full.extend(outs.map(|out| (bytes(out), out)).filter(|(bytes, _)| *bytes > 0));
-        full.sort_unstable_by_key(|&(bytes, out)| (std::cmp::Reverse(bytes), out));
+        if full.len() > 1 {
+            full.sort_unstable_by_key(|&(bytes, out)| (std::cmp::Reverse(bytes), out));
+        }
+        let heap = |crowd: &mut Crowd, out: u32| {
+            let (mut sum, mut deepest) = (0, (0, 0));
+            for (queue, slot) in queues(out).filter(|(_, slot)| self.switches.queues[*slot].bytes > 0) {
+                let here = which(crowd.of(slot, &self.switches.queues, &self.pool));
+                sum += here;
+                if here > deepest.0 {
+                    deepest = (here, queue);
+                }
+            }
+            Some(Heap { bytes: sum, port: out, queue: deepest.1 }).filter(|heap| heap.bytes > 0)
+        };
+        // Mostly there is one.
+        if let &[(_, only)] = full.as_slice() {
+            causes.lists = (full, heaps);
+            return heap(&mut causes.crowd, only).map(|heap| self.fill(causes, heap));
+        }
         let (mut best, mut rest) = (0u64, total);
         for &(most, out) in &full {
             // No other port can have half as much as the fullest.
             if most.min(rest) < best.div_ceil(2) {
                 break;
             }
-            let (mut sum, mut deepest) = (0, (0, 0));
-            for (queue, slot) in queues(out).filter(|(_, slot)| self.switches.queues[*slot].bytes > 0) {
-                let here = which(causes.crowd.of(slot, &self.switches.queues[slot].packets, &self.pool));
-                sum += here;
-                if here > deepest.0 {
-                    deepest = (here, queue);
-                }
-            }
-            if sum > 0 {
-                heaps.push(Heap { bytes: sum, port: out, queue: deepest.1 });
-                (best, rest) = (best.max(sum), rest.saturating_sub(sum));
+            if let Some(heap) = heap(&mut causes.crowd, out) {
+                (best, rest) = (best.max(heap.bytes), rest.saturating_sub(heap.bytes));
+                heaps.push(heap);
             }
         }
-        heaps.retain(|heap| heap.bytes >= best.div_ceil(2));
-        heaps.sort_unstable_by_key(|heap| (std::cmp::Reverse(heap.bytes), heap.port));
+        if heaps.len() > 1 {
+            heaps.retain(|heap| heap.bytes >= best.div_ceil(2));
+            heaps.sort_unstable_by_key(|heap| (std::cmp::Reverse(heap.bytes), heap.port));
+        }
         let place = if heaps.len() < 2 || end { 0 } else { causes.next_turn(&heaps) };
         let blamed = heaps.get(place).copied();
         let others = heaps.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, heap)| heap);
         let saturated = |heap: &&Heap| self.waits_for(causes, heap.port, heap.queue).0 == Waiting::Busy;
-        let also = others.filter(saturated).map(|heap| heap.port).collect();
+        let also: Vec<u32> = others.filter(saturated).map(|heap| heap.port).collect();
         causes.lists = (full, heaps);
-        Some(Found { also, ..self.fill(causes, blamed?) })
+        let mut found = self.fill(causes, blamed?);
+        if !also.is_empty() {
+            found.more.get_or_insert_default().also = also;
+        }
+        Some(found)
     }
 
     /// What a queue with so many bytes that count waits for.
@@ -100,7 +120,8 @@ impl Core {
         let (waiting, stop) = self.waits_for(causes, port, queue);
         let flows = if stop.is_some() { 0 } else { self.flows_at(&mut causes.crowd, port) };
         let burst = if waiting == Waiting::Busy { causes.burst(port, self.mbps(port)) } else { None };
-        Found { fill: Fill { port, queue, bytes, flows, waiting }, stop, burst, also: Vec::new() }
+        let more = burst.map(|burst| Box::new(More { burst: Some(burst), also: Vec::new() }));
+        Found { fill: Fill { port, queue, bytes, flows, waiting }, stop, more }
     }
 
     fn waits_for(&self, causes: &Causes, port: u32, queue: u32) -> (Waiting, Option<Key>) {
@@ -108,19 +129,19 @@ impl Core {
         let scopes = [Scope::Class(class), Scope::Queue(QueueId(queue)), Scope::Held(QueueId(queue))];
         let masks = &self.switches.masks;
         if masks.is_paused(port, queue) || masks.is_held(port, queue) {
-            let open = scopes.iter().find_map(|&scope| causes.open.get(&(port, scope)));
-            if let Some(&(_, key)) = open {
+            let open = scopes.iter().find_map(|&scope| causes.last.get(&(port, scope))?.open());
+            if let Some(key) = open {
                 return (Waiting::Stopped, Some(key));
             }
         }
         let p = &self.ports[port as usize];
         let head = self.switches.queues[(p.first_queue + queue) as usize].packets.head();
         // Its first packet was there before the last stop ended.
-        if head != NONE && causes.numbers.get(&port).is_some_and(|(_, end)| self.pool[head].next_arrival < *end) {
+        if head != NONE && self.pool[head].next_arrival < causes.numbers[port as usize].1 {
             let joined = self.pool[head].next_arrival;
-            let ended = scopes.iter().filter_map(|&scope| causes.ended.get(&(port, scope)));
+            let ended = scopes.iter().filter_map(|&scope| causes.last.get(&(port, scope))?.ended);
             if let Some((key, _)) = ended.filter(|(_, end)| joined < *end).max_by_key(|(key, end)| (*end, *key)) {
-                return (Waiting::Draining, Some(*key));
+                return (Waiting::Draining, Some(key));
             }
         }
         (if p.up { Waiting::Busy } else { Waiting::Down }, None)
@@ -131,17 +152,17 @@ impl Core {
     }
 
     /// How many flows have packets at a port, of whatever class: all of them share its link.
-    fn flows_at(&self, crowd: &mut Crowd, port: u32) -> u32 {
+    pub(super) fn flows_at(&self, crowd: &mut Crowd, port: u32) -> u32 {
         let first = self.ports[port as usize].first_queue;
         let slot = |queue: u32| (first + queue) as usize;
         let mut filled = self.switches.masks.all_filled(port).map(slot);
         let Some(only) = filled.next() else { return 0 };
         let mut of = |slot: usize, all: &mut Vec<u32>| {
-            let guests = crowd.of(slot, &self.switches.queues[slot].packets, &self.pool);
+            let guests = crowd.of(slot, &self.switches.queues, &self.pool);
             all.extend(guests.flows().map(|guest| guest.flow));
         };
         let Some(second) = filled.next() else {
-            return crowd.of(only, &self.switches.queues[only].packets, &self.pool).count() as u32;
+            return crowd.of(only, &self.switches.queues, &self.pool).count() as u32;
         };
         // A flow may have packets in several queues.
         let mut all = Vec::new();

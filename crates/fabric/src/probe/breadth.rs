@@ -16,6 +16,24 @@ struct Broad {
     port: Hold,
 }
 
+/// How long ports were paused by some instant: whole classes of them and all of them, and by port and class.
+pub(crate) struct Paused {
+    ports: Vec<(Time, Time)>,
+    each: Vec<Time>,
+}
+
+impl Paused {
+    /// The same with what was added to the books between two instants.
+    pub(crate) fn add(&mut self, from: &Paused, to: &Paused) {
+        for (port, (a, b)) in self.ports.iter_mut().zip(from.ports.iter().zip(&to.ports)) {
+            *port = (port.0 + b.0.saturating_sub(a.0), port.1 + b.1.saturating_sub(a.1));
+        }
+        for (each, (a, b)) in self.each.iter_mut().zip(from.each.iter().zip(&to.each)) {
+            *each += b.saturating_sub(*a);
+        }
+    }
+}
+
 /// Of all ports.
 pub(crate) struct Breadth {
     classes: u32,
@@ -57,6 +75,33 @@ impl Breadth {
     /// How long all of a class was paused until `now`.
     pub(crate) fn of_class(&self, port: u32, class: u8, now: Time) -> Time {
         self.each[port as usize * self.classes as usize + class as usize].until(now)
+    }
+
+    /// How long each port, and each class of it, was paused until `now`.
+    pub(crate) fn paused(&self, now: Time) -> Paused {
+        let ports = self.ports.iter().map(|p| (p.class.until(now), p.port.until(now))).collect();
+        Paused { ports, each: self.each.iter().map(|hold| hold.until(now)).collect() }
+    }
+
+    /// They were for longer: by a share of what they were between two instants.
+    pub(crate) fn stretch(&mut self, from: &Paused, to: &Paused, share: f64) {
+        let scaled = |a: Time, b: Time| Time((b.saturating_sub(a).0 as f64 * share).round() as u64);
+        for (port, (a, b)) in self.ports.iter_mut().zip(from.ports.iter().zip(&to.ports)) {
+            port.class.stretch(scaled(a.0, b.0));
+            port.port.stretch(scaled(a.1, b.1));
+        }
+        for (each, (a, b)) in self.each.iter_mut().zip(from.each.iter().zip(&to.each)) {
+            each.stretch(scaled(*a, *b));
+        }
+    }
+
+    /// Nothing is paused from `now` on.
+    pub(crate) fn settle(&mut self, now: Time) {
+        for port in &mut self.ports {
+            port.class.turn(now, false);
+            port.port.turn(now, false);
+        }
+        self.each.iter_mut().for_each(|hold| hold.turn(now, false));
     }
 
     /// Takes over the ports of another shard that `mine` picks.

@@ -22,7 +22,8 @@ impl Core {
     pub(crate) fn capture(&mut self, port: u32, id: PacketId) {
         let Some(left) = self.probes.capture_left.get_mut(port as usize).filter(|left| **left > 0) else { return };
         *left -= 1;
-        let (p, packet) = (&self.ports[port as usize], self.pool[id]);
+        let (p, mut packet) = (&self.ports[port as usize], self.pool[id]);
+        packet.flags &= !flag::ASKED;
         let time = p.free_at - self.wire.time(p.table, packet.size);
         let carries = packet.flags & flag::PAYLOAD != 0;
         let payload = if carries { self.pool.payload(packet.flow).into() } else { Box::default() };

@@ -3,11 +3,12 @@
 //! A stop is seen where it takes effect, an order where it is given; the two are joined when the run is over. Both are properties of one
 //! node's own events, so that neither threads nor blocks can show. Nothing here changes the run.
 
-use super::Probes;
 use super::crowd::{Crowd, Map};
+use super::{Probes, Trail};
 use crate::axes::flow_control::Visit;
+use crate::buffer::Account;
 use crate::id::{ClassId, FlowId, NodeId, PortId, QueueId};
-use crate::packet::{Kind, NONE, PacketId, flag};
+use crate::packet::{Kind, NONE, PacketId, Pool, flag};
 use crate::run::Core;
 use engine::Time;
 
@@ -169,7 +170,7 @@ pub struct Kept {
     pub victim: bool,
 }
 
-/// How a packet was lost that was not dropped for want of room.
+/// How a packet was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lost {
     /// The link lost or damaged it.
@@ -178,12 +179,14 @@ pub enum Lost {
     Down,
     /// There was no path behind the link.
     NoPath,
+    /// There was no room for it: in the queue, in the memory of its switch, or in the NIC of a slow receiver. What a switch trims is lost but for its header.
+    Room,
 }
 
-/// The packets that a flow lost on a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The packets that a flow lost at a port, or on its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The port whose link it was.
+    /// The port whose link it was, or that they were to leave by.
     pub port: u32,
     /// How.
     pub how: Lost,
@@ -197,6 +200,25 @@ pub struct Loss {
     pub last: Time,
     /// How long the flow was at sending again because of them.
     pub cost: Time,
+    /// Of those for which there was no room, what had taken it when the first was dropped, with the most flows that had at any.
+    pub fill: Option<Fill>,
+    /// The stop that the filling port waited for then, by its place.
+    pub cause: Option<u32>,
+    /// The flow's path leads neither through the root of that nor through a port that was as much to blame.
+    pub victim: bool,
+}
+
+/// What a flow had at a port when packets were dropped because of what was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Filler {
+    /// The port.
+    pub port: u32,
+    /// The flow.
+    pub flow: FlowId,
+    /// At how many drops it had something there.
+    pub drops: u64,
+    /// How many bytes, added up over these.
+    pub bytes: u64,
 }
 
 /// All stops of a run, in order of time, and who waited at them.
@@ -206,8 +228,10 @@ pub struct Stops {
     pub stops: Vec<Stop>,
     /// The flows, by stop and flow.
     pub kept: Vec<Kept>,
-    /// What flows lost on links, by port.
+    /// What flows lost, by port.
     pub losses: Vec<Loss>,
+    /// Who filled the ports because of which packets were dropped for want of room, by port and flow.
+    pub fillers: Vec<Filler>,
     /// Of the account that came nearest to its threshold: bytes that count, and the threshold then. Only where nothing was stopped.
     pub fullest: Option<(u64, u64)>,
     /// Of the port that came nearest to where marking begins when a packet left it: bytes that were left, and where it begins.
@@ -229,6 +253,13 @@ pub(super) struct Found {
     pub(super) fill: Fill,
     /// The stop that it waits for.
     pub(super) stop: Option<Key>,
+    /// What is rarely there to be said.
+    pub(super) more: Option<Box<More>>,
+}
+
+/// More of what fills a node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct More {
     /// What let go at once of most that is there, if it was idle before.
     pub(super) burst: Option<Burst>,
     /// Other ports as much to blame.
@@ -236,7 +267,7 @@ pub(super) struct Found {
 }
 
 /// Where a packet was stopped last on its way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Freed {
     /// The port.
     pub(super) port: u32,
@@ -244,8 +275,6 @@ pub(super) struct Freed {
     pub(super) queue: u32,
     /// When it left.
     pub(super) start: Time,
-    /// How long it was stopped on all its way.
-    pub(super) stopped: Time,
 }
 
 /// Packets that were stopped before they came to a port, which had nothing to send then.
@@ -259,7 +288,7 @@ pub(super) struct Burst {
 
 impl Found {
     pub(super) fn only(fill: Fill) -> Found {
-        Found { fill, stop: None, burst: None, also: Vec::new() }
+        Found { fill, stop: None, more: None }
     }
 }
 
@@ -274,12 +303,41 @@ struct Busy {
     joined: u64,
     /// Of these, bytes of packets that were stopped before.
     freed: u64,
-    /// Where the first of these was.
-    first: Option<Freed>,
+    /// Where the first of these was, if there are any.
+    first: Freed,
     /// When the first and the last would have come, had they not been stopped.
     due: (Time, Time),
     /// The most bytes that ever waited there.
     queued: u64,
+}
+
+impl Busy {
+    /// The port has something to send again.
+    #[inline]
+    fn begin(&mut self, now: Time) {
+        (self.since, self.joined, self.freed, self.due) = (now, 0, 0, (now, Time::ZERO));
+    }
+
+    /// A packet has joined, with its trail if it was stopped before.
+    #[inline(always)]
+    fn join(&mut self, now: Time, size: u64, trail: Option<&Trail>) {
+        self.joined += size;
+        match trail {
+            // No packet before it was due later.
+            None => self.due.1 = now,
+            Some(trail) => self.add_freed(now, size, trail),
+        }
+    }
+
+    #[inline(always)]
+    fn add_freed(&mut self, now: Time, size: u64, trail: &Trail) {
+        if self.freed == 0 {
+            self.first = trail.freed();
+        }
+        let due = now.saturating_sub(trail.stopped());
+        self.freed += size;
+        self.due = (self.due.0.min(due), self.due.1.max(due));
+    }
 }
 
 /// Where an order is given: the number of a port, or of a node where it is given to hosts further away.
@@ -292,11 +350,31 @@ pub(super) enum Place {
 /// [`Because`] with the numbers of the whole fabric.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reason {
-    Account { port: u32, class: u8, second: bool },
-    Queue { port: u32, queue: u32 },
-    Toward { port: u32, host: u32, class: u8 },
-    LastHop { port: u32 },
-    Heard { place: Place, subject: Subject },
+    Account {
+        port: u32,
+        class: u8,
+        second: bool,
+    },
+    Queue {
+        port: u32,
+        queue: u32,
+    },
+    Toward {
+        port: u32,
+        host: u32,
+        class: u8,
+    },
+    /// All the memory of the port's node.
+    Memory {
+        port: u32,
+    },
+    LastHop {
+        port: u32,
+    },
+    Heard {
+        place: Place,
+        subject: Subject,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -305,13 +383,18 @@ pub(super) struct Order {
     pub(super) reason: Reason,
     pub(super) found: Option<Found>,
     /// What was found since, and when, if the node was next to empty.
-    pub(super) again: Vec<(Time, Found)>,
+    pub(super) again: Option<Box<Again>>,
 }
+
+/// What was found, and when.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Again(Vec<(Time, Found)>);
 
 impl Order {
     /// What filled the node, as far as it was found before the stop ended: what came later did not cause it.
     pub(super) fn found(&self, until: Option<Time>) -> Option<Found> {
-        let known = self.again.iter().rev().find(|(at, _)| until.is_none_or(|until| *at <= until));
+        let again = self.again.iter().flat_map(|again| again.0.iter().rev());
+        let known = again.into_iter().find(|(at, _)| until.is_none_or(|until| *at <= until));
         known.map(|(_, found)| found).or(self.found.as_ref()).cloned()
     }
 }
@@ -323,7 +406,7 @@ pub(super) enum Source {
     Neighbour(Option<Subject>),
     Node(u32, Subject),
     /// By this node itself.
-    Own(Option<(Reason, Option<Found>)>),
+    Own(Option<Box<(Reason, Option<Found>)>>),
 }
 
 #[derive(Clone, Debug)]
@@ -336,38 +419,73 @@ pub(super) struct Seen {
     pub(super) rule: Option<&'static str>,
 }
 
+/// The last stops of one thing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Last {
+    /// The place of the last one, if it has not ended.
+    place: Option<u32>,
+    key: Key,
+    /// The last that ended, and when.
+    pub(super) ended: Option<(Key, Time)>,
+}
+
+impl Last {
+    /// The one that has not ended.
+    pub(super) fn open(&self) -> Option<Key> {
+        self.place.map(|_| self.key)
+    }
+}
+
 /// What is kept while the run goes on.
 #[derive(Default)]
 pub(crate) struct Causes {
     pub(super) seen: Vec<Seen>,
-    /// Those that have not ended: their places, and what they are known by.
-    pub(super) open: Map<(u32, Scope), (usize, Key)>,
-    /// The last that ended.
-    pub(super) ended: Map<(u32, Scope), (Key, Time)>,
+    /// By what they stop, the last of them.
+    pub(super) last: Map<(u32, Scope), Last>,
     /// By port, how many there were, and when the last of them ended.
-    pub(super) numbers: Map<u32, (u32, Time)>,
+    pub(super) numbers: Vec<(u32, Time)>,
     /// By what they are about, in order of time.
     pub(super) orders: Map<(Place, Subject), Vec<Order>>,
-    pub(super) kept: Vec<(Key, FlowId, Time)>,
+    /// Who waited at stops that have ended, and for how long: those of a stop together, by flow.
+    pub(super) kept: Vec<(FlowId, Time)>,
+    /// The stops that somebody waited at, and how many did.
+    pub(super) kept_at: Vec<(Key, u32)>,
     pub(super) fullest: Option<(u64, u64)>,
     pub(super) fullest_port: Option<(u64, u64)>,
     pub(super) crowd: Crowd,
     /// By port.
     busy: Vec<Busy>,
     /// By port, how many bytes it has been to blame for beyond its turns.
-    turns: Map<u32, i64>,
-    /// Packets that were lost on links.
+    turns: Vec<i64>,
+    /// Packets that were lost.
     pub(super) losses: Vec<Missing>,
+    /// By port and flow, at how many drops the flow had something there, and how much in all.
+    pub(super) fillers: Map<(u32, u32), (u64, u64)>,
+    /// What has taken the room for which a packet is just being dropped.
+    room: Option<Found>,
     /// By flow, the ports that its packets left by, in runs whose routes change.
     pub(super) taken: Map<u32, Vec<u32>>,
     /// Accounts that held next to nothing when a stop was ordered because of them, by their numbers.
     watched: Map<usize, Watched>,
+    /// Whether somebody may ask for accounts: nothing was stopped yet, or some of them are watched.
+    looks: bool,
+    /// Whether somebody may ask how near ports came to where marking begins: some mark, and none has come there.
+    marks: bool,
+    /// Whether packets may go by the quick paths when no account is watched.
+    quick: Quick,
+    /// Whether all packets join a queue on the long way, and not only those that come as the one before has just been sent.
+    joins: bool,
     /// Room for looking at ports and at what lies there.
     pub(super) lists: (Vec<(u64, u32)>, Vec<Heap>),
+    /// And for who waits.
+    pub(super) waiting: Vec<(FlowId, Time)>,
 }
 
-/// A packet that was lost on a link.
-#[derive(Clone, Copy, Debug)]
+/// Which quick paths packets may go by: [`Core::quick`], and what [`Switches`](crate::switch::Switches) says of data and of ACKs among it.
+type Quick = (bool, bool, bool);
+
+/// A packet that was lost.
+#[derive(Clone, Debug)]
 pub(super) struct Missing {
     pub(super) flow: FlowId,
     pub(super) at: Time,
@@ -375,6 +493,8 @@ pub(super) struct Missing {
     pub(super) how: Lost,
     /// The bytes that it had; none of one without data.
     pub(super) bytes: (u64, u64),
+    /// What had taken the room for it.
+    pub(super) found: Option<Box<Found>>,
 }
 
 /// An order that was given before anything filled: what fills is what comes while it is on its way.
@@ -386,21 +506,28 @@ struct Watched {
 }
 
 impl Causes {
+    /// For so many ports. `marks`: some of them mark packets.
+    pub(super) fn new(ports: usize, marks: bool) -> Causes {
+        let (busy, numbers, turns) = (vec![Busy::default(); ports], vec![(0, Time::ZERO); ports], vec![0; ports]);
+        Causes { busy, numbers, turns, looks: true, marks, ..Causes::default() }
+    }
+
     pub(super) fn absorb(&mut self, other: Causes) {
-        let first = self.seen.len();
+        let first = self.seen.len() as u32;
         self.seen.extend(other.seen);
-        self.open.extend(other.open.into_iter().map(|(what, (place, key))| (what, (place + first, key))));
-        self.ended.extend(other.ended);
-        self.numbers.extend(other.numbers);
+        let moved = |last: Last| Last { place: last.place.map(|place| place + first), ..last };
+        self.last.extend(other.last.into_iter().map(|(what, last)| (what, moved(last))));
+        for (mine, theirs) in self.numbers.iter_mut().zip(other.numbers).filter(|(_, theirs)| theirs.0 > 0) {
+            *mine = theirs;
+        }
         // A place belongs to one shard.
         self.orders.extend(other.orders);
         self.kept.extend(other.kept);
+        self.kept_at.extend(other.kept_at);
         other.fullest.into_iter().for_each(|account| fill_up(&mut self.fullest, account));
         other.fullest_port.into_iter().for_each(|port| fill_up(&mut self.fullest_port, port));
         // Packets have other numbers now.
         self.crowd = Crowd::default();
-        // It is as long as it had to be so far.
-        self.busy.resize(self.busy.len().max(other.busy.len()), Busy::default());
         for (mine, theirs) in self.busy.iter_mut().zip(other.busy) {
             if theirs.joined > 0 {
                 *mine = theirs;
@@ -408,15 +535,93 @@ impl Causes {
         }
         // A packet is lost once, where its link ends or begins.
         self.losses.extend(other.losses);
+        self.fillers.extend(other.fillers);
         for (flow, ports) in other.taken {
             self.taken.entry(flow).or_default().extend(ports);
         }
+    }
+
+    /// All packets join a queue on the long way.
+    pub(crate) fn all_join(&mut self) {
+        self.joins = true;
+    }
+
+    /// Whether packets that find their port idle may go by the quick path though an account is watched.
+    pub(crate) fn idle_passes(&self) -> bool {
+        !self.joins && !self.watched.is_empty() && self.quick.0
     }
 
     /// The last order about something at a place, up to an instant.
     pub(super) fn order(&self, place: Place, subject: Subject, until: Time) -> Option<&Order> {
         let orders = self.orders.get(&(place, subject))?;
         orders[..orders.partition_point(|order| order.time <= until)].last()
+    }
+
+    /// Watches an account, or no longer. Gives by which quick paths packets may go from now on, which were `quick`: while any is watched, what joins a
+    /// queue on the long way has to go it.
+    fn watch(&mut self, account: usize, what: Option<Watched>, quick: Quick) -> Quick {
+        let before = self.watched.is_empty();
+        if before && what.is_none() {
+            return quick;
+        }
+        match what {
+            Some(watched) => _ = self.watched.insert(account, watched),
+            None => _ = self.watched.remove(&account),
+        }
+        match (before, self.watched.is_empty()) {
+            (true, false) => {
+                (self.quick, self.looks) = (quick, true);
+                (false, quick.1 && !self.joins, quick.2 && !self.joins)
+            }
+            (false, true) => {
+                self.looks = self.seen.is_empty();
+                self.quick
+            }
+            _ => quick,
+        }
+    }
+
+    /// An account has so many bytes that count, and that threshold.
+    #[inline]
+    fn fill_account(&mut self, (bytes, threshold): (u64, u64)) {
+        if bytes > 0 && threshold > 0 && threshold < u64::MAX {
+            fill_up(&mut self.fullest, (bytes, threshold));
+        }
+    }
+
+    /// A packet leaves so many bytes behind at a port where marking begins above so many.
+    #[inline]
+    fn mark_fill(&mut self, queued: u64, begins: u32) {
+        if begins < u32::MAX && begins > 0 {
+            fill_up(&mut self.fullest_port, (queued, begins as u64));
+            // Once it has begun somewhere nobody asks how near it was elsewhere.
+            self.marks = self.fullest_port.is_none_or(|(bytes, begins)| bytes <= begins);
+        }
+    }
+
+    /// A packet is in a queue of an empty port for no time. There, marking begins above so many bytes.
+    fn note_moment(&mut self, port: u32, begins: u32, now: Time, pool: &mut Pool, id: PacketId) {
+        let size = pool[id].size as u64;
+        let busy = &mut self.busy[port as usize];
+        busy.begin(now);
+        busy.queued = busy.queued.max(size);
+        busy.joined = size;
+        match freed(pool, id) {
+            None => busy.due.1 = now,
+            Some(trail) => busy.add_freed(now, size, trail),
+        }
+        if self.marks {
+            self.mark_fill(0, begins);
+        }
+    }
+
+    /// These waited at a stop.
+    pub(super) fn keep(&mut self, stop: Key, waited: &[(FlowId, Time)]) {
+        if !waited.is_empty() {
+            make_room(&mut self.kept);
+            self.kept.extend_from_slice(waited);
+            self.kept_at.push((stop, waited.len() as u32));
+        }
     }
 
     /// By port, the most bytes that waited there.
@@ -428,7 +633,7 @@ impl Causes {
     /// would have come.
     pub(super) fn burst(&self, port: u32, mbps: u32) -> Option<Burst> {
         let busy = self.busy.get(port as usize)?;
-        let first = busy.first.filter(|_| 2 * busy.freed > busy.joined)?;
+        let first = (2 * busy.freed > busy.joined).then_some(busy.first)?;
         let (from, until) = busy.due;
         // Packets of a flow come one by one, so that the time of one more counts, and not quite evenly.
         let carried = (until - from).0 as u128 * mbps as u128 / 8_000_000 * 5 / 4 + BURST;
@@ -440,14 +645,21 @@ impl Causes {
         let total: u64 = ports.iter().map(|heap| heap.bytes).sum();
         let mut best = (i64::MIN, 0);
         for (place, heap) in ports.iter().enumerate() {
-            let turn = self.turns.entry(heap.port).or_default();
+            let turn = &mut self.turns[heap.port as usize];
             *turn += heap.bytes as i64;
             if *turn > best.0 {
                 best = (*turn, place);
             }
         }
-        *self.turns.entry(ports[best.1].port).or_default() -= total as i64;
+        self.turns[ports[best.1].port as usize] -= total as i64;
         best.1
+    }
+}
+
+/// Lets a list that is full grow fourfold, so that less is moved, as long as it is short.
+pub(super) fn make_room<T>(list: &mut Vec<T>) {
+    if list.len() == list.capacity() && list.len() < 1 << 14 {
+        list.reserve(3 * list.len() + 16);
     }
 }
 
@@ -464,6 +676,17 @@ fn fill_up(fullest: &mut Option<(u64, u64)>, next: (u64, u64)) {
     };
     if fullest.is_none_or(fuller) {
         *fullest = Some(next);
+    }
+}
+
+/// The trail of a packet that was stopped on its way.
+#[inline]
+fn freed(pool: &mut Pool, id: PacketId) -> Option<&Trail> {
+    let packet = &pool[id];
+    if packet.flags & flag::FREED != 0 && packet.kind == Kind::Data {
+        pool.trail(id).map(|trail| &*trail)
+    } else {
+        None
     }
 }
 
@@ -490,7 +713,8 @@ impl Probes {
 
     fn name_stop(&mut self, port: u32, scope: Scope, now: Time, name: impl FnOnce(&mut Seen)) {
         let Some(causes) = &mut self.causes else { return };
-        let Some(seen) = causes.open.get(&scope.at(port)).map(|&(place, _)| &mut causes.seen[place]) else { return };
+        let Some(place) = causes.last.get(&scope.at(port)).and_then(|last| last.place) else { return };
+        let seen = &mut causes.seen[place as usize];
         // What it is stopped for later on is not why it stopped.
         if seen.from == now {
             name(seen);
@@ -506,9 +730,12 @@ impl Core {
         let Some(mut causes) = self.probes.causes.take() else { return };
         let now = self.time.now;
         if stop {
-            let next = causes.seen.len();
-            causes.open.entry(scope.at(port)).or_insert_with(|| {
-                let (number, _) = causes.numbers.entry(port).or_default();
+            let causes = &mut *causes;
+            let next = causes.seen.len() as u32;
+            let none = Last { place: None, key: (port, 0), ended: None };
+            let last = causes.last.entry(scope.at(port)).or_insert(none);
+            if last.place.is_none() {
+                let (number, _) = &mut causes.numbers[port as usize];
                 *number += 1;
                 let source = match scope {
                     Scope::Class(class) => Source::Neighbour(Some(Subject::class(class))),
@@ -517,9 +744,11 @@ impl Core {
                     Scope::Flow(_) => Source::Neighbour(None),
                 };
                 let key = (port, *number);
+                make_room(&mut causes.seen);
                 causes.seen.push(Seen { key, scope, from: now, until: None, source, rule: None });
-                (next, key)
-            });
+                causes.looks = !causes.watched.is_empty();
+                (last.place, last.key) = (Some(next), key);
+            }
         } else {
             self.end_stop(&mut causes, port, scope);
             // A class that goes on goes on as a whole.
@@ -533,28 +762,33 @@ impl Core {
     }
 
     fn end_stop(&self, causes: &mut Causes, port: u32, scope: Scope) {
-        let Some((place, key)) = causes.open.remove(&scope.at(port)) else { return };
         let now = self.time.now;
-        let seen = &mut causes.seen[place];
+        let Some(last) = causes.last.get_mut(&scope.at(port)) else { return };
+        let Some(place) = last.place.take() else { return };
+        let key = last.key;
+        last.ended = Some((key, now));
+        let seen = &mut causes.seen[place as usize];
         seen.until = Some(now);
         let from = seen.from;
-        causes.ended.insert(scope.at(port), (key, now));
-        causes.numbers.entry(port).or_default().1 = now;
-        let kept = self.kept_by(&mut causes.crowd, port, scope, from, now);
-        causes.kept.extend(kept.into_iter().map(|(flow, time)| (key, flow, time)));
+        causes.numbers[port as usize].1 = now;
+        let mut kept = std::mem::take(&mut causes.waiting);
+        self.kept_by(&mut kept, &mut causes.crowd, port, scope, from, now);
+        causes.keep(key, &kept);
+        causes.waiting = kept;
     }
 
-    /// The flows that a stop keeps from sending at `now`, and for how long it has.
+    /// The flows that a stop keeps from sending at `now`, and for how long it has, in place of what is in `all`.
     pub(super) fn kept_by(
         &self,
+        all: &mut Vec<(FlowId, Time)>,
         crowd: &mut Crowd,
         port: u32,
         scope: Scope,
         from: Time,
         now: Time,
-    ) -> Vec<(FlowId, Time)> {
+    ) {
         let p = &self.ports[port as usize];
-        let mut all: Vec<(FlowId, Time)> = Vec::new();
+        all.clear();
         let mut keep = |flow: u32, since: Time| all.push((FlowId(flow), since.max(from)));
         let queues = match scope {
             Scope::Class(class) => self.class_queues(class.0),
@@ -564,7 +798,7 @@ impl Core {
         if p.has_queues() {
             for queue in queues.filter(|&queue| self.switches.masks.is_filled(port, queue)) {
                 let slot = (p.first_queue + queue) as usize;
-                let guests = crowd.of(slot, &self.switches.queues[slot].packets, &self.pool);
+                let guests = crowd.of(slot, &self.switches.queues, &self.pool);
                 guests.flows().for_each(|guest| keep(guest.flow, guest.since));
             }
         }
@@ -585,7 +819,6 @@ impl Core {
         all.dedup_by_key(|(flow, _)| *flow);
         all.iter_mut().for_each(|(_, time)| *time = now.saturating_sub(*time));
         all.retain(|(_, time)| *time > Time::ZERO);
-        all
     }
 
     fn reason(&self, port: u32, because: Because) -> Reason {
@@ -601,45 +834,88 @@ impl Core {
         }
     }
 
-    /// A packet has joined a queue of `port`, which may have been stopped before.
-    pub(super) fn note_joining(&mut self, port: u32, visit: &Visit, freed: Option<Freed>) {
+    /// A packet has joined a queue of `port`. What is rare comes last and in functions of its own: so this one has nothing to save.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_joining(&mut self, port: u32, visit: &Visit) {
         let Some(causes) = &mut self.probes.causes else { return };
-        let (p, now) = (&self.ports[port as usize], self.time.now);
-        let slot = (p.first_queue + visit.queue.0) as usize;
-        let size = visit.size as u64;
-        if causes.busy.len() <= port as usize {
-            causes.busy.resize(self.ports.len(), Busy::default());
-        }
+        let (p, size) = (&self.ports[port as usize], visit.size as u64);
         let busy = &mut causes.busy[port as usize];
-        let first = self.switches.queues[slot].bytes == size;
-        if first && self.switches.masks.is_only_filled(port, visit.queue.0) {
-            *busy = Busy { since: now, due: (now, Time::ZERO), queued: busy.queued, ..Busy::default() };
-        }
         busy.queued = busy.queued.max(p.queued);
-        busy.joined += size;
-        match freed {
-            // No packet before it was due later.
-            None => busy.due.1 = now,
-            Some(freed) => {
-                let due = now.saturating_sub(freed.stopped);
-                busy.freed += size;
-                busy.first.get_or_insert(freed);
-                busy.due = (busy.due.0.min(due), busy.due.1.max(due));
-            }
+        if self.switches.queues[(p.first_queue + visit.queue.0) as usize].bytes == size {
+            return self.note_first(port, visit);
         }
-        causes.crowd.join(slot, &self.pool[visit.packet]);
-        // Once something was stopped nobody asks. Where a stop takes effect may be another shard's business: orders are looked at again all
-        // the same.
-        let (asked, watched) = (causes.seen.is_empty(), !causes.watched.is_empty());
-        if asked {
-            self.note_account(port, visit);
-        }
-        if watched {
-            self.find_again(port, visit);
+        busy.join(self.time.now, size, freed(&mut self.pool, visit.packet));
+        if causes.looks {
+            self.look_at_account(port, visit);
         }
     }
 
+    /// The same of the first packet of a queue.
+    #[inline(never)]
+    fn note_first(&mut self, port: u32, visit: &Visit) {
+        let Some(causes) = &mut self.probes.causes else { return };
+        let (queued, size) = (self.ports[port as usize].queued, visit.size as u64);
+        let busy = &mut causes.busy[port as usize];
+        // What the port has besides data counts as well.
+        if queued == size || self.switches.masks.is_only_filled(port, visit.queue.0) {
+            busy.begin(self.time.now);
+        }
+        busy.join(self.time.now, size, freed(&mut self.pool, visit.packet));
+        if causes.looks {
+            self.look_at_account(port, visit);
+        }
+    }
+
+    /// A packet passes through a port as if it had been in a queue for no time, and moves nothing in the books of its switch. `joins`: on the long
+    /// way it would have joined the queue.
+    #[inline]
+    pub(crate) fn note_through(&mut self, in_port: u32, out: u32, id: PacketId, joins: bool) {
+        let Some(causes) = &mut self.probes.causes else { return };
+        let (p, now) = (&self.ports[out as usize], self.time.now);
+        // The packet before it has been sent at this very instant: it comes to wait for that.
+        if joins || p.free_at == now {
+            causes.note_moment(out, p.ecn_min, now, &mut self.pool, id);
+        }
+        // Once something was stopped nobody asks.
+        if causes.looks {
+            let (packet, size) = (&self.pool[id], self.pool[id].size as u64);
+            let account = &self.switches.accounts[(in_port * self.switches.classes) as usize + packet.class as usize];
+            causes.fill_account(self.switches.buffers[p.node as usize].with(account, size));
+        }
+    }
+
+    /// A packet that was admitted passes through a port as if it had been in a queue for no time.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_passing_by(&mut self, out: u32, visit: &Visit) {
+        let Some(causes) = &mut self.probes.causes else { return };
+        let (p, now) = (&self.ports[out as usize], self.time.now);
+        if p.free_at == now {
+            causes.note_moment(out, p.ecn_min, now, &mut self.pool, visit.packet);
+        }
+        self.note_account(out, visit);
+    }
+
+    /// Looks at the account of a packet that has just joined a queue, if somebody may ask.
+    #[inline(never)]
+    fn look_at_account(&mut self, port: u32, visit: &Visit) {
+        // Where a stop takes effect may be another shard's business: orders are looked at again all the same.
+        if self.probes.causes.as_ref().is_some_and(|causes| !causes.watched.is_empty()) {
+            return self.look_at_watched(port, visit);
+        }
+        self.note_account(port, visit);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_at_watched(&mut self, port: u32, visit: &Visit) {
+        self.note_account(port, visit);
+        self.find_again(port, visit);
+    }
+
     /// Looks at the account of a packet that has just been admitted: it may be nearer to its threshold than any before.
+    #[inline(always)]
     pub(crate) fn note_account(&mut self, out: u32, visit: &Visit) {
         let Some(causes) = &mut self.probes.causes else { return };
         // Once something was stopped nobody asks.
@@ -650,9 +926,9 @@ impl Core {
         let port = p.base + visit.in_port.0 as u32;
         let account = &self.switches.accounts[(port * self.switches.classes) as usize + visit.class.0 as usize];
         let buffer = &self.switches.buffers[p.node as usize];
-        let (bytes, threshold) = (account.bytes.saturating_sub(buffer.reserve), buffer.threshold(account.share));
-        if bytes > 0 && threshold > 0 && threshold < u64::MAX {
-            fill_up(&mut causes.fullest, (bytes, threshold));
+        let bytes = account.bytes.saturating_sub(buffer.reserve);
+        if bytes > 0 {
+            causes.fill_account((bytes, buffer.threshold(account.share)));
         }
     }
 
@@ -671,7 +947,7 @@ impl Core {
             let reason = Reason::Account { port, class: visit.class.0, second };
             let found = self.found(&mut causes, reason, true);
             if let Some(order) = causes.orders.get_mut(&(place, subject)).and_then(|orders| orders.last_mut()) {
-                order.again.extend(found.map(|found| (self.time.now, found)));
+                order.again.get_or_insert_default().0.extend(found.map(|found| (self.time.now, found)));
             }
         }
         self.probes.causes = Some(causes);
@@ -686,20 +962,26 @@ impl Core {
         if self.switches.accounts[number].total() == 0
             && let Some(causes) = &mut self.probes.causes
         {
-            causes.watched.remove(&number);
+            let quick =
+                causes.watch(number, None, (self.quick, self.switches.data_passes, self.switches.answers_queue));
+            (self.quick, self.switches.data_passes, self.switches.answers_queue) = quick;
         }
     }
 
     /// A packet has left a queue of `port`, of whose second group it was or not.
     #[inline]
-    pub(super) fn note_leaving(&mut self, port: u32, slot: usize, id: PacketId, second: bool) {
+    pub(super) fn note_leaving(&mut self, port: u32, id: PacketId, second: bool) {
+        if self.probes.causes.as_ref().is_some_and(|causes| causes.marks || causes.looks) {
+            self.look_at_what_is_left(port, id, second);
+        }
+    }
+
+    #[inline(never)]
+    fn look_at_what_is_left(&mut self, port: u32, id: PacketId, second: bool) {
         let Some(causes) = &mut self.probes.causes else { return };
-        causes.crowd.leave(slot, &self.pool[id], second, self.switches.queues[slot].bytes == 0);
-        let p = &self.ports[port as usize];
-        let begins = p.ecn_min as u64;
-        // Once it has begun somewhere nobody asks how near it was elsewhere.
-        if p.ecn_min < u32::MAX && begins > 0 && causes.fullest_port.is_none_or(|(bytes, begins)| bytes <= begins) {
-            fill_up(&mut causes.fullest_port, (p.queued, begins));
+        if causes.marks {
+            let p = &self.ports[port as usize];
+            causes.mark_fill(p.queued, p.ecn_min);
         }
         if !causes.watched.is_empty() {
             self.forget_empty(port, id, second);
@@ -713,7 +995,7 @@ impl Core {
         }
     }
 
-    /// A packet is lost on the link of `port`, or at its end.
+    /// A packet is lost on the link of `port`, or at its end, or finds no room at `port`.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_loss(&mut self, port: u32, id: PacketId, how: Lost) {
@@ -725,7 +1007,67 @@ impl Core {
         }
         let payload = packet.size.saturating_sub(self.setup.nic.header) as u64;
         let bytes = if packet.kind == Kind::Data { (packet.seq, packet.seq + payload) } else { (0, 0) };
-        causes.losses.push(Missing { flow: FlowId(packet.flow), at: self.time.now, port, how, bytes });
+        let found = if how == Lost::Room { causes.room.clone().map(Box::new) } else { None };
+        causes.losses.push(Missing { flow: FlowId(packet.flow), at: self.time.now, port, how, bytes, found });
+    }
+
+    /// A packet that came in by `in_port` finds no room: what has taken it? The queue, if that has a limit or the scheme lets no more in; its account, if
+    /// that is more than it could have with the memory to itself; else the memory as a whole.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_no_room(&mut self, in_port: u32, out: u32, visit: &Visit, second: bool) {
+        let Some(mut causes) = self.probes.causes.take() else { return };
+        let (node, size) = (self.ports[out as usize].node, visit.size as u64);
+        let account = &self.switches.accounts[self.account_number(in_port, visit.class.0, second)];
+        let buffer = &self.switches.buffers[node as usize];
+        let admits = |account: &Account| buffer.clone().admit(&mut account.clone(), size);
+        let reason = if self.queue_admits(out, visit) && !admits(account) {
+            let alone = buffer.alone(account.share).unwrap_or(u64::MAX);
+            match account.total() + buffer.charge(size) > alone {
+                true => Reason::Account { port: in_port, class: visit.class.0, second },
+                false => Reason::Memory { port: out },
+            }
+        } else {
+            Reason::Queue { port: out, queue: visit.queue.0 }
+        };
+        let found = self.found(&mut causes, reason, true);
+        let own = || Found::only(Fill { port: out, queue: visit.queue.0, bytes: 0, flows: 0, waiting: Waiting::Busy });
+        self.note_room(&mut causes, found.unwrap_or_else(own));
+        self.probes.causes = Some(causes);
+    }
+
+    /// Control packets have taken all the room that there is for them at `port`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_no_room_ahead(&mut self, port: u32, bytes: u64) {
+        let Some(mut causes) = self.probes.causes.take() else { return };
+        let flows = self.flows_at(&mut causes.crowd, port);
+        let fill = Fill { port, queue: 0, bytes, flows, waiting: Waiting::Busy };
+        self.note_room(&mut causes, Found::only(fill));
+        self.probes.causes = Some(causes);
+    }
+
+    /// The NIC of a slow receiver, at `port`, is full.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_full_receiver(&mut self, port: u32, bytes: u64) {
+        if let Some(causes) = &mut self.probes.causes {
+            causes.room = Some(Found::only(Fill { port, queue: 0, bytes, flows: 0, waiting: Waiting::Receiver }));
+        }
+    }
+
+    /// That has taken the room for a packet that is to be dropped.
+    fn note_room(&self, causes: &mut Causes, found: Found) {
+        let port = found.fill.port;
+        let first = self.ports[port as usize].first_queue;
+        for queue in self.switches.masks.all_filled(port) {
+            let guests = causes.crowd.of((first + queue) as usize, &self.switches.queues, &self.pool);
+            for guest in guests.flows() {
+                let (drops, bytes) = causes.fillers.entry((port, guest.flow)).or_default();
+                (*drops, *bytes) = (*drops + 1, *bytes + guest.bytes);
+            }
+        }
+        causes.room = Some(found);
     }
 
     /// A packet of a flow leaves by `port`, in a run whose routes change.
@@ -754,16 +1096,17 @@ impl Core {
         {
             let number = self.account_number(port, class, second);
             let bytes = self.switches.accounts[number].total();
-            match (bytes as u128) < BURST {
-                true => _ = causes.watched.insert(number, Watched { place, subject, bytes }),
-                false => _ = causes.watched.remove(&number),
-            }
+            let watched = (bytes as u128) < BURST;
+            let what = watched.then_some(Watched { place, subject, bytes });
+            let quick =
+                causes.watch(number, what, (self.quick, self.switches.data_passes, self.switches.answers_queue));
+            (self.quick, self.switches.data_passes, self.switches.answers_queue) = quick;
         }
         causes.orders.entry((place, subject)).or_default().push(Order {
             time: self.time.now,
             reason,
             found,
-            again: Vec::new(),
+            again: None,
         });
         self.probes.causes = Some(causes);
     }
@@ -775,12 +1118,14 @@ impl Core {
         let Some(mut causes) = self.probes.causes.take() else { return };
         let now = self.time.now;
         // It may have been held for long.
-        let fresh = causes.open.get(&scope.at(port)).is_some_and(|&(place, _)| causes.seen[place].from == now);
+        let open = causes.last.get(&scope.at(port)).and_then(|last| last.place);
+        let fresh = open.is_some_and(|place| causes.seen[place as usize].from == now);
         let reason = self.reason(port, because);
         let found = if fresh { self.found(&mut causes, reason, false) } else { None };
         self.probes.causes = Some(causes);
         if fresh {
-            self.probes.name_stop(port, scope, now, |seen| seen.source = Source::Own(Some((reason, found))));
+            let own = Some(Box::new((reason, found)));
+            self.probes.name_stop(port, scope, now, |seen| seen.source = Source::Own(own));
         }
     }
 }
@@ -799,7 +1144,7 @@ mod tests {
             (Place::Port(1), class, 9),
             (Place::Port(2), class, 6),
         ] {
-            let order = Order { time: Time(time), reason: Reason::LastHop { port: 0 }, found: None, again: Vec::new() };
+            let order = Order { time: Time(time), reason: Reason::LastHop { port: 0 }, found: None, again: None };
             causes.orders.entry((place, subject)).or_default().push(order);
         }
         let last = |place, subject, until| causes.order(place, subject, Time(until)).map(|order| order.time.0);
@@ -828,7 +1173,7 @@ mod tests {
 
     #[test]
     fn ports_are_blamed_as_often_as_they_hold_bytes() {
-        let mut causes = Causes::default();
+        let mut causes = Causes::new(9, false);
         let heaps = [(300, 7), (200, 8)].map(|(bytes, port)| Heap { bytes, port, queue: 0 });
         let turns: Vec<usize> = (0..10).map(|_| causes.next_turn(&heaps)).collect();
         assert_eq!(turns, [0, 1, 0, 1, 0, 0, 1, 0, 1, 0]);

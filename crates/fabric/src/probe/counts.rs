@@ -80,6 +80,45 @@ impl Counts {
         self.timeouts += other.timeouts;
     }
 
+    /// What was counted since, without the data that was sent and received.
+    pub(crate) fn less(&self, before: &Counts) -> Counts {
+        Counts {
+            events: self.events - before.events,
+            hops: self.hops - before.hops,
+            control_bytes: self.control_bytes - before.control_bytes,
+            created: self.created - before.created,
+            consumed: self.consumed - before.consumed,
+            marked: self.marked - before.marked,
+            marked_receiver: self.marked_receiver - before.marked_receiver,
+            overtaken: self.overtaken - before.overtaken,
+            out_of_order: self.out_of_order - before.out_of_order,
+            acks: self.acks - before.acks,
+            pauses: self.pauses - before.pauses,
+            resumes: self.resumes - before.resumes,
+            ..Counts::default()
+        }
+    }
+
+    /// So many times as much.
+    pub(crate) fn scaled(&self, share: f64) -> Counts {
+        let scaled = |count: u64| (count as f64 * share).round() as u64;
+        Counts {
+            events: scaled(self.events),
+            hops: scaled(self.hops),
+            control_bytes: scaled(self.control_bytes),
+            created: scaled(self.created),
+            consumed: scaled(self.consumed),
+            marked: scaled(self.marked),
+            marked_receiver: scaled(self.marked_receiver),
+            overtaken: scaled(self.overtaken),
+            out_of_order: scaled(self.out_of_order),
+            acks: scaled(self.acks),
+            pauses: scaled(self.pauses),
+            resumes: scaled(self.resumes),
+            ..Counts::default()
+        }
+    }
+
     /// Packets dropped for whatever reason.
     pub fn dropped(&self) -> u64 {
         self.dropped_full + self.dropped_fault + self.dropped_down + self.dropped_scheme

@@ -1,8 +1,10 @@
-//! Who is in which queue, kept up as packets come and go, so that nobody has to walk through a queue to know.
+//! Who is in which queue. Whoever asks again walks through what has joined since, and not through all of the queue.
 //!
-//! A queue is kept from the first time that somebody asks until it is empty: one that nobody asks for costs nothing.
+//! A queue is kept from the first time that somebody asks. Packets that join and leave have nothing to do for it.
 
-use crate::packet::{Fifo, NONE, Packet, Pool, flag};
+use super::causes::make_room;
+use crate::packet::{Fifo, NONE, Packet, PacketId, Pool, flag};
+use crate::port::Queue;
 use engine::Time;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -45,131 +47,224 @@ impl Hasher for Quick {
     }
 }
 
-/// A flow that has packets in a queue, or had.
+/// A flow that has packets in a queue, or had, which came by one port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guest {
-    /// [`NONE`]: a place that nobody has.
     pub(super) flow: u32,
-    packets: u32,
+    /// By which port of the node they came, twice, and one more if they are of the second group.
+    from: u32,
     pub(super) bytes: u64,
-    /// Since when it has had some there.
+    /// When the first of those joined that have been counted without a gap. A queue that is stopped loses none, so that this is when the
+    /// flow came, or before the stop.
     pub(super) since: Time,
-    /// By which port of the node its last packet came, and for which host that is.
+    /// For which host they are.
     pub(super) dst: u32,
-    pub(super) in_port: u16,
 }
 
 impl Guest {
-    const NOBODY: Guest = Guest { flow: NONE, packets: 0, bytes: 0, since: Time::ZERO, dst: 0, in_port: 0 };
+    /// By which port of the node its packets came.
+    pub(super) fn in_port(&self) -> u16 {
+        (self.from / 2) as u16
+    }
 }
 
-/// The flows of one queue.
+/// A packet that was counted.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    joined: Time,
+    id: PacketId,
+    /// The place of its flow.
+    place: u32,
+    size: u16,
+}
+
+impl Entry {
+    /// Whether it is this packet: another of the same number has joined at another time.
+    #[inline]
+    fn is(&self, id: PacketId, pool: &Pool) -> bool {
+        self.id == id && self.joined == pool[id].next_arrival
+    }
+}
+
+/// The flows of one queue, as they were when somebody last asked. Packets that join are counted when somebody asks again; those that have left
+/// are the ones before what is first then.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guests {
-    /// A power of two places, or none; a flow has the first free one from where its number leads. Who has left keeps his place until the
-    /// table is full.
-    table: Vec<Guest>,
-    /// Places that are taken, and how many of them by flows with packets.
-    taken: usize,
+    /// Packets of no flow are as those of one with the number [`NONE`].
+    flows: Vec<Guest>,
+    /// A power of two places, or none: of a flow, or [`NONE`]. A flow has the first free one from where its number leads.
+    index: Vec<u32>,
+    /// How many of these have packets.
     present: usize,
-    /// Bytes by the port they came in by, and whether they are of the second group.
-    from: Vec<[u64; 2]>,
+    /// Whether a flow may be there twice, as its packets came by two ports, or one has no number.
+    mixed: bool,
+    /// The packets that were counted, first to last, behind some that have left.
+    line: Vec<Entry>,
+    /// How many of these are no longer counted.
+    done: usize,
 }
 
 impl Guests {
-    /// The place of a flow, or the one that it would have. There is one that nobody has.
-    #[inline]
-    fn place(&self, flow: u32) -> usize {
-        let mask = self.table.len() - 1;
-        // The golden ratio in binary; the upper bits of a product depend on all of the factor's.
-        let mut place = (flow.wrapping_mul(0x9e37_79b9) >> 16) as usize & mask;
-        while self.table[place].flow != flow && self.table[place].flow != NONE {
-            place = (place + 1) & mask;
-        }
-        place
-    }
-
-    /// Makes room, and forgets who has left.
+    /// Adds a flow.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) {
-        let places = (4 * (self.present + 1)).next_power_of_two();
-        let old = std::mem::replace(&mut self.table, vec![Guest::NOBODY; places]);
-        self.taken = self.present;
-        for guest in old.into_iter().filter(|guest| guest.packets > 0) {
-            let place = self.place(guest.flow);
-            self.table[place] = guest;
+    fn add(&mut self, flow: u32, from: u32) {
+        self.mixed |= flow == NONE;
+        self.flows.push(Guest { flow, from, bytes: 0, since: Time::ZERO, dst: 0 });
+        let place = self.flows.len() - 1;
+        if 2 * self.flows.len() > self.index.len() {
+            let room = (4 * (self.flows.len() + 1)).next_power_of_two();
+            self.index.clear();
+            self.index.resize(room, NONE);
+            (0..place).for_each(|place| self.enter(place));
+        }
+        self.enter(place);
+    }
+
+    /// Puts a flow in the index, where there is room.
+    fn enter(&mut self, place: usize) {
+        let (flow, mask) = (self.flows[place].flow, self.index.len() - 1);
+        let mut at = spread(flow) & mask;
+        while self.index[at] != NONE {
+            self.mixed |= self.flows[self.index[at] as usize].flow == flow;
+            at = (at + 1) & mask;
+        }
+        self.index[at] = place as u32;
+    }
+
+    /// Counts a packet and all behind it.
+    fn join(&mut self, first: PacketId, pool: &Pool) {
+        let mut next = first;
+        make_room(&mut self.line);
+        while next != NONE {
+            next = self.join_known(next, pool);
+            if next != NONE {
+                let packet = &pool[next];
+                self.add(packet.flow, came_by(packet));
+            }
         }
     }
 
-    #[inline(always)]
-    fn join(&mut self, packet: &Packet) {
-        let place = packet.in_port as usize;
-        if self.from.len() <= place {
-            self.from.resize(place + 1, [0; 2]);
+    /// The same up to the first of a flow that is new, which it gives, or [`NONE`].
+    fn join_known(&mut self, first: PacketId, pool: &Pool) -> PacketId {
+        let (index, flows) = (self.index.as_slice(), self.flows.as_mut_slice());
+        let mask = index.len().wrapping_sub(1);
+        let mut next = first;
+        while next != NONE {
+            let packet = &pool[next];
+            let (flow, from) = (packet.flow, came_by(packet));
+            let mut at = spread(flow) & mask;
+            let place = loop {
+                // An index without room is empty.
+                let Some(&place) = index.get(at).filter(|place| **place != NONE) else { return next };
+                let guest = &flows[place as usize];
+                if guest.flow == flow && guest.from == from {
+                    break place;
+                }
+                at = (at + 1) & mask;
+            };
+            let guest = &mut flows[place as usize];
+            if guest.bytes == 0 {
+                self.present += 1;
+                (guest.since, guest.dst) = (packet.next_arrival, packet.dst);
+            }
+            guest.bytes += packet.size as u64;
+            self.line.push(Entry { joined: packet.next_arrival, id: next, place, size: packet.size });
+            next = pool.after(next);
         }
-        let bytes = packet.size as u64;
-        self.from[place][group(packet)] += bytes;
-        if packet.flow == NONE {
-            return;
-        }
-        if 2 * self.taken >= self.table.len() {
-            self.grow();
-        }
-        let place = self.place(packet.flow);
-        let guest = &mut self.table[place];
-        if guest.packets == 0 {
-            self.taken += (guest.flow == NONE) as usize;
-            self.present += 1;
-            *guest = Guest { flow: packet.flow, since: packet.next_arrival, ..Guest::NOBODY };
-        }
-        guest.packets += 1;
-        guest.bytes += bytes;
-        (guest.in_port, guest.dst) = (packet.in_port, packet.dst);
+        NONE
     }
 
-    #[inline(always)]
-    fn leave(&mut self, packet: &Packet, second: bool) {
-        let bytes = packet.size as u64;
-        if let Some(from) = self.from.get_mut(packet.in_port as usize) {
-            from[second as usize] -= bytes;
+    /// Whether nothing has joined or left since somebody last asked.
+    #[inline]
+    fn is_up_to_date(&self, queue: &Fifo, pool: &Pool) -> bool {
+        let (first, last) = (self.line.get(self.done), self.line.last());
+        first.is_some_and(|first| first.is(queue.head(), pool)) && last.is_some_and(|last| pool.after(last.id) == NONE)
+    }
+
+    /// Counts those that have joined a queue since somebody last asked, and no longer those that have left it.
+    fn catch_up(&mut self, queue: &Fifo, pool: &Pool) {
+        let head = queue.head();
+        // Packets leave in the order in which they joined. Flows that have left keep their places until all are counted again.
+        let gone = head == NONE || self.line.last().is_none_or(|last| last.joined < pool[head].next_arrival);
+        if gone || self.flows.len() > 2 * self.present + 16 {
+            self.clear();
+        } else {
+            self.leave(head, pool);
         }
-        if packet.flow == NONE || self.table.is_empty() {
-            return;
+        let next = self.line.last().map_or(head, |last| pool.after(last.id));
+        self.join(next, pool);
+    }
+
+    /// All before this packet have left.
+    fn leave(&mut self, head: PacketId, pool: &Pool) {
+        let flows = self.flows.as_mut_slice();
+        let (mut done, mut present) = (self.done, self.present);
+        for entry in &self.line[self.done..] {
+            if entry.is(head, pool) {
+                break;
+            }
+            done += 1;
+            let guest = &mut flows[entry.place as usize];
+            guest.bytes -= entry.size as u64;
+            present -= (guest.bytes == 0) as usize;
         }
-        let place = self.place(packet.flow);
-        let guest = &mut self.table[place];
-        if guest.packets > 0 {
-            guest.packets -= 1;
-            guest.bytes -= bytes;
-            self.present -= (guest.packets == 0) as usize;
+        (self.done, self.present) = (done, present);
+        if done == self.line.len() {
+            return self.clear();
+        }
+        if done > 64 && done > 3 * (self.line.len() - done) {
+            self.line.drain(..done);
+            self.done = 0;
         }
     }
 
     /// Bytes that came in by a port of the node, of one of two groups.
     pub(super) fn from(&self, in_port: u16, second: bool) -> u64 {
-        self.from.get(in_port as usize).map_or(0, |bytes| bytes[second as usize])
+        let from = 2 * in_port as u32 + second as u32;
+        self.flows.iter().filter(|guest| guest.from == from).map(|guest| guest.bytes).sum()
+    }
+
+    /// Bytes of all packets.
+    pub(super) fn bytes(&self) -> u64 {
+        self.flows.iter().map(|guest| guest.bytes).sum()
     }
 
     /// How many flows have packets here.
     pub(super) fn count(&self) -> usize {
-        self.present
+        if !self.mixed {
+            return self.present;
+        }
+        let mut all: Vec<u32> = self.flows().map(|guest| guest.flow).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.len()
     }
 
-    /// The flows that have packets here.
+    /// The flows that have packets here, those twice whose packets came by two ports.
     pub(super) fn flows(&self) -> impl Iterator<Item = &Guest> {
-        self.table.iter().filter(|guest| guest.packets > 0)
+        self.flows.iter().filter(|guest| guest.bytes > 0 && guest.flow != NONE)
     }
 
     fn clear(&mut self) {
-        self.table.fill(Guest::NOBODY);
-        (self.taken, self.present) = (0, 0);
-        self.from.fill([0; 2]);
+        self.flows.clear();
+        self.index.fill(NONE);
+        self.line.clear();
+        (self.present, self.mixed, self.done) = (0, false, 0);
     }
 }
 
-fn group(packet: &Packet) -> usize {
-    (packet.flags & flag::SECOND != 0) as usize
+/// By which port of its node a packet came, twice, and one more if it is of the second group.
+#[inline]
+fn came_by(packet: &Packet) -> u32 {
+    2 * packet.in_port as u32 + (packet.flags & flag::SECOND != 0) as u32
+}
+
+/// Where the number of a flow leads.
+#[inline]
+fn spread(flow: u32) -> usize {
+    // The golden ratio in binary; the upper bits of a product depend on all of the factor's.
+    (flow.wrapping_mul(0x9e37_79b9) >> 16) as usize
 }
 
 /// The flows of the queues that somebody asked for, by the number of the queue among those of all ports.
@@ -179,49 +274,44 @@ pub(super) struct Crowd {
     places: Vec<u32>,
     kept: Vec<Guests>,
     free: Vec<u32>,
+    /// With so many that are kept, those that are empty are forgotten.
+    many: usize,
 }
 
+/// Queues that are kept without a look at whether they are empty.
+const FEW: usize = 1024;
+
 impl Crowd {
-    /// The flows of a queue, which has these packets.
-    pub(super) fn of(&mut self, slot: usize, queue: &Fifo, pool: &Pool) -> &Guests {
+    /// The flows of a queue, of all `queues`.
+    pub(super) fn of(&mut self, slot: usize, queues: &[Queue], pool: &Pool) -> &Guests {
         if self.places.len() <= slot {
-            self.places.resize(slot + 1, NONE);
+            self.places.resize(queues.len().max(slot + 1), NONE);
         }
         if self.places[slot] == NONE {
-            let place = self.free.pop().unwrap_or_else(|| {
-                self.kept.push(Guests::default());
-                self.kept.len() as u32 - 1
-            });
-            queue.iter(pool).for_each(|id| self.kept[place as usize].join(&pool[id]));
-            self.places[slot] = place;
+            self.places[slot] = self.place(queues);
         }
-        &self.kept[self.places[slot] as usize]
+        let (guests, queue) = (&mut self.kept[self.places[slot] as usize], &queues[slot].packets);
+        if !guests.is_up_to_date(queue, pool) {
+            guests.catch_up(queue, pool);
+        }
+        guests
     }
 
-    /// A packet has joined a queue.
-    #[inline]
-    pub(super) fn join(&mut self, slot: usize, packet: &Packet) {
-        if let Some(&place) = self.places.get(slot)
-            && place != NONE
-        {
-            self.kept[place as usize].join(packet);
+    /// A place for a queue.
+    fn place(&mut self, queues: &[Queue]) -> u32 {
+        if self.free.is_empty() && self.kept.len() >= self.many.max(FEW) {
+            let empty = |(slot, place): &(usize, &u32)| **place != NONE && queues[*slot].bytes == 0;
+            let empty: Vec<usize> = self.places.iter().enumerate().filter(empty).map(|(slot, _)| slot).collect();
+            empty.into_iter().for_each(|slot| self.forget(slot));
+            self.many = 2 * (self.kept.len() - self.free.len());
         }
+        self.free.pop().unwrap_or_else(|| {
+            self.kept.push(Guests::default());
+            self.kept.len() as u32 - 1
+        })
     }
 
-    /// A packet of one of two groups has left a queue, which may be empty now.
-    #[inline]
-    pub(super) fn leave(&mut self, slot: usize, packet: &Packet, second: bool, empty: bool) {
-        if let Some(&place) = self.places.get(slot)
-            && place != NONE
-        {
-            match empty {
-                true => self.forget(slot),
-                false => self.kept[place as usize].leave(packet, second),
-            }
-        }
-    }
-
-    /// A queue changes in some other way, or is empty.
+    /// A queue changes in another way than by packets that join at its end and leave at its beginning.
     pub(super) fn forget(&mut self, slot: usize) {
         if let Some(place) = self.places.get_mut(slot).filter(|place| **place != NONE) {
             self.kept[*place as usize].clear();
@@ -230,102 +320,110 @@ impl Crowd {
     }
 
     /// What is wrong with what is kept, if anything is: it differs from what a walk through the queues finds.
-    pub(super) fn audit<'a>(&self, queue: impl Fn(usize) -> &'a Fifo, pool: &Pool) -> Option<usize> {
-        let kept = self.places.iter().enumerate().filter(|(_, place)| **place != NONE);
-        kept.map(|(slot, &place)| (slot, &self.kept[place as usize])).find_map(|(slot, guests)| {
+    pub(super) fn audit(&mut self, queues: &[Queue], pool: &Pool) -> Option<usize> {
+        (0..self.places.len()).filter(|&slot| self.places[slot] != NONE).collect::<Vec<_>>().into_iter().find(|&slot| {
             let mut found = Guests::default();
-            queue(slot).iter(pool).for_each(|id| found.join(&pool[id]));
+            found.join(queues[slot].packets.head(), pool);
+            let guests = self.of(slot, queues, pool);
             let flows = |guests: &Guests| {
-                let mut all: Vec<_> = guests.flows().map(|g| (g.flow, g.packets, g.bytes)).collect();
+                let there = guests.flows.iter().filter(|guest| guest.bytes > 0);
+                let mut all: Vec<_> = there.map(|guest| (guest.flow, guest.from, guest.bytes)).collect();
                 all.sort_unstable();
                 all
             };
-            let ports = 0..guests.from.len().max(found.from.len()) as u16;
-            let same = flows(guests) == flows(&found)
-                && guests.count() == found.count()
-                && ports
-                    .flat_map(|port| [(port, false), (port, true)])
-                    .all(|(p, s)| guests.from(p, s) == found.from(p, s));
-            (!same).then_some(slot)
+            flows(guests) != flows(&found) || guests.count() != found.count()
         })
     }
-}
-
-/// Packets in the order of a queue, for tests.
-#[cfg(test)]
-fn line(pool: &mut Pool, packets: &[(u32, u16, u64)]) -> (Fifo, Vec<u32>) {
-    let mut queue = Fifo::default();
-    let packet = |&(flow, in_port, at): &(u32, u16, u64)| Packet {
-        flow,
-        in_port,
-        size: 100,
-        next_arrival: Time(at),
-        ..Packet::BLANK
-    };
-    let ids: Vec<u32> = packets.iter().map(|of| pool.insert(packet(of))).collect();
-    ids.iter().for_each(|&id| queue.push(pool, id));
-    (queue, ids)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_kept_is_what_a_walk_finds() {
-        let mut pool = Pool::new(false, false);
-        let (mut queue, _) = line(&mut pool, &[(7, 0, 10), (8, 1, 20), (7, 0, 30)]);
-        let mut crowd = Crowd::default();
-        // Nobody has asked yet.
-        crowd.join(3, &pool[queue.head()]);
-        let guests = crowd.of(3, &queue, &pool);
-        assert_eq!((guests.count(), guests.from(0, false), guests.from(1, false)), (2, 200, 100));
-        let guest = |guests: &Guests, flow: u32| *guests.flows().find(|guest| guest.flow == flow).unwrap();
-        let (flow, since) = (guest(guests, 7), guest(guests, 8).since);
-        assert_eq!((flow.packets, flow.bytes, flow.since, since), (2, 200, Time(10), Time(20)));
+    /// Puts packets of these flows, ports of arrival and times at the end of a queue.
+    fn add(queue: &mut Queue, pool: &mut Pool, packets: &[(u32, u16, u64)]) {
+        for &(flow, in_port, at) in packets {
+            let packet = Packet { flow, in_port, size: 100, next_arrival: Time(at), ..Packet::BLANK };
+            let id = pool.insert(packet);
+            queue.push(pool, id);
+        }
+    }
 
-        let first = queue.pop(&pool).unwrap();
-        crowd.leave(3, &pool[first], false, false);
-        let (_, new) = line(&mut pool, &[(9, 1, 40)]);
-        queue.push(&mut pool, new[0]);
-        crowd.join(3, &pool[new[0]]);
-        assert_eq!(crowd.audit(|_| &queue, &pool), None);
-        assert_eq!(crowd.of(3, &queue, &pool).count(), 3);
-        // A flow that has packets all the time has been there since its first.
-        assert_eq!(guest(crowd.of(3, &queue, &pool), 7).since, Time(10));
-        crowd.leave(3, &pool[new[0]], false, false);
-        assert_eq!(crowd.audit(|_| &queue, &pool), Some(3), "a packet left and is still in its queue");
-        crowd.forget(3);
-        assert_eq!(crowd.of(3, &queue, &pool).count(), 3);
+    fn take(queue: &mut Queue, pool: &mut Pool) {
+        let id = queue.pop(pool).unwrap();
+        pool.remove(id);
     }
 
     #[test]
-    fn a_queue_that_is_empty_is_no_longer_kept() {
-        let mut pool = Pool::new(false, false);
-        let (mut queue, _) = line(&mut pool, &[(1, 0, 5)]);
-        let mut crowd = Crowd::default();
-        crowd.of(0, &queue, &pool);
-        let id = queue.pop(&pool).unwrap();
-        crowd.leave(0, &pool[id], false, true);
-        assert_eq!((crowd.places[0], crowd.free.len()), (NONE, 1));
-        let guests = crowd.of(0, &queue, &pool);
+    fn what_is_kept_is_what_a_walk_finds() {
+        let (mut pool, mut crowd) = (Pool::new(false, false), Crowd::default());
+        let mut queues = vec![Queue::default(); 4];
+        add(&mut queues[3], &mut pool, &[(7, 0, 10), (8, 1, 20), (7, 0, 30)]);
+        let guests = crowd.of(3, &queues, &pool);
+        assert_eq!((guests.count(), guests.from(0, false), guests.from(1, false)), (2, 200, 100));
+        let guest = |guests: &Guests, flow: u32| *guests.flows().find(|guest| guest.flow == flow).unwrap();
+        let (flow, since) = (guest(guests, 7), guest(guests, 8).since);
+        assert_eq!((flow.bytes, flow.since, since), (200, Time(10), Time(20)));
+
+        take(&mut queues[3], &mut pool);
+        add(&mut queues[3], &mut pool, &[(9, 1, 40)]);
+        assert_eq!(crowd.audit(&queues, &pool), None);
+        assert_eq!(crowd.of(3, &queues, &pool).count(), 3);
+        // A flow that has packets all the time has been there since its first.
+        assert_eq!(guest(crowd.of(3, &queues, &pool), 7).since, Time(10));
+        // What is taken from the end, or moved, is to be told.
+        let last = queues[3].pop_last(&mut pool).unwrap();
+        pool.remove(last);
+        assert_eq!(crowd.audit(&queues, &pool), Some(3));
+        crowd.forget(3);
+        assert_eq!(crowd.audit(&queues, &pool), None);
+        assert_eq!(crowd.of(3, &queues, &pool).count(), 2);
+    }
+
+    #[test]
+    fn a_queue_that_is_empty_has_nobody_and_is_forgotten_when_there_are_many() {
+        let (mut pool, mut crowd) = (Pool::new(false, false), Crowd::default());
+        let mut queues = vec![Queue::default(); FEW + 1];
+        for slot in 0..FEW {
+            add(&mut queues[slot], &mut pool, &[(1, 0, 5)]);
+            assert_eq!(crowd.of(slot, &queues, &pool).count(), 1);
+        }
+        take(&mut queues[0], &mut pool);
+        let guests = crowd.of(0, &queues, &pool);
         assert_eq!((guests.count(), guests.flows().count(), guests.from(0, false)), (0, 0, 0));
+        crowd.of(FEW, &queues, &pool);
+        assert_eq!((crowd.places[0], crowd.kept.len()), (NONE, FEW));
     }
 
     #[test]
     fn many_flows_come_and_go() {
-        let mut pool = Pool::new(false, false);
         let all: Vec<(u32, u16, u64)> = (0..500u32).map(|at| (at * 64 % 1000, (at % 3) as u16, at as u64)).collect();
-        let (mut queue, _) = line(&mut pool, &all);
-        let mut crowd = Crowd::default();
-        crowd.of(0, &queue, &pool);
-        for at in 0..1000u32 {
-            let left = queue.pop(&pool).unwrap();
-            crowd.leave(0, &pool[left], false, false);
-            let (_, new) = line(&mut pool, &[(1000 + at / 3, 1, at as u64)]);
-            queue.push(&mut pool, new[0]);
-            crowd.join(0, &pool[new[0]]);
-            assert_eq!(crowd.audit(|_| &queue, &pool), None, "after {at}");
+        // However rarely somebody asks.
+        for often in [1, 7, 300, 499, 900] {
+            let (mut pool, mut crowd) = (Pool::new(false, false), Crowd::default());
+            let mut queues = vec![Queue::default()];
+            add(&mut queues[0], &mut pool, &all);
+            crowd.of(0, &queues, &pool);
+            for at in 0..2000u32 {
+                take(&mut queues[0], &mut pool);
+                add(&mut queues[0], &mut pool, &[(1000 + at / 3, 1, 1000 + at as u64)]);
+                if at % often == 0 {
+                    assert_eq!(crowd.audit(&queues, &pool), None, "after {at}, every {often}");
+                }
+            }
         }
+    }
+
+    #[test]
+    fn a_flow_that_comes_back_has_been_there_since_then() {
+        let (mut pool, mut crowd) = (Pool::new(false, false), Crowd::default());
+        let mut queues = vec![Queue::default()];
+        add(&mut queues[0], &mut pool, &[(1, 0, 5), (2, 0, 6), (3, 0, 7)]);
+        crowd.of(0, &queues, &pool);
+        take(&mut queues[0], &mut pool);
+        add(&mut queues[0], &mut pool, &[(1, 0, 40), (2, 0, 50)]);
+        let mut all: Vec<_> = crowd.of(0, &queues, &pool).flows().map(|guest| (guest.flow, guest.since.0)).collect();
+        all.sort_unstable();
+        assert_eq!(all, [(1, 40), (2, 6), (3, 7)]);
     }
 }

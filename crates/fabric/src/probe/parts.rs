@@ -9,10 +9,10 @@
 //! the number of threads can show.
 
 use super::causes::Freed;
-use crate::axes::flow_control::Visit;
-use crate::host::{BY_SCHEME, BY_TRANSPORT, IN_LINE, PerFlow};
+use crate::host::{BY_SCHEME, BY_TRANSPORT, IN_LINE, PerFlow, Sender};
 use crate::id::FlowId;
-use crate::packet::{Kind, PacketId, flag};
+use crate::packet::{Kind, Packet, PacketId, flag};
+use crate::port::Port;
 use crate::run::Core;
 use crate::run::shard::Shard;
 use crate::setup::Setup;
@@ -147,20 +147,18 @@ struct Step {
     port: u32,
 }
 
-/// What a data packet carries of its history.
+/// What a data packet carries of its history. Most packets have none: those of which something is kept have one of [`flag::NOTED`],
+/// [`flag::FREED`] and [`flag::MOVED`].
 #[derive(Debug, Default)]
 pub(crate) struct Trail {
-    /// What its queue's clock showed when it joined. Wraps.
-    mark: u64,
-    /// How long it was stopped in the queue that it has just left.
-    stopped: u64,
-    /// How long it was stopped in all queues that it has left by a link, and where it was last.
+    /// How long it was stopped in all queues that it has left, and where it was last: of one that was freed.
     total: u64,
     start: Time,
     port: u32,
     queue: u32,
-    /// Whether it may be its flow's completing packet. Of others nobody asks which way they came.
-    whole: bool,
+    /// How much longer it was stopped than its queue, of one that was moved. Wraps.
+    moved: u64,
+    /// Which way it came, of one that may complete its flow.
     way: Option<Box<Way>>,
 }
 
@@ -173,20 +171,49 @@ struct Way {
 }
 
 impl Trail {
-    /// The packet leaves by a link.
-    fn push(&mut self, step: Step) {
-        if step.stopped > 0 {
-            (self.total, self.start, self.port) = (self.total + step.stopped, step.start, step.port);
-        }
-        if self.whole {
+    /// What a packet was that has these flags, and what it is with trails that say so.
+    pub(crate) const KEPT: u16 = flag::NOTED | flag::FREED | flag::MOVED;
+
+    /// The packet leaves by a link, from that queue if it was in one; `whole`: it may complete its flow. Gives its flags, which were `flags`.
+    fn push(&mut self, step: Step, queue: u32, whole: bool, flags: u16) -> u16 {
+        if whole {
             self.way.get_or_insert_default().steps.push(step);
+        }
+        if step.stopped == 0 {
+            return flags;
+        }
+        self.free(step.port, queue, step.start, step.stopped, flags);
+        flags | flag::FREED
+    }
+
+    /// The packet, which has these flags, leaves a queue where it was stopped for so long.
+    #[inline]
+    fn free(&mut self, port: u32, queue: u32, now: Time, stopped: u64, flags: u16) {
+        let before = if flags & flag::FREED != 0 { self.total } else { 0 };
+        (self.total, self.start) = (before + stopped, now);
+        (self.port, self.queue) = (port, queue);
+    }
+
+    /// How long it was stopped in all, of one that was.
+    pub(super) fn stopped(&self) -> Time {
+        Time(self.total)
+    }
+
+    /// The packet leaves by `port` so much later than `now`.
+    fn delay(&mut self, port: u32, now: Time, lag: Time) {
+        if (self.port, self.start) == (port, now) {
+            self.start += lag;
+        }
+        let last = self.way.as_mut().and_then(|way| way.steps.last_mut());
+        if let Some(step) = last.filter(|step| (step.port, step.start) == (port, now)) {
+            step.start += lag;
         }
     }
 
-    /// Where the packet was stopped last on its way, if it was.
-    fn freed(&self) -> Option<Freed> {
-        let &Trail { total, start, port, queue, .. } = self;
-        (total > 0).then_some(Freed { port, queue, start, stopped: Time(total) })
+    /// Where the packet was stopped last on its way, of one that was.
+    pub(super) fn freed(&self) -> Freed {
+        let &Trail { start, port, queue, .. } = self;
+        Freed { port, queue, start }
     }
 }
 
@@ -213,6 +240,8 @@ struct Ledger {
     resumes: u64,
     state: State,
     due: Time,
+    /// What keeps it from sending, if it is not its port.
+    held: Option<Part>,
 }
 
 impl Ledger {
@@ -224,7 +253,15 @@ impl Ledger {
         resumes: u64::MAX,
         state: State::Ready,
         due: Time::ZERO,
+        // That of no flow, so that its beginning is a change.
+        held: Some(Part::Host),
     };
+
+    /// Whether nothing keeps it from sending but when it is due.
+    #[inline]
+    fn is_ready(&self) -> bool {
+        self.held.is_none() && self.state == State::Ready
+    }
 
     /// Charges the time up to `now`.
     fn charge(&mut self, now: Time) {
@@ -233,8 +270,13 @@ impl Ledger {
             return;
         }
         self.since = now;
-        let sent = self.sending.max(since).min(now);
         let own = if self.again { Part::Retransmission } else { Part::Serialisation };
+        // One packet right behind the other.
+        if self.sending >= now {
+            self.spent[own as usize] += (now - since).0;
+            return;
+        }
+        let sent = self.sending.max(since);
         self.spent[own as usize] += (sent - since).0;
         match self.state {
             State::Waits(part) => self.spent[part as usize] += (now - sent).0,
@@ -247,25 +289,76 @@ impl Ledger {
     }
 }
 
-/// How long a queue was stopped so far.
-#[derive(Clone, Copy, Debug, Default)]
+/// When a queue was stopped: a clock that goes while it is.
+#[derive(Clone, Debug, Default)]
 struct Clock {
-    /// What it shows while it stands, and how far it is behind the run's while it goes. Wraps.
-    base: u64,
-    /// All ones while it goes, else zero.
-    goes: u64,
+    /// Since when it has stood; [`Time::MAX`] while it goes. Who joined later was not stopped.
+    stands: Time,
+    /// When it was set going or stopped, what it showed, and whether it has gone since. What nobody in the queue has seen is forgotten.
+    turns: Vec<Turn>,
+    /// Two turns, one after the other, between which the last who asked had joined: packets leave in the order in which they joined, or nearly so.
+    /// From the first on it showed so much, and went or stood.
+    between: (Time, Time),
+    from: Turn,
+    /// What it shows while it stands.
+    shown: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    at: Time,
+    shown: u64,
+    goes: bool,
+}
+
+impl Turn {
+    fn read(&self, at: Time) -> u64 {
+        self.shown + if self.goes { at.saturating_sub(self.at).0 } else { 0 }
+    }
 }
 
 impl Clock {
-    #[inline]
+    /// What it shows.
     fn read(&self, now: Time) -> u64 {
-        self.base.wrapping_add(now.0 & self.goes)
+        self.turns.last().map_or(0, |turn| turn.read(now))
     }
 
-    fn set(&mut self, now: Time, goes: bool) {
+    /// How long it has gone since an instant.
+    fn since(&mut self, then: Time, now: Time) -> u64 {
+        if !self.knows(then) {
+            let next = self.turns.partition_point(|turn| turn.at <= then);
+            let from = match next.checked_sub(1) {
+                Some(last) => self.turns[last],
+                // Before all that is known it stood.
+                None => Turn { at: Time::ZERO, shown: self.turns.first().map_or(0, |turn| turn.shown), goes: false },
+            };
+            let until = self.turns.get(next).map_or(Time::MAX, |turn| turn.at);
+            (self.between, self.from) = ((from.at, until), from);
+        }
+        let shown = if self.stands == Time::MAX { self.read(now) } else { self.shown };
+        shown - self.from.read(then)
+    }
+
+    /// Whether this is between the two turns.
+    #[inline]
+    fn knows(&self, then: Time) -> bool {
+        self.between.0 <= then && then < self.between.1
+    }
+
+    /// Whether it goes from now on. Nobody is in the queue if it is `empty`.
+    fn set(&mut self, now: Time, goes: bool, empty: bool) {
+        if self.turns.last().is_some_and(|turn| turn.goes) == goes {
+            return;
+        }
         let shown = self.read(now);
-        self.goes = if goes { u64::MAX } else { 0 };
-        self.base = shown.wrapping_sub(now.0 & self.goes);
+        if empty {
+            self.turns.clear();
+        }
+        self.turns.push(Turn { at: now, shown, goes });
+        // There is a turn more, or there are others.
+        self.between = Default::default();
+        self.shown = shown;
+        self.stands = if goes { Time::MAX } else { now };
     }
 }
 
@@ -301,17 +394,29 @@ pub(crate) struct Parts {
     repeats: Vec<Repeat>,
     /// Whether any packet may complete its flow, and not only that with the last byte.
     any: bool,
+    /// Whether something is kept of every packet: routes change.
+    all: bool,
 }
 
 impl Parts {
     pub(crate) fn new(setup: &Setup, shard: &Option<Shard>) -> Parts {
         let ledgers = PerFlow::new(setup, shard, |flow| flow.src.0, |_| Ledger::NEW);
-        Parts { ledgers, clocks: Vec::new(), arrived: Vec::new(), repeats: Vec::new(), any: true }
+        Parts { ledgers, clocks: Vec::new(), arrived: Vec::new(), repeats: Vec::new(), any: true, all: false }
+    }
+
+    /// Whether a packet may complete its flow. Of others nobody asks which way they came.
+    fn completes(&self, packet: &Packet) -> bool {
+        self.any || packet.flags & flag::LAST != 0
     }
 
     /// Receivers take packets in order only, so that the packet with the last byte completes a flow.
     pub(crate) fn last_completes(&mut self) {
         self.any = false;
+    }
+
+    /// Routes change, so that it is to be known by which links packets went.
+    pub(crate) fn keep_all(&mut self) {
+        self.all = true;
     }
 
     /// Takes over the flows of another shard.
@@ -322,38 +427,59 @@ impl Parts {
     }
 }
 
+/// What keeps a flow from sending, if it is not its port.
+#[inline]
+fn held(s: &Sender) -> Option<Part> {
+    match () {
+        () if s.eligible() => None,
+        // Whatever else keeps it from sending, it has nothing to send.
+        () if !s.backlogged() => Some(Part::Answer),
+        () if s.held & IN_LINE != 0 => Some(Part::Line),
+        () if s.held & BY_SCHEME != 0 => Some(Part::Hold),
+        () if s.held & BY_TRANSPORT != 0 => Some(Part::Grant),
+        () => Some(Part::Window),
+    }
+}
+
+/// What a flow does that sends by a port.
+#[inline]
+fn state(held: Option<Part>, s: &Sender, p: &Port) -> State {
+    match held {
+        Some(part) => State::Waits(part),
+        None if !p.up => State::Waits(Part::Down),
+        None if p.paused >> s.class & 1 != 0 => State::Waits(Part::Pause),
+        None => State::Ready,
+    }
+}
+
 /// At the sender.
 impl Core {
     /// What a flow does at its sender may have changed.
     #[cold]
+    #[inline(never)]
     pub(crate) fn refresh_parts(&mut self, flow: u32) {
-        self.refresh_flow(flow);
+        let Some(parts) = &self.probes.parts else { return };
+        let (s, ledger) = (&self.hosts.senders[flow as usize], &parts.ledgers[flow as usize]);
+        // Mostly nothing has. What its port does is told by that.
+        let same = ledger.due == s.due && (ledger.held.is_none() && s.eligible() || ledger.held == held(s));
+        if !same {
+            self.refresh_flow(flow);
+        }
     }
 
+    /// The same of a flow whose NIC, or what that does, may have changed.
     #[inline(never)]
-    fn refresh_flow(&mut self, flow: u32) {
+    pub(crate) fn refresh_flow(&mut self, flow: u32) {
         let Some(parts) = &mut self.probes.parts else { return };
         let (s, now) = (&self.hosts.senders[flow as usize], self.time.now);
         let p = &self.ports[self.hosts.nics[s.nic as usize].port as usize];
-        let state = match () {
-            () if s.eligible() && p.up && p.paused >> s.class & 1 == 0 => State::Ready,
-            // Whatever else keeps it from sending, it has nothing to send.
-            () if !s.backlogged() => State::Waits(Part::Answer),
-            () if s.held & IN_LINE != 0 => State::Waits(Part::Line),
-            () if s.held & BY_SCHEME != 0 => State::Waits(Part::Hold),
-            () if s.held & BY_TRANSPORT != 0 => State::Waits(Part::Grant),
-            () if !s.eligible() => State::Waits(Part::Window),
-            () if !p.up => State::Waits(Part::Down),
-            () => State::Waits(Part::Pause),
-        };
         let ledger = &mut parts.ledgers[flow as usize];
         if ledger.since == Time::MAX {
             ledger.since = now;
-        } else if ledger.state == state && ledger.due == s.due {
-            return;
         }
         ledger.charge(now);
-        (ledger.state, ledger.due) = (state, s.due);
+        ledger.held = held(s);
+        (ledger.state, ledger.due) = (state(ledger.held, s, p), s.due);
     }
 
     /// A host's port was paused or resumed, or its link failed or came back.
@@ -367,18 +493,24 @@ impl Core {
         }
     }
 
-    /// A flow sends a packet now.
-    #[cold]
-    pub(crate) fn depart(&mut self, flow: u32, id: PacketId, again: bool) {
-        self.leave_sender(flow, id, again);
+    /// Whether a packet that is sent for the first time is more than the next of many.
+    #[inline]
+    pub(crate) fn stands_out(&self, packet: &Packet) -> bool {
+        self.probes.parts.as_ref().is_some_and(|parts| parts.all || parts.completes(packet))
     }
 
+    /// A flow sends a packet now that is more than the next of many.
+    #[cold]
     #[inline(never)]
-    fn leave_sender(&mut self, flow: u32, id: PacketId, again: bool) {
+    pub(crate) fn depart(&mut self, flow: u32, id: PacketId, again: bool) {
         let Some(parts) = &mut self.probes.parts else { return };
+        let packet = &mut self.pool[id];
+        let whole = parts.completes(packet);
+        if whole || parts.all {
+            packet.flags |= flag::NOTED;
+        }
         let (ledger, now) = (&mut parts.ledgers[flow as usize], self.time.now);
         ledger.charge(now);
-        let packet = &self.pool[id];
         if again {
             if ledger.resumes != packet.seq {
                 let time = ledger.spent[Part::Retransmission as usize];
@@ -392,95 +524,152 @@ impl Core {
         }
         let table = self.ports[self.hosts.nics[self.hosts.senders[flow as usize].nic as usize].port as usize].table;
         (ledger.sending, ledger.again) = (now + self.wire.time(table, packet.size), again);
-        let whole = parts.any || packet.flags & flag::LAST != 0;
-        if let Some(trail) = self.pool.trail(id) {
-            (trail.stopped, trail.total, trail.whole) = (0, 0, whole);
-            if whole {
-                let way = trail.way.get_or_insert_default();
-                way.steps.clear();
-                way.spent = ledger.spent;
-            }
+        if let Some(trail) = self.pool.trail(id).filter(|_| whole) {
+            let way = trail.way.get_or_insert_default();
+            way.steps.clear();
+            way.spent = ledger.spent;
         }
+        let port = self.hosts.nics[self.hosts.senders[flow as usize].nic as usize].port;
+        self.trace(port, 0, id, 0);
+    }
+
+    /// A flow has just sent a packet by `port`, and waits as its rate has it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refresh_sent(&mut self, flow: u32, port: u32) {
+        let Some(parts) = &mut self.probes.parts else { return };
+        let (s, p) = (&self.hosts.senders[flow as usize], &self.ports[port as usize]);
+        let ledger = &mut parts.ledgers[flow as usize];
+        // One packet right behind the other is one transmission.
+        let more = ledger.sending == self.time.now && !ledger.again && ledger.is_ready();
+        if !(more && s.eligible() && p.up && p.paused >> s.class & 1 == 0) {
+            return self.refresh_gap(flow, port);
+        }
+        (ledger.sending, ledger.due) = (p.free_at, s.due);
+    }
+
+    /// The same of one that is not the next of many.
+    #[inline(never)]
+    fn refresh_gap(&mut self, flow: u32, port: u32) {
+        let Some(parts) = &mut self.probes.parts else { return };
+        let (s, p) = (&self.hosts.senders[flow as usize], &self.ports[port as usize]);
+        let ledger = &mut parts.ledgers[flow as usize];
+        // The packet has just been put on the link. Otherwise it was told before.
+        if ledger.sending != p.free_at {
+            ledger.charge(self.time.now);
+            (ledger.sending, ledger.again, ledger.resumes) = (p.free_at, false, u64::MAX);
+        }
+        ledger.held = held(s);
+        (ledger.state, ledger.due) = (state(ledger.held, s, p), s.due);
     }
 }
 
 /// On the path.
 impl Core {
-    /// A data packet is being put on the link of `port`.
+    /// A packet of which something is kept, or was stopped, is about to be put on the link of `port`.
     #[cold]
-    pub(crate) fn trace(&mut self, port: u32, id: PacketId) {
-        // Of most packets nobody asks which way they came.
-        let plain = self.pool.trail(id).is_some_and(|trail| !trail.whole && trail.stopped == 0);
-        if !plain || !self.progress.changes.is_empty() {
-            self.leave_by(port, id);
-        }
-    }
-
     #[inline(never)]
-    fn leave_by(&mut self, port: u32, id: PacketId) {
-        let size = self.pool[id].size;
-        if let Some(trail) = self.pool.trail(id).filter(|trail| trail.whole || trail.stopped > 0) {
-            let p = &self.ports[port as usize];
-            let start = p.free_at - self.wire.time(p.table, size);
-            let stopped = std::mem::take(&mut trail.stopped);
-            trail.push(Step { start, stopped, port });
+    pub(crate) fn trace(&mut self, port: u32, queue: u32, id: PacketId, stopped: u64) {
+        let Some(parts) = &self.probes.parts else { return };
+        let (packet, start) = (&self.pool[id], self.time.now);
+        if packet.kind != Kind::Data {
+            return;
+        }
+        let (flags, whole) = (packet.flags, packet.flags & flag::NOTED != 0 && parts.completes(packet));
+        if let Some(trail) = self.pool.trail(id) {
+            let flags = trail.push(Step { start, stopped, port }, queue, whole, flags);
+            self.pool[id].flags = flags;
         }
         if !self.progress.changes.is_empty() {
             self.note_path(port, id);
         }
     }
 
-    /// The clock of a queue, by its number among those of all ports.
+    /// The same of one that was in no queue.
     #[inline]
-    fn stop_clock(&self, slot: usize) -> u64 {
-        let clock = self.probes.parts.as_ref().and_then(|parts| parts.clocks.get(slot));
-        clock.map_or(0, |clock| clock.read(self.time.now))
-    }
-
-    /// A packet joins a queue of `port`.
-    #[cold]
-    pub(crate) fn mark_joining(&mut self, port: u32, visit: &Visit) {
-        self.joins(port, visit);
-    }
-
-    #[inline(never)]
-    fn joins(&mut self, port: u32, visit: &Visit) {
-        let clock = self.stop_clock((self.ports[port as usize].first_queue + visit.queue.0) as usize);
-        let data = self.pool[visit.packet].kind == Kind::Data;
-        let mut freed = None;
-        if let Some(trail) = self.pool.trail(visit.packet) {
-            trail.mark = clock;
-            // Another packet had this place before, if this one is no data.
-            if trail.total > 0 && data {
-                freed = trail.freed();
-            }
+    pub(crate) fn trace_noted(&mut self, port: u32, id: PacketId) {
+        if self.pool[id].flags & flag::NOTED != 0 {
+            self.trace(port, 0, id, 0);
         }
-        self.note_joining(port, visit, freed);
     }
 
-    /// A packet, of the second of two groups or not, leaves its queue for the link.
+    /// The link of `port` is still taken for a while before it takes a packet.
     #[cold]
-    pub(crate) fn mark_leaving(&mut self, port: u32, queue: u32, id: PacketId, second: bool) {
-        self.leaves(port, queue, id, second);
-    }
-
     #[inline(never)]
-    fn leaves(&mut self, port: u32, queue: u32, id: PacketId, second: bool) {
-        let slot = (self.ports[port as usize].first_queue + queue) as usize;
-        let clock = self.stop_clock(slot);
-        if let Some(trail) = self.pool.trail(id)
-            && clock != trail.mark
+    pub(crate) fn delay_trail(&mut self, port: u32, id: PacketId, lag: Time) {
+        let now = self.time.now;
+        if self.pool[id].flags & Trail::KEPT != 0
+            && let Some(trail) = self.pool.trail(id)
         {
-            (trail.stopped, trail.queue) = (clock.wrapping_sub(trail.mark), queue);
+            trail.delay(port, now, lag);
         }
-        self.note_leaving(port, slot, id, second);
+    }
+
+    /// A packet, of the second of two groups or not, leaves its queue for the link. What is rare comes last and in functions of its own: so this one
+    /// has little to save.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn mark_leaving(&mut self, port: u32, queue: u32, id: PacketId, second: bool) {
+        let Some(parts) = &self.probes.parts else { return };
+        let slot = (self.ports[port as usize].first_queue + queue) as usize;
+        let packet = &mut self.pool[id];
+        let (flags, joined) = (packet.flags, packet.next_arrival);
+        if let Some(clock) = parts.clocks.get(slot).filter(|clock| clock.stands > joined) {
+            let plain = flags & (flag::NOTED | flag::MOVED) == 0 && packet.kind == Kind::Data;
+            if !plain || !clock.knows(joined) || clock.stands == Time::MAX {
+                return self.leave_somehow(port, queue, id, second);
+            }
+            let stopped = clock.shown - clock.from.read(joined);
+            if stopped > 0 {
+                packet.flags = flags | flag::FREED;
+                if let Some(trail) = self.pool.trail(id) {
+                    trail.free(port, queue, self.time.now, stopped, flags);
+                }
+            }
+        } else if flags & flag::NOTED != 0 {
+            return self.leave_noted(port, queue, id, second);
+        }
+        self.note_leaving(port, id, second);
+    }
+
+    #[inline(never)]
+    fn leave_noted(&mut self, port: u32, queue: u32, id: PacketId, second: bool) {
+        self.trace(port, queue, id, 0);
+        self.note_leaving(port, id, second);
+    }
+
+    /// The same of any packet that may have been stopped.
+    #[inline(never)]
+    fn leave_somehow(&mut self, port: u32, queue: u32, id: PacketId, second: bool) {
+        let slot = (self.ports[port as usize].first_queue + queue) as usize;
+        let Some(clock) = self.probes.parts.as_mut().and_then(|parts| parts.clocks.get_mut(slot)) else { return };
+        let packet = &mut self.pool[id];
+        let mut stopped = clock.since(packet.next_arrival, self.time.now);
+        if packet.flags & flag::MOVED != 0 {
+            packet.flags &= !flag::MOVED;
+            stopped = stopped.wrapping_add(self.pool.trail(id).map_or(0, |trail| trail.moved));
+        }
+        if stopped > 0 || self.pool[id].flags & flag::NOTED != 0 {
+            self.trace(port, queue, id, stopped);
+        }
+        self.note_leaving(port, id, second);
     }
 
     /// A packet is moved from one queue to another: it keeps what it has waited.
     pub(crate) fn mark_moving(&mut self, from: usize, to: usize, id: PacketId) {
-        let (from, to) = (self.stop_clock(from), self.stop_clock(to));
+        let Some(parts) = self.probes.parts.as_mut().filter(|_| from != to) else { return };
+        let (joined, now) = (self.pool[id].next_arrival, self.time.now);
+        if parts.clocks.len() <= from.max(to) {
+            parts.clocks.resize(self.switches.queues.len(), Clock::default());
+        }
+        let mut stopped = |slot: usize| parts.clocks[slot].since(joined, now);
+        let more = stopped(from).wrapping_sub(stopped(to));
+        let to = &mut parts.clocks[to];
+        to.stands = to.stands.max(now);
+        let before = self.pool[id].flags & flag::MOVED != 0;
+        self.pool[id].flags |= flag::MOVED;
         if let Some(trail) = self.pool.trail(id) {
-            trail.mark = trail.mark.wrapping_add(to).wrapping_sub(from);
+            trail.moved = if before { trail.moved } else { 0 }.wrapping_add(more);
         }
     }
 
@@ -493,18 +682,17 @@ impl Core {
         if parts.clocks.len() <= slot {
             parts.clocks.resize(self.switches.queues.len(), Clock::default());
         }
-        parts.clocks[slot].set(self.time.now, stopped);
+        parts.clocks[slot].set(self.time.now, stopped, self.switches.queues[slot].bytes == 0);
     }
 
     /// The receiver of a flow has all of it with this packet.
     #[cold]
     #[inline(never)]
     pub(crate) fn complete_parts(&mut self, flow: u32, id: PacketId) {
-        let (at, size) = (self.time.now, self.pool[id].size);
-        let Some(way) = self.pool.trail(id).filter(|trail| trail.whole).and_then(|trail| trail.way.take()) else {
-            return;
-        };
-        if let Some(parts) = &mut self.probes.parts {
+        let Some(parts) = &mut self.probes.parts else { return };
+        let packet = &self.pool[id];
+        let (at, size, whole) = (self.time.now, packet.size, parts.completes(packet));
+        if let Some(way) = self.pool.trail(id).filter(|_| whole).and_then(|trail| trail.way.take()) {
             parts.arrived.push(Arrived { flow, at, size, way });
         }
     }
@@ -694,12 +882,16 @@ mod tests {
     fn a_packet_knows_where_it_was_stopped_last_and_one_that_may_complete_its_flow_the_way_that_it_came() {
         let step = |port: u32| Step { start: Time(port as u64), stopped: port as u64 % 2, port };
         for whole in [true, false] {
-            let mut trail = Trail { whole, queue: 3, ..Trail::default() };
+            // What another packet has left behind does not count.
+            let mut trail = Trail { total: 99, ..Trail::default() };
+            let mut flags = 0;
             for port in 0..20 {
-                trail.push(step(port));
-                let freed = trail.freed().map(|freed| (freed.port, freed.queue, freed.start, freed.stopped));
+                flags = trail.push(step(port), 3, whole, flags);
+                let freed = trail.freed();
+                let freed = (freed.port, freed.queue, freed.start, trail.stopped());
                 let odd = port.div_ceil(2) * 2;
-                assert_eq!(freed, odd.checked_sub(1).map(|last| (last, 3, Time(last as u64), Time(odd as u64 / 2))));
+                let last = odd.checked_sub(1).map(|last| (last, 3, Time(last as u64), Time(odd as u64 / 2)));
+                assert_eq!((flags & flag::FREED != 0).then_some(freed), last);
             }
             let way = trail.way.map(|way| way.steps).unwrap_or_default();
             assert!(way.into_iter().eq((0..if whole { 20 } else { 0 }).map(step)));
@@ -710,10 +902,25 @@ mod tests {
     fn a_clock_goes_while_its_queue_is_stopped() {
         let mut clock = Clock::default();
         for (now, goes, shows) in [(10, true, 0), (25, true, 15), (30, false, 20), (40, false, 20), (50, true, 20)] {
-            clock.set(Time(now), goes);
+            clock.set(Time(now), goes, false);
             assert_eq!(clock.read(Time(now)), shows);
         }
         assert_eq!(clock.read(Time(57)), 27);
+        // In whatever order.
+        for thens in [[5, 10, 12, 30, 35, 50, 57], [57, 50, 35, 30, 12, 10, 5], [30, 5, 57, 12, 50, 10, 35]] {
+            let expected = thens.map(|then: u64| match then {
+                50.. => 57 - then,
+                30.. => 7,
+                10.. => 37 - then,
+                _ => 27,
+            });
+            assert_eq!(thens.map(|then| clock.since(Time(then), Time(57))), expected);
+        }
+        // Who joins later need not know.
+        clock.set(Time(60), false, true);
+        assert_eq!((clock.turns.len(), clock.stands, clock.since(Time(60), Time(80))), (1, Time(60), 0));
+        clock.set(Time(90), true, false);
+        assert_eq!((clock.stands, clock.since(Time(70), Time(95))), (Time::MAX, 5));
     }
 
     proptest! {

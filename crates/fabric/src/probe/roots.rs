@@ -1,8 +1,8 @@
 //! From every stop to its root: stops and orders are joined when the run is over.
 
 use super::causes::{
-    Burst, Causes, Fill, Found, Kept, Loss, Lost, Missing, Order, Place, Reason, Scope, Seen, Source, Stop, Stops,
-    Waiting,
+    Burst, Causes, Fill, Filler, Found, Kept, Loss, Lost, Missing, Order, Place, Reason, Scope, Seen, Source, Stop,
+    Stops, Waiting,
 };
 use super::crowd::Map;
 use super::parts::Repeat;
@@ -11,7 +11,7 @@ use crate::packet::NONE;
 use crate::routing::Rule;
 use crate::run::Core;
 use engine::Time;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 /// Who ordered a stop and when, what filled it, and by which rule if nothing did.
 type Ordered = (u32, Option<Time>, Option<Found>, Option<&'static str>);
@@ -23,10 +23,10 @@ impl Core {
     /// Joins stops and orders, at the end of the run.
     pub(crate) fn end_causes(&mut self, repeats: &[Repeat]) -> Option<Stops> {
         let mut causes = self.probes.causes.take()?;
-        debug_assert_eq!(causes.crowd.audit(|slot| &self.switches.queues[slot].packets, &self.pool), None);
+        debug_assert_eq!(causes.crowd.audit(&self.switches.queues, &self.pool), None);
         let now = self.time.now;
-        let mut kept = std::mem::take(&mut causes.kept);
         let mut seen = std::mem::take(&mut causes.seen);
+        let mut all = Vec::new();
         for seen in seen.iter_mut().filter(|seen| seen.until.is_none()) {
             // A flow that is done is no longer stopped.
             let done = match seen.scope {
@@ -35,39 +35,47 @@ impl Core {
             };
             seen.until = done.map(|end| end.max(seen.from));
             if seen.until.is_none() {
-                let all = self.kept_by(&mut causes.crowd, seen.key.0, seen.scope, seen.from, now);
-                kept.extend(all.into_iter().map(|(flow, time)| (seen.key, flow, time)));
+                self.kept_by(&mut all, &mut causes.crowd, seen.key.0, seen.scope, seen.from, now);
+                causes.keep(seen.key, &all);
             }
         }
-        seen.sort_by_key(|seen| (seen.from, seen.key));
+        let mut seen: Vec<&Seen> = seen.iter().collect();
+        seen.sort_unstable_by_key(|seen| (seen.from, seen.key));
         let rows = Rows::new(self.ports.len(), &seen);
         let mut bursts: Vec<(u32, Burst)> = Vec::new();
         let mut stops: Vec<Stop> = Vec::with_capacity(seen.len());
-        for (row, seen) in (0..).zip(&seen) {
+        for (row, &seen) in (0..).zip(&seen) {
             let (by, ordered, found, rule) = self.ordered(&mut causes, seen);
             let cause = found.as_ref().and_then(|found| found.stop).and_then(|key| rows.get(key));
             let fill = found.as_ref().map(|found| found.fill);
             let rule = seen.rule.or(rule).filter(|_| fill.is_none());
-            bursts.extend(found.as_ref().and_then(|found| found.burst).map(|burst| (row, burst)));
-            let also = found.map(|found| found.also).unwrap_or_default();
+            let more = found.and_then(|found| found.more);
+            bursts.extend(more.as_ref().and_then(|more| more.burst).map(|burst| (row, burst)));
+            let also = more.map(|more| more.also).unwrap_or_default();
             let &Seen { key: (port, _), scope, from, until, .. } = seen;
             stops.push(Stop { port, scope, from, until, by, ordered, fill, also, rule, cause, root: NONE });
         }
         find_last_hops(&causes, &seen, &mut stops);
         self.find_bursts(&mut stops, &bursts);
         find_roots(&mut stops);
-        let waits = kept.into_iter().filter_map(|(key, flow, time)| Some((rows.get(key)?, flow, time)));
-        let mut kept = self.find_victims(&causes, &stops, waits);
-        kept.sort_unstable();
-        let losses = sum_up(std::mem::take(&mut causes.losses), repeats);
+        let kept = self.find_victims(&causes, &stops, &rows);
+        let losses = std::mem::take(&mut causes.losses);
+        let losses = self.sum_up(&causes, losses, repeats, &stops, &rows);
+        let filler = |((port, flow), (drops, bytes)): ((u32, u32), (u64, u64))| Filler {
+            port,
+            flow: FlowId(flow),
+            drops,
+            bytes,
+        };
+        let mut fillers: Vec<Filler> = std::mem::take(&mut causes.fillers).into_iter().map(filler).collect();
+        fillers.sort_unstable();
         let needs = &self.hosts.needs;
         let marks_only = !(needs.every_ack || needs.telemetry || needs.delay || needs.incidents);
         let fullest = causes.fullest.filter(|_| stops.is_empty());
         let fullest_port = causes.fullest_port.filter(|(bytes, begins)| bytes <= begins);
-        let mut queued = causes.queued();
-        queued.resize(self.ports.len(), 0);
+        let queued = causes.queued();
         let dynamic = self.switches.buffers.iter().all(|buffer| buffer.ingress_part.is_none());
-        Some(Stops { stops, kept, losses, fullest, fullest_port, marks_only, queued, dynamic })
+        Some(Stops { stops, kept, losses, fillers, fullest, fullest_port, marks_only, queued, dynamic })
     }
 
     /// What fills a node at the end of the run, for a stop that has not ended, or what did when it was ordered.
@@ -81,7 +89,7 @@ impl Core {
         let peer = self.map.peer[port as usize];
         let (place, subject, until) = match &seen.source {
             Source::Own(own) => {
-                let found = own.clone().and_then(|(reason, found)| self.now_or(causes, seen, reason, found));
+                let found = own.clone().and_then(|own| self.now_or(causes, seen, own.0, own.1));
                 return (self.map.node[port as usize], own.as_ref().map(|_| seen.from), found, None);
             }
             Source::Neighbour(None) => return (self.map.node[peer as usize], None, None, None),
@@ -121,7 +129,7 @@ impl Core {
         }
         ended.values_mut().for_each(|all| all.sort_unstable());
         // Where following causes leads from stops before the one at hand: none of these changes any more.
-        let mut known: Map<u32, u32> = Map::default();
+        let (mut known, mut path) = (vec![NONE; stops.len()], Vec::new());
         for &(row, burst) in bursts {
             let covers = |stop: &Stop| match stop.scope {
                 Scope::Class(class) => class.0 as u32 == burst.first.queue / self.setup.switch.queues,
@@ -133,7 +141,7 @@ impl Core {
             let found = all[..last].iter().rev().map(|(_, row)| *row).find(|&row| covers(&stops[row as usize]));
             let Some(fill) = stops[row as usize].fill else { continue };
             let mut own = |cause: u32| {
-                let end = follow(stops, cause, row, &mut known);
+                let end = follow(stops, cause, row, &mut known, &mut path);
                 stops[end as usize].fill.is_some_and(|root| root.port == fill.port)
             };
             if let Some(cause) = found.filter(|&cause| stops[cause as usize].from <= burst.since && !own(cause)) {
@@ -144,30 +152,114 @@ impl Core {
         }
     }
 
-    /// Who of those that waited does not go through the root.
-    fn find_victims(
-        &self,
-        causes: &Causes,
-        stops: &[Stop],
-        kept: impl Iterator<Item = (u32, FlowId, Time)>,
-    ) -> Vec<Kept> {
+    /// Who waited at which stop, in the order of these, and who of them does not go through the root.
+    fn find_victims(&self, causes: &Causes, stops: &[Stop], rows: &Rows) -> Vec<Kept> {
+        // By row, where those that waited there are, and how many.
+        let mut places = vec![(0, 0); stops.len()];
+        let mut begin = 0;
+        for &(key, count) in &causes.kept_at {
+            if let Some(row) = rows.get(key) {
+                places[row as usize] = (begin, count as usize);
+            }
+            begin += count as usize;
+        }
         let mut roots: Map<u32, Vec<u32>> = Map::default();
         let mut known: Map<(u32, FlowId), bool> = Map::default();
-        let mut victim = |stop: u32, flow: FlowId| {
+        // By flow, the port that was last asked for, counted from 1, and the answer: the next stop often has the same root.
+        let mut last: Vec<(u32, bool)> = vec![(0, false); self.setup.flows.len()];
+        let mut all = Vec::with_capacity(causes.kept.len());
+        for (stop, &(begin, count)) in (0..).zip(&places).filter(|(_, (_, count))| *count > 0) {
             let root = stops[stop as usize].root;
-            let ports = roots.entry(root).or_insert_with(|| root_ports(stops, root));
-            match stops[root as usize].fill {
+            let Stop { fill, cause, also, .. } = &stops[root as usize];
+            // Mostly it is a single port.
+            let only = fill.filter(|_| cause.is_none() && also.is_empty()).map(|fill| [fill.port]);
+            let ports = match &only {
+                Some(only) => only.as_slice(),
+                None => roots.entry(root).or_insert_with(|| root_ports(stops, root)),
+            };
+            let mut passes = |port: u32, flow: FlowId| {
+                let last = &mut last[flow.index()];
+                if last.0 != port + 1 {
+                    let known = *known.entry((port, flow)).or_insert_with(|| self.passes(causes, flow, port));
+                    *last = (port + 1, known);
+                }
+                last.1
+            };
+            let mut victim = |flow: FlowId| match *fill {
                 // What is not known is not blamed.
                 None => false,
                 Some(Fill { port, waiting: Waiting::Receiver, .. }) => {
                     self.setup.flows[flow.index()].dst.0 != self.map.node[port as usize]
                 }
-                Some(_) => ports
-                    .iter()
-                    .all(|&port| !*known.entry((port, flow)).or_insert_with(|| self.passes(causes, flow, port))),
+                Some(_) => ports.iter().all(|&port| !passes(port, flow)),
+            };
+            let waited = &causes.kept[begin..begin + count];
+            all.extend(waited.iter().map(|&(flow, time)| Kept { stop, flow, time, victim: victim(flow) }));
+        }
+        all
+    }
+
+    /// What flows lost, by port. What a flow was at sending again from a byte on is charged to what lost the byte last; if nothing did, to what lost its
+    /// last packet without data, an acknowledgement. Otherwise nothing was lost: the sender did not wait long enough.
+    fn sum_up(
+        &self,
+        causes: &Causes,
+        mut missing: Vec<Missing>,
+        repeats: &[Repeat],
+        stops: &[Stop],
+        rows: &Rows,
+    ) -> Vec<Loss> {
+        missing.sort_by_key(|lost| (lost.flow, lost.at, lost.port));
+        // What had taken the room waited for that stop, if there was none for the packet.
+        let waited_for =
+            |lost: &Missing| lost.found.as_ref().and_then(|found| found.stop).and_then(|key| rows.get(key));
+        let key = |lost: &Missing| {
+            let by = lost.found.as_ref().map_or((NONE, NONE), |found| {
+                let end = waited_for(lost).and_then(|cause| stops[stops[cause as usize].root as usize].fill);
+                (found.fill.port, end.unwrap_or(found.fill).port)
+            });
+            (lost.port, lost.how, by, lost.flow)
+        };
+        let mut all: BTreeMap<(u32, Lost, (u32, u32), FlowId), Loss> = BTreeMap::new();
+        for lost in &missing {
+            let &Missing { flow, at, port, how, .. } = lost;
+            let loss = all.entry(key(lost)).or_insert_with(|| {
+                let (found, cause) = (lost.found.as_deref(), waited_for(lost));
+                let victim = found.is_some_and(|found| self.is_victim(causes, flow, found, cause, stops));
+                let fill = found.map(|found| found.fill);
+                Loss { port, how, flow, packets: 0, first: at, last: at, cost: Time::ZERO, fill, cause, victim }
+            });
+            (loss.packets, loss.last) = (loss.packets + 1, at);
+            if let (Some(fill), Some(found)) = (&mut loss.fill, &lost.found) {
+                fill.flows = fill.flows.max(found.fill.flows);
+            }
+        }
+        for repeat in repeats {
+            let own = missing.partition_point(|lost| lost.flow < repeat.flow);
+            let end = missing.partition_point(|lost| (lost.flow, lost.at) < (repeat.flow, repeat.at));
+            let before = || missing[own..end].iter().rev();
+            let byte = |lost: &&Missing| lost.bytes.0 <= repeat.byte && repeat.byte < lost.bytes.1;
+            let cause = before().find(byte).or_else(|| before().find(|lost| lost.bytes == (0, 0)));
+            if let Some(loss) = cause.and_then(|lost| all.get_mut(&key(lost))) {
+                loss.cost += Time(repeat.time);
+            }
+        }
+        all.into_values().collect()
+    }
+
+    /// Whether a flow for whose packet there was no room does not pass through the root of that.
+    fn is_victim(&self, causes: &Causes, flow: FlowId, found: &Found, cause: Option<u32>, stops: &[Stop]) -> bool {
+        let fill = found.fill;
+        let ports = match cause {
+            Some(cause) => root_ports(stops, stops[cause as usize].root),
+            None if fill.waiting == Waiting::Receiver => {
+                return self.setup.flows[flow.index()].dst.0 != self.map.node[fill.port as usize];
+            }
+            None => {
+                [fill.port].into_iter().chain(found.more.iter().flat_map(|more| more.also.iter().copied())).collect()
             }
         };
-        kept.map(|(stop, flow, time)| Kept { stop, flow, time, victim: victim(stop, flow) }).collect()
+        ports.into_iter().all(|port| !self.passes(causes, flow, port))
     }
 
     /// Whether packets of a flow left by a port, or may have: its path leads there, or one of several that they take.
@@ -179,18 +271,29 @@ impl Core {
         let nic = self.nic_of(spec.src.0, flow.0, false);
         let first = self.hosts.nics[nic as usize].port;
         let several = self.setup.rule == Rule::ByPacket || self.switches.balances();
-        let (mut todo, mut seen) = (vec![first], HashSet::new());
+        let behind = |port: u32| self.map.node[self.map.peer[port as usize] as usize];
+        if !several {
+            // No path has more links than there are nodes.
+            let mut port = Some(first);
+            for _ in 0..self.setup.graph.nodes.len() {
+                match port {
+                    Some(port) if port == wanted => return true,
+                    Some(own) if behind(own) != spec.dst.0 => {
+                        port = self.path(behind(own), spec.dst.0, &spec.tuple, spec.start);
+                    }
+                    _ => return false,
+                }
+            }
+            return false;
+        }
+        let (mut todo, mut seen) = (vec![first], Map::default());
         while let Some(port) = todo.pop() {
             if port == wanted {
                 return true;
             }
-            let node = self.map.node[self.map.peer[port as usize] as usize];
-            if node == spec.dst.0 || !seen.insert(node) {
-                continue;
-            }
-            match several {
-                true => todo.extend(self.routing.next_hops(node, spec.dst.0)),
-                false => todo.extend(self.path(node, spec.dst.0, &spec.tuple, spec.start)),
+            let node = behind(port);
+            if node != spec.dst.0 && seen.insert(node, ()).is_none() {
+                todo.extend(self.routing.next_hops(node, spec.dst.0));
             }
         }
         false
@@ -205,7 +308,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(ports: usize, seen: &[Seen]) -> Rows {
+    fn new(ports: usize, seen: &[&Seen]) -> Rows {
         let mut first = vec![0; ports + 1];
         // Those of a port are numbered from 1 on.
         seen.iter().for_each(|seen| first[seen.key.0 as usize + 1] += 1);
@@ -222,7 +325,7 @@ impl Rows {
 }
 
 /// What the last links wait for that orders were about: a stop there at that instant.
-fn find_last_hops(causes: &Causes, seen: &[Seen], stops: &mut [Stop]) {
+fn find_last_hops(causes: &Causes, seen: &[&Seen], stops: &mut [Stop]) {
     let far = |stop: &Stop, seen: &Seen| {
         let Source::Node(node, subject) = seen.source else { return None };
         let order = causes.order(Place::Node(node), subject, stop.from)?;
@@ -254,13 +357,14 @@ fn find_last_hops(causes: &Causes, seen: &[Seen], stops: &mut [Stop]) {
     }
 }
 
-/// Where following causes leads: a stop without one, or any of a cycle. What is `known` of stops before `now` is used, and kept.
-fn follow(stops: &[Stop], first: u32, now: u32, known: &mut Map<u32, u32>) -> u32 {
-    let mut path = vec![first];
+/// Where following causes leads: a stop without one, or any of a cycle. What is `known` of stops before `now` is used, and kept. `path` is room for it.
+fn follow(stops: &[Stop], first: u32, now: u32, known: &mut [u32], path: &mut Vec<u32>) -> u32 {
+    path.clear();
+    path.push(first);
     let end = loop {
         let row = path[path.len() - 1];
-        if let Some(&end) = known.get(&row) {
-            break end;
+        if known[row as usize] != NONE {
+            break known[row as usize];
         }
         match stops[row as usize].cause {
             Some(next) if path.len() <= stops.len() => path.push(next),
@@ -268,33 +372,9 @@ fn follow(stops: &[Stop], first: u32, now: u32, known: &mut Map<u32, u32>) -> u3
         }
     };
     if path.iter().all(|&row| row < now) {
-        known.extend(path.into_iter().map(|row| (row, end)));
+        path.iter().for_each(|&row| known[row as usize] = end);
     }
     end
-}
-
-/// What flows lost on links, by port. What a flow was at sending again from a byte on is charged to the link that lost the byte last; if none
-/// did, to the one that lost its last packet without data, an acknowledgement. Otherwise it is no link's fault: there was no room for the
-/// packet, or the sender did not wait long enough.
-fn sum_up(mut missing: Vec<Missing>, repeats: &[Repeat]) -> Vec<Loss> {
-    missing.sort_by_key(|lost| (lost.flow, lost.at, lost.port));
-    let mut all: BTreeMap<(u32, Lost, FlowId), Loss> = BTreeMap::new();
-    for &Missing { flow, at, port, how, .. } in &missing {
-        let first = Loss { port, how, flow, packets: 0, first: at, last: at, cost: Time::ZERO };
-        let loss = all.entry((port, how, flow)).or_insert(first);
-        (loss.packets, loss.last) = (loss.packets + 1, at);
-    }
-    for repeat in repeats {
-        let own = missing.partition_point(|lost| lost.flow < repeat.flow);
-        let end = missing.partition_point(|lost| (lost.flow, lost.at) < (repeat.flow, repeat.at));
-        let before = || missing[own..end].iter().rev();
-        let byte = |lost: &&Missing| lost.bytes.0 <= repeat.byte && repeat.byte < lost.bytes.1;
-        let cause = before().find(byte).or_else(|| before().find(|lost| lost.bytes == (0, 0)));
-        if let Some(loss) = cause.and_then(|lost| all.get_mut(&(lost.port, lost.how, lost.flow))) {
-            loss.cost += Time(repeat.time);
-        }
-    }
-    all.into_values().collect()
 }
 
 /// Follows causes from every stop.

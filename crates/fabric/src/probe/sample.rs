@@ -9,7 +9,7 @@ impl Core {
     /// Samples the occupancy of every switch.
     pub(crate) fn sample(&mut self) {
         let Some(every) = self.probes.sample_every else { return };
-        self.probes.samples.times.push(self.time.now);
+        self.probes.samples.times.push(self.time.now + self.time.skipped);
         for (node, buffer) in self.switches.buffers.iter_mut().enumerate() {
             let mine = self.shard.as_ref().is_none_or(|shard| shard.owns(node as u32));
             if mine && self.setup.graph.nodes[node].kind == Kind::Switch {
@@ -43,17 +43,21 @@ impl Core {
         Pulse {
             active: self.progress.active,
             planned: self.hosts.waiting.any_planned(),
-            next_start: self.setup.flows.get(self.progress.next_flow).map(|flow| flow.start),
+            next_start: self.setup.flows.get(self.progress.next_flow).map(|flow| self.time.planned(flow.start)),
             moved,
             at_rest: still && self.at_rest(),
             paced: (still && long || look) && flows().any(|flow| self.is_paced(flow)),
             gained: if look { flows().map(|flow| self.gained(flow)).sum() } else { 0 },
+            peak: self.switches.buffers.iter().map(|buffer| buffer.peak.max(buffer.watermark)).max().unwrap_or(0),
         }
     }
 
     /// Sets the time of the next sample, given how the whole fabric is.
     pub(crate) fn plan_sample(&mut self, now: Time, pulse: Pulse) -> Option<Time> {
         let every = self.probes.sample_every?;
+        if let Some(patience) = &mut self.progress.gain_patience {
+            patience.peak = patience.peak.max(pulse.peak);
+        }
         if pulse.moved != self.progress.last.0 {
             self.progress.last = (pulse.moved, now);
         }
@@ -191,6 +195,8 @@ pub(crate) struct Pulse {
     paced: bool,
     /// How far flows have come, where that is looked for.
     gained: u64,
+    /// What the fullest node has held up to the sample.
+    peak: u64,
 }
 
 impl Pulse {
@@ -204,6 +210,7 @@ impl Pulse {
             at_rest: self.at_rest && other.at_rest,
             paced: self.paced || other.paced,
             gained: self.gained + other.gained,
+            peak: self.peak.max(other.peak),
         }
     }
 }

@@ -42,10 +42,6 @@ struct Flight {
     packet: PacketId,
 }
 
-impl Flight {
-    const NONE: Flight = Flight { event: Event::ZERO, packet: PacketId::MAX };
-}
-
 struct Block {
     /// What was sent here from other blocks, in no order.
     inbox: Vec<Flight>,
@@ -83,16 +79,6 @@ impl Block {
 }
 
 impl Block {
-    /// Drops so much of the inbox from a place on.
-    fn forget(&mut self, count: usize, from: usize) {
-        if count == self.inbox.len() {
-            self.inbox.clear();
-        } else if count > 0 {
-            self.inbox.copy_within(from + count.., from);
-            self.inbox.truncate(self.inbox.len() - count);
-        }
-    }
-
     /// A turn begins: what was sent here so far may arrive in it.
     fn settle(&mut self) {
         self.due = self.inbox.len();
@@ -136,11 +122,18 @@ impl Blocks {
     }
 
     /// Puts a packet on a link that ends at `port`, in the block with the number `toward`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&mut self, toward: u32, port: u32, packet: PacketId, arrival: Time, rank: u32) {
         let block = &mut self.blocks[toward as usize];
         block.inbox.push(Flight { event: Event::new(arrival, rank, Class::Arrival as u8, port), packet });
         block.fresh = arrival.min(block.fresh);
+    }
+
+    /// What is under way between blocks: arrivals, in no order, and the packets.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = (Event, PacketId)> {
+        let near = self.blocks.iter().flat_map(|block| block.inbox.iter());
+        let far = self.blocks.iter().flat_map(|block| block.distant.iter().map(|Reverse(flight)| flight));
+        near.chain(far).map(|flight| (flight.event, flight.packet))
     }
 
     /// Whether nothing is under way between blocks.
@@ -152,102 +145,125 @@ impl Blocks {
 /// What arrives at a block in its turn.
 #[derive(Default)]
 struct Arrivals {
-    /// The first `count` of them, in order. What lies behind is old.
+    /// What had been sent to it; behind that, what lay ready since longer. The last is no packet: it has the end of the turn.
     flights: Vec<Flight>,
-    count: usize,
+    /// The order in which they arrive, each as a word: the time since the turn began, and in the lower bits its place among the flights.
+    order: Vec<u64>,
+    /// The same before they are put in order.
+    unsorted: Vec<u64>,
+}
+
+/// Bits of the place in a word of [`Arrivals::order`]: enough for more than fits into memory.
+const PLACE_BITS: u32 = 28;
+/// Turns are shorter than this, so that the times in them fit into the other bits.
+const LONGEST: Time = Time(1 << (u64::BITS - PLACE_BITS));
+
+/// The place in a word of [`Arrivals::order`].
+#[inline(always)]
+fn place(word: u64) -> usize {
+    (word & ((1 << PLACE_BITS) - 1)) as usize
 }
 
 impl Arrivals {
     /// Takes from a block what arrives before `limit`, all of it from `start` on. What arrives after `near` need not be looked at for a while.
     fn take(&mut self, block: &mut Block, start: Time, limit: Event, near: Time) {
-        if self.flights.len() <= block.due {
-            self.flights.resize(block.due + 1, Flight::NONE);
-        }
+        self.flights.clear();
+        std::mem::swap(&mut self.flights, &mut block.inbox);
+        block.next = Time::MAX;
         if block.ports.len() == 1 {
             return self.take_first(block, limit);
         }
         match block.due {
-            0 => (self.count, block.next) = (0, Time::MAX),
-            1..=32 => self.scatter::<16>(block, start, limit, near),
-            33..=256 => self.scatter::<64>(block, start, limit, near),
+            0 => self.order.clear(),
+            1..=40 => self.scatter::<16>(block, start, limit, near),
+            41..=200 => self.scatter::<64>(block, start, limit, near),
             _ => self.scatter::<256>(block, start, limit, near),
         }
+        block.inbox.extend_from_slice(&self.flights[block.due..]);
+        self.flights.truncate(block.due);
         while let Some(&Reverse(flight)) = block.distant.peek() {
             if flight.event >= limit {
                 block.next = block.next.min(flight.event.time());
                 break;
             }
-            if self.count + 1 == self.flights.len() {
-                self.flights.push(flight);
-            }
-            self.flights[self.count] = flight;
-            self.count += 1;
             block.distant.pop();
+            let after = flight.event.time().0.saturating_sub(start.0);
+            self.order.push(after << PLACE_BITS | self.flights.len() as u64);
+            self.flights.push(flight);
         }
-        self.flights[self.count].event = limit;
-        // The slots are in order; in each there are few, and most of them are.
-        let flights = &mut self.flights[..self.count];
-        let mut last = Event::first_at(Time::ZERO);
-        for place in 0..flights.len() {
-            let flight = flights[place];
-            if flight.event > last {
-                last = flight.event;
-                continue;
-            }
-            let mut to = place;
-            while to > 0 && flights[to - 1].event > flight.event {
-                flights[to] = flights[to - 1];
-                to -= 1;
-            }
-            flights[to] = flight;
-        }
+        self.settle();
+        self.order.push(self.flights.len() as u64);
+        self.flights.push(Flight { event: limit, packet: PacketId::MAX });
     }
 
-    /// The same of a block that is reached by one link: what it delivers is in order.
+    /// The same of a block that is reached by one link: what it delivers is in order, and needs no other.
     fn take_first(&mut self, block: &mut Block, limit: Event) {
-        let due = &block.inbox[..block.due];
+        let due = &self.flights[..block.due];
         let count = due.iter().position(|flight| flight.event >= limit).unwrap_or(due.len());
         block.next = due.get(count).map_or(Time::MAX, |flight| flight.event.time());
-        self.flights[..count].copy_from_slice(&due[..count]);
-        self.flights[count].event = limit;
-        self.count = count;
-        block.forget(count, 0);
+        block.inbox.extend_from_slice(&self.flights[count..]);
+        self.flights.truncate(count);
     }
 
     /// Takes them in the order of `SLOTS` equal slots of time.
     #[inline(never)]
     fn scatter<const SLOTS: usize>(&mut self, block: &mut Block, start: Time, limit: Event, near: Time) {
-        let span = limit.time().saturating_sub(start).0.max(1);
+        let span = limit.time().saturating_sub(start).0;
+        debug_assert!(span < LONGEST.0 && self.flights.len() < 1 << PLACE_BITS);
         let shift = (u64::BITS - span.leading_zeros()).saturating_sub(SLOTS.trailing_zeros());
-        let slot = |flight: &Flight| (flight.event.time().0.wrapping_sub(start.0) >> shift) as usize % SLOTS;
+        let slot = |after: u64| (after >> shift) as usize % SLOTS;
         let mut places = [0u32; SLOTS];
-        let due = &mut block.inbox[..block.due];
-        for flight in due.iter().filter(|flight| flight.event < limit) {
-            places[slot(flight)] += 1;
+        let due = &self.flights[..block.due];
+        self.unsorted.resize(due.len().max(self.unsorted.len()), 0);
+        let unsorted = &mut self.unsorted[..due.len()];
+        let mut count = 0;
+        for (place, flight) in (0u64..).zip(due) {
+            let after = flight.event.time().0.wrapping_sub(start.0);
+            if after < span || after == span && flight.event < limit {
+                places[slot(after)] += 1;
+                unsorted[count] = after << PLACE_BITS | place;
+                count += 1;
+            } else if flight.event.time() < near {
+                block.next = block.next.min(flight.event.time());
+                block.inbox.push(*flight);
+            } else {
+                block.distant.push(Reverse(*flight));
+            }
         }
         let mut before = 0;
         for place in &mut places {
             before += std::mem::replace(place, before);
         }
-        self.count = before as usize;
-        let (mut kept, mut left) = (0, Time::MAX);
-        let flights = self.flights.as_mut_slice();
-        for place in 0..due.len() {
-            let flight = due[place];
-            if flight.event < limit {
-                let place = &mut places[slot(&flight)];
-                flights[*place as usize] = flight;
-                *place += 1;
-            } else if flight.event.time() < near {
-                left = left.min(flight.event.time());
-                due[kept] = flight;
-                kept += 1;
-            } else {
-                block.distant.push(Reverse(flight));
-            }
+        if self.order.len() < count {
+            self.order.resize(count, 0);
         }
-        block.next = left;
-        block.forget(block.due - kept, kept);
+        self.order.truncate(count);
+        for &word in &unsorted[..count] {
+            let place = &mut places[slot(word >> PLACE_BITS)];
+            self.order[*place as usize] = word;
+            *place += 1;
+        }
+    }
+
+    /// Puts them in order where they are not: the slots are, in each there are few, and most of them are in order, too.
+    fn settle(&mut self) {
+        let (order, flights) = (self.order.as_mut_slice(), self.flights.as_slice());
+        let Some(&(mut last)) = order.first() else { return };
+        for at in 1..order.len() {
+            let word = order[at];
+            if last >> PLACE_BITS < word >> PLACE_BITS {
+                last = word;
+                continue;
+            }
+            let event = flights[place(word)].event;
+            let mut to = at;
+            while to > 0 && flights[place(order[to - 1])].event > event {
+                order[to] = order[to - 1];
+                to -= 1;
+            }
+            order[to] = word;
+            last = order[at];
+        }
     }
 }
 
@@ -297,6 +313,7 @@ impl Core {
         if used < 2 || look_ahead < shortest {
             return;
         }
+        let look_ahead = look_ahead.min(LONGEST - Time(1));
         for port in crossing {
             self.ports[port].detour |= detour::ABROAD;
             self.ports[port].toward = of_port[self.map.peer[port] as usize];
@@ -382,6 +399,23 @@ impl Core {
         false
     }
 
+    /// Whether nothing is left to happen but a look at it, which is dropped then.
+    fn drop_last_look(&mut self) -> bool {
+        let Some(look) = self.time.events.next_event().filter(|event| Class::of(*event) == Class::Forward) else {
+            return false;
+        };
+        let blocks = self.blocks.iter().flat_map(|blocks| &blocks.blocks);
+        if blocks.map(|block| block.next.min(block.fresh)).any(|next| next < Time::MAX) {
+            return false;
+        }
+        self.time.events.pop();
+        let last = self.time.events.is_empty();
+        if !last {
+            self.time.events.push(look);
+        }
+        last
+    }
+
     /// When something happens here next.
     pub(super) fn next_time(&mut self) -> Option<Time> {
         let blocks = self.blocks.iter().flat_map(|blocks| &blocks.blocks).map(|block| block.next.min(block.fresh));
@@ -429,6 +463,25 @@ impl Core {
         std::mem::swap(&mut self.progress.next_flow, &mut block.next_flow);
     }
 
+    /// Plans the starts of flows anew, because they come sooner than they did.
+    pub(super) fn replan_starts(&mut self) {
+        let (flows, time) = (&self.setup.flows, &mut self.time);
+        let start = |skipped: Time, flow: usize| {
+            let start = flows.get(flow)?.start.saturating_sub(skipped);
+            Some(Event::new(start, Event::LAST, Class::FlowStart as u8, 0))
+        };
+        let Some(blocks) = &mut self.blocks else {
+            start(time.skipped, self.progress.next_flow).into_iter().for_each(|event| time.events.push(event));
+            return;
+        };
+        for block in &mut blocks.blocks {
+            if let Some(event) = start(time.skipped, block.next_flow) {
+                block.next = block.next.min(event.time());
+                block.events.push(event);
+            }
+        }
+    }
+
     /// Goes back to one order for all. Gives the last event that has happened.
     pub(super) fn leave_blocks(&mut self) -> Option<Event> {
         self.progress.next_flow = self.first_to_start();
@@ -449,7 +502,8 @@ impl Core {
             }
         }
         if let Some(flow) = self.setup.flows.get(self.progress.next_flow) {
-            self.time.events.push(Event::new(flow.start, Event::LAST, Class::FlowStart as u8, 0));
+            let start = self.time.planned(flow.start);
+            self.time.events.push(Event::new(start, Event::LAST, Class::FlowStart as u8, 0));
         }
         self.time.now = self.time.now.max(blocks.latest.time());
         self.progress.turns = blocks.turn;
@@ -461,9 +515,9 @@ impl Core {
 impl<F: FlowControl> Network<F> {
     /// Runs block by block for as long as the run cannot end. True if the report ended it.
     pub(super) fn run_blocks(&mut self, report: &mut impl FnMut(Time, u64) -> bool) -> bool {
-        let stop = self.core.setup.stop;
         let (mut reported, mut interrupted) = (0, false);
-        while !interrupted && !self.core.progress.stuck && self.core.goes_on() {
+        while !interrupted && !self.core.progress.stuck && self.core.goes_on() && !self.core.drop_last_look() {
+            let stop = self.core.time.planned(self.core.setup.stop);
             let Some(next) = self.core.next_time().filter(|next| *next < stop) else { break };
             self.core.record_until(next);
             self.turn(next, self.core.frame_edge(stop));
@@ -504,40 +558,94 @@ impl<F: FlowControl> Network<F> {
         }
         let near = limit.time().saturating_add(Time(blocks.look_ahead.0.saturating_mul(2)));
         blocks.arrivals.take(block, start, limit, near);
-        let count = blocks.arrivals.count;
-        let flights = std::mem::take(&mut blocks.arrivals.flights);
+        let one_link = block.ports.len() == 1;
+        let arrivals = std::mem::take(&mut blocks.arrivals);
         self.core.begin_turn(number);
         self.core.time.events.open(limit.time());
-        let mut own = 0;
-        for (place, (&Flight { event, packet }, next)) in flights[..count].iter().zip(&flights[1..]).enumerate() {
-            own += self.step_before(event);
-            if self.core.large
-                && let Some(soon) = flights.get(place + SOON)
-            {
-                self.core.pool.fetch(soon.packet);
-            }
-            self.step_arrival(event, packet, next.event);
-        }
-        own += self.step_before(limit);
+        let (count, own) = if one_link { self.take_all(&arrivals, limit) } else { self.take_in_order(&arrivals) };
+        let own = own + self.step_before(limit);
         self.core.counts.hops += count as u64;
         self.core.counts.events += count as u64;
         self.core.end_turn(number);
         if let Some(blocks) = &mut self.core.blocks {
             // To be filled again without growing.
-            blocks.arrivals.flights = flights;
+            blocks.arrivals = arrivals;
         }
         count + own > 0
     }
 
+    /// Makes what arrives at a block with several ports happen, and before each of it what the block itself has planned. Gives how many of both there were.
+    #[inline(never)]
+    fn take_in_order(&mut self, arrivals: &Arrivals) -> (usize, usize) {
+        let Arrivals { flights, order, .. } = arrivals;
+        let (mut own, mut words) = (0, order.iter());
+        let Some(&first) = words.next() else { return (0, 0) };
+        let mut flight = flights[place(first)];
+        for (soon, &word) in words.enumerate() {
+            let next = flights[place(word)];
+            if self.core.time.events.may_have_before(flight.event.time()) {
+                own += self.step_before(flight.event);
+            }
+            if self.core.large
+                && let Some(&word) = order.get(soon + SOON)
+            {
+                self.core.pool.fetch(flights[place(word)].packet);
+            }
+            self.step_arrival(flight.event, flight.packet, next.event);
+            flight = next;
+        }
+        (order.len() - 1, own)
+    }
+
+    /// The same of a block with one port, where all that arrives is in order.
+    #[inline(never)]
+    fn take_all(&mut self, arrivals: &Arrivals, limit: Event) -> (usize, usize) {
+        let (flights, mut own) = (&arrivals.flights, 0);
+        for (place, flight) in flights.iter().enumerate() {
+            if self.core.time.events.may_have_before(flight.event.time()) {
+                own += self.step_before(flight.event);
+            }
+            if self.core.large
+                && let Some(soon) = flights.get(place + SOON)
+            {
+                self.core.pool.fetch(soon.packet);
+            }
+            let next = flights.get(place + 1).map_or(limit, |next| next.event);
+            (self.core.time.now, self.core.time.current) = (flight.event.time(), flight.event);
+            self.receive_here(flight.event.source(), flight.packet, next);
+            // Most have one port to give its chance, which is this one.
+            if let Some(port) = self.core.kicks.pop() {
+                self.kick(port);
+                self.drain_kicks();
+            }
+        }
+        (flights.len(), own)
+    }
+
     /// Makes the events of the block whose turn it is happen that come before `limit`. Gives how many there were.
-    #[inline(always)]
+    #[inline(never)]
     fn step_before(&mut self, limit: Event) -> usize {
         let mut count = 0;
-        while let Some(event) = self.core.time.events.pop_before(limit) {
-            self.step(event);
+        while self.core.time.events.may_have_before(limit.time())
+            && let Some(event) = self.core.time.events.pop_before(limit)
+        {
+            if event.class() == Class::TxEnd as u8 {
+                self.end_transmission(event);
+            } else {
+                self.step(event);
+            }
             count += 1;
         }
         count
+    }
+
+    /// Lets something happen at a node while no block has its turn.
+    pub(super) fn meanwhile(&mut self, node: u32, act: impl FnOnce(&mut Network<F>)) {
+        let number = self.core.blocks.as_ref().map(|blocks| blocks.of_node[node as usize] as usize);
+        number.into_iter().for_each(|number| self.core.begin_turn(number));
+        act(self);
+        self.drain_kicks();
+        number.into_iter().for_each(|number| self.core.end_turn(number));
     }
 
     /// Something happens to the fabric as a whole. Links change block by block.
@@ -597,8 +705,13 @@ mod tests {
                 send(&mut block, after);
                 model.sort_unstable();
                 let (due, left) = model.split_at(model.partition_point(|flight| flight.event < limit));
-                prop_assert!(arrivals.flights[..arrivals.count] == *due);
-                prop_assert!(arrivals.flights[arrivals.count].event == limit);
+                let taken: Vec<Flight> = match ports {
+                    1 => arrivals.flights.clone(),
+                    _ => arrivals.order.iter().map(|word| arrivals.flights[place(*word)]).collect(),
+                };
+                let count = due.len();
+                prop_assert!(taken[..count] == *due);
+                prop_assert!(taken[count..].iter().all(|end| end.event == limit) && taken.len() - count == (ports > 1) as usize);
                 let next = left.first().map_or(Time::MAX, |flight| flight.event.time());
                 prop_assert_eq!(block.next.min(block.fresh), next);
                 model = left.to_vec();

@@ -1,5 +1,6 @@
 //! The end of a run: what came out, and whether it can be believed.
 
+use super::forward::Forwarded;
 use super::{Core, Network};
 use crate::axes::flow_control::FlowControl;
 use crate::axes::{Counter, Histogram};
@@ -140,6 +141,8 @@ pub struct Outcome {
     pub exchange: Exchange,
     /// How many turns the blocks of all shards had; 0 for a run in the order of time.
     pub turns: u64,
+    /// What was skipped, in a run that may skip.
+    pub forwarded: Option<Forwarded>,
     /// Broken promises. A run with any is not a result.
     pub violations: Vec<String>,
 }
@@ -177,6 +180,7 @@ impl Outcome {
             interrupted: false,
             exchange: Exchange::default(),
             turns: 0,
+            forwarded: None,
             violations: Vec::new(),
         }
     }
@@ -304,6 +308,15 @@ impl<F: FlowControl> Network<F> {
         let core = &mut self.core;
         let nodes: Vec<&F::Node> = self.nodes.iter().collect();
         let in_order = self.in_order && self.scheme.in_order(&nodes) && core.switches.labels.in_order();
+        // As hosts see it, who hear of the end of a message a little later. What they would hear after the stop, they do not.
+        let (bus, stop) = (core.setup.nic.bus, core.setup.stop);
+        let heard = |at: Time| if bus.receive == Time::ZERO { at } else { at.saturating_add(bus.receive) };
+        let heard = |at: Time| if bus.receive > Time::ZERO && heard(at) >= stop { Time::MAX } else { heard(at) };
+        let hosts = &core.hosts;
+        let ends = hosts.senders.iter().map(|s| s.finished).chain(hosts.receivers.iter().map(|r| r.finished));
+        let ends = ends.filter(|_| bus.receive > Time::ZERO).map(heard).filter(|at| *at != Time::MAX);
+        // What stands still when nothing moves any more does so until the last host has heard: all that is counted is counted up to then.
+        core.time.now = core.time.now.max(ends.max().unwrap_or_default());
         core.end_recording(core.time.now);
         let mut violations = core.audit(self.scheme.lossless(), in_order);
         let (parts, repeats, wrong) = core.settle_parts();
@@ -316,26 +329,20 @@ impl<F: FlowControl> Network<F> {
             }
         }
         let mut finished = std::mem::take(&mut core.progress.finished);
+        let forwarded = core.unwind();
         if !core.hosts.controls.is_empty() {
             finished.sort_by_key(|(event, _)| *event);
         }
         let transports = std::iter::once(&self.transport).chain(&self.transports);
-        let mut transport = Counter::merged(transports.map(|transport| transport.counters()));
+        let mut transport = core.with_skipped(Counter::merged(transports.map(|transport| transport.counters())));
         transport.extend(core.trim_counters());
         transport.extend(core.hosts.counters());
         let mut captured = std::mem::take(&mut core.probes.captured);
         captured.sort_by_key(|captured| (captured.time, captured.port));
         let hosts = &core.hosts;
-        // As hosts see it, who hear of the end of a message a little later. What they would hear after the stop, they do not.
-        let (bus, stop) = (core.setup.nic.bus, core.setup.stop);
-        let heard = |at: Time| if bus.receive == Time::ZERO { at } else { at.saturating_add(bus.receive) };
-        let heard = |at: Time| if bus.receive > Time::ZERO && heard(at) >= stop { Time::MAX } else { heard(at) };
         if bus.receive > Time::ZERO {
             finished.retain(|(_, flow)| heard(hosts.senders[*flow as usize].finished) != Time::MAX);
         }
-        let ends = hosts.senders.iter().map(|s| s.finished).chain(hosts.receivers.iter().map(|r| r.finished));
-        let ends = ends.filter(|_| bus.receive > Time::ZERO).map(heard).filter(|at| *at != Time::MAX);
-        let last = ends.max().unwrap_or_default();
         let begun = |flow: usize, spec: &FlowSpec| match hosts.waiting.begun(flow, spec.start) {
             Time::MAX => Time::MAX,
             at => at.saturating_sub(bus.send),
@@ -343,7 +350,7 @@ impl<F: FlowControl> Network<F> {
         let halves = hosts.senders.iter().zip(hosts.receivers.iter()).zip(hosts.injected.iter());
         let flows = core.setup.flows.iter().zip(halves);
         Outcome {
-            end: core.time.now.max(last),
+            end: core.time.now,
             flows: flows
                 .enumerate()
                 .map(|(flow, (&spec, ((s, r), &injected)))| FlowRecord {
@@ -364,11 +371,11 @@ impl<F: FlowControl> Network<F> {
                 .collect(),
             finished: finished.into_iter().map(|(_, flow)| FlowId(flow)).collect(),
             left: core.pool.live(),
-            flow_control: self.scheme.counters(&nodes),
+            flow_control: core.with_skipped(self.scheme.counters(&nodes)),
             histograms: self.scheme.histograms(&nodes),
-            congestion_control: hosts.control_counters(),
+            congestion_control: core.with_skipped(hosts.control_counters()),
             transport,
-            switches: core.switches.counters(),
+            switches: core.with_skipped(core.switches.counters()),
             paused: core.ports.iter().map(|p| p.pause_total).collect(),
             stopped: (0..core.ports.len() as u32).map(|port| core.probes.breadth.until(port, core.time.now)).collect(),
             pause_log: core.probes.take_pause_log(core.setup.ties),
@@ -388,6 +395,7 @@ impl<F: FlowControl> Network<F> {
             interrupted,
             exchange: Exchange::default(),
             turns: core.progress.turns,
+            forwarded,
             violations,
         }
     }

@@ -9,7 +9,7 @@ use crate::axes::flow_control::FlowControl;
 use crate::axes::load_balancing::Label;
 use crate::id::NodeId;
 use crate::message::Payload;
-use crate::packet::{Answer, Fifo, Hop, Kind, NONE, Packet, PacketId, Pool, flag};
+use crate::packet::{Answer, Fifo, Hop, NONE, Packet, PacketId, Pool, flag};
 use crate::port::{Flying, detour};
 use crate::probe::{Pulse, Trail};
 use crate::setup::{FlowSpec, Setup};
@@ -66,7 +66,7 @@ impl<T: Clone> PerFlow<T> {
 
 impl<T> Index<usize> for PerFlow<T> {
     type Output = T;
-    #[inline]
+    #[inline(always)]
     fn index(&self, flow: usize) -> &T {
         match &self.places {
             None => &self.items[flow],
@@ -199,9 +199,6 @@ impl Core {
     #[inline(never)]
     pub(super) fn detour(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) -> bool {
         let what = self.ports[port as usize].detour;
-        if what & detour::TRACED != 0 && self.pool[id].kind == Kind::Data {
-            self.trace(port, id);
-        }
         if what & detour::CAPTURED != 0 {
             self.capture(port, id);
         }
@@ -232,7 +229,7 @@ impl Core {
         if packet.flags & flag::PAYLOAD != 0 {
             mail.payloads.push(self.pool.take_payload(packet.flow));
         }
-        if packet.kind == Kind::Data {
+        if packet.flags & Trail::KEPT != 0 {
             mail.trails.extend(self.pool.trail(id).map(std::mem::take));
         }
         self.pool.remove(id);
@@ -282,7 +279,7 @@ impl Core {
             {
                 self.pool[id].flow = self.pool.store_payload(payload);
             }
-            if packet.kind == Kind::Data
+            if packet.flags & Trail::KEPT != 0
                 && let Some(trail) = self.pool.trail(id)
             {
                 *trail = trails.next().unwrap_or_default();
@@ -400,7 +397,7 @@ impl<F: FlowControl> Network<F> {
         network.core.time.events.drain();
         network.core.progress.next_flow = network.core.setup.flows.len();
         // What happens next at this instant is up to who holds the bench.
-        network.core.unwatched = false;
+        (network.core.unwatched, network.core.quick) = (false, false);
         network
     }
 

@@ -5,28 +5,57 @@ use super::outcome::{Stall, Wait};
 use crate::axes::flow_control::FlowControl;
 use crate::id::{NodeId, PortId, QueueId};
 use crate::setup::Setup;
-use crate::topology::Kind;
-use engine::Time;
+use engine::{Rate, Time};
 
 /// How long nothing may move, besides what links and timeouts take, before a run is ended.
 pub(super) const PATIENCE: Time = Time::from_ms(1000);
 /// The same before queues that wait in a cycle at the end of a run are taken for deadlocked although timers are set.
 const QUIET: Time = Time::from_ms(1);
 
-/// How long packets may move without any flow coming further: besides that, what the fullest buffers take to drain, several in a row.
-pub(super) fn gain_patience(setup: &Setup, patience: Time) -> Option<Time> {
-    const ROUNDS: u64 = 16;
-    let links = &setup.graph.links;
-    if links.iter().any(|link| link.loss + link.corruption > 0.0) {
-        return None;
-    }
-    // Hosts that do not forward keep no packets.
-    let nodes = setup.graph.nodes.iter().zip(&setup.switch.pool);
-    let pools = nodes.filter(|(node, pool)| node.kind == Kind::Switch || pool.is_some()).map(|(_, pool)| *pool);
-    let memory = pools.collect::<Option<Vec<u64>>>()?.into_iter().max()?;
-    let drain = links.iter().map(|link| link.rate).min()?.time_for(memory);
-    Some(Time(patience.0.saturating_add(drain.0.saturating_mul(ROUNDS))))
+/// How long packets may move without any flow coming further: they may be sent again and again into a deadlock, or faster than they are
+/// answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GainPatience {
+    /// Besides what memory takes to drain.
+    base: Time,
+    /// How often memory may drain, and where packets are lost by chance also time out, before it cannot be chance that nothing came of it.
+    rounds: u64,
+    /// The slowest link.
+    slowest: Rate,
+    /// What the fullest node has held.
+    pub(crate) peak: u64,
 }
+
+impl GainPatience {
+    /// None where links lose nearly everything. `patience` is how long nothing may move.
+    pub(super) fn new(setup: &Setup, patience: Time, timeout: Time) -> Option<GainPatience> {
+        // A packet and its answer may cross every link that loses some.
+        let links = &setup.graph.links;
+        let comes: f64 = links.iter().map(|link| (1.0 - link.loss - link.corruption).max(0.0).powi(2)).product();
+        let slowest = links.iter().map(|link| link.rate).min()?;
+        let (rounds, timeouts) = match comes {
+            1.0.. => (ROUNDS, 0),
+            _ if comes < RARELY => return None,
+            _ => {
+                let rounds = ((UNLIKELY.ln() / (1.0 - comes).ln()).ceil() as u64).max(ROUNDS);
+                (rounds, timeout.0.saturating_mul(rounds))
+            }
+        };
+        Some(GainPatience { base: Time(patience.0.saturating_add(timeouts)), rounds, slowest, peak: 0 })
+    }
+
+    /// How long that is now.
+    pub(super) fn time(&self) -> Time {
+        Time(self.base.0.saturating_add(self.slowest.time_for(self.peak).0.saturating_mul(self.rounds)))
+    }
+}
+
+/// How often memory may drain where nothing is lost by chance.
+const ROUNDS: u64 = 16;
+/// Where fewer packets than this come through with their answer, nobody can tell bad luck from a deadlock.
+const RARELY: f64 = 1e-3;
+/// So unlikely is it that nothing comes through in all of the rounds.
+const UNLIKELY: f64 = 1e-12;
 
 impl Core {
     /// Why flows are unfinished, if nothing or not everything can go on.
@@ -164,23 +193,28 @@ impl Waits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::Graph;
-    use engine::Rate;
+    use crate::topology::{Graph, Kind};
 
     #[test]
-    fn a_run_without_gain_ends_where_memory_is_bounded_and_nothing_is_lost_by_chance() {
+    fn a_run_without_gain_ends_when_it_cannot_be_chance() {
         let mut graph = Graph::default();
         let hosts = [0, 1].map(|host| graph.add(Kind::Host, 0, format!("h{host}")));
         let switch = graph.add(Kind::Switch, 1, "sw0");
         hosts.into_iter().for_each(|host| graph.connect(host, switch, Rate::from_gbps(8), Time::from_us(1)));
         let mut setup = Setup::plain(graph, Vec::new());
-        setup.switch.pool = vec![None, None, Some(1_000_000)];
+        let wait = |setup: &Setup, peak| {
+            let patience = GainPatience::new(setup, Time::from_ms(5), Time::from_ms(2));
+            patience.map(|patience| GainPatience { peak, ..patience }.time())
+        };
         // A megabyte takes 1 ms at 8 Gb/s, sixteen times.
-        assert_eq!(gain_patience(&setup, Time::from_ms(5)), Some(Time::from_ms(21)));
+        assert_eq!(wait(&setup, 1_000_000), Some(Time::from_ms(21)));
+        assert_eq!(wait(&setup, 0), Some(Time::from_ms(5)));
+        // With what is lost, as many timeouts; and more of both until bad luck is out of the question.
         setup.graph.links[0].loss = 0.1;
-        assert_eq!(gain_patience(&setup, Time::from_ms(5)), None);
-        setup.graph.links[0].loss = 0.0;
-        setup.switch.pool[2] = None;
-        assert_eq!(gain_patience(&setup, Time::from_ms(5)), None);
+        assert_eq!(wait(&setup, 1_000_000), Some(Time::from_ms(5 + 17 * 3)));
+        setup.graph.links[0].loss = 0.5;
+        assert_eq!(wait(&setup, 1_000_000), Some(Time::from_ms(5 + 97 * 3)));
+        setup.graph.links[0].loss = 0.99;
+        assert_eq!(wait(&setup, 1_000_000), None);
     }
 }

@@ -11,6 +11,9 @@ impl Core {
     /// A packet leaves the control queue of a port with queues, or passes it: what switches note on packets, and their programs.
     #[inline]
     pub(crate) fn leave_control(&mut self, port: u32, id: PacketId) {
+        if self.switches.noted && self.pool.traced() {
+            self.trace_noted(port, id);
+        }
         if self.switches.noted && self.hosts.needs.telemetry && self.pool[id].kind == Kind::Data {
             let p = &self.ports[port as usize];
             let (sent, queued, mbps) = (p.tx_bytes, p.queued, self.wire.mbps[p.table as usize]);
@@ -19,6 +22,22 @@ impl Core {
         }
         if !self.switches.markings.is_empty() {
             self.show_passing(port, id);
+        }
+    }
+
+    /// A packet that came in by `in_port` goes on by `out` as if it had been in a queue for no time, and moves nothing in the books. `joins`: on
+    /// the long way it would have joined the queue.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_passing(&mut self, in_port: u32, out: u32, id: PacketId, joins: bool) {
+        if self.pool.traced() {
+            self.note_through(in_port, out, id, joins);
+            self.trace_noted(out, id);
+        }
+        if self.hosts.needs.telemetry && self.pool[id].kind == Kind::Data {
+            let p = &self.ports[out as usize];
+            let hop = Hop::new(self.time.now, out, p.tx_bytes, 0, self.wire.mbps[p.table as usize]);
+            self.pool.push_hop(id, hop);
         }
     }
 

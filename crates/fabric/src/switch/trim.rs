@@ -6,7 +6,7 @@ use crate::axes::Counter;
 use crate::axes::flow_control::{FlowControl, Visit};
 use crate::id::{ClassId, PortId, QueueId};
 use crate::packet::{Kind, PacketId};
-use crate::probe::Counted;
+use crate::probe::{Counted, Lost};
 use crate::run::{Core, Network, hook};
 use crate::setup::Trimming;
 
@@ -108,6 +108,7 @@ impl Core {
     /// Makes a header of a data packet that leaves by `port`.
     fn cut(&mut self, port: u32, id: PacketId) {
         let header = self.switches.headers.as_ref().map_or(0, |headers| headers.trimming.header);
+        self.note_loss(port, id, Lost::Room);
         let packet = &mut self.pool[id];
         self.counts.trimmed.0 += 1;
         self.counts.trimmed.1 += (packet.size - self.setup.nic.header) as u64;
@@ -145,6 +146,9 @@ impl Core {
         }
         self.counts.dropped_full += 1;
         self.probes.count_at(port, Counted::Drop, 1);
+        let ahead = self.switches.headers.as_ref().map_or(0, |headers| headers.lines[port as usize].bytes);
+        self.note_no_room_ahead(port, ahead);
+        self.note_loss(port, id, Lost::Room);
         self.discard(id);
     }
 

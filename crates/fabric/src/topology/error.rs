@@ -220,6 +220,13 @@ pub enum ShapeError {
         /// The shape that needs an even one, with its article.
         shape: &'static str,
     },
+    /// A count has to be a prime and is none.
+    NotPrime {
+        /// The parameter.
+        parameter: &'static str,
+        /// Its value.
+        count: u32,
+    },
     /// A rate is 0.
     NoRate {
         /// The parameter.
@@ -270,6 +277,7 @@ impl ShapeError {
             ShapeError::TooFew { parameter, .. }
             | ShapeError::Odd { parameter, .. }
             | ShapeError::TooMany { parameter, .. }
+            | ShapeError::NotPrime { parameter, .. }
             | ShapeError::NoRate { parameter }
             | ShapeError::NoDelay { parameter } => Some(parameter),
             ShapeError::TooLarge { .. } | ShapeError::TooManyRoutes { .. } => None,
@@ -283,6 +291,7 @@ impl ShapeError {
             ShapeError::Odd { parameter, count, shape } => {
                 format!("{parameter} is {count}, but {shape} needs an even one")
             }
+            ShapeError::NotPrime { parameter, count } => format!("{parameter} is {count}, which is no prime"),
             ShapeError::TooMany { parameter, count, most, why, .. } => {
                 format!("{parameter} is {count}, but {why} {most} ports")
             }
@@ -298,6 +307,11 @@ impl ShapeError {
             ShapeError::TooFew { least, .. } => format!("write {least} or more"),
             ShapeError::Odd { count, .. } => format!("write {} or {}", count - 1, u64::from(count) + 1),
             ShapeError::TooMany { most, or_raise, .. } => format!("write {most} or fewer, or a larger {or_raise}"),
+            ShapeError::NotPrime { count, .. } => {
+                let prime = |&of: &u32| (2..of).take_while(|by| by * by <= of).all(|by| of % by != 0);
+                let (below, above) = ((5..count).rev().find(prime), (count.saturating_add(1)..).find(prime));
+                format!("write {} or {}", below.unwrap_or(5), above.unwrap_or(5))
+            }
             ShapeError::NoRate { .. } => "write a rate above zero, such as \"100Gbps\"".into(),
             ShapeError::NoDelay { .. } => "write a delay above zero, such as \"1us\"".into(),
             ShapeError::TooManyRoutes { lower, .. } => format!("make the fabric smaller: lower {lower}"),

@@ -131,3 +131,15 @@ fn a_limit_on_forwarding_slows_what_is_forwarded_and_nothing_else() {
     let free = ends(None, &[(0, 2, 1_000_000)])[0];
     assert!((free / wire - 1.0).abs() < 0.06, "{free}");
 }
+
+/// Packets that come more slowly than the link sends find it idle, and are forwarded no faster than the limit all the same.
+#[test]
+fn a_limit_on_forwarding_holds_where_nothing_queues() {
+    let mut graph = line();
+    graph.links[0].rate = Rate::from_gbps(50);
+    let mut setup = setup(graph, &[(0, 2, 1_000_000)]);
+    setup.forward.rate = Some(Rate::from_gbps(25));
+    let took = run(setup).flows[0].received.us_f64();
+    let limited = 1_000_000.0 * 1.062 * 8.0 / 1000.0 / 25.0;
+    assert!((took / limited - 1.0).abs() < 0.03, "{took} against {limited}");
+}

@@ -3,7 +3,7 @@
 use engine::{Rate, Time};
 use fabric::axes::flow_control::NoFlowControl;
 use fabric::id::{ClassId, FlowId, NodeId};
-use fabric::setup::{After, FlowSpec, Lines, SeriesSetup, Split};
+use fabric::setup::{After, FlowSpec, Lines, SeriesSetup, Split, Task};
 use fabric::topology::{Graph, Kind};
 use fabric::{Outcome, Setup};
 use proptest::prelude::*;
@@ -53,6 +53,35 @@ fn a_flow_waits_for_what_its_source_receives_and_for_what_it_has_sent() {
     // Alone in the network, each takes as long as the first; without a gap, the ACK of the first goes ahead.
     assert_eq!(f[1].received - f[1].start, f[0].received + Time(66 * 80));
     assert_eq!(f[2].received - f[2].start, f[0].received);
+}
+
+#[test]
+fn tasks_lie_between_flows_and_take_their_time() {
+    // Host 1 computes for 7 us when it has both messages, then for 2 us more, and sends; host 0 computes from the beginning on.
+    let flows = vec![
+        flow(0, 0, 1, 5000, Time::ZERO),
+        flow(1, 2, 1, 9000, Time::ZERO),
+        flow(2, 1, 0, 5000, Time::ZERO),
+        flow(3, 0, 2, 5000, Time::ZERO),
+    ];
+    let task =
+        |host, start, lasts| Task { host: NodeId(host), start: Time::from_us(start), lasts: Time::from_us(lasts) };
+    let after = |flow, first| After { flow, first, gap: Time::ZERO };
+    let mut setup = Setup::plain(star(3), flows);
+    setup.tasks = vec![task(1, 0, 7), task(1, 0, 2), task(0, 3, 40), task(1, 0, 1)];
+    setup.after = vec![
+        after(Task::id(0), FlowId(0)),
+        after(Task::id(0), FlowId(1)),
+        after(Task::id(1), Task::id(0)),
+        after(FlowId(2), Task::id(1)),
+        after(FlowId(2), Task::id(3)),
+        after(FlowId(3), Task::id(2)),
+    ];
+    let outcome = run(setup);
+    let f = &outcome.flows;
+    assert!(outcome.complete());
+    assert_eq!(f[2].start, f[0].received.max(f[1].received) + Time::from_us(9));
+    assert_eq!(f[3].start, Time::from_us(43));
 }
 
 #[test]
@@ -167,7 +196,7 @@ proptest! {
         picks in prop::collection::vec((0u32..5, 1u32..5, 1u64..20_000, 0u64..20, any::<prop::sample::Index>(), any::<bool>()), 1..30)
     ) {
         let mut flows: Vec<FlowSpec> = Vec::new();
-        let mut after = Vec::new();
+        let (mut after, mut tasks) = (Vec::new(), Vec::new());
         let mut start = 0;
         for (number, (src, step, size, later, which, waits)) in (0..).zip(picks) {
             start += later;
@@ -175,16 +204,25 @@ proptest! {
             if waits && number > 0 {
                 let first = which.index(number as usize) as u32;
                 src = if size % 2 == 0 { flows[first as usize].src.0 } else { flows[first as usize].dst.0 };
-                after.push(After { flow: FlowId(number), first: FlowId(first), gap: Time::from_ns(size % 5 * 300) });
+                let mut first = FlowId(first);
+                // Some by way of one task, or two in a row.
+                for _ in 0..size % 3 {
+                    let task = Task::id(tasks.len());
+                    tasks.push(Task { host: NodeId(src), start: Time::from_us(start), lasts: Time::from_ns(size % 4 * 100) });
+                    after.push(After { flow: task, first, gap: Time::from_ns(50) });
+                    first = task;
+                }
+                after.push(After { flow: FlowId(number), first, gap: Time::from_ns(size % 5 * 300) });
             }
             flows.push(flow(number as u16, src, (src + step) % 5, size, Time::from_us(start)));
         }
         let mut setup = Setup::plain(star(5), flows);
         setup.after = after.clone();
+        setup.tasks = tasks;
         setup.measure.sample = Some(Time::from_us(2));
         let outcome = run(setup);
         prop_assert!(outcome.complete());
-        for a in after {
+        for a in after.into_iter().filter(|a| Task::number(a.flow).or(Task::number(a.first)).is_none()) {
             let (first, then) = (&outcome.flows[a.first.index()], &outcome.flows[a.flow.index()]);
             let ended = if first.spec.dst == then.spec.src { first.received } else { first.acknowledged };
             prop_assert!(then.start >= ended + a.gap);

@@ -134,8 +134,8 @@ pub struct Config {
     pub conweave: Timing,
     /// SW_MONITORING_INTERVAL of ConWeave's simulator in nanoseconds.
     pub monitor_every_ns: u64,
-    /// FLOW_FROM_FILE of Floodgate's simulator.
-    pub flow_from_file: bool,
+    /// What only configurations of Floodgate's simulator say.
+    pub floodgate: forks::floodgate::Settings,
     /// The simulator whose configuration it is.
     pub fork: &'static Fork,
     file: String,
@@ -205,7 +205,7 @@ impl Default for Config {
             enable_irn: false,
             conweave: Timing::default(),
             monitor_every_ns: 10_000,
-            flow_from_file: true,
+            floodgate: forks::floodgate::Settings::default(),
             fork: &forks::hpcc::FORK,
             file: String::new(),
             places: Vec::new(),
@@ -247,7 +247,8 @@ impl CcMode {
         }
     }
 
-    fn from_number(number: u64) -> Option<CcMode> {
+    /// The one with that number.
+    pub(super) fn from_number(number: u64) -> Option<CcMode> {
         let modes = [CcMode::None, CcMode::Dcqcn, CcMode::Hpcc, CcMode::Timely, CcMode::Dctcp, CcMode::Pint];
         modes.into_iter().find(|mode| u64::from(mode.number()) == number)
     }
@@ -269,6 +270,11 @@ pub struct LinkDown {
 /// `file` is its name, for problems only. Whose it is is told by its keys. The reference skips keys that it does not know and takes the last
 /// of two values; both are refused here, since either is a slip. All that is wrong is said at once.
 pub fn parse(file: &str, text: &str) -> Result<Config, Problem> {
+    parse_with(file, text, &Options::default())
+}
+
+/// The same, with files that the command line names.
+pub fn parse_with(file: &str, text: &str, options: &Options) -> Result<Config, Problem> {
     let fork = forks::told_by(Tokens::new(file, text).map(|token| token.text));
     let mut config = Config { file: file.to_owned(), fork, ..Config::default() };
     (fork.defaults)(&mut config);
@@ -302,6 +308,22 @@ pub fn parse(file: &str, text: &str) -> Result<Config, Problem> {
             skip_value(fork, &mut tokens);
         }
     }
+    let named = [
+        (&options.topology, &mut config.topology_file, "TOPOLOGY_FILE", "--topology"),
+        (&options.flows, &mut config.flow_file, "FLOW_FILE", "--flows"),
+    ];
+    for (path, slot, key, option) in named {
+        if let Some(path) = path {
+            *slot = path.clone();
+            config.places.push((key, Problem::new(option, "")));
+        }
+    }
+    if let Some(folder) = &options.out {
+        let files = [&mut config.fct_output_file, &mut config.pfc_output_file];
+        for file in files.into_iter().chain(&mut config.qlen_mon_file) {
+            *file = folder.join(file.file_name().unwrap_or_default());
+        }
+    }
     problems.extend((fork.check)(&config));
     match Problem::all(problems) {
         Some(problem) => Err(problem),
@@ -312,16 +334,18 @@ pub fn parse(file: &str, text: &str) -> Result<Config, Problem> {
 /// Passes over an explanation in braces, which some examples have after their values. The reference takes its words for keys that it does
 /// not know; one that it knows is a problem.
 fn explanation(fork: &Fork, tokens: &mut Tokens<'_>, first: Token<'_>) -> Option<Problem> {
-    let mut word = first;
+    let (mut word, mut problem) = (first, None);
     loop {
-        if fork.key(word.text).is_some() {
+        if problem.is_none() && fork.key(word.text).is_some() {
             let message = format!("{} stands in an explanation, and the reference reads it as a key", word.text);
-            return Some(word.problem(tokens.file(), message).help("write the explanation without that word"));
+            let remedy = "write the explanation without that word";
+            problem = Some(word.problem(tokens.file(), message).help(remedy));
         }
         if word.text.ends_with('}') {
-            return None;
+            return problem;
         }
-        word = tokens.next()?;
+        let Some(next) = tokens.next() else { return problem };
+        word = next;
     }
 }
 
@@ -395,24 +419,9 @@ impl Config {
         Some(self.problem(first, message).help("the run itself is the same; completion times and pauses are written"))
     }
 
-    /// Takes over what the command line says.
-    pub fn take(&mut self, options: Options) -> Result<(), Problem> {
-        let powertcp = *self.fork == forks::powertcp::FORK;
-        if !powertcp && (options.wien.is_some() || options.delay_wien) {
-            let message = format!(
-                "--wien and --delayWien are options of ns3-datacenter; this configuration is of {}",
-                self.fork.name
-            );
-            return Err(Problem::new(self.file.clone(), message).help("leave them out"));
-        }
-        if powertcp && self.cc_mode == CcMode::Hpcc {
-            match (options.delay_wien, options.wien) {
-                (true, _) => self.cc_mode = CcMode::ThetaPowerTcp,
-                (false, Some(true) | None) => self.cc_mode = CcMode::PowerTcp,
-                (false, Some(false)) => {}
-            }
-        }
-        Ok(())
+    /// The configuration's own file, for messages.
+    pub fn name(&self) -> &str {
+        &self.file
     }
 
     /// A problem with the value of `key`, at the line that gives it.
@@ -440,9 +449,10 @@ impl Config {
     }
 
     /// Refuses what each value allows and their combination does not.
-    fn check(&self) -> Result<(), Problem> {
-        for required in ["TOPOLOGY_FILE", "FLOW_FILE"] {
-            self.require(required, "")?;
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        self.require("TOPOLOGY_FILE", "")?;
+        if self.floodgate.from_file {
+            self.require("FLOW_FILE", "")?;
         }
         self.require("L2_ACK_INTERVAL", "the reference takes 0 where it is not given, and then no flow ends")?;
         if self.l2_back_to_zero && self.l2_chunk_size == 0 {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use engine::units::Time;
 
 use super::forks::{self, Column, Fork, Ports, Results, hpcc};
-use super::tokens::{MAX_SECONDS, Token, Tokens, Want, seconds_to_ns};
+use super::tokens::{Announced, MAX_SECONDS, Token, Tokens, Want, seconds_to_ns};
 use super::topology::Topology;
 use files::problem::Problem;
 
@@ -35,6 +35,12 @@ pub struct FlowLine {
     pub start_s: f64,
     /// Where it stands in the file, counted from 1.
     pub line: usize,
+    /// Its place among all flows, in the order in which they get their ports.
+    pub place: u32,
+    /// Its source port, if it has one before ports are given out.
+    pub sport: Option<u16>,
+    /// The queue pair and the number in it by which Floodgate's results name it.
+    pub message: (u32, u32),
 }
 
 impl FlowLine {
@@ -106,17 +112,19 @@ fn read_flows(
 ) -> Result<(Vec<FlowLine>, Option<Problem>), Problem> {
     let mut tokens = Tokens::new(file, text);
     let announced = tokens.announced("flows", fork.flow.len())?;
+    let mut paired = false;
     if fork.results == Results::Tabs {
-        // Floodgate's files say next whether messages share queue pairs.
+        // Floodgate's files say next whether each flow comes with its queue pair and its number there.
         let want = Want {
-            what: "whether messages share queue pairs",
-            is: "0",
-            help: "only files without queue pairs are read",
+            what: "whether flows have queue pairs",
+            is: "0 or 1",
+            help: "write 0 after the number of flows, or 1 and the queue pair and the message's number after each start",
         };
         if let Some(token) = tokens.next() {
-            tokens.whole(token, want, 0..=0)?;
+            paired = tokens.whole(token, want, 0..=1)? == 1;
         }
     }
+    let announced = Announced { fields: fork.flow.len() + if paired { 2 } else { 0 }, ..announced };
     let is_node = format!("a node, 0 to {}", topology.nodes().saturating_sub(1));
     // By source alone where that is what ports are numbered by.
     let by_pair = fork.ports == Ports::PerPair;
@@ -124,13 +132,31 @@ fn read_flows(
     // The count is not trusted with memory: the list grows with what is there.
     let mut flows: Vec<FlowLine> = Vec::new();
     while (flows.len() as u64) < announced.count {
-        let record = match fork.flow.len() {
-            4 => columns(tokens.record::<4>(&announced, flows.len())?, fork),
-            5 => columns(tokens.record::<5>(&announced, flows.len())?, fork),
-            _ => columns(tokens.record::<6>(&announced, flows.len())?, fork),
+        let mut message = None;
+        let record = match announced.fields {
+            4 => columns(&tokens.record::<4>(&announced, flows.len())?, fork),
+            5 => columns(&tokens.record::<5>(&announced, flows.len())?, fork),
+            _ => {
+                let record = tokens.record::<6>(&announced, flows.len())?;
+                message = paired.then_some((record[4], record[5]));
+                columns(&record, fork)
+            }
         };
-        let flow = read_flow(&tokens, record, topology, fork, &is_node)?;
-        if let Some(earlier) = flows.last()
+        let place = flows.len() as u32;
+        let message = match message {
+            None => (place, 0),
+            Some((pair, number)) => {
+                let want = Want {
+                    what: "queue pair",
+                    is: "a whole number",
+                    help: "number queue pairs and their messages from 0",
+                };
+                let read = |token| tokens.whole(token, want, 0..=u64::from(u32::MAX)).map(|number| number as u32);
+                (read(pair)?, read(number)?)
+            }
+        };
+        let flow = FlowLine { place, message, ..read_flow(&tokens, record, topology, fork, &is_node)? };
+        if let Some(earlier) = flows.last().filter(|_| !fork.any_order)
             && flow.start() < earlier.start()
         {
             let (start, then, line) = (flow.start_s, earlier.start_s, earlier.line);
@@ -154,8 +180,14 @@ fn read_flows(
     Ok((flows, tokens.surplus(&announced)))
 }
 
+/// Puts flows in the order of their starts; those that start together stay as they are.
+pub fn in_order(mut flows: Vec<FlowLine>) -> Vec<FlowLine> {
+    flows.sort_by_key(FlowLine::start);
+    flows
+}
+
 /// The values of a flow in the order of the HPCC authors' columns; those that a fork does not have are the usual ones.
-fn columns<'a, const N: usize>(record: [Token<'a>; N], fork: &Fork) -> [Token<'a>; 6] {
+fn columns<'a>(record: &[Token<'a>], fork: &Fork) -> [Token<'a>; 6] {
     hpcc::COLUMNS.map(|column| match fork.flow.iter().position(|own| *own == column) {
         Some(place) => record[place],
         None => record[0].reading(if column == Column::Priority { "3" } else { "100" }),
@@ -211,7 +243,8 @@ fn read_flow(
         help: "write the start in seconds, such as 2.0",
     };
     let start_s = tokens.number(start, want, |s| (0.0..=MAX_SECONDS).contains(&s))?;
-    Ok(FlowLine { src: from, dst: to, priority: priority as u8, dport: dport as u16, size, start_s, line })
+    let (priority, dport) = (priority as u8, dport as u16);
+    Ok(FlowLine { src: from, dst: to, priority, dport, size, start_s, line, place: 0, sport: None, message: (0, 0) })
 }
 
 #[cfg(test)]
@@ -241,7 +274,18 @@ mod tests {
     fn flows_are_read_with_their_starts() {
         let flows = parse("flow.txt", FLOWS, &star(3)).unwrap();
         assert_eq!(flows.len(), 3);
-        let expected = FlowLine { src: 1, dst: 2, priority: 3, dport: 100, size: 396, start_s: 2.000000314, line: 3 };
+        let expected = FlowLine {
+            src: 1,
+            dst: 2,
+            priority: 3,
+            dport: 100,
+            size: 396,
+            start_s: 2.000000314,
+            line: 3,
+            place: 1,
+            sport: None,
+            message: (1, 0),
+        };
         assert_eq!(flows[1], expected);
         assert_eq!(flows[1].start(), Time::from_ns(2_000_000_313));
         assert_eq!((flows[2].priority, flows[2].dport, flows[2].size), (32, 65535, 4294967295));
@@ -254,8 +298,11 @@ mod tests {
         assert_eq!(read("1\n0 2 3 5000 2.5\n", &conweave::FORK), usual);
         assert_eq!(read("1 0\n0 2 5000 2.5\n", &floodgate::FORK), usual);
         assert_eq!(read("1\n0 2 3 100 1000000000000 2.5\n", &powertcp::FORK)[0].size, 1_000_000_000_000);
-        let problem = parse_as("f", "1 1\n0 2 5000 2.5 7 1\n", &star(3), &floodgate::FORK).unwrap_err();
-        assert!(problem.message.contains("share queue pairs") && problem.help.is_some(), "{problem}");
+        let paired = read("2 1\n0 2 5000 2.5 7 1\n1 2 5000 2.25 8 0\n", &floodgate::FORK);
+        assert_eq!([paired[0].message, paired[1].message], [(7, 1), (8, 0)]);
+        assert_eq!(in_order(paired).iter().map(|flow| flow.place).collect::<Vec<_>>(), [1, 0]);
+        let problem = parse_as("f", "1 2\n0 2 5000 2.5\n", &star(3), &floodgate::FORK).unwrap_err();
+        assert!(problem.message.contains("have queue pairs") && problem.help.is_some(), "{problem}");
         let problem = parse_as("f", "1\n0 9 3 5000 2.5\n", &star(3), &conweave::FORK).unwrap_err();
         assert_eq!(problem.help.as_deref(), Some("a flow is source, destination, priority, size, start"));
     }

@@ -36,10 +36,22 @@ pub struct Fork {
     pub rates: Rates,
     /// The columns of a flow file.
     pub flow: &'static [Column],
+    /// What to do where there is no flow file, if that is usual.
+    pub without_flows: Option<&'static str>,
     /// Bits of a flow's size.
     pub size_bits: u32,
     /// How it numbers ports.
     pub ports: Ports,
+    /// Whether flows may stand in any order: all are planned before the first starts.
+    pub any_order: bool,
+    /// Bytes of its link header.
+    pub link_header: u16,
+    /// What an acknowledgement is padded to.
+    pub ack_size: u16,
+    /// What switches set aside for each link, in products of its rate and its delay.
+    pub headroom: u64,
+    /// The power of two by which the free memory is divided for the threshold of a port as fast as the hosts'.
+    pub shift: u32,
     /// The form of its completion times.
     pub results: Results,
     /// Why a run here is not the same to the byte; `None` if it is.

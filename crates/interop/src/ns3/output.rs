@@ -14,29 +14,21 @@ pub fn fct(outcome: &Outcome, results: Results) -> String {
         let record = &outcome.flows[flow.index()];
         let (spec, fct) = (&record.spec, record.acknowledged - record.spec.start);
         let _ = match results {
-            Results::Addresses => write!(out, "{:08x} {:08x} ", spec.tuple.source, spec.tuple.destination),
             Results::Numbers => write!(out, "{} {} ", spec.src, spec.dst),
-            Results::Tabs => {
-                let (start, message) = (spec.start.ns(), 0);
-                write!(out, "{}\t{}\t{}\t{start}\t{}\t{message}\t", spec.src, spec.dst, spec.size, flow)
+            Results::Addresses | Results::Tabs => {
+                write!(out, "{:08x} {:08x} ", spec.tuple.source, spec.tuple.destination)
             }
         };
-        let _ = match results {
-            Results::Tabs => {
-                let (fct, ideal) = (fct.ns() as f64, spec.ideal.ns() as f64);
-                writeln!(out, "{:.6}\t{:.6}\t{:.6} ", fct / 1e3, ideal / 1e3, fct / ideal)
-            }
-            _ => writeln!(
-                out,
-                "{} {} {} {} {} {}",
-                spec.tuple.source_port,
-                spec.tuple.destination_port,
-                spec.size,
-                spec.start.ns(),
-                fct.ns(),
-                spec.ideal.ns(),
-            ),
-        };
+        let _ = writeln!(
+            out,
+            "{} {} {} {} {} {}",
+            spec.tuple.source_port,
+            spec.tuple.destination_port,
+            spec.size,
+            spec.start.ns(),
+            fct.ns(),
+            spec.ideal.ns(),
+        );
     }
     out
 }

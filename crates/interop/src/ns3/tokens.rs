@@ -204,9 +204,17 @@ impl<'a> Tokens<'a> {
     /// The delay in `token`, as ns-3 reads one: cut to whole nanoseconds. It may be zero.
     pub fn delay(&self, token: Token<'_>, what: &str) -> Result<Time, Problem> {
         // A bare number is seconds to ns-3, and hardly ever meant so.
-        if token.text.parse().is_ok_and(|seconds: f64| (LONG_S..f64::INFINITY).contains(&seconds)) {
+        if let Ok(number @ LONG_S..f64::INFINITY) = token.text.parse::<f64>() {
             let message = format!("{what} {} has no unit, and the reference takes it for seconds", token.quoted());
-            return Err(token.problem(self.file, message).help(format!("write {0}ns, {0}us or {0}ms", token.text)));
+            // Without an exponent, which is refused, and not so long or so short that it is refused in turn.
+            let mut readable: Vec<String> = ["ns", "us", "ms"].iter().map(|unit| format!("{number}{unit}")).collect();
+            readable.retain(|delay| parse_delay(delay).is_ok_and(|delay| delay > Time::ZERO));
+            let remedy = match readable.split_last() {
+                Some((last, [])) => format!("write {last}"),
+                Some((last, before)) => format!("write {} or {last}", before.join(", ")),
+                None => "write a number and a unit, such as 1us or 0.001ms".into(),
+            };
+            return Err(token.problem(self.file, message).help(remedy));
         }
         parse_delay(token.text).map_err(|reason| {
             token
@@ -632,6 +640,18 @@ mod tests {
         assert!(error("1e-6s").contains("none of the units"));
         assert_eq!(error("1001s"), "is above 1000 s");
         assert_eq!(error("99999999999999999999y"), "is above 1000 s");
+    }
+
+    #[test]
+    fn what_a_delay_without_a_unit_is_told_to_be_is_accepted() {
+        for word in ["600", "0.01", "1e3", "1e-2", "2e9", "1e17", "99999999999999999999"] {
+            let tokens = Tokens::new("f", word);
+            let token = tokens.clone().next().unwrap();
+            let help = tokens.delay(token, "delay").unwrap_err().help.clone().unwrap();
+            let words = help.trim_start_matches("write ").split([',', ' ']);
+            let delays: Vec<&str> = words.filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).collect();
+            assert!(!delays.is_empty() && delays.iter().all(|delay| parse_delay(delay).is_ok()), "{word}: {help}");
+        }
     }
 
     #[test]

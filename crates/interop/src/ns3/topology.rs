@@ -20,6 +20,10 @@ pub struct Topology {
     pub links: Vec<LinkLine>,
     /// The places of those that carry nothing, because a later one joins the same two nodes.
     pub unused: BTreeSet<usize>,
+    /// How many hosts a rack has, where the file says so.
+    pub hosts_per_rack: Option<u32>,
+    /// Switches inside servers, which mark no packets.
+    pub nvswitches: BTreeSet<u32>,
 }
 
 /// One link of a topology file.
@@ -189,16 +193,25 @@ fn out_of_step(file: &str, text: &str) -> Option<Problem> {
     (announced != found).then(|| switches.problem(file, message).help(HELP))
 }
 
-/// Reads what a file counts before it lists the switches: the numbers of nodes, switches and links.
-fn counts<'a>(tokens: &mut Tokens<'a>, fork: &Fork) -> Result<[Announced<'a>; 3], Problem> {
-    let (mut nodes, mut switches, mut links, mut beside) = (None, None, None, 0);
+/// What a file counts before it lists the switches.
+struct Counts<'a> {
+    nodes: Announced<'a>,
+    /// With those inside servers, which come first.
+    switches: Announced<'a>,
+    links: Announced<'a>,
+    nvswitches: u64,
+    hosts_per_rack: Option<u32>,
+}
+
+fn counts<'a>(tokens: &mut Tokens<'a>, fork: &Fork) -> Result<Counts<'a>, Problem> {
+    let (mut nodes, mut switches, mut links, mut nvswitches, mut hosts_per_rack) = (None, None, None, 0, None);
     for &what in fork.counts {
         match what {
             "nodes" => nodes = Some(tokens.announced(what, 1)?),
             "switches" => switches = Some(tokens.announced(what, 1)?),
             "links" => links = Some(tokens.announced(what, fork.link_fields)?),
-            // NVSwitches are listed before the others, and are switches like them.
-            "NVSwitches" => beside = tokens.announced(what, 1)?.count,
+            "NVSwitches" => nvswitches = tokens.announced(what, 1)?.count,
+            "hosts per rack" => hosts_per_rack = u32::try_from(tokens.announced(what, 1)?.count).ok(),
             "GPU type" => drop(tokens.next()),
             _ => drop(tokens.announced(what, 1)?),
         }
@@ -206,15 +219,16 @@ fn counts<'a>(tokens: &mut Tokens<'a>, fork: &Fork) -> Result<[Announced<'a>; 3]
     let (Some(nodes), Some(mut switches), Some(links)) = (nodes, switches, links) else {
         return Err(tokens.problem_here("the file does not say how many nodes, switches and links there are"));
     };
-    switches.count += beside;
-    Ok([nodes, switches, links])
+    switches.count += nvswitches;
+    Ok(Counts { nodes, switches, links, nvswitches, hosts_per_rack })
 }
 
 fn read_topology(file: &str, text: &str, fork: &Fork) -> Result<(Topology, Option<Problem>), Problem> {
     let mut tokens = Tokens::new(file, text);
-    let [nodes, switches, links] = counts(&mut tokens, fork)?;
-    let is_switch = node_kinds(&mut tokens, &nodes, &switches)?;
-    let mut topology = Topology { is_switch, links: Vec::new(), unused: BTreeSet::new() };
+    let Counts { nodes, switches, links, nvswitches, hosts_per_rack } = counts(&mut tokens, fork)?;
+    let (is_switch, listed) = node_kinds(&mut tokens, &nodes, &switches)?;
+    let nvswitches = listed.into_iter().take(nvswitches as usize).collect();
+    let mut topology = Topology { is_switch, links: Vec::new(), unused: BTreeSet::new(), hosts_per_rack, nvswitches };
     let last = topology.nodes() - 1;
     let is_node = format!("a node, 0 to {last}");
     let mut pairs: HashMap<(u32, u32), usize> = HashMap::new();
@@ -263,8 +277,12 @@ fn read_topology(file: &str, text: &str, fork: &Fork) -> Result<(Topology, Optio
     Ok((topology, surplus.or(note)))
 }
 
-/// Reads the switches' ids.
-fn node_kinds(tokens: &mut Tokens<'_>, nodes: &Announced<'_>, switches: &Announced<'_>) -> Result<Vec<bool>, Problem> {
+/// Reads the switches' ids: of each node whether it is one, and the ids in the order of the file.
+fn node_kinds(
+    tokens: &mut Tokens<'_>,
+    nodes: &Announced<'_>,
+    switches: &Announced<'_>,
+) -> Result<(Vec<bool>, Vec<u32>), Problem> {
     let file = tokens.file();
     if nodes.count == 0 {
         return Err(nodes.token.problem(file, "there are no nodes").help("announce the number of hosts and switches"));
@@ -284,6 +302,7 @@ fn node_kinds(tokens: &mut Tokens<'_>, nodes: &Announced<'_>, switches: &Announc
     let is = format!("a node, 0 to {last}");
     let help = "nodes are numbered from 0; correct the id, or announce more nodes or fewer switches";
     let mut listed: HashMap<u64, usize> = HashMap::new();
+    let mut ids = Vec::new();
     while (listed.len() as u64) < switches.count {
         let [token] = tokens.record(switches, listed.len())?;
         let id = tokens.whole(token, Want { what: "switch", is: &is, help }, 0..=last)?;
@@ -294,8 +313,9 @@ fn node_kinds(tokens: &mut Tokens<'_>, nodes: &Announced<'_>, switches: &Announc
         if let Some(slot) = is_switch.get_mut(id as usize) {
             *slot = true;
         }
+        ids.push(id as u32);
     }
-    Ok(is_switch)
+    Ok((is_switch, ids))
 }
 
 fn read_link(
@@ -572,12 +592,17 @@ pub(crate) mod tests {
     #[test]
     fn the_forms_of_the_family_are_read() {
         let hpcc = parse("t", "3 1 2\n2\n0 2 100Gbps 600ns 0\n1 2 100Gbps 600ns 0\n").unwrap();
-        for (fork, text) in [
+        let forms: [(&Fork, &str); 3] = [
             (&floodgate::FORK, "3 1 2 1 0 2\n2\n0 2 100 600\n1 2 100 600\n"),
             (&powertcp::FORK, "3 1 1 2\n2\n0 2 100000000000.0 600ns 0\n1 2 100000000000.0 600ns 0\n"),
             (&simai::FORK, "3 1 1 0 2 H800\n2\n0 2 100Gbps 600ns 0\n1 2 100Gbps 600ns 0\n"),
-        ] {
-            assert_eq!(parse_as("t", text, fork).unwrap(), (hpcc.clone(), None), "{fork:?}");
+        ];
+        for (fork, text) in forms {
+            let (read, note) = parse_as("t", text, fork).unwrap();
+            assert_eq!(read.hosts_per_rack, (*fork == floodgate::FORK).then_some(2));
+            assert_eq!(read.nvswitches.contains(&2), *fork == simai::FORK);
+            let plain = Topology { hosts_per_rack: None, nvswitches: BTreeSet::new(), ..read };
+            assert_eq!((plain, note), (hpcc.clone(), None), "{fork:?}");
             assert!(parse("t", text).is_err(), "{fork:?}");
         }
         let problem = parse_as("t", "3 1 2 1 0 2\n2\n0 2 100Gbps 600\n1 2 100 600\n", &floodgate::FORK).unwrap_err();

@@ -4,15 +4,15 @@ use super::Inputs;
 use super::balancing::{Balancing, LbMode, Paths};
 use super::broadcom::{Broadcom, EGRESS_GUARANTEED};
 use super::config::{CcMode, Config, Lack};
-use super::flows::FIRST_SPORT;
-use super::forks::{Ports, conweave};
+use super::flows::{FIRST_SPORT, FlowLine};
+use super::forks::{self, Ports, conweave};
 use super::irn::{Irn, Monitor};
 use super::order;
 use super::pint::Pint;
 use super::rand::Shared;
 use super::topology::Topology;
 use engine::{Bytes, Time};
-use fabric::axes::flow_control::{Job, Report};
+use fabric::axes::flow_control::{FlowControlDef, Job, Report};
 use fabric::axes::{Chosen, CongestionControlDef, LoadBalancingDef, TransportDef};
 use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
@@ -26,20 +26,18 @@ use fabric::topology::{Graph, Kind, Link};
 use fabric::{Outcome, Setup as FabricSetup};
 use files::problem::Problem;
 use schemes::congestion_control as cc;
-use schemes::flow_control::pfc;
+use schemes::flow_control::{floodgate, pfc};
 use schemes::transport::go_back_n::GoBackN;
 use schemes::{edge_control, load_balancing, marking, queueing};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Headers of a data packet: Ethernet-sized link header, IPv4, UDP, sequence number and priority.
-const HEADER: u16 = 14 + 20 + 8 + 6;
+/// Headers of a data packet after the link's: IPv4, UDP, sequence number and priority.
+const HEADER: u16 = 20 + 8 + 6;
 /// A pause frame on the wire.
 const PAUSE_FRAME: u64 = 43;
-/// An acknowledgement is padded to this.
-const ACK: u16 = 60;
-/// What an acknowledgement holds besides telemetry: link and IPv4 headers, ports, flags, priority, sequence number.
-const ACK_FIELDS: u16 = 14 + 20 + 12;
+/// What an acknowledgement holds besides the link's header and telemetry: IPv4 header, ports, flags, priority, sequence number.
+const ACK_FIELDS: u16 = 20 + 12;
 /// What it holds besides in ConWeave's simulator, with or without IRN.
 const IRN_FIELDS: u16 = 6;
 const RESERVE: u64 = 4 * 1024;
@@ -60,14 +58,22 @@ pub struct Translated {
     load_balancing: Box<dyn LoadBalancingDef>,
     /// Switches with accounts of their own.
     broadcom: Option<Broadcom>,
+    /// Floodgate's windows.
+    windows: Option<floodgate::Params>,
+    /// The longest round trip, in nanoseconds.
+    longest_rtt: u64,
 }
 
 impl Translated {
     /// Runs it.
     pub fn run(self, report: &mut Report<'_>) -> Outcome {
         let params = pfc::Params { frame: Bytes(PAUSE_FRAME), ..pfc::Params::default() };
+        let flow_control: &dyn FlowControlDef = match &self.windows {
+            Some(windows) => windows,
+            None => &params,
+        };
         let chosen = Chosen {
-            flow_control: &params,
+            flow_control,
             congestion_control: &*self.congestion_control,
             edge_control: &edge_control::None::default(),
             transport: &*self.transport,
@@ -78,11 +84,17 @@ impl Translated {
         };
         // Its headroom follows a rule of thumb (three times rate × delay), so nothing is promised.
         let job = Job { setup: self.setup, promised: false, chosen, report };
-        match self.broadcom {
-            Some(broadcom) => job.run(broadcom),
+        match (self.broadcom, &self.windows) {
+            (Some(broadcom), _) => job.run(broadcom),
+            (None, Some(windows)) => windows.run(job),
             // Pauses last for ever.
-            None => job.run(pfc::Pfc::new(&params, None, false)),
+            (None, None) => job.run(pfc::Pfc::new(&params, None, false)),
         }
+    }
+
+    /// The longest round trip of a pair of hosts, in nanoseconds.
+    pub fn longest_rtt(&self) -> u64 {
+        self.longest_rtt
     }
 
     /// The same run in our own order of ties, with random numbers of each node's own, on up to `threads` threads: everything that the
@@ -137,22 +149,33 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
     let pairs = Pairs::new(inputs, &graph, &map);
     let mut next_port: HashMap<(u32, u32), u16> = HashMap::new();
     let mut next_dport: HashMap<u32, u16> = HashMap::new();
-    let specs = flows.iter().map(|f| {
+    let mut by_place: Vec<&FlowLine> = flows.iter().collect();
+    by_place.sort_by_key(|f| f.place);
+    let mut numbers: HashMap<u32, (u16, u16)> = HashMap::new();
+    for f in by_place {
         let to = if config.fork.ports == Ports::PerPair { f.dst } else { 0 };
         let source_port = next_port.entry((f.src, to)).or_insert(FIRST_SPORT);
         let dport = next_dport.entry(f.dst).or_insert(f.dport);
-        let tuple = Tuple {
-            source: address(f.src),
-            destination: address(f.dst),
-            source_port: *source_port,
-            destination_port: if config.fork.ports == Ports::PerHost { *dport } else { f.dport },
-        };
+        let destination_port = if config.fork.ports == Ports::PerHost { *dport } else { f.dport };
+        numbers.insert(f.place, (f.sport.unwrap_or(*source_port), destination_port));
         *source_port = source_port.wrapping_add(1);
         *dport = dport.wrapping_add(1);
+    }
+    let ways =
+        (*config.fork == forks::floodgate::FORK).then(|| forks::floodgate::results::Ways::new(config, topology, flows));
+    let header = config.fork.link_header + HEADER;
+    let specs = flows.iter().map(|f| {
+        let (source_port, destination_port) = numbers.get(&f.place).copied().unwrap_or_default();
+        let (source, destination) = (address(f.src), address(f.dst));
+        let tuple = Tuple { source, destination, source_port, destination_port };
         let pair = pairs.of[&(f.src, f.dst)];
         let (rtt, window) = if config.global_t { (pairs.max_rtt, pairs.max_bdp) } else { (pair.rtt, pair.bdp()) };
         let packets = (f.size - 1) / config.packet_payload_size as u64 + 1;
-        let bytes = f.size + packets * HEADER as u64;
+        let bytes = f.size + packets * header as u64;
+        let ideal = match &ways {
+            Some(ways) => ways.ideal(f).acknowledged,
+            None => pair.rtt + (bytes as u128 * 8_000_000_000 / pair.rate as u128) as u64,
+        };
         FlowSpec {
             src: NodeId(f.src),
             dst: NodeId(f.dst),
@@ -162,8 +185,8 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             tuple,
             window: if config.has_win { window } else { 0 },
             base_rtt: Time::from_ns(rtt),
-            ideal: Time::from_ns(pair.rtt + (bytes as u128 * 8_000_000_000 / pair.rate as u128) as u64),
-            ideal_acknowledged: Time::from_ns(pair.rtt + (bytes as u128 * 8_000_000_000 / pair.rate as u128) as u64),
+            ideal: Time::from_ns(ideal),
+            ideal_acknowledged: Time::from_ns(ideal),
             until: Time::MAX,
             hops: 0,
             // What the reference's map of queue pairs goes by.
@@ -185,17 +208,21 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         every: MONITOR_EVERY,
         keep: MONITOR_KEEP,
     });
+    let windows = forks::floodgate::windows::params(config, topology)?;
+    let of_floodgate = *config.fork == forks::floodgate::FORK;
+    let timeout_us = if of_floodgate { config.floodgate.rto_us } else { 0 };
     let setup = Setup {
         rule: Rule::ByFlow,
         salt: 0,
         threads: 1,
         clocked: None,
+        within: None,
         blocks: None,
         clock: Clock::Nanoseconds,
         ties: Ties::Sequence,
         dice: match of_conweave {
             true => Dice::Alike { stream: 0, seed: config.random_seed },
-            false => Dice::Shared { first: first_stream(topology) },
+            false => Dice::Shared { first: own_streams(topology) + forks::floodgate::traffic::streams(config) },
         },
         seed: 1,
         classes: priorities.len().max(1) as u8,
@@ -222,22 +249,28 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
             pipeline: Time::ZERO,
             reaction: Time::ZERO,
             cell: 1,
-            queues: 1,
+            queues: windows.as_ref().map_or(1, |windows| windows.voqs + 1),
             express: None,
             quantum: 0,
             overflow: Overflow::Drop,
         },
         nic: NicSetup {
             payload: config.packet_payload_size as u16,
-            header: HEADER + telemetry,
-            ack_size: ACK.max(ACK_FIELDS + telemetry + if of_conweave { IRN_FIELDS } else { 0 }),
+            header: header + telemetry,
+            ack_size: config
+                .fork
+                .ack_size
+                .max(config.fork.link_header + ACK_FIELDS + telemetry + if of_conweave { IRN_FIELDS } else { 0 }),
             acks: AckPolicy::After { interval: config.l2_ack_interval as u64, chunk: config.l2_chunk_size as u64 },
             ack_lane: match (of_conweave, config.ack_high_prio) {
                 (true, _) => AckLane::Control,
                 (false, true) => AckLane::Data(None),
                 (false, false) => AckLane::Data(class(3)),
             },
-            timeout: of_conweave.then_some(Time::from_ms(4)),
+            timeout: match timeout_us {
+                0 => of_conweave.then_some(Time::from_ms(4)),
+                us => Some(Time::from_us(us as u64)),
+            },
             nack_interval: Time::from_us(if of_conweave { 4 } else { 500 }),
             paced: config.rate_bound,
             wake: if of_conweave { NicWake::Later } else { NicWake::Earliest },
@@ -252,9 +285,11 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         measure: MeasureSetup {
             pause_log: true,
             queue_monitor: monitor.filter(|m| m.from < stop),
+            series: forks::powertcp::printed::series(inputs, &map, (pairs.min_rtt, pairs.max_rtt)),
             ..MeasureSetup::default()
         },
         after: Vec::new(),
+        tasks: Vec::new(),
         stop,
         reroute: Time::ZERO,
         graph,
@@ -294,7 +329,8 @@ pub fn translate(inputs: &Inputs) -> Result<Translated, Problem> {
         second_pool: priorities.iter().map(|&priority| priority == 1).collect(),
     });
     let congestion_control = congestion_control(config, pairs.max_rtt)?;
-    Ok(Translated { setup, congestion_control, transport, go_back_n, load_balancing, broadcom })
+    let longest_rtt = pairs.max_rtt;
+    Ok(Translated { setup, congestion_control, transport, go_back_n, load_balancing, broadcom, windows, longest_rtt })
 }
 
 /// What chooses among paths.
@@ -339,7 +375,7 @@ fn balancing(
 
 /// How many random variables the reference has made before its first packet: six in the protocol stack of every node,
 /// two for the common error model and two for each link with its own.
-fn first_stream(topology: &Topology) -> u64 {
+pub fn own_streams(topology: &Topology) -> u64 {
     let own = topology.links.iter().filter(|l| l.error_rate > 0.0).count() as u64;
     topology.nodes() as u64 * 6 + 2 + own * 2
 }
@@ -385,23 +421,30 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
         for port in map.of(node) {
             let link = link_of(graph, map, port);
             let line = topology.links[map.link[port as usize] as usize].line;
-            let (min, max, probability) = config.ecn_for(link.rate.0).map_err(|lacking| {
+            // NVSwitches mark nothing.
+            let marks = !topology.nvswitches.contains(&node);
+            let thresholds = marks.then(|| config.ecn_for(link.rate.0)).transpose().map_err(|lacking| {
                 let all = |of: fn(&Lack) -> &str| lacking.iter().map(of).collect::<Vec<_>>().join("; ");
                 let message = all(|lack| &lack.message);
                 Problem::new(topology_file.clone(), message).at_line(line).help(all(|lack| &lack.help))
             })?;
-            let ecn =
-                Ecn { min: min as u64 * 1000 + spared, max: max as u64 * 1000 + spared, probability, by_port: false };
-            let headroom = (link.rate.0 as u128 * link.delay.ns() as u128 / 8 / 1_000_000_000) as u64 * 3;
-            // One eighth of what is free; twice as much for each doubling of the rate over the hosts'.
-            let (mut alpha, mut rate) = (ALPHA_ONE / 8, link.rate.0);
+            let ecn = thresholds.map(|(min, max, probability)| Ecn {
+                min: min as u64 * 1000 + spared,
+                max: max as u64 * 1000 + spared,
+                probability,
+                by_port: false,
+            });
+            let product = (link.rate.0 as u128 * link.delay.ns() as u128 / 8 / 1_000_000_000) as u64;
+            let headroom = product * config.fork.headroom;
+            // By default one eighth of what is free; twice as much for each doubling of the rate over the hosts'.
+            let (mut alpha, mut rate) = (ALPHA_ONE >> config.fork.shift, link.rate.0);
             while rate > nic_rate && alpha < ALPHA_ONE {
                 alpha *= 2;
                 rate /= 2;
             }
             ports[port as usize] = PortSetup {
                 share: Share { alpha, headroom: headroom.min(u32::MAX as u64) as u32 },
-                ecn: config.enable_qcn.then_some(ecn),
+                ecn: ecn.filter(|_| config.enable_qcn),
             };
             set_aside += headroom + RESERVE;
         }
@@ -450,6 +493,7 @@ impl Pair {
 struct Pairs {
     of: HashMap<(u32, u32), Pair>,
     max_rtt: u64,
+    min_rtt: u64,
     max_bdp: u64,
 }
 
@@ -458,7 +502,7 @@ impl Pairs {
         let payload = inputs.config.packet_payload_size as u64;
         let mut wanted: HashMap<u32, Vec<u32>> = HashMap::new();
         inputs.flows.iter().for_each(|f| wanted.entry(f.dst).or_default().push(f.src));
-        let mut pairs = Pairs { of: HashMap::new(), max_rtt: 0, max_bdp: 0 };
+        let mut pairs = Pairs { of: HashMap::new(), max_rtt: 0, min_rtt: u64::MAX, max_bdp: 0 };
         let neighbours: Vec<Vec<u32>> = (0..graph.nodes.len() as u32)
             .map(|n| {
                 let used = |port: &u32| inputs.topology.is_used(map.link[*port as usize] as usize);
@@ -500,6 +544,7 @@ impl Pairs {
             for from in graph.hosts().filter(|&h| h != host) {
                 if let Some(pair) = pair(from.0) {
                     pairs.max_rtt = pairs.max_rtt.max(pair.rtt);
+                    pairs.min_rtt = pairs.min_rtt.min(pair.rtt);
                     pairs.max_bdp = pairs.max_bdp.max(pair.bdp());
                 }
             }

@@ -367,6 +367,7 @@ fn read_ns3(texts: &[String; 4], go: bool) -> Result<bool, TestCaseError> {
             flows,
             config_file: "config.txt".into(),
             topology_file: "topology.txt".into(),
+            options: Default::default(),
             notes: Vec::new(),
         })
     };

@@ -53,11 +53,17 @@ __all__ = [
 _Path = Union[str, "os.PathLike[str]"]
 
 
+def _skipping(sets: List[str], within: Optional[float]) -> List[str]:
+    """The changes, with what may be skipped."""
+    return sets if within is None else [*sets, f"fast_forward.within={within}"]
+
+
 def run(
     scenario: Scenario,
     *,
     sets: Sets = None,
     threads: Optional[int] = None,
+    within: Optional[float] = None,
     record: Union[bool, str] = False,
     congestion_control: Any = None,
     progress: Progress = None,
@@ -67,13 +73,14 @@ def run(
     ``sets`` are changes, as after ``--set``. ``record`` keeps a recording, with frames of that length if it is a time such as
     ``"1us"``. ``congestion_control`` is a controller of one's own, see :class:`CongestionControl`; it takes the place of the
     scenario's. ``progress`` is ``True`` for a bar, or is called with simulated seconds, the share done and packet-hops.
-    The results are the same with any number of ``threads``.
+    The results are the same with any number of ``threads``. ``within`` skips what is steady, as long as the error that is measured stays
+    within this share, such as ``0.01``; the summary then says so under ``fast_forward``.
     """
     name, _, text, base = source(scenario)
     with _progress.reporting(progress, _progress.of_run) as report:
         every = record if isinstance(record, str) else None
         run = _tailwater.run(
-            name, text, base, changes(sets), threads, bool(record), every, congestion_control, report
+            name, text, base, _skipping(changes(sets), within), threads, bool(record), every, congestion_control, report
         )
     result = Result(run.summary, run.scenario, run.tables(), run.notes, run=run)
     if run.violations:
@@ -97,17 +104,19 @@ def compare(
     vary: Union[Mapping[str, Iterable[Any]], Iterable[str], None] = None,
     sets: Sets = None,
     store: _Path = "results/runs",
+    within: Optional[float] = None,
     record: bool = False,
     threads: Optional[int] = None,
     progress: Progress = None,
 ) -> Comparison:
     """Runs a scenario with several schemes, varied values and seeds. What is in the store is not run again.
 
-    ``seeds`` is how many, or which. ``progress`` is ``True`` for a bar, or is called with the runs done, the share done and the
+    ``seeds`` is how many, or which. ``within`` skips what is steady, as with :func:`run`. ``progress`` is ``True`` for a bar, or is called with the runs done, the share done and the
     runs in all.
     """
     names = schemes.split(",") if isinstance(schemes, str) else list(schemes)
-    plan = _tailwater.Plan(source(scenario), *seeded(changes(sets), names, axes(vary), seeds))
+    sets = _skipping(changes(sets), within)
+    plan = _tailwater.Plan(source(scenario), *seeded(sets, names, axes(vary), seeds))
     with _progress.reporting(progress, _progress.of_grid) as report:
         folders, ran, notes = plan.run(os.fspath(store), record, threads, report)
     return Comparison(plan, folders, ran, notes)

@@ -21,7 +21,7 @@ class Problem(ValueError):
     #: The key at fault, such as ``switch.buffer`` or ``flow.0.size``.
     key: Optional[str]
     #: What sort of thing is wrong: ``unreadable``, ``syntax``, ``unknown-key``, ``missing-key``, ``value``,
-    #: ``broken-promise`` or ``other``.
+    #: ``fabric``, ``broken-promise`` or ``other``.
     cause: Optional[str]
 
     def __init__(

@@ -129,6 +129,16 @@ class Result:
         """What flows lost on links, if the scenario has ``measure.why``."""
         return self.tables.get("losses")
 
+    @property
+    def drops(self) -> Optional[Table]:
+        """What flows lost for want of room and what had taken it, if the scenario has ``measure.why`` and something was dropped."""
+        return self.tables.get("drops")
+
+    @property
+    def fillers(self) -> Optional[Table]:
+        """Who filled the ports because of which packets were dropped, if the scenario has ``measure.why`` and some were."""
+        return self.tables.get("fillers")
+
     def write(self, folder: Union[str, Path], report: bool = True) -> Path:
         """Writes the folder that ``tailwater run`` writes, and gives its path."""
         if self._run is not None:

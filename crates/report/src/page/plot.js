@@ -73,11 +73,11 @@ function logarithmic([low, high], pixels, axis, upright) {
   }
   // Deep inside a decade the axis is as good as linear.
   let exact = 3;
-  if (values.length < 2) {
-    const [from, to] = [10 ** low, 10 ** high], [step] = nice((to - from) / 4);
+  if (values.length < 3 && high - low < 0.7) {
+    const [from, to] = [10 ** low, 10 ** high], [step, decimals] = nice((to - from) / 4);
     values.length = 0;
-    for (let at = Math.ceil(from / step); at * step <= to; at++) values.push(at * step);
-    exact = Math.ceil(high - Math.log10(step)) + 1;
+    for (let at = Math.ceil(from / step - 1e-9); at * step <= to * (1 + 1e-9); at++) values.push(at * step);
+    exact = Math.max(1, Math.floor(high + 1e-9) + 1 + decimals);
   }
   const powers = high > 4.95 || low < -3.7;
   const text = value => axis.base || axis.percent ? words(value, axis, exact) : plain(value, powers, exact);

@@ -1,6 +1,6 @@
 //! The tables of causes: written by a run, read by whoever asks it.
 
-use super::{Causes, Fill, How, Loss, Scope, Stop, Wait, Waiting};
+use super::{Causes, Fill, Filler, How, Loss, Scope, Stop, Wait, Waiting};
 use crate::records::{Records, link_names};
 use crate::tables::{self, Column, Columns, Table};
 use files::problem::Problem;
@@ -12,6 +12,10 @@ pub const STOPS: &str = "stops.parquet";
 pub const WAITS: &str = "waits.parquet";
 /// The table of what flows lost on links.
 pub const LOSSES: &str = "losses.parquet";
+/// The table of what was dropped for want of room; there only if something was.
+pub const DROPS: &str = "drops.parquet";
+/// The table of who filled ports because of which packets were dropped for want of room; there only if some were.
+pub const FILLERS: &str = "fillers.parquet";
 
 fn damaged(file: &str, what: &str) -> Problem {
     Problem::new(file, format!("is not what a run writes: {what}")).help("remove its folder and run the scenario again")
@@ -20,7 +24,8 @@ fn damaged(file: &str, what: &str) -> Problem {
 impl Causes {
     /// Reads the tables of a folder of results; `None` if the run was not asked why.
     pub fn open(records: &Records) -> Result<Option<Causes>, Problem> {
-        let [stops, waits, losses] = [STOPS, WAITS, LOSSES].map(|name| records.folder.join(name));
+        let [stops, waits, losses, drops, fillers] =
+            [STOPS, WAITS, LOSSES, DROPS, FILLERS].map(|name| records.folder.join(name));
         if !stops.is_file() {
             return Ok(None);
         }
@@ -29,7 +34,14 @@ impl Causes {
         all.read_waits(&tables::read(&waits)?)?;
         // Earlier runs had none.
         if losses.is_file() {
-            all.read_losses(&tables::read(&losses)?)?;
+            all.read_losses(&tables::read(&losses)?, LOSSES)?;
+        }
+        if drops.is_file() {
+            all.read_losses(&tables::read(&drops)?, DROPS)?;
+            all.losses.sort_by_key(|loss| (loss.port, loss.how));
+        }
+        if fillers.is_file() {
+            all.read_fillers(&tables::read(&fillers)?)?;
         }
         Ok(Some(all))
     }
@@ -120,30 +132,70 @@ impl Causes {
         Ok(())
     }
 
-    fn read_losses(&mut self, table: &Table) -> Result<(), Problem> {
-        let damaged = |what| damaged(LOSSES, what);
-        let (port, flow, how) = (table.counts("port")?, table.counts("flow")?, table.texts("how")?);
+    /// Adds what was lost on links, or dropped for want of room.
+    fn read_losses(&mut self, table: &Table, file: &str) -> Result<(), Problem> {
+        let damaged = |what| damaged(file, what);
+        let rooms = file == DROPS;
+        let (port, flow) = (table.counts("port")?, table.counts("flow")?);
+        let how = if rooms { vec![How::Room.word(); table.rows()] } else { table.texts("how")? };
         let (packets, cost) = (table.counts("packets")?, table.counts("cost_ps")?);
         let (first, last) = (table.counts("first_ps")?, table.counts("last_ps")?);
+        let none = || vec![None; table.rows()];
+        let maybe = |name: &str| if rooms { table.maybe_counts(name) } else { Ok(none()) };
+        let [filled, queue, bytes] = [maybe("filled_port")?, maybe("filled_queue")?, maybe("filled_bytes")?];
+        let [flows, cause, victim] = [maybe("filled_flows")?, maybe("cause")?, maybe("victim")?];
+        let waiting = if rooms { table.texts("waiting")? } else { vec![""; table.rows()] };
+        let known = |port: u64| {
+            let port = Some(port).filter(|port| (*port as usize) < self.names.len());
+            port.ok_or_else(|| damaged("a port is not in links.parquet"))
+        };
+        let mut losses = Vec::with_capacity(table.rows());
         for row in 0..table.rows() {
-            let known = How::ALL.iter().find(|(_, word)| *word == how[row]);
-            let &(how, _) = known.ok_or_else(|| damaged("a packet was lost in no way that is known"))?;
-            let port = Some(port[row]).filter(|port| (*port as usize) < self.names.len());
-            self.losses.push(Loss {
-                port: port.ok_or_else(|| damaged("a port is not in links.parquet"))?,
+            let way = How::ALL.iter().find(|(_, word)| *word == how[row]);
+            let &(how, _) = way.ok_or_else(|| damaged("a packet was lost in no way that is known"))?;
+            let fill = match filled[row] {
+                None => None,
+                Some(port) => {
+                    let word = Waiting::ALL.iter().find(|(_, word)| *word == waiting[row]);
+                    let &(waiting, _) = word.ok_or_else(|| damaged("a port waits for nothing that is known"))?;
+                    let [queue, bytes, flows] = [&queue, &bytes, &flows].map(|of| of[row].unwrap_or(0));
+                    Some(Fill { port: known(port)?, queue, bytes, flows, waiting })
+                }
+            };
+            let cause = cause[row].map(|cause| cause as usize);
+            if cause.is_some_and(|cause| cause >= self.stops.len()) {
+                return Err(damaged("a cause is not among the stops"));
+            }
+            losses.push(Loss {
+                port: known(port[row])?,
                 how,
                 flow: flow[row],
                 packets: packets[row],
                 first_ps: first[row],
                 last_ps: last[row],
                 cost_ps: cost[row],
+                fill,
+                cause,
+                victim: victim[row] == Some(1),
             });
         }
+        self.losses.extend(losses);
         Ok(())
     }
 
-    /// All three tables, by the names of their files.
-    pub fn columns(&self) -> [(&'static str, Columns); 3] {
+    fn read_fillers(&mut self, table: &Table) -> Result<(), Problem> {
+        let (port, flow) = (table.counts("port")?, table.counts("flow")?);
+        let (drops, bytes) = (table.counts("drops")?, table.counts("bytes")?);
+        if port.iter().any(|port| *port as usize >= self.names.len()) {
+            return Err(damaged(FILLERS, "a port is not in links.parquet"));
+        }
+        let filler = |row: usize| Filler { port: port[row], flow: flow[row], drops: drops[row], bytes: bytes[row] };
+        self.fillers = (0..table.rows()).map(filler).collect();
+        Ok(())
+    }
+
+    /// All tables, by the names of their files.
+    pub fn columns(&self) -> Vec<(&'static str, Columns)> {
         let rows = || self.stops.iter();
         // What is not there is an empty text.
         let list = |names: &[String]| names.iter().cloned().chain([String::new()]).collect::<Vec<String>>();
@@ -157,9 +209,9 @@ impl Causes {
         let words = ["class", "queue", "held queue", "flow"];
         let scope = |stop: &Stop| words.iter().position(|word| *word == stop.scope.word()).unwrap_or(0);
         let waiting: Vec<&str> = Waiting::ALL.iter().map(|(_, word)| *word).chain([""]).collect();
-        let waits_for = |stop: &Stop| {
+        let waits_for = |fill: Option<Fill>| {
             let place = |fill: Fill| Waiting::ALL.iter().position(|(waiting, _)| *waiting == fill.waiting);
-            stop.fill.and_then(place).unwrap_or(Waiting::ALL.len())
+            fill.and_then(place).unwrap_or(Waiting::ALL.len())
         };
         let name = |port: &u64| self.port(*port);
         let mut also: Vec<String> = vec![String::new()];
@@ -189,7 +241,7 @@ impl Causes {
             ("filled_queue", fill(|fill| fill.queue)),
             ("filled_bytes", fill(|fill| fill.bytes)),
             ("filled_flows", fill(|fill| fill.flows)),
-            ("waiting", Column::named(&waiting, rows().map(waits_for))),
+            ("waiting", Column::named(&waiting, rows().map(|stop| waits_for(stop.fill)))),
             ("also", Column::named(&also, others.into_iter())),
             ("rule", Column::named(&rules, rows().map(|stop| stop.rule.unwrap_or(self.rules.len())))),
             ("cause", Column::maybe_counts(rows().map(|stop| stop.cause.map(|cause| cause as u64)))),
@@ -200,18 +252,59 @@ impl Causes {
             ("waited_ps", Column::counts(self.waits.iter().map(|wait| wait.time_ps))),
             ("victim", Column::counts(self.waits.iter().map(|wait| wait.victim as u64))),
         ];
-        let rows = || self.losses.iter();
-        let losses = vec![
-            ("port", Column::counts(rows().map(|loss| loss.port))),
-            ("from", Column::named(&nodes, rows().map(|loss| from(loss.port)))),
-            ("to", Column::named(&nodes, rows().map(|loss| to(loss.port)))),
-            ("how", Column::texts(rows().map(|loss| loss.how.word()))),
-            ("flow", Column::counts(rows().map(|loss| loss.flow))),
-            ("packets", Column::counts(rows().map(|loss| loss.packets))),
-            ("first_ps", Column::counts(rows().map(|loss| loss.first_ps))),
-            ("last_ps", Column::counts(rows().map(|loss| loss.last_ps))),
-            ("cost_ps", Column::counts(rows().map(|loss| loss.cost_ps))),
-        ];
-        [(STOPS, stops), (WAITS, waits), (LOSSES, losses)]
+        // What was lost on links, or for want of room.
+        let lost = |room: bool| {
+            let rows = || self.losses.iter().filter(move |loss| (loss.how == How::Room) == room);
+            let how = (!room).then(|| ("how", Column::texts(rows().map(|loss| loss.how.word()))));
+            let mut columns = vec![
+                ("port", Column::counts(rows().map(|loss| loss.port))),
+                ("from", Column::named(&nodes, rows().map(|loss| from(loss.port)))),
+                ("to", Column::named(&nodes, rows().map(|loss| to(loss.port)))),
+            ];
+            columns.extend(how);
+            columns.extend([
+                ("flow", Column::counts(rows().map(|loss| loss.flow))),
+                ("packets", Column::counts(rows().map(|loss| loss.packets))),
+                ("first_ps", Column::counts(rows().map(|loss| loss.first_ps))),
+                ("last_ps", Column::counts(rows().map(|loss| loss.last_ps))),
+                ("cost_ps", Column::counts(rows().map(|loss| loss.cost_ps))),
+            ]);
+            columns
+        };
+        let losses = lost(false);
+        let mut all = vec![(STOPS, stops), (WAITS, waits), (LOSSES, losses)];
+        if self.losses.iter().any(|loss| loss.how == How::Room) {
+            let rows = || self.losses.iter().filter(|loss| loss.how == How::Room);
+            let fill = |of: fn(Fill) -> u64| Column::counts(rows().map(move |loss| loss.fill.map_or(0, of)));
+            let end = |end: &dyn Fn(u64) -> usize| {
+                Column::named(&nodes, rows().map(|loss| loss.fill.map_or(self.nodes.len(), |fill| end(fill.port))))
+            };
+            let mut drops = lost(true);
+            drops.extend([
+                ("filled_port", Column::maybe_counts(rows().map(|loss| loss.fill.map(|fill| fill.port)))),
+                ("filled_from", end(&from)),
+                ("filled_to", end(&to)),
+                ("filled_queue", fill(|fill| fill.queue)),
+                ("filled_bytes", fill(|fill| fill.bytes)),
+                ("filled_flows", fill(|fill| fill.flows)),
+                ("waiting", Column::named(&waiting, rows().map(|loss| waits_for(loss.fill)))),
+                ("cause", Column::maybe_counts(rows().map(|loss| loss.cause.map(|cause| cause as u64)))),
+                ("victim", Column::counts(rows().map(|loss| loss.victim as u64))),
+            ]);
+            all.push((DROPS, drops));
+        }
+        if !self.fillers.is_empty() {
+            let rows = || self.fillers.iter();
+            let fillers = vec![
+                ("port", Column::counts(rows().map(|filler| filler.port))),
+                ("from", Column::named(&nodes, rows().map(|filler| from(filler.port)))),
+                ("to", Column::named(&nodes, rows().map(|filler| to(filler.port)))),
+                ("flow", Column::counts(rows().map(|filler| filler.flow))),
+                ("drops", Column::counts(rows().map(|filler| filler.drops))),
+                ("bytes", Column::counts(rows().map(|filler| filler.bytes))),
+            ];
+            all.push((FILLERS, fillers));
+        }
+        all
     }
 }

@@ -70,8 +70,8 @@ enum Cause<'a> {
 
 /// The shares of a run, for whoever has its tables.
 pub fn shares(records: &Records, causes: &Causes, parts: &[PartRow<'_>]) -> Vec<Share> {
-    let (roots, of_stop) = causes.forest();
-    of(&Told { records, causes, parts, roots, of_stop })
+    let (roots, of_stop, of_loss) = causes.whole_forest();
+    of(&Told { records, causes, parts, roots, of_stop, of_loss })
 }
 
 /// Of a run: the slowest flows, then every group, then every size.

@@ -13,6 +13,11 @@ pub(super) fn encode(out: &mut Vec<u8>, values: &[u32], width: u32) {
     let mut packed = 0;
     let mut at = 0;
     while at < values.len() {
+        // Most numbers begin no run.
+        if values.get(at + 7).is_none_or(|&later| later != values[at]) {
+            at += 1;
+            continue;
+        }
         let run = values[at..].iter().take_while(|&&value| value == values[at]).count();
         // What is packed comes in groups of eight: a run fills the last group before it can begin.
         let fill = (at - packed).next_multiple_of(8) - (at - packed);

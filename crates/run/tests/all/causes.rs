@@ -3,7 +3,7 @@
 use crate::same::assert_same;
 use engine::Time;
 use fabric::Outcome;
-use fabric::probe::{Part, Scope, Stop, Waiting};
+use fabric::probe::{Lost, Part, Scope, Stop, Waiting};
 use fabric::routing::PortMap;
 use fabric::topology::Graph;
 use results::causes::{Kind, Root};
@@ -44,11 +44,33 @@ pub fn check(graph: &Graph, outcome: &Outcome) {
     for (flow, (record, held)) in outcome.flows.iter().zip(held).enumerate() {
         assert_eq!(held, record.held, "flow {flow}");
     }
+    check_losses(&map, outcome);
     for kept in &all.kept {
         let stop = &all.stops[kept.stop as usize];
         let life = stop.until.unwrap_or(outcome.end) - stop.from;
         assert!(Time::ZERO < kept.time && kept.time <= life, "{kept:?} at {stop:?}");
     }
+}
+
+/// Every packet that was dropped or trimmed for want of room has a root: a port of the same node that had taken the room, with who was in it, or the NIC
+/// that was full.
+fn check_losses(map: &PortMap, outcome: &Outcome) {
+    let all = outcome.stops.as_ref().expect("the run was asked why");
+    let rooms = || all.losses.iter().filter(|loss| loss.how == Lost::Room);
+    let dropped = outcome.counts.dropped_full + outcome.counts.trimmed.0;
+    assert_eq!(rooms().map(|loss| loss.packets).sum::<u64>(), dropped, "every drop is there");
+    for loss in rooms() {
+        let fill = loss.fill.unwrap_or_else(|| panic!("{loss:?} has no root"));
+        match fill.waiting {
+            Waiting::Receiver => assert_eq!(fill.port, map.peer[loss.port as usize], "{loss:?}"),
+            _ => assert_eq!(map.node[fill.port as usize], map.node[loss.port as usize], "{loss:?}"),
+        }
+        let waits = matches!(fill.waiting, Waiting::Stopped | Waiting::Draining);
+        assert_eq!(loss.cause.is_some(), waits, "{loss:?}");
+        let filled = all.fillers.iter().any(|filler| filler.port == fill.port && filler.bytes > 0);
+        assert!(filled || fill.waiting == Waiting::Receiver || fill.flows == 0, "{loss:?}");
+    }
+    assert!(all.losses.iter().all(|loss| loss.how == Lost::Room || (loss.fill, loss.cause) == (None, None)));
 }
 
 /// A port that waited for a stop did so when the order was given; one that did not is at the node that gave it.
@@ -465,4 +487,52 @@ fn a_key_that_is_said_to_have_had_no_effect_has_none() {
     // With less, they have.
     let (said, _) = told(&text(0.0001, "1KB"));
     assert!(!said.contains("no effect"), "{said}");
+}
+
+/// Sixteen hosts send 100 KB each to h0 at once over a switch with 200 KB of memory, and h17 sends to h18. 1.6 MB come within 8 us, of which the link to h0
+/// carries 100 KB meanwhile: its queue takes what it may, which is as much as it leaves free. So there is room for what h17 sends, and all drops are those
+/// of the sixteen.
+#[test]
+fn what_is_dropped_for_want_of_room_is_blamed_on_the_link_that_took_it() {
+    let text = "[topology]\nkind = \"star\"\nhosts = 20\n[switch]\nbuffer = \"200KB\"\n[scheme]\npreset = \"lossy\"\n\
+                [nic]\ntimeout = \"100us\"\n"
+        .to_string();
+    let incast: Vec<String> = (1..17).map(|src| flow(src, 0, "100KB")).collect();
+    let small = format!("{}start = \"6us\"\n", flow(17, 18, "10KB"));
+    let (outcome, roots) = explained(&(text + &incast.concat() + &small));
+    assert_eq!(roots.len(), 1, "{roots:?}");
+    let root = &roots[0];
+    assert_eq!((root.kind, root.place.as_str()), (Kind::Saturated, "sw0->h0"), "{roots:?}");
+    assert_eq!((root.flows, root.stops, root.victims, root.lost), (16, 0, 0, outcome.counts.dropped_full), "{root:?}");
+    // All of them fill it.
+    let fillers = &outcome.stops.as_ref().unwrap().fillers;
+    assert_eq!(fillers.iter().map(|filler| filler.flow.0).collect::<Vec<u32>>(), (0..16).collect::<Vec<u32>>());
+    let losses = &outcome.stops.as_ref().unwrap().losses;
+    assert!(losses.iter().all(|loss| loss.flow.0 < 16), "{losses:?}");
+    let again: u64 =
+        outcome.parts.iter().flatten().filter(|span| span.part == Part::Retransmission).map(|s| s.time.0).sum();
+    assert_eq!(losses.iter().map(|loss| loss.cost.0).sum::<u64>(), again, "nothing else makes them send again");
+    assert_eq!(root.lost_ps, again);
+}
+
+/// The NIC of a slow receiver drops what it has no room for, if nobody is paused.
+#[test]
+fn what_a_slow_receiver_drops_is_blamed_on_it() {
+    let slow = ["scheme.flow_control=none", "scheme.transport=go-back-n", "nic.timeout=100us", "stop=1ms"];
+    let roots = roots("slow_receiver", "lossy", &slow);
+    let host = roots.iter().find(|root| root.kind == Kind::SlowReceiver).unwrap_or_else(|| panic!("{roots:?}"));
+    assert!(host.place == "h15" && host.lost > 0 && host.victims == 0, "{roots:?}");
+}
+
+/// In a deadlock ports are paused for ever. A host hears of the last packet only after all else is at rest: up to then they are paused, too.
+#[test]
+fn a_port_that_is_paused_when_the_run_ends_is_so_to_its_end() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bcube_deadlock.toml");
+    let text = std::fs::read_to_string(path).unwrap() + &flow(14, 15, "1KB");
+    let resolved = read(&text.replace("[nic]\n", "[nic]\nreceive_latency = \"300us\"\n"));
+    let graph = resolved.setup.graph.clone();
+    let outcome = run::run(resolved, &mut |_, _| true).outcome;
+    assert!(outcome.end > Time::from_us(300), "the end is when that host hears of it");
+    assert!(outcome.stops.as_ref().unwrap().stops.iter().any(|stop| stop.until.is_none()));
+    check(&graph, &outcome);
 }

@@ -32,12 +32,17 @@ fn read(matrix: &str, topology: Option<&str>) -> Result<Imported, Problem> {
 
 /// The scenario, written and read as people do.
 fn load(imported: &Imported) -> Resolved {
+    load_with(imported, &[])
+}
+
+/// The same with keys set otherwise.
+fn load_with(imported: &Imported, sets: &[String]) -> Resolved {
     let dir = tempfile::tempdir().unwrap();
     let put = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
     put("made.toml", &imported.scenario);
     put("made.csv", &imported.flows);
     imported.graph.iter().for_each(|graph| put("made.graph.toml", graph));
-    run::load(&dir.path().join("made.toml"), &[]).unwrap_or_else(|problem| panic!("{problem}"))
+    run::load(&dir.path().join("made.toml"), sets).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
 const PERMUTATION: &str = "Nodes 16\nConnections 2\n0->15 start 0 size 2000000\n3->1 id 7 start 1500.0 size 9\n";
@@ -50,6 +55,22 @@ fn connections_are_flows_with_sizes_in_bytes_and_starts_in_picoseconds() {
     assert_eq!(flows, [(0, 15, 2_000_000, 0), (3, 1, 9, 1500)]);
     assert_eq!(imported.notes.len(), 1, "{:?}", imported.notes);
     assert!(imported.notes[0].contains("Queue_Up"));
+}
+
+#[test]
+fn a_seed_draws_new_paths_for_a_matrix_and_a_salt_keeps_them() {
+    let mut matrix = "Nodes 32\nConnections 8\n".to_string();
+    matrix.extend((0..8).map(|host| format!("{host}->{} start 0 size 200000\n", host + 8)));
+    let imported = read(&matrix, Some(LEAF_SPINE)).unwrap();
+    let times = |sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|set| set.to_string()).collect();
+        let outcome = load_with(&imported, &sets).simulate(&mut |_, _| true);
+        assert!(outcome.complete(), "{sets:?}");
+        outcome.flows.iter().map(|flow| flow.received).collect::<Vec<_>>()
+    };
+    assert_ne!(times(&["seed=1"]), times(&["seed=2"]));
+    assert_eq!(times(&["seed=2"]), times(&["seed=2"]));
+    assert_eq!(times(&["seed=1", "scheme.salt=5"]), times(&["seed=2", "scheme.salt=5"]));
 }
 
 #[test]

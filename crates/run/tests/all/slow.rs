@@ -91,6 +91,7 @@ fn a_slow_receiver_that_cannot_be_is_refused_with_a_remedy() {
     let before = "[[slow]]\nhost = 1\nrate = \"1Gbps\"\nfrom = \"2us\"\nuntil = \"1us\"\n";
     assert!(refused(before).contains("until is out of range"));
     assert!(
-        refused("[[slow]]\nhost = 1\nrate = \"1Gbps\"\nbuffer = \"1KB\"\nxoff = \"2KB\"\n").contains("xoff is above")
+        refused("[[slow]]\nhost = 1\nrate = \"1Gbps\"\nbuffer = \"1KB\"\nxoff = \"2KB\"\n")
+            .contains("xoff is 2KB, above buffer")
     );
 }

@@ -6,7 +6,7 @@ use crate::resolve::{PauseLoop, Resolved, resolve};
 use engine::{Bytes, Parameters, Rate, Time};
 use fabric::Outcome;
 use fabric::setup::{AckLane, Ecn, WindowRule};
-use files::problem::Problem;
+use files::problem::{Cause, Problem};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -106,7 +106,9 @@ fn the_manual_has_every_key_with_its_default_and_its_examples_run() {
             (None, "", _) => below("## Top level\n", "\n## "),
             (None, "traffic", false) => below("### `[traffic]`\n", "\n### "),
             (None, path, false) => below(&format!("## `[{path}]`\n"), "\n## "),
-            (None, path @ ("link" | "slow" | "collective"), true) => below(&format!("## `[[{path}]]`\n"), "\n## "),
+            (None, path @ ("link" | "slow" | "collective" | "job"), true) => {
+                below(&format!("## `[[{path}]]`\n"), "\n## ")
+            }
             (None, path, true) => below(&format!("### `[[{path}]]`\n"), "\n### "),
         };
         for key in section.keys.iter().filter(|key| section.path != "topology" || key.name != "kind") {
@@ -385,6 +387,7 @@ fn headroom_in_cells_is_enough_for_packets_of_any_size() {
         to_neighbour: Time::from_us(3),
         largest: 1062,
         frame: 64,
+        control: 0,
         classes: 1,
         other_frames: 0,
         smallest: 63,
@@ -1014,6 +1017,236 @@ congestion_control = \"dcqnc\"
     assert!(problems.iter().all(|problem| problem.help.is_some()), "{problems:#?}");
     assert!(problems[8].message.contains("has no size"), "{}", problems[8]);
     assert_eq!(problems[12].file, "--set stop=5");
+}
+
+/// What is wrong with a text: by line, the beginning of what is said.
+#[track_caller]
+fn wrong_with(text: &str, expected: &[(usize, &str)]) {
+    let Err(problem) = read(text, &[]) else { panic!("it is accepted") };
+    let problems = problem.split();
+    let said = |problem: &Problem| format!("{} {}", problem.line.unwrap_or(0), problem.message);
+    let shown: Vec<String> = problems.iter().map(said).collect();
+    for (problem, said) in problems.iter().zip(&shown) {
+        assert!(problem.help.is_some(), "{problem}");
+        let known = expected.iter().any(|(line, message)| said.starts_with(&format!("{line} {message}")));
+        assert!(known, "{said} is nonsense, or not expected, among {shown:#?}");
+    }
+    for (line, message) in expected {
+        let there = shown.iter().filter(|said| said.starts_with(&format!("{line} {message}"))).count();
+        assert_eq!(there, 1, "\"{line} {message}\" in {shown:#?}");
+    }
+}
+
+#[test]
+fn a_dozen_faults_of_different_kinds_are_said_at_once() {
+    let text = "\
+name = \"a\\u0007\"
+[topology]
+kind = \"star\"
+hosts = 4
+[switch]
+ecn_min = \"1MB\"
+ecn_max = \"10KB\"
+alpha = \"much\"
+hue = 1
+[switch.buffers]
+\"leaf*\" = \"1MB\"
+sw0 = \"lots\"
+[nic]
+payload = \"20KB\"
+[scheme]
+flow_control = \"pfcc\"
+congestion_control = \"dcqcn\"
+edge_control = \"onrmap\"
+window = \"wide\"
+[scheme.dcqcn]
+gain = 7
+[[flow]]
+src = \"h7\"
+dst = \"h8\"
+size = \"1KB\"
+[[flow]]
+src = \"h1\"
+dst = \"h1\"
+size = \"0B\"
+until = \"2us\"
+start = \"3us\"
+[[load]]
+sizes = \"hadop\"
+from = \"h9\"
+load = -1
+sigma = 2
+duration = \"0us\"
+[[load]]
+sizes = \"hadoop\"
+load = 0.5
+flows = 7
+duration = \"1us\"
+to = [\"h9\", \"h10\"]
+[[incast]]
+degree = 2
+size = \"1KB\"
+size_each = \"1KB\"
+every = \"1us\"
+load = 0.1
+count = 1
+duration = \"1us\"
+[[long]]
+to = \"h0\"
+[[slow]]
+host = \"h17\"
+rate = \"slow\"
+[measure]
+ports = [\"nobody\", \"none->x\"]
+";
+    let expected = [
+        (1, "\"a\\u{7}\" has characters"),
+        (7, "ecn_max is 10KB, below ecn_min"),
+        (8, "alpha: expected a number"),
+        (9, "unknown key \"hue\""),
+        (11, "leaf*: no switch is called"),
+        (12, "sw0: "),
+        (14, "payload is 20KB"),
+        (16, "flow_control: there is no \"pfcc\""),
+        (18, "edge_control: there is no \"onrmap\""),
+        (19, "window: "),
+        (21, "gain cannot be 7"),
+        (23, "src: there is no node \"h7\""),
+        (24, "dst: there is no node \"h8\""),
+        (28, "h1 sends to itself"),
+        (29, "size is 0"),
+        (30, "it leaves at 2us"),
+        (33, "sizes: there is no distribution \"hadop\""),
+        (34, "from: there is no node \"h9\""),
+        (35, "load is -1"),
+        (36, "only lognormal"),
+        (37, "duration is 0ps"),
+        (41, "load, duration and flows together say too much"),
+        (43, "to: there is no node \"h9\""),
+        (43, "to: there is no node \"h10\""),
+        (47, "size and size_each together"),
+        (48, "every and load together"),
+        (50, "count and duration together"),
+        (52, "long-lived flows that never leave"),
+        (55, "host: there is no node \"h17\""),
+        (56, "rate: "),
+        (58, "ports: no port is \"nobody\""),
+        (58, "ports: no port is \"none->x\""),
+    ];
+    wrong_with(text, &expected);
+}
+
+#[test]
+fn a_fabric_that_cannot_be_does_not_hide_what_has_nothing_to_do_with_it() {
+    let text = "\
+stop = \"5 parsecs\"
+[topology]
+kind = \"leaf-spine\"
+spines = 0
+host_rate = \"400G\"
+[traffic]
+classes = 12
+[[link]]
+between = [\"leaf0\", \"spine7\"]
+rate = \"fast\"
+down = [[\"2us\", \"1us\"]]
+[[flow]]
+src = \"h0\"
+dst = \"h999\"
+size = \"0B\"
+class = 4
+[[load]]
+sizes = \"hadop\"
+from = \"leaf7\"
+load = 0.5
+[[load]]
+sizes = \"hadoop\"
+load = 0.5
+flows = 7
+duration = \"1us\"
+inter_site = 0.5
+[[job]]
+ranks = 5000
+top_k = 9
+experts = 8
+[[slow]]
+host = \"leaf0\"
+rate = \"10Gbps\"
+from = \"2us\"
+until = \"1us\"
+[measure]
+ports = \"leaf9->h0\"
+";
+    let expected = [
+        (1, "stop: "),
+        (4, "spines is 0"),
+        (5, "host_rate: "),
+        (7, "classes is 12"),
+        (10, "rate: "),
+        (11, "down: the outage ends before it begins"),
+        (15, "size is 0"),
+        (18, "sizes: there is no distribution"),
+        (24, "load, duration and flows together"),
+        (29, "each token goes to 9 of 8 experts"),
+        (35, "until is out of range"),
+    ];
+    wrong_with(text, &expected);
+}
+
+#[test]
+fn memory_is_looked_at_although_the_traffic_is_wrong() {
+    let text = STAR.replace("\"h0\"", "\"h9\"")
+        + "[switch]\nbuffer = \"1KB\"\n[[slow]]\nhost = \"h1\"\nrate = \"1Gbps\"\nbuffer = \"9B\"\n";
+    let Err(problem) = read(&text, &[]) else { panic!("too little memory") };
+    let said = problem.to_string();
+    assert!(said.contains("there is no node \"h9\"") && said.contains("a.toml:9:"), "{said}");
+    // Without traffic alone there is nothing else to say.
+    let Err(problem) = read(&STAR.replace("\"h0\"", "\"h9\""), &[]) else { panic!("no such host") };
+    assert_eq!(problem.clone().split().len(), 1, "{problem}");
+    let text = STAR.to_string()
+        + "[switch]\negress_alpha = 0.0\nreserve = \"0B\"\n[[slow]]\nhost = \"h1\"\nrate = \"1Gbps\"\nbuffer = \"9B\"\n";
+    let Err(problem) = read(&text, &[]) else { panic!("too little memory") };
+    let lines: Vec<Option<usize>> = problem.split().iter().map(|problem| problem.line).collect();
+    assert_eq!(lines, [Some(9), Some(14)]);
+}
+
+#[test]
+fn what_is_not_in_quotes_is_said_everywhere_and_the_rest_is_looked_at() {
+    let text = "\
+[topology]
+kind = star
+hosts = 4
+rate = 400Gbps
+delay = 1us # as usual
+hosts = 5
+[switch]
+bufer = \"1MB\"
+[[flow]]
+src = \"h1\"
+dst = \"h9\"
+size = 1MB
+";
+    let expected = [
+        (2, "is not TOML"),
+        (4, "is not TOML"),
+        (5, "is not TOML"),
+        (6, "hosts is there twice"),
+        (8, "unknown key \"bufer\""),
+        (11, "dst: there is no node \"h9\""),
+        (12, "is not TOML"),
+    ];
+    wrong_with(text, &expected);
+    let Err(problem) = read(text, &[]) else { panic!("no quotes") };
+    assert_eq!(problem.help.as_deref(), Some("put text in quotes: \"star\""));
+    assert_eq!(problem.more[0].help.as_deref(), Some("put quantities in quotes: \"400Gbps\""));
+    // What is wrong with the value itself is said, too.
+    wrong_with(
+        &format!("{STAR}[[link]]\nbetween = [\"h0\", \"sw0\"]\nrate = 400G\n"),
+        &[(10, "is not TOML"), (10, "rate: ")],
+    );
+    // What cannot be guessed ends the reading.
+    let Err(problem) = read("[topology]\nkind = star\n[switch\nbuffer = 1\n", &[]) else { panic!("no bracket") };
+    assert!(problem.split().iter().all(|problem| problem.cause == Cause::Syntax));
 }
 
 #[test]

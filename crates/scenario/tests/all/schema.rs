@@ -63,8 +63,9 @@ fn root() -> PathBuf {
 fn every_example_and_every_scenario_of_an_experiment_is_valid() {
     let (validator, mut examples, mut experiments) = (validator(), Vec::new(), Vec::new());
     files(&root().join("examples"), &mut examples);
-    examples.retain(|path| !path.iter().any(|part| part == "sweeps" || part == "own-scheme"));
+    examples.retain(|path| !path.iter().any(|part| ["sweeps", "own-scheme", "why"].iter().any(|other| part == *other)));
     files(&root().join("experiments"), &mut experiments);
+    files(&root().join("examples/why"), &mut experiments);
     assert!(examples.len() >= 8 && experiments.len() >= 50);
     for path in examples.iter().chain(&experiments) {
         let mut json = json_of(&std::fs::read_to_string(path).unwrap());
@@ -123,7 +124,9 @@ fn what_the_schema_refuses_the_reader_refuses_at_the_same_key() {
         assert_eq!(problem.key.as_deref(), Some(key), "{problem}");
         assert!(problem.help.is_some(), "{problem}");
     }
-    for text in ["[topology]\nkind = \"torus\"\n", "[topology]\nkind = \"star\"\nleaves = 2\n", "name = \"empty\"\n"] {
+    for text in
+        ["[topology]\nkind = \"hypercube\"\n", "[topology]\nkind = \"star\"\nleaves = 2\n", "name = \"empty\"\n"]
+    {
         assert!(!faults(&validator, &json_of(text)).is_empty(), "{text}");
         assert!(read(text).is_err());
     }

@@ -60,8 +60,14 @@ impl Definition for Params {
     fn about(&self) -> &'static str {
         "Bolt: switches notify senders of congestion directly, and hand out tokens for bandwidth that is or will be free."
     }
+    fn needs_size(&self) -> bool {
+        true
+    }
     fn source(&self) -> &'static str {
         "S. Arslan, Y. Li, G. Kumar, N. Dukkipati, Bolt: Sub-RTT Congestion Control for Ultra-Low Latency, NSDI 2023"
+    }
+    fn control_packet(&self) -> u64 {
+        self.packet.0
     }
     fn check(&self) -> Result<(), Misfit> {
         check_shares(&[("cut", self.cut), ("min_window", self.min_window)])?;

@@ -7,7 +7,7 @@
 
 use super::{Slots, check_intervals, dcqcn};
 use engine::{Misfit, Only, Parameter, Parameters, Rate, Raw, Time, Value, ValueError};
-use fabric::axes::congestion_control::{Ack, Counted, Counting, FlowStart, Needs, Permit};
+use fabric::axes::congestion_control::{Ack, Counted, Counting, FlowStart, Known, Needs, Permit, Recall};
 use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition};
 
 engine::parameters! {
@@ -150,6 +150,23 @@ impl CongestionControl for Dasr {
             vec![Counter::sum("share_changes", self.changes), Counter::sum("fallback_acks", self.fallbacks)];
         counters.extend(self.fallback.iter().flat_map(|fallback| fallback.counters()));
         counters
+    }
+
+    fn known(&self) -> Option<&dyn Recall> {
+        let silent = self.fallback.as_ref().is_some_and(|fallback| fallback.known().is_none());
+        (!silent).then_some(self)
+    }
+}
+
+impl Recall for Dasr {
+    fn recall(&self, slot: u32, now: Time, say: &mut dyn FnMut(Known)) {
+        let Flow { share, other, .. } = self.flows.peek(slot);
+        say(Known::level(share.0 as f64));
+        say(Known::level(other.rate.0 as f64));
+        say(Known::Instant(other.timer));
+        if let Some(fallback) = self.fallback.as_ref().and_then(|fallback| fallback.known()) {
+            fallback.recall(slot, now, say);
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 
 use super::{Slots, check_intervals, check_rates, check_shares};
 use engine::{Misfit, Rate, Time};
-use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use fabric::axes::congestion_control::{Ack, FlowStart, Known, Needs, Permit, Recall};
 use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition};
 
 engine::parameters! {
@@ -208,6 +208,26 @@ impl CongestionControl for Dcqcn {
 
     fn counters(&self) -> Vec<Counter> {
         vec![Counter::sum("notifications", self.notifications), Counter::sum("rate_decreases", self.decreases)]
+    }
+
+    fn known(&self) -> Option<&dyn Recall> {
+        Some(self)
+    }
+}
+
+impl Recall for Dcqcn {
+    fn recall(&self, slot: u32, _: Time, say: &mut dyn FnMut(Known)) {
+        let flow = self.flows.peek(slot);
+        say(Known::level(flow.target.0 as f64));
+        say(Known::Level(flow.alpha, 1.0));
+        for instant in [flow.next_alpha, flow.next_decrease, flow.next_increase] {
+            say(Known::Instant(instant));
+        }
+        // Beyond the last, all stages are alike.
+        let stage = flow.stage.min(self.params.recovery_stages + 2) as u64;
+        say(Known::Word(
+            stage << 3 | (flow.seen_by_alpha as u64) << 2 | (flow.seen_by_decrease as u64) << 1 | flow.fresh as u64,
+        ));
     }
 }
 

@@ -4,8 +4,8 @@
 //! trip without a cut adds `ai`.
 
 use super::{Slots, check_rates, check_shares};
-use engine::{Misfit, Rate};
-use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use engine::{Misfit, Rate, Time};
+use fabric::axes::congestion_control::{Ack, FlowStart, Known, Needs, Permit, Recall};
 use fabric::axes::{CongestionControl, CongestionControlDef, Definition};
 
 engine::parameters! {
@@ -110,13 +110,27 @@ impl CongestionControl for Dctcp {
             permit.rate = Rate(permit.rate.0 + p.ai.0).min(flow.line);
         }
     }
+
+    fn known(&self) -> Option<&dyn Recall> {
+        Some(self)
+    }
+}
+
+impl Recall for Dctcp {
+    fn recall(&self, slot: u32, _: Time, say: &mut dyn FnMut(Known)) {
+        let flow = self.flows.peek(slot);
+        say(Known::Level(flow.alpha, 1.0));
+        say(Known::Byte(flow.round));
+        say(Known::Word(flow.marks));
+        say(Known::Word(flow.expected));
+        flow.cut_until.into_iter().for_each(|byte| say(Known::Byte(byte)));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::plain_ack;
     use super::*;
-    use engine::Time;
 
     fn ack(seq: u64, next: u64, marked: bool) -> Ack<'static> {
         Ack { seq, next, marked, ..plain_ack(Time::from_us(1)) }

@@ -5,8 +5,8 @@
 //! The reference rate moves once per round trip; between, ACKs act on it without moving it (`per_ack`).
 
 use super::{Slots, check_rates};
-use engine::{Misfit, Rate};
-use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use engine::{Misfit, Rate, Time};
+use fabric::axes::congestion_control::{Ack, FlowStart, Known, Needs, Permit, Recall};
 use fabric::axes::{CongestionControl, CongestionControlDef, Definition};
 use fabric::packet::{Hop, MAX_HOPS};
 
@@ -166,7 +166,8 @@ impl Flow {
     /// Reacts to an ACK's telemetry; `full` at the end of a round trip. Gives the new rate, if there is one.
     fn react(&mut self, p: &Params, hops: &[Hop], full: bool) -> Option<Rate> {
         let (mut worst, mut worst_ns) = (0.0, 0.0);
-        let mut seen = [false; MAX_HOPS];
+        // A bit for each.
+        let mut seen = 0u32;
         for (i, hop) in hops.iter().enumerate() {
             let Some(d) = p.delta(hop, &self.last[i]) else {
                 // What an overtaken ACK says is older than what is known.
@@ -178,7 +179,7 @@ impl Flow {
             if p.skip_empty && !full && d.empty {
                 continue;
             }
-            seen[i] = true;
+            seen |= 1 << i;
             let throughput = (d.bytes * 8) as f64 / d.seconds;
             let u = throughput / d.line + d.queued * self.line.0 as f64 / d.line / self.window;
             if p.per_hop {
@@ -188,7 +189,7 @@ impl Flow {
             }
             self.last[i] = *hop;
         }
-        if !seen.contains(&true) {
+        if seen == 0 {
             return None;
         }
         if !p.per_hop {
@@ -200,8 +201,8 @@ impl Flow {
             return Some(rate);
         }
         let mut slowest = self.line;
-        for (hop, seen) in self.per_hop.iter_mut().zip(seen).take(hops.len()) {
-            if !seen {
+        for (i, hop) in self.per_hop.iter_mut().take(hops.len()).enumerate() {
+            if seen >> i & 1 == 0 {
                 slowest = slowest.min(hop.rate);
                 continue;
             }
@@ -262,13 +263,35 @@ impl CongestionControl for Hpcc {
             flow.round = flow.round.max(ack.next);
         }
     }
+
+    fn known(&self) -> Option<&dyn Recall> {
+        Some(self)
+    }
+}
+
+impl Recall for Hpcc {
+    fn recall(&self, slot: u32, _: Time, say: &mut dyn FnMut(Known)) {
+        let flow = self.flows.peek(slot);
+        say(Known::level(flow.rate.0 as f64));
+        say(Known::Byte(flow.round));
+        say(Known::Word(flow.u.to_bits()));
+        say(Known::Word(flow.stage as u64));
+        let heard = |hop: &&Hop| hop.time > Time::ZERO;
+        flow.last.iter().filter(heard).for_each(|hop| say(Known::Hop(*hop)));
+        if self.params.per_hop {
+            for hop in &flow.per_hop {
+                say(Known::level(hop.rate.0 as f64));
+                say(Known::Word(hop.u.to_bits()));
+                say(Known::Word(hop.stage as u64));
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::plain_ack;
     use super::*;
-    use engine::Time;
 
     const LINE: Rate = Rate::from_gbps(100);
 

@@ -8,7 +8,7 @@
 
 use super::{Slots, check_intervals};
 use engine::{Misfit, Rate, Time};
-use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use fabric::axes::congestion_control::{Ack, FlowStart, Known, Needs, Permit, Recall};
 use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition};
 
 engine::parameters! {
@@ -122,6 +122,16 @@ impl CongestionControl for IbCc {
 
     fn counters(&self) -> Vec<Counter> {
         vec![Counter::sum("becn", self.notifications), Counter::max("ccti_max", self.highest as u64)]
+    }
+
+    fn known(&self) -> Option<&dyn Recall> {
+        Some(self)
+    }
+}
+
+impl Recall for IbCc {
+    fn recall(&self, slot: u32, _: Time, say: &mut dyn FnMut(Known)) {
+        say(Known::Level(self.flows.peek(slot).index as f64, 1.0 + self.flows.peek(slot).index as f64));
     }
 }
 

@@ -9,7 +9,7 @@
 
 use super::{Slots, check_intervals, check_rates};
 use engine::{Misfit, Rate, Time};
-use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use fabric::axes::congestion_control::{Ack, FlowStart, Known, Needs, Permit, Recall};
 use fabric::axes::{CongestionControl, CongestionControlDef, Definition};
 use fabric::packet::{Hop, MAX_HOPS};
 
@@ -261,6 +261,24 @@ impl CongestionControl for PowerTcp {
             }
             flow.round = flow.round.max(ack.next);
         }
+    }
+
+    fn known(&self) -> Option<&dyn Recall> {
+        Some(self)
+    }
+}
+
+impl Recall for PowerTcp {
+    fn recall(&self, slot: u32, _: Time, say: &mut dyn FnMut(Known)) {
+        let flow = self.flows.peek(slot);
+        say(Known::level(flow.cwnd));
+        say(Known::level(flow.old));
+        say(Known::level(flow.current));
+        say(Known::Word(flow.power.to_bits()));
+        say(Known::Byte(flow.round));
+        flow.hops[..flow.known].iter().for_each(|hop| say(Known::Hop(*hop)));
+        say(Known::Word(flow.rtt.0));
+        say(Known::Instant(flow.seen));
     }
 }
 

@@ -9,7 +9,7 @@
 
 use super::{Slots, check_intervals};
 use engine::{Misfit, Rate, Time};
-use fabric::axes::congestion_control::{Ack, FlowStart, Incident, Needs, Permit};
+use fabric::axes::congestion_control::{Ack, FlowStart, Incident, Known, Needs, Permit, Recall};
 use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Counter, Definition};
 
 engine::parameters! {
@@ -35,7 +35,7 @@ engine::parameters! {
         /// The largest share of the window that one decrease takes.
         max_mdf: f64 = 0.5, in 0.0..=1.0,
         /// The window never falls below so many packets.
-        min_cwnd: f64 = 0.001, in 1e-6..=1e6,
+        min_cwnd: f64 = 0.001, in 1e-4..=1e6,
         /// The window never grows above so many packets. Auto: what the sender's link carries within the longest target.
         max_cwnd: Option<f64> = None,
         /// The window of a new flow in packets. Auto: what the sender's link carries in the flow's base round trip.
@@ -270,6 +270,22 @@ impl CongestionControl for Swift {
             Counter::sum("window_resets", resets),
             Counter::sum("paced_acks", paced_acks),
         ]
+    }
+
+    fn known(&self) -> Option<&dyn Recall> {
+        Some(self)
+    }
+}
+
+impl Recall for Swift {
+    fn recall(&self, slot: u32, now: Time, say: &mut dyn FnMut(Known)) {
+        let flow = self.flows.peek(slot);
+        say(Known::level(flow.cwnd));
+        say(Known::Byte(flow.acked));
+        say(Known::Word(flow.rtt.0));
+        say(Known::Word(flow.timeouts as u64));
+        // A decrease of long ago puts off no other: round trips are no longer than that.
+        say(Known::Word(now.saturating_sub(flow.last_decrease).0.min(64 * flow.rtt.0)));
     }
 }
 

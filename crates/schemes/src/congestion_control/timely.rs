@@ -6,7 +6,7 @@
 
 use super::{Slots, check_intervals, check_rates, check_shares};
 use engine::{Misfit, Rate, Time};
-use fabric::axes::congestion_control::{Ack, FlowStart, Needs, Permit};
+use fabric::axes::congestion_control::{Ack, FlowStart, Known, Needs, Permit, Recall};
 use fabric::axes::{CongestionControl, CongestionControlDef, Definition};
 
 engine::parameters! {
@@ -124,6 +124,22 @@ impl CongestionControl for Timely {
             flow.round = ack.next;
             flow.last_rtt = rtt;
         }
+    }
+
+    fn known(&self) -> Option<&dyn Recall> {
+        Some(self)
+    }
+}
+
+impl Recall for Timely {
+    fn recall(&self, slot: u32, _: Time, say: &mut dyn FnMut(Known)) {
+        let flow = self.flows.peek(slot);
+        say(Known::level(flow.rate.0 as f64));
+        say(Known::Byte(flow.round));
+        // It grows for ever, and from here on makes no difference.
+        say(Known::Word(flow.stage.min(5) as u64));
+        say(Known::Word(flow.last_rtt.0));
+        say(Known::Word(flow.trend.to_bits()));
     }
 }
 

@@ -8,7 +8,7 @@
 
 use crate::congestion_control::Slots;
 use engine::{Misfit, Parameter, Parameters, Raw, Time, ValueError};
-use fabric::axes::congestion_control::{Ack, FlowStart, Incident, Needs, Notice, Permit};
+use fabric::axes::congestion_control::{Ack, FlowStart, Incident, Known, Needs, Notice, Permit, Recall};
 use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Counter, Definition, EdgeControlDef, MarkingDef};
 use std::collections::VecDeque;
 
@@ -206,6 +206,23 @@ impl CongestionControl for OnRamp {
         let mut counters = self.inner.counters();
         counters.extend([Counter::sum("onramp_pauses", self.pauses), Counter::sum("onramp_paused_ps", self.paused.0)]);
         counters
+    }
+    fn known(&self) -> Option<&dyn Recall> {
+        self.inner.known().map(|_| self as &dyn Recall)
+    }
+}
+
+impl Recall for OnRamp {
+    fn recall(&self, slot: u32, now: Time, say: &mut dyn FnMut(Known)) {
+        let flow = self.flows.peek(slot);
+        say(Known::Level(flow.total.0 as f64, flow.threshold.0.max(1) as f64));
+        for &(start, end) in &flow.pauses {
+            say(Known::Instant(start));
+            say(Known::Instant(end));
+        }
+        if let Some(inner) = self.inner.known() {
+            inner.recall(slot, now, say);
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use super::{lets_all_come, max, pfc, samples, sum};
 use engine::{Bytes, Misfit, Rate, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
 use fabric::axes::{Chosen, Counter, Definition, Histogram};
+use fabric::buffer::{Account, Buffer};
 use fabric::deadlock::Waits;
 use fabric::id::{ClassId, FlowId, PortId, QueueId};
 use fabric::message::Payload;
@@ -189,6 +190,9 @@ impl Params {
 }
 
 impl FlowControlDef for Params {
+    fn soon_over(&self) -> bool {
+        true
+    }
     fn layout(&self, _: &Graph) -> Result<Layout, Misfit> {
         Ok(Layout {
             queues: Some(self.all_queues()),
@@ -347,6 +351,8 @@ pub struct Bfc {
     repeats: u32,
     /// When the last flow starts.
     last_start: Time,
+    /// It is BFC as the paper has it: the first free queue, pauses of flows, paced resumes.
+    plain: bool,
 }
 
 /// What a node keeps. A host that does not forward has only what its ports received.
@@ -422,6 +428,10 @@ impl Bfc {
             classes: setup.classes as u32,
             repeats: if setup.graph.links.iter().any(|link| link.lossy()) { REPEATS } else { 1 },
             last_start: setup.flows.iter().map(|flow| flow.start).max().unwrap_or_default(),
+            plain: params.assignment == Assignment::Dynamic
+                && params.pauses == Pauses::Flows
+                && params.resume == Resume::Paced
+                && params.keep == Time::ZERO,
         }
     }
 
@@ -540,16 +550,36 @@ impl Bfc {
 
     /// Whether a flow's queue is longer than what keeps it busy until a resume takes effect:
     /// Th = (HRTT + τ) · μ / N (§3.4).
-    #[inline]
+    #[inline(always)]
     fn over(&self, node: &Node, at: &NodeView<'_>, in_port: PortId, spot: Spot) -> bool {
         let (out_port, queue) = (spot.port, self.number(spot));
+        let bytes = at.queue_bytes(out_port, queue);
+        let threshold = node.thresholds[node.ingress[in_port.index()].row + node.egress[out_port.index()].column];
+        // Short even if all queues were active: most are.
+        if bytes * (self.classes * self.params.all_queues()) as u64 <= threshold {
+            return false;
+        }
         // A held queue computes as if it were not; the high-priority queue does not count.
         let express =
             |class: u32| at.is_filled(out_port, QueueId(class * self.params.all_queues() + self.express)) as u32;
         let active = at.active_queues(out_port) + at.is_held(out_port, queue) as u32
             - (0..self.classes).map(express).sum::<u32>();
-        let threshold = node.thresholds[node.ingress[in_port.index()].row + node.egress[out_port.index()].column];
-        at.queue_bytes(out_port, queue) * active.max(1) as u64 > threshold
+        bytes * active.max(1) as u64 > threshold
+    }
+
+    /// Charges the frames that were due at a port and were not sent to the packet that is about to be.
+    #[inline(never)]
+    fn charge(&self, node: &mut Node, at: &NodeView<'_>, port: PortId) -> Time {
+        let egress = &mut node.egress[port.index()];
+        let (now, due) = (at.now(), egress.due);
+        // The latest frame that was due; it went as soon as the link was free.
+        let ingress = &node.ingress[port.index()];
+        let frames = (now.0 - due.0) / ingress.period.0 + 1;
+        node.counts.frame_bytes += frames * self.params.frame_size();
+        node.counts.capacity_bytes += frames * ingress.capacity;
+        let due = Time(now.0 - (now.0 - due.0) % ingress.period.0);
+        egress.due = due + ingress.period;
+        (due.max(at.free_at(port)) + ingress.frame_time).saturating_sub(now)
     }
 
     /// A queue that is too long.
@@ -858,6 +888,7 @@ impl FlowControl for Bfc {
     type Node = Node;
     type Frame = Frame;
     type Signal = ();
+    const PASSES: bool = true;
 
     fn node(&self, site: &Site<'_>) -> Node {
         let forwards = site.forwards();
@@ -977,6 +1008,40 @@ impl FlowControl for Bfc {
             }
         };
         QueueId(self.first_queue(class) + queue)
+    }
+
+    #[inline]
+    fn unmoved(&self, _: &Account, _: &Buffer, _: u64) -> bool {
+        // Accounts are the business of PFC underneath.
+        true
+    }
+
+    /// A packet of a flow that has no entry, and is alone at its port: it would get an entry and a physical queue, and lose both in the same instant.
+    #[inline]
+    fn passes(&self, node: &Node, at: &NodeView<'_>, visit: &Visit) -> Option<QueueId> {
+        let (packet, egress) = (at.packet(visit.packet), &node.egress[visit.out_port.index()]);
+        if !self.plain || !node.table.is_empty_at(packet.tag) || egress.received.any() {
+            return None;
+        }
+        if packet.flags & flag::FIRST != 0 && self.params.high_priority {
+            return Some(QueueId(self.first_queue(visit.class) + self.express));
+        }
+        let spot = Spot { port: visit.out_port, class: visit.class, queue: 0 };
+        let threshold = node.thresholds[node.ingress[visit.in_port.index()].row + egress.column];
+        let physical = &node.physical[self.place(spot)];
+        let calm = visit.size as u64 <= threshold && physical.emptied.is_empty() && physical.flows == 0;
+        calm.then(|| self.number(spot)).filter(|queue| !at.is_held(visit.out_port, *queue))
+    }
+
+    #[inline]
+    fn passed(&self, node: &mut Node, _: &mut NodeView<'_>, visit: &Visit) {
+        if self.spot(visit).queue == self.express {
+            node.counts.express += 1;
+            return;
+        }
+        node.counts.insertions += 1;
+        node.counts.assignments += 1;
+        node.table.touch();
     }
 
     #[inline]
@@ -1124,21 +1189,12 @@ impl FlowControl for Bfc {
         self.look_at_all(node, at, port);
     }
 
-    #[inline]
+    #[inline(always)]
     fn lag(&self, node: &mut Node, at: &NodeView<'_>, port: PortId) -> Time {
-        let egress = &mut node.egress[port.index()];
-        let (now, due) = (at.now(), egress.due);
-        if now < due {
+        if at.now() < node.egress[port.index()].due {
             return Time::ZERO;
         }
-        // The latest frame that was due; it went as soon as the link was free.
-        let ingress = &node.ingress[port.index()];
-        let frames = (now.0 - due.0) / ingress.period.0 + 1;
-        node.counts.frame_bytes += frames * self.params.frame_size();
-        node.counts.capacity_bytes += frames * ingress.capacity;
-        let due = Time(now.0 - (now.0 - due.0) % ingress.period.0);
-        egress.due = due + ingress.period;
-        (due.max(at.free_at(port)) + ingress.frame_time).saturating_sub(now)
+        self.charge(node, at, port)
     }
 
     fn observe(&self, node: &mut Node, at: &NodeView<'_>) {

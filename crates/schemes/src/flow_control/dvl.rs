@@ -312,7 +312,7 @@ fn place_of(queue: QueueId) -> usize {
 impl Dvl {
     /// DVL over a fabric, which promises to lose nothing or does not.
     pub fn new(params: &Params, graph: &Graph, lossless: bool) -> Dvl {
-        let limit = pfc::pause_limit(graph);
+        let limit = pfc::pause_limit(graph, params.frame.0 + params.octets.0);
         Dvl {
             params: params.clone(),
             frame: params.frame.0 as u16,

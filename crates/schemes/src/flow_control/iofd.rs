@@ -89,6 +89,9 @@ impl Definition for Params {
     fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
         needs_order(self.name(), with)
     }
+    fn control_packet(&self) -> u64 {
+        self.answer.0
+    }
     fn check(&self) -> Result<(), Misfit> {
         if self.deflections > 3 {
             return Err(Misfit::new("deflections", self.deflections, "write 0 to 3"));

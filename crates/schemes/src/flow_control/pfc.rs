@@ -24,7 +24,7 @@ engine::parameters! {
     pub struct Params {
         /// Size of a pause or resume frame on the wire.
         frame: Bytes = Bytes(64),
-        /// How long a pause lasts unless it is renewed; auto: for ever, or 300 us where links can lose frames.
+        /// How long a pause lasts unless it is renewed; auto: for ever, or 300 us where links can lose frames, and the time of 64 frames of the slowest link at least.
         pause: Option<Time> = None,
         /// Break what looks like a deadlock: a queue that was paused for too long is emptied, and its pauses are ignored for a while.
         watchdog: bool = false,
@@ -60,7 +60,15 @@ impl Definition for Params {
 }
 
 impl FlowControlDef for Params {
-    fn layout(&self, _: &Graph) -> Result<Layout, Misfit> {
+    fn soon_over(&self) -> bool {
+        true
+    }
+    fn layout(&self, graph: &Graph) -> Result<Layout, Misfit> {
+        let least = frames(graph, self.frame.0, LEAST_PAUSE);
+        if let Some(pause) = self.pause.filter(|&pause| pause < least) {
+            let help = format!("write \"{least}\" or more: frames that renew shorter ones could fill the slowest link");
+            return Err(Misfit::new("pause", pause, help));
+        }
         Ok(Layout {
             headroom: Some(Headroom::default()),
             frame: self.frame.0,
@@ -80,7 +88,7 @@ impl FlowControlDef for Params {
         frame.message::<Frame>(0).map(|frame| frame.class())
     }
     fn run(&self, job: Job<'_>) -> Outcome {
-        let pause = self.pause.or(pause_limit(&job.setup.graph));
+        let pause = self.pause.or(pause_limit(&job.setup.graph, self.frame.0));
         let scheme = Pfc::new(self, pause, job.promised);
         job.run(scheme)
     }
@@ -99,9 +107,19 @@ pub(super) fn waits(setup: &Setup) -> Waits {
     }
 }
 
-/// How long a pause lasts unless it is renewed: for ever, or 300 us where links can lose frames.
-pub(super) fn pause_limit(graph: &Graph) -> Option<Time> {
-    graph.fallible().then_some(Time::from_us(300))
+/// How many frames must fit in the time of a pause. It is renewed twice in it, for each of eight classes: that is half of the link.
+const LEAST_PAUSE: u64 = 32;
+
+/// So many frames on the slowest link, in whole microseconds.
+fn frames(graph: &Graph, frame: u64, count: u64) -> Time {
+    let one = graph.links.iter().map(|link| link.rate.time_for(frame)).max().unwrap_or_default();
+    Time::from_us(one.0.saturating_mul(count).div_ceil(1_000_000))
+}
+
+/// How long a pause lasts unless it is renewed: for ever, or 300 us where links can lose frames, and longer where links are so slow that renewing
+/// it would take much of them.
+pub(super) fn pause_limit(graph: &Graph, frame: u64) -> Option<Time> {
+    graph.fallible().then(|| Time::from_us(300).max(frames(graph, frame, 2 * LEAST_PAUSE)))
 }
 
 message! {
@@ -186,7 +204,8 @@ impl Pfc {
 
     /// PFC with its defaults, to stay beneath another scheme.
     pub fn beneath(graph: &Graph, lossless: bool) -> Pfc {
-        Pfc::new(&Params::default(), pause_limit(graph), lossless)
+        let params = Params::default();
+        Pfc::new(&params, pause_limit(graph, params.frame.0), lossless)
     }
 
     #[cold]
@@ -282,6 +301,7 @@ impl FlowControl for Pfc {
     type Frame = Frame;
     type Signal = ();
     const LOOKS_AT_QUEUES: bool = false;
+    const CHOOSES: bool = false;
 
     fn node(&self, site: &Site<'_>) -> Node {
         let (ports, classes) = (site.ports().len(), site.setup.classes);
@@ -297,6 +317,11 @@ impl FlowControl for Pfc {
 
     fn lossless(&self) -> bool {
         self.lossless
+    }
+
+    fn digest(&self, _: &Node, _: Time) -> Option<u64> {
+        // Without timers, who is paused is all there is, and accounts and ports have that.
+        (self.pause.is_none() && self.watchdog.is_none()).then_some(0)
     }
 
     fn timers(&self, classes: u8) -> u32 {

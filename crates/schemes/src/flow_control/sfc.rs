@@ -110,6 +110,9 @@ impl Definition for Params {
     fn source(&self) -> &'static str {
         "Y. Le et al., SFC: Near-Source Congestion Signaling and Flow Control, arXiv:2305.00538, 2023"
     }
+    fn control_packet(&self) -> u64 {
+        self.packet.0
+    }
     fn check(&self) -> Result<(), Misfit> {
         check_frame("packet", self.packet)?;
         if !(1..=8).contains(&self.hashes) {

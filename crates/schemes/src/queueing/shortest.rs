@@ -16,6 +16,9 @@ impl Definition for Params {
     fn about(&self) -> &'static str {
         "The queue whose first packet belongs to the message with the fewest bytes left (as pFabric has it)."
     }
+    fn needs_size(&self) -> bool {
+        true
+    }
     fn source(&self) -> &'static str {
         "M. Alizadeh et al., pFabric: Minimal Near-Optimal Datacenter Transport, SIGCOMM 2013"
     }

@@ -81,7 +81,11 @@ impl Definition for GoBackN {
 
 impl TransportDef for GoBackN {
     fn build(&self, ground: &Ground<'_>) -> Box<dyn Transport> {
-        Box::new(Machine { habits: *self, timeout: ground.setup.nic.timeout, acks: ground.setup.nic.acks })
+        let (timeout, acks) = (ground.setup.nic.timeout, ground.setup.nic.acks);
+        match *self == GoBackN::default() {
+            true => Box::new(Machine::<true> { habits: *self, timeout, acks }),
+            false => Box::new(Machine::<false> { habits: *self, timeout, acks }),
+        }
     }
     fn sequential(&self) -> bool {
         self.forget
@@ -99,20 +103,25 @@ impl TransportDef for GoBackN {
 /// A sender that starts over waits for up to two to the power of its tries in packets, and of no more than these.
 const MOST_TRIES: u8 = 12;
 
-/// The mechanism. All of its state is in the two halves of a flow.
-struct Machine {
+/// The mechanism. All of its state is in the two halves of a flow. Without the reference's habits it is `PLAIN`, and nobody asks for them.
+struct Machine<const PLAIN: bool> {
     habits: GoBackN,
     timeout: Option<Time>,
     acks: AckPolicy,
 }
 
-impl Machine {
+impl<const PLAIN: bool> Machine<PLAIN> {
+    #[inline(always)]
+    fn habits(&self) -> GoBackN {
+        if PLAIN { GoBackN::default() } else { self.habits }
+    }
+
     /// Goes back to the last acknowledged byte. Senders that lose the same race again and again could do so for ever;
     /// from the second time on without progress, each waits a random time, twice as long every time.
     fn start_over(&self, at: &mut HostView<'_>, flow: FlowId) {
         let s = at.sender(flow);
         s.next = s.acked;
-        if self.habits.backoff {
+        if self.habits().backoff {
             let (tries, size) = (s.tries, s.last_size as u64);
             if tries > 0 {
                 let packets = at.draw(1 << tries.min(MOST_TRIES));
@@ -127,13 +136,21 @@ impl Machine {
     }
 }
 
-impl Transport for Machine {
+impl<const PLAIN: bool> Transport for Machine<PLAIN> {
+    fn hears_sent(&self) -> bool {
+        self.timeout.is_some()
+    }
+
+    fn keeps_nothing(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn sent(&mut self, at: &mut HostView<'_>, flow: FlowId, _: PacketId, _: bool) {
         let now = at.now();
         let s = at.sender(flow);
         if let Some(timeout) = self.timeout
-            && (s.expires == Time::MAX || self.habits.restarts)
+            && (s.expires == Time::MAX || self.habits().restarts)
         {
             s.expires = now + timeout;
             at.arm(flow);
@@ -146,7 +163,7 @@ impl Transport for Machine {
         let (seq, stamp, end) = (packet.seq, packet.stamp, HostView::is_last(packet));
         let payload = (packet.size - at.setup().nic.header) as u64;
         let nack_interval = at.setup().nic.nack_interval;
-        let forget = self.habits.forget && at.sender_done(flow);
+        let forget = self.habits().forget && at.sender_done(flow);
         let r = at.receiver(flow);
         if forget && !r.forgotten {
             (r.expected, r.nack, r.forgotten) = (0, (0, Time::ZERO), true);
@@ -154,7 +171,7 @@ impl Transport for Machine {
         let overtaken = stamp < r.latest;
         r.latest = r.latest.max(stamp);
         let (mut answer, mut ended, mut early) = (None, false, false);
-        let reaches = self.habits.overlaps && seq < r.expected && seq + payload >= r.expected;
+        let reaches = self.habits().overlaps && seq < r.expected && seq + payload >= r.expected;
         if seq == r.expected || reaches {
             let fresh = seq + payload > r.expected;
             r.expected = seq + payload;
@@ -176,18 +193,18 @@ impl Transport for Machine {
         } else if seq > r.expected {
             early = !r.forgotten;
             // A packet behind the last one is of a new round, whose first packet got lost like that of the last.
-            let again = self.habits.rounds && seq <= r.early;
+            let again = self.habits().rounds && seq <= r.early;
             r.early = seq;
             if now >= r.nack.1 || r.nack.0 != r.expected || again {
                 r.nack = (r.expected, now + nack_interval);
-                r.expected = self.habits.whole_chunks(r.expected);
+                r.expected = self.habits().whole_chunks(r.expected);
                 answer = Some(Kind::Nack);
             }
-        } else if self.habits.ack_duplicates {
+        } else if self.habits().ack_duplicates {
             answer = Some(Kind::Ack);
         }
         let seq = r.expected;
-        if self.habits.marks && answer == Some(Kind::Nack) {
+        if self.habits().marks && answer == Some(Kind::Nack) {
             at.packet_mut(id).flags |= flag::MARKED;
         }
         let counts = at.counts();
@@ -201,11 +218,11 @@ impl Transport for Machine {
         let flow = FlowId(packet.flow);
         let s = at.sender(flow);
         // A last chunk that is not full is never acknowledged: such a message does not end.
-        let seq = self.habits.whole_chunks(packet.seq);
-        if seq > s.acked && !self.habits.deaf {
+        let seq = self.habits().whole_chunks(packet.seq);
+        if seq > s.acked && !self.habits().deaf {
             s.acked = seq;
             s.tries = 0;
-            if !self.habits.lags {
+            if !self.habits().lags {
                 s.next = s.next.max(seq);
             }
             s.expires = match self.timeout {
@@ -214,7 +231,7 @@ impl Transport for Machine {
             };
         }
         if let Some(timeout) = self.timeout
-            && self.habits.restarts
+            && self.habits().restarts
             && !s.done()
             && s.next > s.acked
         {

@@ -72,8 +72,14 @@ impl Definition for Params {
         "NDP: senders start at line rate, switches trim what finds a short queue full to its header, and receivers pull packet by packet \
          at the pace of their link."
     }
+    fn needs_size(&self) -> bool {
+        true
+    }
     fn source(&self) -> &'static str {
         "M. Handley et al., Re-architecting Datacenter Networks and Stacks for Low Latency and High Performance, SIGCOMM 2017"
+    }
+    fn control_packet(&self) -> u64 {
+        self.pull.0
     }
     fn check(&self) -> Result<(), Misfit> {
         if let Some(window) = self.window

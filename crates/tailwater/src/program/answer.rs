@@ -29,6 +29,9 @@ pub struct Asked {
     /// Slowdowns by size only of flows that start before this instant.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
+    /// Print completion times by size, too: the median and the 99th percentile, in microseconds. `by_size.csv` and the report have them in any case.
+    #[arg(long)]
+    pub times: bool,
 }
 
 impl Asked {
@@ -109,15 +112,16 @@ pub fn answer(question: Question, plan: &[Cell], folders: &[PathBuf], summaries:
     Answer::new(question, runs)
 }
 
-/// What is printed: what went wrong, who wins where, then the table by size.
-pub fn text(answer: &Answer, table: &Table) -> String {
+/// What is printed: what went wrong, who wins where, then the table by size, and that of completion times if it was asked for.
+pub fn text(answer: &Answer, table: &Table, times: bool) -> String {
     let contests = answer.clauses();
     let mut text: String = table.troubles().iter().map(|line| format!("{line}\n")).collect();
     if !text.is_empty() {
         text.push('\n');
     }
     if answer.classes.is_empty() {
-        text += &format!("no flow counts{}\n", answer.window());
+        let remedy = if answer.window().is_empty() { "" } else { ": `tailwater check` says when flows start" };
+        text += &format!("no flow counts{}{remedy}\n", answer.window());
     }
     for clauses in contests.iter().take(MOST) {
         clauses.iter().for_each(|clause| text += &format!("{}\n", wrapped(clause)));
@@ -126,7 +130,16 @@ pub fn text(answer: &Answer, table: &Table) -> String {
     if contests.len() > MOST {
         text += &format!("… and {} more, in {BY_SIZE}\n\n", contests.len() - MOST);
     }
-    text + &answer.text()
+    text += &answer.text();
+    if times {
+        text += &format!("\n{}", answer.times());
+    }
+    text
+}
+
+/// What stands above the table of the rest, which knows no window.
+pub fn rest(answer: &Answer) -> &'static str {
+    if answer.window().is_empty() { "" } else { "of all flows, whenever they start:\n" }
 }
 
 fn wrapped(text: &str) -> String {

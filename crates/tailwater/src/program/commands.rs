@@ -5,15 +5,13 @@ use crate::program::progress::{self, Progress};
 use crate::program::{slurm, usage};
 use engine::{Bytes, QuantityError, Time};
 use files::problem::Problem;
-use interop::ns3::{Options, output};
-use results::measure::Spread;
-use run::outcome::Summary;
+use results::measure::{SizeBin, Spread};
+use run::outcome::{Group, Summary};
 use scenario::estimate::Method;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 use store::grid::Work;
 
 /// What printing gives: an error means that the reader has gone.
@@ -118,6 +116,9 @@ pub fn run(
         return Err(Problem::new("--record", "an estimate has no packets that could be recorded")
             .help("leave the option out, or simulate the scenario: leave [estimate] out"));
     }
+    if recorded {
+        run::recording::check(&resolved)?;
+    }
     if let Some(from) = from {
         resolved = run::recording::record_from(resolved, every.unwrap_or(CLOSELY), from)?;
     } else if record.wanted || every.is_some() || record.live.is_some() {
@@ -153,7 +154,7 @@ pub fn run(
         // What the run came to is known all the same.
         Err(problem) => {
             if !quiet && finished.summary.violations.is_empty() {
-                printed(say(table(&finished)))?;
+                printed(say(table(&finished, None)))?;
             }
             return Err(problem);
         }
@@ -177,7 +178,8 @@ pub fn run(
         return Ok(drawn(ExitCode::SUCCESS));
     }
     let next = next_step(&finished.summary, &name, sets);
-    printed(say(format!("{}results in {}\n{next}", table(&finished), path.display()))).map(drawn)
+    let text = table(&finished, Some(&path));
+    printed(say(format!("{text}results in {}\n{next}", path.display()))).map(drawn)
 }
 
 /// What to do about a run that came to a standstill.
@@ -193,11 +195,11 @@ fn next_step(s: &Summary, scenario: &str, sets: &[String]) -> String {
     )
 }
 
-fn spread(name: &str, s: &Spread) -> String {
+fn spread(name: &str, width: usize, s: &Spread) -> String {
     let cell = |v: Option<f64>, few: bool| v.map_or("- ".into(), |v| format!("{v:.2}{}", if few { '?' } else { ' ' }));
     let [p95, p99, p999] = few(s);
     let row = format!(
-        "{name:<20} {:>8} {:>10}{:>10}{:>10}{:>10}{:>10}",
+        "{name:<width$} {:>8} {:>10}{:>10}{:>10}{:>10}{:>10}",
         s.count,
         cell(s.mean, false),
         cell(s.p50, false),
@@ -213,8 +215,35 @@ fn few(s: &Spread) -> [bool; 3] {
     [20, 100, 1000].map(|least| (1..least).contains(&s.count))
 }
 
-/// The summary for people.
-fn table(finished: &run::Finished) -> String {
+/// More groups of flows than that are not told apart on a terminal.
+const MOST_GROUPS: usize = 8;
+
+/// The rows of the table of slowdowns: by size, and by group where there are several. A size that two groups have says little of either.
+fn slowdowns(s: &Summary) -> Vec<(String, &Spread)> {
+    let size = |bin: &SizeBin| {
+        bin.up_to.map_or_else(|| format!("over {}", Bytes(bin.above)), |end| format!("up to {}", Bytes(end)))
+    };
+    let groups: Vec<&Group> = s.groups.iter().filter(|group| group.slowdown.count > 0).collect();
+    let mut rows: Vec<(String, &Spread)> = Vec::new();
+    let several = (2..=MOST_GROUPS).contains(&groups.len());
+    for group in groups.iter().filter(|_| several) {
+        let bins: Vec<&SizeBin> = group.slowdown_by_size.iter().filter(|bin| bin.slowdown.count > 0).collect();
+        rows.extend(bins.iter().map(|bin| (format!("{}, {}", group.name, size(bin)), &bin.slowdown)));
+        // Of one size, that is all.
+        if bins.len() > 1 {
+            rows.push((format!("{}, all", group.name), &group.slowdown));
+        }
+    }
+    if !several {
+        let bins = s.slowdown_by_size.iter().filter(|bin| bin.slowdown.count > 0);
+        rows.extend(bins.map(|bin| (size(bin), &bin.slowdown)));
+    }
+    rows.push(("all".into(), &s.slowdown));
+    rows
+}
+
+/// The summary for people. `folder` has the results, if they are written.
+fn table(finished: &run::Finished, folder: Option<&Path>) -> String {
     let s = &finished.summary;
     let bytes = |n: u64| match n {
         0..10_000 => format!("{n} B"),
@@ -233,27 +262,24 @@ fn table(finished: &run::Finished) -> String {
     for port in &s.waiting {
         out += &format!("  waiting: {port}\n");
     }
+    let rows = slowdowns(s);
+    let head = if s.finished < s.flows { "of finished flows" } else { "slowdown" };
+    let width = rows.iter().map(|(name, _)| name.chars().count()).chain([20]).max().unwrap_or(20);
     out += &format!(
-        "\n{:<20} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
-        if s.finished < s.flows { "of finished flows" } else { "slowdown" },
-        "flows",
-        "mean",
-        "p50",
-        "p95",
-        "p99",
-        "p99.9"
+        "\n{head:<width$} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
+        "flows", "mean", "p50", "p95", "p99", "p99.9"
     );
-    for bin in s.slowdown_by_size.iter().filter(|b| b.slowdown.count > 0) {
-        let name = bin.up_to.map_or(format!("over {}", Bytes(bin.above)), |end| format!("up to {}", Bytes(end)));
-        out += &spread(&name, &bin.slowdown);
-    }
-    out += &spread("all", &s.slowdown);
-    if few(&s.slowdown).contains(&true) || s.slowdown_by_size.iter().any(|bin| few(&bin.slowdown).contains(&true)) {
+    rows.iter().for_each(|(name, slowdown)| out += &spread(name, width, slowdown));
+    if rows.iter().any(|(_, slowdown)| few(slowdown).contains(&true)) {
         out += "? too few flows for that percentile\n";
     }
     if let Some(slowest) = finished.slowest() {
         out += &format!("slowest: {slowest}\n");
     }
+    let steps = match folder {
+        Some(folder) if !s.collectives.is_empty() => report::collectives::open(folder).unwrap_or_default(),
+        _ => Vec::new(),
+    };
     for c in &s.collectives {
         let us = |ps: Option<f64>| ps.map_or("-".into(), |ps| format!("{:.3} us", ps / 1e6));
         let (done, mean, longest) = (c.finished, us(c.completion_ps.mean), us(c.completion_ps.max));
@@ -264,6 +290,19 @@ fn table(finished: &run::Finished) -> String {
                 "\n{name}: {kind} of {hosts} hosts, {done} of {rounds} rounds done: {mean} on average, {longest} at the most\n"
             ),
         };
+        if let Some(((_, quickest), (slowest, longest))) = report::collectives::ends(&steps, name) {
+            let (step, round) = (slowest.step.unwrap_or(0), slowest.round);
+            let of = if rounds > 1 { format!(" of round {round}") } else { String::new() };
+            let (least, most) = (us(Some(quickest as f64)), us(Some(longest as f64)));
+            out += &format!("  {} steps, {least} to {most} each; the longest is step {step}{of}\n", c.steps);
+        }
+        if let (Some(algorithm), Some(bus)) = (c.algorithm_bps, c.bus_bps) {
+            out += &format!("  algorithm bandwidth {:.2} Gbps, bus bandwidth {:.2} Gbps\n", algorithm / 1e9, bus / 1e9);
+        }
+    }
+    s.jobs.iter().for_each(|job| out += &trained(job));
+    if let Some(forward) = &s.fast_forward {
+        out += &format!("\n{}\n", forward.sentence());
     }
     if let Some(estimate) = &s.estimate {
         out += &format!("\n{}\n", estimate.sentence());
@@ -301,6 +340,66 @@ fn table(finished: &run::Finished) -> String {
     out
 }
 
+/// A job for people: how long its iterations took, what bounds them, and what it sent.
+fn trained(job: &run::job::Trained) -> String {
+    let us = |ps: Option<f64>| ps.map_or("-".into(), |ps| format!("{:.3} us", ps / 1e6));
+    let dimensions = [("tensor", job.tensor), ("pipeline", job.pipeline), ("data", job.data), ("expert", job.expert)];
+    let shape: Vec<String> = (dimensions.iter().filter(|(name, size)| *name != "expert" || *size > 1))
+        .map(|(name, size)| format!("{name} {size}"))
+        .collect();
+    let mut out = format!(
+        "\n{}: {} ranks ({}), {} of {} iterations done: {} on average, p99 {}\n",
+        job.name,
+        job.ranks,
+        shape.join(", "),
+        job.finished,
+        job.iterations,
+        us(job.iteration_ps.mean),
+        us(job.iteration_ps.p99)
+    );
+    if let (Some(mean), Some(compute), Some(alone), Some(bound)) =
+        (job.iteration_ps.mean, job.compute_ps, job.alone_ps, job.bound)
+    {
+        let percent = |part: f64| format!("{:.1} %", 100.0 * part.max(0.0) / mean.max(1.0));
+        let bound = match bound {
+            "messages" => "the network, even if every message had it to itself",
+            "contention" => "messages that share links and queues",
+            other => other,
+        };
+        out += &format!(
+            "  compute {} ({}), messages alone add {} ({}), contention adds {} ({}): bound by {bound}\n",
+            us(Some(compute)),
+            percent(compute),
+            us(Some(alone - compute)),
+            percent(alone - compute),
+            us(Some(mean - alone)),
+            percent(mean - alone)
+        );
+    }
+    if !job.collectives.is_empty() {
+        out += &format!(
+            "  {:<9} {:<28} {:>7} {:>6} {:>10} {:>12} {:>12} {:>11} {:>10}\n",
+            "", "collective", "count", "ranks", "KB each", "mean us", "p99 us", "alg Gbps", "bus Gbps"
+        );
+    }
+    for one in &job.collectives {
+        let number = |value: Option<f64>, by: f64| value.map_or("-".into(), |value| format!("{:.3}", value / by));
+        out += &format!(
+            "  {:<9} {:<28} {:>7} {:>6} {:>10.1} {:>12} {:>12} {:>11} {:>10}\n",
+            one.name,
+            one.kind,
+            one.count,
+            one.ranks,
+            one.bytes / 1e3,
+            number(one.completion_ps.mean, 1e6),
+            number(one.completion_ps.p99, 1e6),
+            number(one.algorithm_bps, 1e9),
+            number(one.bus_bps, 1e9)
+        );
+    }
+    out
+}
+
 /// `tailwater check`.
 pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Problem> {
     let piped = path == Path::new("-");
@@ -325,62 +424,6 @@ pub fn check(path: &Path, sets: &[String], json: bool) -> Result<ExitCode, Probl
         Ok(scenario::resolve::resolve(scenario)?.describe() + &groups)
     })?;
     printed(say(described))
-}
-
-/// The order of events at the same instant in a run of another simulator's files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Order {
-    /// That simulator's.
-    Reference,
-    /// Ours.
-    Ours,
-}
-
-/// `tailwater ns3`.
-pub fn ns3(
-    config: &Path,
-    options: Options,
-    (order, threads): (Order, Option<NonZeroUsize>),
-    quiet: bool,
-) -> Result<ExitCode, Problem> {
-    if order == Order::Reference && threads.is_some_and(|threads| threads.get() > 1) {
-        return Err(Problem::new("--threads", "the reference's order of events is that of one thread")
-            .help("leave it out, or write --order ours too, for results that are not the reference's to the byte"));
-    }
-    let inputs = interop::ns3::read_with(config, options)?;
-    if !quiet {
-        inputs.notes.iter().for_each(|note| progress::note(&note.to_string()));
-    }
-    inputs.check_outputs()?;
-    let mut translated = interop::ns3::translate::translate(&inputs)?;
-    if order == Order::Ours {
-        translated = translated.in_our_order(&inputs.config, threads_or_all(threads))?;
-        if !quiet {
-            let place = config.display();
-            progress::note(&format!("{place}: in our own order of ties: not the reference's bytes (docs/ns3.md)"));
-        }
-    }
-    let graph = translated.setup.graph.clone();
-    let flows = &translated.setup.flows;
-    let (begin, until) = (flows.first().map(|f| f.start), flows.last().map(|f| f.start));
-    let progress = Progress::new(begin.unwrap_or_default(), until.unwrap_or_default(), quiet);
-    let start = Instant::now();
-    let outcome = translated.run(&mut |now, hops| {
-        progress.report(now, hops);
-        true
-    });
-    progress.finish();
-    let wall = start.elapsed();
-    if !outcome.violations.is_empty() {
-        outcome.violations.iter().for_each(|v| progress::broken(v));
-        progress::complain(format_args!("error: this run is not a result; nothing is written"));
-        return Ok(ExitCode::from(BROKEN));
-    }
-    inputs.write(&graph, &outcome)?;
-    if quiet {
-        return Ok(ExitCode::SUCCESS);
-    }
-    printed(say(format!("{}{}\n", output::counts(&outcome), output::summary(&outcome, wall))))
 }
 
 /// `tailwater bench`.

@@ -193,9 +193,11 @@ fn write(
     let written = put(out, &all, page);
     let runs = done.ran + done.reused;
     let runs = if runs == 1 { "1 run".into() } else { format!("{runs} runs") };
-    let (title, answer, table, new) = (&table.title, answer::text(&answer, &table), table.brief(), done.ran);
+    let rest = answer::rest(&answer);
+    let (title, answer, table, new) =
+        (&table.title, answer::text(&answer, &table, arguments.asked.times), table.brief(), done.ran);
     let estimated = estimate::about(&summaries).unwrap_or_default();
-    let text = format!("{title}\n\n{answer}\n{table}\n{estimated}");
+    let text = format!("{title}\n\n{answer}\n{rest}{table}\n{estimated}");
     announce(&text, &format!("{runs}, {new} new; comparison in {}\n", out.display()), arguments.quiet, written)
 }
 

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 /// `tailwater report`.
 pub fn report(folders: &[PathBuf], out: Option<PathBuf>) -> Result<ExitCode, Problem> {
+    folders.iter().try_for_each(|folder| check_folder(folder))?;
     let records = folders.iter().map(|folder| store::open(folder)).collect::<Result<Vec<_>, _>>()?;
     let (report, default) = match (folders, records.as_slice()) {
         ([folder], [run]) => (of_run(folder, run)?, folder.clone()),
@@ -20,6 +21,25 @@ pub fn report(folders: &[PathBuf], out: Option<PathBuf>) -> Result<ExitCode, Pro
     check_page(&out)?;
     write(&report, &out)?;
     printed(say(format!("{}\n", out.join(PAGE).display())))
+}
+
+/// Refuses a folder that no run has written, and says which would do.
+fn check_folder(folder: &Path) -> Result<(), Problem> {
+    let summary = folder.join(files::SUMMARY);
+    if summary.is_file() {
+        return Ok(());
+    }
+    let inside = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut runs: Vec<PathBuf> = inside.filter(|path| path.join(files::SUMMARY).is_file()).collect();
+    runs.sort();
+    let remedy = match (folder.join(PAGE).is_file(), runs.first()) {
+        (true, _) => {
+            format!("{} is drawn already; what can be drawn is the folder of a run", folder.join(PAGE).display())
+        }
+        (_, Some(run)) => format!("name the folder of a run, such as {}", run.display()),
+        _ => "name the folder of a run: `tailwater run` says at its end where it is".into(),
+    };
+    Err(Problem::new(summary.display().to_string(), "is not there, so that this is no folder of a run").help(remedy))
 }
 
 /// What every page has near its beginning.
@@ -40,8 +60,8 @@ fn check_page(out: &Path) -> Result<(), Problem> {
 /// Several runs, each a curve of its own unless they differ in their seed only.
 fn side_by_side(folders: &[PathBuf], records: &[Records]) -> Result<Report, Problem> {
     let name = |run: &Records| {
-        let text = |key: &str| run.summary[key].as_str().unwrap_or_default();
-        format!("{}: {} with {}", text("scenario"), text("flow_control"), text("congestion_control"))
+        let scenario = run.summary["scenario"].as_str().unwrap_or_default();
+        format!("{scenario}: {}", pages::scheme_name(&run.summary))
     };
     let mut curves: Vec<Curve<'_>> = Vec::new();
     for run in records {

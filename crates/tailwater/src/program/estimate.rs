@@ -1,6 +1,7 @@
 //! `tailwater estimate`, and what `compare` and `sweep` need for estimates instead of runs.
 
 use crate::program::commands::{self, Record};
+use crate::program::forward;
 use clap::{Args, ValueEnum};
 use files::problem::Problem;
 use serde_json::Value;
@@ -47,6 +48,9 @@ pub struct Instead {
     /// With --estimate, the share of each run's traffic that is simulated [default: the scenario's, or 0.1].
     #[arg(long, value_name = "SHARE", requires = "estimate", allow_hyphen_values = true)]
     pub calibrate: Option<String>,
+    /// Skip what is steady, as long as the error that is measured stays within this share, such as `1%`. Every result says so.
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = forward::share, conflicts_with = "estimate")]
+    pub within: Option<forward::Share>,
 }
 
 fn sets(method: Method, calibrate: Option<&String>) -> impl Iterator<Item = String> {
@@ -56,14 +60,17 @@ fn sets(method: Method, calibrate: Option<&String>) -> impl Iterator<Item = Stri
 impl Instead {
     /// The changes to a scenario that say so.
     pub fn sets(&self) -> Vec<String> {
-        self.estimate.into_iter().flat_map(|method| sets(method, self.calibrate.as_ref())).collect()
+        let estimate = self.estimate.into_iter().flat_map(|method| sets(method, self.calibrate.as_ref()));
+        estimate.chain(self.within.as_ref().map(forward::Share::set)).collect()
     }
 
     /// The options, for the command that gives the same.
     pub fn options(&self) -> Vec<(&'static str, String)> {
         let method = self.estimate.and_then(|method| method.to_possible_value());
         let method = method.map(|method| ("estimate", method.get_name().to_string()));
-        method.into_iter().chain(self.calibrate.clone().map(|share| ("calibrate", share))).collect()
+        let calibrate = self.calibrate.clone().map(|share| ("calibrate", share));
+        let within = self.within.as_ref().map(|share| ("within", share.to_string()));
+        method.into_iter().chain(calibrate).chain(within).collect()
     }
 }
 
@@ -86,11 +93,16 @@ pub fn estimate(
 /// The title of a page of results, of which some may be estimates.
 pub fn titled(title: &str, summaries: &[&Value]) -> String {
     let some = summaries.iter().any(|summary| summary.get("estimate").is_some());
-    format!("{title}{}", if some { ": estimates, not runs" } else { "" })
+    format!("{title}{}{}", if some { ": estimates, not runs" } else { "" }, forward::titled(summaries))
 }
 
-/// What is to be said of results of which some are estimates, by their summaries; nothing where none is.
+/// What is to be said of results of which some are estimates, or skip something, by their summaries; nothing where none is.
 pub fn about(summaries: &[Value]) -> Option<String> {
+    let said: String = estimated(summaries).into_iter().chain(forward::about(summaries)).collect();
+    (!said.is_empty()).then_some(said)
+}
+
+fn estimated(summaries: &[Value]) -> Option<String> {
     let estimates: Vec<&Value> = summaries.iter().filter_map(|summary| summary.get("estimate")).collect();
     let first = estimates.first()?;
     let method = first["method"].as_str().unwrap_or_default();

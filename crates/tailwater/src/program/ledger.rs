@@ -307,7 +307,11 @@ fn one(experiment: &Experiment, publish: Option<&Path>, how: &How) -> Result<Rep
     let folder = how.out.join(&experiment.id);
     let stop = |problem| vec![problem];
     let seeds = how.seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
-    let name = experiment.file.as_ref().map_or(experiment.id.clone(), |file| file.display().to_string());
+    // A row's own file gives the row: whoever reads what is published has another folder.
+    let row =
+        |row: &Experiment| row.id == experiment.id && row.digest(how.scale).ok() == experiment.digest(how.scale).ok();
+    let own = experiment.file.as_ref().filter(|_| !ledger::all().is_ok_and(|rows| rows.iter().any(row)));
+    let name = own.map_or(experiment.id.clone(), |file| file.display().to_string());
     let command = format!("tailwater reproduce {name} --scale {}{seeds}", how.scale.name());
     let report = report::claims::experiment(&exhibit, &verdict, &command);
     let written = [

@@ -3,6 +3,7 @@
 use crate::program::answer::Asked;
 use crate::program::compare::mixed;
 use crate::program::estimate::{Instead, Method};
+use crate::program::forward;
 use crate::program::place::{Kind, Place, sweep_identity};
 use crate::program::slurm;
 use clap::Args;
@@ -43,6 +44,9 @@ pub struct Named {
     /// With --estimate, the share of each run's traffic that is simulated [default: the scenario's, or 0.1].
     #[arg(long, value_name = "SHARE", requires = "estimate", allow_hyphen_values = true)]
     calibrate: Option<String>,
+    /// Skip what is steady, as long as the error that is measured stays within this share, such as `1%`. Every result says so.
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = forward::share, conflicts_with = "estimate")]
+    within: Option<forward::Share>,
 }
 
 /// A sweep that was read and planned.
@@ -65,6 +69,8 @@ pub struct Planned {
     pub question: Question,
     /// The options that say so.
     pub asked: Vec<(&'static str, String)>,
+    /// Whether completion times are printed.
+    pub times: bool,
 }
 
 impl Planned {
@@ -73,7 +79,8 @@ impl Planned {
         let stop = |problem| vec![problem];
         let question = asked.question()?;
         let mut sweep = Sweep::load(&named.spec).map_err(stop)?;
-        let instead = Instead { estimate: named.estimate, calibrate: named.calibrate.clone() };
+        let instead =
+            Instead { estimate: named.estimate, calibrate: named.calibrate.clone(), within: named.within.clone() };
         sweep.grid.sets.extend(instead.sets());
         let plan = sweep.plan()?;
         let store = Store::new(&named.store).recorded(named.record);
@@ -87,6 +94,7 @@ impl Planned {
             instead,
             question,
             asked: asked.options(),
+            times: asked.times,
         };
         planned.out = planned.placed(true, |place| place.find()).map_err(stop)?;
         let out = &planned.out;

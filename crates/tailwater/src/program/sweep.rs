@@ -246,7 +246,7 @@ fn write(planned: &Planned, status: &Status, quiet: bool, ran: usize) -> Result<
     let page = report::sweeps::page(&titled, &table, Some(&answer), &sweep.text, &command(planned));
     let written = put(out, &all, report::folder::files(&page, out));
     let new = if ran > 0 { format!(", {ran} new") } else { String::new() };
-    let (title, answer, table) = (&table.title, answer::text(&answer, &table), table.brief());
+    let (title, answer, table) = (&table.title, answer::text(&answer, &table, planned.times), table.brief());
     let estimated = estimate::about(&summaries).unwrap_or_default();
     let text = format!("{title}\n\n{answer}\n{table}\n{estimated}");
     announce(&text, &format!("{} runs{new}; sweep in {}\n", status.runs, out.display()), quiet, written)

@@ -15,6 +15,8 @@ pub enum Format {
     Csv,
     /// The flow file (flow.txt) of the HPCC authors' ns-3 simulator.
     Ns3,
+    /// A schedule in GOAL, for LogGOPSim and ATLAHS; scenarios read it, too.
+    Goal,
 }
 
 /// Checks that a file can be written, and that it is none of those that a scenario is read from.
@@ -43,6 +45,7 @@ pub fn traffic(
         // Only the file would be thrown away.
         _ if describe && out.is_none() => String::new(),
         Format::Csv => scenario.trace()?,
+        Format::Goal => scenario.goal()?,
         Format::Ns3 => interop::ns3::export::flow_file(&scenario)?,
     };
     match &out {

@@ -487,6 +487,182 @@ fn files_of_a_descendant_are_run_and_whose_they_are_is_said() {
     desk.refuses(&["ns3", "config.txt", "--wien=true"], "are options of ns3-datacenter");
 }
 
+/// Two racks of two hosts at 100 Gb/s, one switch between them at 400 Gb/s, 600 ns a link, in Floodgate's form.
+const RACKS: &str = "\
+7 3 2 2 1 6
+4 5 6
+0 4 100 600
+1 4 100 600
+2 5 100 600
+3 5 100 600
+4 6 400 600
+5 6 400 600
+";
+
+/// Floodgate's files: `more` are keys of its own.
+fn floodgate(more: &str) -> Desk {
+    let desk = ns3();
+    let config = changed(CONFIG, "PACKET_PAYLOAD_SIZE 1000", "PACKET_PAYLOAD_SIZE 1460");
+    let both = |key: &str, value: &str| format!("{key}_MAP 2 100000000000 {value} 400000000000 {value}");
+    let config = changed(&config, "KMAX_MAP 1 100000000000 1600", &both("KMAX", "1600"));
+    let config = changed(&config, "KMIN_MAP 1 100000000000 400", &both("KMIN", "400"));
+    let config = changed(&config, "PMAX_MAP 1 100000000000 0.2", &both("PMAX", "0.2"));
+    desk.write("config.txt", format!("{config}SRCTOR_DST_PFC 0\nRTO_us 0\n{more}"));
+    desk.write("topology.txt", RACKS).write("flow.txt", "1 0\n0 2 1460 2.0\n");
+    desk.write("gate.cfg", "3 0 100 1\n4\n5\n6\n");
+    fs::create_dir(desk.path("distribution")).unwrap();
+    desk.write("distribution/Facebook_HadoopDist_All.txt", "5000\n1000 0.5\n9000 1\n");
+    desk
+}
+
+/// Its windows.
+const WINDOWS: &str = "\
+USE_FLOODGATE 1
+SWTICH_ACK_MODE 2
+SWTICH_BYTE_COUNTER 10240
+SWTICH_CREDIT_INTERVAL 10
+SWITCH_ACK_TH_M 1.5
+FLOODGATE_CONFIG_FILE gate.cfg
+";
+
+#[test]
+fn floodgates_files_are_run_with_its_windows_and_its_results() {
+    // 1460 bytes and 72 of headers take 122 + 30 + 30 + 122 ns on the links, which are 2400 ns long; the ACK of 84 bytes takes
+    // 6 + 1 + 1 + 6. Alone, by its formula for packets of 1538 bytes: 2707.6 ns and 6.24 for the headers, and 2416.8 back.
+    let expected = "rcv 0\t2\t1460\t2000000000\t0\t0\t2.704000\t2.713000\t0.996683 \n\
+                    0\t2\t1460\t2000000000\t0\t0\t5.118000\t5.130000\t0.997661 \n";
+    for keys in [String::new(), WINDOWS.into(), WINDOWS.replace("10240", "1").replace("MODE 2", "MODE 1")] {
+        let desk = floodgate(&format!("FLOW_FROM_FILE 1\n{keys}"));
+        let output = desk.tailwater(&["ns3", "config.txt"]);
+        assert!(text(&output.stderr).contains("read as Floodgate's simulator"), "{output:?}");
+        assert_eq!(desk.read("fct.txt"), expected, "{keys}");
+    }
+    // Flows in any order, with their queue pairs.
+    let desk = floodgate("FLOW_FROM_FILE 1\n");
+    desk.write("flow.txt", "2 1\n1 2 1460 2.1 7 1\n0 2 1460 2.0 3 0\n");
+    desk.works(&["ns3", "config.txt", "-q"]);
+    let lines: Vec<String> = desk.read("fct.txt").lines().map(str::to_owned).collect();
+    assert_eq!((lines.len(), &lines[1]), (4, &expected.lines().nth(1).unwrap().replace("\t0\t0\t", "\t3\t0\t")));
+    assert!(lines[3].starts_with("1\t2\t1460\t2100000000\t7\t1\t"), "{}", lines[3]);
+    // What is missing is refused by name.
+    for (keys, place) in [
+        (WINDOWS.replace("MODE 2", "MODE 0"), "SWTICH_ACK_MODE 0 cannot be run"),
+        (WINDOWS.replace("MODE 2", "MODE 1"), "SWTICH_ACK_MODE 1 with SWTICH_BYTE_COUNTER above 1"),
+        (WINDOWS.replace("INTERVAL 10", "INTERVAL 0"), "SWTICH_CREDIT_INTERVAL 0"),
+        (WINDOWS.replace("FLOODGATE_CONFIG_FILE gate.cfg", ""), "FLOODGATE_CONFIG_FILE is missing"),
+        (format!("{WINDOWS}RESET_ONLY_TOR_SWITCH_WIN 1\n"), "RESET_ONLY_TOR_SWITCH_WIN 1"),
+        ("ROUTING_MODE 1\n".into(), "ROUTING_MODE \"1\" cannot be run"),
+        ("QP_MODE 1\n".into(), "QP_MODE \"1\" cannot be run"),
+    ] {
+        floodgate(&format!("FLOW_FROM_FILE 1\n{keys}")).refuses(&["ns3", "config.txt"], place);
+    }
+}
+
+#[test]
+fn floodgates_flows_are_drawn() {
+    let drawn = "FLOW_FROM_FILE 0\nFLOW_NUM 400\nLOAD 0.5\nFLOW_CDF 7\n";
+    let run = |more: &str| {
+        let desk = floodgate(&format!("{drawn}{more}"));
+        desk.works(&["ns3", "config.txt", "-q"]);
+        let all = desk.read("fct.txt");
+        let sent = all.lines().filter(|line| !line.starts_with("rcv"));
+        sent.map(|line| line.split('\t').take(4).map(|word| word.parse().unwrap()).collect()).collect::<Vec<Vec<u64>>>()
+    };
+    let poisson = run("");
+    assert_eq!(poisson.len(), 400);
+    assert!(poisson.iter().all(|flow| flow[0] / 2 != flow[1] / 2 && (1000..=9000).contains(&flow[2])));
+    // Half are of 1000 bytes, the others evenly up to 9000: 3000 on average.
+    let mean = poisson.iter().map(|flow| flow[2]).sum::<u64>() as f64 / 400.0;
+    assert!((2500.0..3500.0).contains(&mean), "{mean}");
+    // Half of 12.5 GB/s in flows of 5000 bytes, which the file has for its mean: 1.25 in a microsecond for each of four hosts. 400 take 80 us.
+    let last = poisson.iter().map(|flow| flow[3]).max().unwrap() - 2_000_000_000;
+    assert!((65_000..95_000).contains(&last), "{last}");
+    assert_eq!(run(WINDOWS).len(), 400);
+    // Incasts beside them: of 5 flows of 30 to 40 packets for the first host of one rack after the other, which have nothing else.
+    let mixed = run("INCAST_MIX 5\nINCAST_LOAD 0.5\nINCAST_CDF 9\n");
+    let (incast, others): (Vec<_>, Vec<_>) = mixed.iter().partition(|flow| flow[2] >= 30 * 1460);
+    assert!(incast.len() >= 5 && incast.len() % 5 == 0, "{}", incast.len());
+    assert!(incast.iter().all(|flow| flow[1] % 2 == 0 && flow[2] % 1460 == 0 && flow[2] <= 40 * 1460));
+    assert!(others.iter().all(|flow| flow[0] % 2 == 1 && flow[1] % 2 == 1));
+    assert!(!others.is_empty());
+    // Incasts alone: two of 20 flows to host 0, 30 us apart.
+    let desk =
+        floodgate("FLOW_FROM_FILE 0\nFLOW_NUM 20\nFLOW_CDF 99\nINCAST_TIME 2\nINCAST_INTERVAL 30\nINCAST_CDF 0\n");
+    desk.works(&["ns3", "config.txt", "-q"]);
+    let all = desk.read("fct.txt");
+    let starts = all.lines().filter(|line| line.starts_with("rcv ")).map(|line| line.split('\t').nth(3).unwrap());
+    let first = starts.clone().filter(|start| start.parse::<u64>().unwrap() < 2_000_001_000).count();
+    assert_eq!((first, starts.count()), (20, 40));
+    for (keys, place) in [
+        ("FLOW_CDF 2\n", "FLOW_CDF 2 asks for"),
+        ("FLOW_CDF 99\n", "FLOW_CDF 99 with INCAST_CDF 9"),
+        ("AVG_MESSAGE_PER_QP 0\n", "AVG_MESSAGE_PER_QP 0"),
+        ("INCAST_MIX 5\nINCAST_LOAD 0\n", "INCAST_LOAD 0"),
+        ("FLOW_CDF 13\n", "Facebook_WebServerDist_IntraCluster.txt"),
+    ] {
+        floodgate(&format!("FLOW_FROM_FILE 0\nFLOW_NUM 10\n{keys}")).refuses(&["ns3", "config.txt"], place);
+    }
+}
+
+#[test]
+fn simais_topology_is_given_on_the_command_line_and_nvswitches_mark_nothing() {
+    let desk = ns3();
+    let config = changed(CONFIG, "TOPOLOGY_FILE topology.txt\n", "");
+    let config = changed(&config, "FLOW_FILE flow.txt", "FLOW_FILE /nowhere/flow1.txt");
+    desk.write("SimAI.conf", format!("{config}RATE_MON_FILE rate.txt\nMON_START 0\n"));
+    // Two GPUs of a server, by an NVSwitch at a rate that no map has, and on two rails.
+    let rails = "0 3 100Gbps 1us 0\n1 4 100Gbps 1us 0\n3 5 100Gbps 1us 0\n4 5 100Gbps 1us 0\n";
+    let topology = format!("6 2 1 3 6 H100\n2 3 4 5\n0 2 2880Gbps 25ns 0\n1 2 2880Gbps 25ns 0\n{rails}");
+    desk.write("topo", &topology).write("flow.txt", "1\n0 1 3 100 1000 2.0\n");
+    desk.refuses(&["ns3", "SimAI.conf"], "TOPOLOGY_FILE is missing: SimAI is given the topology on its command line");
+    desk.refuses(&["ns3", "SimAI.conf", "-n", "topo"], "name the file with --flows FILE");
+    desk.works(&["ns3", "SimAI.conf", "-n", "topo", "--flows", "flow.txt", "-q"]);
+    // Two links of 25 ns there and back; 1048 bytes take 2 ns on each, an ACK of 60 less than one. The ideal counts them once more.
+    assert!(desk.read("fct.txt").ends_with(" 1000 2000000000 104 106\n"), "{}", desk.read("fct.txt"));
+    // Its results may be for a folder of a container that is not there.
+    desk.write("SimAI.conf", changed(&desk.read("SimAI.conf"), "FCT_OUTPUT_FILE ", "FCT_OUTPUT_FILE /nowhere/"));
+    let run = ["ns3", "SimAI.conf", "-n", "topo", "--flows", "flow.txt", "-q"];
+    desk.refuses(&run, "/nowhere/fct.txt: cannot be written");
+    desk.works(&[&run[..], &["--out", "results/here"]].concat());
+    assert_eq!(desk.read("results/here/fct.txt"), desk.read("fct.txt"));
+}
+
+#[test]
+fn powertcps_programs_print_what_its_scripts_look_for() {
+    let desk = ns3();
+    desk.write("config.txt", changed(CONFIG, "CC_MODE 1", "CC_MODE 3"));
+    desk.write("topology.txt", TOPOLOGY.replace("4 1 3", "4 1 1 3").replace("100Gbps", "100000000000.0"));
+    desk.write("flow.txt", "2\n0 2 3 100 1000000 0.0\n1 2 3 101 1000000 0.0\n");
+    let of = |options: &[&str]| desk.works(&[&["ns3", "config.txt"], options].concat());
+    let words = |line: &str, at: usize| line.split(' ').nth(at).unwrap().parse::<f64>().unwrap();
+    let burst = of(&["--program=burst", "--wien=true", "--algorithm=3", "--windowCheck=1"]);
+    let receiver: Vec<&str> = burst.lines().filter(|line| line.starts_with("ToR 0 Port 2 throughput")).collect();
+    // 1.5 round trips of 4160 ns each; the receiver's link carries 2 MB and headers in about 170 us.
+    let times: Vec<f64> = receiver.iter().map(|line| words(line, 11)).collect();
+    assert!((times[1] - times[0] - 6.24e-6).abs() < 2e-6 && receiver.len() > 20, "{burst}");
+    let sent: f64 = receiver.iter().map(|line| words(line, 7)).sum();
+    assert!((2.0e6..2.3e6).contains(&sent), "{sent}");
+    assert!(receiver.iter().any(|line| (0.95e11..1.02e11).contains(&words(line, 5))), "{burst}");
+    let fairness = of(&["--program=fairness", "--algorithm", "7", "--windowCheck=0"]);
+    assert!(fairness.lines().any(|line| line.starts_with("Src 1 Total 0 throughput ")), "{fairness}");
+    assert!(!fairness.contains("Src 2"), "{fairness}");
+    // Flows are drawn, and the flow file is not looked at.
+    desk.write("sizes.txt", "0 0\n1000 0.5\n3000 1\n");
+    fs::remove_file(desk.path("flow.txt")).unwrap();
+    let times = ["--START_TIME=2", "--FLOW_LAUNCH_END_TIME=2.0001", "--END_TIME=2.5", "--load=0.5", "--request=0"];
+    let fabric = ["--SERVER_COUNT=3", "--LEAF_COUNT=1", "--SPINE_COUNT=1", "--cdfFileName=sizes.txt"];
+    let workload = of(&[&["--program=workload"], &times[..], &fabric[..]].concat());
+    let lines = workload.lines().filter(|line| line.starts_with("FCT ") && line.contains(" baseFCT "));
+    assert_eq!(lines.count(), desk.read("fct.txt").lines().count());
+    // Half of 100 Gb/s in 100 us: 500 flows of 1250 bytes.
+    let count = desk.read("fct.txt").lines().count();
+    assert!((400..600).contains(&count), "{count}");
+    desk.refuses(&["ns3", "config.txt", "--program=workload"], "--cdfFileName");
+    desk.refuses(&["ns3", "config.txt", "--load=0.5"], "--program");
+    desk.refuses(&["ns3", "config.txt", "--algorithm=5"], "--algorithm");
+    desk.refuses(&["ns3", "config.txt", "--windowCheck=0"], "--windowCheck");
+}
+
 #[test]
 fn the_benchmark_has_a_line_for_the_floor_and_one_for_each_run() {
     let desk = Desk::new();
@@ -1197,7 +1373,8 @@ fn what_is_odd_is_noted_by_check_run_and_compare_and_in_the_summary() {
 #[test]
 fn a_page_that_cannot_be_written_loses_neither_results_nor_the_printed_summary() {
     let desk = Desk::new();
-    desk.write("odd.toml", ODD);
+    // Several flows: the page of one has no figures, and is short.
+    desk.write("odd.toml", format!("{ODD}count = 4\n"));
     let limited = |arguments: &str| {
         let program = env!("CARGO_BIN_EXE_tailwater");
         let line = format!("trap '' XFSZ; ulimit -f 64; exec {program} {arguments}");
@@ -1206,7 +1383,7 @@ fn a_page_that_cannot_be_written_loses_neither_results_nor_the_printed_summary()
     let output = limited("run odd.toml");
     let (printed, said) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(printed.contains("1 of 1 flows finished") && printed.contains("results in results/odd"), "{printed}");
+    assert!(printed.contains("4 of 4 flows finished") && printed.contains("results in results/odd"), "{printed}");
     assert!(said.contains("error: results/odd/") && said.contains("tailwater report results/odd"), "{said}");
     assert!(desk.path("results/odd/flows.parquet").is_file() && !desk.path("results/odd/report.html").exists());
     desk.works(&["report", "results/odd"]);

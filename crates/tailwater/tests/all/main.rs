@@ -6,6 +6,8 @@ mod cli;
 mod compare;
 mod desk;
 mod estimate;
+mod export;
+mod forward;
 mod harm;
 mod outputs;
 mod pages;

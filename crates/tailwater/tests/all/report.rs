@@ -62,12 +62,45 @@ fn a_comparison_has_a_page_with_every_scheme() {
     assert!(dir.path().join("side/report.html").is_file());
 }
 
+const TOGETHER: &str = "name = \"together\"\n[topology]\nkind = \"star\"\nhosts = 4\n\
+    [[collective]]\nname = \"ring\"\nkind = \"ring-all-reduce\"\nhosts = \"h0..h3\"\nsize = \"40KB\"\nrounds = 2\n\
+    [[flow]]\nname = \"one\"\nsrc = \"h0\"\ndst = \"h1\"\nsize = \"10KB\"\n";
+
+#[test]
+fn a_collective_is_told_step_by_step_and_groups_apart_on_the_terminal_and_on_the_page() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("s.toml"), TOGETHER).unwrap();
+    let said = works(dir.path(), &["run", "s.toml", "--out", "out"]);
+    let line = |start: &str| said.lines().find(|line| line.starts_with(start)).map(str::to_string);
+    assert!(line("ring, up to 10KB").is_some() && line("one, up to 10KB").is_some(), "{said}");
+    assert!(line("ring, all").is_none(), "one size is all: {said}");
+    // A ring of four reduces in three steps and gathers in three.
+    let steps = line("  6 steps, ").unwrap_or_else(|| panic!("{said}"));
+    assert!(steps.contains("us each; the longest is step ") && steps.contains(" of round "), "{steps}");
+    let page = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    for part in ["Collectives</h2>", "ring-all-reduce", "2 of 2", "Completion time by step", "p99 time"] {
+        assert!(page.contains(part), "no {part}");
+    }
+}
+
+#[test]
+fn one_receiver_is_a_number_and_no_distribution() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = "[topology]\nkind = \"star\"\nhosts = 4\n\
+        [[incast]]\ndegree = 3\nsize_each = \"200KB\"\nto = \"h0\"\ncount = 1\n";
+    std::fs::write(dir.path().join("s.toml"), scenario).unwrap();
+    works(dir.path(), &["run", "s.toml", "--out", "out"]);
+    let page = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    assert!(!page.contains("Throughput of the receivers") && page.contains("Mean rate of the receivers"));
+}
+
 #[test]
 fn what_is_not_a_folder_of_results_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let output = tailwater(dir.path(), &["report", "nothing"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("nothing/summary.json"), "{said}");
+    assert!(said.contains("name the folder of a run"), "{said}");
     std::fs::write(dir.path().join("s.toml"), SCENARIO).unwrap();
     works(dir.path(), &["run", "s.toml", "--out", "out", "--no-report"]);
     std::fs::write(dir.path().join("out/flows.parquet"), "not a table").unwrap();

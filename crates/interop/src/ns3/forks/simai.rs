@@ -16,19 +16,35 @@ pub static FORK: Fork = Fork {
             let message = format!("{key} is missing: SimAI is given {what} on its command line");
             (!config.is_given(key)).then(|| config.problem(key, message).help(format!("write {key} and {remedy}")))
         };
-        missing("TOPOLOGY_FILE", "the topology", "the file that SimAI has after -n").into_iter().collect()
+        missing(
+            "TOPOLOGY_FILE",
+            "the topology",
+            "the file that SimAI has after -n, or give it here, too: --topology FILE, or -n FILE",
+        )
+        .into_iter()
+        .collect()
     },
     counts: &["nodes", "GPUs per server", "NVSwitches", "switches", "links", "GPU type"],
     link_fields: 5,
     rates: Rates::WithUnit,
     flow: &[Source, Destination, Priority, Port, Size, Start],
+    without_flows: Some(NO_FLOWS),
     size_bits: 63,
     ports: Ports::PerPair,
+    any_order: false,
+    link_header: 14,
+    ack_size: 60,
+    headroom: 3,
+    shift: 3,
     results: Results::Addresses,
     differs: Some(
-        "flows are those of FLOW_FILE and not of a workload, NVSwitches are switches like others, and monitors are not written",
+        "flows are those of a flow file and not of a workload, of two equally short paths the one by an NVSwitch is not preferred, and monitors are not written",
     ),
 };
+
+/// What to say of a flow file that is not there.
+const NO_FLOWS: &str = "SimAI's flows come from its workload (-w), which it turns into collectives; here they are lines of source, destination, priority, port, bytes \
+     and start after their number: name the file with --flows FILE. Collectives themselves are part of scenarios (docs/traffic.md)";
 
 const MONITOR: &str = "files of monitors are not written";
 

@@ -101,6 +101,18 @@ impl Table {
         None
     }
 
+    /// Whether nobody has an entry in a bucket.
+    #[inline]
+    pub fn is_empty_at(&self, vfid: u16) -> bool {
+        self.buckets[vfid as usize] == NONE
+    }
+
+    /// An entry was made and forgotten in an instant.
+    #[inline]
+    pub fn touch(&mut self) {
+        self.peak = self.peak.max(self.held + 1);
+    }
+
     /// Whether a bucket has room.
     fn bucket_has_room(&self, vfid: u16) -> bool {
         let (mut id, mut inside) = (self.buckets[vfid as usize], 0);

@@ -1,0 +1,53 @@
+//! Fast-forward from the command line: said wherever it is shown, and never taken for a run as a whole.
+
+use crate::desk::Desk;
+use serde_json::Value;
+
+const LONG: &str = "\
+name = \"long flows\"
+[topology]
+kind = \"leaf-spine\"
+leaves = 2
+hosts_per_leaf = 16
+spines = 16
+[switch]
+buffer = \"12MB\"
+[scheme]
+preset = \"pfc\"
+[[collective]]
+kind = \"all-to-all\"
+size = \"100MB\"
+";
+
+#[test]
+fn a_run_that_skips_says_so_and_how_far_off_it_is() {
+    let desk = Desk::with(&[("a.toml", LONG)]);
+    let (printed, _) = desk.works("run a.toml --within 1% --out out");
+    assert!(printed.contains("fast-forward within 1 %: not all of it was simulated."), "{printed}");
+    let summary: Value = serde_json::from_str(&desk.read("out/summary.json")).unwrap();
+    let about = &summary["fast_forward"];
+    assert!(about["within"] == 0.01 && about["skipped"].as_f64().is_some_and(|share| share > 0.5), "{about}");
+    assert!(about["error"]["fct"]["p50"].as_f64().is_some_and(|off| off <= 0.01), "{about}");
+    assert!(desk.read("out/report.html").contains("Not all simulated"));
+    assert!(desk.read("out/scenario.toml").contains("fast_forward.within=0.01"));
+    desk.works("run a.toml --out exact");
+    let exact: Value = serde_json::from_str(&desk.read("exact/summary.json")).unwrap();
+    assert!(exact.get("fast_forward").is_none());
+    desk.refuses("run a.toml --within 1% --record", "--record");
+    let ring = "run a.toml --within 1% --set collective.0.kind=ring-all-reduce";
+    let said = desk.refuses(ring, "--set fast_forward.within=0.01");
+    assert!(said.contains("flows that wait for others"), "{said}");
+    let said = desk.refuses("run a.toml --within 1% --set measure.why=true", "--set measure.why=true");
+    assert!(said.contains("why flows are slow"), "{said}");
+}
+
+#[test]
+fn runs_that_skip_are_compared_as_such() {
+    let desk = Desk::with(&[("a.toml", LONG)]);
+    let (printed, _) = desk.works("compare a.toml --schemes pfc,dcqcn --within 1%");
+    assert!(printed.contains("fast-forward within 1 %: 1 of 2 runs were not simulated as a whole."), "{printed}");
+    let about: Value = serde_json::from_str(&desk.read("results/compare-a/comparison.json")).unwrap();
+    assert!(about["command"].as_str().is_some_and(|command| command.contains("--within 1%")), "{about}");
+    let (printed, _) = desk.works("compare a.toml --schemes pfc,dcqcn --out exact");
+    assert!(printed.contains("2 runs, 2 new") && !printed.contains("fast-forward"), "{printed}");
+}
