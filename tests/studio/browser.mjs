@@ -29,3 +29,15 @@ export async function page(browser, options = {}) {
   page.on("pageerror", (error) => errors.push(String(error.stack ?? error)));
   return { page, context, errors };
 }
+
+/** What `check` returns once it no longer throws: on a busy machine a page is drawn again a moment after a reader did something. */
+export async function until(check) {
+  for (const end = Date.now() + 60_000; ; ) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await new Promise((wake) => setTimeout(wake, 100));
+    }
+  }
+}

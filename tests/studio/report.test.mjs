@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { browser, page } from "./browser.mjs";
+import { browser, page, until } from "./browser.mjs";
 
 const program = resolve(process.env.TAILWATER ?? "target/debug/tailwater");
 const scenario = fileURLToPath(new URL("../../examples/leaf_spine.toml", import.meta.url));
@@ -47,6 +47,7 @@ async function open(figure, options) {
     }
   };
   const sheet = async () => plot.locator(".sheet").boundingBox();
+  await ticks();
   const done = async () => {
     assert.deepEqual(errors, []);
     assert.deepEqual(requests, [address], "nothing else is loaded");
@@ -68,21 +69,27 @@ test("hovering shows the name, the value and the place of the nearest point", as
   const { tab, plot, done } = await open("buffers");
   const readout = plot.locator(".readout");
   assert.equal(await readout.isVisible(), false);
-  await tab.mouse.move(...(await somewhere(plot)));
-  assert.match(await readout.innerText(), /^(pfc|hpcc)\s+[\d.]+%\s+at [\d.]+ [KM]?B$/);
+  await until(async () => {
+    await tab.mouse.move(1, 1);
+    await tab.mouse.move(...(await somewhere(plot)));
+    assert.match(await readout.innerText(), /^(pfc|hpcc)\s+[\d.]+%\s+at [\d.]+ [KM]?B$/);
+  });
   await tab.mouse.move(1, 1);
-  assert.equal(await readout.isVisible(), false);
+  await until(async () => assert.equal(await readout.isVisible(), false));
   await done();
 });
 
 test("over names all series are shown at once", async () => {
   const { tab, plot, sheet, done } = await open("slowdown-p99");
-  const box = await sheet();
-  await tab.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
-  const text = await plot.locator(".readout").innerText();
-  assert.match(text, /pfc/);
-  assert.match(text, /hpcc/);
-  assert.match(text, / – /, "with their intervals");
+  await until(async () => {
+    const box = await sheet();
+    await tab.mouse.move(1, 1);
+    await tab.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    const text = await plot.locator(".readout").innerText();
+    assert.match(text, /pfc/);
+    assert.match(text, /hpcc/);
+    assert.match(text, / – /, "with their intervals");
+  });
   await done();
 });
 
@@ -92,11 +99,13 @@ test("a logarithmic axis of less than a decade has ticks between its ends", asyn
   const plot = tab.locator("#slowdowns .plot");
   await plot.scrollIntoViewIfNeeded();
   await plot.locator("svg .sheet").waitFor({ state: "attached" });
-  const texts = await plot.locator("svg text").allTextContents();
-  const ticks = texts.filter((text) => /^[\d.]+$/.test(text)).map(Number);
-  assert.ok(ticks.length >= 4, `ticks are ${texts}`);
-  const steps = ticks.slice(1).map((tick, at) => tick - ticks[at]);
-  assert.ok(steps.every((step) => Math.abs(step - steps[0]) < 1e-9), `ticks are ${ticks}`);
+  await until(async () => {
+    const texts = await plot.locator("svg text").allTextContents();
+    const ticks = texts.filter((text) => /^[\d.]+$/.test(text)).map(Number);
+    assert.ok(ticks.length >= 4, `ticks are ${texts}`);
+    const steps = ticks.slice(1).map((tick, at) => tick - ticks[at]);
+    assert.ok(steps.every((step) => Math.abs(step - steps[0]) < 1e-9), `ticks are ${ticks}`);
+  });
   assert.deepEqual(errors, []);
   await context.close();
 });
@@ -162,13 +171,17 @@ test("the keys move along a figure and zoom it", async () => {
   const readout = plot.locator(".readout"), all = await ticks();
   await plot.locator("> svg").focus();
   await tab.keyboard.press("ArrowRight");
-  const first = await readout.innerText();
+  const first = await until(async () => {
+    const text = await readout.innerText();
+    assert.notEqual(text, "");
+    return text;
+  });
   await tab.keyboard.press("ArrowRight");
-  assert.notEqual(await readout.innerText(), first);
+  await until(async () => assert.notEqual(await readout.innerText(), first));
   await tab.keyboard.press("ArrowDown");
-  assert.notEqual((await readout.innerText()).split("\n")[0], first.split("\n")[0], "the other series");
+  await until(async () => assert.notEqual((await readout.innerText()).split("\n")[0], first.split("\n")[0], "the other series"));
   await tab.keyboard.press("Escape");
-  assert.equal(await readout.isVisible(), false);
+  await until(async () => assert.equal(await readout.isVisible(), false));
   await tab.keyboard.press("+");
   assert.notDeepEqual(await ticks(), all);
   await tab.keyboard.press("0");

@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
-import { browser as launch, page as open } from "./browser.mjs";
+import { browser as launch, page as open, until } from "./browser.mjs";
 import { BINARY, Studio } from "./server.mjs";
 
 const shots = fileURLToPath(new URL("shots/", import.meta.url));
@@ -93,8 +93,8 @@ on("a newcomer starts here and watches two schemes side by side", {}, async ({ p
   await shot("ledger-first");
   await page.getByRole("button", { name: "Run it and watch" }).click();
   await page.locator("canvas.stage").nth(1).waitFor();
-  assert.equal(await page.locator("canvas.stage").count(), 2);
-  assert.deepEqual(await page.locator(".scheme").allTextContents(), ["pfc", "bfc"]);
+  await until(async () => assert.equal(await page.locator("canvas.stage").count(), 2));
+  await until(async () => assert.deepEqual(await page.locator(".scheme").allTextContents(), ["pfc", "bfc"]));
   // It plays by itself.
   const before = await instant(page);
   await page.waitForFunction((text) => document.querySelector(".instant").textContent !== text, before);
@@ -102,7 +102,7 @@ on("a newcomer starts here and watches two schemes side by side", {}, async ({ p
   await page.getByRole("button", { name: "deepest queue" }).click();
   const numbers = page.locator(".numbers").first();
   await page.waitForFunction(() => /queued, [1-9]\d* links? paused/.test(document.querySelector(".numbers")?.textContent ?? ""));
-  assert.match(await numbers.textContent(), /MB queued/);
+  await until(async () => assert.match(await numbers.textContent(), /MB queued/));
   await page.waitForTimeout(300);
   await shot("fabric-pair");
   // It can be put away for good.
@@ -110,7 +110,7 @@ on("a newcomer starts here and watches two schemes side by side", {}, async ({ p
   await page.getByRole("button", { name: "Do not show this again" }).click();
   await page.reload();
   await page.locator(".claim").first().waitFor();
-  assert.equal(await page.getByRole("heading", { name: "Start here" }).count(), 0);
+  await until(async () => assert.equal(await page.getByRole("heading", { name: "Start here" }).count(), 0));
 });
 
 on("scrubbing, stepping and playing move both runs, and a link restores it all", {}, async ({ page, go }) => {
@@ -136,8 +136,8 @@ on("scrubbing, stepping and playing move both runs, and a link restores it all",
   await page.reload();
   await page.locator("canvas.stage").nth(1).waitFor();
   await page.waitForFunction((text) => document.querySelector(".instant").textContent === text, now);
-  assert.deepEqual(await page.locator(".card h2").allTextContents(), cards);
-  assert.equal(await hash(page), address);
+  await until(async () => assert.deepEqual(await page.locator(".card h2").allTextContents(), cards));
+  await until(async () => assert.equal(await hash(page), address));
 });
 
 on(
@@ -150,7 +150,7 @@ on(
     await page.keyboard.press("p");
     await page.waitForTimeout(200);
     const [x, y] = await pointAt(page, canvas, /^leaf\d+ → h\d+|^h\d+ → leaf/);
-    assert.match(await page.locator(".tip:visible").innerText(), /waiting; .* of 100 Gbps used/);
+    await until(async () => assert.match(await page.locator(".tip:visible").innerText(), /waiting; .* of 100 Gbps used/));
     await page.mouse.click(x, y);
     await page.locator(".card .chart").first().waitFor();
     const titles = await page.locator(".card .chart-title").allTextContents();
@@ -160,9 +160,9 @@ on(
     await page.locator(".flow-table tbody button").first().click();
     const card = page.locator(".card").first();
     await card.waitFor();
-    assert.match(await card.innerText(), /h4 → h1/);
-    assert.match(await card.innerText(), /pfc: received after .*bfc: received after/s);
-    assert.match(await card.innerText(), /path: h4 → leaf1 → spine\d → leaf0 → h1/);
+    await until(async () => assert.match(await card.innerText(), /h4 → h1/));
+    await until(async () => assert.match(await card.innerText(), /pfc: received after .*bfc: received after/s));
+    await until(async () => assert.match(await card.innerText(), /path: h4 → leaf1 → spine\d → leaf0 → h1/));
     await shot("fabric-port-and-flow");
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => !document.querySelector(".card .chart"));
@@ -189,8 +189,8 @@ on("a link that carries on while one of its queues is paused is not said to be p
     dvl += /links? with a queue paused/.test(await numbers(1));
   }
   assert.ok(pfc && dvl, `${await numbers(0)}; ${await numbers(1)}`);
-  assert.match(await page.locator(".legend").innerText(), /link paused.*only a queue paused/s);
-  assert.match(await page.locator(".legend").innerText(), /full bar .*buffer 2 MB.*threshold/s);
+  await until(async () => assert.match(await page.locator(".legend").innerText(), /link paused.*only a queue paused/s));
+  await until(async () => assert.match(await page.locator(".legend").innerText(), /full bar .*buffer 2 MB.*threshold/s));
   await shot("fabric-queue-paused");
   // The tables keep them apart as well, and have held time beside paused time.
   await go(`#/results?job=${id}`);
@@ -202,24 +202,24 @@ on("a link that carries on while one of its queues is paused is not said to be p
 on("two runs open with what differs most between them, and with its worst victim", {}, async ({ page, go, shot }) => {
   await go(`#/fabric?job=${pair}&run=0&with=1`);
   await page.locator(".verdict-above").waitFor();
-  assert.match(await page.locator(".verdict-above").innerText(), /victim: 99th percentile of slowdown .*× under pfc, .*× under bfc; worst h4 → h1/);
+  await until(async () => assert.match(await page.locator(".verdict-above").innerText(), /victim: 99th percentile of slowdown .*× under pfc, .*× under bfc; worst h4 → h1/));
   const card = page.locator(".card").first();
-  assert.match(await card.innerText(), /h4 → h1/);
+  await until(async () => assert.match(await card.innerText(), /h4 → h1/));
   // PFC holds it at its NIC, and the card says who.
-  assert.match(await card.innerText(), /pfc: its class paused at its NIC by leaf1, .* of /);
+  await until(async () => assert.match(await card.innerText(), /pfc: its class paused at its NIC by leaf1, .* of /));
   for (let turn = 0; turn < 60; turn++) {
     if (/now pfc: held at its NIC: leaf1 pauses its class/.test(await card.innerText())) break;
     await page.keyboard.press("Shift+ArrowRight");
     await page.waitForTimeout(60);
   }
-  assert.match(await card.innerText(), /now pfc: held at its NIC: leaf1 pauses its class, for .* of this frame/);
+  await until(async () => assert.match(await card.innerText(), /now pfc: held at its NIC: leaf1 pauses its class, for .* of this frame/));
   await shot("fabric-verdict");
   // Who closes it is not asked again.
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => /flow=none/.test(location.hash));
   await page.reload();
   await page.locator(".verdict-above").waitFor();
-  assert.equal(await page.locator(".card .chart").count(), 0);
+  await until(async () => assert.equal(await page.locator(".card .chart").count(), 0));
 });
 
 on("the deepest queue is a port and an instant, and a port is found by part of its name", {}, async ({ page, go }) => {
@@ -231,11 +231,11 @@ on("the deepest queue is a port and an instant, and a port is found by part of i
   const first = await page.locator(".now-row").first();
   const [from, to] = (await page.locator(".card h2").first().innerText()).split(/\s*→\s*|\s*×/);
   assert.ok((await first.innerText()).startsWith(`${from} → ${to}`), `${await first.innerText()}: ${from} → ${to}`);
-  assert.equal(await first.locator(".now-bar").evaluate((bar) => bar.style.width), "100%");
+  await until(async () => assert.equal(await first.locator(".now-bar").evaluate((bar) => bar.style.width), "100%"));
   await page.getByLabel("Find a port").fill("LEAF3->H1");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector(".card h2")?.textContent.includes("leaf3 → h1"));
-  assert.match(await page.getByLabel("Find a port").inputValue(), /^leaf3->h1\d$/);
+  await until(async () => assert.match(await page.getByLabel("Find a port").inputValue(), /^leaf3->h1\d$/));
 });
 
 on("a zoom goes both ways and is in the link", {}, async ({ page, go }) => {
@@ -265,7 +265,7 @@ on("a zoom goes both ways and is in the link", {}, async ({ page, go }) => {
   await page.reload();
   await canvas.waitFor();
   await page.waitForTimeout(600);
-  assert.equal(await hash(page), address);
+  await until(async () => assert.equal(await hash(page), address));
   const again = await look();
   await page.keyboard.press("0");
   await page.waitForFunction(() => !/eye=/.test(location.hash));
@@ -277,7 +277,7 @@ on("a zoom goes both ways and is in the link", {}, async ({ page, go }) => {
 on("a flow that was not recorded is said not to be", {}, async ({ page, go }) => {
   await go(`#/fabric?job=${pair}&run=0&flow=812`);
   await page.locator(".card h2", { hasText: "Flow 812" }).waitFor();
-  assert.match(await page.locator(".card").first().innerText(), /It was not recorded\..*the slowest of each group/s);
+  await until(async () => assert.match(await page.locator(".card").first().innerText(), /It was not recorded\..*the slowest of each group/s));
 });
 
 on("a link that leads nowhere says so", {}, async ({ page, go }) => {
@@ -290,7 +290,7 @@ on("a link that leads nowhere says so", {}, async ({ page, go }) => {
     await go(bad);
     await page.reload();
     await page.locator(".empty h1").waitFor();
-    assert.match(await page.locator("main").innerText(), pattern);
+    await until(async () => assert.match(await page.locator("main").innerText(), pattern));
   }
   await page.getByRole("link", { name: "All jobs" }).click();
   await page.locator("table.jobs").first().waitFor();
@@ -369,7 +369,7 @@ on("a deadlock is named, and its cycle of waits is shown from when it closes", {
   await page.keyboard.press("ArrowRight");
   await page.waitForTimeout(300);
   await shot("fabric-deadlock");
-  assert.equal(await page.getByRole("button", { name: /deadlock at/ }).count(), 1);
+  await until(async () => assert.equal(await page.getByRole("button", { name: /deadlock at/ }).count(), 1));
 });
 
 on("zoom and pan keep the fabric in sight", {}, async ({ page, go, shot }) => {
@@ -399,7 +399,7 @@ on("a claim is found, run, and its verdict and figure appear", {}, async ({ page
   await page.waitForFunction(() => document.querySelectorAll(".claim").length === 1);
   await page.locator(".claim").click();
   await page.getByRole("heading", { name: "Bytes by flow size in three industry workloads" }).waitFor();
-  assert.equal(await page.locator(".expect .badge").count(), 0);
+  await until(async () => assert.equal(await page.locator(".expect .badge").count(), 0));
   await page.getByRole("button", { name: "Run quick" }).click();
   await page.locator(".expect .badge").first().waitFor();
   assert.ok((await page.locator(".expect .gauge").count()) > 5);
@@ -414,7 +414,7 @@ on("a claim is found, run, and its verdict and figure appear", {}, async ({ page
   await page.waitForFunction(() => document.querySelectorAll(".claim").length === 1);
   await page.reload();
   await page.locator(".claim").first().waitFor();
-  assert.equal(await page.locator(".claim").count(), 1);
+  await until(async () => assert.equal(await page.locator(".claim").count(), 1));
 });
 
 on("a long experiment shows its progress and can be cancelled", {}, async ({ page, go, shot }) => {
@@ -424,8 +424,8 @@ on("a long experiment shows its progress and can be cancelled", {}, async ({ pag
   await page.waitForFunction(() => document.querySelector(".runs-here progress")?.value > 0);
   await shot("ledger-progress");
   // The list shows it too, and so do the jobs.
-  assert.equal(await page.locator(".claim .sign.live").count(), 1);
-  assert.equal(await page.locator("#busy").textContent(), "1");
+  await until(async () => assert.equal(await page.locator(".claim .sign.live").count(), 1));
+  await until(async () => assert.equal(await page.locator("#busy").textContent(), "1"));
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.locator(".runs-here .badge", { hasText: "cancelled" }).waitFor();
   await page.waitForFunction(() => document.getElementById("busy").hidden);
@@ -441,19 +441,19 @@ on("a mistake is told at its line while typing, and a press mends it", {}, async
   await area.fill(text.replace('kind = "leaf-spine"', 'kind = "leaf-spin"'));
   const bad = page.locator(".ink .line-bad");
   await bad.waitFor();
-  assert.match(await bad.textContent(), /kind = "leaf-spin".*there is no topology/);
-  assert.equal(await page.locator(".gutter .bad").textContent(), String(line));
-  assert.equal(await page.locator(".ink .here").textContent(), '"leaf-spin"');
+  await until(async () => assert.match(await bad.textContent(), /kind = "leaf-spin".*there is no topology/));
+  await until(async () => assert.equal(await page.locator(".gutter .bad").textContent(), String(line)));
+  await until(async () => assert.equal(await page.locator(".ink .here").textContent(), '"leaf-spin"'));
   await page.locator('[data-path="topology.kind"][aria-invalid]').waitFor();
   await page.getByRole("button", { name: `line ${line}` }).click();
   await shot("bench-mistake");
   await page.getByRole("button", { name: "Write leaf-spine" }).click();
   await page.locator(".verdict-line .ok").waitFor();
-  assert.equal(await area.inputValue(), text);
+  await until(async () => assert.equal(await area.inputValue(), text));
   // A wrong unit.
   await area.fill(text.replace('size = "2MB"', 'size = "2MX"'));
   await bad.waitFor();
-  assert.match(await bad.textContent(), /unknown unit/);
+  await until(async () => assert.match(await bad.textContent(), /unknown unit/));
 });
 
 on("form and text say the same, whichever is edited", {}, async ({ page, go, shot }) => {
@@ -465,9 +465,9 @@ on("form and text say the same, whichever is edited", {}, async ({ page, go, sho
   await field("topology.leaves").fill("6");
   await field("topology.leaves").press("Tab");
   await page.waitForFunction(() => document.querySelector("textarea").value.includes("leaves = 6"));
-  assert.equal(await area.inputValue(), before.replace("leaves = 4", "leaves = 6"));
+  await until(async () => assert.equal(await area.inputValue(), before.replace("leaves = 4", "leaves = 6")));
   // The focus went on to the next field.
-  assert.equal(await page.evaluate(() => document.activeElement.dataset.path), "topology.hosts_per_leaf");
+  await until(async () => assert.equal(await page.evaluate(() => document.activeElement.dataset.path), "topology.hosts_per_leaf"));
   await field("scheme.preset").selectOption("bfc");
   await page.waitForFunction(() => document.querySelector("textarea").value.includes('preset = "bfc"'));
   await field("seed").fill("");
@@ -498,8 +498,8 @@ on("a claim's scenario goes to the bench with its schemes", {}, async ({ page, g
   await go("#/ledger/sfc/fig8");
   await page.getByRole("button", { name: "Its scenario on the bench" }).click();
   await page.locator(".verdict-line .ok").waitFor();
-  assert.match(await page.getByLabel("Scenario text").inputValue(), /^name = "sfc\/fig8"[^]*sizes = "rpc"/);
-  assert.match(await page.locator(".bench-bar summary").textContent(), /Schemes: .*sfc/);
+  await until(async () => assert.match(await page.getByLabel("Scenario text").inputValue(), /^name = "sfc\/fig8"[^]*sizes = "rpc"/));
+  await until(async () => assert.match(await page.locator(".bench-bar summary").textContent(), /Schemes: .*sfc/));
   await page.getByRole("button", { name: "Compare", exact: true }).isEnabled();
 });
 
@@ -515,24 +515,24 @@ on(
     await page.getByRole("button", { name: "done" }).click();
     await page.getByRole("button", { name: "Compare", exact: true }).click();
     await page.locator(".outcome .compare tbody tr").nth(1).waitFor();
-    assert.deepEqual(await page.locator(".outcome .compare tbody td:first-child").allTextContents(), ["pfc", "dvl"]);
+    await until(async () => assert.deepEqual(await page.locator(".outcome .compare tbody td:first-child").allTextContents(), ["pfc", "dvl"]));
     await shot("bench-results");
     await page.getByRole("link", { name: "Watch it" }).click();
     await page.locator("canvas.stage").nth(1).waitFor();
     await page.keyboard.press("p");
     await page.waitForTimeout(300);
     await shot("fabric-dumbbell");
-    assert.deepEqual(await page.locator(".scheme").allTextContents(), ["pfc", "dvl"]);
+    await until(async () => assert.deepEqual(await page.locator(".scheme").allTextContents(), ["pfc", "dvl"]));
   },
 );
 
 on("results sort, filter and restore, with figures and files", {}, async ({ page, go, shot }) => {
   await go(`#/results?job=${pair}`);
   await page.locator(".flows tbody tr").first().waitFor();
-  assert.equal(await page.locator(".flows tbody tr").count(), 13);
+  await until(async () => assert.equal(await page.locator(".flows tbody tr").count(), 13));
   await page.getByRole("button", { name: "size" }).click();
   await page.waitForFunction(() => document.querySelector('.flows th[aria-sort="descending"]')?.textContent === "size");
-  assert.match(await page.locator(".flows tbody tr").first().innerText(), /victim/);
+  await until(async () => assert.match(await page.locator(".flows tbody tr").first().innerText(), /victim/));
   await page.locator(".flows-bar select").selectOption("incast");
   await page.waitForFunction(() => document.querySelectorAll(".flows tbody tr").length === 12);
   await page.reload();
@@ -591,14 +591,14 @@ on("a scenario that fails says why, in words", {}, async ({ page, go }) => {
   await page.getByRole("button", { name: "Run", exact: true }).click();
   const trouble = page.locator(".outcome .trouble, .note.bad").first();
   await trouble.waitFor();
-  assert.match(await trouble.innerText(), /h99/);
+  await until(async () => assert.match(await trouble.innerText(), /h99/));
 });
 
 on("everything can be done with the keyboard", {}, async ({ page, go }) => {
   await go("");
   await page.locator(".claim").first().waitFor();
   await page.keyboard.press("Tab");
-  assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+  await until(async () => assert.equal(await page.evaluate(() => document.activeElement.className), "skip"));
   // Every stop on the way has a name and can be seen to have the focus.
   const seen = [];
   for (let press = 0; press < 20; press++) {
@@ -619,7 +619,7 @@ on("everything can be done with the keyboard", {}, async ({ page, go }) => {
     JSON.stringify(seen.filter(({ name, ring }) => !name || !ring)),
   );
   await page.keyboard.press("/");
-  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Search the claims");
+  await until(async () => assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Search the claims"));
   await page.keyboard.type("portfc/deadlock");
   await page.waitForFunction(() => document.querySelectorAll(".claim").length === 1);
   await page.locator(".claim").focus();
@@ -670,7 +670,7 @@ on(
       await go(address);
       await page.locator(ready).first().waitFor();
       await page.waitForTimeout(300);
-      assert.equal(await page.evaluate(() => document.scrollingElement.scrollWidth), 360, name);
+      await until(async () => assert.equal(await page.evaluate(() => document.scrollingElement.scrollWidth), 360, name));
       await page.screenshot({ path: `${shots}phone-${name}.png` });
     }
     // A finger on a port.
@@ -697,18 +697,18 @@ on("dark and light follow the system, and a choice stays", { colorScheme: "dark"
     await page.waitForTimeout(400);
     await shot(`dark-${name}`);
   }
-  assert.equal(await paper(), "rgb(20, 23, 27)");
+  await until(async () => assert.equal(await paper(), "rgb(20, 23, 27)"));
   await page.locator("#theme").click();
-  assert.equal(await paper(), "rgb(255, 255, 255)");
+  await until(async () => assert.equal(await paper(), "rgb(255, 255, 255)"));
   await page.reload();
-  assert.equal(await paper(), "rgb(255, 255, 255)");
+  await until(async () => assert.equal(await paper(), "rgb(255, 255, 255)"));
 });
 
 on("those who want no motion get none by themselves", { reducedMotion: "reduce" }, async ({ page, go }) => {
   await go(`#/fabric?job=${pair}&run=0&with=1&play=1`);
   await page.locator("canvas.stage").first().waitFor();
   await page.waitForTimeout(300);
-  assert.equal(await page.getByRole("button", { name: "Play" }).count(), 1);
+  await until(async () => assert.equal(await page.getByRole("button", { name: "Play" }).count(), 1));
 });
 
 /** Milliseconds between pictures while it plays, and what drawing one costs. */
@@ -824,7 +824,7 @@ on("a fabric of more than 256 hosts opens as a map of its ports, where a click i
   const box = await map.boundingBox();
   await page.mouse.move(box.x + box.width * 0.4, box.y + box.height * 0.3);
   await page.locator(".tip:visible").waitFor();
-  assert.match(await page.locator(".tip:visible").innerText(), /→.*\n.*us: .* waiting/);
+  await until(async () => assert.match(await page.locator(".tip:visible").innerText(), /→.*\n.*us: .* waiting/));
   await page.mouse.click(box.x + box.width * 0.4, box.y + box.height * 0.3);
   await page.waitForFunction(() => /t=.*port=\d+/.test(location.hash));
   await page.getByLabel("View", { exact: true }).selectOption("heat pause");
@@ -846,8 +846,8 @@ test("what the command line ran is among the results, before anything ran on the
     await page.goto(new URL("#/results", own.url).href);
     const link = page.locator("[data-folder=hot] a");
     await link.waitFor();
-    assert.equal(await link.textContent(), "hot spot");
-    assert.equal(await page.locator("h1").textContent(), "Results");
+    await until(async () => assert.equal(await link.textContent(), "hot spot"));
+    await until(async () => assert.equal(await page.locator("h1").textContent(), "Results"));
     assert.deepEqual(errors, []);
   } finally {
     await context.close();
@@ -906,7 +906,7 @@ test("a studio that goes away is said to, and found again", async () => {
     await page.locator(`tr[data-job="${pair}"]`).waitFor();
     await studio.stop();
     await page.locator("#lost").waitFor();
-    assert.match(await page.locator("#lost").textContent(), /does not answer/);
+    await until(async () => assert.match(await page.locator("#lost").textContent(), /does not answer/));
     await page.screenshot({ path: `${shots}lost.png` });
     await studio.start();
     await page.locator("#lost").waitFor({ state: "hidden" });
@@ -969,7 +969,7 @@ test("without a shared worker a page that nobody looks at gives its connection u
       pages.push(page);
     }
     const id = await studio.job({ kind: "run", name: "while nobody looks", text: HOT });
-    assert.equal(await pages[0].locator(`tr[data-job="${id}"]`).count(), 0);
+    await until(async () => assert.equal(await pages[0].locator(`tr[data-job="${id}"]`).count(), 0));
     await pages[0].evaluate(() => window.look(true));
     await pages[0].locator(`tr[data-job="${id}"] .badge`, { hasText: "done" }).waitFor();
     assert.deepEqual(errors, []);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import test, { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
-import { browser as launch, page as open } from "./browser.mjs";
+import { browser as launch, page as open, until } from "./browser.mjs";
 import { Studio } from "./server.mjs";
 
 const shots = fileURLToPath(new URL("shots/", import.meta.url));
@@ -92,7 +92,7 @@ on("a paused link is followed to its root, which is named, with its victims", {}
   await go(`#/fabric?job=${pair}&run=0&with=1&t=50us&flow=none`);
   await page.locator("canvas.stage").nth(1).waitFor();
   await page.waitForTimeout(300);
-  assert.equal(await painted(page, "canvas.stage", 0, "--bad"), 0);
+  await until(async () => assert.equal(await painted(page, "canvas.stage", 0, "--bad"), 0));
   await page.getByLabel("Find a port").fill("h4->leaf1");
   await page.keyboard.press("Enter");
   const card = page.locator(".card").first();
@@ -103,7 +103,7 @@ on("a paused link is followed to its root, which is named, with its victims", {}
   assert.match(steps.at(-1), /The root:\s+the link \S+ → \S+ is saturated by \d+ flows\./);
   await page.waitForFunction(() => /is saturated by 12 flows/.test(document.querySelector(".why-whole").textContent));
   await page.locator(".victims").first().waitFor();
-  assert.match(await card.innerText(), /1 victim, .* of waiting in all\s+h4 → h1, flow 0, victim: /);
+  await until(async () => assert.match(await card.innerText(), /1 victim, .* of waiting in all\s+h4 → h1, flow 0, victim: /));
   // The chain is on the picture, too.
   await page.waitForTimeout(300);
   assert.ok((await painted(page, "canvas.stage", 0, "--bad")) > 150);
@@ -133,7 +133,7 @@ on("where the time of a flow went is shown for both runs, and adds up", {}, asyn
   // Bars come one after the other on one scale.
   const bars = await page.locator(".waterfall figure").first().locator("rect").evaluateAll((all) => all.map((one) => [one.x.baseVal.value, one.width.baseVal.value]));
   for (let at = 1; at < bars.length; at++) assert.ok(bars[at][0] >= bars[at - 1][0] + bars[at - 1][1] - 2, JSON.stringify(bars));
-  assert.match(await page.locator(".why-whole").first().innerText(), /because the link leaf0 → h0 is saturated by 12 flows, through which it does not pass/);
+  await until(async () => assert.match(await page.locator(".why-whole").first().innerText(), /because the link leaf0 → h0 is saturated by 12 flows, through which it does not pass/));
   await page.locator(".waterfall").scrollIntoViewIfNeeded();
   await shot("why-waterfall");
 });
@@ -157,15 +157,15 @@ on("a run that was not asked why says how to, and does it on request", {}, async
   await go(`#/fabric?job=${plain}&run=0&with=1&t=50us&flow=0`);
   assert.equal((await studio.api(`/api/jobs/${plain}`)).results.runs[0].why, false);
   await page.getByText("this run was not asked").waitFor();
-  assert.equal(await page.locator(".chain").count(), 0);
+  await until(async () => assert.equal(await page.locator(".chain").count(), 0));
   await view(page).selectOption("stops");
   await page.locator(".tracks-message").first().waitFor();
-  assert.match(await page.locator(".tracks-message").first().innerText(), /not asked why/);
+  await until(async () => assert.match(await page.locator(".tracks-message").first().innerText(), /not asked why/));
   await view(page).selectOption("picture");
   await page.getByRole("button", { name: "Run it again, asked why" }).click();
   await page.locator(".chain").first().waitFor();
-  assert.equal(await param(page, "t"), "50us");
-  assert.notEqual(await param(page, "job"), String(plain));
+  await until(async () => assert.equal(await param(page, "t"), "50us"));
+  await until(async () => assert.notEqual(await param(page, "job"), String(plain)));
 });
 
 on("the timeline of stops is nested by cause, zooms, is searched, and a click leads to a stop", {}, async ({ page, go, shot }) => {
@@ -194,7 +194,7 @@ on("the timeline of stops is nested by cause, zooms, is searched, and a click le
   await page.waitForFunction(() => /Why it waits now/.test(document.querySelector(".why-now").textContent));
   await page.waitForFunction(() => /port=\d+/.test(location.hash));
   // Nearer with the keys, along, and all of it again; a link has the window.
-  assert.equal(await param(page, "win"), null);
+  await until(async () => assert.equal(await param(page, "win"), null));
   for (const key of ["w", "w", "w", "d"]) await page.keyboard.press(key);
   await page.waitForFunction(() => /win=/.test(location.hash));
   const win = await param(page, "win");
@@ -208,7 +208,7 @@ on("the timeline of stops is nested by cause, zooms, is searched, and a click le
   await page.reload();
   await page.locator(".tracks").first().waitFor();
   await page.waitForTimeout(500);
-  assert.equal(await param(page, "win"), near);
+  await until(async () => assert.equal(await param(page, "win"), near));
   await page.getByRole("button", { name: "All of it" }).click();
   await page.waitForFunction(() => !/win=/.test(location.hash));
   // Who is sought brings along its causes only.
@@ -266,14 +266,14 @@ on("a closer look has frames of 100 ns and control frames where they are, and le
   await page.getByRole("button", { name: "look closer" }).click();
   await page.waitForFunction(() => /also=\d+/.test(location.hash));
   await page.locator("canvas.stage").nth(1).waitFor();
-  assert.deepEqual(await page.locator(".scheme").allTextContents(), ["pfc", "bfc"]);
+  await until(async () => assert.deepEqual(await page.locator(".scheme").allTextContents(), ["pfc", "bfc"]));
   const id = Number(await param(page, "job"));
   const bytes = new Uint8Array(await (await fetch(new URL(`/api/jobs/${id}/recording/0`, studio.url))).arrayBuffer());
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(12, 12 + new DataView(bytes.buffer).getUint32(8, true))));
   assert.deepEqual([header.first_ps, header.every_ps, header.frames], [70_000_000, 100_000, 200]);
   // Causes are those of the whole run.
   await page.locator(".chain").first().waitFor();
-  assert.match(await page.locator(".why-whole").first().innerText(), /of its 3\d\d us/);
+  await until(async () => assert.match(await page.locator(".why-whole").first().innerText(), /of its 3\d\d us/));
   let green = 0;
   for (let turn = 0; turn < 30 && !green; turn++) {
     await page.keyboard.press("ArrowRight");
@@ -292,7 +292,7 @@ on("a claim can be watched, two of its runs side by side", {}, async ({ page, go
   await page.getByRole("button", { name: "Watch a run of it" }).click();
   await page.waitForFunction(() => location.hash.startsWith("#/fabric"));
   await page.locator("canvas.stage").nth(1).waitFor();
-  assert.deepEqual(await page.locator(".scheme").allTextContents(), ["pfc", "portfc"]);
+  await until(async () => assert.deepEqual(await page.locator(".scheme").allTextContents(), ["pfc", "portfc"]));
   await page.locator(".waterfall figure").nth(1).waitFor();
   await shot("why-claim");
 });
@@ -303,7 +303,7 @@ on("of a comparison under way what is done can be watched", {}, async ({ page, g
   try {
     await go(`#/fabric?job=${id}&run=0`);
     await page.locator("canvas.stage").first().waitFor();
-    assert.match(await page.locator(".goes-on").innerText(), /1 run can be watched already/);
+    await until(async () => assert.match(await page.locator(".goes-on").innerText(), /1 run can be watched already/));
     await page.locator(".goes-on").getByRole("button", { name: "Cancel" }).click();
     await page.waitForFunction(() => !document.querySelector(".goes-on"));
     await page.locator("canvas.stage").first().waitFor();
@@ -318,7 +318,7 @@ on("a run is watched while it goes on, and its end moves on with it", {}, async 
   try {
     await go(`#/fabric?job=${id}`);
     await page.locator("canvas.stage").waitFor();
-    assert.match(await page.locator(".goes-on").innerText(), /The run goes on/);
+    await until(async () => assert.match(await page.locator(".goes-on").innerText(), /The run goes on/));
     await page.keyboard.press("End");
     await page.waitForTimeout(200);
     const before = await page.locator(".instant").textContent();
