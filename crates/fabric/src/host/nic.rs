@@ -252,14 +252,21 @@ impl Core {
         !s.done() && !held && (s.eligible() || s.expires != Time::MAX)
     }
 
-    /// Whether nothing but its rate keeps a flow from sending, and the rate is so low that patience with it must be long.
-    pub(crate) fn is_paced(&self, flow: u32) -> bool {
+    /// Whether nothing but its rate keeps a flow from sending: it will send when that is due.
+    pub(crate) fn waits_for_its_rate(&self, flow: u32) -> bool {
         let s = &self.hosts.senders[flow as usize];
         s.started()
             && s.eligible()
             && s.due > self.time.now
             && self.ports[self.hosts.nics[s.nic as usize].port as usize].paused >> s.class & 1 == 0
-            && self.pace(s.nic, s.last_size, s.rate).0 > self.progress.patience.0 / 16
+    }
+
+    /// The same for a rate that is, or was at the last packet, so low that patience with it must be long.
+    pub(crate) fn is_paced(&self, flow: u32) -> bool {
+        let s = &self.hosts.senders[flow as usize];
+        // A rate that has recovered does not shorten the gap that the low one left.
+        let gap = self.pace(s.nic, s.last_size, s.rate).max(s.due.saturating_sub(self.time.now));
+        self.waits_for_its_rate(flow) && gap.0 > self.progress.patience.0 / 16
     }
 
     /// Brings the NIC's sets up to date with a flow.

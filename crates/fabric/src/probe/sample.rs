@@ -46,7 +46,8 @@ impl Core {
             next_start: self.setup.flows.get(self.progress.next_flow).map(|flow| self.time.planned(flow.start)),
             moved,
             at_rest: still && self.at_rest(),
-            paced: (still && long || look) && flows().any(|flow| self.is_paced(flow)),
+            paced: still && long && flows().any(|flow| self.waits_for_its_rate(flow))
+                || look && flows().any(|flow| self.is_paced(flow)),
             gained: if look { flows().map(|flow| self.gained(flow)).sum() } else { 0 },
             peak: self.switches.buffers.iter().map(|buffer| buffer.peak.max(buffer.watermark)).max().unwrap_or(0),
         }

@@ -121,6 +121,27 @@ fn nobody_loses_patience_with_a_sender_that_is_paced_slowly() {
     assert_eq!((summary.ending, summary.finished), ("complete", 3));
 }
 
+/// DCQCN's rate falls to some bits a second and recovers by its timers, long before the packet that the low rate put off is due.
+#[test]
+fn nobody_loses_patience_with_a_sender_whose_rate_has_recovered() {
+    let text = r#"
+        [topology]
+        kind = "two-sites"
+        host_rate = "14Gbps"
+        uplink_delay = "3525614ps"
+        long_delay = "1ps"
+        [scheme]
+        preset = "dcqcn+win+irn"
+        [scheme.dcqcn]
+        min_rate = "1bps"
+        [[incast]]
+        degree = 15
+        size_each = "71072B"
+    "#;
+    let summary = run::run(read(text, &[]), &mut |_, _| true).summary;
+    assert_eq!((summary.ending, summary.finished), ("complete", summary.flows));
+}
+
 /// Their ACKs are stuck in a cycle of queues; the timeout is shorter than the round trip, so that they send again and again.
 #[test]
 fn a_deadlock_is_recognised_although_others_send_for_ever() {
