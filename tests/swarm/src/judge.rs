@@ -58,8 +58,11 @@ fn failed<T>(kind: impl Into<String>, what: impl Into<String>) -> Result<T, Fail
 /// Where panics happened, by their messages.
 static PANICS: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex::default);
 
-/// Has panics remembered instead of printed.
+/// Has panics remembered instead of printed. Where a panic ends the program, as in a release build, it is printed.
 pub fn quiet() {
+    if cfg!(panic = "abort") {
+        return;
+    }
     std::panic::set_hook(Box::new(|info| {
         let message = said(info.payload());
         let place = info.location().map_or(String::new(), |at| format!("{}:{}", at.file(), at.line()));

@@ -265,8 +265,8 @@ impl Core {
     pub(crate) fn is_paced(&self, flow: u32) -> bool {
         let s = &self.hosts.senders[flow as usize];
         // A rate that has recovered does not shorten the gap that the low one left.
-        let gap = self.pace(s.nic, s.last_size, s.rate).max(s.due.saturating_sub(self.time.now));
-        self.waits_for_its_rate(flow) && gap.0 > self.progress.patience.0 / 16
+        let gap = || self.pace(s.nic, s.last_size, s.rate).max(s.due.saturating_sub(self.time.now));
+        self.waits_for_its_rate(flow) && gap().0 > self.progress.patience.0 / 16
     }
 
     /// Brings the NIC's sets up to date with a flow.
