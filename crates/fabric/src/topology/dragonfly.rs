@@ -73,7 +73,8 @@ impl Shape for Dragonfly {
         let lower = "groups, switches_per_group, hosts_per_switch or global_links";
         let mut graph = Graph::sized(size, lower)?;
         if groups > 1 && pair == 0 {
-            let (why, or_raise) = ("a group with its own has links for", "global_links");
+            let why = ("a group has links to at most", leaving, "of the others");
+            let or_raise = "global_links";
             return Err(ShapeError::TooMany { parameter: "groups", count: groups, most: leaving + 1, why, or_raise });
         }
         let hosts = graph.row(Kind::Host, 0, "h", hosts);
@@ -123,7 +124,8 @@ mod tests {
         let graph = Dragonfly { groups: 3, ..Dragonfly::default() }.build().unwrap();
         assert_eq!(graph.links.len(), 24 + 3 * 6 + 3 * 4);
         assert_eq!(degrees(&graph, 24..36), [2 + 3 + 2; 12]);
-        refused(&Dragonfly { groups: 10, ..Dragonfly::default() }, &["groups is 10", "9 or fewer", "global_links"]);
+        let refusal = "groups is 10, but a group has links to at most 8 of the others; write 9 or fewer, or a larger global_links";
+        refused(&Dragonfly { groups: 10, ..Dragonfly::default() }, &[refusal]);
         assert_eq!(Dragonfly { groups: 1, ..Dragonfly::default() }.build().unwrap().check(), Ok(()));
     }
 }

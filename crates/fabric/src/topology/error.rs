@@ -245,8 +245,8 @@ pub enum ShapeError {
         count: u64,
         /// The most that it may be.
         most: u64,
-        /// Why.
-        why: &'static str,
+        /// What there is no more of: the words before its number, the number and the words after it.
+        why: (&'static str, u64, &'static str),
         /// The parameter that would have to be larger.
         or_raise: &'static str,
     },
@@ -292,8 +292,8 @@ impl ShapeError {
                 format!("{parameter} is {count}, but {shape} needs an even one")
             }
             ShapeError::NotPrime { parameter, count } => format!("{parameter} is {count}, which is no prime"),
-            ShapeError::TooMany { parameter, count, most, why, .. } => {
-                format!("{parameter} is {count}, but {why} {most} ports")
+            ShapeError::TooMany { parameter, count, why: (has, number, of), .. } => {
+                format!("{parameter} is {count}, but {has} {number} {of}")
             }
             ShapeError::NoRate { parameter } | ShapeError::NoDelay { parameter } => format!("{parameter} is 0"),
             ShapeError::TooManyRoutes { nodes, roots, .. } => too_many_routes(*nodes, *roots),
