@@ -6,6 +6,7 @@ use files::problem::Problem;
 use results::exhibit::{Axis, Better, Mark, Unit};
 use results::verdict::Range;
 use scenario::document::{Document, Item, Table, quoted, suggest};
+use scenario::kind::FileKind;
 use scenario::presets;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -458,6 +459,7 @@ fn read(
     depth: usize,
 ) -> Result<Experiment, Problem> {
     let document = Document::parse(file, text)?;
+    document.expect_kind(FileKind::Experiment)?;
     Reader { file, text, document: &document, find, depth }.read()
 }
 

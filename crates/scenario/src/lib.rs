@@ -14,6 +14,7 @@ mod describe;
 pub mod document;
 pub mod estimate;
 pub mod forward;
+pub mod kind;
 mod memory;
 pub mod notes;
 pub mod paths;

@@ -10,6 +10,7 @@ use crate::declared::{Key, Section};
 use crate::document::{Document, Table, one_of, quoted, suggest};
 use crate::estimate::EstimateSettings;
 use crate::forward::ForwardSettings;
+use crate::kind::FileKind;
 use crate::presets;
 use crate::settings::{self, MeasureSettings, NicSettings, Salt, SwitchSettings, WindowSize};
 use crate::slow;
@@ -243,6 +244,7 @@ impl Scenario {
     /// The same with the files that it names wherever they are.
     pub fn parse_beside(name: &str, text: &str, base: Beside<'_>, sets: &[String]) -> Result<Scenario, Problem> {
         let (mut document, slips) = Document::parse_on(name, text)?;
+        document.expect_kind(FileKind::Scenario)?;
         let mut wrong = Problems(slips);
         for set in sets {
             wrong.keep(document.set(set));

@@ -4,6 +4,7 @@ use super::settings::{MAX_RATE, MIN_RATE};
 use crate::Beside;
 use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, quoted, suggest};
+use crate::kind::FileKind;
 use crate::scenario::Problems;
 use engine::{Kind as ValueKind, Limits, Rate, Raw, Time, Value, ValueError};
 use fabric::id::NodeId;
@@ -419,6 +420,7 @@ engine::choice! {
 /// Reads a graph file: `[[node]]` and `[[link]]`.
 pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
     let document = Document::parse(file, text)?;
+    document.expect_kind(FileKind::Graph)?;
     let mut root = document.root();
     let forwarding: Option<bool> = root.optional("hosts_forward")?;
     let (nodes, links) = (root.tables("node")?, root.tables("link")?);

@@ -15,6 +15,7 @@ use run::Finished;
 use run::outcome::Cost;
 use scenario::Scenario;
 use scenario::document::{Document, canonical_value, quote, quoted, suggest};
+use scenario::kind::FileKind;
 use scenario::presets::{self, Preset};
 use scenario::resolve::{Resolved, resolve};
 use serde_json::Value;
@@ -74,6 +75,7 @@ impl Variant {
         }
         check_changes(&[], sets, !presets.is_empty())?;
         let mut document = Document::parse(source.name.as_str(), source.text.as_str())?;
+        document.expect_kind(FileKind::Scenario)?;
         let set_for_all: Vec<&str> = sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
         // What a preset does not say of these, it means as usual.
         const USUAL: [(&str, &str); 2] = [("scheme.transport", "go-back-n"), ("scheme.edge_control", "none")];

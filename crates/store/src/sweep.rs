@@ -20,6 +20,7 @@ use crate::store::{Found, Store};
 use files::problem::{Given, Problem, read_text};
 use results::comparison::SCHEME;
 use scenario::document::{Document, Item, Table, canonical_value, quote, quoted};
+use scenario::kind::FileKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -56,6 +57,7 @@ impl Sweep {
     /// Reads the text of a sweep that is called `name`, with files looked for in `base`.
     pub fn parse(name: &str, text: &str, base: &Path) -> Result<Sweep, Problem> {
         let document = Document::parse(name, text)?;
+        document.expect_kind(FileKind::Sweep)?;
         let title = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let mut root = document.root();
         let source = read_scenario(&document, &mut root, &title, base)?;

@@ -170,7 +170,10 @@ mod tests {
         assert_eq!(degrees(&graph, 360..376), vec![5; 16]);
         let cores: Vec<u32> = graph.ports()[341].iter().map(|&(_, peer)| peer.0).filter(|&peer| peer >= 360).collect();
         assert_eq!(cores, [364, 365, 366, 367]);
-        refused(&FatTree { pods: Some(9), ..FatTree::default() }, &["pods is 9, but a core switch has 8 ports; write 8 or fewer, or a larger k"]);
+        refused(
+            &FatTree { pods: Some(9), ..FatTree::default() },
+            &["pods is 9, but a core switch has 8 ports; write 8 or fewer, or a larger k"],
+        );
         refused(&FatTree { pods: Some(0), ..FatTree::default() }, &["pods is 0"]);
     }
 

@@ -1,6 +1,6 @@
 //! `tailwater sweep` as people use it: on many processes that are killed, in shards, and collected.
 
-use crate::desk::Desk;
+use crate::desk::{Desk, STAR};
 use crate::patience::{self, Deadline};
 use serde_json::Value;
 use std::fs;
@@ -166,4 +166,35 @@ fn two_comparisons_at_once_do_no_run_twice() {
         said.lines().filter(|line| line.contains("\"step\":\"done\"")).count()
     };
     assert_eq!(outputs.iter().map(done).sum::<usize>(), 12);
+}
+
+#[test]
+fn a_file_of_another_kind_is_told_once_what_takes_it() {
+    let experiment = include_str!("../../../../examples/why/bfc-fig13.toml");
+    let sweep = include_str!("../../../../examples/sweeps/buffer.toml");
+    let graph = "[[node]]\nname = \"h0\"\nkind = \"host\"\n";
+    let files = [("experiment.toml", experiment), ("sweep.toml", sweep), ("star.toml", STAR), ("graph.toml", graph)];
+    let desk = Desk::with(&files);
+    let once = |arguments: &str, message: &str, remedy: &str| {
+        let said = desk.refuses(arguments, message);
+        assert_eq!(said.matches("error: ").count(), 1, "{arguments}: {said}");
+        assert!(said.contains(remedy), "{arguments}: {said}");
+    };
+    let takes_scenarios =
+        ["run", "check", "estimate", "deadlock", "traffic", "compare", "compare --schemes dcqcn,hpcc --seeds 2"];
+    for command in takes_scenarios {
+        let (command, options) = command.split_once(' ').unwrap_or((command, ""));
+        for (file, is, remedy) in [
+            ("experiment.toml", "an experiment", "tailwater reproduce"),
+            ("sweep.toml", "a sweep", "tailwater sweep"),
+            ("graph.toml", "a graph file", "[topology]"),
+        ] {
+            let message = format!("{file}: the file is {is}, not a scenario");
+            once(&format!("{command} {file} {options}"), &message, remedy);
+        }
+    }
+    once("sweep experiment.toml", "experiment.toml: the file is an experiment, not a sweep", "tailwater reproduce");
+    once("sweep star.toml", "star.toml: the file is a scenario, not a sweep", "tailwater run");
+    once("reproduce star.toml", "star.toml: the file is a scenario, not an experiment", "tailwater run");
+    once("reproduce sweep.toml", "sweep.toml: the file is a sweep, not an experiment", "tailwater sweep");
 }
