@@ -142,6 +142,23 @@ fn nobody_loses_patience_with_a_sender_whose_rate_has_recovered() {
     assert_eq!((summary.ending, summary.finished), ("complete", summary.flows));
 }
 
+/// Hosts take so long to hand over each message that nothing moves for longer than anybody has patience, while flows wait for others.
+#[test]
+fn flows_that_wait_for_others_may_wait_for_long() {
+    let text = r#"
+        [topology]
+        kind = "torus"
+        [nic]
+        send_latency = "25ms"
+        [[collective]]
+        kind = "ring-all-reduce"
+        size = "1B"
+        rounds = 2
+    "#;
+    let summary = run::run(read(text, &[]), &mut |_, _| true).summary;
+    assert_eq!((summary.ending, summary.finished), ("complete", summary.flows));
+}
+
 /// Their ACKs are stuck in a cycle of queues; the timeout is shorter than the round trip, so that they send again and again.
 #[test]
 fn a_deadlock_is_recognised_although_others_send_for_ever() {
