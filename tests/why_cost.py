@@ -23,6 +23,8 @@ RUNS = [
     # Under dvl the slow receiver drops packets for two seconds.
     *(f"slow_receiver/{scheme}" for scheme in ["pfc", "bfc", "sfc"]),
     *(f"bcube_deadlock/{scheme}" for scheme in ["pfc", "sfc", "portfc"]),
+    # What is dropped has a root, too, and every drop is looked at.
+    *["lossy_link/lossy", "incast/lossy", "incast/irn", "hot_spot/lossy"],
 ]
 # What simulates: flow control with the fabric compiled into it.
 SIMULATION = "FlowControlDef>::run"
