@@ -536,3 +536,38 @@ fn a_port_that_is_paused_when_the_run_ends_is_so_to_its_end() {
     assert!(outcome.stops.as_ref().unwrap().stops.iter().any(|stop| stop.until.is_none()));
     check(&graph, &outcome);
 }
+
+/// h1 and h2 send 150 packets each to h0, half a packet's time apart, over a switch with 100 KB of memory of which no port has any to itself, and a queue
+/// may have nearly all. Two packets come in the time in which one leaves, so that after 94 of these times, at 9 us, all is taken: 94 packets of 1062 B leave
+/// 172 B free. From then on h2 takes what is let go of, half a packet's time after h1 found no room. So it stays until the two have sent all, at 13.8 us.
+/// h3's two packets to h4 come at 11 us, and h5's two to h0, in the half of a packet's time in which all is taken: there is no room for any of the four.
+/// The root of all is sw0->h0, and h1 and h2 alone fill it. h3's flow does not pass through it: the one victim. h5's does. Nobody tells these two, so
+/// that they lose the timeout, 100 us, and find room when they send again: by then what was in the memory has long been sent.
+#[test]
+fn who_finds_no_room_in_a_memory_that_others_filled_is_their_victim() {
+    let text =
+        "[topology]\nkind = \"star\"\nhosts = 6\n[switch]\nbuffer = \"100KB\"\nreserve = \"0B\"\negress_alpha = 128\n\
+                [scheme]\npreset = \"lossy\"\n[nic]\ntimeout = \"100us\"\n"
+            .to_string();
+    let second = format!("{}start = \"40ns\"\n", flow(2, 0, "150KB"));
+    let late = |src, dst| format!("{}start = \"10us\"\n", flow(src, dst, "2KB"));
+    let (outcome, roots) = explained(&(text + &flow(1, 0, "150KB") + &second + &late(3, 4) + &late(5, 0)));
+    assert_eq!(roots.len(), 1, "{roots:?}");
+    let root = &roots[0];
+    assert_eq!((root.kind, root.place.as_str(), root.flows), (Kind::Saturated, "sw0->h0", 2), "{root:?}");
+    let stops = outcome.stops.as_ref().unwrap();
+    assert_eq!(stops.fillers.iter().map(|filler| filler.flow.0).collect::<Vec<u32>>(), [0, 1]);
+    let again = |flow: u32| -> u64 {
+        let own = outcome.parts.iter().flatten().filter(|span| span.flow.0 == flow);
+        own.filter(|span| span.part == Part::Retransmission).map(|span| span.time.0).sum()
+    };
+    for (flow, victim) in [(2, true), (3, false)] {
+        let own: Vec<_> = stops.losses.iter().filter(|loss| loss.flow.0 == flow).collect();
+        let [loss] = own[..] else { panic!("{own:?}") };
+        assert_eq!((loss.packets, loss.victim, loss.cost.0), (2, victim, again(flow)), "{loss:?}");
+        // All but the time to send a packet, at most.
+        assert!(loss.cost.0.abs_diff(Time::from_us(100).0) < 100_000, "{loss:?}");
+    }
+    let victims: Vec<(u64, u64)> = root.worst_victims.iter().map(|victim| (victim.flow, victim.waited_ps)).collect();
+    assert_eq!((root.victims, root.victim_ps, victims), (1, again(2), vec![(2, again(2))]), "{root:?}");
+}
