@@ -1474,6 +1474,36 @@ fn a_run_that_was_asked_why_explains_its_flows_links_and_instants() {
     assert!(refused.contains("name one of the folders inside: ./asked, ./plain"), "{refused}");
 }
 
+/// h1 and h2 fill the memory of the switch for h0, and h3's two packets to h4 find no room (crates/run/tests/all/causes.rs works it out).
+#[test]
+fn a_victim_of_drops_is_told_who_took_the_room() {
+    let desk = Desk::new();
+    let flow = |src: u32, dst: u32, size: &str, start: &str| {
+        format!("[[flow]]\nsrc = \"h{src}\"\ndst = \"h{dst}\"\nsize = \"{size}\"\nstart = \"{start}\"\n")
+    };
+    let flows = [flow(1, 0, "150KB", "0us"), flow(2, 0, "150KB", "40ns"), flow(3, 4, "2KB", "10us")].concat();
+    let fabric = "[topology]\nkind = \"star\"\nhosts = 5\n[switch]\nbuffer = \"100KB\"\nreserve = \"0B\"\negress_alpha = 128\n\
+                  [scheme]\npreset = \"lossy\"\n[nic]\ntimeout = \"100us\"\n[measure]\nwhy = true\n";
+    desk.write("filled.toml", &(fabric.to_string() + &flows));
+    desk.works(&["run", "filled.toml", "--quiet", "--no-report", "--out", "filled"]);
+    let sentence = "99.9 us of sending again because there was no room for 2 packets at sw0->h4, as the link sw0->h0 is saturated by 2 flows, \
+                    through which it does not pass.";
+    let said = desk.works(&["explain", "filled", "--flow", "2"]);
+    assert!(said.contains("Its time: 99.9 us retransmission at h3") && said.contains(sentence), "{said}");
+    let told: Value = serde_json::from_str(&desk.works(&["explain", "filled", "--flow", "2", "--json"])).unwrap();
+    let loss = &told["losses"][0];
+    assert_eq!(
+        (&loss["victim"], &loss["port"], &loss["sentence"]),
+        (&true.into(), &"sw0->h4".into(), &sentence.into())
+    );
+    assert_eq!((&loss["root"]["place"], &loss["root"]["victims"]), (&"sw0->h0".into(), &1.into()), "{loss}");
+    let fillers: Vec<u64> =
+        loss["root"]["fillers"].as_array().unwrap().iter().filter_map(|filler| filler["flow"].as_u64()).collect();
+    assert_eq!(fillers, [1, 0], "h2 takes what is let go of");
+    let said = desk.works(&["explain", "filled"]);
+    assert!(said.contains("1 of them does not pass through it and spent 99.9 us: flow 2 (h3 to h4"), "{said}");
+}
+
 #[test]
 fn the_folder_of_a_comparison_is_not_explained_but_says_which_is() {
     let desk = Desk::new();
