@@ -479,8 +479,8 @@ impl Core {
     #[inline]
     fn is_free(&self, port: u32) -> bool {
         let p = &self.ports[port as usize];
-        let limited = p.relays && self.hosts.relay.limited();
-        p.queued == 0 && !p.wake && p.paused == 0 && !limited && p.free_at <= self.time.now
+        // At a host that forwards, every packet takes a turn with the host's own, and leaves a look for those behind it.
+        p.queued == 0 && !p.wake && p.paused == 0 && !p.relays && p.free_at <= self.time.now
     }
 
     /// Whether such a packet may go on at once if it moves nothing in the books.

@@ -44,12 +44,6 @@ impl Relay {
         }
     }
 
-    /// Whether data is forwarded at a rate of its own: none goes on without its turn, however idle its port.
-    #[inline]
-    pub(crate) fn limited(&self) -> bool {
-        !self.free.is_empty()
-    }
-
     /// Packets that are neither on a link nor in a queue.
     pub(crate) fn delayed(&self) -> &[Flying] {
         &self.delayed
