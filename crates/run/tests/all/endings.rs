@@ -347,3 +347,32 @@ fn headroom_holds_what_comes_until_a_pause_takes_effect() {
         finished.summary.notes
     );
 }
+
+#[test]
+fn asking_why_changes_nothing_where_hosts_forward() {
+    let mut paused = 0;
+    for seed in 1..=12u64 {
+        // Flows of many sizes between any two hosts, most of them by way of a third that has flows of its own.
+        let flows = (0..24u64).map(|number| {
+            let roll = |salt: u64| (seed * 1_000 + number * 37 + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+            let (src, away) = (roll(1) % 16, 1 + roll(2) % 15);
+            let (dst, size, start) = ((src + away) % 16, 1 + roll(3) % 300_000, roll(4) % 30_000);
+            format!("[[flow]]\nsrc = {src}\ndst = {dst}\nsize = \"{size}B\"\nstart = \"{start}ns\"\n")
+        });
+        let text = format!(
+            "[topology]\nkind = \"bcube\"\nn = 4\nk = 1\nrate = \"10Gbps\"\ndelay = \"867ns\"\n[switch]\nbuffer = \"60KB\"\n\
+             [nic]\npayload = \"1635B\"\nack_every = 8\npacing = false\nsend_latency = \"1635ns\"\nforward_delay = \"346ns\"\n\
+             [scheme]\npreset = \"window\"\n{}",
+            flows.collect::<String>()
+        );
+        let mut resolved = read(&text, &[]);
+        let unasked = resolved.simulate_in(1, Some(1), &mut |_, _| true);
+        resolved.setup.measure.why = true;
+        for (threads, blocks) in [(1, 1), (2, 1), (1, 4)] {
+            let asked = resolved.simulate_in(threads, Some(blocks), &mut |_, _| true);
+            assert_eq!(asked.counts, unasked.counts, "seed {seed}, {threads} threads, {blocks} blocks");
+        }
+        paused += unasked.counts.pauses;
+    }
+    assert!(paused > 100, "{paused} pauses");
+}
