@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Faults in the program itself: kills and failures at random system calls while it fills a store.
 
-    tests/faults.py TAILWATER [KILLS] [FAILURES] [SEED]
+    tests/faults.py TAILWATER [KILLS] [FAILURES] [SEED] [SHORT]
 
 `strace` kills the process before a system call chosen at random, or has the call fail with ENOSPC or EIO, once or from then on; a limit on
 the length of files makes writes short and then fail. After every fault, each run that was finished before must be there, unchanged, and
 each run that is there must be whole. When a store is full it is compared with one that was filled in peace, file by file, and so is the
-folder of the sweep. Exits with 77 if processes cannot be traced here: nothing was tested then.
+folder of the sweep. SHORT stores are filled, read and reported while all reads are short (short.c, preloaded), which must not show in any
+byte. Exits with 77 if processes cannot be traced here: nothing was tested then.
 """
 
 import collections
@@ -69,6 +70,8 @@ def main():
     tailwater = Path(sys.argv[1]).resolve()
     kills, failures = (int(sys.argv[place]) if len(sys.argv) > place else 100 for place in (2, 3))
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+    rounds = int(sys.argv[5]) if len(sys.argv) > 5 else 10
+    source = Path(__file__).resolve().with_name("short.c")
     if shutil.which("strace") is None or subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL).returncode != 0:
         print("SKIPPED: processes cannot be traced here (no strace, or no permission); no fault was injected", file=sys.stderr)
         sys.exit(77)
@@ -76,7 +79,16 @@ def main():
         os.chdir(folder)
         Path("star.toml").write_text(SCENARIO)
         Path("sweep.toml").write_text(SWEEP)
-        Faults(tailwater, random.Random(seed)).test(kills, failures)
+        short = None
+        if shutil.which("cc"):
+            short = Path("short.so").resolve()
+            subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", short, source], check=True)
+        faults = Faults(tailwater, random.Random(seed))
+        faults.test(kills, failures)
+        if short is None:
+            print("SKIPPED: there is no C compiler; no read was made short", file=sys.stderr)
+        elif rounds > 0:
+            faults.read_shortly(short, rounds)
 
 
 def contents(folder):
@@ -140,6 +152,36 @@ class Faults:
                 before = {}
         what = ", ".join(f"{count} {name}" for name, count in sorted(self.done.items()))
         print(f"{kills} kills and {failures} failures ({what}) while {rounds} stores of {RUNS} runs were filled: no finished run was lost, the files are the same")
+
+    def read_shortly(self, short, rounds):
+        """Stores that are filled, read and reported with short reads are those of peace."""
+        counted = Path("short-reads")
+        said = lambda *words, **more: subprocess.run([self.tailwater, *words], check=True, timeout=300, stdout=subprocess.PIPE, **more).stdout
+        shown = lambda **more: [
+            said("export", "alone-out", **more),
+            said("store", "verify", "alone", **more),
+            said("check", "star.toml", "--json", **more),
+            said("export", next(iter(sorted(Path("alone").glob("[0-9a-f]*")))), "--table", "links", **more),
+        ]
+        in_peace = shown()
+        for number in range(rounds):
+            seed = str(self.random.randint(0, 2**63))
+            more = {"env": {**os.environ, "LD_PRELOAD": str(short), "SHORT_SEED": seed, "SHORT_COUNT": str(counted)}}
+            where = f"reads are short by {seed}"
+            # The second time everything is there and read.
+            for out in ["out", "again"]:
+                subprocess.run(self.command("store", out), check=True, timeout=300, **more)
+                assert contents("store") == contents("alone"), f"{where}: the store differs"
+                found = contents(out)
+                differ = [name for name in {*found, *self.alone_out} if found.get(name) != self.alone_out.get(name)]
+                assert not differ, f"{where}: {differ} differ"
+            for one, other in zip(in_peace, shown(**more)):
+                assert one == other, f"{where}: printed is\n{other[:2000]}\nand not\n{one[:2000]}"
+            for folder in ["store", "out", "again"]:
+                shutil.rmtree(folder)
+        cut = sum(int(line) for line in counted.read_text().splitlines())
+        assert cut > 100 * rounds, f"only {cut} reads were short"
+        print(f"{cut} short reads while {rounds} stores of {RUNS} runs were filled and read: the files and what is printed are the same")
 
     def count(self):
         """How often a thread makes each system call, at most."""

@@ -246,6 +246,10 @@ pub(crate) struct Progress {
     pub(crate) last: (u64, Time),
     /// What had moved here at the last sample.
     pub(crate) moved_before: u64,
+    /// ACKs and NACKs that reached their senders.
+    pub(crate) answers: u64,
+    /// How many at the last sample that saw more of them, and when that was.
+    pub(crate) answered: (u64, Time),
     /// Timers of the scheme that have not gone off.
     pub(crate) timers: u32,
     /// How long nothing may move while flows are active: longer than any link, timeout or back-off.
@@ -399,6 +403,8 @@ impl Core {
                 finished: Vec::new(),
                 last: (0, Time::ZERO),
                 moved_before: 0,
+                answers: 0,
+                answered: (0, Time::ZERO),
                 timers: 0,
                 patience,
                 gain: (0, Time::ZERO),

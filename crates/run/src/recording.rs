@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A run is first cut into about so many frames of its estimated length: no more than there is work for, so that recording costs
@@ -65,6 +65,10 @@ pub fn record_from(mut resolved: Resolved, every: Time, from: Time) -> Result<Re
             problem("is not before the end of the run".into()).help("write an earlier instant, or a later `stop`")
         );
     }
+    if stop == Time::MAX {
+        let help = "write the instant as `stop`, such as --set stop=2ms";
+        return Err(problem("needs to know when the run ends, and the scenario has no `stop`".into()).help(help));
+    }
     if wanted > most as u64 {
         let message = format!("leaves {wanted} frames until the run stops; {most} is the most");
         let help = "write a later instant, an earlier `stop`, or longer frames with --record-every";
@@ -78,10 +82,20 @@ pub fn record_from(mut resolved: Resolved, every: Time, from: Time) -> Result<Re
 /// How often a recording under way is written, at the most.
 const PULSE: Duration = Duration::from_secs(2);
 
+/// Why a recording under way could not be written, the first time.
+pub type Unwritten = Arc<OnceLock<Problem>>;
+
 /// Has what is recorded so far written to a file now and then while the run goes on, for who watches it. Whether a flow has come to its end
 /// is not in it.
-pub fn watched(mut resolved: Resolved, path: PathBuf) -> Result<Resolved, Problem> {
+pub fn watched(mut resolved: Resolved, path: PathBuf) -> Result<(Resolved, Unwritten), Problem> {
+    if path.exists() && !path.is_file() {
+        let message = "is no file; what is recorded is written there again and again, each time whole";
+        return Err(Problem::new(path.display().to_string(), message).help("name a file that is there or can be made"));
+    }
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), files::make_folder)?;
+    files::outputs::check_outputs(&[&path], &[])?;
+    let unwritten = Unwritten::default();
+    let failed = unwritten.clone();
     let (scene, identity) = (Scene::new(&resolved), Identity::of(&resolved));
     let under_way = |spec: &FlowSpec| FlowRecord {
         spec: *spec,
@@ -105,12 +119,14 @@ pub fn watched(mut resolved: Resolved, path: PathBuf) -> Result<Resolved, Proble
         if recording.frames > 0 {
             let end = Time(recording.first.0 + recording.frames as u64 * recording.every.0);
             // The run goes on without; what is recorded is whole at its end.
-            _ = files::write_all(&[(&path, scene.file(&identity, &recording, &flows, end))]);
+            if let Err(problem) = files::write_all(&[(&path, scene.file(&identity, &recording, &flows, end))]) {
+                _ = failed.set(problem);
+            }
         }
         *last = Instant::now();
     };
     resolved.setup.measure.live = Some(Live(Arc::new(show)));
-    Ok(resolved)
+    Ok((resolved, unwritten))
 }
 
 /// How a run is recorded, with frames of the given length or of one that suits it.

@@ -248,6 +248,25 @@ impl Store {
         Ok(names)
     }
 
+    /// The run that a folder is, with a store around it that knows no other: what is left of its files says so, if it is damaged.
+    pub fn of_run(folder: &Path) -> Option<(Store, String)> {
+        let own = [SUMS, FILES, SUMMARY, SCENARIO].iter().filter(|name| folder.join(name).is_file()).count();
+        // A folder of a sweep, or of anything else, may have one of these names.
+        if own < 2 {
+            return None;
+        }
+        let folder = folder.canonicalize().ok()?;
+        let name = folder.file_name()?.to_str()?.to_string();
+        Some((Store::new(folder.parent()?), name))
+    }
+
+    /// Whether a folder in which there are no runs may be a store all the same: it has nothing but what a store has.
+    pub fn may_be_empty(&self) -> bool {
+        let known = |name: &str| name.starts_with('.') || [crate::claims::FOLDER, DAMAGED].contains(&name);
+        let mut entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.all(|entry| known(&entry.file_name().to_string_lossy()))
+    }
+
     /// Reads every file of a run and checks it.
     pub fn verify(&self, name: &str) -> Checked {
         let path = self.folder.join(name);

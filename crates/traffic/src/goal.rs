@@ -393,28 +393,9 @@ pub fn read_goal(text: &str, nodes: &Names<'_>) -> Result<Traffic, FileFaults> {
     if !faults.is_empty() {
         return Err(faults);
     }
-    // What begins with another waits for what that waits for.
-    for place in 0..before.len() {
-        let mut open = std::mem::take(&mut begins[place]);
-        let mut seen: Vec<usize> = open.clone();
-        while let Some(with) = open.pop() {
-            let more = before[with].clone();
-            before[place].extend(more);
-            for &further in &begins[with] {
-                if !seen.contains(&further) {
-                    seen.push(further);
-                    open.push(further);
-                }
-            }
-        }
-        if seen.contains(&place) {
-            let operation = &schedule.operations[place];
-            let message = "it begins with itself: irequires leads from it back to it in a cycle";
-            faults.push(operation.line.fault(operation.word, message, "take one irequires of the cycle away"));
-        }
-        begins[place] = seen;
-    }
-    if !faults.is_empty() {
+    if let Err((place, message, help)) = begin_together(&mut before, &begins) {
+        let operation = &schedule.operations[place];
+        faults.push(operation.line.fault(operation.word, message, help));
         return Err(faults);
     }
     for (place, firsts) in before.iter_mut().enumerate() {
@@ -429,6 +410,56 @@ pub fn read_goal(text: &str, nodes: &Names<'_>) -> Result<Traffic, FileFaults> {
         faults.push(operation.line.fault(operation.word, fault.message, "let one of them wait for less"));
     }
     faults.or(traffic)
+}
+
+/// What begins with another waits for what that waits for: `begins` says by operation with which it begins, `before` what must have ended before.
+/// An operation that cannot, why, and what to do.
+fn begin_together(before: &mut [Vec<usize>], begins: &[Vec<usize>]) -> Result<(), (usize, String, &'static str)> {
+    // Each after all with which it begins, from those that begin with no other: what is done is looked at no more.
+    let mut open: Vec<usize> = begins.iter().map(Vec::len).collect();
+    let mut with: Vec<Vec<usize>> = vec![Vec::new(); begins.len()];
+    for (place, others) in begins.iter().enumerate() {
+        others.iter().for_each(|&other| with[other].push(place));
+    }
+    let mut ready: Vec<usize> = (0..begins.len()).filter(|&place| open[place] == 0).collect();
+    let mut done = 0;
+    let mut waits = 0;
+    while let Some(place) = ready.pop() {
+        done += 1;
+        if !begins[place].is_empty() {
+            let more = begins[place].iter().flat_map(|&other| before[other].iter().copied());
+            let mut all: Vec<usize> = before[place].iter().copied().chain(more).collect();
+            all.sort_unstable();
+            all.dedup();
+            waits += all.len() as u64;
+            if waits > MAX_FLOWS {
+                let message = format!("what begins together waits for more than {MAX_FLOWS} others in all");
+                return Err((place, message, "have operations begin with one that waits for less"));
+            }
+            before[place] = all;
+        }
+        for &later in &with[place] {
+            open[later] -= 1;
+            if open[later] == 0 {
+                ready.push(later);
+            }
+        }
+    }
+    // Those that are left are in a cycle, or lead to one: backwards from any of them is one that is in it.
+    let Some(mut place) = (done < begins.len()).then(|| open.iter().position(|&open| open > 0)).flatten() else {
+        return Ok(());
+    };
+    let next = |place: usize| begins[place].iter().copied().find(|&other| open[other] > 0).unwrap_or(place);
+    (0..begins.len()).for_each(|_| place = next(place));
+    // The first of the cycle, as it is written.
+    let mut least = place;
+    for _ in 0..begins.len() {
+        place = next(place);
+        least = least.min(place);
+    }
+    let place = least;
+    let message = "it begins with itself: irequires leads from it back to it in a cycle".to_string();
+    Err((place, message, "take one irequires of the cycle away"))
 }
 
 /// Writes flows and tasks as a schedule. Times are rounded to nanoseconds.
@@ -591,6 +622,27 @@ mod tests {
         #[test]
         fn no_text_makes_the_reader_panic(text in "(num_ranks 3\n)?(rank [0-3] \\{\n)?([a-c]: |[a-c] i?requires [a-c]|send [0-9]+b to [0-3]|recv 5b from 1|calc [0-9]+|tag -?1|[ ;:{}\n]|/\\*|//|\u{e4}){0,30}") {
             _ = read(&text);
+        }
+    }
+
+    #[test]
+    fn a_long_chain_of_beginnings_is_read_at_once() {
+        // Each begins with the one before it, written backwards and forwards; the first waits for one that takes long.
+        for backwards in [false, true] {
+            let mut pairs: Vec<usize> = (1..3000).collect();
+            if backwards {
+                pairs.reverse();
+            }
+            let mut text = "num_ranks 2\nrank 0 {\nz: calc 9\nc0: calc 1\nc0 requires z\ns: send 1b to 1\n".to_string();
+            pairs.iter().for_each(|number| text += &format!("c{number}: calc 1\n"));
+            pairs.iter().for_each(|number| text += &format!("c{number} irequires c{}\n", number - 1));
+            text += "}\nrank 1 {\nrecv 1b from 0\n}\n";
+            let begin = std::time::Instant::now();
+            let traffic = read(&text).unwrap();
+            assert!(begin.elapsed() < std::time::Duration::from_secs(5), "{:?}", begin.elapsed());
+            // All wait for the first calc alone, and the receive for its message.
+            assert_eq!(traffic.after.len(), 3000 + 1);
+            assert_eq!(traffic.after.iter().filter(|wait| wait.first == Task::id(0)).count(), 3000);
         }
     }
 }

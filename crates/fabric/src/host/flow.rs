@@ -479,6 +479,7 @@ impl<F: FlowControl> Network<F> {
         let packet = core.pool[id];
         let (flow, now) = (packet.flow, core.time.now);
         core.counts.consumed += 1;
+        core.progress.answers += matches!(packet.kind, Kind::Ack | Kind::Nack) as u64;
         if core.hosts.senders[flow as usize].done() {
             return core.pool.remove(id);
         }

@@ -45,6 +45,7 @@ impl Core {
             planned: self.hosts.waiting.any_planned(),
             next_start: self.setup.flows.get(self.progress.next_flow).map(|flow| self.time.planned(flow.start)),
             moved,
+            answers: self.progress.answers,
             at_rest: still && self.at_rest(),
             paced: still && long && flows().any(|flow| self.waits_for_its_rate(flow))
                 || look && flows().any(|flow| self.is_paced(flow)),
@@ -62,13 +63,17 @@ impl Core {
         if pulse.moved != self.progress.last.0 {
             self.progress.last = (pulse.moved, now);
         }
+        if pulse.answers != self.progress.answered.0 {
+            self.progress.answered = (pulse.answers, now);
+        }
         let next = if pulse.active == 0 && pulse.planned {
             self.progress.last.1 = now;
             now + every
         } else if pulse.active > 0 {
             // Frames that renew a pause keep a deadlock busy, so it is recognised by how long it lasts.
             let idle = now - self.progress.last.1;
-            let long = idle > self.progress.patience || self.gains_nothing(now, pulse);
+            let long = idle > self.progress.patience && !self.is_answered(now);
+            let long = long || self.gains_nothing(now, pulse);
             let long = long && !pulse.paced && self.later_changes(now) == 0;
             if idle > Time::ZERO && pulse.at_rest || long {
                 // Flows to come may go on where others are stuck.
@@ -91,6 +96,14 @@ impl Core {
         };
         self.time.events.push(Event::new(next, Event::LAST, Class::Sample as u8, 0));
         Some(next)
+    }
+
+    /// Whether ACKs that were made before everything else stopped have come in until lately: they may take long.
+    fn is_answered(&self, now: Time) -> bool {
+        let (patience, answered) = (self.progress.patience, self.progress.answered.1);
+        // Those that come soon after the rest has stopped are the last of it, and no reason to wait for longer.
+        let on_their_own = answered.saturating_sub(self.progress.last.1).0 > patience.0 / SOON;
+        on_their_own && now.saturating_sub(answered) <= patience
     }
 
     /// Whether packets move, and no flow has come any further since this was last looked for.
@@ -190,6 +203,8 @@ pub(crate) struct Pulse {
     next_start: Option<Time>,
     /// Packets sent, received and acknowledged so far.
     moved: u64,
+    /// ACKs and NACKs that reached their senders so far.
+    answers: u64,
     /// Nothing has moved since the last sample, nor will.
     at_rest: bool,
     /// Nothing has moved, or no flow has come any further, for long, and a sender waits for its rate alone: it will go on.
@@ -208,6 +223,7 @@ impl Pulse {
             planned: self.planned || other.planned,
             next_start: self.next_start.into_iter().chain(other.next_start).min(),
             moved: self.moved + other.moved,
+            answers: self.answers + other.answers,
             at_rest: self.at_rest && other.at_rest,
             paced: self.paced || other.paced,
             gained: self.gained + other.gained,
@@ -216,6 +232,8 @@ impl Pulse {
     }
 }
 
+/// Within this part of the patience with a fabric, ACKs that come are the last of what has stopped.
+const SOON: u64 = 64;
 /// Samples kept of each switch.
 const MAX_SAMPLES: usize = 1 << 17;
 /// Numbers kept of what is followed closely.

@@ -64,7 +64,8 @@ pub fn parse(file: &str, text: &str, topology: &Topology) -> Result<Vec<FlowLine
 
 /// As [`parse`] in the form of any of the family, but what comes after the flows announced is returned beside them.
 ///
-/// The reference ignores it, and its own example relies on this to run the first two of many flows.
+/// The reference ignores it, and its own example relies on this to run the first two of many flows. Where none is announced and something
+/// comes all the same, the first number was no count.
 pub fn parse_as(
     file: &str,
     text: &str,
@@ -76,7 +77,11 @@ pub fn parse_as(
         // Without its count the first flow's source would pass for one, and the file for one with no flows or too many.
         read => {
             let problem = other_form(file, text, fork);
-            problem.or_else(|| Tokens::new(file, text).uncounted("flow", fork.flow.len())).map_or(read, Err)
+            match (problem.or_else(|| Tokens::new(file, text).uncounted("flow", fork.flow.len())), read) {
+                (Some(problem), _) => Err(problem),
+                (None, Ok((flows, Some(surplus)))) if flows.is_empty() => Err(surplus),
+                (None, read) => read,
+            }
         }
     }
 }
@@ -365,6 +370,12 @@ mod tests {
             assert_eq!(place(&problem), (1, 1));
             assert_eq!(problem.help.as_deref(), Some("write 3 on a line before it"));
         }
+        // More words in the first line than a flow has, and none before it that would count flows.
+        for text in ["0 2 3 100 10 2.0 first\n1 2 3 100 10 2.0\n", "0\n0 2 3 100 10 2.0\n"] {
+            let problem = parse_as("flow.txt", text, &star(3), &hpcc::FORK).unwrap_err();
+            assert!(problem.message.contains("comes after the 0 flows that line 1 announces"), "{problem}");
+        }
+        assert!(parse_as("flow.txt", "0\n", &star(3), &hpcc::FORK).unwrap().0.is_empty());
         let cut = "0 2 3 100 10 2.0\n1 2 3\n";
         let problem = error(cut);
         assert_eq!(problem.help.as_deref(), Some("write the number of flows on a line before it"));

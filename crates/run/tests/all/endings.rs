@@ -1,5 +1,6 @@
 //! Every flow ends, or the run says why not.
 
+use crate::same::assert_same;
 use engine::Time;
 use fabric::run::Stall;
 use run::outcome::STALLED;
@@ -279,6 +280,22 @@ fn the_automatic_timeout_is_longer_than_the_round_trip() {
     );
     let finished = run::run(resolved, &mut |_, _| true);
     assert_eq!((finished.summary.ending, finished.summary.retransmitted.packets), ("complete", 0));
+}
+
+/// ACKs are larger than what they are for, so that they are under way long after all data has come.
+#[test]
+fn nobody_loses_patience_while_acks_come_in() {
+    let text = "[topology]\nkind = \"dumbbell\"\nleft = 2\nhost_rate = \"1Mbps\"\nbottleneck_rate = \"1Mbps\"\n\
+                [scheme]\npreset = \"pfc\"\n[nic]\npayload = \"1B\"\nack_size = \"1KB\"\n\
+                [[flow]]\nsrc = 0\ndst = 2\nsize = \"3KB\"\n";
+    let resolved = read(text, &[]);
+    let one = resolved.simulate_on(1, &mut |_, _| true);
+    for (threads, blocks) in [(2, 2), (1, 2)] {
+        let other = resolved.simulate_in(threads, Some(blocks), &mut |_, _| true);
+        assert_same(&one, &other, &format!("{threads} threads, {blocks} blocks"));
+    }
+    let summary = run::run(resolved, &mut |_, _| true).summary;
+    assert_eq!((summary.ending, summary.finished), ("complete", 1), "{:?}", summary.violations);
 }
 
 #[test]

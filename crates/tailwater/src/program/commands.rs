@@ -124,8 +124,10 @@ pub fn run(
     } else if record.wanted || every.is_some() || record.live.is_some() {
         resolved = run::recording::record(resolved, every);
     }
+    let mut unwritten = None;
     if let Some(path) = &record.live {
-        resolved = run::recording::watched(resolved, path.clone())?;
+        let (watched, problem) = run::recording::watched(resolved, path.clone())?;
+        (resolved, unwritten) = (watched, Some(problem));
     }
     let text = files::problem::read_text(scenario)?;
     let out = out.map_or_else(|| default_folder(scenario), Ok)?;
@@ -159,12 +161,11 @@ pub fn run(
             return Err(problem);
         }
     };
-    let drawn = |code: ExitCode| match &undrawn {
-        Some(problem) => {
-            progress::problem(problem);
-            ExitCode::FAILURE
-        }
-        None => code,
+    let unshown = unwritten.as_ref().and_then(|problem| problem.get());
+    let drawn = |code: ExitCode| {
+        let problems: Vec<&Problem> = undrawn.iter().chain(unshown).collect();
+        problems.iter().for_each(|problem| progress::problem(problem));
+        if problems.is_empty() { code } else { ExitCode::FAILURE }
     };
     if !finished.summary.violations.is_empty() {
         finished.summary.violations.iter().for_each(|violation| progress::broken(violation));

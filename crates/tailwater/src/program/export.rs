@@ -55,9 +55,13 @@ pub fn export(arguments: &Arguments) -> Result<ExitCode, Problem> {
         columns = Some(own);
         match &arguments.out {
             Some(_) => text += &part,
-            // A reader that has gone wants no more.
-            None if say(part.clone()).is_err() => return printed(say(String::new())),
-            None => {}
+            None => {
+                let said = say(part);
+                // A reader that has gone wants no more.
+                if said.is_err() {
+                    return printed(said);
+                }
+            }
         }
     }
     if let Some(path) = &arguments.out {

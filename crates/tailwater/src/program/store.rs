@@ -18,7 +18,7 @@ use store::{Checked, Store};
 pub enum What {
     /// Read every file of every run and say which are damaged. The exit status is 1 if any is.
     Verify {
-        /// The folder of the store.
+        /// The folder of the store, or that of a single run.
         #[arg(default_value = "results/runs")]
         store: PathBuf,
         /// Put damaged runs aside, into the folder `damaged` of the store, and do them again.
@@ -39,8 +39,8 @@ pub enum What {
 /// `tailwater store`.
 pub fn store(what: &What) -> Result<ExitCode, Problem> {
     let What::Verify { store, repair, base, threads, json } = what;
-    let store = Store::new(store);
-    let checked: Vec<Checked> = store.names()?.iter().map(|name| store.verify(name)).collect();
+    let (store, names) = asked(store)?;
+    let checked: Vec<Checked> = names.iter().map(|name| store.verify(name)).collect();
     let damaged: Vec<&Checked> = checked.iter().filter(|run| run.damage.is_some()).collect();
     let repaired = match repair {
         true => again(&store, &damaged, base.as_deref().unwrap_or(Path::new(".")), threads_or_all(*threads))?,
@@ -86,6 +86,23 @@ pub fn store(what: &What) -> Result<ExitCode, Problem> {
     };
     let code = if left > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     printed(say(text)).map(|_| code)
+}
+
+/// The store of a folder and its runs, or the one run that the folder is.
+fn asked(folder: &Path) -> Result<(Store, Vec<String>), Problem> {
+    let store = Store::new(folder);
+    let names = store.names()?;
+    if !names.is_empty() {
+        return Ok((store, names));
+    }
+    if let Some((around, name)) = Store::of_run(folder) {
+        return Ok((around, vec![name]));
+    }
+    match store.may_be_empty() {
+        true => Ok((store, names)),
+        false => Err(Problem::new(folder.display().to_string(), "is no store of runs, and no folder of a run")
+            .help("name the folder of a store, such as results/runs, or that of a run")),
+    }
 }
 
 /// A damaged run that was put aside.

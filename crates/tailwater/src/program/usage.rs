@@ -1,9 +1,11 @@
 //! Wrong usage: what a command line that is refused was probably meant to be, and the exit status.
 
+use crate::program::commands::printed;
 use crate::program::{Arguments, progress};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
 use files::problem::Problem;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// Where to read more, below the list of commands.
@@ -29,7 +31,7 @@ pub fn parse() -> Arguments {
     Arguments::try_parse().unwrap_or_else(|mut error| {
         let wrong = match error.get(ContextKind::InvalidArg) {
             Some(ContextValue::String(wrong)) if error.kind() == ErrorKind::UnknownArgument => wrong.clone(),
-            _ => error.exit(),
+            _ => end(&error),
         };
         let similar = error.get(ContextKind::SuggestedArg).is_some();
         if let Some(tip) = tip(&words, &wrong, similar) {
@@ -38,6 +40,22 @@ pub fn parse() -> Arguments {
         }
         error.exit()
     })
+}
+
+/// Prints what clap has to say and ends the process. Help that cannot be printed is no success.
+fn end(error: &clap::Error) -> ! {
+    if error.use_stderr() {
+        error.exit();
+    }
+    let said = error.print().and_then(|()| std::io::stdout().flush());
+    let code = match printed(said) {
+        Ok(_) => 0,
+        Err(problem) => {
+            progress::problem(&problem);
+            1
+        }
+    };
+    std::process::exit(code)
 }
 
 /// What was meant by the words of a command line, of which `wrong` is one too many or none that the command knows. `similar`: clap has a

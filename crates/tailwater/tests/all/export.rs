@@ -1,6 +1,6 @@
 //! Tables as CSV, and completion times in comparisons.
 
-use crate::desk::{Desk, STAR};
+use crate::desk::{Desk, STAR, answer};
 use std::fs;
 
 fn desk() -> Desk {
@@ -78,4 +78,17 @@ fn a_comparison_prints_completion_times_if_asked_and_its_files_have_them() {
     let (version, _) = desk.works("--version");
     let version = version.lines().next().unwrap().trim_start_matches("tailwater ").to_string();
     assert!(page.contains(&format!("<footer>Tailwater {version}</footer>")), "{version}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_cannot_be_printed_is_no_success() {
+    let desk = desk();
+    desk.works("run s.toml --no-report --out out");
+    for command in ["export out", "--help", "run --help", "--version"] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let (status, _, said) = answer(desk.command(command).stdout(full).output().unwrap());
+        assert_eq!(status, Some(1), "{command}: {said}");
+        assert!(said.contains("error: standard output: No space left"), "{command}: {said}");
+    }
 }

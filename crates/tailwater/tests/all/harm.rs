@@ -175,3 +175,22 @@ fn a_disk_that_takes_no_more_leaves_the_whole_folder_or_all_but_its_page_or_noth
         assert_eq!(desk.bytes(&format!("{folder}/out")), before, "{script}");
     }
 }
+
+#[test]
+fn a_single_run_is_verified_and_what_is_no_store_is_refused() {
+    let desk = desk();
+    desk.works("run star.toml --out one --quiet --no-report");
+    assert!(desk.works("store verify one").0.starts_with("1 runs, 0 damaged"));
+    flip(&desk.path("one/flows.parquet"));
+    let (status, printed, _) = answer(desk.command("store verify one").output().unwrap());
+    assert!(
+        status == Some(1) && printed.contains("flows.parquet") && printed.contains("1 runs, 1 damaged"),
+        "{printed}"
+    );
+    fs::remove_file(desk.path("one/summary.json")).unwrap();
+    assert_eq!(answer(desk.command("store verify one").output().unwrap()).0, Some(1));
+    // The folder around it has files, and none of a store.
+    desk.refuses("store verify .", "is no store of runs, and no folder of a run");
+    fs::create_dir_all(desk.path("empty/claims")).unwrap();
+    assert!(desk.works("store verify empty").0.starts_with("0 runs, 0 damaged"));
+}

@@ -167,3 +167,25 @@ fn flows_that_there_is_no_memory_for_are_refused_before_any_is_taken() {
     let (status, _, said) = check("flow.0.count=1000");
     assert_eq!(status, Some(0), "{said}");
 }
+
+#[test]
+fn what_is_recorded_under_way_goes_to_a_file_that_can_be_written() {
+    let desk = Desk::with(&[("s.toml", STAR)]);
+    let refused = |place: &str, words: &str| {
+        let said =
+            desk.refuses(&format!("run s.toml --out out --record-live {place}"), place.split("/x").next().unwrap());
+        assert!(said.contains(words), "{said}");
+        assert!(!desk.path("out").exists(), "it is refused before the run");
+    };
+    refused("s.toml/x", "is a file; a folder is needed there");
+    refused("/dev/full", "is no file");
+    desk.works("run s.toml --out out --record-live live/recording.bin --quiet");
+}
+
+#[test]
+fn a_closer_look_needs_to_know_when_the_run_ends() {
+    let desk = Desk::with(&[("s.toml", STAR)]);
+    let said = desk.refuses("run s.toml --record-from 1us", "--record-from: needs to know when the run ends");
+    assert!(said.contains("the scenario has no `stop`") && said.contains("--set stop="), "{said}");
+    desk.works("run s.toml --record-from 1us --set stop=10us --quiet --no-report");
+}
