@@ -6,7 +6,7 @@ pub(crate) type Earlier = (&'static str, &'static str, &'static str);
 /// Rows whose verdict changed. *Quick* and *one seed* are what it was of; the others had three seeds or more at paper scale.
 #[rustfmt::skip]
 pub(crate) const EARLIER: &[Earlier] = &[
-    ("bfc/fig9", "does not hold, 1 of 7", "flows between the sites are judged up to 100 KB; what certainly fails is told from what is open"),
+    ("bfc/fig9", "does not hold, 1 of 7", "what is said of flows between the sites is judged up to 100 KB"),
     ("bfc/fig10", "holds in part, 1 of 3; cannot tell, 2 of 5", "queues of ports to hosts; BufferOpt's growth is open, since BFC's queue grows as well"),
     ("bfc/fig12", "holds, 5 of 5", "PFC is never triggered: added"),
     ("bfc/overhead", "holds, 2 of 2", "follows from size and period of frames: open"),
@@ -23,7 +23,7 @@ pub(crate) const EARLIER: &[Earlier] = &[
     ("dvl/net2", "holds in part, 1 of 3 (one seed)", "two of three, which no text claims, are open; ECN with parameters of 2015"),
     ("dvl/resources", "cannot tell, 0 of 2", "the slides name no proposal and no measure: open"),
     ("dvl/static-queues", "holds, 3 of 3", "that a victim shares the queue is put in: open"),
-    ("floodgate/incast", "cannot tell, 0 of 3", "the same values; what certainly fails is told from what is open"),
+    ("floodgate/incast", "cannot tell, 0 of 3", "the same values: none can hold, though some may partly"),
     ("portfc/deadlock", "holds, 4 of 4 (quick)", "asked of the runs that deadlock, over detection times; 20 seeds"),
     ("portfc/latency", "does not hold, 0 of 2 (quick); holds in part, 1 of 2", "judged against IRN; what is against our watchdog, or everywhere, is open"),
     ("portfc/load", "cannot tell, 0 of 2; does not hold, 0 of 2", "the slides do not say at every load: open"),

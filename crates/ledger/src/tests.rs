@@ -112,8 +112,17 @@ const ROWS: &[&str] = &[
 // ------------------------------------------------------------------------------------------------------ the experiments
 
 /// Rows that judge nothing; each says why.
-const MEASURES: &[&str] =
-    &["blitz/ndp", "dvl/802.1qcz", "dvl/ecn", "dvl/resources", "dvl/static-queues", "portfc/prevention"];
+const MEASURES: &[&str] = &[
+    "bfc/overhead",
+    "blitz/dart-latency",
+    "blitz/ndp",
+    "dvl/802.1qcz",
+    "dvl/ecn",
+    "dvl/resources",
+    "dvl/static-queues",
+    "portfc/load",
+    "portfc/prevention",
+];
 
 #[test]
 fn every_claim_has_its_experiment_in_natural_order() {
