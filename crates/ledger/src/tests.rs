@@ -1182,6 +1182,23 @@ fn a_verdict_is_written_as_json_and_read_back_as_a_state() {
 }
 
 #[test]
+fn a_value_that_no_seed_changes_is_said_to_be_so() {
+    let told = |expression: &str, interval: (f64, f64)| {
+        let experiment = mine();
+        let judged = judge::unjudged(&experiment.expectations[0], Vec::new());
+        let judged = Judged { expression: expression.into(), value: Some(2.0), interval: Some(interval), ..judged };
+        judged.measured()
+    };
+    for expression in ["counter('pause_frames')", "largest(mean(fct_us) over size)", "peak_buffer()"] {
+        assert_eq!(told(expression, (2.0, 2.0)), "2× (same in all seeds)", "{expression}");
+    }
+    for expression in ["max(queue)", "p99(slowdown) / 2", "1 - min(buffer) / 2"] {
+        assert_eq!(told(expression, (2.0, 2.0 + 1e-15)), "2× (same with any seed left out)", "{expression}");
+    }
+    assert_eq!(told("max(queue)", (1.9, 2.1)), "2× (1.9× to 2.1×)");
+}
+
+#[test]
 fn values_are_shown_with_their_units() {
     use results::verdict::show;
     for (value, unit, expected) in [
@@ -1454,7 +1471,7 @@ fn a_table_names_what_does_not_hold_and_what_is_not_published() {
     assert_eq!(
         [line("mine"), line("yours")],
         [
-            "| [mine/first](../experiments/mine/first.toml) | chapter 3 | needs a scheme | [0 of 2](numbers/mine.md#minefirst) | quick | 2 | A beats B: 0.5× (same in all seeds) (≥ 1.5×) |",
+            "| [mine/first](../experiments/mine/first.toml) | chapter 3 | needs a scheme | [0 of 2](numbers/mine.md#minefirst) | quick | 2 | A beats B: 0.5× (same with any seed left out) (≥ 1.5×) |",
             "| [yours/second](../experiments/yours/second.toml) | chapter 3 | not published: a week on 64 cores | | | | |",
         ]
     );

@@ -273,10 +273,19 @@ impl Judged {
         let Some(value) = self.value else { return "-".into() };
         let text = show(value, &self.unit);
         match self.interval {
-            Some(interval) if same(interval) => format!("{text} (same in all seeds)"),
+            Some(interval) if same(interval) => format!("{text} (same {})", self.same()),
             Some((low, high)) => format!("{text} ({} to {})", show(low, &self.unit), show(high, &self.unit)),
             None => text,
         }
+    }
+
+    /// How a value that has an interval of no width is the same. What pools samples and takes one of them, such as the largest, does not
+    /// change with a seed left out where two seeds have that one.
+    fn same(&self) -> &'static str {
+        let names = self.expression.split(|c: char| !c.is_ascii_alphanumeric());
+        let digits = |name: &str| !name.is_empty() && name.bytes().all(|c| c.is_ascii_digit());
+        let takes_one = |name: &str| matches!(name, "max" | "min") || name.strip_prefix('p').is_some_and(digits);
+        if names.into_iter().any(takes_one) { "with any seed left out" } else { "in all seeds" }
     }
 
     /// The range that was expected.
