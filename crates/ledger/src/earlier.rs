@@ -33,4 +33,5 @@ pub(crate) const EARLIER: &[Earlier] = &[
     ("sfc/fig5", "holds in part, 2 of 6", "the queue is judged against every sender's own delay; PFC's level is open"),
     ("sfc/fig15", "holds, 4 of 4 (one seed); holds in part, 2 of 5", "window and marks as the paper has them; what could hardly fail is open"),
     ("sfc/hpcc-no-trigger", "cannot tell, 0 of 2 (one seed)", "done three times, which shows that the answer is exact"),
+    ("sfc/table2", "does not hold, 0 of 4 (one seed)", "judged for 3 and for 20 ms of arrivals; three seeds"),
 ];

@@ -224,6 +224,10 @@ impl Published {
     pub fn stale(&self, rows: &[Experiment]) -> Option<Problem> {
         let digests = |(row, scale): (&Experiment, Scale)| Ok((row.setting(scale)?, row.digest(scale)?));
         match self.row(rows).and_then(digests) {
+            Ok((_, digest)) if self.setting.is_empty() && digest == self.experiment => Some(self.problem(
+                "does not say what decides its runs",
+                "it is of its row as it is: `tailwater claims --rejudge` writes it down",
+            )),
             Ok((setting, _)) if setting != self.setting => {
                 Some(self.problem("was made by another version of its experiment, with other runs", AGAIN))
             }

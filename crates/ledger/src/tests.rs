@@ -1394,6 +1394,11 @@ fn a_result_from_before_there_was_a_digest_of_the_runs_gets_it_where_the_other_f
     let old = Published { setting: String::new(), ..new.clone() };
     let text = old.text().unwrap().replace("  \"setting\": \"\",\n", "").replace("  \"judged\": null,\n", "");
     let old = Published::read("first.json", &text).unwrap();
+    let stale = old.stale(&otherwise(&[])).unwrap();
+    assert!(stale.message.contains("was made by another version"), "{}", stale.message);
+    let mut row = otherwise(&[]);
+    row[0].expectations.truncate(1);
+    assert!(old.stale(&row).unwrap().help.as_ref().unwrap().contains("--rejudge"));
     assert_eq!(judged_again(&old, &[]).unwrap(), Some(new));
     assert!(judged_again(&old, &[("at_least = 1.5", "at_least = 1.6")]).unwrap_err().contains("other runs"));
 }
