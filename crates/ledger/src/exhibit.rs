@@ -34,10 +34,12 @@ pub fn exhibit(experiment: &Experiment, evidence: &Evidence<'_>) -> Exhibit {
             })
             .collect(),
     });
+    let cited = std::iter::once(&experiment.document).chain(&experiment.cites);
+    let cited: Vec<String> = cited.filter_map(|name| Some(papers::named(name)?.cite())).collect();
     Exhibit {
         id: experiment.id.clone(),
         title: experiment.title.clone(),
-        citation: papers::named(&experiment.document).map(|paper| paper.cite()),
+        citation: (!cited.is_empty()).then(|| cited.join("; ")),
         says: experiment.says.clone(),
         reading: experiment.reading.clone(),
         scenario: experiment.scenario.clone(),

@@ -227,6 +227,8 @@ pub struct Experiment {
     pub file: Option<PathBuf>,
     /// The paper it is from.
     pub document: String,
+    /// Other papers that it is about.
+    pub cites: Vec<String>,
     /// Where in the paper.
     pub place: String,
     /// What it is about.
@@ -479,6 +481,7 @@ impl Reader<'_> {
         let like = self.like(&mut root)?;
         let mut experiment = Experiment {
             document: root.required("document")?,
+            cites: texts(&mut root, "cites")?,
             place: root.required("place")?,
             title: root.required("title")?,
             says: root.required("says")?,

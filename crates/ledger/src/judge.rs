@@ -48,7 +48,19 @@ pub(crate) fn holds(range: Range, partly: Option<Range>, measured: &Measured) ->
 fn judged(experiment: &Experiment, expect: &Expectation, evidence: &Evidence<'_>) -> Judged {
     let needs: BTreeSet<String> =
         evidence.variants_of(expect).iter().flat_map(|variant| experiment.missing(variant)).collect();
-    let mut judged = Judged {
+    let mut judged = unjudged(expect, needs.into_iter().collect());
+    if judged.needs.is_empty() {
+        match evidence.expected(expect) {
+            Ok(measured) => tell(&mut judged, &measured),
+            Err(why) => judged.why = Some(why),
+        }
+    }
+    judged
+}
+
+/// An expectation of which nothing is known but what it needs that is not there.
+pub(crate) fn unjudged(expect: &Expectation, needs: Vec<String>) -> Judged {
+    Judged {
         paper: expect.paper.clone(),
         expression: expect.text.clone(),
         value: None,
@@ -61,30 +73,26 @@ fn judged(experiment: &Experiment, expect: &Expectation, evidence: &Evidence<'_>
         partly: expect.partly,
         band: expect.band.clone(),
         holds: Holds::Untold,
-        why: None,
-        needs: needs.into_iter().collect(),
+        why: (!needs.is_empty()).then(|| format!("needs {} (not there yet)", needs.join(", "))),
+        needs,
+    }
+}
+
+/// Judges an expectation by what was measured.
+pub(crate) fn tell(judged: &mut Judged, measured: &Measured) {
+    let range = judged.range();
+    judged.holds = holds(range, judged.partly, measured);
+    (judged.value, judged.interval) = (Some(measured.value), measured.interval);
+    (judged.samples, judged.few_samples) = (measured.samples, measured.few);
+    let reaches = measured.interval.is_some_and(|interval| range.holds_any(interval));
+    judged.why = match (judged.holds, measured.interval) {
+        (Holds::Partly, _) if !range.holds(measured.value) => None,
+        (Holds::Partly, Some(_)) => Some("the interval reaches beyond the range".into()),
+        (Holds::Partly, None) => Some("in the range, with no interval to be sure".into()),
+        (Holds::CannotTell, _) if reaches => Some("the interval has values that hold and values that do not".into()),
+        (Holds::CannotTell, _) => Some("the interval has values that hold partly and values that do not".into()),
+        _ => None,
     };
-    if !judged.needs.is_empty() {
-        judged.why = Some(format!("needs {} (not there yet)", judged.needs.join(", ")));
-        return judged;
-    }
-    match evidence.expected(expect) {
-        Ok(measured) => {
-            judged.holds = holds(expect.range, expect.partly, &measured);
-            judged.value = Some(measured.value);
-            judged.interval = measured.interval;
-            (judged.samples, judged.few_samples) = (measured.samples, measured.few);
-            judged.why = match (judged.holds, measured.interval) {
-                (Holds::Partly, _) if !expect.range.holds(measured.value) => None,
-                (Holds::Partly, Some(_)) => Some("the interval reaches beyond the range".into()),
-                (Holds::Partly, None) => Some("in the range, with no interval to be sure".into()),
-                (Holds::CannotTell, _) => Some("the interval has values that hold and values that do not".into()),
-                _ => None,
-            };
-        }
-        Err(why) => judged.why = Some(why),
-    }
-    judged
 }
 
 /// The verdict on all expectations. Questions do not count.

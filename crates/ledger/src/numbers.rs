@@ -24,8 +24,10 @@ fn page(rows: &[Row], key: &str) -> String {
     let mut out = format!("# Every published number: {name}\n\n");
     out += &format!(
         "What [the table of the page on it](../{key}.md) says in a line for each row, one by one. `tailwater claims --write-docs` makes this page \
-         from `published/{key}/`. Numbers in parentheses are 95 % intervals; *asked* is what is measured and not judged; [what the other words mean]\
-         (../ledger.md#verdicts).\n"
+         from `published/{key}/`. Numbers in parentheses are 95 % intervals; [*same in all seeds*](../ledger.md#verdicts) is an exact answer and no sample, *with any seed left out* need not be; *asked* is what \
+         is measured and not judged; [what the other words mean](../ledger.md#verdicts). In figures, a band around a line, and a whisker elsewhere, is the \
+         95 % interval of each point over seeds, drawn from three seeds on; distributions are of the samples of all seeds together, courses over time of the first \
+         seed, and neither has an interval.\n"
     );
     published.iter().for_each(|published| out += &section(published));
     out
@@ -42,8 +44,9 @@ fn section(row: &Published) -> String {
     if row.claims > 0 {
         out += &format!(", {} of {}", row.hold, row.claims);
     }
+    let again = row.judged.as_ref().map_or(String::new(), |date| format!(" (judged again {date})"));
     out += &format!(
-        ". {} scale, {seeds}, {} runs, version {}, {}: `{}`, of [this experiment](../../experiments/{}.toml).\n\n",
+        ". {} scale, {seeds}, {} runs, version {}, {}{again}: `{}`, of [this experiment](../../experiments/{}.toml).\n\n",
         initial(&row.scale),
         row.runs,
         row.version,

@@ -9,8 +9,10 @@ const FILE: &str = "papers.toml";
 /// A paper, or a standard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paper {
-    /// Its key, which is also the folder of its rows.
+    /// Its key.
     pub key: String,
+    /// The folder of its rows.
+    pub folder: String,
     /// What rows call it.
     pub name: String,
     /// Who wrote it; none where the source does not say.
@@ -29,6 +31,8 @@ pub struct Paper {
     pub note: Option<String>,
     /// The names of the schemes that come from it.
     pub schemes: Vec<String>,
+    /// Presets that come from it and not from a scheme of theirs alone, or a word between the plus signs of their names.
+    pub presets: Vec<String>,
 }
 
 impl Paper {
@@ -37,9 +41,11 @@ impl Paper {
             Some(item) => item.items()?.iter().map(|item| item.read()).collect::<Result<Vec<String>, Problem>>(),
             None => Ok(Vec::new()),
         };
-        let (authors, schemes) = (texts("authors")?, texts("schemes")?);
+        let (authors, schemes, presets) = (texts("authors")?, texts("schemes")?, texts("presets")?);
+        let key: String = table.required("key")?;
         let paper = Paper {
-            key: table.required("key")?,
+            folder: table.optional("folder")?.unwrap_or_else(|| key.clone()),
+            key,
             name: table.required("name")?,
             authors,
             title: table.required("title")?,
@@ -49,6 +55,7 @@ impl Paper {
             url: table.optional("url")?,
             note: table.optional("note")?,
             schemes,
+            presets,
         };
         table.finish()?;
         Ok(paper)
@@ -104,6 +111,15 @@ pub fn named(name: &str) -> Option<Paper> {
 /// The paper that a scheme comes from.
 pub fn of_scheme(name: &str) -> Option<Paper> {
     all().ok()?.into_iter().find(|paper| paper.schemes.iter().any(|scheme| scheme == name))
+}
+
+/// The papers that a preset comes from: of the mechanisms that it chooses, and its own.
+pub fn of_preset(name: &str, settings: &[(&str, &str)]) -> Vec<Paper> {
+    let chosen = |paper: &Paper| settings.iter().any(|(_, value)| paper.schemes.iter().any(|scheme| scheme == value));
+    let own = |paper: &Paper| paper.presets.iter().any(|own| own == name || name.split('+').any(|part| part == own));
+    let (mut papers, others): (Vec<Paper>, Vec<Paper>) = all().unwrap_or_default().into_iter().partition(own);
+    papers.extend(others.into_iter().filter(chosen));
+    papers
 }
 
 /// The papers as a table in Markdown.

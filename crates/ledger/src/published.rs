@@ -3,18 +3,23 @@
 //! The files of `published/` are part of the program, as those of `experiments/` are.
 
 use crate::earlier::EARLIER;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Measured};
 use crate::experiment::{Experiment, Scale};
-use crate::papers;
+use crate::expression::Bindings;
+use crate::{judge, papers};
 use files::problem::Problem;
-use results::verdict::{Holds, Judged, Overall, Verdict};
+use results::verdict::{Holds, Judged, Overall, Verdict, tally};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where published results are, in the repository.
 pub const FOLDER: &str = "published";
+
+/// How a result comes to be of its row's runs again.
+const AGAIN: &str = "publish it again: `tailwater reproduce ID --scale paper --publish`";
 
 /// A published result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +52,12 @@ pub struct Published {
     pub code: String,
     /// The day.
     pub date: String,
+    /// The day on which its values were judged again; none if that was when they were measured.
+    #[serde(default)]
+    pub judged: Option<String>,
+    /// Digest of what decides the row's runs.
+    #[serde(default)]
+    pub setting: String,
     /// Digest of the row: of everything that decides its runs and how they are judged.
     pub experiment: String,
     /// What it needs that is not there yet.
@@ -58,9 +69,8 @@ pub struct Published {
 }
 
 impl Experiment {
-    /// The digest of everything that decides the runs at a scale and how they are judged, with what it has from the experiments it is like.
-    /// Titles, readings and figures have no part in it.
-    pub fn digest(&self, scale: Scale) -> Result<String, Problem> {
+    /// What decides the runs at a scale, and the bins that their flows are counted in, with what it has from the experiments it is like.
+    fn decides_runs(&self, scale: Scale) -> Result<String, Problem> {
         let mut text = String::new();
         let mut say = |what: &str, value: &dyn std::fmt::Debug| text += &format!("{what} {value:?}\n");
         if let Some(scenario) = &self.scenario {
@@ -72,15 +82,31 @@ impl Experiment {
         for step in self.scope(Some(scale)).bins {
             say("bin", &step.name);
         }
+        Ok(text)
+    }
+
+    /// The digest of everything that decides the runs at a scale: while it stays, what was measured stays.
+    pub fn setting(&self, scale: Scale) -> Result<String, Problem> {
+        Ok(store::Digest::of(&self.decides_runs(scale)?).to_string())
+    }
+
+    /// The digest of everything that decides the runs at a scale and how they are judged. Titles, readings and figures have no part in it.
+    pub fn digest(&self, scale: Scale) -> Result<String, Problem> {
+        let mut text = self.decides_runs(scale)?;
+        let mut say = |what: &str, value: &dyn std::fmt::Debug| text += &format!("{what} {value:?}\n");
         let judged = |only: Option<Scale>| only.is_none_or(|only| only == scale);
         for expect in self.expectations.iter().filter(|expect| judged(expect.scale)) {
-            let words: Vec<&str> = expect.text.split_whitespace().collect();
             let partly = expect.partly.unwrap_or_default();
             let bounds = [expect.range.at_least, expect.range.at_most, partly.at_least, partly.at_most];
-            say("expect", &(&expect.paper, words.join(" "), bounds, &expect.unit));
+            say("expect", &(&expect.paper, words(&expect.text), bounds, &expect.unit));
         }
         Ok(store::Digest::of(&text).to_string())
     }
+}
+
+/// An expression as it is compared: however its words are set.
+fn words(expression: &str) -> String {
+    expression.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
 impl Published {
@@ -109,6 +135,8 @@ impl Published {
             version: verdict.tailwater.into(),
             code: code.into(),
             date: today(),
+            judged: None,
+            setting: experiment.setting(scale)?,
             experiment: experiment.digest(scale)?,
             needs: verdict.needs.clone(),
             figures: Vec::new(),
@@ -122,6 +150,35 @@ impl Published {
             Problem::new(file, format!("is no published result: {error}"))
                 .help("publish it again: `tailwater reproduce ID --scale paper --publish`")
         })
+    }
+
+    /// As it is written.
+    pub fn text(&self) -> Result<String, Problem> {
+        let text = serde_json::to_string_pretty(self);
+        let problem = |error| Problem::new(format!("{FOLDER}/{}.json", self.id), format!("cannot be written: {error}"));
+        Ok(text.map_err(problem)? + "\n")
+    }
+
+    /// As it is written in the place of `old`, whose numbers keep their digits: to read and to write one may change its last digit.
+    pub fn text_over(&self, old: &str) -> Result<String, Problem> {
+        // The last word of a line, and what it is read as.
+        fn number(line: &str) -> Option<(&str, &str, u64)> {
+            let (head, last) = line.trim_end_matches(',').rsplit_once(' ')?;
+            let read = serde_json::from_str::<f64>(last).ok().filter(|_| last.contains('.'))?;
+            Some((head, last, read.to_bits()))
+        }
+        let mut digits: BTreeMap<u64, VecDeque<&str>> = BTreeMap::new();
+        old.lines().filter_map(number).for_each(|(_, last, read)| digits.entry(read).or_default().push_back(last));
+        let mut known = |last: &str| {
+            let all = digits.get_mut(&last.parse::<f64>().ok()?.to_bits())?;
+            if all.len() > 1 { all.pop_front() } else { all.front().copied() }
+        };
+        let line = |line: &str| {
+            let end = if line.ends_with(',') { "," } else { "" };
+            let kept = number(line).and_then(|(head, last, _)| Some(format!("{head} {}{end}\n", known(last)?)));
+            kept.unwrap_or_else(|| format!("{line}\n"))
+        };
+        Ok(self.text()?.lines().map(line).collect())
     }
 
     /// Writes it and its figures below `folder`: `ID.json`, `ID-1.svg` and so on. Figures of an earlier one are removed.
@@ -142,31 +199,95 @@ impl Published {
             }
         }
         self.figures = figures;
-        let text = serde_json::to_string_pretty(self)
-            .map_err(|error| Problem::new(file.display().to_string(), format!("cannot be written: {error}")))?;
-        written.push((file.clone(), text + "\n"));
+        written.push((file.clone(), self.text()?));
         let all: Vec<(&Path, &str)> = written.iter().map(|(path, text)| (path.as_path(), text.as_str())).collect();
         files::write_all(&all)?;
         Ok(file)
     }
 
+    fn problem(&self, message: impl Into<String>, help: &str) -> Problem {
+        Problem::new(format!("{FOLDER}/{}.json", self.id), message).help(help.replace("ID", &self.id))
+    }
+
+    /// The row that it is of, and at which scale.
+    fn row<'a>(&self, rows: &'a [Experiment]) -> Result<(&'a Experiment, Scale), Problem> {
+        let Some(row) = rows.iter().find(|row| row.id == self.id) else {
+            return Err(self.problem("is of no row", "remove it and its figures, or give back the row"));
+        };
+        match [Scale::Quick, Scale::Paper].into_iter().find(|scale| scale.name() == self.scale) {
+            Some(scale) => Ok((row, scale)),
+            None => Err(self.problem("has a scale that does not exist", AGAIN)),
+        }
+    }
+
     /// What is wrong with it beside the rows that there are; `None` if it is of a row as it is.
     pub fn stale(&self, rows: &[Experiment]) -> Option<Problem> {
-        let problem = |message: &str, help: &str| {
-            Some(Problem::new(format!("{FOLDER}/{}.json", self.id), message).help(help.replace("ID", &self.id)))
-        };
-        let again = "publish it again: `tailwater reproduce ID --scale paper --publish`";
-        let Some(row) = rows.iter().find(|row| row.id == self.id) else {
-            return problem("is of no row", "remove it and its figures, or give back the row");
-        };
-        let Some(scale) = [Scale::Quick, Scale::Paper].into_iter().find(|scale| scale.name() == self.scale) else {
-            return problem("has a scale that does not exist", again);
-        };
-        match row.digest(scale) {
-            Ok(digest) if digest == self.experiment => None,
-            Ok(_) => problem("was made by another version of its experiment", again),
+        let digests = |(row, scale): (&Experiment, Scale)| Ok((row.setting(scale)?, row.digest(scale)?));
+        match self.row(rows).and_then(digests) {
+            Ok((_, digest)) if self.setting.is_empty() && digest == self.experiment => Some(self.problem(
+                "does not say what decides its runs",
+                "it is of its row as it is: `tailwater claims --rejudge` writes it down",
+            )),
+            Ok((setting, _)) if setting != self.setting => {
+                Some(self.problem("was made by another version of its experiment, with other runs", AGAIN))
+            }
+            Ok((_, digest)) if digest != self.experiment => Some(self.problem(
+                "was judged by another version of its experiment",
+                "its runs are the same: `tailwater claims --rejudge` judges it again",
+            )),
+            Ok(_) => None,
             Err(problem) => Some(problem),
         }
+    }
+
+    /// The same values, judged by its row as that is now; `None` where nothing changes. It is refused where the row's runs are others now,
+    /// or where it asks what was not measured.
+    pub fn rejudged(&self, rows: &[Experiment]) -> Result<Option<Published>, Problem> {
+        let (row, scale) = self.row(rows)?;
+        let mut new = self.clone();
+        // What was published before there were two digests: the one has the other in it.
+        if new.setting.is_empty() && self.experiment == row.digest(scale)? {
+            new.setting = row.setting(scale)?;
+        }
+        if new.setting != row.setting(scale)? {
+            return Err(self.problem("is of other runs than its experiment has now", AGAIN));
+        }
+        let scope = row.scope(Some(scale));
+        let meant = row.expectations.iter().filter(|expect| expect.scale.is_none_or(|only| only == scale));
+        let mut expectations = Vec::new();
+        for expect in meant {
+            let probes = expect.value.probes(&scope, &Bindings::new());
+            let there = |variant: Option<&str>| variant.is_none_or(|variant| row.missing(variant).is_empty());
+            // A question goes over those variants that there are, and a claim over all.
+            let all = probes.iter().all(|probe| there(probe.filter("variant")));
+            let asks = |known: &&Judged| all || known.range().is_open() == expect.range.is_open();
+            let same = |known: &&Judged| words(&known.expression) == words(&expect.text) && known.unit == expect.unit;
+            let Some(known) = self.expectations.iter().filter(asks).find(same) else {
+                let message = format!("has no value of \"{}\": {}", expect.paper, words(&expect.text));
+                return Err(
+                    self.problem(message, "it is new: run it again: `tailwater reproduce ID --scale paper --publish`")
+                );
+            };
+            let mut judged = judge::unjudged(expect, known.needs.clone());
+            match known.value {
+                Some(value) => {
+                    let seeds = if probes.is_empty() { 0 } else { self.seeds.len() };
+                    let (interval, samples, few) = (known.interval, known.samples, known.few_samples);
+                    judge::tell(&mut judged, &Measured { value, interval, seeds, samples, few });
+                }
+                None => judged.why = known.why.clone(),
+            }
+            expectations.push(judged);
+        }
+        let needs: BTreeSet<String> = expectations.iter().flat_map(|judged| judged.needs.iter().cloned()).collect();
+        new.needs = needs.into_iter().collect();
+        (new.hold, new.claims) = tally(&expectations);
+        (new.verdict, new.experiment) = (judge::overall(&expectations), row.digest(scale)?);
+        if new.expectations != expectations {
+            (new.expectations, new.judged) = (expectations, Some(today()));
+        }
+        (new.paper, new.place, new.title) = (row.document.clone(), row.place.clone(), row.title.clone());
+        Ok((new != *self).then_some(new))
     }
 
     /// Verdict, expectations that hold, scale and seeds, in a line.
@@ -235,6 +356,20 @@ pub fn rows() -> Result<Vec<Row>, Problem> {
         Row { published: place.map(|place| published.swap_remove(place)), experiment }
     };
     Ok(crate::all()?.into_iter().map(row).collect())
+}
+
+/// What was published below a folder, of the rows that there are: files, texts and what they say.
+pub fn below(folder: &Path) -> Result<Vec<(PathBuf, String, Published)>, Problem> {
+    let mut found = Vec::new();
+    for id in crate::ids() {
+        let path = folder.join(format!("{id}.json"));
+        if path.is_file() {
+            let text = files::problem::read_text(&path)?;
+            let published = Published::read(&path.display().to_string(), &text)?;
+            found.push((path, text, published));
+        }
+    }
+    Ok(found)
 }
 
 /// Every published result that is not of a row as it is, or not in the place of its id.
@@ -333,6 +468,7 @@ impl Row {
         json!({
             "id": experiment.id,
             "paper": paper.map_or_else(|| json!({ "name": experiment.document }), |paper| paper.json()),
+            "cites": experiment.cites.iter().filter_map(|name| Some(papers::named(name)?.json())).collect::<Vec<Value>>(),
             "place": experiment.place,
             "title": experiment.title,
             "cost": experiment.cost,
@@ -403,13 +539,17 @@ fn counts(rows: &[Row], docs: &str) -> String {
     out + &line("all", &rows.iter().collect::<Vec<_>>())
 }
 
-/// The rows that are published and had a verdict before, from what to what.
+/// The rows that are published and had another verdict before, from what to what, and why.
 fn changes(rows: &[Row]) -> String {
-    let changed = EARLIER.iter().filter_map(|(id, before)| {
+    let changed = EARLIER.iter().filter_map(|(id, before, why)| {
         let published = rows.iter().find(|row| row.experiment.id == *id)?.published.as_ref()?;
-        Some(format!("| {id} | {before} | {}, {} |\n", published.verdict.name(), published.holding()))
+        let now = published.verdict.name();
+        let other = before.split("; ").any(|before| before.split(',').next() != Some(now));
+        let holding = published.holding();
+        let now = if holding.is_empty() { now.to_string() } else { format!("{now}, {holding}") };
+        other.then(|| format!("| {id} | {before} | {now} | {why} |\n"))
     });
-    "| row | before | now |\n|---|---|---|\n".to_string() + &changed.collect::<String>()
+    "| row | before | now | why |\n|---|---|---|---|\n".to_string() + &changed.collect::<String>()
 }
 
 /// A text with `new` between the markers of that name, if it has them.

@@ -112,8 +112,17 @@ const ROWS: &[&str] = &[
 // ------------------------------------------------------------------------------------------------------ the experiments
 
 /// Rows that judge nothing; each says why.
-const MEASURES: &[&str] =
-    &["blitz/ndp", "dvl/802.1qcz", "dvl/ecn", "dvl/resources", "dvl/static-queues", "portfc/prevention"];
+const MEASURES: &[&str] = &[
+    "bfc/overhead",
+    "blitz/dart-latency",
+    "blitz/ndp",
+    "dvl/802.1qcz",
+    "dvl/ecn",
+    "dvl/resources",
+    "dvl/static-queues",
+    "portfc/load",
+    "portfc/prevention",
+];
 
 #[test]
 fn every_claim_has_its_experiment_in_natural_order() {
@@ -1173,6 +1182,23 @@ fn a_verdict_is_written_as_json_and_read_back_as_a_state() {
 }
 
 #[test]
+fn a_value_that_no_seed_changes_is_said_to_be_so() {
+    let told = |expression: &str, interval: (f64, f64)| {
+        let experiment = mine();
+        let judged = judge::unjudged(&experiment.expectations[0], Vec::new());
+        let judged = Judged { expression: expression.into(), value: Some(2.0), interval: Some(interval), ..judged };
+        judged.measured()
+    };
+    for expression in ["counter('pause_frames')", "largest(mean(fct_us) over size)", "peak_buffer()"] {
+        assert_eq!(told(expression, (2.0, 2.0)), "2× (same in all seeds)", "{expression}");
+    }
+    for expression in ["max(queue)", "p99(slowdown) / 2", "1 - min(buffer) / 2"] {
+        assert_eq!(told(expression, (2.0, 2.0 + 1e-15)), "2× (same with any seed left out)", "{expression}");
+    }
+    assert_eq!(told("max(queue)", (1.9, 2.1)), "2× (1.9× to 2.1×)");
+}
+
+#[test]
 fn values_are_shown_with_their_units() {
     use results::verdict::show;
     for (value, unit, expected) in [
@@ -1253,6 +1279,31 @@ fn the_digest_of_a_row_is_of_what_decides_its_runs_and_judgement() {
     assert_ne!(mine().digest(Scale::Paper).unwrap(), plain);
 }
 
+/// [`MINE`] with some of it written otherwise.
+fn otherwise(changes: &[(&str, &str)]) -> [Experiment; 1] {
+    let change = |text: String, (from, to): &(&str, &str)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    };
+    let changed = changes.iter().fold(MINE.to_string(), change);
+    [Experiment::read("mine.toml", &changed, &text).unwrap_or_else(|problem| panic!("{problem}"))]
+}
+
+#[test]
+fn the_digest_of_a_setting_is_of_what_decides_the_runs_alone() {
+    let plain = mine().setting(Scale::Quick).unwrap();
+    let changed = |from: &str, to: &str| otherwise(&[(from, to)])[0].setting(Scale::Quick).unwrap();
+    for (from, to) in
+        [("at_least = 1.5", "at_least = 1.6"), ("p99(slowdown, variant='C')", "p98(slowdown, variant='C')")]
+    {
+        assert_eq!(changed(from, to), plain, "{to}");
+    }
+    for (from, to) in [("stop = \"1ms\"", "stop = \"2ms\""), ("bins = [\"1KB\"", "bins = [\"2KB\"")] {
+        assert_ne!(changed(from, to), plain, "{to}");
+    }
+    assert_ne!(mine().setting(Scale::Paper).unwrap(), plain);
+}
+
 #[test]
 fn a_result_of_another_version_of_its_row_or_of_none_is_stale() {
     let experiment = mine();
@@ -1260,9 +1311,120 @@ fn a_result_of_another_version_of_its_row_or_of_none_is_stale() {
     assert_eq!(published.stale(std::slice::from_ref(&experiment)), None);
     let none = published.stale(&[]).unwrap();
     assert_eq!((none.file.as_str(), none.message.as_str()), ("published/mine/first.json", "is of no row"));
-    let changed = Experiment::read("mine.toml", &MINE.replace("at_least = 1.5", "at_least = 1.4"), &text).unwrap();
-    let other = published.stale(&[changed]).unwrap();
-    assert!(other.message.contains("another version") && other.help.as_ref().unwrap().contains("mine/first"));
+    for (from, to, message, help) in [
+        ("at_least = 1.5", "at_least = 1.4", "was judged by another version of its experiment", "claims --rejudge"),
+        ("stop = \"1ms\"", "stop = \"2ms\"", "with other runs", "reproduce mine/first"),
+    ] {
+        let problem = published.stale(&otherwise(&[(from, to)])).unwrap();
+        assert!(problem.message.contains(message), "{}", problem.message);
+        assert!(problem.help.as_ref().unwrap().contains(help), "{:?}", problem.help);
+    }
+}
+
+/// [`MINE`] without what needs a scheme that is not there, published with `B` so much better than `A`.
+fn measured_before(ratio: f64, changes: &[(&str, &str)]) -> Published {
+    let [mut experiment] = otherwise(changes);
+    experiment.expectations.truncate(1);
+    let evidence =
+        evidence(&experiment, 2, &|variant, _, seed| if variant == "B" { ratio + 1e-3 * seed as f64 } else { 1.0 });
+    let verdict = judge(&experiment, Scale::Quick, &evidence);
+    Published::new(&experiment, Scale::Quick, &evidence, &verdict, "tailwater reproduce mine/first", "c0de").unwrap()
+}
+
+/// The same, judged by [`MINE`] as it is.
+fn judged_again(published: &Published, changes: &[(&str, &str)]) -> Result<Option<Published>, String> {
+    let mut rows = otherwise(changes);
+    rows[0].expectations.truncate(1);
+    let new = published.rejudged(&rows).map_err(|problem| problem.to_string())?;
+    if let Some(new) = &new {
+        assert_eq!(new.stale(&rows), None);
+        assert_eq!(new.rejudged(&rows), Ok(None), "judged twice");
+    }
+    Ok(new)
+}
+
+#[test]
+fn a_result_is_judged_again_as_it_would_have_been_judged_at_once() {
+    let bound = |at_least: &'static str| [("at_least = 1.5", at_least)];
+    let before = measured_before(2.0, &bound("at_least = 1.4"));
+    for at_least in ["at_least = 1.5", "at_least = 2.5", "at_least = 2.0016", "at_most = 1.5", "", "at_least = 1.9"] {
+        let partly = if at_least.contains("least") { "partly = { at_least = 1.0 }" } else { "" };
+        let changes = [bound(at_least)[0], ("partly = { at_least = 1.0 }", partly)];
+        let mut new = judged_again(&before, &changes).unwrap().unwrap();
+        let at_once = measured_before(2.0, &changes);
+        assert!(new.judged.take().is_some());
+        assert_eq!(new, at_once, "{at_least}");
+    }
+    assert_eq!(judged_again(&before, &bound("at_least = 1.4")), Ok(None));
+    let opened = judged_again(&before, &[bound("")[0], ("partly = { at_least = 1.0 }", "")]).unwrap().unwrap();
+    assert_eq!((opened.verdict, opened.hold, opened.claims), (Overall::Measured, 0, 0));
+    let kept = |published: &Published| (published.date.clone(), published.code.clone(), published.seeds.clone());
+    assert_eq!(kept(&opened), kept(&before));
+}
+
+#[test]
+fn what_was_not_measured_or_has_other_runs_is_not_judged_again() {
+    let before = measured_before(2.0, &[]);
+    for (from, to, parts) in [
+        (
+            "p50(slowdown, variant='A'",
+            "p98(slowdown, variant='A'",
+            ["has no value of \"A beats B\"", "reproduce mine/first --scale paper"],
+        ),
+        ("stop = \"1ms\"", "stop = \"2ms\"", ["other runs than its experiment has now", "reproduce mine/first"]),
+    ] {
+        let problem = judged_again(&before, &[(from, to)]).unwrap_err();
+        assert!(parts.iter().all(|part| problem.contains(part)), "{problem}");
+    }
+    // An expression may be set otherwise, and said of in other words.
+    let new = judged_again(
+        &before,
+        &[("p50(slowdown, variant='A'", "p50(slowdown,  variant='A'"), ("\"A beats B\"", "\"A wins\"")],
+    );
+    assert_eq!(new.unwrap().unwrap().expectations[0].paper, "A wins");
+    // A claim must not be judged by less than it says: what was asked went over the variants that are there.
+    let rows = otherwise(&[("background') over variant)\"\n", "background') over variant)\"\nat_most = 2\n")]);
+    let problem = publication(&mine()).rejudged(&rows).unwrap_err().to_string();
+    assert!(problem.contains("has no value of \"how far apart"), "{problem}");
+}
+
+#[test]
+fn a_result_from_before_there_was_a_digest_of_the_runs_gets_it_where_the_other_fits() {
+    let new = measured_before(2.0, &[]);
+    let old = Published { setting: String::new(), ..new.clone() };
+    let text = old.text().unwrap().replace("  \"setting\": \"\",\n", "").replace("  \"judged\": null,\n", "");
+    let old = Published::read("first.json", &text).unwrap();
+    let stale = old.stale(&otherwise(&[])).unwrap();
+    assert!(stale.message.contains("was made by another version"), "{}", stale.message);
+    let mut row = otherwise(&[]);
+    row[0].expectations.truncate(1);
+    assert!(old.stale(&row).unwrap().help.as_ref().unwrap().contains("--rejudge"));
+    assert_eq!(judged_again(&old, &[]).unwrap(), Some(new));
+    assert!(judged_again(&old, &[("at_least = 1.5", "at_least = 1.6")]).unwrap_err().contains("other runs"));
+}
+
+#[test]
+fn what_is_judged_again_keeps_the_digits_of_what_was_measured() {
+    let mut published = measured_before(2.0, &[]);
+    published.expectations[0].interval = Some((1.5, 2.5));
+    // Of numbers that are read as the same, each keeps its own digits.
+    let old = published.text().unwrap().replace(
+        "        1.5,\n        2.5\n",
+        "        1.9999999999999998889776975,\n        2.000000000000000000001\n",
+    );
+    let read = Published::read("first.json", &old).unwrap();
+    assert_eq!(read.text_over(&old).unwrap(), old);
+    let mut new = read.clone();
+    new.expectations[0].at_least = Some(1.25);
+    assert_eq!(new.text_over(&old).unwrap(), old.replace("\"at_least\": 1.5,", "\"at_least\": 1.25,"));
+}
+
+#[test]
+fn every_published_result_is_what_judging_it_again_gives() {
+    let rows = crate::all().unwrap();
+    for published in published::all().unwrap() {
+        assert_eq!(published.rejudged(&rows), Ok(None), "{}: `tailwater claims --rejudge`", published.id);
+    }
 }
 
 #[test]
@@ -1314,7 +1476,7 @@ fn a_table_names_what_does_not_hold_and_what_is_not_published() {
     assert_eq!(
         [line("mine"), line("yours")],
         [
-            "| [mine/first](../experiments/mine/first.toml) | chapter 3 | needs a scheme | [0 of 2](numbers/mine.md#minefirst) | quick | 2 | A beats B: 0.5× (0.5× to 0.5×) (≥ 1.5×) |",
+            "| [mine/first](../experiments/mine/first.toml) | chapter 3 | needs a scheme | [0 of 2](numbers/mine.md#minefirst) | quick | 2 | A beats B: 0.5× (same with any seed left out) (≥ 1.5×) |",
             "| [yours/second](../experiments/yours/second.toml) | chapter 3 | not published: a week on 64 cores | | | | |",
         ]
     );
@@ -1355,18 +1517,45 @@ fn every_row_and_every_scheme_of_a_paper_is_there() {
     let papers = papers::all().unwrap_or_else(|problem| panic!("{problem}"));
     for experiment in all().unwrap().iter().filter(|experiment| experiment.document != "no document") {
         let paper = papers::named(&experiment.document).unwrap_or_else(|| panic!("{} has no paper", experiment.id));
-        assert_eq!(experiment.id.split('/').next(), Some(paper.key.as_str()));
+        assert_eq!(experiment.id.split('/').next(), Some(paper.folder.as_str()));
+        assert!(experiment.cites.iter().all(|name| papers::named(name).is_some()), "{}", experiment.id);
     }
     let registry = schemes::registry();
     let known: Vec<&str> =
         registry.definitions().into_iter().flat_map(|(_, variants)| variants).map(|variant| variant.name()).collect();
+    let presets = || registry.presets.iter().map(|preset| preset.name);
     let mut keys = std::collections::BTreeSet::new();
     for paper in &papers {
+        for own in &paper.presets {
+            let fits = presets().any(|name| name == own || name.split('+').any(|part| part == own));
+            assert!(fits, "{}: there is no preset {own}", paper.key);
+        }
         assert!(keys.insert(&paper.key), "{} twice", paper.key);
         for scheme in &paper.schemes {
             assert!(known.contains(&scheme.as_str()), "{}: there is no scheme {scheme}: {known:?}", paper.key);
             assert_eq!(papers::of_scheme(scheme).as_ref(), Some(paper), "{scheme} is of two papers");
         }
+    }
+    for preset in registry.presets.iter().filter(|preset| preset.name != "lossy") {
+        assert!(!papers::of_preset(preset.name, preset.settings).is_empty(), "{} is of no paper", preset.name);
+    }
+    let of = |name: &str| {
+        let preset = registry.presets.iter().find(|preset| preset.name == name).unwrap();
+        let keys = papers::of_preset(name, preset.settings).into_iter().map(|paper| paper.key);
+        keys.collect::<Vec<String>>().join(" ")
+    };
+    for (name, expected) in [
+        ("blitz", "dart dcqcn blitz"),
+        ("edvl", "dvl"),
+        ("802.1qcz", "congestion-isolation dvl"),
+        ("dcqcn-sigcomm15", "dcqcn pfc"),
+        ("pfc-watchdog", "pfc"),
+        ("bfc-nsdi22", "bfc-nsdi22 bfc"),
+        ("dcqcn+win+letflow", "dcqcn letflow pfc"),
+        ("dcqcn+win+sfq", "sfq dcqcn pfc"),
+        ("dcqcn+win+floodgate", "dcqcn floodgate red"),
+    ] {
+        assert_eq!(of(name), expected, "{name}");
     }
     let cited = papers::named("SFQ").unwrap().cite();
     assert_eq!(cited, "P. E. McKenney, Stochastic Fairness Queueing, INFOCOM, 1990");

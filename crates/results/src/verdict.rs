@@ -185,11 +185,16 @@ pub struct Verdict {
     pub expectations: Vec<Judged>,
 }
 
+/// How many expectations hold, and how many there are that claim something.
+pub fn tally(expectations: &[Judged]) -> (usize, usize) {
+    let claims = expectations.iter().filter(|judged| judged.holds != Holds::Asked);
+    (expectations.iter().filter(|judged| judged.holds == Holds::Yes).count(), claims.count())
+}
+
 impl Verdict {
     /// How many expectations hold, and how many there are that claim something.
     pub fn tally(&self) -> (usize, usize) {
-        let claims = self.expectations.iter().filter(|judged| judged.holds != Holds::Asked);
-        (self.expectations.iter().filter(|judged| judged.holds == Holds::Yes).count(), claims.count())
+        tally(&self.expectations)
     }
 
     /// The verdict in a line.
@@ -257,15 +262,30 @@ pub fn digits(value: f64) -> String {
     }
 }
 
+/// Whether an interval is of a value that no seed changes, but for rounding.
+pub fn same((low, high): (f64, f64)) -> bool {
+    high - low <= 1e-12 * low.abs().max(high.abs())
+}
+
 impl Judged {
     /// The measured value with its interval, for people.
     pub fn measured(&self) -> String {
         let Some(value) = self.value else { return "-".into() };
         let text = show(value, &self.unit);
         match self.interval {
+            Some(interval) if same(interval) => format!("{text} (same {})", self.same()),
             Some((low, high)) => format!("{text} ({} to {})", show(low, &self.unit), show(high, &self.unit)),
             None => text,
         }
+    }
+
+    /// How a value that has an interval of no width is the same. What pools samples and takes one of them, such as the largest, does not
+    /// change with a seed left out where two seeds have that one.
+    fn same(&self) -> &'static str {
+        let names = self.expression.split(|c: char| !c.is_ascii_alphanumeric());
+        let digits = |name: &str| !name.is_empty() && name.bytes().all(|c| c.is_ascii_digit());
+        let takes_one = |name: &str| matches!(name, "max" | "min") || name.strip_prefix('p').is_some_and(digits);
+        if names.into_iter().any(takes_one) { "with any seed left out" } else { "in all seeds" }
     }
 
     /// The range that was expected.

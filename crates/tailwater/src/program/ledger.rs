@@ -39,6 +39,10 @@ pub struct Claims {
     /// Fail if a published result is of another version of its row, or of none.
     #[arg(long, group = "output", conflicts_with = "filter")]
     check: bool,
+    /// Judge what is published in this folder's published/ by the rows as they are now, from the values that were measured. What has other
+    /// runs now, or asks for what was not measured, is named and stays as it is.
+    #[arg(long, group = "output", conflicts_with = "filter")]
+    rejudge: bool,
     /// Bring what is made in README.md and docs/ of this folder up to date: tables of the ledger, and the reference.
     #[arg(long, group = "output", conflicts_with = "filter")]
     write_docs: bool,
@@ -51,6 +55,9 @@ pub fn claims(arguments: &Claims) -> Result<ExitCode, Problem> {
         let stale = published::stale()?;
         stale.iter().for_each(progress::problem);
         return Ok(if stale.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    if arguments.rejudge {
+        return rejudge();
     }
     if let Some(paper) = &arguments.markdown {
         let known: Vec<&str> = rows.iter().filter_map(|row| row.experiment.id.split('/').next()).collect();
@@ -86,6 +93,33 @@ pub fn claims(arguments: &Claims) -> Result<ExitCode, Problem> {
         format!("{id:ids$}  {title:titles$}  {published:known$}  here: {here}\n")
     };
     printed(say(cells.iter().map(line).collect()))
+}
+
+/// Judges what is published again, without running anything.
+fn rejudge() -> Result<ExitCode, Problem> {
+    let rows = ledger::all()?;
+    let found = published::below(Path::new(published::FOLDER))?;
+    if found.is_empty() {
+        let problem = Problem::new(published::FOLDER, "has no published result");
+        return Err(problem.help("run it in the folder of the repository"));
+    }
+    let (mut result, mut whole): (Output, bool) = (Ok(()), true);
+    for (path, text, old) in found {
+        match old.rejudged(&rows) {
+            Ok(None) => {}
+            Ok(Some(new)) => {
+                files::write_all(&[(&path, new.text_over(&text)?)])?;
+                let (id, before, now) = (&new.id, old.line(), new.line());
+                let line = if before == now { format!("{id}  {now}\n") } else { format!("{id}  {before} → {now}\n") };
+                result = result.and_then(|()| say(line));
+            }
+            Err(problem) => {
+                progress::problem(&problem);
+                whole = false;
+            }
+        }
+    }
+    printed(result).map(|code| if whole { code } else { ExitCode::FAILURE })
 }
 
 /// What was run on this machine, as what is published is told; null without anything.

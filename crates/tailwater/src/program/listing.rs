@@ -82,6 +82,8 @@ pub fn schemes(name: Option<&str>) -> Result<ExitCode, Problem> {
             if name.is_some() {
                 let settings = preset.settings.iter().map(|(key, value)| format!("      {key} = {value}\n"));
                 say(settings.collect::<String>())?;
+                let papers = ledger::papers::of_preset(preset.name, preset.settings);
+                say(papers.iter().map(|paper| format!("      From {}.\n", paper.cite())).collect())?;
             }
         }
         Ok(())

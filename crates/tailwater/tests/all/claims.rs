@@ -229,6 +229,63 @@ fn results_are_published_and_claims_show_what_is_published_beside_what_was_run_h
 }
 
 #[test]
+fn what_is_published_is_judged_again_without_running_and_what_was_not_measured_is_refused() {
+    let desk = tempfile::tempdir().unwrap();
+    assert!(refuses(desk.path(), &["claims", "--rejudge"]).contains("published: has no published result"));
+    works(desk.path(), &["reproduce", "bfc/fig4", "--out", "out", "--publish", "--quiet"]);
+    let path = desk.path().join("published/bfc/fig4.json");
+    let now = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(works(desk.path(), &["claims", "--rejudge"]), "", "nothing changed");
+
+    // As an earlier version of the row would have judged it.
+    let mut old: Value = serde_json::from_str(&now).unwrap();
+    let digest = old["experiment"].as_str().unwrap().to_string();
+    old["experiment"] = "0".repeat(digest.len()).into();
+    let judged =
+        old["expectations"].as_array_mut().unwrap().iter_mut().find(|judged| judged["holds"] == "holds").unwrap();
+    (judged["at_least"], judged["at_most"], judged["holds"]) = (1e9.into(), Value::Null, "does not hold".into());
+    std::fs::write(&path, format!("{old:#}\n")).unwrap();
+    let printed = works(desk.path(), &["claims", "--rejudge"]);
+    assert!(printed.starts_with("bfc/fig4  ") && printed.lines().count() == 1, "{printed}");
+    let mut again: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert!(again["judged"].as_str().is_some_and(|date| date.starts_with("20")), "{again}");
+    again["judged"] = Value::Null;
+    assert_eq!(again, serde_json::from_str::<Value>(&now).unwrap());
+
+    // With an expectation that was not measured, and with other runs.
+    for (from, expected) in [("\"bytes_share(", "has no value of"), ("\"setting\": \"", "is of other runs")] {
+        let text = now.replacen(from, &format!("{from}0"), 1);
+        assert_ne!(text, now, "{from}");
+        std::fs::write(&path, &text).unwrap();
+        let problem = refuses(desk.path(), &["claims", "--rejudge"]);
+        assert!(problem.contains(expected) && problem.contains("tailwater reproduce bfc/fig4"), "{problem}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_preset_is_listed_with_the_papers_of_its_parts() {
+    let desk = tempfile::tempdir().unwrap();
+    for (preset, titles) in [
+        (
+            "blitz",
+            &["Fast Congestion Control in RDMA", "Dart: Divide and Specialize", "Congestion Control for Large-Scale"][..],
+        ),
+        ("802.1qcz", &["Efficient Dynamic Isolation", "802.1Qcz: Congestion Isolation"]),
+        ("dcqcn+win+letflow", &["Congestion Control for Large-Scale", "Let It Flow", "802.1Qbb"]),
+    ] {
+        let text = works(desk.path(), &["schemes", preset]);
+        assert!(titles.iter().all(|title| text.contains(title)), "{text}");
+    }
+    let claims = works(desk.path(), &["claims", "--json", "802.1qcz"]);
+    let claims: Value = serde_json::from_str(&claims).unwrap();
+    assert_eq!(claims[0]["cites"][0]["name"], "802.1Qcz");
+    let claims = works(desk.path(), &["claims", "--json", "blitz/dart-latency"]);
+    let claims: Value = serde_json::from_str(&claims).unwrap();
+    assert_eq!(claims[0]["paper"]["key"], "dart");
+}
+
+#[test]
 fn a_scheme_is_listed_by_name_with_its_paper() {
     let desk = tempfile::tempdir().unwrap();
     let one = works(desk.path(), &["schemes", "hpcc"]);
