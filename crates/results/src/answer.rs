@@ -5,7 +5,7 @@
 //! both cancels.
 
 use crate::comparison::{Labels, SCHEME};
-use crate::measure::{ENOUGH, jackknife, mean_of_all, percentile_of_all, percentile_with_interval};
+use crate::measure::{ENOUGH, jackknife, mean_of_all, not_below, percentile_of_all, percentile_with_interval};
 use crate::print::{columns, field, number, size};
 use crate::records::FlowRow;
 use std::collections::BTreeMap;
@@ -336,12 +336,11 @@ impl Answer {
         let percentile = |(q, _): (f64, &str)| {
             let (value, interval) = percentile_with_interval(seeds, q)?;
             // A slowdown is hardly ever below 1.
-            let least = 1.0_f64.min(value);
-            Some(Value { value, interval: interval.map(|(low, high)| (low.max(least), high)) })
+            Some(Value { value, interval: interval.map(|interval| not_below(1.0, value, interval)) })
         };
         let time = |(q, _): (f64, &str)| {
             let (value, interval) = percentile_with_interval(times, q)?;
-            Some(Value { value, interval: interval.map(|(low, high)| (low.max(0.0), high)) })
+            Some(Value { value, interval: interval.map(|interval| not_below(0.0, value, interval)) })
         };
         let unfinished = seeds.iter().flatten().filter(|value| value.is_infinite()).count();
         let flows = seeds.iter().map(Vec::len).sum();

@@ -46,6 +46,11 @@ fn around(mean: f64, half: f64, positive: bool) -> (f64, f64) {
     }
 }
 
+/// An interval around what cannot be below `least`, such as a slowdown below 1, or is below it itself: its lower end is not, either.
+pub fn not_below(least: f64, value: f64, (low, high): (f64, f64)) -> (f64, f64) {
+    (low.max(least.min(value)), high)
+}
+
 /// A mean over seeds, or another number over them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
@@ -250,6 +255,14 @@ impl Percentiles {
 }
 
 impl Spread {
+    /// Of slowdowns, which are hardly ever below 1.
+    pub fn of_slowdowns(values: Vec<f64>) -> Spread {
+        let mut spread = Spread::of(values);
+        let interval = spread.mean.zip(spread.interval.mean);
+        spread.interval.mean = interval.map(|(mean, interval)| not_below(1.0, mean, interval));
+        spread
+    }
+
     /// Of any values; they need not be sorted.
     pub fn of(mut values: Vec<f64>) -> Spread {
         values.sort_unstable_by(f64::total_cmp);
@@ -303,7 +316,7 @@ pub fn by_size(slowdowns: &[(u64, f64)]) -> Vec<SizeBin> {
         .zip(ends)
         .map(|(above, up_to)| {
             let inside = slowdowns.iter().filter(|(size, _)| *size > above && up_to.is_none_or(|end| *size <= end));
-            SizeBin { above, up_to, slowdown: Spread::of(inside.map(|(_, s)| *s).collect()) }
+            SizeBin { above, up_to, slowdown: Spread::of_slowdowns(inside.map(|(_, s)| *s).collect()) }
         })
         .collect()
 }
@@ -364,6 +377,19 @@ mod tests {
         let json = serde_json::to_value(Spread::of(vec![1.0, 2.0, 3.0])).unwrap();
         assert_eq!(Percentiles::read(&json, "p50"), Some(2.0));
         assert!(json.get("unfinished").is_none() && json.get("with_unfinished").is_none());
+    }
+
+    #[test]
+    fn no_interval_of_slowdowns_is_below_what_they_can_be() {
+        let few = vec![1.0, 1.0, 1.0, 10.0];
+        assert!(Spread::of(few.clone()).interval.mean.unwrap().0 < 1.0, "this no longer tests anything");
+        let spread = Spread::of_slowdowns(few.clone());
+        assert_eq!(spread.interval.mean.unwrap(), (1.0, Spread::of(few).interval.mean.unwrap().1));
+        let sizes: Vec<(u64, f64)> = [1.0, 1.0, 1.0, 10.0].map(|slowdown| (500, slowdown)).into();
+        assert_eq!(by_size(&sizes)[0].slowdown, spread);
+        // Where the mean is below, which happens if another path is shorter, its interval is around it all the same.
+        let (low, high) = Spread::of_slowdowns(vec![0.9, 0.95, 0.92]).interval.mean.unwrap();
+        assert!(low < high && low <= 0.93, "{low} to {high}");
     }
 
     #[test]

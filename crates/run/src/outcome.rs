@@ -455,9 +455,9 @@ impl Summary {
         });
         let slowdowns = slowdowns(outcome.flows.iter(), outcome.end);
         let whole = Slowdowns {
-            all: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
+            all: Spread::of_slowdowns(slowdowns.iter().map(|(_, s)| *s).collect()),
             by_size: by_size(&slowdowns),
-            acknowledged: Spread::of(slowdowns_acknowledged(outcome.flows.iter(), outcome.end)),
+            acknowledged: Spread::of_slowdowns(slowdowns_acknowledged(outcome.flows.iter(), outcome.end)),
         };
         // A single group is everything: sorting it once more would tell nothing new.
         let single = outcome.flows.iter().all(|flow| flow.spec.tag == 0);
@@ -599,9 +599,9 @@ impl Group {
         let flows = || outcome.flows.iter().filter(|flow| flow.spec.tag == tag);
         let slowdowns = slowdowns(flows(), outcome.end);
         let known = Slowdowns {
-            all: Spread::of(slowdowns.iter().map(|(_, s)| *s).collect()),
+            all: Spread::of_slowdowns(slowdowns.iter().map(|(_, s)| *s).collect()),
             by_size: by_size(&slowdowns),
-            acknowledged: Spread::of(slowdowns_acknowledged(flows(), outcome.end)),
+            acknowledged: Spread::of_slowdowns(slowdowns_acknowledged(flows(), outcome.end)),
         };
         Group::with(name, tag, outcome, known)
     }

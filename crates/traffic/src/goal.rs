@@ -376,19 +376,14 @@ pub fn read_goal(text: &str, nodes: &Names<'_>) -> Result<Traffic, FileFaults> {
     let mut begins: Vec<Vec<usize>> = vec![Vec::new(); schedule.operations.len()];
     for one in &schedule.requires {
         let find = |label: &str| schedule.labels.get(&(one.rank, label)).copied();
-        let mut known = [0; 2];
-        for (place, label) in [one.later, one.earlier].into_iter().enumerate() {
-            match find(label) {
-                Some(found) => known[place] = found,
-                None => {
-                    let message = format!("rank {} has no operation with the label {}", one.rank, quoted(label));
-                    faults.push(one.line.fault(label, message, "write the label of an operation of this rank"));
-                }
-            }
+        for label in [one.later, one.earlier].into_iter().filter(|label| find(label).is_none()) {
+            let message = format!("rank {} has no operation with the label {}", one.rank, quoted(label));
+            faults.push(one.line.fault(label, message, "write the label of an operation of this rank"));
         }
-        let [later, earlier] = known;
-        let list = if one.begins { &mut begins } else { &mut before };
-        list[later].push(earlier);
+        if let (Some(later), Some(earlier)) = (find(one.later), find(one.earlier)) {
+            let list = if one.begins { &mut begins } else { &mut before };
+            list[later].push(earlier);
+        }
     }
     if !faults.is_empty() {
         return Err(faults);
@@ -576,6 +571,7 @@ mod tests {
             ("rank 0 {\n}\n".into(), "1:6: num_ranks is missing"),
             (format!("{}num_ranks 1\n", ranks("calc 1")), "7:1: num_ranks is there twice"),
             (ranks("a: calc 1\nb: calc 2\na irequires b\nb irequires a"), "3:4: it begins with itself"),
+            ("num_ranks 1\nrank 0 {\na requires b\n}\n".into(), "rank 0 has no operation with the label \"a\""),
             (ranks("a: calc 1\na irequires a"), "3:4: it begins with itself"),
             (ranks("send 5 to 1"), "3:6: \"5\" is no size"),
             (ranks("send 5b to 7"), "3:12: there is no rank 7"),
