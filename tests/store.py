@@ -30,7 +30,7 @@ with tempfile.TemporaryDirectory() as desk:
 
     # Each run's own summary says what its row says.
     runs = pl.read_parquet("results/sweep-buffer/runs.parquet")
-    assert runs.height == 54 and runs["digest"].n_unique() == 54
+    assert runs.height == 144 and runs["digest"].n_unique() == 144
     assert runs["load.0.load"].dtype == pl.Float64 and runs["switch.buffer"].dtype == pl.String
     assert sorted(runs["switch.buffer.number"].unique().to_list()) == [1e6, 2e6, 4e6]
     for row in runs.iter_rows(named=True):
@@ -53,7 +53,7 @@ with tempfile.TemporaryDirectory() as desk:
         JOIN 'results/sweep-buffer/runs.parquet' AS runs ON runs.digest = split_part(flows.filename, '/', -2)
         GROUP BY digest
     """).fetchall()
-    assert len(joined) == 54
+    assert len(joined) == 144
     for digest, reported, computed in joined:
         assert math.isclose(reported, computed, rel_tol=1e-9), digest
-print("the store reads as one dataset: 54 runs, and what the page says works")
+print("the store reads as one dataset: 144 runs, and what the page says works")

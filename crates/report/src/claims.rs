@@ -70,11 +70,25 @@ fn slug(title: &str) -> String {
     word(title).split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-fn draw(spec: &exhibit::Figure, plot: &Plot, id: String, intervals: bool, palette: &mut Palette) -> Figure {
+/// Whether what an experiment compares are schemes: all of the league's, and a paper's where each has a name and is not told by how it differs from
+/// the others, as `no spraying` is.
+fn are_schemes(exhibit: &Exhibit) -> bool {
+    let named = |name: &String| !name.starts_with(|first: char| first.is_lowercase());
+    exhibit.citation.is_none() || exhibit.variants.iter().all(named)
+}
+
+fn draw(
+    spec: &exhibit::Figure,
+    plot: &Plot,
+    id: String,
+    (intervals, are_schemes): (bool, bool),
+    palette: &mut Palette,
+) -> Figure {
     let ((mut x, across), (mut y, up)) = (axis(&spec.x), axis(&spec.y));
     let across = match &plot.categories {
         Some(names) => {
-            x = Axis::categories(x.label, names.iter().map(|name| category(name)));
+            let label = if x.label == "variant" && are_schemes { "scheme".into() } else { x.label };
+            x = Axis::categories(label, names.iter().map(|name| category(name)));
             1.0
         }
         None => across,
@@ -243,7 +257,7 @@ pub fn experiment(exhibit: &Exhibit, verdict: &Verdict, command: &str) -> Report
     let fact = |name: &str, cell: Cell| (name.to_string(), cell);
     let mut facts = vec![
         fact("Verdict", badge(verdict)),
-        fact("Document", verdict.document.as_str().into()),
+        fact("Document", verdict.source().into()),
         fact("Scale", verdict.scale.into()),
         fact("Seeds", verdict.seeds.to_string().into()),
         fact("Runs", verdict.runs.to_string().into()),
@@ -269,7 +283,7 @@ pub fn experiment(exhibit: &Exhibit, verdict: &Verdict, command: &str) -> Report
         for (place, plot) in plots.iter().enumerate().filter(|(_, plot)| !plot.curves.is_empty()) {
             let panel = if plots.len() > 1 { format!("-{}", place + 1) } else { String::new() };
             let id = format!("{number}{panel}-{}", slug(&spec.title));
-            panels.push(draw(spec, plot, id, exhibit.seeds >= FEWEST_SEEDS, &mut palette));
+            panels.push(draw(spec, plot, id, (exhibit.seeds >= FEWEST_SEEDS, are_schemes(exhibit)), &mut palette));
         }
         figures.extend(panels.iter().cloned());
         match panels.len() {
@@ -366,7 +380,7 @@ pub fn ledger(verdicts: &[Verdict]) -> Page {
         vec![
             Cell::from(verdict.id.as_str()).link(format!("{}/report.html", verdict.id)),
             verdict.title.as_str().into(),
-            verdict.document.as_str().into(),
+            verdict.source().into(),
             badge(verdict),
             format!("{held} of {all}").into(),
             verdict.scale.into(),

@@ -62,7 +62,7 @@ fn by_step(steps: &[Step], name: &str, alone: bool) -> Option<Figure> {
     rounds.dedup();
     let id = if alone { "steps".into() } else { format!("steps-{}", word(name)) };
     let y = Axis::linear("Completion time").format(Format::Time);
-    let mut figure = Figure::new(id, "Completion time by step", Axis::linear("Step"), y);
+    let mut figure = Figure::new(id, "Completion time by step", Axis::linear("Step").format(Format::Count), y);
     figure.subtitle = if alone { String::new() } else { name.into() };
     let mut palette = Palette::default();
     for round in rounds.iter().take(MOST_ROUNDS) {
@@ -84,12 +84,12 @@ fn by_step(steps: &[Step], name: &str, alone: bool) -> Option<Figure> {
 /// What a page says of collectives, and its figures; nothing where there are none.
 pub(crate) fn section(summary: &Value, steps: &[Step]) -> Option<(Section, Vec<Figure>)> {
     let all = summary["collectives"].as_array().filter(|all| !all.is_empty())?;
-    let time = |value: &Value| value.as_f64().map_or("–".into(), |ps| Format::Time.show(ps / 1e12));
+    let time = |value: &Value| value.as_f64().map_or("–".into(), |ps| Format::Time.exact(ps / 1e12));
     let row = |one: &Value| -> Vec<Cell> {
         let text = |key: &str| one[key].as_str().unwrap_or_default();
         let step = |(step, time): (&Step, u64)| {
             let (round, step) = (step.round, step.step.unwrap_or(0));
-            format!("{} (step {step} of round {round})", Format::Time.show(time as f64 / 1e12))
+            format!("{} (step {step} of round {round})", Format::Time.exact(time as f64 / 1e12))
         };
         let ends = ends(steps, text("name"));
         vec![
@@ -155,8 +155,8 @@ mod tests {
         let (section, figures) = super::section(&summary, &steps(&[&[3, 9, 2], &[9, 1, 1]])).unwrap();
         let crate::Block::Table(table) = &section.blocks[0] else { panic!("{:?}", section.blocks) };
         let cells: Vec<&str> = table.rows[0].iter().map(|cell| cell.text.as_str()).collect();
-        assert_eq!(cells[3..6], ["2 of 2", "12.5 µs", "14 µs"]);
-        assert_eq!(cells[7], "9 µs (step 1 of round 0)");
+        assert_eq!(cells[3..6], ["2 of 2", "12.5 µs", "14.0 µs"]);
+        assert_eq!(cells[7], "9.00 µs (step 1 of round 0)");
         assert_eq!((figures.len(), figures[0].series.len(), figures[0].series[1].points.len()), (1, 2, 3));
     }
 

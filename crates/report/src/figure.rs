@@ -235,9 +235,14 @@ pub(crate) struct Drawable {
     pub x_bounds: Option<(f64, f64)>,
     /// Smallest and largest y of data, intervals and marks.
     pub y_bounds: Option<(f64, f64)>,
+    /// Whether some bars go on beyond the vertical axis.
+    pub cut: bool,
     /// The figure's notes and what had to be left out.
     pub notes: Vec<String>,
 }
+
+/// A bar so many times as long as the next one flattens all others.
+const FAR: f64 = 10.0;
 
 impl Figure {
     /// The data made fit to draw.
@@ -314,7 +319,57 @@ impl Figure {
             point.x = if point.x == f64::NEG_INFINITY { left } else { point.x };
         }
         let y_bounds = y_bounds.filter(|_| x_bounds.is_some());
-        Drawable { x, y, runs, x_bounds, y_bounds, notes }
+        let end = if y.scale == Scale::Linear && y.range.is_none() { self.end_of_bars(&runs) } else { None };
+        if let Some(end) = end {
+            y.range = Some((0.0, end));
+            notes.push("A bar with a gap goes on: its number says how far.".into());
+        }
+        Drawable { x, y, runs, x_bounds, y_bounds, cut: end.is_some(), notes }
+    }
+
+    /// Where the axis of bars ends if few of them are so long that the others could not be told apart.
+    fn end_of_bars(&self, runs: &[Vec<Vec<Point>>]) -> Option<f64> {
+        if self.series.iter().any(|series| !matches!(series.style, Style::Bars | Style::Stated)) {
+            return None;
+        }
+        let of = |style: Style| {
+            let own = self.series.iter().zip(runs).filter(move |(series, _)| series.style == style);
+            own.flat_map(|(_, runs)| runs.iter().flatten())
+        };
+        let mut bars: Vec<&Point> = of(Style::Bars).collect();
+        bars.sort_by(|a, b| b.y.total_cmp(&a.y));
+        let most = bars.len() / 4;
+        let far = (1..=most).rev().find(|&at| bars[at].y > 0.0 && bars[at - 1].y > FAR * bars[at].y)?;
+        let (cut, rest) = bars.split_at(far);
+        let high = |point: &Point| point.interval.map_or(point.y, |(_, high)| high.max(point.y));
+        let stated = of(Style::Stated).filter(|point| point.y < cut[far - 1].y / 2.0).map(|point| point.y);
+        let marks = self.marks.iter().filter(|mark| !mark.upright).map(|mark| mark.at);
+        let end = rest.iter().map(|point| high(point)).chain(stated).chain(marks).fold(0.0, f64::max);
+        let positive = rest.iter().all(|point| point.y >= 0.0);
+        (positive && 2.0 * end < cut[far - 1].y).then_some(1.25 * end)
+    }
+
+    /// Whether it can be drawn on its side: names, and a bar or a marker for each.
+    pub(crate) fn can_turn(&self) -> bool {
+        self.series.iter().all(|series| matches!(series.style, Style::Bars | Style::Markers | Style::Stated))
+    }
+
+    /// Whether no name has more than one point.
+    pub(crate) fn stands_alone(&self) -> bool {
+        let mut places: Vec<f64> = self.series.iter().flat_map(|series| &series.points).map(|point| point.x).collect();
+        let all = places.len();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        places.len() == all
+    }
+
+    /// How many series are drawn apart from each other.
+    pub(crate) fn apart(&self) -> u32 {
+        if self.stands_alone() {
+            1
+        } else {
+            self.series.iter().filter(|series| series.style != Style::Stated).count() as u32
+        }
     }
 
     /// The horizontal axis with a category for every x there is, and those x in order.
@@ -337,12 +392,14 @@ impl Figure {
         places.len() == all
     }
 
-    /// Whether every bar stands over its series' name, so that no legend is needed.
+    /// Whether every bar stands over its series' name, or there is but one series and the axis has its name, so that no legend is needed.
     pub(crate) fn is_its_own_legend(&self) -> bool {
         let named = |series: &Series| {
             series.style == Style::Bars && series.points.iter().all(|point| self.x.show(point.x) == series.name)
         };
-        self.bars_stand_alone() && self.series.iter().all(named)
+        // The only series of a figure is what its axis says.
+        let only = self.series.len() == 1 && self.series[0].name == self.y.label;
+        only || self.bars_stand_alone() && self.series.iter().all(named)
     }
 
     /// Whether whiskers of different series would stand on each other, so that series are drawn a little apart.

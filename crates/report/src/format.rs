@@ -54,11 +54,30 @@ impl Format {
     /// that it goes with, such as the mean of an interval, whose digits it has.
     pub(crate) fn in_table(self, value: f64, like: f64) -> String {
         let size = if like.is_finite() { like.abs() } else { value.abs() };
+        if let Some((_, low, high)) = self.base() {
+            return self.with_unit(value, thousands(significant(value, 3), low, high));
+        }
         if self != Format::Plain || !value.is_finite() || !(0.01..1e4).contains(&size) || value.abs() >= 1e6 {
             return self.show(value);
         }
         let digits = if size < 9.995 { 2 } else { usize::from(size < 99.95) };
         format!("{value:.digits$}").replace('-', "−")
+    }
+
+    /// A value with all of its three digits: `13.0 µs` stands below `45.7 µs`.
+    pub(crate) fn exact(self, value: f64) -> String {
+        self.in_table(value, value)
+    }
+
+    /// Three digits of a value in a unit of that power of 1000. Nothing is smaller than a byte, and 0 has no digits.
+    fn with_unit(self, value: f64, power: i32) -> String {
+        let scaled = significant(value, 3) / ten(3 * power);
+        let whole = self == Format::Bytes && power == 0 && value.fract() == 0.0;
+        if scaled == 0.0 || whole || !(0.01..1e4).contains(&scaled.abs()) {
+            return self.show(value);
+        }
+        let digits = if scaled.abs() < 9.995 { 2 } else { usize::from(scaled.abs() < 99.95) };
+        format!("{scaled:.digits$} {}", self.prefixed(power)).replace('-', "−")
     }
 
     /// The unit with the prefix of a power of 1000.
@@ -130,7 +149,12 @@ mod tests {
         assert_eq!([7.7, 16.0, 1.284, 120.4, 9.999].map(own), ["7.70", "16.0", "1.28", "120", "10.0"]);
         assert_eq!(Format::Plain.in_table(0.00461, 1.04), "0.00");
         assert_eq!(Format::Plain.in_table(0.004, 0.004), "0.004");
-        assert_eq!(Format::Bytes.in_table(7700.0, 1.0), "7.7 KB");
+        assert_eq!(Format::Bytes.in_table(7700.0, 1.0), "7.70 KB");
+        assert_eq!(
+            [13e-6, 45.7e-6, 2e-3, 0.0].map(|time| Format::Time.exact(time)),
+            ["13.0 µs", "45.7 µs", "2.00 ms", "0 s"]
+        );
+        assert_eq!([64.0, 999_960.0].map(|size| Format::Bytes.exact(size)), ["64 B", "1.00 MB"]);
     }
 
     #[test]

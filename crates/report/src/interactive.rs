@@ -32,6 +32,9 @@ pub(crate) fn plot(figure: &Figure) -> Value {
         "alone": figure.bars_stand_alone(),
         "apart": figure.dodges(&data.x),
         "dots": figure.has_dots(),
+        "turns": named && figure.can_turn(),
+        "single": figure.stands_alone(),
+        "cut": data.cut,
         "series": series.collect::<Vec<_>>(),
         "marks": marks.map(|mark| plot.mark(mark)).collect::<Vec<_>>(),
     })

@@ -7,8 +7,8 @@ use crate::heat::Heat;
 use crate::spans::Spans;
 use crate::{Axis, Cell, Column, Drawing, Figure, Format, Mark, Page, Palette, Point, Section, Style, Table, Tone};
 use results::answer::{self, Answer, FEW, P50, P99, certainly_least};
-use results::comparison::{At, Labels, groups_with_slowdowns};
-use results::measure::{Estimate, percentile};
+use results::comparison::{At, COMPLETION, Labels, groups_with_slowdowns, together};
+use results::measure::{Estimate, VAGUE, is_vague, percentile};
 use results::parts::PartRow;
 use results::records::{FlowRow, Records};
 use serde_json::Value;
@@ -87,7 +87,7 @@ fn times<'a>(flows: impl Iterator<Item = &'a FlowRow>) -> [Cell; 3] {
     all.sort_by(f64::total_cmp);
     let Some(longest) = all.last() else { return ["–"; 3].map(Cell::from) };
     let few = if all.len() < 100 { "?" } else { "" };
-    let show = |time: f64| Format::Time.show(time);
+    let show = |time: f64| Format::Time.exact(time);
     [show(percentile(&all, 0.5)), show(percentile(&all, 0.99)) + few, show(*longest)].map(Cell::from)
 }
 
@@ -161,19 +161,19 @@ fn facts(run: &Records) -> Vec<(String, Cell)> {
         other => Cell::badge(Tone::Bad, other.unwrap_or("unknown")),
     };
     let fact = |name: &str, cell: Cell| (name.to_string(), cell);
-    let shown = |format: Format, value: &Value| value.as_f64().map_or("–".into(), |value| format.show(value));
+    let shown = |format: Format, value: &Value| value.as_f64().map_or("–".into(), |value| format.exact(value));
     let mut facts = vec![
         fact("Flow control", text("flow_control").into()),
         fact("Congestion control", text("congestion_control").into()),
         fact("Seed", count(&s["seed"]).into()),
         fact("Flows finished", format!("{} of {}", count(&s["finished"]), count(&s["flows"])).into()),
         fact("Ending", ending),
-        fact("Simulated", Format::Time.show(s["end_ps"].as_f64().unwrap_or(0.0) / 1e12).into()),
+        fact("Simulated", Format::Time.exact(s["end_ps"].as_f64().unwrap_or(0.0) / 1e12).into()),
         fact("Packets dropped", count(&s["dropped"]["packets"]).into()),
         fact("Packets marked", count(&s["marked"]).into()),
         fact("Time paused, mean of all links", shown(Format::Percent, &s["pause"]["share"]).into()),
         fact("Peak buffer of a switch", shown(Format::Bytes, &s["buffer"]["peak"]).into()),
-        fact("Mean rate of the receivers", mean_rate(run).map_or("–".into(), |rate| Format::Rate.show(rate)).into()),
+        fact("Mean rate of the receivers", mean_rate(run).map_or("–".into(), |rate| Format::Rate.exact(rate)).into()),
         fact("Packet-hops", count(&s["packet_hops"]).into()),
     ];
     // What was not simulated says so before anything else.
@@ -215,7 +215,7 @@ fn roots(run: &Records, said: &[String]) -> Option<Section> {
     if all.is_empty() {
         return (!said.is_empty()).then_some(section);
     }
-    let time = |value: &Value| Format::Time.show(value.as_f64().unwrap_or(0.0) / 1e12);
+    let time = |value: &Value| Format::Time.exact(value.as_f64().unwrap_or(0.0) / 1e12);
     let name = |flow: &Value| {
         let number = flow["flow"].as_u64()?;
         let row = run.flows.get(number as usize)?;
@@ -348,6 +348,8 @@ pub fn run(
 /// Where a number of a run is.
 enum Source {
     Summary(At),
+    /// The same, times so much.
+    Scaled(At, f64),
     /// The mean rate of those that receive.
     Receivers,
 }
@@ -368,6 +370,10 @@ fn compared(curves: &[Curve<'_>], answer: Option<&Answer>) -> Vec<Compared> {
     let pointer = |at: &str| At::Pointer(at.into());
     let mut all = vec![one("flows finished", pointer("/finished"), Format::Count, false)];
     let runs = curves.iter().flat_map(|curve| &curve.runs);
+    for (_, name, what, at) in together(runs.clone().map(|run| &run.summary)) {
+        let at = Source::Scaled(at, 1e-12);
+        all.push(Compared { name: format!("{name}, {what}"), at, format: Format::Time, less: true });
+    }
     let groups = groups_with_slowdowns(runs.map(|run| &run.summary));
     let slowdown = |group: Option<&String>, percentile| At::Slowdown { group: group.cloned(), bin: None, percentile };
     let shown = |q: &&str| answer.is_none() || *q != "p99";
@@ -397,6 +403,7 @@ fn comparison_table(curves: &[Curve<'_>], answer: Option<&Answer>) -> Table {
     let all = compared(curves, answer);
     let value = |run: &Records, compared: &Compared| match &compared.at {
         Source::Summary(at) => at.of(&run.summary),
+        Source::Scaled(at, scale) => at.of(&run.summary).map(|value| value * scale),
         Source::Receivers => mean_rate(run),
     };
     let estimate = |curve: &Curve<'_>, compared: &Compared| {
@@ -415,13 +422,13 @@ fn comparison_table(curves: &[Curve<'_>], answer: Option<&Answer>) -> Table {
             let estimate = estimate(curve, compared);
             let Some(mean) = estimate.mean else { return Cell::from("–") };
             let spread = estimate.spread(|end| compared.format.in_table(end, mean));
-            let cell = Cell::from(compared.format.in_table(mean, mean) + &spread);
+            let cell = Cell::from(format!("{}{}{spread}", estimate.mark(), compared.format.in_table(mean, mean)));
             if best(compared) == Some(place) { cell.strong() } else { cell }
         };
         [curve.name.as_str().into()].into_iter().chain(all.iter().map(cell)).collect()
     };
     Table {
-        caption: "Slowdowns by group of flows, if there are several; flows that did not finish are taken to be the slowest, and a dash stands where a percentile falls on them. Means over seeds, with the half of their 95 % intervals if there are several. Bold is certainly the least."
+        caption: "Slowdowns by group of flows, if there are several; flows that did not finish are taken to be the slowest, and a dash stands where a percentile falls on them. Means over seeds, with the half of their 95 % intervals if there are several, or after ~ where that interval is wider than the mean. Bold is certainly the least."
             .into(),
         columns: [Column::text("")].into_iter().chain(columns).collect(),
         rows: curves.iter().enumerate().map(row).collect(),
@@ -441,23 +448,24 @@ pub(crate) fn wins(answer: &Answer, palette: &mut Palette) -> (Section, Option<F
         false => labels.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", "),
     };
     let number = |value: f64| short(Some(value));
+    if let Some((table, _)) = completed(answer, &name) {
+        section.push(table);
+    }
     let row = |(line, labels): (usize, &Labels)| {
         let cell = |class: usize| {
             let tail = answer.tail(line, class);
             let Some(value) = tail.percentiles[P99] else {
                 return Cell::from(if tail.flows > 0 { "not finished" } else { "–" });
             };
-            let interval =
-                value.interval.map_or(String::new(), |(low, high)| format!(" ({}–{})", number(low), number(high)));
             let few = if tail.flows < FEW { "?" } else { "" };
-            let cell = Cell::from(format!("{}{interval}{few}", number(value.value)));
+            let cell = Cell::from(with_interval(&value, &number) + few);
             if winners[class].contains(&line) { cell.strong() } else { cell }
         };
         [name(labels).into()].into_iter().chain((0..answer.classes.len()).map(cell)).collect()
     };
     let basis = answer.basis();
     section.push(Table {
-        caption: format!("p99 slowdown by flow size{}; {basis}. Bold is certainly the lowest; a question mark stands behind what has fewer than {FEW} flows.", answer.window()),
+        caption: format!("p99 slowdown by flow size{}; {basis}. Bold is certainly the lowest; a question mark stands behind what has fewer than {FEW} flows. {}.", answer.window(), roughly()),
         columns: [Column::text("")].into_iter().chain(answer.classes.iter().map(|class| Column::number(class.head()))).collect(),
         rows: answer.labels().enumerate().map(row).collect(),
     });
@@ -475,7 +483,7 @@ pub(crate) fn wins(answer: &Answer, palette: &mut Palette) -> (Section, Option<F
                 0 => Cell::from("–"),
                 flows => {
                     let few = if flows < FEW { "?" } else { "" };
-                    Cell::from(format!("{} / {}{few}", time(P50), time(P99)))
+                    Cell::from(format!("{}\u{a0}/\u{a0}{}{few}", time(P50), time(P99)))
                 }
             }
         };
@@ -487,6 +495,16 @@ pub(crate) fn wins(answer: &Answer, palette: &mut Palette) -> (Section, Option<F
             columns: [Column::text("")].into_iter().chain(answer.classes.iter().map(|class| Column::number(class.head()))).collect(),
             rows: answer.labels().enumerate().map(times).collect(),
         });
+    }
+    // What hosts did together is what was asked.
+    if let Some((_, mut figure)) = completed(answer, &name) {
+        for (line, labels) in answer.labels().enumerate().filter(|_| lines <= MOST_LEADING) {
+            figure.series.push(palette.series(&name(labels), figure_style(answer), completion_points(answer, line)));
+        }
+        if !figure.series.is_empty() {
+            section.blocks.insert(0, figure.clone().into());
+            return (section, Some(figure));
+        }
     }
     if lines > MOST_SERIES || answer.classes.is_empty() {
         return (section, None);
@@ -506,6 +524,71 @@ pub(crate) fn wins(answer: &Answer, palette: &mut Palette) -> (Section, Option<F
     (section, Some(figure))
 }
 
+/// A value with its interval as tables show it: `~` alone where that is wider than the value.
+fn with_interval(value: &answer::Value, show: &dyn Fn(f64) -> String) -> String {
+    match value.interval {
+        interval if is_vague(value.value, interval) => format!("~{}", show(value.value)),
+        Some((low, high)) if show(low) != show(high) => format!("{} ({}–{})", show(value.value), show(low), show(high)),
+        _ => show(value.value),
+    }
+}
+
+/// What `~` says, as a sentence.
+fn roughly() -> String {
+    VAGUE.replacen("~ roughly", "After ~ a value is rough", 1)
+}
+
+/// When collectives were completed and how long iterations of jobs took: a table, and the figure that leads, without its series. None where there are
+/// neither.
+fn completed(answer: &Answer, name: &dyn Fn(&Labels) -> String) -> Option<(Table, Figure)> {
+    let all = answer.together();
+    let only_jobs = all.first()?.1 != COMPLETION;
+    let title = if only_jobs { "Iteration time" } else { "Completion time" };
+    let first: Vec<Vec<usize>> = (0..all.len()).map(|at| answer.first(at)).collect();
+    let row = |(line, labels): (usize, &Labels)| {
+        let cell = |at: usize| {
+            let Some(value) = answer.completion(line, at) else { return Cell::from("not finished") };
+            let cell = Cell::from(with_interval(&value, &|ps| Format::Time.in_table(ps / 1e12, value.value / 1e12)));
+            if first[at].contains(&line) { cell.strong() } else { cell }
+        };
+        [name(labels).into()].into_iter().chain((0..all.len()).map(cell)).collect()
+    };
+    let head = |(name, what): &(String, &str)| Column::number(format!("{name}, {what}"));
+    let table = Table {
+        caption: format!(
+            "Rounds of collectives, from the start of the first message to the receipt of the last, and iterations of jobs: means over rounds and seeds; {}. Bold is certainly the \
+             first. {}.",
+            answer.basis(),
+            roughly()
+        ),
+        columns: [Column::text("")].into_iter().chain(all.iter().map(head)).collect(),
+        rows: answer.labels().enumerate().map(row).collect(),
+    };
+    let y = Axis { format: Format::Time, ..if all.len() > 1 { Axis::log(title) } else { Axis::linear(title) } };
+    let x = match all {
+        [_] => Axis::categories("", answer.labels().map(name)),
+        several => Axis::categories("", several.iter().map(|(name, _)| name.clone())),
+    };
+    let of = if let [(one, _)] = all { format!("{title} of {one}") } else { title.into() };
+    Some((table, Figure::new("completed", of, x, y)))
+}
+
+/// Bars of schemes where there is one collective, else markers.
+fn figure_style(answer: &Answer) -> Style {
+    if answer.together().len() > 1 { Style::Markers } else { Style::Bars }
+}
+
+/// The points of a line in the figure of [`completed`].
+fn completion_points(answer: &Answer, line: usize) -> Vec<Point> {
+    let several = answer.together().len() > 1;
+    let point = |at: usize| {
+        let value = answer.completion(line, at)?;
+        let interval = value.interval.map(|(low, high)| (low / 1e12, high / 1e12));
+        Some(Point { x: if several { at } else { line } as f64, y: value.value / 1e12, interval })
+    };
+    (0..answer.together().len()).filter_map(point).collect()
+}
+
 /// What went wrong in any run.
 fn troubles(curves: &[Curve<'_>]) -> Vec<String> {
     let runs = || curves.iter().flat_map(|curve| curve.runs.iter().map(move |run| (&curve.labels, run)));
@@ -516,6 +599,8 @@ fn troubles(curves: &[Curve<'_>]) -> Vec<String> {
 
 /// The most lines that the leading figure has.
 const MOST_SERIES: usize = 8;
+/// The same where each has a row.
+const MOST_LEADING: usize = 40;
 
 /// The page of a comparison.
 pub fn comparison(title: &str, curves: &[Curve<'_>], answer: Option<&Answer>, scenario: &str, command: &str) -> Report {

@@ -61,7 +61,7 @@ impl Ruler {
         Ruler { low, high, log, ticks: vec![], minor: vec![], label: String::new(), divisor: 1.0 }
     }
 
-    fn of_names(names: &[String]) -> Ruler {
+    pub fn of_names(names: &[String]) -> Ruler {
         let ticks = names.iter().enumerate().map(|(at, name)| Tick { at: at as f64, label: name.clone() });
         Ruler { ticks: ticks.collect(), ..Ruler::bare(-0.5, (names.len().max(1) as f64) - 0.5, false) }
     }
@@ -136,7 +136,7 @@ impl Ruler {
         let most = (room.length / if room.level { 48.0 } else { 36.0 }).clamp(1.0, 12.0) as usize;
         let mut ruler = Ruler::bare(low, high, false);
         for intervals in (1..=most).rev() {
-            let (step, digits) = nice((high - low) / intervals as f64);
+            let (step, digits) = nice((high - low) / intervals as f64, axis.format == Format::Count);
             let (first, last) = ((low / step).floor(), (high / step).ceil());
             // An upright axis ends at ticks, a level one only if it very nearly does.
             let near = match (fixed, room.level) {
@@ -187,7 +187,7 @@ impl Ruler {
         let mut choices: Vec<Vec<f64>> = Vec::new();
         if decades < 0.7 {
             for intervals in (2..6).rev() {
-                let (step, _) = nice((high - low) / f64::from(intervals));
+                let (step, _) = nice((high - low) / f64::from(intervals), false);
                 let first = (low / step).ceil();
                 choices.push((0..=intervals).map(|i| significant((first + f64::from(i)) * step, 6)).collect());
             }
@@ -211,10 +211,12 @@ impl Ruler {
     }
 }
 
-/// A round step at least as large, and the decimals its multiples need.
-fn nice(step: f64) -> (f64, usize) {
+/// A round step at least as large, and the decimals its multiples need; a `whole` one for things that are counted.
+fn nice(step: f64, whole: bool) -> (f64, usize) {
+    let step = if whole { step.max(1.0) } else { step };
     let power = exponent(step);
-    let factor = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|&factor| factor * ten(power) >= step * (1.0 - 1e-9));
+    let fits = |factor: f64| factor * ten(power) >= step * (1.0 - 1e-9) && !(whole && power == 0 && factor == 2.5);
+    let factor = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|&factor| fits(factor));
     let factor = factor.unwrap_or(10.0);
     let digits = -(power + i32::from(factor == 10.0)) + i32::from(factor == 2.5);
     (factor * ten(power), digits.max(0) as usize)
@@ -243,6 +245,9 @@ mod tests {
         assert_eq!(labels(&ruler), ["0", "0.5", "1", "1.5", "2", "2.5", "3"]);
         let ruler = Ruler::new(&Axis::linear("Share").format(Format::Percent), Some((0.0, 0.034)), &UPRIGHT);
         assert_eq!(labels(&ruler), ["0%", "1%", "2%", "3%", "4%"]);
+        let ruler =
+            Ruler::new(&Axis::linear("Step").format(Format::Count), Some((0.0, 8.0)), &Room { length: 200.0, ..LEVEL });
+        assert!(ruler.ticks.iter().all(|tick| tick.at.fract() == 0.0), "{:?}", labels(&ruler));
         let ruler = Ruler::new(&Axis::linear("Flows"), Some((0.0, 2e6)), &UPRIGHT);
         assert_eq!(ruler.label, "Flows (×10⁶)");
         let ruler = Ruler::new(&Axis::linear("Depth").unit("packets"), Some((3.0, 3.0)), &UPRIGHT);

@@ -328,10 +328,18 @@ pub fn page(title: &str, table: &comparison::Table, answer: Option<&Answer>, spe
         let more = contests.len() - MOST_CONTESTS;
         first.push(format!("The other {more} combinations are in `by_size.csv`."));
     }
-    // The one figure that shows it: the tail of the smallest flows, or of all.
+    // The one figure that shows it: how long what hosts do together takes, or the tail of the smallest flows, or of all.
+    let completion =
+        |sheet: &Sheet| sheet.id.starts_with("lines-completion") || sheet.id.starts_with("lines-iteration");
     let tail = |sheet: &Sheet| sheet.id.starts_with("lines-slowdown-p99");
     let small = |sheet: &Sheet| tail(sheet) && sheet.id.contains("-0-");
-    if let Some(at) = sheets.iter().position(small).or(sheets.iter().position(tail)).filter(|_| answer.is_some()) {
+    if let Some(at) = sheets
+        .iter()
+        .position(completion)
+        .or(sheets.iter().position(small))
+        .or(sheets.iter().position(tail))
+        .filter(|_| answer.is_some())
+    {
         first.blocks.insert(troubles, block(sheets.remove(at)));
     }
     if !first.blocks.is_empty() {
@@ -379,7 +387,7 @@ fn rows(table: &comparison::Table) -> Table {
         let symmetric = value.spread(|_| String::new()).starts_with(" ±");
         let end = |end: f64| if symmetric { end } else { end.max(least(measure.unit)) };
         let show = |value: f64| format.in_table(value * scale, mean * scale);
-        Cell::from(show(mean) + &value.spread(|value| show(end(value))))
+        Cell::from(format!("{}{}{}", value.mark(), show(mean), value.spread(|value| show(end(value)))))
     };
     // Where all flows finished, that they did is no column.
     let place = |key: &str| table.measures.iter().position(|measure| measure.key == key);
@@ -400,7 +408,7 @@ fn rows(table: &comparison::Table) -> Table {
     let heads = kept.iter().map(|&place| Column::number(table.measures[place].label.as_str()));
     Table {
         caption: format!(
-            "Means over seeds, with the half of their 95 % intervals; tails by flow size are of the flows of all seeds together.{more}"
+            "Means over seeds, with the half of their 95 % intervals, or after ~ where that interval is wider than the value: take more seeds. Tails by flow size are of the flows of all seeds together.{more}"
         ),
         columns: table.axes.iter().map(|axis| Column::text(called(table, axis))).chain(heads).collect(),
         rows: table.rows.iter().take(MOST_ROWS).map(row).collect(),

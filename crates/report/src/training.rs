@@ -6,7 +6,7 @@ use results::records::Records;
 use serde_json::Value;
 
 fn time(value: &Value) -> String {
-    value.as_f64().map_or("–".into(), |ps| Format::Time.show(ps / 1e12))
+    value.as_f64().map_or("–".into(), |ps| Format::Time.exact(ps / 1e12))
 }
 
 fn text(value: &Value) -> String {
@@ -14,7 +14,7 @@ fn text(value: &Value) -> String {
 }
 
 fn rate(value: &Value) -> String {
-    value.as_f64().map_or("–".into(), |bps| Format::Rate.show(bps))
+    value.as_f64().map_or("–".into(), |bps| Format::Rate.exact(bps))
 }
 
 /// A sentence on a job: what takes most of its iterations.
@@ -30,7 +30,7 @@ fn sentence(job: &Value) -> Option<String> {
     Some(format!(
         "{} is bound by {bound}: of an iteration of {}, compute with its bubbles and stragglers is {}, messages alone add {}, and contention adds {}.",
         text(&job["name"]),
-        Format::Time.show(took / 1e12),
+        Format::Time.exact(took / 1e12),
         share(compute),
         share(alone - compute),
         share(took - alone)

@@ -4,8 +4,10 @@
 //! seeds. All variants see the same traffic under the same seed, so that a ratio is taken seed by seed: what the traffic of a seed does to
 //! both cancels.
 
-use crate::comparison::{Labels, SCHEME};
-use crate::measure::{ENOUGH, jackknife, mean_of_all, not_below, percentile_of_all, percentile_with_interval};
+use crate::comparison::{Labels, SCHEME, in_prose};
+use crate::measure::{
+    ENOUGH, Estimate, VAGUE, is_vague, jackknife, mean_of_all, not_below, percentile_of_all, percentile_with_interval,
+};
 use crate::print::{columns, field, number, size};
 use crate::records::FlowRow;
 use std::collections::BTreeMap;
@@ -14,8 +16,6 @@ use std::collections::BTreeMap;
 pub const BINS: [u64; 3] = [10_000, 100_000, 1_000_000];
 /// A tail of fewer flows is marked.
 pub const FEW: usize = 100;
-/// What collectives are compared by.
-const COMPLETION: &str = "completion time";
 
 /// Which flows count, and how they are told apart.
 #[derive(Clone, Debug)]
@@ -164,9 +164,12 @@ struct Line {
     times: Vec<Vec<Vec<f64>>>,
     /// By seed; one where all are alike.
     peak_buffer: Vec<f64>,
-    /// By collective and seed.
+    /// By collective or job, and seed.
     completions: Vec<Vec<Option<f64>>>,
 }
+
+/// What hosts do together: its name, and what it is compared by.
+pub type Together = (String, &'static str);
 
 /// The answer of a comparison.
 #[derive(Clone, Debug)]
@@ -174,8 +177,8 @@ pub struct Answer {
     /// The classes of flows that there are.
     pub classes: Vec<Class>,
     lines: Vec<Line>,
-    /// The names of the collectives.
-    collectives: Vec<String>,
+    /// Collectives and jobs.
+    collectives: Vec<Together>,
     question: Question,
     /// Seeds that make a difference, and those that were run.
     seeds: usize,
@@ -235,8 +238,8 @@ pub struct Run<'a> {
     pub groups: Vec<String>,
     /// The most that a switch held.
     pub peak_buffer: f64,
-    /// By collective, its name and the mean completion time of its rounds in picoseconds; none where one did not complete.
-    pub completions: Vec<(String, Option<f64>)>,
+    /// By collective or job, the mean completion time of its rounds or iterations in picoseconds; none where one did not complete.
+    pub completions: Vec<(Together, Option<f64>)>,
 }
 
 /// What is kept of a run.
@@ -246,7 +249,16 @@ struct Kept {
     /// Slowdowns and completion times.
     samples: BTreeMap<Class, (Vec<f64>, Vec<f64>)>,
     peak_buffer: f64,
-    completions: BTreeMap<String, Option<f64>>,
+    completions: BTreeMap<Together, Option<f64>>,
+}
+
+/// Adds those that are not there yet.
+fn join<'a, T: PartialEq + Clone + 'a>(all: &mut Vec<T>, more: impl Iterator<Item = &'a T>) {
+    more.for_each(|one| {
+        if !all.contains(one) {
+            all.push(one.clone());
+        }
+    });
 }
 
 /// The mean of what each seed has, with a seed left out or none. None where a seed has nothing.
@@ -259,7 +271,7 @@ impl Answer {
     pub fn new<'a, E>(question: Question, runs: impl Iterator<Item = Result<Run<'a>, E>>) -> Result<Answer, E> {
         let (mut classes, mut lines): (Vec<Class>, Vec<Line>) = (Vec::new(), Vec::new());
         let mut kept: Vec<Kept> = Vec::new();
-        let (mut groups, mut collectives): (Vec<String>, Vec<String>) = Default::default();
+        let (mut groups, mut collectives): (Vec<String>, Vec<Together>) = Default::default();
         for run in runs {
             let run = run?;
             let flows: Vec<Sample<'_>> =
@@ -275,13 +287,8 @@ impl Answer {
                 }
                 samples.insert(class, values);
             }
-            let join = |all: &mut Vec<String>, name: &String| {
-                if !all.contains(name) {
-                    all.push(name.clone());
-                }
-            };
-            run.groups.iter().for_each(|name| join(&mut groups, name));
-            run.completions.iter().for_each(|(name, _)| join(&mut collectives, name));
+            join(&mut groups, run.groups.iter());
+            join(&mut collectives, run.completions.iter().map(|(one, _)| one));
             let completions = run.completions.into_iter().collect();
             kept.push(Kept { labels: run.labels.clone(), samples, peak_buffer: run.peak_buffer, completions });
         }
@@ -293,7 +300,7 @@ impl Answer {
             let alike = |(slowdowns, times)| (once_if_alike(slowdowns), once_if_alike(times));
             let (samples, times) = classes.iter().map(of).map(alike).unzip();
             let completion =
-                |name: &String| same.iter().map(|run| run.completions.get(name).copied().flatten()).collect();
+                |one: &Together| same.iter().map(|run| run.completions.get(one).copied().flatten()).collect();
             lines.push(Line {
                 labels: same[0].labels.clone(),
                 samples,
@@ -345,6 +352,24 @@ impl Answer {
         let unfinished = seeds.iter().flatten().filter(|value| value.is_infinite()).count();
         let flows = seeds.iter().map(Vec::len).sum();
         Tail { flows, unfinished, percentiles: PERCENTILES.map(percentile), times: PERCENTILES.map(time) }
+    }
+
+    /// What hosts do together: collectives and jobs.
+    pub fn together(&self) -> &[Together] {
+        &self.collectives
+    }
+
+    /// The mean time of a line's rounds of a collective, or iterations of a job, over seeds, in picoseconds; none where one did not complete.
+    pub fn completion(&self, line: usize, together: usize) -> Option<Value> {
+        let seeds = self.lines[line].completions[together].iter().copied().collect::<Option<Vec<f64>>>()?;
+        let estimate = Estimate::of(&seeds);
+        Some(Value { value: estimate.mean?, interval: estimate.interval().filter(|_| estimate.count >= ENOUGH) })
+    }
+
+    /// The lines that certainly complete a collective or a job first.
+    pub fn first(&self, together: usize) -> Vec<usize> {
+        let standing = |contest: Vec<usize>| self.by_completion(&contest, together).filter(Standing::certain);
+        self.contests().into_iter().filter_map(standing).map(|standing| standing.best).collect()
     }
 
     /// How lines stand by a percentile of a class; none where a line has no value.
@@ -409,14 +434,14 @@ impl Answer {
 
     fn contest(&self, contest: &[usize]) -> Vec<String> {
         let rest = self.lines[contest[0]].labels.get(1..).unwrap_or_default();
-        let at: Vec<String> = rest.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
+        let at: Vec<String> = rest.iter().map(|(axis, value)| in_prose(axis, value)).collect();
         let at = if at.is_empty() { String::new() } else { format!("with {}, ", at.join(", ")) };
         let mut clauses = Vec::new();
-        for (place, name) in self.collectives.iter().enumerate() {
+        for (place, (name, measure)) in self.collectives.iter().enumerate() {
             let what = format!("{at}{name}");
             let show = |line: usize| mean_of(&self.lines[line].completions[place], None).map_or("-".into(), time_of);
             clauses.push(match self.by_completion(contest, place) {
-                Some(standing) => self.clause(&standing, &what, COMPLETION, &show),
+                Some(standing) => self.clause(&standing, &what, measure, &show),
                 None => format!("{what}: it does not complete under every one"),
             });
         }
@@ -498,7 +523,10 @@ impl Answer {
             };
             let level = level.join(" and ");
             // A tail of one seed says too little for a ratio. A collective's time is a sum over all of its messages.
-            let next = standing.others.iter().find(|(_, ratio)| measure == COMPLETION && ratio.value > 1.0);
+            let next = standing
+                .others
+                .iter()
+                .find(|(_, ratio)| ratio.value > 1.0 && self.collectives.iter().any(|(_, own)| *own == measure));
             let next =
                 next.map_or(String::new(), |(line, ratio)| format!(", {} has {}", self.name(*line), times(ratio)));
             return format!("{what}: the lowest {measure} is {value}, of {level}{next}; {why}, so nothing is certain");
@@ -527,7 +555,7 @@ impl Answer {
         let axes = self.lines[0].labels.iter().map(|(axis, _)| axis.clone());
         let mut table: Vec<Vec<String>> = vec![axes.chain(self.classes.iter().map(Class::head)).collect()];
         let winners: Vec<Vec<usize>> = (0..self.classes.len()).map(|class| self.winners(class)).collect();
-        let (mut few, mut open, mut star) = (false, false, false);
+        let (mut few, mut open, mut star, mut vague) = (false, false, false, false);
         for (place, line) in self.lines.iter().enumerate() {
             let cell = |class: usize| {
                 let tail = self.tail(place, class);
@@ -536,6 +564,7 @@ impl Answer {
                     return if tail.flows > 0 { "not finished".into() } else { "-".to_string() };
                 };
                 let mut text = shown(&value);
+                vague |= is_vague(value.value, value.interval);
                 if tail.flows < FEW {
                     few = true;
                     text.push('?');
@@ -555,6 +584,9 @@ impl Answer {
         let mut notes = Vec::new();
         if star {
             notes.push("* certainly the lowest".to_string());
+        }
+        if vague {
+            notes.push(VAGUE.into());
         }
         if few {
             notes.push(format!("? fewer than {FEW} flows"));
@@ -687,6 +719,7 @@ fn short(value: f64) -> String {
 
 fn shown(value: &Value) -> String {
     match value.interval {
+        interval if is_vague(value.value, interval) => format!("~{}", short(value.value)),
         Some((low, high)) if short(high) != short(low) => {
             format!("{} ({}–{})", short(value.value), short(low), short(high))
         }
@@ -786,7 +819,7 @@ mod tests {
                 (0..seeds).map(move |seed| {
                     let flows = (0..200).map(|_| flow("ring", 5_000, Some(2.0))).collect();
                     let time = Some(factor * (1e9 + 1e7 * seed as f64)).filter(|_| factor < 1.2 || last.is_some());
-                    let completions = vec![("ring".to_string(), time)];
+                    let completions = vec![(("ring".to_string(), crate::comparison::COMPLETION), time)];
                     Ok::<_, ()>(Run { peak_buffer: 1.0, completions, ..run(labels, flows) })
                 })
             });
@@ -797,6 +830,21 @@ mod tests {
             "ring: the lowest completion time is 1.00 ms, of a, b has 1.50× that; one seed, so nothing is certain";
         assert_eq!(said(1, Some(1.0)), one);
         assert_eq!(said(3, None), "ring: it does not complete under every one");
+    }
+
+    #[test]
+    fn a_tail_that_is_known_badly_has_a_mark_and_no_interval() {
+        let seen = |spread: f64| {
+            let answer = with(&["a"], Question::default(), |_, seed| {
+                (0..200)
+                    .map(|at| flow("load", 1_000, Some(1.0 + f64::from(at) * (1.0 + spread * seed as f64))))
+                    .collect()
+            });
+            answer.text()
+        };
+        let (good, bad) = (seen(0.01), seen(3.0));
+        assert!(good.contains('–') && !good.contains('~'), "{good}");
+        assert!(!bad.contains('–') && bad.contains(" ~") && bad.contains(VAGUE), "{bad}");
     }
 
     #[test]

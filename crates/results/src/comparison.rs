@@ -1,7 +1,7 @@
 //! The numbers of a comparison: what the runs of a grid came to, side by side.
 
 use crate::answer::{Answer, Class, P99};
-use crate::measure::{Estimate, Percentiles};
+use crate::measure::{Estimate, Percentiles, VAGUE};
 use crate::print::{columns, field, number, size};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -44,6 +44,8 @@ pub enum At {
     },
     /// The mean completion time of a collective, if all of its rounds are done.
     Completion(String),
+    /// The mean time of an iteration of a job, if all of its iterations are done.
+    Iteration(String),
     /// Nowhere: it was computed from flows.
     Flows,
 }
@@ -63,10 +65,53 @@ impl At {
                 let done = collective["finished"] == collective["rounds"];
                 collective["completion_ps"]["mean"].as_f64().filter(|_| done)
             }
+            At::Iteration(name) => {
+                let job = named(summary, "jobs", name)?;
+                let done = job["finished"] == job["iterations"];
+                job["iteration_ps"]["mean"].as_f64().filter(|_| done)
+            }
             At::Flows => None,
         }
     }
 }
+
+/// What hosts of these runs do together, in order: collectives, then jobs. The key of each time in files, what it is of, its name for people, and where it is.
+pub fn together<'a>(summaries: impl Iterator<Item = &'a Value> + Clone) -> Vec<(String, String, &'static str, At)> {
+    let names = |list: &'static str| {
+        let mut names: Vec<&str> = Vec::new();
+        for one in summaries.clone().flat_map(|summary| summary[list].as_array().into_iter().flatten()) {
+            let name = one["name"].as_str().unwrap_or_default();
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    };
+    let collective =
+        |name: &str| (format!("completion_ps_{name}"), name.into(), COMPLETION, At::Completion(name.into()));
+    let job = |name: &str| (format!("iteration_ps_{name}"), name.into(), ITERATION, At::Iteration(name.into()));
+    names("collectives").into_iter().map(collective).chain(names("jobs").into_iter().map(job)).collect()
+}
+
+/// A key with its value as a sentence has it: `switch.buffer = 2MB`, and `load of the first [[load]] 30 %`.
+pub fn in_prose(key: &str, value: &str) -> String {
+    let parts: Vec<&str> = key.split('.').collect();
+    let place = |at: &str| at.parse::<usize>().ok();
+    let [table, at, leaf @ ..] = parts.as_slice() else { return format!("{key} = {value}") };
+    let (Some(at), false) = (place(at), leaf.is_empty()) else { return format!("{key} = {value}") };
+    const ORDINALS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
+    let nth = ORDINALS.get(at).map_or(format!("{}th", at + 1), |nth| nth.to_string());
+    let value = match (leaf.last(), value.parse::<f64>()) {
+        (Some(&"load"), Ok(share)) => format!("{} %", (share * 1e6).round() / 1e4),
+        _ => value.to_string(),
+    };
+    format!("{} of the {nth} [[{table}]] {value}", leaf.join(" ").replace('_', " "))
+}
+
+/// What collectives are compared by.
+pub const COMPLETION: &str = "completion time";
+/// What jobs are compared by.
+pub const ITERATION: &str = "iteration time";
 
 /// The member of a list of a summary that has this name.
 fn named<'a>(summary: &'a Value, list: &str, name: &str) -> Option<&'a Value> {
@@ -185,9 +230,10 @@ fn in_words(estimate: &Estimate, unit: Unit, least: f64) -> String {
         _ => 0,
     };
     let show = |value: f64| format!("{:.digits$}", value / scale);
+    let mark = estimate.mark();
     // An end of an interval, or half of it.
     let symmetric = estimate.spread(|_| String::new()).starts_with(" ±");
-    format!("{mean:.digits$}{}", estimate.spread(|value| show(if symmetric { value } else { value.max(least) })))
+    format!("{mark}{mean:.digits$}{}", estimate.spread(|value| show(if symmetric { value } else { value.max(least) })))
 }
 
 /// The numbers that are compared. Of the bins of sizes, the smallest and the largest with flows in any run.
@@ -248,16 +294,9 @@ fn measures(summaries: &[Value]) -> Vec<Measure> {
             all.push(measure("slowdown_p99_large", &head, "slowdown p99 large", Unit::Ratio, at));
         }
     }
-    let mut collectives: Vec<&str> = Vec::new();
-    for collective in summaries.iter().flat_map(|summary| summary["collectives"].as_array().into_iter().flatten()) {
-        let name = collective["name"].as_str().unwrap_or_default();
-        if !collectives.contains(&name) {
-            collectives.push(name);
-        }
-    }
-    for name in collectives {
-        let (key, label) = (format!("completion_ps_{name}"), format!("completion time of {name}"));
-        all.push(measure(&key, &format!("{name} us"), &label, Unit::Microseconds, At::Completion(name.into())));
+    for (key, name, what, at) in together(summaries.iter()) {
+        let (head, label) = (format!("{name} us"), format!("{what} of {name}"));
+        all.push(measure(&key, &head, &label, Unit::Microseconds, at));
     }
     all.extend([
         measure("peak_buffer_bytes", "peak buffer KB", "peak buffer", Unit::Kilobytes, pointer("/buffer/peak")),
@@ -359,17 +398,21 @@ impl Table {
             let bad = row.endings.iter().filter(|(ending, _)| !["complete", "stopped"].contains(&ending.as_str()));
             for (ending, count) in bad {
                 let (all, done) = (mean(flows).unwrap_or(0.0), mean(finished).unwrap_or(0.0));
-                lines.push(format!(
-                    "{name}: {ending} in {count} of {runs} runs, {done:.0} of {all:.0} flows finished on average"
-                ));
+                let (times, average) = match runs {
+                    1 => (String::new(), ""),
+                    _ => (format!(" in {count} of {runs} runs"), " on average"),
+                };
+                lines.push(format!("{name}: {ending}{times}, {done:.0} of {all:.0} flows finished{average}"));
             }
             if let Some(lost) = mean(drops).filter(|lost| *lost > 0.0) {
                 let lost = match lost {
                     ..0.1 => "less than 0.1".to_string(),
-                    ..10.0 => format!("{lost:.1}"),
+                    ..10.0 if lost.fract() > 0.0 => format!("{lost:.1}"),
                     _ => format!("{lost:.0}"),
                 };
-                lines.push(format!("{name}: {lost} packets lost in a run on average"));
+                let average = if runs == 1 { "" } else { " in a run on average" };
+                let packets = if lost == "1" { "packet" } else { "packets" };
+                lines.push(format!("{name}: {lost} {packets} lost{average}"));
             }
         }
         lines
@@ -410,7 +453,9 @@ impl Table {
             lines.push(row.labels.iter().map(|(_, value)| value.clone()).chain(values).chain([ending(row)]).collect());
         }
         let last = lines[0].len() - 1;
-        columns(&lines, |column| column < self.axes.len() || column == last)
+        let vague = self.rows.iter().any(|row| measures.iter().any(|(at, _)| row.values[*at].is_vague()));
+        let note = if vague { format!("{VAGUE}\n") } else { String::new() };
+        columns(&lines, |column| column < self.axes.len() || column == last) + &note
     }
 
     /// For programs: every number in full.
@@ -488,6 +533,52 @@ mod tests {
         };
         assert_eq!(mean(&of(&[with(4)]), "completion_ps_ring"), Some(5e6));
         assert_eq!(mean(&of(&[with(1)]), "completion_ps_ring"), None);
+    }
+
+    #[test]
+    fn a_key_of_a_table_among_several_has_words_in_a_sentence() {
+        assert_eq!(in_prose("load.0.load", "0.3"), "load of the first [[load]] 30 %");
+        assert_eq!(in_prose("incast.1.size_each", "64KB"), "size each of the second [[incast]] 64KB");
+        assert_eq!(in_prose("switch.buffer", "2MB"), "switch.buffer = 2MB");
+        assert_eq!(in_prose("scheme.hpcc.eta", "0.9"), "scheme.hpcc.eta = 0.9");
+    }
+
+    #[test]
+    fn an_iteration_of_a_job_has_a_time_if_all_are_done() {
+        let with = |finished: u64| {
+            let mut summary = summary(&[("load", &[1.0])]);
+            let time = json!({ "mean": 7e6 });
+            summary["jobs"] = json!([{ "name": "job", "iterations": 2, "finished": finished, "iteration_ps": time }]);
+            summary
+        };
+        assert_eq!(mean(&of(&[with(2)]), "iteration_ps_job"), Some(7e6));
+        assert_eq!(mean(&of(&[with(1)]), "iteration_ps_job"), None);
+    }
+
+    #[test]
+    fn an_interval_wider_than_its_value_is_not_shown() {
+        let words = |values: &[f64]| in_words(&Estimate::of(values), Unit::Ratio, 1.0);
+        assert_eq!(words(&[3.0, 3.1, 3.2]), "3.10 ±0.25");
+        assert_eq!(words(&[1.0, 3.0, 9.0]), "~4.33");
+        assert_eq!(words(&[2.0, 2.0]), "2.00");
+        let peaks = |values: &[f64]| {
+            let one = |peak: &f64| {
+                let mut summary = summary(&[("load", &[1.0])]);
+                summary["buffer"]["peak"] = json!(peak);
+                summary
+            };
+            of(&values.iter().map(one).collect::<Vec<_>>()).brief()
+        };
+        assert!(peaks(&[1e3, 9e3, 2e3]).ends_with(&format!("{VAGUE}\n")));
+        assert!(!peaks(&[1e3, 1.1e3, 1.05e3]).contains('~'));
+    }
+
+    #[test]
+    fn troubles_of_one_run_have_no_average() {
+        let mut summary = summary(&[("load", &[NEVER])]);
+        summary["ending"] = json!("deadlock");
+        summary["dropped"]["packets"] = json!(5);
+        assert_eq!(of(&[summary]).troubles(), ["a: deadlock, 0 of 1 flows finished", "a: 5 packets lost"]);
     }
 
     #[test]

@@ -51,6 +51,15 @@ pub fn not_below(least: f64, value: f64, (low, high): (f64, f64)) -> (f64, f64) 
     (low.max(least.min(value)), high)
 }
 
+/// Whether a number is known so badly that its 95 % interval is wider than the number itself: people are shown `~` before it instead of the
+/// interval, in every table. Files have both.
+pub fn is_vague(value: f64, interval: Option<(f64, f64)>) -> bool {
+    interval.is_some_and(|(low, high)| high - low > value.abs())
+}
+
+/// What says so below a table.
+pub const VAGUE: &str = "~ roughly: the 95 % interval is wider than the value, take more seeds";
+
 /// A mean over seeds, or another number over them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
@@ -95,9 +104,22 @@ impl Estimate {
         self.ends
     }
 
+    /// Whether the interval is wider than the number.
+    pub fn is_vague(&self) -> bool {
+        self.mean.is_some_and(|mean| is_vague(mean, self.ends))
+    }
+
+    /// What stands before the number: `~` if it is vague.
+    pub fn mark(&self) -> &'static str {
+        if self.is_vague() { "~" } else { "" }
+    }
+
     /// What stands behind the number: `±` and half of the interval, or its ends where it is not symmetric. Nothing where there
-    /// is no interval or it has no width.
+    /// is no interval, it has no width, or the number is vague.
     pub fn spread(&self, show: impl Fn(f64) -> String) -> String {
+        if self.is_vague() {
+            return String::new();
+        }
         match (self.ends, self.half) {
             (Some((low, high)), Some(half)) if half > 0.0 => match self.symmetric {
                 true => format!(" ±{}", show(half)),

@@ -192,6 +192,16 @@ pub fn tally(expectations: &[Judged]) -> (usize, usize) {
 }
 
 impl Verdict {
+    /// Where what is judged comes from: the paper and where in it, or nobody but us.
+    pub fn source(&self) -> &str {
+        match self.document.strip_prefix("no document") {
+            Some(place) => {
+                Some(place.trim_start_matches([',', ' '])).filter(|place| !place.is_empty()).unwrap_or("our question")
+            }
+            None => &self.document,
+        }
+    }
+
     /// How many expectations hold, and how many there are that claim something.
     pub fn tally(&self) -> (usize, usize) {
         tally(&self.expectations)

@@ -287,7 +287,18 @@ impl Scenario {
                 // Of two values that do not go together, the one that was written is at fault.
                 let (own, other) = (format!("switch.{parameter}"), "switch.ecn_min".to_string());
                 let at = if document.written(&other) && !document.written(&own) { other } else { own };
-                document.problem(&at, message).help(help)
+                // A value that nobody wrote says where it comes from.
+                let from = |key: &str| match (
+                    document.written(key),
+                    document.value(key),
+                    preset.as_ref().and_then(Option::as_ref),
+                ) {
+                    (true, ..) => String::new(),
+                    (_, Some(_), Some(preset)) => format!(" by the preset \"{preset}\""),
+                    _ => " by default".into(),
+                };
+                let message = message.replacen(", below", &format!("{}, below", from("switch.ecn_max")), 1);
+                document.problem(&at, message + &from("switch.ecn_min")).help(help)
             }));
         }
         // Without its preset a scheme is another one.

@@ -157,9 +157,13 @@ fn meant<'a>(name: &str, nodes: &[&'a str]) -> Option<&'a str> {
     }
 }
 
-/// The names of a graph's nodes in short: the first and the last of each row.
+/// The names of a graph's nodes in short: the first and the last of each row of one kind and name.
 fn ranges(graph: &Graph) -> String {
-    let rows = graph.nodes.chunk_by(|a, b| (a.kind, a.tier) == (b.kind, b.tier));
+    let stem = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let alike = |a: &topology::Node, b: &topology::Node| {
+        (a.kind, a.tier) == (b.kind, b.tier) && a.name[..stem(&a.name)] == b.name[..stem(&b.name)]
+    };
+    let rows = graph.nodes.chunk_by(alike);
     let row = |row: &[topology::Node]| match row {
         [one] => one.name.clone(),
         [first, .., last] => format!("{} … {}", first.name, last.name),
@@ -646,6 +650,18 @@ loss = 0.5
         let meant = |name: &str| format!("did you mean \"{name}\"? The nodes are h0 … ");
         assert!(helps[0].starts_with(&meant("sw0")) && helps[1].starts_with(&meant("sw1")), "{helps:?}");
         assert!(helps[2].contains("sw0 … ") && helps[3].starts_with(&meant("h0")), "{helps:?}");
+    }
+
+    #[test]
+    fn a_range_of_names_has_nodes_of_one_name() {
+        let graph = topology::shape("rail-optimised").unwrap().build().unwrap();
+        let rows = ranges(&graph);
+        let name = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
+        for row in rows.split(", ").filter(|row| row.contains(" … ")) {
+            let (first, last) = row.split_once(" … ").unwrap();
+            assert_eq!(name(first), name(last), "{rows}");
+        }
+        assert!(rows.contains("rail0 … rail") && rows.contains("up0 … up"), "{rows}");
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Variant {
     /// Presets as variants of a scenario that is also changed by `sets`.
     ///
     /// Parameters that the scenario has for a mechanism go to the schemes that use it, if any does. A key that would turn a
-    /// preset into something else is refused, unless `sets` give it to all.
+    /// preset into something else is refused, unless `sets` give it to all: then the name says so, as in `bfc with flow_control=pfc`.
     pub fn schemes(source: &Source, sets: &[String], names: &[String]) -> Result<Vec<Variant>, Problem> {
         let presets = presets_named(names)?;
         if let Some((_, name)) = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)) {
@@ -79,7 +79,7 @@ impl Variant {
         let set_for_all: Vec<&str> = sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
         // What a preset does not say of these, it means as usual.
         const USUAL: [(&str, &str); 2] = [("scheme.transport", "go-back-n"), ("scheme.edge_control", "none")];
-        let meant = |p: &&'static Preset| {
+        let meant = |p: &&'static Preset| -> Vec<(&Preset, &(&str, &str))> {
             let unsaid = USUAL.iter().filter(|(key, _)| p.settings.iter().all(|(own, _)| own != key));
             p.settings.iter().chain(unsaid).map(|s| (*p, s)).collect::<Vec<_>>()
         };
@@ -92,13 +92,17 @@ impl Variant {
                 return Err(document.problem(key, message).help(help));
             }
         }
-        let uses = |preset: &Preset, mechanism: &str| {
-            let axis = |key: &str| key.strip_prefix("scheme.").is_some_and(|axis| !axis.contains('.'));
-            preset.settings.iter().any(|(key, value)| axis(key) && *value == mechanism)
-        };
         // What the command line says must be of use; the file may be meant for other comparisons, too.
         let in_file = document.clone();
         set_all(&mut document, sets)?;
+        let uses = |preset: &Preset, mechanism: &str| {
+            let axis = |key: &str| key.strip_prefix("scheme.").is_some_and(|axis| !axis.contains('.'));
+            let is = |key: &str, value: &str| match document.value(key) {
+                Some(own) => own.trim_matches('"') == mechanism,
+                None => value == mechanism,
+            };
+            preset.settings.iter().any(|(key, value)| axis(key) && is(key, value))
+        };
         let mut tables = document.tables_in("scheme");
         tables.retain(|table| {
             let named = |key: &&str| key.strip_prefix("scheme.").and_then(|key| key.split('.').next()) == Some(*table);
@@ -107,11 +111,18 @@ impl Variant {
             presets.iter().any(|preset| uses(preset, table))
                 || spared && known && in_file.tables_in("scheme").contains(table)
         });
-        let variant = |preset: &&Preset| {
+        let variant = |preset: &&'static Preset| {
             let others = tables.iter().filter(|table| !uses(preset, table));
             let choice = format!("scheme.preset={}", preset.name);
             let sets = [choice].into_iter().chain(others.map(|table| format!("-scheme.{table}"))).collect();
-            Variant { name: preset.name.into(), sets }
+            // A name is that of the preset alone only if it is all of the preset.
+            let other = |(_, (key, value)): (&Preset, &(&str, &str))| {
+                let own = document.value(key).filter(|own| *own != canonical_value(value))?;
+                Some(format!("{}={}", key.strip_prefix("scheme.").unwrap_or(key), own.trim_matches('"')))
+            };
+            let others: Vec<String> = meant(preset).into_iter().filter_map(other).collect();
+            let with = if others.is_empty() { String::new() } else { format!(" with {}", others.join(", ")) };
+            Variant { name: format!("{}{with}", preset.name), sets }
         };
         Ok(presets.iter().map(variant).collect())
     }

@@ -29,6 +29,11 @@ const about = {
   DVL: "queues made on demand for congested flows",
   PortFC: "lossless BCube without deadlock",
   Blitz: "receivers divide, switches deflect",
+  HPCC: "senders that know how full every link is",
+  ConWeave: "flows change paths, and the last switch puts packets in order",
+  Floodgate: "windows between switches, for each receiver",
+  LetFlow: "flowlets over paths drawn at random",
+  REPS: "packets over paths that were good a moment ago",
   "no document": "every scheme against every other",
 };
 /** Rows of no document are the league's. */
@@ -239,7 +244,7 @@ class Ledger {
       h(
         "p",
         {},
-        `Each of these ${this.all.length} rows is something a paper claims about flow control in lossless fabrics, written as an experiment that can be run here. It draws the paper's figure and says whether the claim holds, with the measured number beside the paper's.`,
+        `Each of these ${this.all.length} rows is an experiment that can be run here. Most are something that a paper claims about flow control in lossless fabrics: such a row draws the paper's figure and says whether the claim holds, with the measured number beside the paper's. The league's are questions of our own, and have measurements instead of verdicts.`,
       ),
       h(
         "div",

@@ -277,8 +277,10 @@ pub(crate) fn main() -> ExitCode {
         } => {
             reporting.begin();
             let record = commands::Record { wanted: record, every: record_every, from: record_from, live: record_live };
+            let options: Vec<_> = within.iter().map(|share| ("within", share.to_string())).collect();
+            let command = commands::command("run", &scenario, &options, &sets);
             sets.extend(within.as_ref().map(forward::Share::set));
-            commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet)
+            commands::run(&scenario, &sets, out, &record, !no_report, threads, quiet, &command)
         }
         Command::Estimate { scenario, how, sets, out, no_report, quiet, reporting } => {
             reporting.begin();

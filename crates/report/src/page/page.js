@@ -36,6 +36,17 @@
     show();
   });
 
+  // What is wider than its place says so.
+  const slides = host => {
+    host.classList.toggle('slides', host.scrollWidth > host.clientWidth + 2);
+    host.classList.toggle('slid', host.scrollLeft > 2 && host.scrollLeft + host.clientWidth > host.scrollWidth - 4);
+  };
+  const watch = new ResizeObserver(entries => entries.forEach(({ target }) => slides(target)));
+  for (const host of document.querySelectorAll('.table, .picture')) {
+    watch.observe(host);
+    host.addEventListener('scroll', () => slides(host), { passive: true });
+  }
+
   // What is folded away on the screen is shown on paper.
   addEventListener('beforeprint', () => document.querySelectorAll('details').forEach(details => { details.open = true; }));
 

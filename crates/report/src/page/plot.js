@@ -43,16 +43,18 @@ function shorten(text, room) {
   return text.trimEnd() + '…';
 }
 
-/** A round step at least as large, and the decimals that its multiples need. */
-function nice(step) {
-  const power = Math.floor(Math.log10(step) + 1e-9), factor = [1, 2, 2.5, 5, 10].find(factor => factor * 10 ** power >= step * (1 - 1e-9)) ?? 10;
+/** A round step at least as large, and the decimals that its multiples need; a `whole` one for what is counted. */
+function nice(step, whole) {
+  if (whole) step = Math.max(1, step);
+  const power = Math.floor(Math.log10(step) + 1e-9), fits = factor => factor * 10 ** power >= step * (1 - 1e-9) && !(whole && power === 0 && factor === 2.5);
+  const factor = [1, 2, 2.5, 5, 10].find(fits) ?? 10;
   return [factor * 10 ** power, Math.max(0, -(power + (factor === 10)) + (factor === 2.5))];
 }
 
 /** Ticks of a linear axis, as many as have room. */
 function linear([low, high], pixels, axis, upright) {
   for (let count = Math.min(12, Math.max(1, Math.floor(pixels / (upright ? 34 : 44)))); ; count--) {
-    const [step, digits] = nice((high - low) / count), ticks = [];
+    const [step, digits] = nice((high - low) / count, axis.count && axis.divisor === 1), ticks = [];
     for (let at = Math.ceil(low / step - 1e-9); at * step <= high + 1e-9 * step; at++) {
       const value = at * step, long = digits > 6 || Math.abs(value) >= 1e7;
       const text = (long ? plain(value, true, 6) : String(Number(value.toFixed(digits))).replace('-', '−')) + (axis.percent ? '%' : '');
@@ -146,6 +148,11 @@ class Plot {
     const [low, high] = this.view.y;
     return (1 - ((this.spec.y.log ? Math.log10(Math.max(y, 1e-300)) : y) - low) / (high - low)) * this.high;
   }
+  /** Where a point is, moved along the names by `shift`. On its side, a plot has its names below each other and its values to the right. */
+  spot(x, y, shift) {
+    if (!this.turned) return [this.across(x) + shift, this.down(y)];
+    return [(1 - this.down(y) / this.high) * this.wide, this.across(x) / this.wide * this.high + shift];
+  }
   inside([x, y]) {
     return x >= -0.5 && x <= this.wide + 0.5 && y >= -0.5 && y <= this.high + 0.5;
   }
@@ -158,7 +165,26 @@ class Plot {
     const ticks = (axis, view, pixels, upright) => (axis.log ? logarithmic : linear)(view, pixels, axis, upright);
     // What stands at an axis takes room from the plot, which changes what stands there: the second time it fits.
     let left = 60, right = 14, bottom, x, y, names, below, beside;
-    for (let pass = 0; pass < 2; pass++) {
+    this.wide = Math.max(20, room - left - right);
+    // Names that have no room beside each other have rows.
+    this.turned = Boolean(spec.turns && spec.x.names && !spec.empty && this.names().slanted);
+    host.classList.toggle('turned', this.turned);
+    if (this.turned) {
+      const apart = spec.single ? 1 : new Set(spec.series.filter(({ hollow }) => !hollow).map(({ name }) => name)).size;
+      names = { list: spec.x.names.map((name, at) => ({ at, lines: [shorten(name, 0.42 * room)] })) };
+      left = widest(names.list.map(({ lines }) => lines[0])) + 10;
+      this.beyond = spec.single ? Math.max(...spec.series.flatMap(({ y }) => y).filter(y => y !== null).map(y => width(words(y, spec.y)))) + 10 : 0;
+      right = 14 + this.beyond;
+      this.wide = Math.max(20, room - left - right);
+      y = ticks(spec.y, this.view.y, this.wide, false);
+      below = wrap(spec.y.label, this.wide);
+      beside = [];
+      bottom = 12 + LINE + LINE * below.length + 4;
+      this.high = names.list.length * Math.max(20, 11 * apart);
+      const height = `${top + this.high + bottom}px`;
+      if (host.style.height !== height) host.style.height = height;
+    } else if (host.style.height) host.style.height = '';
+    for (let pass = 0; pass < 2 && !this.turned; pass++) {
       this.wide = Math.max(20, room - left - right);
       names = spec.x.names ? this.names() : null;
       x = names ? null : ticks(spec.x, this.view.x, this.wide, false);
@@ -173,7 +199,7 @@ class Plot {
       left = Math.max(left, names?.before ?? 0);
     }
     const { wide, high } = this;
-    svg.setAttribute('viewBox', `0 0 ${room} ${tall}`);
+    svg.setAttribute('viewBox', `0 0 ${room} ${this.turned ? top + high + bottom : tall}`);
     this.plot.setAttribute('transform', `translate(${n(left)} ${top})`);
     const plot = this.content;
     plot.replaceChildren();
@@ -181,7 +207,14 @@ class Plot {
     const layers = { bands: [], bars: [], lines: [], over: [], ink: [] };
     const labels = make('g');
     const say = (text, attributes) => labels.append(make('text', attributes, text));
-    if (!spec.empty) {
+    if (this.turned) {
+      const columns = list => list.map(at => n(this.spot(0, at, 0)[0])), stubs = columns(y.ticks.map(tick => tick.at));
+      plot.append(make('path', { class: 'fine', d: columns(y.minor).map(x => `M${x} 0V${n(high)}`).join('') }));
+      plot.append(make('path', { class: 'grid', d: stubs.map(x => `M${x} 0V${n(high)}`).join('') }));
+      labels.append(make('path', { class: 'axis', d: stubs.map(x => `M${x} ${n(high)}v5`).join('') + columns(y.minor).map(x => `M${x} ${n(high)}v2.5`).join('') }));
+      y.ticks.forEach((tick, at) => say(tick.text, { x: stubs[at], y: n(high + 20), 'text-anchor': 'middle' }));
+      for (const { at, lines } of names.list) say(lines[0], { x: -8, y: n((at + 0.5) * high / names.list.length + 4.5), 'text-anchor': 'end' });
+    } else if (!spec.empty) {
       const rows = list => list.map(at => n(this.down(at))), columns = list => list.map(at => n(this.across(at)));
       const lines = (rows, columns) => rows.map(y => `M0 ${y}H${n(wide)}`).join('') + columns.map(x => `M${x} 0V${n(high)}`).join('');
       const ats = ticks => ticks.map(tick => tick.at);
@@ -194,7 +227,7 @@ class Plot {
       for (const tick of x?.ticks ?? []) say(tick.text, { x: n(this.across(tick.at)), y: n(high + 20), 'text-anchor': 'middle' });
       for (const { at, lines } of names?.list ?? []) {
         const [x, y] = [n(this.across(at)), n(high + 20)];
-        if (names.slanted) say(lines[0], { x: x + 4, y: y - 4, 'text-anchor': 'end', transform: `rotate(-35 ${x + 4} ${y - 4})` });
+        if (names.slanted) say(lines[0], { x: x + 4, y: y - 4, 'text-anchor': 'end', transform: `rotate(${names.turn} ${x + 4} ${y - 4})` });
         else lines.forEach((line, row) => say(line, { x, y: y + LINE * row, 'text-anchor': 'middle' }));
       }
     }
@@ -228,14 +261,16 @@ class Plot {
       return { list, slanted: false, tall: LINE * Math.max(1, ...list.map(({ lines }) => lines.length)) };
     }
     const short = all.map(({ name, at }) => ({ at, lines: [shorten(name, 120)] }));
-    const before = Math.max(0, ...short.map(({ at, lines }) => 0.82 * width(lines[0]) + 12 - (at - low) * slot));
-    return { list: short, slanted: true, tall: 0.574 * widest(short.map(({ lines }) => lines[0])) + 16, before };
+    // Upright where they would lie on each other.
+    const [turn, sine, cosine] = 0.574 * slot < 1.05 * SIZE ? [-90, 1, 0] : [-35, 0.574, 0.82];
+    const before = Math.max(0, ...short.map(({ at, lines }) => cosine * width(lines[0]) + 12 - (at - low) * slot));
+    return { list: short, slanted: true, turn, tall: sine * widest(short.map(({ lines }) => lines[0])) + 16, before };
   }
 
   /** Draws a series into the layers; gives back the places of its points. */
   series(layers, series) {
     const { spec, shown } = this, bars = shown.filter(({ kind }) => kind === 'bars');
-    const [low, high] = this.view.x, slot = this.wide / (high - low), step = series.kind === 'step';
+    const [low, high] = this.view.x, slot = (this.turned ? this.high : this.wide) / (high - low), step = series.kind === 'step';
     const group = () => make('g', { style: `color:${series.colour}` });
     const sets = spec.alone ? 1 : Math.max(1, bars.length), thick = Math.min(56, 0.82 * slot / sets);
     // What is stated of a series stands where that does.
@@ -243,26 +278,48 @@ class Plot {
     const apart = shown.filter(other => !other.hollow), nth = own ? apart.indexOf(own) : (apart.length - 1) / 2;
     const shift = own?.kind === 'bars' ? (spec.alone ? 0 : (bars.indexOf(own) - (sets - 1) / 2) * thick)
       : spec.apart ? (nth - (apart.length - 1) / 2) * Math.min(spec.dots ? 18 : 7, (spec.dots ? 0.8 : 0.5) * slot / Math.max(1, apart.length)) : 0;
-    const places = series.x.map((x, at) => x === null ? null : [this.across(x) + shift, this.down(series.y[at])]);
+    const places = series.x.map((x, at) => x === null ? null : this.spot(x, series.y[at], shift));
     const whisker = at => {
+      if (this.turned) {
+        const end = value => n(Math.max(0, Math.min(this.wide, this.spot(0, value, 0)[0]))), y = places[at][1];
+        const [a, b] = [end(series.low[at]), end(series.high[at])];
+        return `M${a} ${n(y)}H${b}M${a} ${n(y - 3)}V${n(y + 3)}M${b} ${n(y - 3)}V${n(y + 3)}`;
+      }
       const end = value => n(Math.max(0, Math.min(this.high, this.down(value)))), x = places[at][0];
       const [a, b] = [end(series.low[at]), end(series.high[at])];
       return `M${n(x)} ${a}V${b}M${n(x - 3)} ${a}H${n(x + 3)}M${n(x - 3)} ${b}H${n(x + 3)}`;
     };
-    const seen = at => places[at] && places[at][0] >= -0.5 && places[at][0] <= this.wide + 0.5;
+    const seen = at => places[at] && (this.turned || places[at][0] >= -0.5 && places[at][0] <= this.wide + 0.5);
     const whiskers = series.low && !series.band
       ? places.map((_, at) => seen(at) && series.low[at] !== null ? whisker(at) : '').join('') : '';
     const over = group();
     layers.over.push(over);
+    const write = (at, x, y, anchor) => over.append(make('text', { class: 'number', x: n(x), y: n(y), 'text-anchor': anchor }, words(series.y[at], spec.y)));
+    if (this.turned && spec.single) places.forEach((place, at) => { if (place) write(at, this.wide + this.beyond, place[1] + 4.5, 'end'); });
 
     if (series.kind === 'bars') {
       const node = group(), ground = spec.y.log ? this.high : Math.max(0, Math.min(this.high, this.down(0))), gap = thick > 6 ? 1.5 : 0;
       places.forEach((place, at) => {
         if (!place) return;
+        if (this.turned) {
+          const from = spec.y.log ? 0 : Math.max(0, this.spot(0, 0, 0)[0]), long = Math.max(1, Math.abs(place[0] - from)), y = place[1] - thick / 2;
+          node.append(make('rect', { x: n(Math.min(from, place[0])), y: n(y + gap / 2), width: n(long), height: n(thick - gap), fill: 'currentColor' }));
+          if (spec.cut && place[0] > this.wide + 0.5) {
+            node.append(make('path', { class: 'gap', d: `M${n(this.wide - 14)} ${n(y + thick)}L${n(this.wide - 8)} ${n(y)}` }));
+            if (!spec.single) write(at, this.wide - 18, place[1] + 4.5, 'end');
+          }
+          layers.ink.push(...along([from, place[1]], [Math.min(this.wide, place[0]), place[1]]));
+          return;
+        }
         // A hairline tells a small value from zero.
         const tall = Math.max(1, Math.abs(place[1] - ground)), top = place[1] > ground ? ground : ground - tall, x = place[0] - thick / 2;
         node.append(make('rect', { x: n(x + gap / 2), y: n(top), width: n(thick - gap), height: n(tall), fill: 'currentColor' }));
         for (let y = top; y < top + tall; y += 6) layers.ink.push(...along([x, y], [x + thick, y]));
+        if (spec.cut && place[1] < -0.5) {
+          node.append(make('path', { class: 'gap', d: `M${n(x)} 14L${n(x + thick)} 10` }));
+          const half = width(words(series.y[at], spec.y)) / 2;
+          write(at, Math.max(half, Math.min(this.wide - half, place[0])), 30, 'middle');
+        }
       });
       layers.bars.push(node);
       if (whiskers) over.append(make('path', { class: 'ink', d: whiskers }));
@@ -313,13 +370,14 @@ class Plot {
 
   /** Reference lines, each with its label where it hides the least. */
   marks(plot, ink) {
-    const { wide, high } = this, taken = [];
+    const { wide, high, spec } = this, taken = [];
     for (const mark of this.spec.marks) {
-      const at = mark.upright ? this.across(mark.at) : this.down(mark.at);
-      if (!(at >= -0.5 && at <= (mark.upright ? wide : high) + 0.5)) continue;
-      plot.append(make('path', { class: 'mark', d: mark.upright ? `M${n(at)} 0V${n(high)}` : `M0 ${n(at)}H${n(wide)}` }));
+      const upright = mark.upright !== this.turned, spot = this.spot(mark.upright ? mark.at : 0, mark.upright ? spec.y.range[0] : mark.at, 0);
+      const at = spot[upright ? 0 : 1];
+      if (!(at >= -0.5 && at <= (upright ? wide : high) + 0.5)) continue;
+      plot.append(make('path', { class: 'mark', d: upright ? `M${n(at)} 0V${n(high)}` : `M0 ${n(at)}H${n(wide)}` }));
       const lines = wrap(mark.label, 0.6 * wide), w = widest(lines), h = LINE * lines.length, parts = [0, 1, 0.5, 0.25, 0.75];
-      const spots = parts.flatMap(part => mark.upright ? [at + 5, at - 5 - w].map(x => [x, part * (high - h)])
+      const spots = parts.flatMap(part => upright ? [at + 5, at - 5 - w].map(x => [x, part * (high - h)])
         : [at - 2 - h, at + 2].map(y => [wide - w - 5 - part * (wide - w - 10), y]));
       const cost = ([x, y]) => ink.filter(([a, b]) => a > x - 3 && a < x + w + 3 && b > y && b < y + h).length
         + 1e3 * taken.filter(([a, b, c, d]) => x < c && x + w > a && y < d && y + h > b).length
@@ -350,10 +408,15 @@ class Plot {
     if (focus?.place !== undefined) {
       rows.push(element('p', {}, spec.x.names[focus.place]));
       this.shown.forEach(series => series.x.forEach((x, at) => { if (x === focus.place) line(series, ' ' + this.value(series, at)); }));
+      if (this.turned) {
+        const [slot, middle] = [this.high / spec.x.names.length, this.spot(focus.place, spec.y.range[0], 0)[1]];
+        cursor.append(make('rect', { x: 0, y: n(middle - slot / 2), width: n(this.wide), height: n(slot) }));
+        at = [this.wide / 2, middle];
+      }
       const slot = this.across(1) - this.across(0), middle = this.across(focus.place);
       const [from, to] = [middle - slot / 2, middle + slot / 2].map(x => Math.max(0, Math.min(this.wide, x)));
-      cursor.append(make('rect', { x: n(from), width: n(to - from), height: n(this.high) }));
-      at = [middle, Math.min(this.high / 2, focus.y ?? 20)];
+      if (!this.turned) cursor.append(make('rect', { x: n(from), width: n(to - from), height: n(this.high) }));
+      at ??= [middle, Math.min(this.high / 2, focus.y ?? 20)];
     } else if (focus) {
       const series = this.shown.find(({ name }) => name === focus.name);
       at = this.places[this.shown.indexOf(series)]?.[focus.at];
@@ -378,7 +441,7 @@ class Plot {
     if (this.spec.empty) return null;
     const { x: axis } = this.spec, [low, high] = this.view.x;
     if (axis.names) {
-      const place = Math.round(low + x / this.wide * (high - low));
+      const place = Math.round(low + (this.turned ? y / this.high : x / this.wide) * (high - low));
       return place >= 0 && place < axis.names.length ? { place, y } : null;
     }
     let best = null, least = 60 ** 2;
@@ -401,7 +464,7 @@ class Plot {
       if (event.button !== 0) return;
       this.svg.focus({ preventScroll: true, focusVisible: false });
       if (touch) this.point(this.nearest(spot(event)));
-      if (touch && !this.zoomed()) return;
+      if (this.turned || touch && !this.zoomed()) return;
       sheet.setPointerCapture(event.pointerId);
       // With a finger, or the shift key, a zoomed plot is moved.
       [start, view, box] = [spot(event), { ...this.view }, touch || event.shiftKey ? null : make('rect', { class: 'box' })];
@@ -454,6 +517,7 @@ class Plot {
   }
   /** Shows a part; not one so small that numbers cannot tell its ends apart. */
   show(view) {
+    if (this.turned) return;
     const fine = ['x', 'y'].every(axis => view[axis][1] - view[axis][0] > 1e-6 * (this.home[axis][1] - this.home[axis][0]));
     if (!fine) return;
     this.view = view;
@@ -482,8 +546,9 @@ class Plot {
     else if (key === 'Escape') this.point(null);
     else if ((step || other) && this.shown.length && !this.spec.empty) {
       if (names) {
-        if (other) return;
-        this.point({ place: this.focus ? turn(this.focus.place, step, names.length) : step > 0 ? 0 : names.length - 1 });
+        const by = this.turned ? other : step;
+        if (!by) return;
+        this.point({ place: this.focus ? turn(this.focus.place, by, names.length) : by > 0 ? 0 : names.length - 1 });
       } else {
         const order = Math.max(0, this.shown.findIndex(({ name }) => name === this.focus?.name));
         const series = turn(order, this.focus && other || 0, this.shown.length), places = this.places[series];

@@ -1,5 +1,6 @@
 //! A plot with its labels around it. How much room they take is measured first, so that the plots of a row line up and
-//! no text leaves the drawing.
+//! no text leaves the drawing. Where bars or markers stand over names that have no room beside each other, the plot is turned on its side,
+//! with a row for each name.
 
 use super::{GREY, INK, LABEL, LINE, MARGIN, MIDDLE, Pen, SMALL, font, shape, stroke};
 use crate::drawing::{Font, Hold, Item, Path, Place, Shape, Step, Stroke};
@@ -13,6 +14,10 @@ const GRID: &str = "#dcdcdc";
 const FINE_GRID: &str = "#f1f1f1";
 /// How far slanted names turn, and its sine and cosine.
 const SLANT: (f64, f64, f64) = (-35.0, 0.573_576, 0.819_152);
+/// The same of names that would lie on each other even so.
+const STEEP: (f64, f64, f64) = (-90.0, 1.0, 0.0);
+/// Height of a row of a plot on its side, and of a bar or a marker in it where there are several.
+const ROW: (f64, f64) = (20.0, 9.0);
 /// The radius of a lone point of a line.
 const DOT: f64 = 2.2;
 /// Markers along a line are at least this far apart.
@@ -27,6 +32,8 @@ pub(super) struct Panel<'a> {
     pub plot: (f64, f64),
     /// Room to the left of the plot.
     left: f64,
+    /// Whether it lies on its side: then `x` has the values and `y` the names.
+    turned: bool,
     x: Ruler,
     y: Ruler,
     names: Names,
@@ -76,7 +83,43 @@ impl<'a> Panel<'a> {
         let subtitle = letter.map(|_| wrap(&figure.subtitle, SMALL, false, room));
         let x_label = wrap(&x.label, LABEL, false, room);
         let (title, subtitle, plot) = (title.unwrap_or_default(), subtitle.unwrap_or_default(), (length, height));
-        Panel { figure, data, width, plot, left, x, y, names, figures, title, subtitle, x_label, y_label }
+        let turned = names.slant.is_some() && figure.can_turn();
+        let upright =
+            Panel { figure, data, width, plot, left, turned, x, y, names, figures, title, subtitle, x_label, y_label };
+        if turned { upright.turn() } else { upright }
+    }
+
+    /// The same on its side.
+    fn turn(self) -> Panel<'a> {
+        let Scale::Categories(names) = &self.data.x.scale else { return self };
+        let has = |style| self.figure.series.iter().any(|series| series.style == style);
+        let names: Vec<String> = names.iter().map(|name| shorten(name, TICK, 0.45 * self.width)).collect();
+        let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0, f64::max);
+        let left = MARGIN + widest(&mut names.iter().map(|name| text::width(name, TICK, false))) + 8.0;
+        // Values stand at the end of their rows.
+        let figures = self.figure.stands_alone();
+        let points = || self.data.runs.iter().flatten().flatten();
+        let value = |point: &Point| text::width(&self.figure.y.format.show(point.y), SMALL, false);
+        let values = if figures { widest(&mut points().map(value)) + 10.0 } else { 0.0 };
+        let rows = names.len().max(1) as f64;
+        let (apart, _) = if has(Style::Bars) { bar_width(self.figure, 1.0) } else { (self.figure.apart(), 0.0) };
+        let height = rows * ROW.0.max(f64::from(apart) * ROW.1 / 0.82);
+        let mut right = MARGIN + 4.0 + values;
+        let room = |length| Room { length, level: true, zero: has(Style::Bars), air: !has(Style::Bars) };
+        let mut x = Ruler::new(&self.data.y, self.data.y_bounds, &room(self.width - left - right));
+        let mut ticks = Names::new(&x, &Scale::Linear, self.width - left - right);
+        let beyond = ticks.reach(&x, self.width - left - right).1 - right + MARGIN / 2.0;
+        if beyond > 0.0 {
+            right += beyond.ceil();
+            x = Ruler::new(&self.data.y, self.data.y_bounds, &room(self.width - left - right));
+            ticks = Names::new(&x, &Scale::Linear, self.width - left - right);
+        }
+        let x_label = wrap(&x.label, LABEL, false, self.width - 2.0 * MARGIN);
+        // The first name is at the top.
+        let mut y = Ruler::of_names(&names);
+        (y.low, y.high) = (y.high, y.low);
+        let plot = (self.width - left - right, height);
+        Panel { turned: true, plot, left, x, y, names: ticks, figures, x_label, y_label: Vec::new(), ..self }
     }
 
     /// Height above the plot.
@@ -121,6 +164,22 @@ impl<'a> Panel<'a> {
         (1.0 - self.y.place(y)) * self.plot.1
     }
 
+    /// Where a point is, moved along the names by `shift`.
+    fn spot(&self, point: &Point, shift: f64) -> Place {
+        match self.turned {
+            true => (self.across(point.y), self.down(point.x) + shift),
+            false => (self.across(point.x) + shift, self.down(point.y)),
+        }
+    }
+
+    /// Whether the place of a point among the names, and whether its value, is on the plot.
+    fn holds(&self, point: &Point) -> (bool, bool) {
+        match self.turned {
+            true => (self.y.holds(point.x), self.x.holds(point.y)),
+            false => (self.x.holds(point.x), self.y.holds(point.y)),
+        }
+    }
+
     /// Draws the grid and gives back the axes with their ticks, to be drawn over the data.
     fn grid(&self, pen: &mut Pen) -> Shape {
         let (wide, high) = self.plot;
@@ -132,11 +191,13 @@ impl<'a> Panel<'a> {
         {
             let mut lines = Path::default();
             for y in rows.iter().map(|&at| self.down(at)) {
-                lines.extend([Step::Move((0.0, y)), Step::Across(wide)]);
+                if !self.turned {
+                    lines.extend([Step::Move((0.0, y)), Step::Across(wide)]);
+                }
                 axes.extend([Step::Move((-size, y)), Step::Across(0.0)]);
             }
             for x in columns.iter().map(|&at| self.across(at)) {
-                if !named {
+                if !named || self.turned {
                     lines.extend([Step::Move((x, 0.0)), Step::Down(high)]);
                 }
                 axes.extend([Step::Move((x, high)), Step::Down(high + size)]);
@@ -156,8 +217,15 @@ impl<'a> Panel<'a> {
         }
         for (tick, lines) in self.x.ticks.iter().zip(&self.names.lines) {
             let (x, look) = (self.across(tick.at), font(self.names.size, INK));
-            if self.names.slanted {
-                pen.text((x + 4.0, high + 8.0 + MIDDLE * TICK), Hold::End, look, SLANT.0, &lines.join(" "));
+            if let Some(slant) = self.names.slant {
+                let beside = slant.1 * MIDDLE * TICK + slant.2 * 2.0;
+                pen.text(
+                    (x + beside, high + 8.0 + slant.2 * MIDDLE * TICK),
+                    Hold::End,
+                    look,
+                    slant.0,
+                    &lines.join(" "),
+                );
             } else {
                 pen.lines(x, high + 8.0, Hold::Middle, look, lines);
             }
@@ -175,7 +243,10 @@ impl<'a> Panel<'a> {
 
     /// Draws the data and gives back where its ink is, by and large, and the boxes of the texts in it.
     fn series(&self, pen: &mut Pen) -> (Vec<Place>, Vec<[f64; 4]>) {
-        let slot = self.plot.0 / self.x.ticks.len().max(1) as f64;
+        let slot = match self.turned {
+            true => self.plot.1 / self.y.ticks.len().max(1) as f64,
+            false => self.plot.0 / self.x.ticks.len().max(1) as f64,
+        };
         let (part, most) = if self.figure.has_dots() { (0.8, 18.0) } else { (0.5, 7.0) };
         let apart = |all: f64| if self.figure.dodges(&self.data.x) { (part * slot / all).min(most) } else { 0.0 };
         let (sets, thick) = bar_width(self.figure, slot);
@@ -212,12 +283,15 @@ impl<'a> Panel<'a> {
         let mut shapes: Vec<Item> = Vec::new();
         let mut last = f64::NEG_INFINITY;
         for run in runs {
-            let place = |point: &Point| (self.x.place(point.x), self.y.place(point.y));
+            let place = |point: &Point| {
+                let (x, y) = self.spot(point, 0.0);
+                (x / self.plot.0, 1.0 - y / self.plot.1)
+            };
             let run = if scatter { thin_markers(run, self.plot.0, place) } else { thin(run, 1.5 * self.plot.0, place) };
             let heights = |y: fn(&Point) -> f64| -> Vec<Place> {
                 run.iter().map(|point| (self.across(point.x) + shift, self.down(y(point)))).collect()
             };
-            let places = heights(|point| point.y);
+            let places: Vec<Place> = run.iter().map(|point| self.spot(point, shift)).collect();
             if !scatter {
                 let corners = corners(&places, step);
                 line.extend(Path::through(&corners).0);
@@ -233,12 +307,15 @@ impl<'a> Panel<'a> {
                 layers.ink.extend(&outline);
                 layers.bands.put(Shape::path(Path::around(&outline)).pale(look, 0.18));
             }
-            for (point, &(x, y)) in run.iter().zip(&places).filter(|(point, _)| self.x.holds(point.x)) {
+            for (point, &(x, y)) in run.iter().zip(&places).filter(|(point, _)| self.holds(point).0) {
                 if let Some(interval) = point.interval.filter(|_| !banded) {
-                    whiskers.extend(self.whisker(x, interval));
+                    whiskers.extend(self.whisker(if self.turned { y } else { x }, interval));
+                }
+                if self.turned && self.figures {
+                    self.value(layers, point, y);
                 }
                 let near = !scatter && (x - last).abs() < APART && run.len() as f64 * APART > self.plot.0;
-                match self.y.holds(point.y) {
+                match self.holds(point).1 {
                     true if cloud => dots.extend([Step::Dot((x, y))]),
                     true if marked && !near => {
                         shapes.push(shape(series, look, (x, y)).into());
@@ -269,6 +346,9 @@ impl<'a> Panel<'a> {
     fn bars(&self, layers: &mut Layers, runs: &[Vec<Point>], Bar { look, beside, thick }: Bar) {
         let gap = if thick > 6.0 { 1.5 } else { 0.0 };
         let ground = if self.y.log { self.plot.1 } else { self.down(0.0).clamp(0.0, self.plot.1) };
+        if self.turned {
+            return self.level_bars(layers, runs, Bar { look, beside, thick });
+        }
         for point in runs.iter().flatten() {
             let left = self.across(point.x) + beside;
             let (centre, y) = (left + thick / 2.0, self.down(point.y));
@@ -284,40 +364,92 @@ impl<'a> Panel<'a> {
                 layers.over.put(Shape::path(strokes).stroke(Stroke::new(INK, 1.3)));
                 above = self.down(interval.1).clamp(0.0, above);
             }
-            if self.figures && point.y >= 0.0 {
+            let cut = self.data.cut && point.y > self.y.high;
+            if cut {
+                layers.bars.put(gap_of((left, 14.0), (left + thick, 10.0)));
+            }
+            if (self.figures || cut) && point.y >= 0.0 {
                 // Over a bar that reaches the top of the plot there is no room but inside.
-                let place = (centre, (above - 4.0).max(SMALL));
                 let value = self.figure.y.format.show(point.y);
                 let half = text::width(&value, SMALL, false) / 2.0;
-                layers.texts.push([centre - half, place.1 - SMALL, centre + half, place.1 + 3.0]);
-                layers.over.text(place, Hold::Middle, font(SMALL, INK), 0.0, &value);
+                let middle = if cut { centre.min(self.plot.0 - half).max(half) } else { centre };
+                let place = (middle, if cut { SMALL + 15.0 } else { (above - 4.0).max(SMALL) });
+                layers.texts.push([middle - half, place.1 - SMALL, middle + half, place.1 + 3.0]);
+                layers.over.text(place, Hold::Middle, Font { halo: cut, ..font(SMALL, INK) }, 0.0, &value);
             }
         }
     }
 
-    /// The strokes of a confidence interval.
-    fn whisker(&self, x: f64, (low, high): (f64, f64)) -> [Step; 6] {
-        let at = |value| self.down(value).clamp(0.0, self.plot.1);
-        let (low, high) = (at(low), at(high));
+    /// Draws the bars of a series in the rows of their names.
+    fn level_bars(&self, layers: &mut Layers, runs: &[Vec<Point>], Bar { look, beside, thick }: Bar) {
+        let gap = if thick > 6.0 { 1.5 } else { 0.0 };
+        let ground = if self.x.log { 0.0 } else { self.across(0.0).clamp(0.0, self.plot.0) };
+        for point in runs.iter().flatten() {
+            let (end, top) = (self.across(point.y), self.down(point.x) + beside);
+            // A hairline distinguishes a small value from zero.
+            let long = (end - ground).abs().max(1.0);
+            let left = if end < ground { ground - long } else { ground };
+            layers.bars.put(Shape::rect((left, top + gap / 2.0), (long, thick - gap)).fill(look));
+            if self.data.cut && point.y > self.x.high {
+                let at = self.plot.0 - 14.0;
+                layers.bars.put(gap_of((at, top + thick), (at + 6.0, top)));
+            }
+            let middle = top + thick / 2.0;
+            layers.ink.extend(along((left, middle), (left + long.min(self.plot.0), middle)));
+            if let Some(interval) = point.interval {
+                let strokes = Path(self.whisker(middle, interval).into());
+                layers.over.put(Shape::path(strokes).stroke(Stroke::new(INK, 1.3)));
+            }
+            if self.figures {
+                self.value(layers, point, middle);
+            } else if self.data.cut && point.y > self.x.high {
+                let (value, place) =
+                    (self.figure.y.format.show(point.y), (self.plot.0 - 18.0, middle + MIDDLE * SMALL));
+                layers.over.text(place, Hold::End, Font { halo: true, ..font(SMALL, INK) }, 0.0, &value);
+            }
+        }
+    }
+
+    /// Writes a value at the end of its row.
+    fn value(&self, layers: &mut Layers, point: &Point, middle: f64) {
+        let (value, end) = (self.figure.y.format.show(point.y), self.width - self.left - MARGIN);
+        layers.over.text((end, middle + MIDDLE * SMALL), Hold::End, font(SMALL, INK), 0.0, &value);
+    }
+
+    /// The strokes of a confidence interval, at a place along the names.
+    fn whisker(&self, at: f64, (low, high): (f64, f64)) -> [Step; 6] {
+        if self.turned {
+            let [low, high] = [low, high].map(|value| self.across(value).clamp(0.0, self.plot.0));
+            return [
+                Step::Move((low, at)),
+                Step::Across(high),
+                Step::Move((low, at - 3.0)),
+                Step::Down(at + 3.0),
+                Step::Move((high, at - 3.0)),
+                Step::Down(at + 3.0),
+            ];
+        }
+        let [low, high] = [low, high].map(|value| self.down(value).clamp(0.0, self.plot.1));
         [
-            Step::Move((x, low)),
+            Step::Move((at, low)),
             Step::Down(high),
-            Step::Move((x - 3.0, low)),
-            Step::Across(x + 3.0),
-            Step::Move((x - 3.0, high)),
-            Step::Across(x + 3.0),
+            Step::Move((at - 3.0, low)),
+            Step::Across(at + 3.0),
+            Step::Move((at - 3.0, high)),
+            Step::Across(at + 3.0),
         ]
     }
 
     /// Draws the reference lines, each with its label where it hides the least.
     fn marks(&self, pen: &mut Pen, mut ink: Vec<Place>, mut taken: Vec<[f64; 4]>) {
         let (wide, high) = self.plot;
-        let ruler = |mark: &Mark| if mark.upright { &self.x } else { &self.y };
+        let upright = |mark: &Mark| mark.upright != self.turned;
+        let ruler = |mark: &Mark| if upright(mark) { &self.x } else { &self.y };
         let marks: Vec<&Mark> =
             self.figure.marks.iter().filter(|mark| mark.at.is_finite() && ruler(mark).holds(mark.at)).collect();
         for mark in &marks {
             let (x, y) = (self.across(mark.at), self.down(mark.at));
-            let (from, to) = if mark.upright { ((x, 0.0), (x, high)) } else { ((0.0, y), (wide, y)) };
+            let (from, to) = if upright(mark) { ((x, 0.0), (x, high)) } else { ((0.0, y), (wide, y)) };
             let stroke = Stroke { dashes: &[1.5, 3.0], round: true, ..Stroke::new(GREY, 1.2) };
             pen.put(Shape::path(Path::through(&[from, to])).stroke(stroke));
             ink.extend(along(from, to));
@@ -327,7 +459,7 @@ impl<'a> Panel<'a> {
             let tall = lines.len() as f64 * LINE * SMALL;
             let across = lines.iter().map(|line| text::width(line, SMALL, false)).fold(0.0, f64::max);
             let steps = (0..=16).map(|step| f64::from(step) / 16.0);
-            let places: Vec<Place> = if mark.upright {
+            let places: Vec<Place> = if upright(mark) {
                 let x = self.across(mark.at);
                 steps.flat_map(|part| [x + 5.0, x - 5.0 - across].map(|x| (x, part * (high - tall)))).collect()
             } else {
@@ -369,6 +501,11 @@ struct Bar {
     thick: f64,
 }
 
+/// The gap in a bar that goes on beyond the plot: a stripe from one corner to the other.
+fn gap_of(from: Place, to: Place) -> Shape {
+    Shape::path(Path::through(&[from, to])).stroke(Stroke::new(crate::drawing::PAPER, 3.0))
+}
+
 /// How many bars stand beside each other in a category and how thick they are.
 fn bar_width(figure: &Figure, slot: f64) -> (u32, f64) {
     let sets = figure.series.iter().filter(|series| series.style == Style::Bars).count() as u32;
@@ -380,14 +517,15 @@ fn bar_width(figure: &Figure, slot: f64) -> (u32, f64) {
 struct Names {
     lines: Vec<Vec<String>>,
     size: f64,
-    slanted: bool,
+    /// How far they turn, and its sine and cosine.
+    slant: Option<(f64, f64, f64)>,
 }
 
 impl Names {
     fn new(ruler: &Ruler, scale: &Scale, length: f64) -> Names {
         let labels = || ruler.ticks.iter().map(|tick| &tick.label);
         if !matches!(scale, Scale::Categories(_)) {
-            return Names { lines: labels().map(|label| vec![label.clone()]).collect(), size: TICK, slanted: false };
+            return Names { lines: labels().map(|label| vec![label.clone()]).collect(), size: TICK, slant: None };
         }
         let slot = length / ruler.ticks.len().max(1) as f64;
         // A little smaller is better than broken, broken better than slanted.
@@ -395,10 +533,12 @@ impl Names {
             let lines: Vec<Vec<String>> = labels().map(|label| wrap(label, size, false, slot - 4.0)).collect();
             let good = |(lines, label): (&Vec<String>, &String)| lines.len() <= most && well_broken(lines, label);
             if lines.iter().zip(labels()).all(good) {
-                return Names { lines, size, slanted: false };
+                return Names { lines, size, slant: None };
             }
         }
-        Names { lines: labels().map(|label| vec![shorten(label, TICK, 150.0)]).collect(), size: TICK, slanted: true }
+        let slant = if SLANT.1 * slot < 1.05 * TICK { STEEP } else { SLANT };
+        let lines = labels().map(|label| vec![shorten(label, TICK, 150.0)]).collect();
+        Names { lines, size: TICK, slant: Some(slant) }
     }
 
     fn width(&self, line: &str) -> f64 {
@@ -411,8 +551,10 @@ impl Names {
         for (tick, lines) in ruler.ticks.iter().zip(&self.lines) {
             let at = ruler.place(tick.at) * length;
             for wide in lines.iter().map(|line| self.width(line)) {
-                let (before, after) =
-                    if self.slanted { (SLANT.2 * wide + SLANT.1 * TICK, 0.0) } else { (wide / 2.0, wide / 2.0) };
+                let (before, after) = match self.slant {
+                    Some((_, sine, cosine)) => (cosine * wide + sine * TICK, 0.0),
+                    None => (wide / 2.0, wide / 2.0),
+                };
                 (left, right) = (left.max(before - at), right.max(at + after - length));
             }
         }
@@ -420,9 +562,9 @@ impl Names {
     }
 
     fn height(&self) -> f64 {
-        if self.slanted {
+        if let Some((_, sine, cosine)) = self.slant {
             let widest = self.lines.iter().flatten().map(|line| self.width(line)).fold(0.0, f64::max);
-            return SLANT.1 * widest + SLANT.2 * self.size;
+            return sine * widest + cosine * self.size;
         }
         self.lines.iter().map(Vec::len).max().unwrap_or(0) as f64 * LINE * self.size
     }

@@ -1270,7 +1270,7 @@ fn a_problem_with_the_fabric_brings_no_others_with_it() {
 #[test]
 fn of_two_marking_thresholds_the_one_that_was_written_is_at_fault() {
     let Err(problem) = read(&format!("{STAR}[switch]\necn_min = \"1MB\"\n"), &[]) else { panic!("ecn_max is below") };
-    assert_eq!(problem.message, "ecn_max is 400KB, below ecn_min, which is 1MB");
+    assert_eq!(problem.message, "ecn_max is 400KB by default, below ecn_min, which is 1MB");
     assert_eq!((problem.line, problem.key.as_deref()), (Some(9), Some("switch.ecn_min")));
     let Err(problem) = read(STAR, &["switch.ecn_max=10KB"]) else { panic!("ecn_max is below") };
     assert_eq!(problem.key.as_deref(), Some("switch.ecn_max"));

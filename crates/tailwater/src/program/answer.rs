@@ -4,7 +4,7 @@ use clap::Args;
 use engine::{Bytes, QuantityError, Time};
 use files::problem::Problem;
 use results::answer::{Answer, BINS, Question, Run};
-use results::comparison::Table;
+use results::comparison::{Table, together};
 use results::print::size;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -96,17 +96,16 @@ pub fn answer(question: Question, plan: &[Cell], folders: &[PathBuf], summaries:
         let end_ps = summary["end_ps"].as_u64().unwrap_or(u64::MAX);
         let list = |key: &str| summary[key].as_array().cloned().unwrap_or_default();
         let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_string();
-        let completion = |value: &Value| {
-            let whole = value["finished"] == value["rounds"];
-            (name(value), value.pointer("/completion_ps/mean").and_then(Value::as_f64).filter(|_| whole))
-        };
         Ok(Run {
             labels: &cell.labels,
             flows: store::open_flows(folder)?,
             groups: list("groups").iter().map(name).collect(),
             end_ps,
             peak_buffer,
-            completions: list("collectives").iter().map(completion).collect(),
+            completions: together(std::iter::once(summary))
+                .into_iter()
+                .map(|(_, name, what, at)| ((name, what), at.of(summary)))
+                .collect(),
         })
     });
     Answer::new(question, runs)

@@ -7,6 +7,7 @@ use engine::{Bytes, QuantityError, Time};
 use files::problem::Problem;
 use results::measure::{SizeBin, Spread};
 use run::outcome::{Group, Summary};
+use scenario::document::{Document, quote};
 use scenario::estimate::Method;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -96,7 +97,32 @@ impl Record {
     }
 }
 
-/// `tailwater run`.
+/// The command that gives the same as that with these options and changes.
+pub fn command(name: &str, scenario: &Path, options: &[(&str, String)], sets: &[String]) -> String {
+    let options = options.iter().map(|(option, value)| format!(" --{option} {}", slurm::word(value)));
+    let sets = sets.iter().map(|set| format!(" --set {}", slurm::word(set)));
+    let scenario = slurm::word(&scenario.display().to_string());
+    format!("tailwater {name} {scenario}{}", options.chain(sets).collect::<String>())
+}
+
+/// The scenario as it was run, which gives the same by itself as long as the files that it names are beside it: its text, or with what was
+/// changed in it. Its first line is the command.
+fn as_run(scenario: &Path, text: &str, sets: &[String], command: &str) -> Result<String, Problem> {
+    let mut document = Document::parse(scenario.display().to_string(), text)?;
+    sets.iter().try_for_each(|set| document.set(set))?;
+    // Without a title a run has its file's name.
+    let name = scenario.display().to_string();
+    let untitled = document.value("name").is_none() && !name.contains(char::is_control);
+    let title = if untitled { format!("name = {}\n", quote(&name)) } else { String::new() };
+    let head = if command.contains(char::is_control) { String::new() } else { format!("# {command}\n") };
+    Ok(match sets {
+        [] => format!("{head}{title}{}\n", text.trim_start_matches('\u{feff}').trim_end()),
+        _ => format!("{head}\n{title}{}", document.canonical()),
+    })
+}
+
+/// `tailwater run`. `command` is what gives the same.
+#[allow(clippy::too_many_arguments)]
 pub fn run(
     scenario: &Path,
     sets: &[String],
@@ -105,6 +131,7 @@ pub fn run(
     report: bool,
     threads: Option<NonZeroUsize>,
     quiet: bool,
+    command: &str,
 ) -> Result<ExitCode, Problem> {
     let (every, from) = (record.every()?, record.from()?);
     interrupt::heed(interrupt::of_run());
@@ -149,7 +176,7 @@ pub fn run(
         progress::problem(&interrupt::of_run());
         return Ok(interrupt::status(ExitCode::FAILURE));
     }
-    let record = run::with_overrides(&text, sets);
+    let record = as_run(scenario, &text, sets, command)?;
     let written = report::folder::write_whole(&out, report, |folder| finished.write(folder, &record));
     let (path, undrawn) = match written {
         Ok(written) => written,

@@ -104,7 +104,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
     check_out(&out, &arguments.store)?;
     let plan = match grid.plan() {
         Ok(plan) => plan,
-        Err(problems) => return Ok(usage::refuse(&problems)),
+        Err(problems) => return Ok(usage::refuse(&explained(arguments, problems))),
     };
     interrupt::heed(interrupt::of_runs(&arguments.store));
     let store = Store::new(&arguments.store).recorded(arguments.record).thorough(true);
@@ -137,7 +137,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
             written
         }
         Err(failed) => {
-            let code = usage::refuse(&failed.problems);
+            let code = usage::refuse(&explained(arguments, failed.problems));
             if failed.finished > 0 {
                 let (finished, runs) = (failed.finished, failed.runs);
                 progress::note(&format!("{finished} of {runs} runs are in {}", store.folder().display()));
@@ -145,6 +145,11 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode, Problem> {
             Ok(interrupt::status(if failed.broken { ExitCode::from(BROKEN) } else { code }))
         }
     }
+}
+
+/// Problems in the words of the options.
+fn explained(arguments: &Arguments, problems: Vec<Problem>) -> Vec<Problem> {
+    problems.into_iter().map(|problem| arguments.instead.explain(problem)).collect()
 }
 
 /// Refuses a folder that has something else than a comparison. The store may be inside.

@@ -2,8 +2,9 @@
 
 use crate::program::commands::{self, Record};
 use crate::program::forward;
+use crate::program::slurm;
 use clap::{Args, ValueEnum};
-use files::problem::Problem;
+use files::problem::{Given, Problem};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,6 +65,13 @@ impl Instead {
         estimate.chain(self.within.as_ref().map(forward::Share::set)).collect()
     }
 
+    /// A problem in the words of who asked for estimates.
+    pub fn explain(&self, problem: Problem) -> Problem {
+        let Some(method) = self.estimate.and_then(|method| method.to_possible_value()) else { return problem };
+        let place = format!("--estimate {}", method.get_name());
+        as_asked(problem, &self.sets(), &place, "simulate the runs: leave --estimate out")
+    }
+
     /// The options, for the command that gives the same.
     pub fn options(&self) -> Vec<(&'static str, String)> {
         let method = self.estimate.and_then(|method| method.to_possible_value());
@@ -83,11 +91,36 @@ pub fn estimate(
     report: bool,
     quiet: bool,
 ) -> Result<ExitCode, Problem> {
-    changes.extend(sets(how.method, how.calibrate.as_ref()));
+    let method = how.method.to_possible_value().map_or(String::new(), |method| method.get_name().to_string());
+    let options = [("method", method)].into_iter().chain(how.calibrate.clone().map(|share| ("calibrate", share)));
+    let command = commands::command("estimate", scenario, &options.collect::<Vec<_>>(), &changes);
+    let own: Vec<String> = sets(how.method, how.calibrate.as_ref()).collect();
+    changes.extend(own.iter().cloned());
     let stem = scenario.file_stem().map_or("run".into(), |stem| stem.to_string_lossy().into_owned());
     let out = out.unwrap_or_else(|| Path::new("results").join(format!("{stem}-estimate")));
     let record = Record { wanted: false, every: None, from: None, live: None };
-    commands::run(scenario, &changes, Some(out), &record, report, None, quiet)
+    let place = format!("tailwater estimate {}", scenario.display());
+    let remedy = format!("simulate it with `tailwater run {}`", slurm::word(&scenario.display().to_string()));
+    commands::run(scenario, &changes, Some(out), &record, report, None, quiet, &command)
+        .map_err(|problem| as_asked(problem, &own, &place, &remedy))
+}
+
+/// A problem with an estimate, in the words of who asked for it on the command line and wrote no [estimate] into a file: `own` are the changes that
+/// say so. `remedy`: what gives an answer without one.
+fn as_asked(problem: Problem, own: &[String], place: &str, remedy: &str) -> Problem {
+    problem.map(|problem| {
+        let assignment = problem.given.as_ref().and_then(Given::assignment);
+        let Some(assignment) = assignment.filter(|assignment| own.iter().any(|set| set == assignment)) else {
+            return problem;
+        };
+        let place = if assignment.starts_with("estimate.calibrate=") { "--calibrate" } else { place };
+        let help = problem.help.as_deref().unwrap_or_default();
+        let help = help
+            .replace("leave [estimate] out", remedy)
+            .replace("write a larger share", "give a larger share with --calibrate");
+        let asked = Problem::new(place, problem.message.as_str()).help(help).cause(problem.cause);
+        problem.run.iter().fold(asked, |asked, run| asked.in_run(run.as_str()))
+    })
 }
 
 /// The title of a page of results, of which some may be estimates.

@@ -398,7 +398,7 @@ fn table(verdict: &Verdict) -> String {
     let rows: Vec<[String; 3]> = verdict.expectations.iter().map(cells).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (holds, measured, expected) = (width(0), width(1), width(2));
-    let mut out = format!("{}  {} ({})\n  {}\n", verdict.id, verdict.title, verdict.document, verdict.size());
+    let mut out = format!("{}  {} ({})\n  {}\n", verdict.id, verdict.title, verdict.source(), verdict.size());
     for (judged, row) in verdict.expectations.iter().zip(&rows) {
         let remarks: String =
             judged.why.clone().into_iter().chain(judged.few()).map(|remark| format!(" [{remark}]")).collect();

@@ -129,7 +129,9 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode, Problem> {
     let done = match result {
         Ok(done) => done,
         Err(failed) => {
-            failed.problems.into_iter().for_each(|problem| progress::problem(&planned.sweep.explain(problem)));
+            failed.problems.into_iter().for_each(|problem| {
+                progress::problem(&planned.sweep.explain(planned.instead.explain(problem)));
+            });
             if failed.finished > 0 {
                 let folder = planned.store.folder().display();
                 progress::note(&format!("{} of {} runs are in {folder}", failed.finished, failed.runs));

@@ -67,6 +67,20 @@ fn tip(words: &[String], wrong: &str, similar: bool) -> Option<String> {
     if !wrong.starts_with("--") {
         let before = words.get(place.checked_sub(1)?)?;
         let option = words[..place].iter().rposition(|word| word.starts_with("--"))?;
+        // Names one after the other, without commas.
+        let listed = ["--schemes", "--seeds", "--bins"]
+            .iter()
+            .any(|list| words[option] == *list || words[option].starts_with(&format!("{list}=")));
+        let plain = |word: &&String| !word.starts_with('-') && !word.ends_with(".toml");
+        if listed
+            && words[option + 1..].iter().take_while(plain).all(|word| !word.contains(','))
+            && plain(&&words[place])
+        {
+            let (name, first) = words[option].split_once('=').unwrap_or((&words[option], ""));
+            let rest = words[option + 1..].iter().take_while(plain).map(String::as_str);
+            let names: Vec<&str> = Some(first).filter(|first| !first.is_empty()).into_iter().chain(rest).collect();
+            return Some(format!("write commas between them: {name} {}", names.join(",")));
+        }
         let split = before.ends_with(',') || wrong.starts_with(',');
         let value = words[option + 1..].iter().take_while(|word| !word.starts_with("--")).cloned().collect::<String>();
         let joined = if words[option].contains('=') { value } else { format!(" {value}") };
@@ -135,6 +149,15 @@ mod tests {
         assert!(of("compare a.toml --schemes hpcc ,bfc,pfc --quiet", ",bfc,pfc").contains(whole));
         assert!(of("compare a.toml --vary=x.y=1, 2", "2").contains("write --vary=x.y=1,2, or put"));
         assert_eq!(of("compare a.toml b.toml", "b.toml"), "");
+        assert_eq!(of("compare --schemes pfc a.toml b.toml", "b.toml"), "");
+    }
+
+    #[test]
+    fn names_without_commas_get_them() {
+        let whole = "write commas between them: --schemes pfc,bfc,hpcc";
+        assert_eq!(of("compare a.toml --schemes pfc bfc hpcc", "bfc"), whole);
+        assert_eq!(of("compare a.toml --schemes=pfc bfc hpcc --quiet", "bfc"), whole);
+        assert_eq!(of("compare --schemes pfc bfc a.toml", "bfc"), "write commas between them: --schemes pfc,bfc");
     }
 
     #[test]

@@ -206,7 +206,7 @@ fn a_run_writes_a_folder_with_everything_promised() {
             "summary.json"
         ])
     );
-    assert_eq!(desk.read("out/scenario.toml"), STAR);
+    assert_eq!(desk.read("out/scenario.toml"), format!("# tailwater run star.toml\n{STAR}"));
     let parquet = fs::read(desk.path("out/flows.parquet")).unwrap();
     assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
 
@@ -290,12 +290,28 @@ fn overrides_change_the_run_and_are_written_down() {
     assert_eq!((at(&s, "congestion_control"), at(&s, "scenario")), (&"hpcc".into(), &"changed".into()));
     assert_eq!((number(&s, "seed"), number(&s, "injected.bytes")), (9.0, 203_000.0));
     let record = desk.read("out/scenario.toml");
-    assert!(record.starts_with(STAR), "{record}");
-    for set in ["scheme.preset=hpcc", "seed=9", "flow.0.size=3KB", "name=changed"] {
-        assert!(record.contains(&format!("#   --set {set}\n")), "no {set} in {record}");
+    let sets = "--set scheme.preset=hpcc --set seed=9 --set flow.0.size=3KB --set name=changed";
+    assert!(record.starts_with(&format!("# tailwater run star.toml {sets}\n")), "{record}");
+    // What was written down is the scenario itself: it gives the same.
+    desk.works(&["run", "out/scenario.toml", "--out", "again"]);
+    for file in ["flows.parquet", "links.parquet", "buffers.parquet"] {
+        let bytes = |folder: &str| fs::read(desk.path(folder).join(file)).unwrap();
+        assert!(bytes("out") == bytes("again"), "{file} differs");
     }
-    // What was written down is a scenario itself.
-    desk.works(&["check", "out/scenario.toml"]);
+    assert_eq!(at(&summary(&desk, "again"), "scenario"), &"changed");
+    // The page tells the command that was given.
+    let page = desk.read("out/report.html");
+    assert!(page.contains(&format!("tailwater run star.toml {sets}")), "the page has another command");
+}
+
+#[test]
+fn what_a_run_writes_down_has_the_title_of_its_file() {
+    let desk = Desk::new();
+    desk.write("plain.toml", &STAR.replace("name = \"two into one\"\n", ""));
+    desk.works(&["run", "plain.toml", "--out", "out"]);
+    desk.works(&["run", "out/scenario.toml", "--out", "again"]);
+    let title = |folder: &str| at(&summary(&desk, folder), "scenario").clone();
+    assert_eq!(title("out"), title("again"));
 }
 
 #[test]
@@ -1402,21 +1418,23 @@ fn a_page_that_cannot_be_written_loses_neither_results_nor_the_printed_summary()
 fn an_interrupted_run_says_that_nothing_is_kept_and_how_to_go_on() {
     let desk = Desk::new();
     desk.write("long.toml", ODD.replace("10KB", "100GB"));
-    let interrupted = |arguments: &[&str]| {
+    let ended_by = |signal: &str, arguments: &[&str]| {
         let mut child = desk.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // A run says nothing when it begins; this is far longer than reading takes.
         std::thread::sleep(std::time::Duration::from_secs(3));
-        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
         crate::patience::status("an interrupted run", &mut child);
         child.wait_with_output().unwrap()
     };
-    let output = interrupted(&["run", "long.toml"]);
-    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
-    let said = text(&output.stderr);
-    assert!(said.contains("the run: was interrupted; nothing of it is kept"), "{said}");
-    assert!(said.contains("help: the same command begins it again"), "{said}");
-    assert!(!desk.path("results/long").exists());
-    let output = interrupted(&["compare", "long.toml", "--vary", "flow.0.size=10KB,100GB"]);
+    for (signal, status) in [("-INT", 130), ("-TERM", 143)] {
+        let output = ended_by(signal, &["run", "long.toml"]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        assert!(said.contains("the run: was interrupted; nothing of it is kept"), "{said}");
+        assert!(said.contains("help: the same command begins it again"), "{said}");
+        assert!(!desk.path("results/long").exists());
+    }
+    let output = ended_by("-INT", &["compare", "long.toml", "--vary", "flow.0.size=10KB,100GB"]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("what is finished stays; the same command goes on from there"), "{said}");
