@@ -365,7 +365,11 @@ impl Figure {
 
     /// How many series are drawn apart from each other.
     pub(crate) fn apart(&self) -> u32 {
-        if self.stands_alone() { 1 } else { self.series.iter().filter(|series| series.style != Style::Stated).count() as u32 }
+        if self.stands_alone() {
+            1
+        } else {
+            self.series.iter().filter(|series| series.style != Style::Stated).count() as u32
+        }
     }
 
     /// The horizontal axis with a category for every x there is, and those x in order.

@@ -150,7 +150,10 @@ mod tests {
         assert_eq!(Format::Plain.in_table(0.00461, 1.04), "0.00");
         assert_eq!(Format::Plain.in_table(0.004, 0.004), "0.004");
         assert_eq!(Format::Bytes.in_table(7700.0, 1.0), "7.70 KB");
-        assert_eq!([13e-6, 45.7e-6, 2e-3, 0.0].map(|time| Format::Time.exact(time)), ["13.0 µs", "45.7 µs", "2.00 ms", "0 s"]);
+        assert_eq!(
+            [13e-6, 45.7e-6, 2e-3, 0.0].map(|time| Format::Time.exact(time)),
+            ["13.0 µs", "45.7 µs", "2.00 ms", "0 s"]
+        );
         assert_eq!([64.0, 999_960.0].map(|size| Format::Bytes.exact(size)), ["64 B", "1.00 MB"]);
     }
 

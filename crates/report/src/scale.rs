@@ -245,7 +245,8 @@ mod tests {
         assert_eq!(labels(&ruler), ["0", "0.5", "1", "1.5", "2", "2.5", "3"]);
         let ruler = Ruler::new(&Axis::linear("Share").format(Format::Percent), Some((0.0, 0.034)), &UPRIGHT);
         assert_eq!(labels(&ruler), ["0%", "1%", "2%", "3%", "4%"]);
-        let ruler = Ruler::new(&Axis::linear("Step").format(Format::Count), Some((0.0, 8.0)), &Room { length: 200.0, ..LEVEL });
+        let ruler =
+            Ruler::new(&Axis::linear("Step").format(Format::Count), Some((0.0, 8.0)), &Room { length: 200.0, ..LEVEL });
         assert!(ruler.ticks.iter().all(|tick| tick.at.fract() == 0.0), "{:?}", labels(&ruler));
         let ruler = Ruler::new(&Axis::linear("Flows"), Some((0.0, 2e6)), &UPRIGHT);
         assert_eq!(ruler.label, "Flows (×10⁶)");

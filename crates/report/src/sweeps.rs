@@ -329,10 +329,17 @@ pub fn page(title: &str, table: &comparison::Table, answer: Option<&Answer>, spe
         first.push(format!("The other {more} combinations are in `by_size.csv`."));
     }
     // The one figure that shows it: how long what hosts do together takes, or the tail of the smallest flows, or of all.
-    let completion = |sheet: &Sheet| sheet.id.starts_with("lines-completion") || sheet.id.starts_with("lines-iteration");
+    let completion =
+        |sheet: &Sheet| sheet.id.starts_with("lines-completion") || sheet.id.starts_with("lines-iteration");
     let tail = |sheet: &Sheet| sheet.id.starts_with("lines-slowdown-p99");
     let small = |sheet: &Sheet| tail(sheet) && sheet.id.contains("-0-");
-    if let Some(at) = sheets.iter().position(completion).or(sheets.iter().position(small)).or(sheets.iter().position(tail)).filter(|_| answer.is_some()) {
+    if let Some(at) = sheets
+        .iter()
+        .position(completion)
+        .or(sheets.iter().position(small))
+        .or(sheets.iter().position(tail))
+        .filter(|_| answer.is_some())
+    {
         first.blocks.insert(troubles, block(sheets.remove(at)));
     }
     if !first.blocks.is_empty() {

@@ -524,7 +524,10 @@ impl Answer {
             };
             let level = level.join(" and ");
             // A tail of one seed says too little for a ratio. A collective's time is a sum over all of its messages.
-            let next = standing.others.iter().find(|(_, ratio)| ratio.value > 1.0 && self.collectives.iter().any(|(_, own)| *own == measure));
+            let next = standing
+                .others
+                .iter()
+                .find(|(_, ratio)| ratio.value > 1.0 && self.collectives.iter().any(|(_, own)| *own == measure));
             let next =
                 next.map_or(String::new(), |(line, ratio)| format!(", {} has {}", self.name(*line), times(ratio)));
             return format!("{what}: the lowest {measure} is {value}, of {level}{next}; {why}, so nothing is certain");
@@ -834,7 +837,9 @@ mod tests {
     fn a_tail_that_is_known_badly_has_a_mark_and_no_interval() {
         let seen = |spread: f64| {
             let answer = with(&["a"], Question::default(), |_, seed| {
-                (0..200).map(|at| flow("load", 1_000, Some(1.0 + f64::from(at) * (1.0 + spread * seed as f64)))).collect()
+                (0..200)
+                    .map(|at| flow("load", 1_000, Some(1.0 + f64::from(at) * (1.0 + spread * seed as f64))))
+                    .collect()
             });
             answer.text()
         };

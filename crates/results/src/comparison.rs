@@ -87,7 +87,8 @@ pub fn together<'a>(summaries: impl Iterator<Item = &'a Value> + Clone) -> Vec<(
         }
         names
     };
-    let collective = |name: &str| (format!("completion_ps_{name}"), name.into(), COMPLETION, At::Completion(name.into()));
+    let collective =
+        |name: &str| (format!("completion_ps_{name}"), name.into(), COMPLETION, At::Completion(name.into()));
     let job = |name: &str| (format!("iteration_ps_{name}"), name.into(), ITERATION, At::Iteration(name.into()));
     names("collectives").into_iter().map(collective).chain(names("jobs").into_iter().map(job)).collect()
 }

@@ -189,7 +189,9 @@ impl Verdict {
     /// Where what is judged comes from: the paper and where in it, or nobody but us.
     pub fn source(&self) -> &str {
         match self.document.strip_prefix("no document") {
-            Some(place) => Some(place.trim_start_matches([',', ' '])).filter(|place| !place.is_empty()).unwrap_or("our question"),
+            Some(place) => {
+                Some(place.trim_start_matches([',', ' '])).filter(|place| !place.is_empty()).unwrap_or("our question")
+            }
             None => &self.document,
         }
     }

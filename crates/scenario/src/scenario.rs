@@ -288,7 +288,11 @@ impl Scenario {
                 let (own, other) = (format!("switch.{parameter}"), "switch.ecn_min".to_string());
                 let at = if document.written(&other) && !document.written(&own) { other } else { own };
                 // A value that nobody wrote says where it comes from.
-                let from = |key: &str| match (document.written(key), document.value(key), preset.as_ref().and_then(Option::as_ref)) {
+                let from = |key: &str| match (
+                    document.written(key),
+                    document.value(key),
+                    preset.as_ref().and_then(Option::as_ref),
+                ) {
                     (true, ..) => String::new(),
                     (_, Some(_), Some(preset)) => format!(" by the preset \"{preset}\""),
                     _ => " by default".into(),

@@ -465,7 +465,10 @@ fn a_scheme_is_what_its_name_says_or_refused() {
         schemes(STAR, sets, all).unwrap().into_iter().map(|variant| variant.name).collect()
     };
     assert_eq!(named(&["scheme.flow_control=pfc"], &["bfc", "hpcc"]), ["bfc with flow_control=pfc", "hpcc"]);
-    assert_eq!(named(&["scheme={flow_control=\"none\", transport='irn'}"], &["hpcc"]), ["hpcc with flow_control=none, transport=irn"]);
+    assert_eq!(
+        named(&["scheme={flow_control=\"none\", transport='irn'}"], &["hpcc"]),
+        ["hpcc with flow_control=none, transport=irn"]
+    );
     assert_eq!(named(&["switch.queues=4", "switch.buffer=4MB"], &["bfc", "pfc"]), ["bfc with switch.queues=4", "pfc"]);
     let problem = schemes(&with("[switch]\necn_min = \"100KB\""), &[], &all).unwrap_err();
     assert!(problem.message.contains("\"dctcp\"") && problem.line == Some(4), "{problem}");

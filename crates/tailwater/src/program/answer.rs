@@ -102,7 +102,10 @@ pub fn answer(question: Question, plan: &[Cell], folders: &[PathBuf], summaries:
             groups: list("groups").iter().map(name).collect(),
             end_ps,
             peak_buffer,
-            completions: together(std::iter::once(summary)).into_iter().map(|(_, name, what, at)| ((name, what), at.of(summary))).collect(),
+            completions: together(std::iter::once(summary))
+                .into_iter()
+                .map(|(_, name, what, at)| ((name, what), at.of(summary)))
+                .collect(),
         })
     });
     Answer::new(question, runs)

@@ -50,11 +50,14 @@ fn tip(words: &[String], wrong: &str, similar: bool) -> Option<String> {
         let before = words.get(place.checked_sub(1)?)?;
         let option = words[..place].iter().rposition(|word| word.starts_with("--"))?;
         // Names one after the other, without commas.
-        let listed = ["--schemes", "--seeds", "--bins"].iter().any(|list| {
-            words[option] == *list || words[option].starts_with(&format!("{list}="))
-        });
+        let listed = ["--schemes", "--seeds", "--bins"]
+            .iter()
+            .any(|list| words[option] == *list || words[option].starts_with(&format!("{list}=")));
         let plain = |word: &&String| !word.starts_with('-') && !word.ends_with(".toml");
-        if listed && words[option + 1..].iter().take_while(plain).all(|word| !word.contains(',')) && plain(&&words[place]) {
+        if listed
+            && words[option + 1..].iter().take_while(plain).all(|word| !word.contains(','))
+            && plain(&&words[place])
+        {
             let (name, first) = words[option].split_once('=').unwrap_or((&words[option], ""));
             let rest = words[option + 1..].iter().take_while(plain).map(String::as_str);
             let names: Vec<&str> = Some(first).filter(|first| !first.is_empty()).into_iter().chain(rest).collect();
