@@ -291,6 +291,11 @@ pub fn experiment(exhibit: &Exhibit, verdict: &Verdict, command: &str) -> Report
             1 => panels.into_iter().for_each(|panel| drawn.push(panel)),
             _ => {
                 let id = format!("{number}-{}", slug(&spec.title));
+                // What all panels show stands above them.
+                let common = format!("{}, ", spec.title);
+                for panel in &mut panels {
+                    panel.title = panel.title.strip_prefix(&common).unwrap_or(&panel.title).to_string();
+                }
                 drawn.push(Sheet { id, title: spec.title.clone(), figures: panels, ..Sheet::default() });
             }
         }

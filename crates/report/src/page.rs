@@ -267,7 +267,9 @@ fn prose(text: &str) -> String {
 /// A number with its unit, which stay together, and its interval, which may stand below.
 fn figures(text: &str) -> String {
     let joined = |text: &str| prose(text).replace(' ', "\u{a0}");
-    let number = |text: &str| if text.matches(' ').count() == 1 { joined(text) } else { prose(text) };
+    // So does a rank with its value.
+    let one = |text: &str| text.matches(' ').count() == 1 || text.contains(" · ");
+    let number = |text: &str| if one(text) { joined(text) } else { prose(text) };
     match text.find(" (").or(text.find(" ±")) {
         Some(at) => format!("{} <span class=\"spread\">{}</span>", number(&text[..at]), joined(&text[at + 1..])),
         None => number(text),

@@ -448,7 +448,13 @@ mod tests {
         let estimate = Estimate::of(&[1.0, 2.0, 45.0]);
         assert!(estimate.interval().unwrap().0 > 0.0);
         assert_eq!(Estimate::of(&[9.0, 10.0, 11.0]).spread(|value| format!("{value:.1}")), " ±2.5");
-        assert_eq!(estimate.spread(|value| format!("{value:.0}")), " (0–791)", "half is 62.4 and 3.9 means");
+        let wide = Estimate::of(&[2.0, 3.0, 4.0, 2.0, 3.0, 4.0]);
+        assert_eq!(wide.spread(|value| format!("{value:.2}")), " (2.19–4.10)", "half is 0.94 and a third of the mean");
+        assert_eq!(
+            (estimate.mark(), estimate.spread(|value| value.to_string())),
+            ("~", String::new()),
+            "half is 3.9 means"
+        );
         assert_eq!(Estimate::of(&[3.0, 3.0]).spread(|value| value.to_string()), "");
     }
 

@@ -22,6 +22,14 @@ function words(value, axis, digits) {
   return plain(value, Math.abs(value) >= 1e6 || Math.abs(value) < 1e-3, digits) + (axis.unit ? ' ' + axis.unit : '');
 }
 
+/** The same with all of three digits, where it stands in a column of others: 20.0 above 13.6. */
+function exact(value, axis) {
+  return words(value, axis).replace(/^(−?)(\d+(?:\.\d+)?)(?=$| |%)/, (text, sign, number) => {
+    const size = Number(number);
+    return axis.count || size < 1 ? text : sign + (size < 100 ? size.toFixed(size < 10 ? 2 : 1) : number);
+  });
+}
+
 // Text: how wide it is on the page, and where it breaks.
 const SIZE = 13, LINE = 17;
 const measure = document.createElement('canvas').getContext('2d');
@@ -173,7 +181,7 @@ class Plot {
       const apart = spec.single ? 1 : new Set(spec.series.filter(({ hollow }) => !hollow).map(({ name }) => name)).size;
       names = { list: spec.x.names.map((name, at) => ({ at, lines: [shorten(name, 0.42 * room)] })) };
       left = widest(names.list.map(({ lines }) => lines[0])) + 10;
-      this.beyond = spec.single ? Math.max(...spec.series.flatMap(({ y }) => y).filter(y => y !== null).map(y => width(words(y, spec.y)))) + 10 : 0;
+      this.beyond = spec.single ? Math.max(...spec.series.flatMap(({ y }) => y).filter(y => y !== null).map(y => width(exact(y, spec.y)))) + 10 : 0;
       right = 14 + this.beyond;
       this.wide = Math.max(20, room - left - right);
       y = ticks(spec.y, this.view.y, this.wide, false);
@@ -264,7 +272,8 @@ class Plot {
     // Upright where they would lie on each other.
     const [turn, sine, cosine] = 0.574 * slot < 1.05 * SIZE ? [-90, 1, 0] : [-35, 0.574, 0.82];
     const before = Math.max(0, ...short.map(({ at, lines }) => cosine * width(lines[0]) + 12 - (at - low) * slot));
-    return { list: short, slanted: true, turn, tall: sine * widest(short.map(({ lines }) => lines[0])) + 16, before };
+    const every = turn === -90 ? Math.max(1, Math.ceil(16 / slot)) : 1;
+    return { list: short.filter((_, at) => at % every === 0), slanted: true, turn, tall: sine * widest(short.map(({ lines }) => lines[0])) + 16, before };
   }
 
   /** Draws a series into the layers; gives back the places of its points. */
@@ -283,6 +292,7 @@ class Plot {
       if (this.turned) {
         const end = value => n(Math.max(0, Math.min(this.wide, this.spot(0, value, 0)[0]))), y = places[at][1];
         const [a, b] = [end(series.low[at]), end(series.high[at])];
+        layers.ink.push(...along([a, y], [b, y]));
         return `M${a} ${n(y)}H${b}M${a} ${n(y - 3)}V${n(y + 3)}M${b} ${n(y - 3)}V${n(y + 3)}`;
       }
       const end = value => n(Math.max(0, Math.min(this.high, this.down(value)))), x = places[at][0];
@@ -294,7 +304,7 @@ class Plot {
       ? places.map((_, at) => seen(at) && series.low[at] !== null ? whisker(at) : '').join('') : '';
     const over = group();
     layers.over.push(over);
-    const write = (at, x, y, anchor) => over.append(make('text', { class: 'number', x: n(x), y: n(y), 'text-anchor': anchor }, words(series.y[at], spec.y)));
+    const write = (at, x, y, anchor) => over.append(make('text', { class: 'number', x: n(x), y: n(y), 'text-anchor': anchor }, exact(series.y[at], spec.y)));
     if (this.turned && spec.single) places.forEach((place, at) => { if (place) write(at, this.wide + this.beyond, place[1] + 4.5, 'end'); });
 
     if (series.kind === 'bars') {

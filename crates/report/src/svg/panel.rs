@@ -16,6 +16,8 @@ const FINE_GRID: &str = "#f1f1f1";
 const SLANT: (f64, f64, f64) = (-35.0, 0.573_576, 0.819_152);
 /// The same of names that would lie on each other even so.
 const STEEP: (f64, f64, f64) = (-90.0, 1.0, 0.0);
+/// The least size of theirs.
+const SMALLEST: f64 = 9.0;
 /// Height of a row of a plot on its side, and of a bar or a marker in it where there are several.
 const ROW: (f64, f64) = (20.0, 9.0);
 /// The radius of a lone point of a line.
@@ -99,7 +101,7 @@ impl<'a> Panel<'a> {
         // Values stand at the end of their rows.
         let figures = self.figure.stands_alone();
         let points = || self.data.runs.iter().flatten().flatten();
-        let value = |point: &Point| text::width(&self.figure.y.format.show(point.y), SMALL, false);
+        let value = |point: &Point| text::width(&self.figure.y.format.exact(point.y), SMALL, false);
         let values = if figures { widest(&mut points().map(value)) + 10.0 } else { 0.0 };
         let rows = names.len().max(1) as f64;
         let (apart, _) = if has(Style::Bars) { bar_width(self.figure, 1.0) } else { (self.figure.apart(), 0.0) };
@@ -217,6 +219,9 @@ impl<'a> Panel<'a> {
         }
         for (tick, lines) in self.x.ticks.iter().zip(&self.names.lines) {
             let (x, look) = (self.across(tick.at), font(self.names.size, INK));
+            if lines.is_empty() {
+                continue;
+            }
             if let Some(slant) = self.names.slant {
                 let beside = slant.1 * MIDDLE * TICK + slant.2 * 2.0;
                 pen.text(
@@ -412,7 +417,7 @@ impl<'a> Panel<'a> {
 
     /// Writes a value at the end of its row.
     fn value(&self, layers: &mut Layers, point: &Point, middle: f64) {
-        let (value, end) = (self.figure.y.format.show(point.y), self.width - self.left - MARGIN);
+        let (value, end) = (self.figure.y.format.exact(point.y), self.width - self.left - MARGIN);
         layers.over.text((end, middle + MIDDLE * SMALL), Hold::End, font(SMALL, INK), 0.0, &value);
     }
 
@@ -536,9 +541,18 @@ impl Names {
                 return Names { lines, size, slant: None };
             }
         }
-        let slant = if SLANT.1 * slot < 1.05 * TICK { STEEP } else { SLANT };
-        let lines = labels().map(|label| vec![shorten(label, TICK, 150.0)]).collect();
-        Names { lines, size: TICK, slant: Some(slant) }
+        if SLANT.1 * slot >= 1.05 * TICK {
+            let lines = labels().map(|label| vec![shorten(label, TICK, 150.0)]).collect();
+            return Names { lines, size: TICK, slant: Some(SLANT) };
+        }
+        // As large as there is room, and in the end not all of them.
+        let size = (slot / 1.2).clamp(SMALLEST, TICK).floor();
+        let every = (1.2 * size / slot).ceil().max(1.0) as usize;
+        let line = |(at, label): (usize, &String)| match at % every {
+            0 => vec![shorten(label, size, 150.0)],
+            _ => Vec::new(),
+        };
+        Names { lines: labels().enumerate().map(line).collect(), size, slant: Some(STEEP) }
     }
 
     fn width(&self, line: &str) -> f64 {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use report::fabric::{Load, MAX_HOSTS, Node, Picture, Wait};
-use report::{Axis, Figure, Format, Mark, Palette, Sheet, Style};
+use report::{Axis, Figure, Format, Mark, Palette, Point, Sheet, Style};
 use roxmltree::{Document, Node as Element};
 use ttf_parser::Face;
 
@@ -480,4 +480,27 @@ proptest! {
         prop_assert!(!svg.contains("NaN") && !svg.contains("inf"));
         prop_assert_eq!(svg, picture.svg());
     }
+}
+
+#[test]
+fn names_without_room_have_rows_and_a_bar_beyond_all_others_does_not_flatten_them() {
+    let names: Vec<String> = (0..30).map(|at| format!("scheme-{at}+win")).collect();
+    let mut figure = Figure::new("many", "Many", Axis::categories("scheme", names.clone()), Axis::linear("time"));
+    let value = |at: usize| if at == 7 { 1234.0 } else { 10.0 + at as f64 };
+    let mut palette = Palette::default();
+    figure.series.push(palette.series("time", Style::Bars, (0..30).map(|at| (at as f64, value(at)))));
+    let svg = figure.svg();
+    assert_legible(&svg);
+    for name in &names {
+        assert!(svg.contains(&format!(">{name}</text>")), "{name}");
+    }
+    assert!(!svg.contains("rotate(-35") && svg.contains(">1230</text>") && svg.contains("A bar with a gap goes on"));
+    // The others are longer than half of the plot.
+    assert!(svg.contains(">40</text>") && !svg.contains(">1000</text>"), "the axis ends after the others");
+    // Few names stay below bars, and bars of one size have no gap.
+    figure.x = Axis::categories("scheme", ["a", "b", "c", "d", "e"]);
+    figure.series[0].points = (0..5).map(|at| Point::from((at as f64, if at == 2 { 900.0 } else { 9.0 }))).collect();
+    assert!(figure.svg().contains(">900</text>"));
+    figure.series[0].points.iter_mut().for_each(|point| point.y = 9.0);
+    assert!(!figure.svg().contains("goes on"));
 }
