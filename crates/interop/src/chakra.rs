@@ -412,20 +412,31 @@ pub fn import(files: &[File<'_>], stem: &str) -> Result<Imported, Problem> {
             wrong.push(Problem::new(files[0].name, fault.message).help("give traces whose nodes can all be done"));
         }
     }
+    match problems(wrong, files[0].name) {
+        Some(problem) => Err(problem),
+        None => schedule(FROM, &graph, &traffic, stem),
+    }
+}
+
+/// Problems as one. Of very many, the first are told.
+pub(crate) fn problems(mut wrong: Vec<Problem>, file: &str) -> Option<Problem> {
     if wrong.len() > MOST_NAMED {
         let more = wrong.len() - MOST_NAMED;
         wrong.truncate(MOST_NAMED);
-        wrong.push(Problem::new(files[0].name, format!("and {more} more problems like these")));
+        wrong.push(Problem::new(file, format!("and {more} more problems like these")));
     }
-    if let Some(problem) = Problem::all(wrong) {
-        return Err(problem);
-    }
+    Problem::all(wrong)
+}
+
+/// Flows of ranks as a scenario called `stem` on a star, and its schedule.
+pub(crate) fn schedule(from: &str, graph: &Graph, traffic: &Traffic, stem: &str) -> Result<Imported, Problem> {
     let mut text = Vec::new();
     let refused = |error: &dyn std::fmt::Display| Problem::new("--out", error.to_string());
-    write_goal(&mut text, &graph, &traffic).map_err(|error| refused(&error))?;
+    write_goal(&mut text, graph, traffic).map_err(|error| refused(&error))?;
     let name = format!("{stem}.goal");
+    let count = graph.hosts().count();
     let scenario = format!(
-        "{FROM} of {count} ranks. Rank n is the n-th host of any fabric you write here.\nname = {}\n\n[topology]\nkind = \"star\"\nhosts = {count}\n\n[nic]\nqueues = \"destination\"\n\n[traffic]\ntrace = {}\n",
+        "{from} of {count} ranks. Rank n is the n-th host of any fabric you write here.\nname = {}\n\n[topology]\nkind = \"star\"\nhosts = {count}\n\n[nic]\nqueues = \"destination\"\n\n[traffic]\ntrace = {}\n",
         quote(stem),
         quote(&name)
     );
