@@ -533,8 +533,7 @@ mod tests {
         ]);
         let made = imported(&[rank.clone(), rank]).unwrap();
         let graph = Star { hosts: 2, ..Star::default() }.build().unwrap();
-        let traffic =
-            traffic::read_goal(&made.flows, &Names::new(&graph)).unwrap_or_else(|faults| panic!("{faults}"));
+        let traffic = traffic::read_goal(&made.flows, &Names::new(&graph)).unwrap_or_else(|faults| panic!("{faults}"));
         let flat = traffic.without_tasks(1000).unwrap();
         assert_eq!(flat.flows.len(), 1);
         assert_eq!((flat.flows[0].size, flat.flows[0].start), (500, Time::from_us(85)));

@@ -122,13 +122,9 @@ impl<'a> Lines<'a> {
             self.wrong.push(kind.problem(file, message, help));
             return;
         }
-        let mut read = |field: Field<'_>, most: u64| field.number(file, most).map_err(|problem| self.wrong.push(problem)).ok();
-        let numbers = (
-            read(id, u64::MAX),
-            read(src, MAX_RANKS - 1),
-            read(dest, MAX_RANKS - 1),
-            read(size, MAX_SIZE.0),
-        );
+        let mut read =
+            |field: Field<'_>, most: u64| field.number(file, most).map_err(|problem| self.wrong.push(problem)).ok();
+        let numbers = (read(id, u64::MAX), read(src, MAX_RANKS - 1), read(dest, MAX_RANKS - 1), read(size, MAX_SIZE.0));
         let (Some(number), Some(from), Some(to), Some(size)) = numbers else { return };
         if from == to {
             let message = format!("dest is {to}, which is src");
@@ -166,7 +162,8 @@ pub fn import(list: Text<'_>, stem: &str) -> Result<Imported, Problem> {
                     after.push(After { flow: id(place), first: id(first), gap: Time::ZERO });
                 }
                 Some(_) => {
-                    let message = format!("flow {text} neither begins nor ends at rank {}, which waits for it", row.src);
+                    let message =
+                        format!("flow {text} neither begins nor ends at rank {}, which waits for it", row.src);
                     wrong.push(wrong_with(message, "let a rank wait for what it sends or receives"));
                 }
                 None => {
@@ -220,7 +217,8 @@ fn in_turn(weave: &mut Weave, rows: &[Row<'_>], collectives: usize) {
     let mut done: BTreeMap<u32, FlowId> = BTreeMap::new();
     // The last collective of a rank is waited for by nobody.
     let mut left: HashMap<u32, usize> = HashMap::new();
-    let ranks = |places: &[usize]| places.iter().flat_map(|&at| [rows[at].src, rows[at].dest]).collect::<BTreeSet<u32>>();
+    let ranks =
+        |places: &[usize]| places.iter().flat_map(|&at| [rows[at].src, rows[at].dest]).collect::<BTreeSet<u32>>();
     of.iter().for_each(|places| ranks(places).into_iter().for_each(|rank| *left.entry(rank).or_default() += 1));
     for places in &of {
         let mut parts: BTreeMap<u32, Vec<FlowId>> = BTreeMap::new();
@@ -293,7 +291,11 @@ mod tests {
         let flat = read(&made, 4).without_tasks(1000).unwrap();
         let size = |id: FlowId| flat.flows[id.index()].size;
         let waits: Vec<(u64, u64)> = flat.after.iter().map(|wait| (size(wait.flow), size(wait.first))).collect();
-        assert_eq!(waits, [(30, 10)], "rank 0 sends when its first flow has gone; what 2 and 3 do is none of its concern");
+        assert_eq!(
+            waits,
+            [(30, 10)],
+            "rank 0 sends when its first flow has gone; what 2 and 3 do is none of its concern"
+        );
     }
 
     #[test]
@@ -315,7 +317,8 @@ mod tests {
             let said = of(&format!("{HEAD}{good}{rows}")).unwrap_err();
             assert!(said.contains(words), "{words} is not in {said}");
         }
-        let both = of(&format!("{HEAD}A,4,2,1,0,0,1,x,y,10,0,1,RING,,1\nA,4,2,1,0,0,1,0,0,10,0,1,RING,,1\n")).unwrap_err();
+        let both =
+            of(&format!("{HEAD}A,4,2,1,0,0,1,x,y,10,0,1,RING,,1\nA,4,2,1,0,0,1,0,0,10,0,1,RING,,1\n")).unwrap_err();
         for words in ["src is \"x\"", "dest is \"y\"", "dest is 0, which is src"] {
             assert!(both.contains(words), "{words} is not in {both}");
         }
