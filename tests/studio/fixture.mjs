@@ -58,6 +58,67 @@ export function fabric(kind, options = {}) {
     ring.forEach((one, at) => join(one, ring[(at + 1) % n]));
     join(ring[0], ring[3]);
     join(ring[1], ring[5]);
+  } else if (kind === "rail-optimised") {
+    const { servers = 4, rails = 4, spines = 2 } = options;
+    const all = hosts(servers * rails);
+    const rail = Array.from({ length: rails }, (_, at) => add(`rail${at}`, false, 1));
+    const up = Array.from({ length: servers }, (_, at) => add(`up${at}`, false, 1));
+    const spine = Array.from({ length: spines }, (_, at) => add(`spine${at}`, false, 2));
+    all.forEach((host, at) => join(host, rail[at % rails], 400e9));
+    all.forEach((host, at) => join(host, up[Math.floor(at / rails)], 3600e9));
+    rail.forEach((one) => spine.forEach((other) => join(one, other, 800e9)));
+  } else if (kind === "multi-plane") {
+    const { planes = 2, leaves = 2, hosts_per_leaf = 4, spines = 2 } = options;
+    const all = hosts(leaves * hosts_per_leaf);
+    const leaf = Array.from({ length: planes * leaves }, (_, at) => add(`leaf${at}`, false, 1));
+    const spine = Array.from({ length: planes * spines }, (_, at) => add(`spine${at}`, false, 2));
+    all.forEach((host, at) => {
+      for (let plane = 0; plane < planes; plane++) join(host, leaf[plane * leaves + Math.floor(at / hosts_per_leaf)]);
+    });
+    leaf.forEach((one, at) => {
+      const plane = Math.floor(at / leaves);
+      for (let j = 0; j < spines; j++) join(one, spine[plane * spines + j]);
+    });
+  } else if (kind === "torus") {
+    const { x = 4, y = 4, z = 1, per = 1 } = options;
+    const all = hosts(x * y * z * per);
+    const grid = Array.from({ length: x * y * z }, (_, at) => add(`sw${at}`, false, 1));
+    all.forEach((host, at) => join(host, grid[Math.floor(at / per)]));
+    grid.forEach((one, at) => {
+      let stride = 1;
+      for (const size of [x, y, z]) {
+        const place = Math.floor(at / stride) % size;
+        if (size > 2 || (size === 2 && place === 0)) join(one, grid[at + (((place + 1) % size) - place) * stride]);
+        stride *= size;
+      }
+    });
+  } else if (kind === "dragonfly") {
+    // One link between any two groups.
+    const { groups = 9, each = 4, per = 2 } = options;
+    const global = Math.ceil((groups - 1) / each);
+    const all = hosts(groups * each * per);
+    const row = Array.from({ length: groups * each }, (_, at) => add(`sw${at}`, false, 1));
+    all.forEach((host, at) => join(host, row[Math.floor(at / per)]));
+    for (let group = 0; group < groups; group++)
+      for (let a = 0; a < each; a++) for (let b = a + 1; b < each; b++) join(row[group * each + a], row[group * each + b]);
+    const port = (ahead) => Math.floor((ahead - 1) / global);
+    for (let from = 0; from < groups; from++)
+      for (let to = from + 1; to < groups; to++)
+        join(row[from * each + port(to - from)], row[to * each + port(groups - (to - from))]);
+  } else if (kind === "slim-fly") {
+    // McKay, Miller and Širáň for q = 5: generators 1 and 4, and 2 and 3.
+    const q = 5,
+      per = options.per ?? 1;
+    const all = hosts(2 * q * q * per);
+    const row = Array.from({ length: 2 * q * q }, (_, at) => add(`sw${at}`, false, 1));
+    all.forEach((host, at) => join(host, row[Math.floor(at / per)]));
+    const at = (half, column, place) => row[half * q * q + column * q + place];
+    for (let column = 0; column < q; column++)
+      for (let a = 0; a < q; a++) {
+        join(at(0, column, a), at(0, column, (a + 1) % q));
+        join(at(1, column, a), at(1, column, (a + 2) % q));
+        for (let other = 0; other < q; other++) join(at(0, column, a), at(1, other, (((a - column * other) % q) + q) % q));
+      }
   } else throw new Error(`no shape ${kind}`);
   const of = nodes.map(() => []);
   pairs.forEach(([a, b, rate], at) => {

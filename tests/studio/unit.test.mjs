@@ -429,6 +429,15 @@ for (const [kind, options] of [
   ["fat-tree", { k: 8 }],
   ["bcube", { n: 4 }],
   ["file", {}],
+  ["rail-optimised", {}],
+  ["rail-optimised", { servers: 16, rails: 8, spines: 8 }],
+  ["multi-plane", { planes: 4 }],
+  ["torus", {}],
+  ["torus", { x: 3, y: 5 }],
+  ["torus", { x: 3, y: 3, z: 3 }],
+  ["dragonfly", {}],
+  ["dragonfly", { groups: 5, each: 2 }],
+  ["slim-fly", {}],
 ]) {
   test(`a ${kind} ${JSON.stringify(options)} stands inside its box, and nothing covers anything else`, () => {
     for (const [width, height] of [
@@ -471,6 +480,44 @@ test("tiers go up from the hosts, and BCube's hosts stand between its two levels
   const at = layout(cube, "bcube", 800, 500).nodes;
   const of = (name) => at[cube.nodes.findIndex((node) => node.name === name)].y;
   assert.ok(of("sw0.0") > of("h0") && of("h0") > of("sw1.0"));
+});
+
+test("servers stand below their accelerators, and planes side by side", () => {
+  const of = (kind, options) => {
+    const shape = fabric(kind, options);
+    const { nodes } = layout(shape, kind, 900, 500);
+    return (name) => nodes[shape.nodes.findIndex((node) => node.name === name)];
+  };
+  const rails = of("rail-optimised");
+  assert.ok(rails("up0").y > rails("h0").y && rails("h0").y > rails("rail0").y && rails("rail0").y > rails("spine0").y);
+  // The accelerators of a server stand together, over its switch.
+  assert.ok(rails("h3").x < rails("h4").x && Math.abs(rails("up0").x - (rails("h0").x + rails("h3").x) / 2) < 1);
+  const planes = of("multi-plane", { planes: 2, leaves: 3 });
+  assert.ok(planes("leaf2").x < planes("leaf3").x && planes("spine1").x < planes("spine2").x);
+});
+
+test("a torus is a grid, a dragonfly groups on a ring, and a slim fly two blocks", () => {
+  const of = (kind, options) => {
+    const shape = fabric(kind, options);
+    const { nodes } = layout(shape, kind, 900, 700);
+    return nodes.filter((_, at) => shape.nodes[at].kind === "switch");
+  };
+  const far = (a, b) => Math.hypot(a.x - b.x, a.y - b.y);
+  const torus = of("torus", { x: 4, y: 3 });
+  for (let at = 0; at < 12; at++) {
+    if (at % 4 < 3) assert.ok(torus[at].x < torus[at + 1].x, `${at} is left of the next`);
+    if (at < 8) assert.ok(torus[at].y > torus[at + 4].y, `${at} is below the next row`);
+  }
+  const layers = of("torus", { x: 2, y: 2, z: 3 });
+  assert.ok(Math.max(...layers.slice(0, 4).map(({ x }) => x)) < Math.min(...layers.slice(4, 8).map(({ x }) => x)));
+  const fly = of("dragonfly", { groups: 6, each: 3 });
+  for (let a = 0; a < 18; a++) {
+    const own = fly.filter((_, b) => b !== a && Math.floor(a / 3) === Math.floor(b / 3)).map((node) => far(node, fly[a]));
+    const others = fly.filter((_, b) => Math.floor(a / 3) !== Math.floor(b / 3)).map((node) => far(node, fly[a]));
+    assert.ok(Math.max(...own) < Math.max(...others) / 2);
+  }
+  const slim = of("slim-fly");
+  assert.ok(Math.max(...slim.slice(0, 25).map(({ x }) => x)) < Math.min(...slim.slice(25).map(({ x }) => x)));
 });
 
 test("the same graph stands the same way every time", () => {

@@ -91,6 +91,16 @@ struct Node {
     group: String,
 }
 
+impl Node {
+    /// Whether it is the operator at the host that launches a kernel, and not the kernel, which is a node of its own and says what is sent. Converters of traces from
+    /// PyTorch give both the same kind (`c10d::broadcast_` and `ncclKernel_Broadcast`).
+    fn only_launches(&self) -> bool {
+        let told = |name: &str| self.numbers.contains_key(name);
+        let says = ["comm_type", "comm_size", "comm_src", "comm_dst"].into_iter().any(told);
+        matches!(self.kind, SEND | RECEIVE | COLLECTIVE) && self.numbers.get("is_cpu_op") == Some(&1) && !says
+    }
+}
+
 /// Numbers that stand one after the other, or one for itself.
 fn numbers(field: &Field<'_>, all: &mut Vec<u64>) -> Option<()> {
     match field {
@@ -218,6 +228,15 @@ pub fn import(files: &[File<'_>], stem: &str) -> Result<Imported, Problem> {
         Problem::new(files[rank].name, what).help(help)
     };
     let host = |rank: usize| NodeId(rank as u32);
+    let task_of = |weave: &mut Weave, rank: usize, place: usize| {
+        let micros = ranks[rank][place].micros;
+        let lasts = Time(micros.saturating_mul(1_000_000));
+        if lasts > MAX_START {
+            return Err(at(rank, place, format!("it lasts {micros} us"), "write a shorter time"));
+        }
+        let task = weave.task(host(rank), Time::ZERO, lasts, None);
+        Ok((task, task))
+    };
     for (rank, nodes) in ranks.iter().enumerate() {
         let mut turns: HashMap<&str, usize> = HashMap::new();
         for (place, node) in nodes.iter().enumerate() {
@@ -237,6 +256,7 @@ pub fn import(files: &[File<'_>], stem: &str) -> Result<Imported, Problem> {
                 None => Err(missing(name)),
             };
             let made = match node.kind {
+                _ if node.only_launches() => task_of(&mut weave, rank, place),
                 SEND => size().and_then(|size| Ok((size, peer("comm_dst")?))).map(|(size, to)| {
                     let flow = FlowId(weave.flows.len() as u32);
                     weave.flows.push(FlowRequest::new(host(rank), host(to), size, Time::ZERO));
@@ -258,16 +278,7 @@ pub fn import(files: &[File<'_>], stem: &str) -> Result<Imported, Problem> {
                     *turn += 1;
                     Ok((enter, leave))
                 }
-                _ => {
-                    let lasts = Time(node.micros.saturating_mul(1_000_000));
-                    match lasts > MAX_START {
-                        true => Err(at(rank, place, format!("it lasts {} us", node.micros), "write a shorter time")),
-                        false => {
-                            let task = weave.task(host(rank), Time::ZERO, lasts, None);
-                            Ok((task, task))
-                        }
-                    }
-                }
+                _ => task_of(&mut weave, rank, place),
             };
             match made {
                 Ok(made) if ids.insert((rank, node.id), made).is_some() => {
@@ -314,7 +325,8 @@ pub fn import(files: &[File<'_>], stem: &str) -> Result<Imported, Problem> {
         let operation = match number(first, "comm_type").map(operation) {
             Some(Ok(operation)) => operation,
             None => {
-                wrong.push(at(first_rank, first_place, "comm_type is missing".into(), "add the attribute"));
+                let help = "add the attribute; or is_cpu_op, true, and no comm_size if the node only launches a kernel that is a node of its own";
+                wrong.push(at(first_rank, first_place, "comm_type is missing".into(), help));
                 continue;
             }
             Some(Err(name)) => {
@@ -400,20 +412,31 @@ pub fn import(files: &[File<'_>], stem: &str) -> Result<Imported, Problem> {
             wrong.push(Problem::new(files[0].name, fault.message).help("give traces whose nodes can all be done"));
         }
     }
+    match problems(wrong, files[0].name) {
+        Some(problem) => Err(problem),
+        None => schedule(FROM, &graph, &traffic, stem),
+    }
+}
+
+/// Problems as one. Of very many, the first are told.
+pub(crate) fn problems(mut wrong: Vec<Problem>, file: &str) -> Option<Problem> {
     if wrong.len() > MOST_NAMED {
         let more = wrong.len() - MOST_NAMED;
         wrong.truncate(MOST_NAMED);
-        wrong.push(Problem::new(files[0].name, format!("and {more} more problems like these")));
+        wrong.push(Problem::new(file, format!("and {more} more problems like these")));
     }
-    if let Some(problem) = Problem::all(wrong) {
-        return Err(problem);
-    }
+    Problem::all(wrong)
+}
+
+/// Flows of ranks as a scenario called `stem` on a star, and its schedule.
+pub(crate) fn schedule(from: &str, graph: &Graph, traffic: &Traffic, stem: &str) -> Result<Imported, Problem> {
     let mut text = Vec::new();
     let refused = |error: &dyn std::fmt::Display| Problem::new("--out", error.to_string());
-    write_goal(&mut text, &graph, &traffic).map_err(|error| refused(&error))?;
+    write_goal(&mut text, graph, traffic).map_err(|error| refused(&error))?;
     let name = format!("{stem}.goal");
+    let count = graph.hosts().count();
     let scenario = format!(
-        "{FROM} of {count} ranks. Rank n is the n-th host of any fabric you write here.\nname = {}\n\n[topology]\nkind = \"star\"\nhosts = {count}\n\n[nic]\nqueues = \"destination\"\n\n[traffic]\ntrace = {}\n",
+        "{from} of {count} ranks. Rank n is the n-th host of any fabric you write here.\nname = {}\n\n[topology]\nkind = \"star\"\nhosts = {count}\n\n[nic]\nqueues = \"destination\"\n\n[traffic]\ntrace = {}\n",
         quote(stem),
         quote(&name)
     );
@@ -449,8 +472,12 @@ mod tests {
         bytes.extend(block(5, &deps.iter().flat_map(|&dep| varint(dep)).collect::<Vec<_>>()));
         bytes.extend(number(7, micros));
         for (name, value) in attributes {
-            // Sizes are int64, others int32; a text that nobody reads stands between.
-            let field = if *name == "comm_size" { 9 } else { 7 };
+            // Sizes are int64, others int32, or bool; a text that nobody reads stands between.
+            let field = match *name {
+                "comm_size" => 9,
+                "is_cpu_op" => 27,
+                _ => 7,
+            };
             let value = [block(1, name.as_bytes()), block(2, b"-"), number(field, *value)].concat();
             bytes.extend(block(10, &value));
         }
@@ -495,6 +522,24 @@ mod tests {
             scenario.starts_with(FROM) && scenario.contains("hosts = 2") && scenario.contains("t.goal"),
             "{scenario}"
         );
+    }
+
+    #[test]
+    fn an_operator_that_launches_a_kernel_takes_its_time_and_sends_nothing() {
+        let rank = file(&[
+            node(1, COLLECTIVE, &[], 85, &[("is_cpu_op", 1)]),
+            node(2, COLLECTIVE, &[1], 28, &[("is_cpu_op", 0), ("comm_type", 5), ("comm_size", 500)]),
+            node(3, SEND, &[2], 1, &[("is_cpu_op", 1)]),
+        ]);
+        let made = imported(&[rank.clone(), rank]).unwrap();
+        let graph = Star { hosts: 2, ..Star::default() }.build().unwrap();
+        let traffic = traffic::read_goal(&made.flows, &Names::new(&graph)).unwrap_or_else(|faults| panic!("{faults}"));
+        let flat = traffic.without_tasks(1000).unwrap();
+        assert_eq!(flat.flows.len(), 1);
+        assert_eq!((flat.flows[0].size, flat.flows[0].start), (500, Time::from_us(85)));
+        let says_nothing = file(&[node(1, COLLECTIVE, &[], 0, &[("is_cpu_op", 0)])]);
+        let said = imported(&[says_nothing.clone(), says_nothing]).unwrap_err();
+        assert!(said.contains("comm_type is missing") && said.contains("only launches a kernel"), "{said}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Pictures of a fabric: its nodes and links in their places, with what happened there on top.
 //!
 //! The wiring alone decides where things are. Where links join neighbouring tiers only (a Clos, a BCube), tiers are rows with the
-//! hosts below; any other graph is drawn as a circle with the hosts outside. What would be too small to read is drawn
+//! hosts below, and below them the switches that only join the accelerators of a server; planes stand side by side. Any other graph is drawn as a circle with the hosts outside. What would be too small to read is drawn
 //! together: hosts by their switch, switches with their neighbours in the row.
 
 use results::records::Records;
@@ -206,6 +206,40 @@ impl Picture {
         tier
     }
 
+    /// By node: switches that lead to no other, at hosts that each have one that does. They join the accelerators of a server.
+    fn own_to_servers(&self, neighbours: &[Vec<u32>]) -> Vec<bool> {
+        let switch = |at: u32| !self.nodes[at as usize].host;
+        let leads = |at: u32| switch(at) && neighbours[at as usize].iter().any(|&peer| switch(peer));
+        let own = |at: u32| {
+            let hosts = &neighbours[at as usize];
+            switch(at)
+                && !hosts.is_empty()
+                && !leads(at)
+                && hosts.iter().all(|&host| neighbours[host as usize].iter().any(|&peer| leads(peer)))
+        };
+        (0..self.nodes.len() as u32).map(own).collect()
+    }
+
+    /// By node: the first of the switches that a switch reaches without hosts. Planes share nothing else. It is 0 for hosts, and for switches that lead to no other.
+    fn planes(&self, neighbours: &[Vec<u32>]) -> Vec<u32> {
+        let mut plane: Vec<u32> = vec![0; self.nodes.len()];
+        let mut seen: Vec<bool> = self.nodes.iter().map(|node| node.host).collect();
+        for first in 0..self.nodes.len() as u32 {
+            let mut queue = if seen[first as usize] { Vec::new() } else { vec![first] };
+            let mut all = Vec::new();
+            while let Some(at) = queue.pop() {
+                if !std::mem::replace(&mut seen[at as usize], true) {
+                    all.push(at);
+                    queue.extend(neighbours[at as usize].iter().copied().filter(|&peer| !seen[peer as usize]));
+                }
+            }
+            if all.len() > 1 {
+                all.iter().for_each(|&at| plane[at as usize] = first + 1);
+            }
+        }
+        plane
+    }
+
     fn item(&self, members: Vec<u32>) -> Item {
         let node = |at: u32| &self.nodes[at as usize];
         let (first, last) = (node(members[0]), node(members[members.len() - 1]));
@@ -232,8 +266,12 @@ impl Picture {
         let fits = |(a, b): (u32, u32)| a.abs_diff(b) == 1 || a == 0 || b == 0 || (a == b && a == top && top > 1);
         let rows = self.links.iter().all(|link| fits(level(link)) && level(link) != (0, 0));
 
-        // Hosts in the order of their switches.
-        let home = |host: u32| neighbours[host as usize].iter().copied().find(|&at| !self.nodes[at as usize].host);
+        // Hosts in the order of their server's switch, or of their first.
+        let own = self.own_to_servers(&neighbours);
+        let home = |host: u32| {
+            let mut switches = neighbours[host as usize].iter().copied().filter(|&at| !self.nodes[at as usize].host);
+            switches.clone().find(|&at| own[at as usize]).or_else(|| switches.next())
+        };
         let mut hosts: Vec<u32> = (0..self.nodes.len() as u32).filter(|&at| self.nodes[at as usize].host).collect();
         hosts.sort_by_key(|&host| (home(host), host));
         let mut groups: Vec<Vec<u32>> = Vec::new();
@@ -260,10 +298,13 @@ impl Picture {
                 .collect()
         };
         let row_of_hosts = add(groups, if crowded { MAX_SWITCHES } else { MAX_HOSTS });
-        let mut all_rows = vec![row_of_hosts];
+        let of_tier = |at: u32, owned: bool| -> Vec<Vec<u32>> {
+            let all = (0..self.nodes.len() as u32).filter(|&node| tier[node as usize] == at);
+            all.filter(|&node| own[node as usize] == owned).map(|node| vec![node]).collect()
+        };
+        let mut all_rows = vec![add(of_tier(1, true), MAX_SWITCHES), row_of_hosts];
         for at in 1..=top {
-            let row = (0..self.nodes.len() as u32).filter(|&node| tier[node as usize] == at).map(|node| vec![node]);
-            all_rows.push(add(row.collect(), MAX_SWITCHES));
+            all_rows.push(add(of_tier(at, false), MAX_SWITCHES));
         }
         all_rows.retain(|row| !row.is_empty());
         if !rows {
@@ -281,7 +322,8 @@ impl Picture {
             circle.sort_by_key(|(switch, _)| items[*switch].members[0]);
             return Layout { items, item_of, places: Places::Circle(circle) };
         }
-        // Each row in the order of what hangs below it.
+        // Each row in the order of what hangs below it, plane by plane.
+        let plane = self.planes(&neighbours);
         let mut x = vec![0.0; items.len()];
         for (at, row) in all_rows.iter_mut().enumerate() {
             if at > 0 {
@@ -294,11 +336,52 @@ impl Picture {
                     below.iter().sum::<f64>() / below.len().max(1) as f64
                 };
                 let means: BTreeMap<usize, f64> = row.iter().map(|&item| (item, mean(item))).collect();
-                row.sort_by(|a, b| means[a].total_cmp(&means[b]).then(a.cmp(b)));
+                let plane = |item: usize| plane[items[item].members[0] as usize];
+                row.sort_by(|&a, &b| plane(a).cmp(&plane(b)).then(means[&a].total_cmp(&means[&b])).then(a.cmp(&b)));
             }
             let count = row.len() as f64;
             (0..).zip(row.iter()).for_each(|(place, &item)| x[item] = (f64::from(place) + 0.5) / count);
         }
         Layout { items, item_of, places: Places::Rows(all_rows) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many hosts `h0`, `h1` and so on, and switches with these names.
+    fn picture(hosts: u32, switches: &[&str], links: &[(u32, u32)]) -> Picture {
+        let mut picture = Picture::new("fabric", "A fabric");
+        let node = |name: String, host| Node { name, host, peak: None };
+        picture.nodes.extend((0..hosts).map(|host| node(format!("h{host}"), true)));
+        picture.nodes.extend(switches.iter().map(|name| node(name.to_string(), false)));
+        picture.links.extend(links);
+        picture
+    }
+
+    /// The names row by row, from below.
+    fn rows(picture: &Picture) -> Vec<String> {
+        let Layout { items, places: Places::Rows(rows), .. } = picture.layout() else { panic!("it has rows") };
+        let names = |row: &Vec<usize>| row.iter().map(|&item| items[item].name.as_str()).collect::<Vec<_>>().join(" ");
+        rows.iter().map(names).collect()
+    }
+
+    #[test]
+    fn servers_stand_below_their_accelerators() {
+        let switches = ["rail0", "rail1", "up0", "up1", "spine0"];
+        // Two servers of two: h0 and h1, h2 and h3.
+        let links = [(0, 4), (1, 5), (2, 4), (3, 5), (0, 6), (1, 6), (2, 7), (3, 7), (4, 8), (5, 8)];
+        assert_eq!(rows(&picture(4, &switches, &links)), ["up0 up1", "h0 h1 h2 h3", "rail0 rail1", "spine0"]);
+    }
+
+    #[test]
+    fn planes_stand_side_by_side() {
+        // Two planes of two leaves and two spines; h0 is on the first leaf of each, h1 on the second.
+        let switches = ["a0", "a1", "b0", "b1", "as0", "as1", "bs0", "bs1"];
+        let leaves = [(0, 2), (1, 3), (0, 4), (1, 5)];
+        let spines = [(2, 6), (2, 7), (3, 6), (3, 7), (4, 8), (4, 9), (5, 8), (5, 9)];
+        let all = [&leaves[..], &spines[..]].concat();
+        assert_eq!(rows(&picture(2, &switches, &all)), ["h0 h1", "a0 a1 b0 b1", "as0 as1 bs0 bs1"]);
     }
 }

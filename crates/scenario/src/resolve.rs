@@ -237,7 +237,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     if across > CORE_FULL {
         let percent = across * 100.0;
         notes.push(format!(
-            "what goes from rack to rack is {percent:.0} % of what the core carries, before headers and ACKs: what waits grows as long as it lasts"
+            "what passes the core is {percent:.0} % of what it carries, before headers and ACKs: what waits grows as long as it lasts"
         ));
     }
     let notes = notes.into_iter().map(Note::from).chain(known.idle_keys()).collect();

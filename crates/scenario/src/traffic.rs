@@ -550,7 +550,7 @@ pub struct GroupReport {
     pub of_hosts: Option<f64>,
     /// As a share of the core.
     pub of_core: Option<f64>,
-    /// The same of what goes from rack to rack alone.
+    /// The same of what passes the core alone.
     pub across_core: Option<f64>,
     /// How much more of it there is than its generators were meant to make: 1.02 is 2 % more.
     pub of_asked: Option<f64>,
@@ -585,7 +585,7 @@ pub(super) fn report(graph: &Graph, all: &Traffic, plans: &[Plan]) -> Vec<GroupR
     for flow in &all.flows {
         let Some(report) = reports.get_mut(flow.group as usize) else { continue };
         report.flows += 1;
-        if places.rack(flow.src) != places.rack(flow.dst) {
+        if places.apart(flow.src, flow.dst) {
             across[flow.group as usize] += flow.size as u128;
         }
         report.bytes += flow.size as u128;

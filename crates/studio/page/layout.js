@@ -2,7 +2,8 @@
 //
 // A node is a box (switches as wide as what hangs below them) or round. A port is a point on its node's edge with the direction into
 // the node, in which the bar of its queue grows. Tiers are rows with the hosts below; BCube's levels stand on both sides of the
-// hosts; any other graph finds its place by springs.
+// hosts, and switches of servers below theirs; a torus is a grid, a dragonfly groups on a ring, a slim fly two blocks; any other graph finds
+// its place by springs.
 
 const TIERED = new Set(["star", "dumbbell", "leaf-spine", "fat-tree", "k-ary-n-tree", "two-sites", "chain", "rail-optimised", "dual-tor", "multi-plane", "three-tier"]);
 
@@ -14,7 +15,7 @@ const TIERED = new Set(["star", "dumbbell", "leaf-spine", "fat-tree", "k-ary-n-t
 export function layout(fabric, kind, width, height) {
   const mode = kind === "bcube" ? "levels" : TIERED.has(kind) || tiered(fabric) ? "tiers" : "graph";
   const around = neighbours(fabric);
-  const nodes = mode === "graph" ? springs(fabric, around, width, height) : rows(fabric, around, width, height, mode);
+  const nodes = mode === "graph" ? free(fabric, around, kind, width, height) : rows(fabric, around, width, height, mode);
   const ports = anchors(fabric, nodes);
   return { mode, nodes, ports, links: links(fabric, nodes, ports), width, height };
 }
@@ -36,8 +37,9 @@ function rows(fabric, around, width, height, mode) {
   const { nodes } = fabric;
   const places = nodes.map((node) => ({ x: 0, y: 0, w: 0, h: 0, round: false, host: isHost(node), row: 0 }));
   const tiers = new Map();
+  const own = mode === "tiers" ? ofServers(nodes, around) : new Set();
   nodes.forEach((node, at) => {
-    const tier = isHost(node) ? 0 : Math.max(1, node.tier);
+    const tier = isHost(node) ? 0 : own.has(at) ? BELOW : Math.max(1, node.tier);
     if (!tiers.has(tier)) tiers.set(tier, []);
     tiers.get(tier).push(at);
   });
@@ -50,9 +52,12 @@ function rows(fabric, around, width, height, mode) {
     }),
   );
 
-  // Hosts in the order of their first switch, with gaps between racks.
+  // Hosts in the order of their server's switch, or of their first, with gaps between racks.
   const hosts = tiers.get(0) ?? [];
-  const home = (at) => (around[at].length ? Math.min(...around[at].filter((peer) => !isHost(nodes[peer]))) : Infinity);
+  const home = (at) => {
+    const switches = around[at].filter((peer) => !isHost(nodes[peer]));
+    return switches.find((peer) => own.has(peer)) ?? Math.min(...switches, Infinity);
+  };
   const sorted = hosts.map((at) => [home(at), at]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const racks = new Set(sorted.map(([of]) => of)).size;
   const gap = racks > 1 ? Math.min(1.2, (0.25 * hosts.length) / racks + 0.3) : 0;
@@ -86,13 +91,13 @@ function rows(fabric, around, width, height, mode) {
   const tall = stack.map((tier) => (tier === 0 ? hostHeight : boxHeight));
   const free = height - top - bottom - tall.reduce((a, b) => a + b, 0);
   // Between hosts and their switches links are short and straight; between switches they cross.
-  const weight = stack.slice(1).map((tier, at) => (mode === "tiers" && stack[at] === 0 ? 0.55 : 1));
+  const weight = stack.slice(1).map((tier, at) => (mode === "tiers" && stack[at] <= 0 ? 0.55 : 1));
   const all = weight.reduce((a, b) => a + b, 0) || 1;
   // A single row of switches stands near its hosts, in the middle of what room there is.
   const longest = 260;
   const spare = count === 2 ? Math.max(0, free - longest) : 0;
   let y = height - bottom - spare / 2;
-  if (mode === "levels" && stack[0] !== 0) y += bottom - 10;
+  if (stack[0] !== 0) y += bottom - 10;
   stack.forEach((tier, row) => {
     const members = tiers.get(tier);
     y -= tall[row];
@@ -104,6 +109,7 @@ function rows(fabric, around, width, height, mode) {
   });
 
   for (const at of hosts) places[at].w = Math.min(pitch * 0.74, 30);
+  const planes = apart(nodes, around);
   for (const tier of order) {
     if (tier === 0) continue;
     const members = tiers.get(tier);
@@ -114,11 +120,11 @@ function rows(fabric, around, width, height, mode) {
         return [at, from.reduce((sum, peer) => sum + places[peer].x, 0) / Math.max(1, from.length)];
       }),
     );
-    members.sort((a, b) => mean.get(a) - mean.get(b) || a - b);
-    const own = members.every((at) => spanOf.has(at));
+    members.sort((a, b) => planes[a] - planes[b] || mean.get(a) - mean.get(b) || a - b);
+    const racks = members.every((at) => spanOf.has(at));
     const cell = (width - 2 * side) / members.length;
     members.forEach((at, place) => {
-      if (own && (mode === "tiers" || tier === order[1])) {
+      if (racks && (mode === "tiers" || tier === order[1])) {
         // As wide as its rack: links to hosts are straight.
         const [from, to] = spanOf.get(at);
         places[at].x = (from + to) / 2;
@@ -130,6 +136,159 @@ function rows(fabric, around, width, height, mode) {
       }
     });
   }
+  return places;
+}
+
+// The row of switches that only join the accelerators of a server: below the hosts.
+const BELOW = -1;
+
+// Switches that lead to no other, at hosts that have a switch that does.
+function ofServers(nodes, around) {
+  const leads = nodes.map((node, at) => !isHost(node) && around[at].some((peer) => !isHost(nodes[peer])));
+  const all = [...nodes.keys()].filter((at) => !isHost(nodes[at]) && !leads[at] && around[at].length);
+  return new Set(all.filter((at) => around[at].every((host) => around[host].some((peer) => leads[peer]))));
+}
+
+// By switch, the first of those that it reaches without hosts: planes share nothing else. Where most of them stand alone, they are no planes.
+function apart(nodes, around) {
+  const plane = nodes.map(() => -1);
+  nodes.forEach((node, first) => {
+    if (isHost(node) || plane[first] >= 0) return;
+    const queue = [first];
+    plane[first] = first;
+    for (let at = queue.pop(); at !== undefined; at = queue.pop())
+      for (const peer of around[at])
+        if (!isHost(nodes[peer]) && plane[peer] < 0) {
+          plane[peer] = first;
+          queue.push(peer);
+        }
+  });
+  const alone = (at) => around[at].every((peer) => isHost(nodes[peer]));
+  return plane.map((first, at) => (isHost(nodes[at]) || alone(at) ? -1 : first));
+}
+
+// Where the switches of a torus, a dragonfly or a slim fly stand, in the order of their numbers; nothing if it is none of these. The wiring tells.
+function spots(fabric, around, kind) {
+  const switches = [...fabric.nodes.keys()].filter((at) => !isHost(fabric.nodes[at]));
+  const number = new Map(switches.map((at, place) => [at, place]));
+  const to = switches.map((at) => new Set(around[at].filter((peer) => number.has(peer)).map((peer) => number.get(peer))));
+  const made = { torus, dragonfly, "slim-fly": slimFly }[kind]?.(to);
+  return made && { switches, ...made };
+}
+
+// How far the middle of a row is from a straight line, so that the link around the end is to be seen beside it.
+const bulge = (at, size) => (size > 2 ? (4 * at * (size - 1 - at)) / (size - 1) ** 2 : 0) * 0.45;
+
+function torus(to) {
+  const n = to.length;
+  for (let x = n; x >= 1; x--) {
+    for (let y = n; n % x === 0 && y >= 1; y--) {
+      if ((n / x) % y || !joined(to, [x, y, n / x / y])) continue;
+      const place = (_, at) => {
+        const [i, j, k] = [at % x, Math.floor(at / x) % y, Math.floor(at / x / y)];
+        return [
+          i + bulge(j, y) + k * (x + 0.9),
+          // The last row at the bottom is the first: y goes up.
+          y - 1 - j - bulge(i, x) - bulge(k, n / x / y),
+        ];
+      };
+      return { at: to.map(place), out: to.map(() => -Math.PI / 4) };
+    }
+  }
+  return null;
+}
+
+// Whether these are the links of a torus of such sizes.
+function joined(to, sizes) {
+  return to.every((peers, at) => {
+    const all = new Set();
+    let stride = 1;
+    for (const size of sizes) {
+      const place = Math.floor(at / stride) % size;
+      for (const step of size > 1 ? [1, size - 1] : []) all.add(at + (((place + step) % size) - place) * stride);
+      stride *= size;
+    }
+    return all.size === peers.size && [...all].every((peer) => peers.has(peer));
+  });
+}
+
+// Small rings of `each` switches with their middles at `centres`.
+function rings(n, each, centres, radius) {
+  const at = [],
+    out = [];
+  for (let place = 0; place < n; place++) {
+    const [x, y] = centres[Math.floor(place / each)];
+    const angle = (2 * Math.PI * (place % each)) / each - Math.PI / 2;
+    at.push([x + radius * Math.cos(angle), y + radius * Math.sin(angle)]);
+    out.push(angle);
+  }
+  return { at, out };
+}
+
+function dragonfly(to) {
+  const n = to.length;
+  const all = (first, size) => [...Array(size).keys()].every((a) => [...Array(size).keys()].every((b) => a === b || to[first + a].has(first + b)));
+  for (let size = n >> 1; size >= 2; size--) {
+    const count = n / size;
+    if (n % size || ![...Array(count).keys()].every((group) => all(group * size, size))) continue;
+    const centres = [...Array(count).keys()].map((group) => {
+      const angle = (2 * Math.PI * group) / count - Math.PI / 2;
+      return [Math.cos(angle), Math.sin(angle)];
+    });
+    return rings(n, size, centres, 0.45 * Math.sin(Math.PI / count));
+  }
+  return null;
+}
+
+function slimFly(to) {
+  const q = Math.round(Math.sqrt(to.length / 2));
+  const column = (at) => Math.floor(at / q);
+  // Within a half, no link leaves its column.
+  const halves = to.every((peers, at) => [...peers].every((peer) => column(at) === column(peer) || at < q * q !== peer < q * q));
+  if (2 * q * q !== to.length || !halves) return null;
+  const centres = [...Array(2 * q).keys()].map((at) => [at < q ? 0 : 2.6, at % q]);
+  return rings(to.length, q, centres, 0.24);
+}
+
+// Switches where their wiring puts them, or where springs do, and their hosts around them.
+function free(fabric, around, kind, width, height) {
+  const known = spots(fabric, around, kind);
+  return known ? set(fabric, around, known, width, height) : springs(fabric, around, width, height);
+}
+
+function set(fabric, around, { switches, at, out }, width, height) {
+  const { nodes } = fabric;
+  const scaled = (values, room, margin) => {
+    const low = Math.min(...values),
+      span = Math.max(...values) - low;
+    return values.map((value) => (span < 1e-9 ? room / 2 : margin + ((value - low) / span) * (room - 2 * margin)));
+  };
+  // As large as neighbours leave room for, with hosts between them.
+  let radius = Math.min(34, Math.min(width, height) / 6);
+  let xs, ys;
+  for (let turn = 0; turn < 6; turn++) {
+    const margin = radius * 2.9 + 4;
+    xs = scaled(at.map(([x]) => x), width, margin);
+    ys = scaled(at.map(([, y]) => y), height, margin);
+    let near = Infinity;
+    for (let a = 0; a < at.length; a++)
+      for (let b = a + 1; b < at.length; b++) near = Math.min(near, Math.hypot(xs[a] - xs[b], ys[a] - ys[b]));
+    radius = Math.max(3, Math.min(radius, near / 4.6));
+  }
+  const places = nodes.map((node) => {
+    const r = isHost(node) ? Math.max(1.5, radius * 0.3) : radius;
+    return { x: width / 2, y: height / 2, w: 2 * r, h: 2 * r, round: true, host: isHost(node), row: node.tier };
+  });
+  switches.forEach((node, place) => Object.assign(places[node], { x: xs[place], y: ys[place] }));
+  switches.forEach((node, place) => {
+    const members = around[node].filter((peer) => isHost(nodes[peer]));
+    const spread = Math.min(Math.PI * 0.7, 0.42 * (members.length - 1));
+    members.forEach((host, turn) => {
+      const angle = out[place] + (members.length > 1 ? spread * (turn / (members.length - 1) - 0.5) : 0);
+      places[host].x = places[node].x + Math.cos(angle) * radius * 2.1;
+      places[host].y = places[node].y + Math.sin(angle) * radius * 2.1;
+    });
+  });
   return places;
 }
 

@@ -8,8 +8,10 @@ use fabric::topology::{Graph, Kind};
 /// - A host's *rack* is the switch of its first link, with all hosts that share it.
 /// - *Sites* are the connected components without the links between switches of the highest tier. Two leaf-spine
 ///   sites with a gateway each are two; a leaf-spine fabric or a fat-tree is one.
-/// - The *core* is all links by which racks reach other switches. Its rate is the sum over racks of what each can send out: a link
-///   between two racks' switches counts for both.
+/// - The *core* is all links by which switches with hosts reach other switches. Its rate is the sum over these switches of what each can send
+///   out: a link between two of them counts for both.
+/// - A link of a host counts for its *rate* unless it ends at a switch that leads to no other while another of its links does: links to a scale-up switch
+///   are no part of the network that a load is a share of.
 #[derive(Clone, Debug)]
 pub struct Places<'a> {
     graph: &'a Graph,
@@ -21,6 +23,8 @@ pub struct Places<'a> {
     rate: Vec<f64>,
     core: f64,
     sites: u32,
+    /// By node: the switches of a host.
+    switches: Vec<Vec<u32>>,
 }
 
 impl<'a> Places<'a> {
@@ -28,22 +32,28 @@ impl<'a> Places<'a> {
     pub fn new(graph: &'a Graph) -> Places<'a> {
         let nodes = graph.nodes.len();
         let kind = |node: NodeId| graph[node].kind;
-        // Until a link to a switch is seen, a host is a rack of its own.
-        let mut rack: Vec<u32> = (0..nodes as u32).collect();
-        let (mut rate, mut has_hosts) = (vec![0.0; nodes], vec![false; nodes]);
-        for link in &graph.links {
-            for (node, peer) in [(link.a, link.b), (link.b, link.a)] {
-                if kind(node) == Kind::Host {
-                    rate[node.index()] += link.rate.0 as f64;
-                    if kind(peer) == Kind::Switch && rack[node.index()] == node.0 {
-                        rack[node.index()] = peer.0;
-                        has_hosts[peer.index()] = true;
-                    }
+        let ends = || graph.links.iter().flat_map(|link| [(link.a, link.b, link.rate), (link.b, link.a, link.rate)]);
+        let (mut has_hosts, mut leads_on) = (vec![false; nodes], vec![false; nodes]);
+        let mut switches: Vec<Vec<u32>> = vec![Vec::new(); nodes];
+        for (node, peer, _) in ends().filter(|&(_, peer, _)| kind(peer) == Kind::Switch) {
+            match kind(node) {
+                Kind::Host => {
+                    has_hosts[peer.index()] = true;
+                    switches[node.index()].push(peer.0);
                 }
+                Kind::Switch => leads_on[node.index()] = true,
             }
         }
-        let ends = graph.links.iter().flat_map(|link| [(link.a, link.b, link.rate), (link.b, link.a, link.rate)]);
-        let up = ends.filter(|&(from, to, _)| has_hosts[from.index()] && kind(to) == Kind::Switch);
+        // A host without a switch is a rack of its own.
+        let rack = (0..nodes as u32).map(|node| switches[node as usize].first().copied().unwrap_or(node)).collect();
+        let mut rate = vec![0.0; nodes];
+        for (node, peer, speed) in ends().filter(|&(node, ..)| kind(node) == Kind::Host) {
+            let aside = kind(peer) == Kind::Switch && !leads_on[peer.index()];
+            if !aside || !switches[node.index()].iter().any(|&switch| leads_on[switch as usize]) {
+                rate[node.index()] += speed.0 as f64;
+            }
+        }
+        let up = ends().filter(|&(from, to, _)| has_hosts[from.index()] && kind(to) == Kind::Switch);
         let core = up.map(|(_, _, rate)| rate.0 as f64).sum();
 
         let tier = |node: NodeId| (kind(node) == Kind::Switch).then(|| graph[node].tier);
@@ -60,7 +70,7 @@ impl<'a> Places<'a> {
         let mut known: Vec<u32> = hosts.iter().map(|host| site[host.index()]).collect();
         known.sort_unstable();
         known.dedup();
-        Places { graph, rack, site, rate, core, sites: known.len() as u32, hosts }
+        Places { graph, rack, site, rate, core, sites: known.len() as u32, hosts, switches }
     }
 
     /// All hosts, in order.
@@ -78,6 +88,12 @@ impl<'a> Places<'a> {
         self.rack[host.index()]
     }
 
+    /// Whether what two hosts send each other passes the core: they have no switch in common.
+    pub fn apart(&self, one: NodeId, other: NodeId) -> bool {
+        let of_other = &self.switches[other.index()];
+        !self.switches[one.index()].iter().any(|switch| of_other.contains(switch))
+    }
+
     /// A number that a host shares with those of its site.
     pub fn site(&self, host: NodeId) -> u32 {
         self.site[host.index()]
@@ -88,7 +104,7 @@ impl<'a> Places<'a> {
         self.sites
     }
 
-    /// Bits per second of the links of one host.
+    /// Bits per second of the links of one host into the network.
     pub fn rate(&self, host: NodeId) -> f64 {
         self.rate[host.index()]
     }
@@ -160,5 +176,26 @@ mod tests {
         assert_eq!(of("chain"), (4, 6.0, 1.0));
         assert_eq!(of("star"), (1, 0.0, 1.0));
         assert_eq!(of("bcube"), (1, 0.0, 2.0));
+        // Eight rail switches with eight links of 800 Gbps; what a host has to its server's scale-up switch is no part of it.
+        assert_eq!(of("rail-optimised"), (1, 512.0, 4.0));
+    }
+
+    #[test]
+    fn hosts_with_a_switch_in_common_do_without_the_core() {
+        let rails = graph("rail-optimised", &[("servers", 2), ("rails", 4), ("spines", 2)]);
+        let places = Places::new(&rails);
+        // h0 is with h1 to h3 in a server, and with h4 on a rail.
+        let apart: Vec<u32> = (1..8).filter(|&host| places.apart(NodeId(0), NodeId(host))).collect();
+        assert_eq!(apart, [5, 6, 7]);
+        assert_eq!(places.core(), 4.0 * 2.0 * 800e9);
+        // Both switches of a rack lead on, and so do the leaves of all planes.
+        let tors = graph("dual-tor", &[("racks", 3), ("hosts_per_rack", 4), ("spines", 2)]);
+        let places = Places::new(&tors);
+        assert_eq!(places.core(), 3.0 * 2.0 * 2.0 * tors.links.last().unwrap().rate.0 as f64);
+        assert_eq!(places.rate(NodeId(0)), 2.0 * tors.links[0].rate.0 as f64);
+        assert!(!places.apart(NodeId(0), NodeId(3)) && places.apart(NodeId(0), NodeId(4)));
+        let planes = graph("multi-plane", &[("planes", 4), ("leaves", 2), ("hosts_per_leaf", 3), ("spines", 2)]);
+        let places = Places::new(&planes);
+        assert_eq!(places.core(), 4.0 * 2.0 * 2.0 * planes.links.last().unwrap().rate.0 as f64);
     }
 }

@@ -5,6 +5,7 @@ use files::problem::Problem;
 use interop::htsim::{self, Imported, Text};
 use interop::ns3::forks::FORKS;
 use interop::ns3::{self, Inputs};
+use interop::simccl;
 use scenario::resolve::resolve;
 use scenario::{Beside, Scenario};
 use std::sync::LazyLock;
@@ -97,6 +98,20 @@ pub fn htsim(bytes: &[u8]) {
         }
         Ok(Imported { scenario, flows, graph, .. }) => {
             let files = [("made.csv", flows.as_str()), ("made.graph.toml", graph.as_deref().unwrap_or_default())];
+            let read = Scenario::parse_beside("made.toml", &scenario, Beside::Texts(&files), &[]).and_then(resolve);
+            assert!(read.is_ok(), "{}\n{scenario}", read.err().map_or(String::new(), |problem| problem.to_string()));
+        }
+    }
+}
+
+/// A list of flows of SimCCL. What is made of it can be run.
+pub fn simccl(bytes: &[u8]) {
+    install();
+    let Some([list]) = parts(bytes) else { return };
+    match simccl::import(Text { name: "flows.csv", text: list }, "made") {
+        Err(problem) => has_a_place(&problem, &[("flows.csv", list)]),
+        Ok(Imported { scenario, flows, .. }) => {
+            let files = [("made.goal", flows.as_str())];
             let read = Scenario::parse_beside("made.toml", &scenario, Beside::Texts(&files), &[]).and_then(resolve);
             assert!(read.is_ok(), "{}\n{scenario}", read.err().map_or(String::new(), |problem| problem.to_string()));
         }

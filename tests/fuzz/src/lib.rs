@@ -50,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     target_of("ns3-trace", "ns-3's traced nodes", foreign::trace),
     target_of("ns3", "ns-3's four files together, translated", foreign::ns3),
     target_of("htsim", "htsim's connection matrix, and its topology", foreign::htsim),
+    target_of("simccl", "a list of flows of SimCCL", foreign::simccl),
     target_of("recording", "a recording", outputs::recording),
     target_of("table", "a Parquet table of results, without its digest", outputs::table),
     target_of("figures", "the same, drawn", outputs::figures),

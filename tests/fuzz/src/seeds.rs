@@ -109,6 +109,9 @@ const CONFIG: &str = include_str!("../../samples/ns3/config.txt");
 
 const FLOWS: &str = include_str!("../../samples/ns3/flow.txt");
 
+/// Two collectives on a ring of three.
+const SIMCCL: &str = include_str!("../../samples/simccl/ring.csv");
+
 const MATRIX: &str = include_str!("../../samples/htsim/triggers.cm");
 
 const TREE: &str = include_str!("../../samples/htsim/three-tiers.topo");
@@ -262,6 +265,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
                 joined(&[&config, foreign::TOPOLOGY, FLOWS, "0\n"])
             })
             .to_vec(),
+        "simccl" => vec![SIMCCL.into()],
         "htsim" => vec![joined(&[MATRIX, TREE]), joined(&[MATRIX, LEAVES]), MATRIX.into()],
         "recording" => vec![recorded()],
         "table" | "figures" => {

@@ -948,6 +948,29 @@ fn every_condition_of_a_key_is_one_that_can_be_told() {
 }
 
 #[test]
+fn a_load_on_rails_is_a_share_of_what_hosts_can_send_into_the_network() {
+    // 16 accelerators with 400 Gbps each, and 4 rail switches with 2 links of 800 Gbps: 6.4 Tbps of both. Of 15 others, 3 are in the server and 3 on the rail.
+    let rails = "[topology]\nkind = \"rail-optimised\"\nservers = 4\nrails = 4\nspines = 2\n";
+    let text = |load: f64| {
+        format!("{rails}[[load]]\nsizes = \"20KB\"\nload = {load}\narrivals = \"fixed\"\nduration = \"1ms\"\n")
+    };
+    let read = |text: &str| resolve(Scenario::parse("a.toml", text, Path::new("/nowhere"), &[]).unwrap()).unwrap();
+    let groups = Scenario::parse("a.toml", &text(0.3), Path::new("/nowhere"), &[]).unwrap().groups();
+    let near = |found: Option<f64>, expected: f64| {
+        assert!((found.unwrap() / expected - 1.0).abs() < 0.02, "{found:?}, not {expected}");
+    };
+    near(groups[0].of_hosts, 0.3);
+    near(groups[0].of_core, 0.3);
+    near(groups[0].across_core, 0.3 * 9.0 / 15.0);
+    assert!(read(&text(0.3)).notes.iter().all(|note| !note.contains("passes the core")));
+    // With a quarter of the links above rails, 0.3 of the hosts' is 0.72 of the core, and 0.45 is more than it carries.
+    let narrow = |load: f64| text(load).replace("spines = 2", "spines = 2\nuplink_rate = \"200Gbps\"");
+    assert!(read(&narrow(0.3)).notes.iter().all(|note| !note.contains("passes the core")));
+    let notes = read(&narrow(0.45)).notes;
+    assert!(notes.iter().any(|note| note.contains("what passes the core is 10")), "{notes:?}");
+}
+
+#[test]
 fn what_is_odd_but_legal_is_noted() {
     let noted = |text: &str, sets: &[&str], expected: &str| {
         let notes = read(text, sets).unwrap_or_else(|problem| panic!("{problem}")).notes;

@@ -6,6 +6,7 @@ use clap::Subcommand;
 use files::problem::{Problem, read_text};
 use interop::chakra;
 use interop::htsim::{self, Imported, Text};
+use interop::simccl;
 use scenario::document::quote;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,6 +31,15 @@ pub enum From {
         /// The traces, in the order of ranks.
         #[arg(required = true, value_name = "FILE")]
         traces: Vec<PathBuf>,
+        /// Where the scenario goes. Its schedule goes beside it, with the ending .goal.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// A list of flows of SimCCL (ncclFlowModel_detailed_flows.csv).
+    Simccl {
+        /// The list.
+        #[arg(value_name = "FILE")]
+        flows: PathBuf,
         /// Where the scenario goes. Its schedule goes beside it, with the ending .goal.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
@@ -60,6 +70,11 @@ pub fn import(from: &From) -> Result<ExitCode, Problem> {
                 contents.iter().map(|(name, bytes)| chakra::File { name, bytes }).collect();
             let read: Vec<&Path> = traces.iter().map(PathBuf::as_path).collect();
             write(out, &read, ("goal", chakra::FROM), |stem| chakra::import(&files, stem))
+        }
+        From::Simccl { flows, out } => {
+            let (name, text) = (flows.display().to_string(), read_text(flows)?);
+            let list = Text { name: &name, text: &text };
+            write(out, &[flows], ("goal", simccl::FROM), |stem| simccl::import(list, stem))
         }
     }
 }
