@@ -25,7 +25,7 @@ const REPORTS: u32 = 8;
 /// Samples after which it is given up, too: on slow links little happens for a long time.
 const SAMPLES: u64 = 100_000;
 /// How often as many before it is said to go on for ever.
-const PATIENT: u32 = 4;
+const PATIENT: u32 = 32;
 /// What rounding may add to a share.
 const ROUNDING: f64 = 1e-9;
 

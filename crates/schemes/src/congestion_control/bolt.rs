@@ -16,6 +16,7 @@
 //! (serhatarslan-hub/bolt_cc_ns3), from which the defaults come.
 
 use super::{Slots, check_shares};
+use crate::flow_control::check_frame;
 use engine::{Bytes, Misfit, Rate, Time};
 use fabric::axes::congestion_control::{Ack, FlowStart, Incident, Needs, Notice, Permit};
 use fabric::axes::flow_control::Visit;
@@ -81,10 +82,7 @@ impl Definition for Params {
         if self.max_window == Some(Bytes(0)) {
             return Err(Misfit::new("max_window", "zero", "write at least \"1B\", or \"auto\""));
         }
-        if !(1..=9000).contains(&self.packet.0) {
-            return Err(Misfit::new("packet", self.packet, "write a size from \"1B\" to \"9000B\""));
-        }
-        Ok(())
+        check_frame("packet", self.packet)
     }
 }
 

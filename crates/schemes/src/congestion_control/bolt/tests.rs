@@ -296,3 +296,11 @@ fn the_counters_of_both_halves_tell_what_happened() {
     let peak = |outcome: &Outcome| outcome.peak.iter().max().copied().unwrap_or(0) as f64;
     assert!(peak(&deaf) > 1.5 * peak(&seen), "{} {}", peak(&deaf), peak(&seen));
 }
+
+#[test]
+fn a_notification_longer_than_any_frame_is_refused() {
+    let sized = |bytes| Params { packet: Bytes(bytes), ..Params::default() }.check();
+    assert!(sized(2048).is_ok());
+    let misfit = sized(2049).expect_err("no switch can send it");
+    assert!(format!("{misfit:?}").contains("2048B"), "{misfit:?}");
+}
