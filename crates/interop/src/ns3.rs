@@ -124,7 +124,7 @@ fn flows_of(
 }
 
 /// Reads a topology in the form that the configuration's simulator has. A configuration that could be several simulators' is told by it.
-fn read_topology(
+pub fn read_topology(
     file: &str,
     text: &str,
     config: &mut config::Config,

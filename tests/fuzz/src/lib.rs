@@ -49,6 +49,11 @@ pub const TARGETS: &[Target] = &[
     target_of("ns3-flows", "ns-3's flows", foreign::flows),
     target_of("ns3-trace", "ns-3's traced nodes", foreign::trace),
     target_of("ns3", "ns-3's four files together, translated", foreign::ns3),
+    target_of("ns3-forks", "the same in the form of its forks", foreign::forks),
+    target_of("ns3-sizes", "PowerTCP's and Floodgate's tables of sizes", foreign::sizes),
+    target_of("ns3-windows", "Floodgate's switches with windows", foreign::windows),
+    target_of("goal", "a schedule in GOAL", foreign::goal),
+    target_of("chakra", "Chakra's traces of up to four ranks", foreign::chakra),
     target_of("htsim", "htsim's connection matrix, and its topology", foreign::htsim),
     target_of("simccl", "a list of flows of SimCCL", foreign::simccl),
     target_of("recording", "a recording", outputs::recording),
@@ -119,6 +124,21 @@ fn parts<const N: usize>(bytes: &[u8]) -> Option<[&str; N]> {
         first
     };
     Some(std::array::from_fn(|_| part()))
+}
+
+/// The bytes as so many files, which need not be texts.
+fn pieces(bytes: &[u8], most: usize) -> Vec<&[u8]> {
+    const BETWEEN: &[u8] = b"\n%%\n";
+    let mut found = Vec::new();
+    let mut rest = bytes;
+    while found.len() + 1 < most
+        && let Some(at) = rest.windows(BETWEEN.len()).position(|window| window == BETWEEN)
+    {
+        found.push(&rest[..at]);
+        rest = &rest[at + BETWEEN.len()..];
+    }
+    found.push(rest);
+    found
 }
 
 /// A refusal says something, and points at a character that is there. `texts` are the files by name.
@@ -198,5 +218,6 @@ mod tests {
         assert_eq!(parts(b"%%\n%%\nc"), Some(["", "", "c"]));
         assert_eq!(parts(b"a%%"), Some(["a%%", ""]));
         assert_eq!(parts::<2>(b"\xff"), None);
+        assert_eq!(pieces(b"\xff\n%%\n\n%%\nc\n%%\n", 3), [b"\xff".as_slice(), b"", b"c\n%%\n"]);
     }
 }

@@ -147,6 +147,103 @@ const REQUESTS: [&str; 16] = [
     "GET /style.css",
 ];
 
+const GOAL: &str = "\
+num_ranks 3
+rank 0 { // a ping
+l1: calc 10 cpu 1; l2: send 100b to 1 tag 5 cpu 0 nic 0
+l2 requires l1
+l3: recv 200 b from 1 tag 6 /* the
+ answer */
+l4: calc 7
+l4 irequires l3
+}
+rank 1 { l1: recv 100b from 0 tag 5
+l2: send 200b to 0 tag 6
+l2 requires l1 }
+rank 2 {
+calc 0
+}
+";
+
+/// Files of the family, each in the form of its simulator, as they run there.
+fn forks() -> Vec<Vec<u8>> {
+    let config = CONFIG.replace("LINK_DOWN 30 3 4\n", "");
+    let balanced = config.replace("CC_MODE 3", "CC_MODE 1");
+    let ring = foreign::TOPOLOGY.split_once("3 4 5\n").map_or("", |(_, links)| links);
+    let bits = ring.replace("Gbps", "000000000");
+    // Without units, and without an error rate.
+    let plain = ring.replace("Gbps", "").replace("0.001ms", "1000").replace("0.002ms", "2000");
+    let plain = plain.lines().filter_map(|link| Some(format!("{}\n", link.rsplit_once(' ')?.0)));
+    let plain: String = plain.collect();
+    let leaves = "6 3 5\n3 4 5\n0 3 25Gbps 0.001ms 0\n1 3 25Gbps 0.001ms 0\n2 4 25Gbps 0.001ms 0\n\
+                  3 5 25Gbps 0.001ms 0\n4 5 25Gbps 0.001ms 0\n";
+    let flows = ["3\n0 1 3 50000 2.0\n2 0 3 80000 2.00002\n1 2 3 999 2\n", "2 0\n0 1 50000 2.0\n2 0 80000 2.00002\n"];
+    let windows = "USE_FLOODGATE 1\nFLOODGATE_CONFIG_FILE f.cfg\nSRCTOR_DST_PFC 0\n";
+    vec![
+        joined(&[&format!("{balanced}LB_MODE 9\nENABLE_PFC 1\nENABLE_IRN 0\n"), leaves, flows[0], "0\n"]),
+        joined(&[&format!("{balanced}LB_MODE 3\nENABLE_PFC 0\nENABLE_IRN 1\n"), leaves, flows[0], "0\n"]),
+        joined(&[&format!("{config}{windows}"), &format!("6 3 1 3 0 6\n3 4 5\n{plain}"), flows[1], "0\n"]),
+        joined(&[&config, &format!("6 3 2 6\n3 4 5\n{bits}"), FLOWS, "0\n"]),
+        joined(&[&format!("{config}BW_MON_FILE a.txt\n"), &format!("6 1 0 3 6 H100\n3 4 5\n{ring}"), FLOWS, "0\n"]),
+    ]
+}
+
+/// Chakra's wire format, as far as it is read.
+mod trace {
+    fn varint(mut value: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while value >= 0x80 {
+            bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value as u8);
+        bytes
+    }
+
+    fn number(field: u64, value: u64) -> Vec<u8> {
+        [varint(field << 3), varint(value)].concat()
+    }
+
+    fn block(field: u64, bytes: &[u8]) -> Vec<u8> {
+        [varint(field << 3 | 2), varint(bytes.len() as u64), bytes.to_vec()].concat()
+    }
+
+    /// A node: what it is, what it waits for, and its attributes.
+    pub fn node(id: u64, kind: u64, deps: &[u64], micros: u64, attributes: &[(&str, u64)]) -> Vec<u8> {
+        let mut bytes = [number(1, id), block(2, b"n"), number(3, kind)].concat();
+        bytes.extend(block(5, &deps.iter().flat_map(|&dep| varint(dep)).collect::<Vec<_>>()));
+        bytes.extend(number(7, micros));
+        for (name, value) in attributes {
+            bytes.extend(block(10, &[block(1, name.as_bytes()), number(9, *value)].concat()));
+        }
+        bytes
+    }
+
+    /// A rank's file.
+    pub fn file(nodes: &[Vec<u8>]) -> Vec<u8> {
+        let version = block(1, b"0.0.4");
+        let all = std::iter::once(&version).chain(nodes);
+        all.flat_map(|message| [varint(message.len() as u64), message.clone()].concat()).collect()
+    }
+}
+
+/// Traces of two and of three ranks: a message, and each kind of collective.
+fn traces() -> Vec<Vec<u8>> {
+    let apart = b"\n%%\n".as_slice();
+    let send = [("comm_size", 4096), ("comm_dst", 1), ("comm_tag", 3)];
+    let receive = [("comm_size", 4096), ("comm_src", 0), ("comm_tag", 3)];
+    let sum = [("comm_type", 0), ("comm_size", 10_000)];
+    let node = trace::node;
+    let one = trace::file(&[node(1, 4, &[], 5, &[]), node(2, 5, &[1], 0, &send), node(3, 7, &[2], 0, &sum)]);
+    let two = trace::file(&[node(7, 6, &[], 0, &receive), node(8, 7, &[7], 0, &sum), node(9, 4, &[8], 2, &[])]);
+    let mut all = vec![[one.as_slice(), apart, &two].concat()];
+    all.extend([0, 2, 5, 6, 7].map(|kind| {
+        let what = [("comm_type", kind), ("comm_size", 999), ("root", 1)];
+        [trace::file(&[node(1, 7, &[], 0, &what)]), trace::file(&[node(1, 7, &[], 0, &what)])].join(apart)
+    }));
+    all
+}
+
 fn joined(parts: &[&str]) -> Vec<u8> {
     parts.join("\n%%\n").into_bytes()
 }
@@ -266,6 +363,15 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             })
             .to_vec(),
         "simccl" => vec![SIMCCL.into()],
+        "ns3-forks" => forks(),
+        "ns3-sizes" => all(&["0 0\n1000 0.5\n3000 1\n", "1000\n10 0.1\n2000 1\n"]),
+        "ns3-windows" => all(&["3 0 100 1\n3\n4\n5\n", "3 0 0 0\n3 4 5\n"]),
+        "goal" => all(&[
+            GOAL,
+            "num_ranks 1\nrank 0 {\na requires b\n}\n",
+            "num_ranks 2\nrank 0 {\na: send 1b to 1\n}\nrank 1 {\nb: recv 1b from 0\n}\n",
+        ]),
+        "chakra" => traces(),
         "htsim" => vec![joined(&[MATRIX, TREE]), joined(&[MATRIX, LEAVES]), MATRIX.into()],
         "recording" => vec![recorded()],
         "table" | "figures" => {
@@ -316,12 +422,20 @@ pub fn words(target: &str) -> BTreeSet<String> {
         );
     };
     match target {
+        "chakra" => words.extend(
+            ["comm_size", "comm_src", "comm_dst", "comm_tag", "comm_type", "pg_name", "root"].map(String::from),
+        ),
+        "ns3-config" | "ns3-forks" => {
+            let keys = interop::ns3::forks::FORKS.iter().flat_map(|fork| fork.keys);
+            words.extend(keys.map(|key| format!("{} {}", key.name, key.example)).filter(|word| word.len() < 32));
+        }
+        "ns3-sizes" | "ns3-windows" => words.extend(["0.5", "1", "100"].map(String::from)),
         "document" | "scenario" | "schema" | "graph" | "sweep" | "vary" | "experiment" | "store" => scenario(),
         _ => {}
     }
     for seed in seeds(target) {
         if !["table", "figures"].contains(&target)
-            && target != "recording"
+            && !["recording", "chakra"].contains(&target)
             && let Ok(text) = std::str::from_utf8(&seed)
         {
             split(text, &mut words);

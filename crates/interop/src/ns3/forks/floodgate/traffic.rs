@@ -407,7 +407,7 @@ impl Sizes {
 }
 
 /// The mean and the points of a file: the mean on its first line, then bytes and a share on each.
-fn points(file: &str, text: &str) -> Result<(u32, Vec<(f64, f64)>), Problem> {
+pub fn points(file: &str, text: &str) -> Result<(u32, Vec<(f64, f64)>), Problem> {
     let mut tokens = Tokens::new(file, text);
     let help = "begin with the mean in bytes, then write bytes and the share of flows up to them on each line";
     let positive = |number: f64| (1.0..=4e9).contains(&number);

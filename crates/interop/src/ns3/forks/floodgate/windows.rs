@@ -84,7 +84,7 @@ pub fn params(config: &Config, topology: &Topology) -> Result<Option<Params>, Pr
 }
 
 /// The queues that a switch has, from the file that names the switches with windows.
-fn queues(file: &str, text: &str, topology: &Topology) -> Result<u32, Problem> {
+pub fn queues(file: &str, text: &str, topology: &Topology) -> Result<u32, Problem> {
     const HELP: &str = "begin with how many switches have windows, how many have rules of their own, their queues and 0 or 1, then list the switches";
     let mut tokens = Tokens::new(file, text);
     let switches = tokens.announced("switches", 1)?;

@@ -278,7 +278,7 @@ fn mean(points: &[(f64, f64)]) -> f64 {
 }
 
 /// Bytes and the share of flows up to them, a pair on each line.
-fn sizes(file: &str, text: &str) -> Result<Vec<(f64, f64)>, Problem> {
+pub fn sizes(file: &str, text: &str) -> Result<Vec<(f64, f64)>, Problem> {
     let help = "write bytes and the share of flows up to them on each line, up to a share of 1";
     let mut tokens = Tokens::new(file, text);
     let mut points: Vec<(f64, f64)> = Vec::new();
