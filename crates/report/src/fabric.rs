@@ -1,11 +1,12 @@
 //! Pictures of a fabric: its nodes and links in their places, with what happened there on top.
 //!
 //! The wiring alone decides where things are. Where links join neighbouring tiers only (a Clos, a BCube), tiers are rows with the
-//! hosts below, and below them the switches that only join the accelerators of a server; planes stand side by side. Any other graph is drawn as a circle with the hosts outside. What would be too small to read is drawn
+//! hosts below, and below them the switches that only join the accelerators of a server; planes stand side by side. A torus is a grid, a dragonfly groups on a ring, a slim fly two blocks. Any other graph is drawn as a circle with the hosts outside. What would be too small to read is drawn
 //! together: hosts by their switch, switches with their neighbours in the row.
 
 use results::records::Records;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI, TAU};
 
 /// A node of a fabric.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,6 +85,19 @@ pub(crate) enum Places {
     Rows(Vec<Vec<usize>>),
     /// Switches in a circle, each with its hosts.
     Circle(Vec<(usize, Vec<usize>)>),
+    /// Switches where their wiring puts them.
+    Spots(Vec<Spot>),
+}
+
+/// Where a switch stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Spot {
+    pub(crate) item: usize,
+    /// In units of its kind, y down.
+    pub(crate) at: (f64, f64),
+    /// The direction in which its hosts stand.
+    pub(crate) out: f64,
+    pub(crate) hosts: Vec<usize>,
 }
 
 /// A picture ready to be drawn.
@@ -257,6 +271,15 @@ impl Picture {
         Item { name, host: first.host, members, peak }
     }
 
+    /// By switch of a circle: those that it has links to.
+    fn between(&self, circle: &[(usize, Vec<usize>)], items: &[Item], neighbours: &[Vec<u32>]) -> Vec<BTreeSet<usize>> {
+        let nodes: Vec<u32> = circle.iter().map(|(switch, _)| items[*switch].members[0]).collect();
+        let number: HashMap<u32, usize> = nodes.iter().enumerate().map(|(number, &node)| (node, number)).collect();
+        let peers =
+            |&node: &u32| neighbours[node as usize].iter().filter_map(|peer| number.get(peer).copied()).collect();
+        nodes.iter().map(peers).collect()
+    }
+
     pub(crate) fn layout(&self) -> Layout {
         let neighbours = self.neighbours();
         let tier = self.tiers(&neighbours);
@@ -320,6 +343,13 @@ impl Picture {
             }
             // In the order of their numbers: that is how a ring is most often written.
             circle.sort_by_key(|(switch, _)| items[*switch].members[0]);
+            let single = circle.iter().all(|(switch, _)| !items[*switch].host && items[*switch].members.len() == 1);
+            let known = if single { known(&self.between(&circle, &items, &neighbours)) } else { None };
+            if let Some(known) = known {
+                let spot = |((item, hosts), (at, out))| Spot { item, at, out, hosts };
+                let spots = circle.into_iter().zip(known).map(spot).collect();
+                return Layout { items, item_of, places: Places::Spots(spots) };
+            }
             return Layout { items, item_of, places: Places::Circle(circle) };
         }
         // Each row in the order of what hangs below it, plane by plane.
@@ -344,6 +374,89 @@ impl Picture {
         }
         Layout { items, item_of, places: Places::Rows(all_rows) }
     }
+}
+
+/// Where a switch stands, and in which direction its hosts do.
+type Known = Vec<((f64, f64), f64)>;
+
+/// Where the switches of a fabric of known wiring stand, in the order of their numbers. By switch: those that it has links to.
+fn known(to: &[BTreeSet<usize>]) -> Option<Known> {
+    torus(to).or_else(|| slim_fly(to)).or_else(|| dragonfly(to))
+}
+
+/// A grid, and layers of it side by side. Rows are bent, so that the links around the ends are to be seen. A ring is none.
+fn torus(to: &[BTreeSet<usize>]) -> Option<Known> {
+    let n = to.len();
+    let divisors = || (1..=n).rev().filter(|size| n.is_multiple_of(*size));
+    let all =
+        divisors().flat_map(|x| divisors().filter(move |y| (n / x).is_multiple_of(*y)).map(move |y| [x, y, n / x / y]));
+    let grid =
+        |sizes: &[usize; 3]| sizes.iter().filter(|&&size| size > 1).count() > 1 && sizes.iter().any(|&size| size > 2);
+    let wired = |sizes: &[usize; 3]| {
+        to.iter().enumerate().all(|(at, peers)| {
+            let (mut stride, mut expected) = (1, BTreeSet::new());
+            for &size in sizes.iter() {
+                let place = at / stride % size;
+                let next = |step: usize| at - place * stride + (place + step) % size * stride;
+                expected.extend([1, size - 1].iter().filter(|_| size > 1).map(|&step| next(step)));
+                stride *= size;
+            }
+            *peers == expected
+        })
+    };
+    let [x, y, z] = all.filter(grid).find(wired)?;
+    let bulge = |at: usize, size: usize| {
+        let last = size as f64 - 1.0;
+        if size > 2 { 0.45 * 4.0 * at as f64 * (last - at as f64) / (last * last) } else { 0.0 }
+    };
+    let place = |at: usize| {
+        let (i, j, k) = (at % x, at / x % y, at / x / y);
+        let across = i as f64 + bulge(j, y) + k as f64 * (x as f64 + 0.9);
+        ((across, (y - 1 - j) as f64 - bulge(i, x) - bulge(k, z)), -FRAC_PI_4)
+    };
+    Some((0..n).map(place).collect())
+}
+
+/// Small rings of `each` switches around `centres`.
+fn rings(n: usize, each: usize, radius: f64, centre: impl Fn(usize) -> (f64, f64)) -> Known {
+    let place = |at: usize| {
+        let angle = TAU * (at % each) as f64 / each as f64 - FRAC_PI_2;
+        let (x, y) = centre(at / each);
+        ((x + radius * libm::cos(angle), y + radius * libm::sin(angle)), angle)
+    };
+    (0..n).map(place).collect()
+}
+
+/// Groups on a ring: switches of consecutive numbers that are joined each with each, as every two groups are.
+fn dragonfly(to: &[BTreeSet<usize>]) -> Option<Known> {
+    let n = to.len();
+    let fits = |each: &usize| {
+        let (each, count) = (*each, n / *each);
+        let whole =
+            |at: usize| (at / each * each..at / each * each + each).all(|peer| peer == at || to[at].contains(&peer));
+        let reached = |group: usize| {
+            let out = (group * each..(group + 1) * each).flat_map(|at| &to[at]).map(|peer| peer / each);
+            out.collect::<BTreeSet<usize>>().len() == count
+        };
+        n.is_multiple_of(each) && (0..n).all(whole) && (0..count).all(reached)
+    };
+    let each = (3..=n / 3).rev().find(fits)?;
+    let count = (n / each) as f64;
+    let centre = |group: usize| {
+        let angle = TAU * group as f64 / count - FRAC_PI_2;
+        (libm::cos(angle), libm::sin(angle))
+    };
+    Some(rings(n, each, 0.45 * libm::sin(PI / count), centre))
+}
+
+/// Two blocks of columns: within a block, links do not leave their column.
+fn slim_fly(to: &[BTreeSet<usize>]) -> Option<Known> {
+    let q = (1..).find(|q| 2 * q * q >= to.len()).filter(|q| *q > 3 && 2 * q * q == to.len())?;
+    let half = |at: usize| at / (q * q);
+    let fits = |at: usize, peer: usize| at / q == peer / q || half(at) != half(peer);
+    let all = to.iter().enumerate().all(|(at, peers)| peers.len() > q && peers.iter().all(|&peer| fits(at, peer)));
+    let centre = |column: usize| (2.6 * (column / q) as f64, (column % q) as f64);
+    all.then(|| rings(to.len(), q, 0.24, centre))
 }
 
 #[cfg(test)]
@@ -383,5 +496,53 @@ mod tests {
         let spines = [(2, 6), (2, 7), (3, 6), (3, 7), (4, 8), (4, 9), (5, 8), (5, 9)];
         let all = [&leaves[..], &spines[..]].concat();
         assert_eq!(rows(&picture(2, &switches, &all)), ["h0 h1", "a0 a1 b0 b1", "as0 as1 bs0 bs1"]);
+    }
+
+    /// Where switches stand that are joined so, each with a host.
+    fn spots(switches: u32, links: impl IntoIterator<Item = (u32, u32)>) -> Option<Vec<(f64, f64)>> {
+        let names: Vec<String> = (0..switches).map(|at| format!("sw{at}")).collect();
+        let mut all: Vec<(u32, u32)> = (0..switches).map(|at| (at, switches + at)).collect();
+        all.extend(links.into_iter().map(|(a, b)| (switches + a, switches + b)));
+        let picture = picture(switches, &names.iter().map(String::as_str).collect::<Vec<_>>(), &all);
+        match picture.layout().places {
+            Places::Spots(spots) => {
+                assert!(spots.iter().all(|spot| spot.hosts.len() == 1));
+                Some(spots.iter().map(|spot| spot.at).collect())
+            }
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_torus_is_a_grid() {
+        let links = (0..12).flat_map(|at| [(at, at / 4 * 4 + (at + 1) % 4), (at, (at + 4) % 12)]);
+        let at = spots(12, links).unwrap();
+        for place in 0..12 {
+            assert!(place % 4 == 3 || at[place].0 < at[place + 1].0, "{place} is left of the next");
+            assert!(place > 7 || at[place].1 > at[place + 4].1, "{place} is below the next row");
+        }
+        // A ring stays one.
+        assert_eq!(spots(6, (0..6).map(|at| (at, (at + 1) % 6))), None);
+    }
+
+    #[test]
+    fn a_dragonfly_is_groups_on_a_ring() {
+        let within = (0..12).flat_map(|at| (at + 1..at / 3 * 3 + 3).map(move |other| (at, other)));
+        // Four groups, and a link between any two.
+        let between = [(0, 3), (1, 6), (2, 9), (4, 7), (5, 10), (8, 11)];
+        let at = spots(12, within.chain(between)).unwrap();
+        let far = |a: usize, b: usize| (at[a].0 - at[b].0).hypot(at[a].1 - at[b].1);
+        assert!(far(0, 1) < far(0, 6) / 2.0 && far(0, 2) < far(0, 6) / 2.0);
+    }
+
+    #[test]
+    fn a_slim_fly_is_two_blocks() {
+        let columns =
+            |half: u32, step: u32| (0..25).map(move |at| (half * 25 + at, half * 25 + at / 5 * 5 + (at + step) % 5));
+        let across = (0..5u32).flat_map(|a| (0..5u32).map(move |b| (a, b)));
+        let across = across.flat_map(|(a, b)| (0..5).map(move |at| (a * 5 + at, 25 + b * 5 + (at + 25 - a * b) % 5)));
+        let at = spots(50, columns(0, 1).chain(columns(1, 2)).chain(across)).unwrap();
+        let most = at[..25].iter().map(|at| at.0).fold(f64::MIN, f64::max);
+        assert!(at[25..].iter().all(|at| at.0 > most));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{GREY, INK, LEGEND, LINE, MARGIN, MIDDLE, Pen, SMALL, TITLE, font};
 use crate::drawing::{Drawing, Font, Hold, Item, Path, Place as Point, Shape, Step, Stroke};
-use crate::fabric::{Layout, Picture, Places};
+use crate::fabric::{Layout, Picture, Places, Spot};
 use crate::format::Format;
 use crate::text::{self, shorten, wrap};
 use std::collections::BTreeMap;
@@ -27,6 +27,33 @@ const PAUSED: [(f64, &str, &str); 4] = [
 ];
 /// Colours of a switch by the most it held, as a share of the fullest.
 const HELD: [(f64, &str); 4] = [(0.25, "#e3eef8"), (0.5, "#bdd7ec"), (0.75, "#8fbbdd"), (1.0, "#5f9dcd")];
+
+/// Room for hosts around the switches at the edge of a picture.
+const AROUND: f64 = 56.0;
+
+/// How wide and high the places of switches are, and where they begin.
+fn extent(spots: &[Spot]) -> (Point, Point) {
+    let span = |of: fn(&Spot) -> f64| {
+        let low = spots.iter().map(of).fold(f64::MAX, f64::min);
+        (spots.iter().map(of).fold(f64::MIN, f64::max) - low, low)
+    };
+    let (x, y) = (span(|spot| spot.at.0), span(|spot| spot.at.1));
+    ((x.0, y.0), (x.1, y.1))
+}
+
+/// The distance of the two switches that are nearest to each other.
+fn nearest(spots: &[Spot]) -> f64 {
+    let far = |a: &Spot, b: &Spot| libm::hypot(a.at.0 - b.at.0, a.at.1 - b.at.1);
+    let pairs = spots.iter().enumerate().flat_map(|(at, one)| spots[at + 1..].iter().map(move |other| (one, other)));
+    pairs.map(|(a, b)| far(a, b)).fold(f64::MAX, f64::min)
+}
+
+/// How long a unit is: so that the picture fills its width, and boxes stay apart.
+fn scale(spots: &[Spot]) -> f64 {
+    let ((wide, high), _) = extent(spots);
+    let fits = ((WIDTH - 2.0 * (MARGIN + AROUND)) / wide.max(0.1)).min(720.0 / high.max(0.1));
+    fits.max(52.0 / nearest(spots))
+}
 
 /// A box and how its name stands in it.
 #[derive(Clone, Copy, Default)]
@@ -102,6 +129,7 @@ impl Picture {
         let layout = self.layout();
         let width = match &layout.places {
             Places::Circle(circle) => WIDTH.max(2.0 * radius(circle.len()) + 300.0),
+            Places::Spots(spots) => WIDTH.max(extent(spots).0.0 * scale(spots) + 2.0 * (MARGIN + AROUND)),
             Places::Rows(rows) => {
                 let most = rows.iter().map(Vec::len).max().unwrap_or(0);
                 (most as f64 * ROOM + 2.0 * MARGIN).max(WIDTH)
@@ -142,6 +170,7 @@ impl<'a> Canvas<'a> {
         match canvas.layout.places.clone() {
             Places::Rows(rows) => canvas.in_rows(&rows, top),
             Places::Circle(circle) => canvas.in_circle(&circle, top),
+            Places::Spots(spots) => canvas.at_spots(&spots, top),
         }
         canvas
     }
@@ -216,6 +245,32 @@ impl<'a> Canvas<'a> {
             placed.into_iter().for_each(|(item, place)| self.places[item] = place);
         }
         self.bottom = centre.1 + outer + 34.0;
+    }
+
+    fn at_spots(&mut self, spots: &[Spot], top: f64) {
+        let ((wide, high), (left, up)) = extent(spots);
+        let scale = scale(spots);
+        let room = nearest(spots) * scale;
+        let (from, down) = ((self.width - wide * scale) / 2.0, top + AROUND);
+        let reach = (room * 0.45).clamp(24.0, 42.0);
+        for spot in spots {
+            let (x, y) = (from + (spot.at.0 - left) * scale, down + (spot.at.1 - up) * scale);
+            let name = text::width(&self.layout.items[spot.item].name, NAME, false) + 8.0;
+            let size = (NAME * ((room * 0.7 - 6.0) / name).clamp(0.6, 1.0)).min(NAME);
+            let wide = text::width(&self.layout.items[spot.item].name, size, false) + 8.0;
+            self.places[spot.item] = Place { x, y, wide: wide.max(22.0), high: 17.0, size, upright: false };
+            // Hosts are dots, unless there are few with room for their names.
+            let named = spot.hosts.len() == 1 && room > 90.0;
+            let spread = (spot.hosts.len() as f64 - 1.0).min(6.0) * 0.3;
+            for (number, &host) in spot.hosts.iter().enumerate() {
+                let turn = spread * ((number as f64 + 0.5) / spot.hosts.len() as f64 - 0.5);
+                let (x, y) = (x + reach * libm::cos(spot.out + turn), y + reach * libm::sin(spot.out + turn));
+                let wide = text::width(&self.layout.items[host].name, 9.0, false) + 6.0;
+                let (wide, high, size) = if named { (wide, 14.0, 9.0) } else { (6.0, 6.0, 0.0) };
+                self.places[host] = Place { x, y, wide, high, size, upright: false };
+            }
+        }
+        self.bottom = down + high * scale + AROUND;
     }
 
     /// The line from item to item, so far to the right.
