@@ -180,13 +180,23 @@ impl Store {
     }
 }
 
+/// Whether that is the name of a run of a store.
+fn is_digest(name: &str) -> bool {
+    name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
 /// What is wrong with a run's folder, if anything is. Of files other than the summary and the scenario only the length is looked
 /// at, unless all are to be read.
 fn damage(path: &Path, all: bool) -> Option<String> {
     let read = |name: &str| fs::read_to_string(path.join(name)).map_err(|e| format!("is damaged: {name}: {e}"));
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    // A folder that `run` has written has no list, and a name of its own.
+    let stored = name.as_deref().is_some_and(is_digest) || path.join(FILES).is_file();
     let check = || -> Result<(), String> {
-        let list: BTreeMap<String, u64> =
-            serde_json::from_str(&read(FILES)?).map_err(|e| format!("is damaged: {FILES}: {e}"))?;
+        let list: BTreeMap<String, u64> = match stored {
+            true => serde_json::from_str(&read(FILES)?).map_err(|e| format!("is damaged: {FILES}: {e}"))?,
+            false => BTreeMap::new(),
+        };
         for (name, length) in list {
             let found = fs::metadata(path.join(&name)).map_err(|e| format!("is damaged: {name}: {e}"))?.len();
             if found != length {
@@ -194,15 +204,15 @@ fn damage(path: &Path, all: bool) -> Option<String> {
             }
         }
         serde_json::from_str::<Value>(&read(SUMMARY)?).map_err(|e| format!("is damaged: {SUMMARY}: {e}"))?;
-        let name = path.file_name().map(|name| name.to_string_lossy());
-        if name.is_none_or(|name| name != Digest::of(&read(SCENARIO).unwrap_or_default()).to_string()) {
+        let named = |name: &str| name == Digest::of(&read(SCENARIO).unwrap_or_default()).to_string();
+        if stored && !name.as_deref().is_some_and(named) {
             return Err(format!("is damaged: {SCENARIO} is not what the folder is named after"));
         }
         let Some(sums) = sums::read(path).map_err(|problem| format!("is damaged: {SUMS}: {}", problem.message))? else {
             return Ok(());
         };
-        let small = [SUMMARY, SCENARIO, FILES];
-        if let Some(name) = small.into_iter().find(|name| !sums.contains_key(*name)) {
+        let small = if stored { &[SUMMARY, SCENARIO, FILES][..] } else { &[SUMMARY, SCENARIO] };
+        if let Some(name) = small.iter().find(|name| !sums.contains_key(**name)) {
             return Err(format!("is damaged: {SUMS} has no {name}"));
         }
         for (name, sum) in sums.iter().filter(|(name, _)| all || small.contains(&name.as_str())) {
@@ -240,7 +250,7 @@ impl Store {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(problem)? {
             let name = entry.map_err(problem)?.file_name().to_string_lossy().into_owned();
-            if name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)) {
+            if is_digest(&name) {
                 names.push(name);
             }
         }

@@ -379,7 +379,8 @@ fn a_closer_look_has_the_same_frames_as_the_whole_run() {
     let longer = record("longer", &["--record-from", "10us", "--record-every", "1us", "--set", "stop=20us"]);
     assert_eq!((longer.header.every_ps, longer.header.frames), (1_000_000, 10));
     desk.refuses(&["run", "star.toml", "--record-from", "30us", "--set", "stop=20us"], "not before the end of the run");
-    desk.refuses(&["run", "star.toml", "--record-from", "0us"], "4096 is the most");
+    desk.refuses(&["run", "star.toml", "--record-from", "0us", "--set", "stop=1s"], "4096 is the most");
+    desk.refuses(&["run", "star.toml", "--record-from", "0us"], "has no `stop`");
     desk.refuses(&["run", "star.toml", "--record-from", "soon"], "--record-from");
 }
 
