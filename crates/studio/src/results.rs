@@ -81,10 +81,11 @@ pub fn file(workspace: &Workspace, job: &Job, path: &str) -> Option<PathBuf> {
     }
     let folder = match &job.request {
         Request::Reproduce { id, .. } => workspace.ledger().join(id),
-        _ if path == SCENARIO => workspace.job(job.id),
         _ => workspace.job(job.id).join(OUT),
     };
-    file_below(&folder, path)
+    // Before there are results, the scenario is that of the job.
+    let asked = || file_below(&workspace.job(job.id), path).filter(|_| path == SCENARIO);
+    file_below(&folder, path).or_else(asked)
 }
 
 /// A job, whole.

@@ -117,6 +117,7 @@ fn as_asked(problem: Problem, own: &[String], place: &str, remedy: &str) -> Prob
         let help = problem.help.as_deref().unwrap_or_default();
         let help = help
             .replace("leave [estimate] out", remedy)
+            .replace("write calibrate =", "give --calibrate")
             .replace("write a larger share", "give a larger share with --calibrate");
         let asked = Problem::new(place, problem.message.as_str()).help(help).cause(problem.cause);
         problem.run.iter().fold(asked, |asked, run| asked.in_run(run.as_str()))

@@ -307,7 +307,7 @@ fn overrides_change_the_run_and_are_written_down() {
 #[test]
 fn what_a_run_writes_down_has_the_title_of_its_file() {
     let desk = Desk::new();
-    desk.write("plain.toml", &STAR.replace("name = \"two into one\"\n", ""));
+    desk.write("plain.toml", STAR.replace("name = \"two into one\"\n", ""));
     desk.works(&["run", "plain.toml", "--out", "out"]);
     desk.works(&["run", "out/scenario.toml", "--out", "again"]);
     let title = |folder: &str| at(&summary(&desk, folder), "scenario").clone();

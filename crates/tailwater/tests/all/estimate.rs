@@ -44,7 +44,11 @@ fn an_estimate_says_wherever_it_is_shown_that_it_is_one_and_how_far_off() {
         assert_eq!(summary["ending"], "complete");
         assert!(desk.read("out/report.html").contains(&format!("estimated by {method}")));
     }
-    desk.refuses("estimate a.toml --calibrate 0", "--set estimate.calibrate=0");
+    let said = desk.refuses("estimate a.toml --calibrate 0", "--calibrate: pfc stops neighbours");
+    assert!(
+        said.contains("give --calibrate 0.1, or another share, or simulate it with `tailwater run a.toml`"),
+        "{said}"
+    );
     desk.refuses("run a.toml --record --set estimate.method=links", "--record");
 }
 

@@ -29,7 +29,7 @@ fn a_run_that_skips_says_so_and_how_far_off_it_is() {
     assert!(about["within"] == 0.01 && about["skipped"].as_f64().is_some_and(|share| share > 0.5), "{about}");
     assert!(about["error"]["fct"]["p50"].as_f64().is_some_and(|off| off <= 0.01), "{about}");
     assert!(desk.read("out/report.html").contains("Not all simulated"));
-    assert!(desk.read("out/scenario.toml").contains("fast_forward.within=0.01"));
+    assert!(desk.read("out/scenario.toml").contains("[fast_forward]\nwithin = 0.01"));
     desk.works("run a.toml --out exact");
     let exact: Value = serde_json::from_str(&desk.read("exact/summary.json")).unwrap();
     assert!(exact.get("fast_forward").is_none());
