@@ -190,7 +190,7 @@ fn a_single_run_is_verified_and_what_is_no_store_is_refused() {
     fs::remove_file(desk.path("one/summary.json")).unwrap();
     assert_eq!(answer(desk.command("store verify one").output().unwrap()).0, Some(1));
     // The folder around it has files, and none of a store.
-    desk.refuses("store verify .", "is no store of runs, and no folder of a run");
+    desk.refuses("store verify .", ".: is no store of runs, and no folder of a run");
     fs::create_dir_all(desk.path("empty/claims")).unwrap();
     assert!(desk.works("store verify empty").0.starts_with("0 runs, 0 damaged"));
 }
