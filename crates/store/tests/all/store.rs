@@ -469,7 +469,8 @@ fn a_scheme_is_what_its_name_says_or_refused() {
         named(&["scheme={flow_control=\"none\", transport='irn'}"], &["hpcc"]),
         ["hpcc with flow_control=none, transport=irn"]
     );
-    assert_eq!(named(&["switch.queues=4", "switch.buffer=4MB"], &["bfc", "pfc"]), ["bfc with switch.queues=4", "pfc"]);
+    let queues = ["switch.queues=4", "switch.buffer=4MB"];
+    assert_eq!(named(&queues, &["dcqcn+win+sfq", "bfc"]), ["dcqcn+win+sfq with switch.queues=4", "bfc"]);
     let problem = schemes(&with("[switch]\necn_min = \"100KB\""), &[], &all).unwrap_err();
     assert!(problem.message.contains("\"dctcp\"") && problem.line == Some(4), "{problem}");
     assert!(schemes(STAR, &[], &["pfc", "hpc"]).unwrap_err().to_string().contains("did you mean \"hpcc\""));
