@@ -46,7 +46,8 @@ def mean_end(values, error):
     return mean * math.exp(error / mean) if min(values) > 0 else mean + error
 
 
-def spread(what, reported, values):
+def spread(what, reported, values, least=-math.inf):
+    """What is reported of values; no interval of their mean goes below the least that they can be, unless the mean does."""
     values = np.sort(np.asarray(values, dtype=float))
     n = len(values)
     same(f"{what}.count", reported["count"], n)
@@ -61,14 +62,17 @@ def spread(what, reported, values):
     ends = around["mean"] or (None, None)
     error = Z * float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else None
     for end, sign in zip(ends, (-1, 1)):
-        same(f"{what}.interval.mean", end, None if error is None else mean_end(values, sign * error))
+        expected = None if error is None else mean_end(values, sign * error)
+        if expected is not None and sign < 0:
+            expected = max(expected, min(least, float(np.mean(values))))
+        same(f"{what}.interval.mean", end, expected)
 
 
 def by_size(what, reported, sizes, values):
     for bin in reported:
         up_to = math.inf if bin["up_to"] is None else bin["up_to"]
         inside = (sizes > bin["above"]) & (sizes <= up_to)
-        spread(f"{what}[{up_to}]", bin["slowdown"], values[inside])
+        spread(f"{what}[{up_to}]", bin["slowdown"], values[inside], least=1.0)
 
 
 def value(sql):
@@ -83,14 +87,14 @@ def check_summary(folder):
     summary = json.loads((folder / "summary.json").read_text())
     flows = f"'{folder}/flows.parquet'"
     rows = column(f"SELECT size_bytes, slowdown FROM {flows} WHERE slowdown IS NOT NULL")
-    spread("slowdown", summary["slowdown"], rows["slowdown"])
+    spread("slowdown", summary["slowdown"], rows["slowdown"], least=1.0)
     by_size("slowdown_by_size", summary["slowdown_by_size"], rows["size_bytes"], rows["slowdown"])
     # DuckDB has its own quantiles.
     for name, q in [("p50", 0.5), ("p99", 0.99)]:
         found = value(f"SELECT quantile_cont(slowdown, {q}) FROM {flows}")
         same(f"duckdb slowdown.{name}", summary["slowdown"][name], found)
     acknowledged = f"SELECT slowdown_acknowledged AS s FROM {flows} WHERE slowdown_acknowledged IS NOT NULL"
-    spread("slowdown_acknowledged", summary["slowdown_acknowledged"], column(acknowledged)["s"])
+    spread("slowdown_acknowledged", summary["slowdown_acknowledged"], column(acknowledged)["s"], least=1.0)
     bad = value(f"""
         SELECT count(*) FROM {flows} WHERE abs(slowdown - received_ps / ideal_ps) > 1e-9
             OR abs(slowdown_acknowledged - acknowledged_ps / ideal_acknowledged_ps) > 1e-9
@@ -100,7 +104,7 @@ def check_summary(folder):
     for group in summary["groups"]:
         name = group["name"]
         rows = column(f"""SELECT size_bytes, slowdown FROM {flows} WHERE slowdown IS NOT NULL AND "group" = '{name}'""")
-        spread(f"{name}.slowdown", group["slowdown"], rows["slowdown"])
+        spread(f"{name}.slowdown", group["slowdown"], rows["slowdown"], least=1.0)
         by_size(f"{name}.slowdown_by_size", group["slowdown_by_size"], rows["size_bytes"], rows["slowdown"])
         rows = column(f"""
             SELECT delivered_bytes * 8000.0 / least(coalesce(received_ps, {summary["end_ps"]} - start_ps), {summary["end_ps"]} - start_ps) AS gbps
