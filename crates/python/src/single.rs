@@ -5,7 +5,7 @@ use crate::problem::{broken, raised, several};
 use crate::table::Table;
 use crate::watch::{Watch, of_run, watched};
 use crate::{check_threads, threads_or_all};
-use ::run::{Finished, with_overrides};
+use ::run::Finished;
 use engine::{QuantityError, Time};
 use fabric::axes::Definition;
 use files::problem::{Problem, read_text};
@@ -49,7 +49,7 @@ impl Run {
         self.finished.summary.json().map_err(|e| PyRuntimeError::new_err(e.to_string()))
     }
 
-    /// `scenario.toml`: the text, and below it what was changed.
+    /// `scenario.toml`: the text, or with what was changed in it.
     #[getter]
     fn scenario(&self) -> &str {
         &self.scenario
@@ -118,7 +118,7 @@ pub fn run(
     check_threads(threads)?;
     let watch = Arc::new(Watch::default());
     let controller = controller.map(|prototype| Controller::new(&prototype, &watch)).transpose()?;
-    let mut scenario_text = with_overrides(&text, &sets);
+    let mut scenario_text = ::run::as_run(&name, &text, &sets, None).map_err(|problem| raised(py, problem))?;
     if let Some(controller) = &controller {
         scenario_text += &format!("\n# Run with a congestion control written in Python: {}\n", controller.name());
     }

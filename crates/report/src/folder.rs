@@ -7,7 +7,7 @@ use files::problem::{Problem, read_text};
 use results::causes::Causes;
 use results::explain::{self, Share};
 use results::parts;
-use results::records::{self, COMMANDS, OVERRIDE, Records};
+use results::records::{self, COMMANDS, Records};
 use std::path::{Path, PathBuf};
 
 /// The page.
@@ -92,11 +92,9 @@ pub fn scenario(folder: &Path) -> Result<String, Problem> {
 /// The report of one folder of results.
 pub fn of_run(folder: &Path, records: &Records) -> Result<Report, Problem> {
     let scenario = scenario(folder)?;
-    // The first line is the command. Otherwise what was changed stands in comments below the scenario.
+    // The first line is the command, if it was run by one.
     let command = scenario.lines().next().filter(|line| COMMANDS.iter().any(|command| line.starts_with(command)));
-    let sets = scenario.lines().filter_map(|line| line.strip_prefix(OVERRIDE));
-    let sets: String = sets.map(|set| format!(" --set '{}'", set.replace('\'', "'\\''"))).collect();
-    let command = command.map_or(format!("tailwater run scenario.toml{sets}"), |line| line[2..].to_string());
+    let command = command.map_or("tailwater run scenario.toml", |line| &line[2..]);
     let table = parts::open(folder)?;
     let parts = table.as_ref().map_or(Ok(Vec::new()), parts::rows)?;
     let said = match Causes::open(records)? {
@@ -107,7 +105,7 @@ pub fn of_run(folder: &Path, records: &Records) -> Result<Report, Problem> {
         }
     };
     let steps = collectives::open(folder)?;
-    Ok(pages::run(records, &parts, &said, &steps, &scenario, &command))
+    Ok(pages::run(records, &parts, &said, &steps, &scenario, command))
 }
 
 /// Draws a folder of results into itself: the page, and its figures as SVG. `tailwater report` adds them as PNG.

@@ -33,9 +33,6 @@ pub const JOBS: &str = "jobs.parquet";
 /// How the first line of the scenario in a folder of results begins: it is the command that was given.
 pub const COMMANDS: [&str; 2] = ["# tailwater run ", "# tailwater estimate "];
 
-/// How the scenario in a folder of results of Python records a change.
-pub const OVERRIDE: &str = "#   --set ";
-
 /// One flow. Times are since its start; `None` for what did not happen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowRow {

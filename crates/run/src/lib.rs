@@ -32,9 +32,10 @@ use files::Folder;
 use files::problem::Problem;
 use results::causes::Causes;
 use results::recording::RECORDING;
-use results::records::{JOBS, OVERRIDE};
+use results::records::JOBS;
 use results::tables::Columns;
 use scenario::Scenario;
+use scenario::document::{Document, quote};
 use scenario::estimate::Method;
 use scenario::resolve::{Resolved, resolve};
 use std::path::{Path, PathBuf};
@@ -174,14 +175,20 @@ impl Finished {
     }
 }
 
-/// The scenario as it was run: its text, and below it what was changed.
-pub fn with_overrides(text: &str, sets: &[String]) -> String {
-    let mut record = text.trim_end().to_string() + "\n";
-    if !sets.is_empty() {
-        record += "\n# Run with:\n";
-        sets.iter().for_each(|set| record += &format!("{OVERRIDE}{set}\n"));
-    }
-    record
+/// The scenario as it was run, which gives the same by itself as long as the files that it names are beside it: its text, or with what was
+/// changed in it. Its first line is the command, if there was one.
+pub fn as_run(name: &str, text: &str, sets: &[String], command: Option<&str>) -> Result<String, Problem> {
+    let mut document = Document::parse(name.to_string(), text)?;
+    sets.iter().try_for_each(|set| document.set(set))?;
+    // Without a title a run has its file's name.
+    let untitled = document.value("name").is_none() && !name.contains(char::is_control);
+    let title = if untitled { format!("name = {}\n", quote(name)) } else { String::new() };
+    let command = command.filter(|command| !command.contains(char::is_control));
+    let head = command.map_or(String::new(), |command| format!("# {command}\n"));
+    Ok(match sets {
+        [] => format!("{head}{title}{}\n", text.trim_start_matches('\u{feff}').trim_end()),
+        _ => format!("{head}\n{title}{}", document.canonical()),
+    })
 }
 
 /// Reads and resolves a scenario file with overrides.

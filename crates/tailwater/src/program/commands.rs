@@ -7,7 +7,6 @@ use engine::{Bytes, QuantityError, Time};
 use files::problem::Problem;
 use results::measure::{SizeBin, Spread};
 use run::outcome::{Group, Summary};
-use scenario::document::{Document, quote};
 use scenario::estimate::Method;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -105,22 +104,6 @@ pub fn command(name: &str, scenario: &Path, options: &[(&str, String)], sets: &[
     format!("tailwater {name} {scenario}{}", options.chain(sets).collect::<String>())
 }
 
-/// The scenario as it was run, which gives the same by itself as long as the files that it names are beside it: its text, or with what was
-/// changed in it. Its first line is the command.
-fn as_run(scenario: &Path, text: &str, sets: &[String], command: &str) -> Result<String, Problem> {
-    let mut document = Document::parse(scenario.display().to_string(), text)?;
-    sets.iter().try_for_each(|set| document.set(set))?;
-    // Without a title a run has its file's name.
-    let name = scenario.display().to_string();
-    let untitled = document.value("name").is_none() && !name.contains(char::is_control);
-    let title = if untitled { format!("name = {}\n", quote(&name)) } else { String::new() };
-    let head = if command.contains(char::is_control) { String::new() } else { format!("# {command}\n") };
-    Ok(match sets {
-        [] => format!("{head}{title}{}\n", text.trim_start_matches('\u{feff}').trim_end()),
-        _ => format!("{head}\n{title}{}", document.canonical()),
-    })
-}
-
 /// `tailwater run`. `command` is what gives the same.
 #[allow(clippy::too_many_arguments)]
 pub fn run(
@@ -176,7 +159,7 @@ pub fn run(
         progress::problem(&interrupt::of_run());
         return Ok(interrupt::status(ExitCode::FAILURE));
     }
-    let record = as_run(scenario, &text, sets, command)?;
+    let record = run::as_run(&scenario.display().to_string(), &text, sets, Some(command))?;
     let written = report::folder::write_whole(&out, report, |folder| finished.write(folder, &record));
     let (path, undrawn) = match written {
         Ok(written) => written,
