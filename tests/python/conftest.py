@@ -58,7 +58,7 @@ def contents(folder):
                 summary.pop("cost")
                 found[name] = json.dumps(summary).encode()
             if path.name in ("scenario.toml", "report.html"):
-                found[name] = COMMAND.sub(b"", found[name]).lstrip()
+                found[name] = COMMAND.sub(b"", found[name])
             if path.name == "SHA256SUMS":
                 changed = (b"  summary.json", b"  scenario.toml", b"  report.html")
                 found[name] = b"\n".join(line for line in found[name].splitlines() if not line.endswith(changed))

@@ -98,7 +98,8 @@ def test_a_folder_can_be_opened_again():
     result = tailwater.run(SMALL, sets={"measure.ports": ["hosts"]})
     result.write("here")
     again = tailwater.open("here")
-    assert again.summary == result.summary
+    # Writing takes memory, too.
+    assert {**again.summary, "cost": {}} == {**result.summary, "cost": {}}
     assert set(again.tables) == {"flows", "links", "buffers", "ports"} and again.rates is None
     for name, table in again.tables.items():
         assert table.to_pyarrow().equals(result.tables[name].to_pyarrow()), name

@@ -118,10 +118,8 @@ pub fn run(
     check_threads(threads)?;
     let watch = Arc::new(Watch::default());
     let controller = controller.map(|prototype| Controller::new(&prototype, &watch)).transpose()?;
-    let mut scenario_text = ::run::as_run(&name, &text, &sets, None).map_err(|problem| raised(py, problem))?;
-    if let Some(controller) = &controller {
-        scenario_text += &format!("\n# Run with a congestion control written in Python: {}\n", controller.name());
-    }
+    let remark = controller.as_ref().map(Controller::name);
+    let remark = remark.map(|name| format!("\n# Run with a congestion control written in Python: {name}\n"));
     let fault = controller.as_ref().map(Controller::fault);
     // Python runs on one thread at a time.
     let threads = if controller.is_some() { 1 } else { threads_or_all(threads) };
@@ -132,14 +130,15 @@ pub fn run(
             scenario = scenario.controlled_by(Box::new(controller))?;
         }
         let resolved = resolve(scenario)?.on_threads(threads);
+        let as_run = ::run::as_run(&name, &text, &sets, None)? + remark.as_deref().unwrap_or_default();
         if record || every.is_some() {
             ::run::recording::check(&resolved)?;
-            return Ok(::run::recording::record(resolved, every));
+            return Ok((::run::recording::record(resolved, every), as_run));
         }
-        Ok(resolved)
+        Ok((resolved, as_run))
     };
     let go = || -> Result<_, Problem> {
-        let resolved = load()?;
+        let (resolved, as_run) = load()?;
         let notes: Vec<String> = resolved.notes.iter().map(ToString::to_string).collect();
         let work = Work::of(&resolved);
         let finished = ::run::run(resolved, &mut |now, hops| {
@@ -149,15 +148,15 @@ pub fn run(
         if !finished.outcome.interrupted {
             watch.report(finished.summary.end_ps, 1.0, finished.summary.packet_hops);
         }
-        Ok((finished, notes))
+        Ok((finished, as_run, notes))
     };
     let notify = |state| of_run(progress.as_ref(), state);
     let result = watched(py, &watch, &notify, go);
     if let Some(error) = fault.and_then(|fault| fault.take()) {
         return Err(error);
     }
-    let (finished, notes) = result?.map_err(|problem| raised(py, problem))?;
-    Ok(Run { finished, scenario: scenario_text, notes })
+    let (finished, scenario, notes) = result?.map_err(|problem| raised(py, problem))?;
+    Ok(Run { finished, scenario, notes })
 }
 
 /// A folder of results: its summary, its scenario, its tables.

@@ -187,6 +187,7 @@ pub fn as_run(name: &str, text: &str, sets: &[String], command: Option<&str>) ->
     let head = command.map_or(String::new(), |command| format!("# {command}\n"));
     Ok(match sets {
         [] => format!("{head}{title}{}\n", text.trim_start_matches('\u{feff}').trim_end()),
+        _ if head.is_empty() => format!("{title}{}", document.canonical()),
         _ => format!("{head}\n{title}{}", document.canonical()),
     })
 }
