@@ -223,7 +223,8 @@ impl Problem {
 
     /// Whether it, and all that is wrong besides, is with options of the command line alone.
     pub fn is_usage(&self) -> bool {
-        self.file.starts_with("--") && self.more.iter().all(Problem::is_usage)
+        // Other simulators' options have one dash; a dash alone is standard input.
+        self.file.len() > 1 && self.file.starts_with('-') && self.more.iter().all(Problem::is_usage)
     }
 
     /// Its fields, and as `text` the whole of it as it prints.

@@ -9,6 +9,7 @@ mod estimate;
 mod explain;
 mod export;
 mod forward;
+mod htsim;
 mod import;
 mod interrupt;
 mod ledger;
@@ -157,6 +158,10 @@ enum Command {
     ///
     /// Paths in the configuration are relative to the working directory, as in that simulator. Which one it is is told by its keys.
     Ns3(Box<ns3::Arguments>),
+    /// Run the command line of the Ultra Ethernet group's simulator (uet-htsim, `htsim_uec`): its options and files, and what it prints of flows.
+    ///
+    /// Paths are relative to the working directory, as in that simulator.
+    Htsim(htsim::Arguments),
     /// Turn files of another simulator into a scenario.
     Import {
         /// Whose.
@@ -299,6 +304,8 @@ pub(crate) fn main() -> ExitCode {
         }
         Command::Ns3(arguments) if arguments.keys => listing::ns3_keys(),
         Command::Ns3(arguments) => ns3::ns3(*arguments),
+        Command::Htsim(arguments) if arguments.options => htsim::options(),
+        Command::Htsim(arguments) => htsim::htsim(arguments),
         Command::Import { from } => import::import(&from),
         Command::Schemes { name } => listing::schemes(name.as_deref()),
         Command::Theory { theory } => theory::theory(&theory),

@@ -225,6 +225,33 @@ pub fn htsim(bytes: &[u8]) {
     }
 }
 
+/// A command line of uet-htsim with a matrix and a topology, if there is one. What is made of them can be run.
+pub fn htsim_line(bytes: &[u8]) {
+    install();
+    let Some([line, matrix, topology]) = parts(bytes) else { return };
+    let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+    let command = match htsim::command::Command::read(&words) {
+        Ok(command) => command,
+        Err(problem) => {
+            problem.split().iter().for_each(|problem| {
+                assert!(problem.file.starts_with('-') && problem.help.is_some(), "{problem}");
+            });
+            return;
+        }
+    };
+    let named = |name, text| Text { name, text };
+    let tree = (!topology.is_empty()).then(|| named("a.topo", topology));
+    match htsim::plan::plan(&command, named("a.cm", matrix), tree) {
+        Err(problem) => problem.split().iter().for_each(|problem| {
+            assert!(problem.help.is_some(), "{problem}");
+            if !problem.file.starts_with('-') {
+                has_a_place(problem, &[("a.cm", matrix), ("a.topo", topology)]);
+            }
+        }),
+        Ok(planned) => assert!(planned.resolved().is_ok(), "{}", planned.scenario),
+    }
+}
+
 /// A list of flows of SimCCL. What is made of it can be run.
 pub fn simccl(bytes: &[u8]) {
     install();

@@ -55,6 +55,7 @@ pub const TARGETS: &[Target] = &[
     target_of("goal", "a schedule in GOAL", foreign::goal),
     target_of("chakra", "Chakra's traces of up to four ranks", foreign::chakra),
     target_of("htsim", "htsim's connection matrix, and its topology", foreign::htsim),
+    target_of("htsim-line", "uet-htsim's command line, with both", foreign::htsim_line),
     target_of("simccl", "a list of flows of SimCCL", foreign::simccl),
     target_of("recording", "a recording", outputs::recording),
     target_of("table", "a Parquet table of results, without its digest", outputs::table),

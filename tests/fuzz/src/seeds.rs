@@ -114,6 +114,8 @@ const SIMCCL: &str = include_str!("../../samples/simccl/ring.csv");
 
 const MATRIX: &str = include_str!("../../samples/htsim/triggers.cm");
 
+const MESSAGES: &str = include_str!("../../samples/htsim/messages.cm");
+
 const TREE: &str = include_str!("../../samples/htsim/three-tiers.topo");
 
 const LEAVES: &str = include_str!("../../samples/htsim/two-tiers.topo");
@@ -372,7 +374,12 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             "num_ranks 2\nrank 0 {\na: send 1b to 1\n}\nrank 1 {\nb: recv 1b from 0\n}\n",
         ]),
         "chakra" => traces(),
-        "htsim" => vec![joined(&[MATRIX, TREE]), joined(&[MATRIX, LEAVES]), MATRIX.into()],
+        "htsim" => vec![joined(&[MATRIX, TREE]), joined(&[MATRIX, LEAVES]), MATRIX.into(), joined(&[MESSAGES, TREE])],
+        "htsim-line" => vec![
+            joined(&["-sender_cc_only -end 500 -paths 16 -load_balancing_algo reps -failed 1", MATRIX, ""]),
+            joined(&["-receiver_cc_only -conn_reuse -q 50 -ecn 5 40 -cwnd 9 -tiers 3 -seed 2", MESSAGES, ""]),
+            joined(&["-linkspeed 100000 -disable_trim -target_q_delay 2.5 -qa_gate 2 -nodes 16", MATRIX, LEAVES]),
+        ],
         "recording" => vec![recorded()],
         "table" | "figures" => {
             let table = |(which, name): (u8, &str)| [vec![which], of_run(name)].concat();

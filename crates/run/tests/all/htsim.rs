@@ -2,7 +2,7 @@
 
 use fabric::topology::Kind;
 use files::problem::Problem;
-use interop::htsim::{Imported, Text, import};
+use interop::htsim::{Imported, Starts, Text, import, import_from};
 use scenario::resolve::Resolved;
 use std::fs;
 
@@ -156,10 +156,42 @@ fn what_is_wrong_or_cannot_be_said_is_refused_with_its_line_and_a_remedy() {
         (format!("{head}0->1 start 0 size big"), Some(3), "size: expected a whole number, found \"big\""),
         (format!("{head}0->1 size 1"), Some(3), "needs a start or a trigger"),
         (format!("{head}0->1 start 0 trigger 1 size 1"), Some(3), "needs a start or a trigger"),
-        (format!("{head}0->1 start 0 size 1 prio 3"), Some(3), "prio is not read"),
+        (format!("{head}0->1 start 0 size 1 prio x"), Some(3), "prio: expected a whole number"),
+        (format!("{head}0->1 start 0 size 1 addon 3"), Some(3), "addon is not read"),
+        (format!("{head}0->1 msg start 0 size 1"), Some(3), "a message needs the id"),
+        (
+            "Nodes 16\nConnections 2\n0->1 id 1 msg start 0 size 1\n0->1 id 1 start 0 size 1".into(),
+            Some(4),
+            "id 1 is there twice",
+        ),
+        (
+            "Nodes 16\nConnections 2\n0->1 id 1 msg start 0 size 1\n0->2 id 1 msg start 0 size 1".into(),
+            Some(4),
+            "between other nodes: 0->1",
+        ),
         (format!("{head}0->1 start 0 size 1 colour 3"), Some(3), "unknown word \"colour\""),
         (format!("{head}0->1 trigger 1 size 1"), Some(3), "there is no trigger 1"),
-        (format!("{head}failure switch_type AGG switch_id 1 link_id 0"), Some(3), "failures are not read"),
+        (
+            format!("{head}failure switch_type AGG switch_id 1"),
+            Some(3),
+            "needs a switch_type, a switch_id and a link_id",
+        ),
+        (format!("{head}failure switch_type TOR switch_id 1 link_id 0"), Some(3), "do not fail in htsim either"),
+        (
+            format!("{head}Failures 1\n0->1 start 0 size 1\nfailure switch_type AGG switch_id 8 link_id 0"),
+            Some(5),
+            "there is no aggregation switch 8",
+        ),
+        (
+            format!("{head}Failures 1\n0->1 start 0 size 1\nfailure switch_type AGG switch_id 7 link_id 2"),
+            Some(5),
+            "there is no link 2 upwards",
+        ),
+        (
+            format!("{head}0->1 start 0 size 1\nfailure switch_type AGG switch_id 1 link_id 0"),
+            None,
+            "says Failures 0, but has 1",
+        ),
         (
             format!(
                 "{two}0->1 id 1 start 0 size 1 recv_done_trigger 1\n5->2 id 2 trigger 1 size 1\ntrigger id 1 oneshot"
@@ -250,4 +282,45 @@ fn topologies_beyond_all_memory_are_refused_before_a_graph_is_written() {
     assert!(problem.message.starts_with("what it describes cannot be run: "), "{problem}");
     assert!(problem.message.contains("more than 1000000 nodes") && problem.file == "a.cm", "{problem}");
     assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
+}
+
+const MESSAGES: &str = include_str!("../../../../tests/samples/htsim/messages.cm");
+
+#[test]
+fn messages_are_flows_one_after_the_other_and_failed_links_are_not_there() {
+    for topology in [Some(TREE), None] {
+        let imported = read(MESSAGES, topology).unwrap();
+        assert!(imported.scenario.contains("[nic]\nqueues = \"destination\"\n"), "{}", imported.scenario);
+        let resolved = load(&imported);
+        let graph = &resolved.setup.graph;
+        let name = |node: fabric::id::NodeId| graph.nodes[node.index()].name.as_str();
+        let up: Vec<&str> = graph.links.iter().filter(|link| name(link.a) == "agg1").map(|link| name(link.b)).collect();
+        assert_eq!(up, ["core1"], "the second link of agg1 went to core3");
+        let notes = imported.notes.join("\n");
+        assert!(
+            notes.contains("prio is left out, on 1 connection") && notes.contains("messages to the same host"),
+            "{notes}"
+        );
+        let outcome = resolved.simulate(&mut |_, _| true);
+        assert!(outcome.complete());
+    }
+}
+
+#[test]
+fn starts_are_whole_microseconds_where_they_are_said_to_be() {
+    let matrix = Text { name: "a.cm", text: "Nodes 16\nConnections 2\n0->15 start 3 size 1\n3->1 start 1.9 size 9\n" };
+    let imported = import_from(matrix, Starts::Microseconds, None, "made").unwrap();
+    assert!(
+        imported.flows.contains("h0,h15,1,3000000,,") && imported.flows.contains("h3,h1,9,1000000,,"),
+        "{}",
+        imported.flows
+    );
+}
+
+#[test]
+fn all_lines_that_are_wrong_are_told_at_once() {
+    let matrix = "Nodes 16\nConnections 3\n0->1 start 0\n0=1\n2->3 start 0 size 1\nfailure\n";
+    let lines: Vec<Option<usize>> =
+        read(matrix, None).unwrap_err().split().iter().map(|problem| problem.line).collect();
+    assert_eq!(lines, [Some(3), Some(4), Some(6)]);
 }

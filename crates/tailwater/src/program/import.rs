@@ -5,7 +5,7 @@ use crate::program::progress;
 use clap::Subcommand;
 use files::problem::{Problem, read_text};
 use interop::chakra;
-use interop::htsim::{self, Imported, Text};
+use interop::htsim::{self, Imported, Starts, Text};
 use interop::simccl;
 use scenario::document::quote;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,9 @@ pub enum From {
         /// The topology [default: a fat tree of as many hosts with 100Gbps links].
         #[arg(long, value_name = "FILE")]
         topo: Option<PathBuf>,
+        /// What the matrix counts starts in: picoseconds, as htsim does, or whole microseconds, as uet-htsim does.
+        #[arg(long, value_enum, default_value_t = Unit::Ps)]
+        starts: Unit,
         /// Where the scenario goes. Its flows go beside it, with the ending .csv, and its graph, if there is one, .graph.toml.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
@@ -46,15 +49,28 @@ pub enum From {
     },
 }
 
+/// What a matrix counts starts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Unit {
+    /// Picoseconds.
+    Ps,
+    /// Whole microseconds.
+    Us,
+}
+
 /// Reads files of another simulator and writes a scenario.
 pub fn import(from: &From) -> Result<ExitCode, Problem> {
     match from {
-        From::Htsim { cm, topo, out } => {
+        From::Htsim { cm, topo, starts, out } => {
             let read: Vec<&Path> = [Some(cm), topo.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
             let (cm_name, cm_text) = (cm.display().to_string(), read_text(cm)?);
             let topo = topo.as_ref().map(|path| Ok((path.display().to_string(), read_text(path)?))).transpose()?;
             let topo = topo.as_ref().map(|(name, text)| Text { name, text });
-            let make = |stem: &str| htsim::import(Text { name: &cm_name, text: &cm_text }, topo, stem);
+            let starts = match starts {
+                Unit::Ps => Starts::Picoseconds,
+                Unit::Us => Starts::Microseconds,
+            };
+            let make = |stem: &str| htsim::import_from(Text { name: &cm_name, text: &cm_text }, starts, topo, stem);
             write(out, &read, ("csv", htsim::FROM), make)
         }
         From::Chakra { traces, out } => {

@@ -80,7 +80,7 @@ impl Desk {
 /// The status of a refusal: 2 where nothing but options is at fault, and otherwise 1.
 pub fn refusal(said: &str) -> i32 {
     let errors = || said.lines().filter_map(|line| line.strip_prefix("error: "));
-    if errors().count() > 0 && errors().all(|error| error.starts_with("--")) { 2 } else { 1 }
+    if errors().count() > 0 && errors().all(|error| error.starts_with('-')) { 2 } else { 1 }
 }
 
 /// What a process answered, printed, and said besides.

@@ -9,6 +9,7 @@ mod estimate;
 mod export;
 mod forward;
 mod harm;
+mod htsim;
 mod outputs;
 mod pages;
 mod patience;

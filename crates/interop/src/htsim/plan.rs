@@ -1,0 +1,351 @@
+//! A command line and its files as a scenario: what `tailwater htsim` runs.
+//!
+//! What that program works out from its options is worked out here as there: the round trip of the idle network, the queues and their marks as
+//! multiples of the bandwidth-delay product, and the shortest timeout.
+
+use super::Text;
+use super::command::{Algorithm, Balancing, Command, HEADER, PER_US};
+use super::matrix::{self, Flow, Matrix, Starts};
+use super::printed::six_digits;
+use super::tree::{Tier, Tree, in_ns};
+use fabric::axes::Registry;
+use files::problem::{Cause, Problem};
+use scenario::document::quote;
+use scenario::resolve::{Resolved, resolve};
+use scenario::{Beside, Scenario};
+use std::fmt::Write;
+
+/// The name of the scenario and of the files that it names.
+const STEM: &str = "htsim";
+/// Where that program begins to number flows that have no id: each takes two, as its receiver has one, too.
+const FIRST_ID: u64 = 1_000_000_001;
+
+/// A run of that program, ready to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// The scenario.
+    pub scenario: String,
+    /// The flows, which it names `htsim.csv`.
+    pub trace: String,
+    /// The graph, which it names `htsim.graph.toml`.
+    pub graph: String,
+    /// The flows, in the order of the trace.
+    pub flows: Vec<Flow>,
+    /// Bytes of message in a full packet.
+    pub payload: u64,
+    /// What is printed before the run.
+    pub head: String,
+    /// What is said besides.
+    pub notes: Vec<String>,
+}
+
+/// What that program works out before it runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Derived {
+    /// Round trip of the idle network, in picoseconds.
+    rtt: u64,
+    /// Bandwidth-delay product in full packets.
+    product: u64,
+    /// Full packets of a queue.
+    queue: u64,
+    /// Packets of a queue from which on some and all packets are marked.
+    ecn: (u64, u64),
+    /// The shortest timeout, in picoseconds.
+    timeout: u64,
+}
+
+impl Derived {
+    fn new(command: &Command, tree: &Tree) -> Derived {
+        let gbps = command.mbps as f64 / 1000.0;
+        let hops = tree.diameter() as f64 * 1000.0;
+        let bits = |bytes: u64| (bytes * 8) as f64 / gbps;
+        let rtt = (2 * tree.latency()) as f64 + bits(command.mtu) * hops + bits(HEADER) * hops;
+        let rtt = rtt as u64;
+        let bytes = rtt as f64 / 1e12 * (command.mbps as f64 * 1e6 / 8.0);
+        let product = (bytes / command.mtu as f64).ceil() as u64;
+        let factor = command.factor.unwrap_or(if command.trim { 1 } else { 5 });
+        let queue = command.queue.unwrap_or(product * factor);
+        let share = |share: f64| (product as f64 * share).ceil() as u64;
+        let timeout = 15.0 + (queue * command.mtu) as f64 * 48.0 / command.mbps as f64;
+        let timeout = (timeout * PER_US as f64) as u64;
+        Derived { rtt, product, queue, ecn: command.ecn.unwrap_or((share(0.2), share(0.8))), timeout }
+    }
+}
+
+impl Planned {
+    /// The line's first words of a flow.
+    pub fn title(&self, place: usize) -> String {
+        let Flow { src, dst, id, .. } = self.flows[place];
+        let number = id.unwrap_or(FIRST_ID + 2 * place as u64);
+        format!("Flow Uec_{src}_{dst} flowId {number} uecSrc {place}")
+    }
+
+    /// The files that the scenario names.
+    pub fn files(&self) -> [(&'static str, &str); 2] {
+        [("htsim.csv", &self.trace), ("htsim.graph.toml", &self.graph)]
+    }
+
+    /// The run.
+    pub fn resolved(&self) -> Result<Resolved, Problem> {
+        Scenario::parse_beside(STEM, &self.scenario, Beside::Texts(&self.files()), &[]).and_then(resolve)
+    }
+}
+
+/// Turns a command line and what its files have into a scenario.
+///
+/// What comes out can be run: it is checked as a scenario here, and what is wrong is put down to a line of these files.
+pub fn plan(command: &Command, matrix: Text<'_>, topology: Option<Text<'_>>) -> Result<Planned, Problem> {
+    let read = Matrix::read(matrix, Starts::Microseconds);
+    let tree = topology.map(Tree::read).transpose();
+    let (read, tree) = match (read, tree) {
+        (Ok(read), Ok(tree)) => (read, tree),
+        (read, tree) => {
+            // One of them at the least is wrong.
+            let wrong = [read.err(), tree.err()];
+            return Err(
+                Problem::all(wrong.into_iter().flatten()).unwrap_or_else(|| Problem::new(matrix.name, "is wrong"))
+            );
+        }
+    };
+    let mut wrong = missing(command);
+    if let Some(nodes) = command.nodes.filter(|nodes| *nodes != read.nodes) {
+        let message = format!("there are to be {nodes} nodes, and {} has {}", matrix.name, read.nodes);
+        wrong.push(
+            Problem::new("-nodes", message).help(format!("write {}, or leave it out", read.nodes)).cause(Cause::Value),
+        );
+    }
+    let mut tree = tree_of(command, &read, matrix.name, topology, tree)?;
+    tree.slow = command.failed;
+    wrong.extend(read.fail(&mut tree).err());
+    let reused = |connection: &&matrix::Connection<'_>| connection.message;
+    match read.connections.iter().find(reused) {
+        Some(connection) if !command.reuse => {
+            let help = "add -conn_reuse, as that program wants it";
+            wrong.push(connection.line.problem("msg", "messages need -conn_reuse", help));
+        }
+        _ => {}
+    }
+    if let Some(connection) = read.connections.iter().find(|connection| command.reuse && connection.id.is_none()) {
+        let message = "with -conn_reuse a connection needs an id";
+        wrong.push(connection.line.problem("->", message, "write id and a number, one for each connection"));
+    }
+    let derived = Derived::new(command, &tree);
+    if derived.ecn.1 > derived.queue {
+        let message = format!(
+            "a queue of {} packets is shorter than what marks begin to be all: {}",
+            derived.queue, derived.ecn.1
+        );
+        wrong.push(
+            Problem::new("-q", message)
+                .help(format!("write {} or more, or -ecn LOW HIGH", derived.ecn.1))
+                .cause(Cause::Value),
+        );
+    }
+    if let Some(problem) = Problem::all(wrong) {
+        return Err(problem);
+    }
+    let flows = read.flows(command.reuse)?;
+    let mut notes = command.notes.clone();
+    notes.extend(read.notes(matrix.name));
+    if command.reuse && flows.iter().any(|flow| flow.messages > 1) {
+        let whole = read.connections.iter().all(|connection| connection.size.is_multiple_of(command.mtu - HEADER));
+        let rest = if whole { "" } else { ": the last packet of each but the last is full here" };
+        notes.push(format!("messages of a connection that start at the same instant are one{rest}"));
+    }
+    if command.oversubscribed && !command.by_sender && tree.oversubscription() > 1 {
+        let ratio = tree.oversubscription();
+        notes.push(format!(
+            "the fabric is oversubscribed {ratio} to 1, for which that program's receivers slow down; here they do not"
+        ));
+    }
+    let planned = Planned {
+        scenario: text(command, &tree, &derived, matrix.name),
+        trace: matrix::trace(&flows),
+        graph: tree.graph(),
+        payload: command.mtu - HEADER,
+        head: head(command, &read, &derived, matrix.name),
+        flows,
+        notes,
+    };
+    let file = topology.unwrap_or(matrix).name;
+    planned.resolved().map_err(|problem| read.blame(&problem, &planned.flows, "htsim.csv", file))?;
+    Ok(planned)
+}
+
+/// The fabric, and whether it goes with the options.
+fn tree_of(
+    command: &Command,
+    read: &Matrix<'_>,
+    name: &str,
+    topology: Option<Text<'_>>,
+    tree: Option<Tree>,
+) -> Result<Tree, Problem> {
+    let (Some(file), Some(tree)) = (topology, tree) else {
+        let link = Tier::of(command.mbps, command.hop, command.switch);
+        let tree = Tree::regular(read.nodes, command.tiers, link);
+        return tree.map_err(|(message, help)| Problem::new(name, message).help(format!("{help} with -topo")));
+    };
+    let mut wrong = Vec::new();
+    if tree.nodes != read.nodes {
+        let message = format!("has {} nodes, and {name} has {}", tree.nodes, read.nodes);
+        wrong.push(Problem::new(file.name, message).help("give the topology that the matrix was made for"));
+    }
+    if tree.tiers[0].mbps != command.mbps {
+        let (own, said) = (tree.tiers[0].mbps, command.mbps);
+        let message = format!("NICs are to send {said} Mbps, and the links of hosts in {} carry {own}", file.name);
+        wrong.push(Problem::new("-linkspeed", message).help(format!("write -linkspeed {own}")).cause(Cause::Value));
+    }
+    if tree.queues {
+        // That program reads them and sets all queues alike afterwards.
+        let message = "Queue_Up and Queue_Down are there, which that program passes over: -q sets all queues";
+        wrong.push(Problem::new(file.name, message).help("take them out, and give -q"));
+    }
+    Problem::all(wrong).map_or(Ok(tree), Err)
+}
+
+/// What the program has nothing for.
+fn missing(command: &Command) -> Vec<Problem> {
+    let registry = Registry::get();
+    let mut wrong = Vec::new();
+    let known = |axis: &str, name: &str| {
+        let all = registry.definitions();
+        all.iter().any(|(found, names)| *found == axis && names.iter().any(|definition| definition.name() == name))
+    };
+    let mut needs = vec![("transport", "uet", "-tm"), ("load_balancing", balancing(command), "-load_balancing_algo")];
+    needs.extend(sender(command).map(|name| ("congestion_control", name, "-sender_cc")));
+    needs.extend(command.by_receiver.then_some(("edge_control", "rccc", "-receiver_cc")));
+    for (axis, name, option) in needs {
+        if !known(axis, name) {
+            let message = format!("needs {name}, a {} that this build does not have", axis.replace('_', " "));
+            wrong.push(Problem::new(option, message).help("take a build that lists it in `tailwater schemes`"));
+        }
+    }
+    wrong
+}
+
+/// The sender's congestion control by its name here.
+fn sender(command: &Command) -> Option<&'static str> {
+    let nscc = command.by_sender && command.algorithm == Algorithm::Nscc;
+    nscc.then_some("nscc")
+}
+
+fn balancing(command: &Command) -> &'static str {
+    match command.balancing {
+        Balancing::Oblivious => "oblivious",
+        Balancing::Bitmap => "bitmap",
+        Balancing::Reps => "reps",
+        Balancing::Mixed => "mixed",
+    }
+}
+
+/// The scenario.
+fn text(command: &Command, tree: &Tree, derived: &Derived, matrix: &str) -> String {
+    let mut out = format!("# From htsim's command line for {}.\n", scenario::document::quoted(matrix));
+    let mut line = |text: String| {
+        out += &text;
+        out.push('\n');
+    };
+    let (mtu, queue) = (command.mtu, derived.queue * command.mtu);
+    let (low, high) = derived.ecn;
+    line(format!("name = {}", quote(STEM)));
+    line(format!("seed = {}", command.seed));
+    command.end.iter().for_each(|end| line(format!("stop = \"{}us\"", end / PER_US)));
+    line("\n[topology]\nkind = \"file\"\npath = \"htsim.graph.toml\"".into());
+    line("\n[switch]".into());
+    let pipeline = tree.tiers[0].switch_latency;
+    if pipeline > 0 {
+        line(format!("pipeline = \"{}\"", in_ns(pipeline)));
+    }
+    if command.trim {
+        // Queues are limited by the transport, which has them trimmed.
+        line("unlimited = true\necn = true".into());
+    } else {
+        line("sharing = \"static\"\nreserve = \"0B\"\necn = true".into());
+        line(format!("ecn_min = \"{}B\"\necn_max = \"{}B\"", low * mtu, high * mtu));
+        line("ecn_probability = 1.0\necn_scale = false\n\n[switch.buffers]".into());
+        for (name, ports) in tree.ports() {
+            line(format!("{} = \"{}B\"", quote(name), ports * queue));
+        }
+    }
+    line(format!("\n[nic]\npayload = \"{}B\"\nheader = \"{HEADER}B\"\nack_size = \"{HEADER}B\"", mtu - HEADER));
+    line("\n[scheme]\nflow_control = \"none\"\ntransport = \"uet\"\nsalt = \"seed\"".into());
+    line(format!("congestion_control = \"{}\"", sender(command).unwrap_or("none")));
+    line(format!("edge_control = \"{}\"", if command.by_receiver { "rccc" } else { "none" }));
+    line(match (command.by_sender, command.algorithm) {
+        (true, Algorithm::Constant) => {
+            let product = derived.rtt as u128 * command.mbps as u128 / 8_000_000;
+            let usual = product as u64 * 3 / 2;
+            format!("window = \"{}B\"\nwindow_rule = \"fixed\"", command.cwnd.map_or(usual, |cwnd| cwnd * mtu))
+        }
+        _ => "window = \"none\"".into(),
+    });
+    line(format!("load_balancing = \"{}\"", balancing(command)));
+    line("\n[scheme.uet]".into());
+    match command.trim {
+        true => {
+            line(format!("queue = \"{queue}B\"\nheader = \"{}B\"", command.trim_size));
+            // It rounds up to whole packets; half a packet less keeps a share from being rounded beyond what it is of.
+            let share = |packets: u64| (packets as f64 - 0.5).max(0.0) / derived.queue as f64;
+            line(format!("mark_from = {:?}\nmark_all = {:?}", share(low), share(high)));
+        }
+        false => line("trim = false".into()),
+    }
+    line(format!("rto = \"{}\"\nack_after = \"{}B\"", in_ns(derived.timeout), command.sack));
+    if sender(command) == Some("nscc") {
+        line(format!("\n[scheme.nscc]\nnetwork_rtt = \"{}\"", in_ns(derived.rtt)));
+        command.target.iter().for_each(|target| line(format!("target = \"{}\"", in_ns(*target))));
+        command.cwnd.iter().for_each(|cwnd| line(format!("window = \"{}B\"", cwnd * mtu)));
+        command.gate.iter().for_each(|gate| line(format!("gate = {gate}")));
+    }
+    line(format!("\n[scheme.{}]\npaths = {}", balancing(command), command.paths));
+    line("\n[traffic]\ntrace = \"htsim.csv\"".into());
+    out
+}
+
+/// What that program prints before it runs, as far as it is about the run.
+fn head(command: &Command, read: &Matrix<'_>, derived: &Derived, matrix: &str) -> String {
+    let mut out = format!("Packet size (MTU) is {}\n", command.mtu);
+    let _ = writeln!(out, "Linkspeed set to {}Gbps", command.mbps / 1000);
+    let _ = writeln!(out, "Loading connection matrix from  {matrix}");
+    let (connections, failures) = (read.connections.len(), read.failures.len());
+    let triggers = read.triggers();
+    let _ = writeln!(out, "Nodes: {} Connections: {connections} Triggers: {triggers} Failures: {failures}", read.nodes);
+    let us = |ps: u64| six_digits(ps as f64 / PER_US as f64);
+    let _ = writeln!(out, "Setting min RTO to {}", us(derived.timeout));
+    let at_hosts = command.by_sender || !command.by_receiver;
+    let (low, high) = derived.ecn;
+    let _ = writeln!(
+        out,
+        "Setting ECN to parameters low {} high {} enable on tor downlink {}",
+        low * command.mtu,
+        high * command.mtu,
+        at_hosts as u8
+    );
+    let _ = writeln!(out, "network_max_unloaded_rtt {}", us(derived.rtt));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn derived(line: &str, nodes: u64) -> Derived {
+        let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+        let command = Command::read(&words).unwrap();
+        let link = Tier::of(command.mbps, command.hop, command.switch);
+        Derived::new(&command, &Tree::regular(nodes, command.tiers, link).unwrap())
+    }
+
+    #[test]
+    fn what_is_derived_is_what_that_program_prints() {
+        // A tree of three tiers at 100 Gb/s: 6 us forth and back, and a full packet and an ACK over six links.
+        let usual = derived("", 128);
+        assert_eq!(usual, Derived { rtt: 14_022_720, product: 43, queue: 43, ecn: (9, 35), timeout: 100_656_000 });
+        // Without trimming a queue is five products, and the timeout follows it.
+        let dropping = derived("-disable_trim", 128);
+        assert_eq!((dropping.queue, dropping.timeout), (215, 443_280_000));
+        assert_eq!(derived("-q 500 -ecn 3 4", 16).ecn, (3, 4));
+        // Two tiers: 2 x (4 us + 3 x 0.5 us), and 3.5 bytes of nothing.
+        assert_eq!(derived("-tiers 2 -switch_latency 0.5", 8).rtt, 11_000_000 + (33_200 + 512) * 40);
+    }
+}
