@@ -54,6 +54,12 @@ pub(crate) struct Hosts {
     pub(crate) tells_sent: bool,
     /// Whether NICs ask the transport at every flow that they come past.
     pub(crate) asks: bool,
+    /// What flows may have in flight, where the transport counts that itself; [`Sender::window`] is no limit then.
+    pub(crate) windows: Option<PerFlow<u64>>,
+    /// Whether a NACK says that its packet was trimmed.
+    pub(crate) nacks_trimmed: bool,
+    /// The longest base round trip.
+    pub(crate) longest_rtt: Time,
     /// By node, what chooses paths there. Empty where flows keep their entropy.
     pub(crate) selectors: Vec<Option<Box<dyn PathSelector>>>,
     /// Receivers' counts of the flows that send to them, if a controller needs them.
@@ -101,6 +107,9 @@ impl Hosts {
             looks_for_all: setup.nic.wake != NicWake::Due,
             tells_sent: true,
             asks: false,
+            windows: None,
+            nacks_trimmed: false,
+            longest_rtt,
             selectors: if selectors.iter().any(Option::is_some) { selectors } else { Vec::new() },
             slots: nic::Slots::default(),
             lines: HashMap::new(),

@@ -58,7 +58,7 @@ pub mod flag {
     pub const FRESH: u16 = 16;
     /// A switch wants to be notified when this packet has reached the last switch on its path.
     pub const ASKS: u16 = 32;
-    /// Its sender has more to send than it was allowed to, and asks for a grant; ACKs and NACKs echo it.
+    /// Its sender has more to send than it was allowed to, and asks for a grant or for an answer at once; ACKs and NACKs echo it.
     pub const WANTS: u16 = 64;
     /// In the second account of its ingress port and class at the switch that holds it.
     pub const SECOND: u16 = 128;
@@ -70,6 +70,8 @@ pub mod flag {
     pub(crate) const MOVED: u16 = 1024;
     /// What is noted in such runs, and not on the wire.
     pub(crate) const ASKED: u16 = NOTED | FREED | MOVED;
+    /// It lost its payload at the last switch before its receiver; NACKs echo it.
+    pub const LAST_HOP: u16 = 2048;
     /// What congestion control and its switch program write on packets, a bit each, as they like; ACKs echo them.
     pub const OWN: u16 = 0xf000;
     /// The lowest of these.
@@ -209,6 +211,8 @@ pub struct Answer {
     pub sack: u64,
     /// How long that packet was in flight.
     pub delay: Time,
+    /// What else the transport says, on ACKs and on data.
+    pub words: [u64; 2],
 }
 
 /// All packets of a shard.

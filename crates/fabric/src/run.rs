@@ -714,8 +714,11 @@ impl<F: FlowControl> Network<F> {
         let longest_rtt = core.setup.longest_rtt();
         let site = |node: u32| Site { setup: &core.setup, map: &core.map, node: NodeId(node), longest_rtt };
         let nodes = (0..core.setup.graph.nodes.len() as u32).map(|node| scheme.node(&site(node))).collect();
-        let ground = Ground { setup: &core.setup, shard: &core.shard, nics: core.hosts.nics.len() };
+        let (nics, needs) = (core.hosts.nics.len(), core.hosts.needs);
+        let ground = Ground { setup: &core.setup, shard: &core.shard, nics, needs };
         let transport = chosen.transport.build(&ground);
+        core.hosts.windows = transport.counts_flight().then(|| ground.per_sender(|_| u64::MAX));
+        core.hosts.nacks_trimmed = transport.nacks_trimmed();
         core.hosts.cap = transport.window_cap();
         core.hosts.asks = transport.asked();
         // At a host that forwards, a packet that goes straight on may come between the ends of two ports: all of them are planned.

@@ -172,6 +172,8 @@ pub struct Trimming {
     pub header: u16,
     /// Control packets that a port sends before it lets a waiting data packet go.
     pub ratio: u32,
+    /// Whether a header that finds no room goes back to its sender.
+    pub returns: bool,
 }
 
 /// When a receiver acknowledges.

@@ -853,6 +853,12 @@ impl<'a> HostView<'a> {
         self.core.time.events.push(Event::new(at, rank, Class::TransportTimer as u8, nic));
     }
 
+    /// Bytes of message that a flow may have in flight; `u64::MAX` for any number.
+    #[inline]
+    pub fn window(&self, flow: FlowId) -> u64 {
+        self.core.window(flow.0)
+    }
+
     /// Makes sure that the deadline in [`Sender::expires`] is kept. Needed whenever it comes sooner than before.
     #[inline]
     pub fn arm(&mut self, flow: FlowId) {

@@ -98,6 +98,8 @@ pub fn plain_ack(now: Time) -> Ack<'static> {
         cause: now,
         seq: 1000,
         next: 2000,
+        received: 1000,
+        flight: 1000,
         marked: false,
         own: 0,
         tag: 0,
@@ -119,5 +121,7 @@ pub fn plain_start() -> FlowStart {
         hops: 1,
         payload: 1000,
         header: 62,
+        longest_rtt: Time::from_us(10),
+        trims: false,
     }
 }

@@ -48,6 +48,10 @@ pub struct FlowStart {
     pub payload: u32,
     /// Bytes of headers of a data packet.
     pub header: u32,
+    /// Round-trip time of the idle network between the hosts farthest apart of those that talk to each other.
+    pub longest_rtt: Time,
+    /// Switches trim what finds its queue full.
+    pub trims: bool,
 }
 
 /// What an ACK says.
@@ -61,6 +65,10 @@ pub struct Ack<'a> {
     pub seq: u64,
     /// The next byte the sender will send.
     pub next: u64,
+    /// Bytes of message that have arrived, as far as the sender knows: with transports that know of more than what arrived in order, also those.
+    pub received: u64,
+    /// Bytes of message in flight, as the transport counts them.
+    pub flight: u64,
     /// The acknowledged packet was marked by a switch.
     pub marked: bool,
     /// What is left on the acknowledged packet of [`Permit::own`], after the controller's own switch program has changed it; see
@@ -108,9 +116,33 @@ pub enum Incident {
     /// Packets are lost: the receiver, or a timeout, said so.
     Lost,
     /// A switch trimmed a packet to its header.
-    Trimmed,
+    Trimmed(Trim),
     /// The receiver granted so many bytes.
     Granted(u64),
+}
+
+/// A packet that lost its payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trim {
+    /// Bytes of message that it lost.
+    pub bytes: u64,
+    /// Bytes of message in flight, those among them.
+    pub flight: u64,
+    /// From the packet's being sent to the NACK's arrival.
+    pub rtt: Time,
+    /// It was the receiver's link that had no room, and its receiver hands out [credits](Needs::credits), which is all that there is to do about it.
+    pub forgiven: bool,
+}
+
+/// How receivers hand out what their link can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credits {
+    /// Full packets for which one control packet gives credit.
+    pub packets: u32,
+    /// How much is handed out, in thousandths of the link's rate.
+    pub pace: u32,
+    /// Bytes of that control packet.
+    pub size: u16,
 }
 
 /// How receivers count who sends to them.
@@ -147,6 +179,8 @@ pub struct Needs {
     pub window: bool,
     /// What the transport reports besides ACKs.
     pub incidents: bool,
+    /// That receivers hand out credits, and senders send no more than that; not every transport can.
+    pub credits: Option<Credits>,
 }
 
 /// Something that a controller keeps of a flow, by what it is: from now on, an instant is as far off, and a byte of the message as far ahead.

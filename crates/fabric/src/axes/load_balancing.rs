@@ -322,6 +322,8 @@ pub trait PathSelector: Send {
     fn next(&mut self, flow: FlowId, own: u16, now: Time, dice: &mut Stream) -> u16;
     /// A packet with that entropy was acknowledged, marked by a switch or not.
     fn acknowledged(&mut self, _flow: FlowId, _entropy: u16, _marked: bool, _now: Time) {}
+    /// A packet with that entropy was trimmed to its header, before the last switch on its path.
+    fn trimmed(&mut self, _flow: FlowId, _entropy: u16, _now: Time) {}
     /// A packet was lost: the receiver, or a timeout, said so.
     fn lost(&mut self, _flow: FlowId, _now: Time) {}
     /// Nothing was heard for the time of a timeout; `lost` is called, too.

@@ -1,5 +1,6 @@
 //! The transport at hosts: how are messages cut into packets, acknowledged and repaired?
 
+use super::congestion_control::Needs;
 use super::{Counter, Definition};
 use crate::host::{PerFlow, Sender};
 use crate::id::{FlowId, PortId};
@@ -15,6 +16,8 @@ pub struct Ground<'a> {
     pub setup: &'a Setup,
     pub(crate) shard: &'a Option<Shard>,
     pub(crate) nics: usize,
+    /// What congestion control needs.
+    pub needs: Needs,
 }
 
 impl Ground<'_> {
@@ -66,14 +69,36 @@ pub trait Transport: Send {
     fn keeps_nothing(&self) -> bool {
         false
     }
-    /// How far a flow has been sent, for its congestion control.
-    fn sent_up_to(&self, sender: &Sender) -> u64 {
-        sender.next
+    /// How far a flow is, for its congestion control.
+    fn progress(&self, _flow: FlowId, sender: &Sender) -> Progress {
+        Progress { next: sender.next, received: sender.acked, flight: sender.next.saturating_sub(sender.acked) }
+    }
+    /// Whether it counts itself what is in flight, and [holds](HostView::hold) flows whose [window](HostView::window) is full. Otherwise that is what is
+    /// between the first byte that is not acknowledged and the next to be sent. It is asked once.
+    fn counts_flight(&self) -> bool {
+        false
+    }
+    /// At the sender: congestion control may have changed the flow's window. It is called only if the transport counts what is in flight.
+    fn window_changed(&mut self, _at: &mut HostView<'_>, _flow: FlowId) {}
+    /// Whether a NACK says that its packet was trimmed. Otherwise it says that the packet arrived, and another did not. It is asked once.
+    fn nacks_trimmed(&self) -> bool {
+        false
     }
     /// What it counted.
     fn counters(&self) -> Vec<Counter> {
         Vec::new()
     }
+}
+
+/// How far a flow is, in bytes of message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The next byte that will be sent.
+    pub next: u64,
+    /// How many are known to have arrived, in order or not.
+    pub received: u64,
+    /// How many are in flight.
+    pub flight: u64,
 }
 
 /// What the program knows of a transport.

@@ -2,6 +2,7 @@
 
 use crate::axes::congestion_control::{Ack, Incident, Notice, Permit};
 use crate::axes::flow_control::FlowControl;
+use crate::axes::transport::Progress;
 use crate::id::FlowId;
 use crate::packet::{Kind, NONE, Packet, PacketId, flag};
 use crate::routing::Tuple;
@@ -127,10 +128,6 @@ impl Sender {
     pub fn started(&self) -> bool {
         self.slot != NONE
     }
-    pub(crate) fn permit(&self) -> Permit {
-        let own = (self.own as u16) << flag::OWN_SHIFT;
-        Permit { rate: self.rate, window: self.window, timer: self.timer, repace: false, resume: Time::ZERO, own }
-    }
     /// Whether all of it is acknowledged.
     pub fn done(&self) -> bool {
         self.acked >= self.size
@@ -220,6 +217,7 @@ impl Core {
         (s.rate, s.timer, s.own) = (permit.rate, permit.timer, (permit.own >> flag::OWN_SHIFT) as u8);
         if self.hosts.needs.window {
             s.window = permit.window.max(1).min(self.hosts.cap);
+            self.keep_window(flow);
         } else if permit.rate != old {
             self.rewindow(flow);
         }
@@ -232,7 +230,7 @@ impl Core {
         if self.hosts.needs.window {
             let s = &mut self.hosts.senders[flow as usize];
             s.window = s.window.max(1).min(self.hosts.cap);
-            return;
+            return self.keep_window(flow);
         }
         let base = self.setup.flows[flow as usize].window;
         let s = &mut self.hosts.senders[flow as usize];
@@ -249,6 +247,32 @@ impl Core {
             }
         };
         s.window = s.window.min(self.hosts.cap);
+        self.keep_window(flow);
+    }
+
+    /// A flow has another window: where the transport counts what is in flight, it is not the NIC that looks at it.
+    #[inline]
+    fn keep_window(&mut self, flow: u32) {
+        if let Some(windows) = &mut self.hosts.windows {
+            windows[flow as usize] = std::mem::replace(&mut self.hosts.senders[flow as usize].window, u64::MAX);
+        }
+    }
+
+    /// Bytes of message that a flow may have in flight; `u64::MAX` for any number.
+    pub(crate) fn window(&self, flow: u32) -> u64 {
+        match &self.hosts.windows {
+            Some(windows) => windows[flow as usize],
+            None => self.hosts.senders[flow as usize].window,
+        }
+    }
+
+    /// What a flow may do now.
+    #[inline]
+    fn permit(&self, flow: u32) -> Permit {
+        let s = &self.hosts.senders[flow as usize];
+        let own = (s.own as u16) << flag::OWN_SHIFT;
+        let window = self.window(flow);
+        Permit { rate: s.rate, window, timer: s.timer, repace: false, resume: Time::ZERO, own }
     }
 
     /// Makes sure that the flow's next deadline has an event.
@@ -390,7 +414,7 @@ impl Core {
             return;
         }
         let notice = Notice::read(&packet, self.time.now);
-        let mut permit = s.permit();
+        let mut permit = self.permit(packet.flow);
         self.hosts.control.notice(s.slot, &notice, &mut permit);
         self.apply(packet.flow, permit);
         self.kicks.push(self.hosts.nics[self.hosts.senders[packet.flow as usize].nic as usize].port);
@@ -416,7 +440,7 @@ impl Core {
         }
         if self.hosts.needs.incidents {
             let s = &self.hosts.senders[flow as usize];
-            let mut permit = s.permit();
+            let mut permit = self.permit(flow);
             self.hosts.control.incident(s.slot, self.time.now, incident, &mut permit);
             self.apply(flow, permit);
         }
@@ -449,8 +473,8 @@ impl<F: FlowControl> Network<F> {
         }
         self.look_before_timer(flow);
         let core = &mut self.core;
-        let s = &mut core.hosts.senders[flow as usize];
-        let mut permit = s.permit();
+        let mut permit = core.permit(flow);
+        let s = &core.hosts.senders[flow as usize];
         if permit.timer <= now {
             core.hosts.control.timer(s.slot, now, &mut permit);
             debug_assert!(permit.timer > now);
@@ -469,6 +493,20 @@ impl<F: FlowControl> Network<F> {
         match first {
             true => self.core.arm(flow),
             false => self.core.apply(flow, permit),
+        }
+        self.window_changed(flow);
+    }
+
+    /// Congestion control may have changed a flow's window: the transport is told if it is the one that looks at it.
+    #[inline]
+    pub(crate) fn window_changed(&mut self, flow: u32) {
+        if self.core.hosts.windows.is_none() {
+            return;
+        }
+        let s = &self.core.hosts.senders[flow as usize];
+        if !s.done() {
+            let port = self.core.hosts.nics[s.nic as usize].port;
+            self.at_host(port, |transport, at, _| transport.window_changed(at, FlowId(flow)));
         }
     }
 
@@ -498,16 +536,23 @@ impl<F: FlowControl> Network<F> {
         if !core.hosts.selectors.is_empty() && matches!(packet.kind, Kind::Ack | Kind::Nack) {
             let src = core.setup.flows[flow as usize].src.index();
             if let Some(selector) = &mut core.hosts.selectors[src] {
-                selector.acknowledged(FlowId(flow), packet.tuple.destination_port, marked, now);
+                // At the last switch, no other path would have helped.
+                let elsewhere = packet.flags & flag::LAST_HOP == 0;
+                match core.hosts.nacks_trimmed && packet.kind == Kind::Nack && elsewhere {
+                    true => selector.trimmed(FlowId(flow), packet.tuple.destination_port, now),
+                    false => selector.acknowledged(FlowId(flow), packet.tuple.destination_port, marked, now),
+                }
                 if done {
                     selector.ended(FlowId(flow));
                 }
             }
         }
         // Also the last ACK of a flow is shown: what it says may move the NIC's next look.
-        if matches!(packet.kind, Kind::Ack | Kind::Nack) && (marked || core.hosts.needs.every_ack) {
-            let next = self.transport.sent_up_to(&core.hosts.senders[flow as usize]);
-            core.show_ack(port, id, &packet, next);
+        let arrived = packet.kind == Kind::Ack || packet.kind == Kind::Nack && !core.hosts.nacks_trimmed;
+        if arrived && (marked || core.hosts.needs.every_ack) {
+            let progress = self.transport.progress(FlowId(flow), &core.hosts.senders[flow as usize]);
+            core.show_ack(port, id, &packet, progress);
+            self.window_changed(flow);
         }
         let core = &mut self.core;
         if done {
@@ -527,14 +572,16 @@ impl<F: FlowControl> Network<F> {
 impl Core {
     /// Shows an ACK to congestion control.
     #[inline]
-    fn show_ack(&mut self, port: u32, id: PacketId, packet: &Packet, next: u64) {
+    fn show_ack(&mut self, port: u32, id: PacketId, packet: &Packet, progress: Progress) {
         let delay = if self.hosts.needs.delay { self.pool.answer(id).delay } else { Time::ZERO };
         let s = &self.hosts.senders[packet.flow as usize];
         let ack = Ack {
             now: self.time.now,
             cause: self.sent_at(port, packet.size),
             seq: packet.seq,
-            next,
+            next: progress.next,
+            received: progress.received,
+            flight: progress.flight,
             marked: packet.flags & flag::MARKED != 0,
             own: packet.flags & flag::OWN,
             tag: packet.tag,
@@ -543,7 +590,7 @@ impl Core {
             telemetry: self.pool.telemetry(id),
             share: self.pool.share(id),
         };
-        let mut permit = s.permit();
+        let mut permit = self.permit(packet.flow);
         self.hosts.control.ack(s.slot, &ack, &mut permit);
         // The sets of the NIC are brought up to date when all of the ACK is known.
         self.take_over(packet.flow, permit);

@@ -7,7 +7,7 @@ use crate::id::FlowId;
 use crate::packet::{Fifo, Kind, NONE, PacketId, Pool, flag};
 use crate::run::shard::PerFlow;
 use crate::run::{Class, Core, Network, hook};
-use crate::setup::{AckLane, FlowSpec, Lines, NicWake, Presence};
+use crate::setup::{AckLane, FlowSpec, Lines, NicWake, Overflow, Presence};
 use engine::{Event, Rate, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -410,6 +410,8 @@ impl Core {
                 hops: spec.hops as u32,
                 payload: self.setup.nic.payload as u32,
                 header: self.setup.nic.header as u32,
+                longest_rtt: self.hosts.longest_rtt,
+                trims: matches!(self.setup.switch.overflow, Overflow::Trim(_)),
             },
         );
         let n = &mut self.hosts.nics[nic as usize];
@@ -686,7 +688,11 @@ impl<F: FlowControl> Network<F> {
                 self.core.counts.consumed += 1;
                 hook!(self, port, |scheme, node, at, local| scheme.signal(node, at, local, signal));
             }
-            Kind::Notice => self.core.receive_notice(id),
+            Kind::Notice => {
+                let flow = self.core.pool[id].flow;
+                self.core.receive_notice(id);
+                self.window_changed(flow);
+            }
             Kind::Trimmed => self.receive_data(port, id),
             _ => self.receive_control(port, id),
         }

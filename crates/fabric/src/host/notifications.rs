@@ -106,6 +106,8 @@ impl CongestionControl for Paced {
                 cause: at.saturating_sub(self.rule.delay),
                 seq,
                 next,
+                received: seq,
+                flight: next.saturating_sub(seq),
                 marked: true,
                 own: 0,
                 tag: 0,
@@ -194,6 +196,8 @@ mod tests {
             hops: 1,
             payload: 1000,
             header: 62,
+            longest_rtt: Time::from_us(8),
+            trims: false,
         };
         let mut permit = control.start(0, start);
         let until = |control: &mut Box<dyn CongestionControl>, permit: &mut Permit, end: Time| {
@@ -211,6 +215,8 @@ mod tests {
                 cause: now,
                 seq: 0,
                 next: 0,
+                received: 0,
+                flight: 0,
                 marked: true,
                 own: 0,
                 tag: 0,

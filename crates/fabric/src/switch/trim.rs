@@ -1,11 +1,12 @@
 //! Switches that trim: a data packet that finds its queue full loses its payload, and its header goes ahead of data.
 //!
-//! Headers and all other control packets share a queue of limited length. A header that finds it full goes back to its sender, once.
+//! Headers and all other control packets share a queue of limited length. A header that finds it full is lost, or goes back to its sender, once.
+//! It says whether it lost its payload at the last switch before its receiver: then no other path would have helped.
 
 use crate::axes::Counter;
 use crate::axes::flow_control::{FlowControl, Visit};
 use crate::id::{ClassId, PortId, QueueId};
-use crate::packet::{Kind, PacketId};
+use crate::packet::{Kind, PacketId, flag};
 use crate::probe::{Counted, Lost};
 use crate::run::{Core, Network, hook};
 use crate::setup::Trimming;
@@ -109,11 +110,15 @@ impl Core {
     fn cut(&mut self, port: u32, id: PacketId) {
         let header = self.switches.headers.as_ref().map_or(0, |headers| headers.trimming.header);
         self.note_loss(port, id, Lost::Room);
+        let last_hop = self.ports[self.map.peer[port as usize] as usize].host;
         let packet = &mut self.pool[id];
         self.counts.trimmed.0 += 1;
         self.counts.trimmed.1 += (packet.size - self.setup.nic.header) as u64;
         packet.kind = Kind::Trimmed;
         packet.size = packet.size.min(header);
+        if last_hop {
+            packet.flags |= flag::LAST_HOP;
+        }
         self.queue_header(port, id);
     }
 
@@ -126,7 +131,8 @@ impl Core {
         if let Some(headers) = &mut self.switches.headers {
             headers.overflows += 1;
         }
-        if self.pool[id].kind == Kind::Trimmed {
+        let returns = self.switches.headers.as_ref().is_some_and(|headers| headers.trimming.returns);
+        if returns && self.pool[id].kind == Kind::Trimmed {
             let node = self.ports[port as usize].node;
             let src = self.setup.flows[self.pool[id].flow as usize].src;
             let packet = &mut self.pool[id];

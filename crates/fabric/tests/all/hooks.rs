@@ -112,7 +112,7 @@ fn agree(bench: &mut Bench<Books>, program: &Program) -> i64 {
 #[test]
 fn flow_control_and_marking_hear_of_packets_that_trimming_takes_out_of_a_queue_and_of_those_that_take_their_place() {
     let program = Program::default();
-    let trimming = Trimming { queue: 4, headers: 100_000, header: 64, ratio: 10 };
+    let trimming = Trimming { queue: 4, headers: 100_000, header: 64, ratio: 10, returns: true };
     let mut bench = bench(&program, Overflow::Trim(trimming));
     let flows = [bench.flow(0, 2, 0), bench.flow(1, 2, 0)];
     for round in 0..40 {

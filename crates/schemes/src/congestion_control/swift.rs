@@ -293,6 +293,7 @@ impl Recall for Swift {
 mod tests {
     use super::super::{plain_ack, plain_start};
     use super::*;
+    use fabric::axes::congestion_control::Trim;
     use fabric::axes::flow_control::NoFlowControl;
     use fabric::id::NodeId;
     use fabric::setup::FlowSpec;
@@ -422,7 +423,7 @@ mod tests {
         assert_eq!(packets(&permit), 16.0, "no round trip has passed");
         cc.incident(0, US(10), Incident::Lost, &mut permit);
         cc.incident(0, US(15), Incident::Lost, &mut permit);
-        cc.incident(0, US(15), Incident::Trimmed, &mut permit);
+        cc.incident(0, US(15), Incident::Trimmed(Trim::default()), &mut permit);
         assert_eq!(packets(&permit), 8.0);
         // What is heard ends the row.
         cc.ack(0, &ack(20, 10, 0), &mut permit);

@@ -8,7 +8,7 @@ use super::bandwidth_delay;
 use engine::{Bytes, Misfit, Time};
 use fabric::Setup;
 use fabric::axes::congestion_control::Incident;
-use fabric::axes::transport::Ground;
+use fabric::axes::transport::{Ground, Progress};
 use fabric::axes::{Counter, Definition, Transport, TransportDef};
 use fabric::host::{PerFlow, Sender};
 use fabric::id::{FlowId, PortId};
@@ -375,8 +375,8 @@ impl Transport for Machine {
         self.limits.cap
     }
 
-    fn sent_up_to(&self, sender: &Sender) -> u64 {
-        sender.high
+    fn progress(&self, _: FlowId, sender: &Sender) -> Progress {
+        Progress { next: sender.high, received: sender.acked, flight: sender.high.saturating_sub(sender.acked) }
     }
 
     fn counters(&self) -> Vec<Counter> {

@@ -11,7 +11,7 @@
 use super::bandwidth_delay;
 use engine::{Bytes, Misfit, Time};
 use fabric::Setup;
-use fabric::axes::congestion_control::Incident;
+use fabric::axes::congestion_control::{Incident, Trim};
 use fabric::axes::transport::Ground;
 use fabric::axes::{Chosen, Counter, Definition, Transport, TransportDef};
 use fabric::host::{PerFlow, Sender};
@@ -60,6 +60,7 @@ impl Params {
             headers: self.headers.map_or_else(|| bandwidth_delay(setup).max(LEAST_HEADERS.0), |bytes| bytes.0),
             header: self.header.map_or(setup.nic.header.max(64), |bytes| bytes.0 as u16),
             ratio: self.ratio,
+            returns: true,
         }
     }
 }
@@ -482,7 +483,7 @@ impl Transport for Machine {
                     source.again.push_back(number);
                 }
                 source.expected += !asked as i32;
-                incident = Some(Incident::Trimmed);
+                incident = Some(Incident::Trimmed(Trim { bytes: self.full, ..Trim::default() }));
             }
             Kind::Grant => {
                 // Numbers make up for pulls that were lost or overtaken.
@@ -504,7 +505,7 @@ impl Transport for Machine {
                     let (good, bad) = source.fates;
                     source.credit += (good + bad < good.saturating_mul(4)) as u32;
                 }
-                incident = Some(Incident::Trimmed);
+                incident = Some(Incident::Trimmed(Trim { bytes: self.full, ..Trim::default() }));
             }
         }
         source.heard = now;

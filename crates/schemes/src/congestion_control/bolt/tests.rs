@@ -1,6 +1,7 @@
 use super::super::{plain_ack, plain_start};
 use super::*;
 use crate::testing;
+use fabric::axes::congestion_control::Trim;
 use fabric::axes::flow_control::NoFlowControl;
 use fabric::bench::Builder;
 use fabric::id::{NodeId, PortId};
@@ -191,7 +192,7 @@ fn losses_halve_the_window_once_in_a_round_trip() {
         cc.incident(0, Time::from_us(us), Incident::Lost, &mut permit);
         assert_eq!(window(&permit), left, "at {us} us");
     }
-    cc.incident(0, Time::from_us(90), Incident::Trimmed, &mut permit);
+    cc.incident(0, Time::from_us(90), Incident::Trimmed(Trim::default()), &mut permit);
     assert_eq!(window(&permit), 25_000);
 }
 

@@ -304,7 +304,7 @@ fn what_is_left_to_be_derived_is_a_bandwidth_delay_product() {
     params.adjust(&mut setup);
     // 100 Gb/s for 8 us are 100 000 B, which is 94.2 packets of 1062 B.
     assert_eq!(params.first_window(&setup), 96);
-    let expected = Trimming { queue: 8, headers: 100_000, header: 64, ratio: 10 };
+    let expected = Trimming { queue: 8, headers: 100_000, header: 64, ratio: 10, returns: true };
     assert_eq!(setup.switch.overflow, Overflow::Trim(expected));
     assert_eq!(setup.nic.timeout, Some(Time::from_ms(50)));
 }
