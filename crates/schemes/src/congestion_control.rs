@@ -11,6 +11,7 @@ pub mod dcqcn;
 pub mod dctcp;
 pub mod hpcc;
 pub mod ib_cc;
+pub mod nscc;
 pub mod powertcp;
 pub mod swift;
 pub mod timely;
@@ -26,7 +27,8 @@ pub(crate) fn list(axis: &mut Axis<dyn CongestionControlDef>) {
         .add(|| Box::new(ib_cc::Params::default()))
         .add(|| Box::new(swift::Params::default()))
         .add(|| Box::new(powertcp::Params::default()))
-        .add(|| Box::new(bolt::Params::default()));
+        .add(|| Box::new(bolt::Params::default()))
+        .add(|| Box::new(nscc::Params::default()));
 }
 
 /// Rates that are added must stay far from overflow, and a floor of nothing would stop a flow for ever.

@@ -4,10 +4,13 @@ use fabric::axes::registry::Axis;
 use fabric::axes::{CongestionControlDef, Definition, EdgeControlDef};
 
 pub mod onramp;
+pub mod rccc;
 
 /// Every mechanism, nothing first.
 pub(crate) fn list(axis: &mut Axis<dyn EdgeControlDef>) {
-    axis.add(|| Box::new(None::default())).add(|| Box::new(onramp::Params::default()));
+    axis.add(|| Box::new(None::default()))
+        .add(|| Box::new(onramp::Params::default()))
+        .add(|| Box::new(rccc::Params::default()));
 }
 
 engine::parameters! {

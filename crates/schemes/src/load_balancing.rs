@@ -1,5 +1,6 @@
 //! Load balancing: which of several paths a packet takes. One file each.
 
+use engine::Misfit;
 use fabric::axes::LoadBalancingDef;
 use fabric::axes::registry::Axis;
 
@@ -11,6 +12,8 @@ pub mod d_mod_k;
 pub mod drill;
 pub mod ecmp;
 pub mod letflow;
+pub mod mixed;
+pub mod oblivious;
 pub mod reps;
 pub mod spray;
 pub mod wcmp;
@@ -27,7 +30,20 @@ pub(crate) fn list(axis: &mut Axis<dyn LoadBalancingDef>) {
         .add(|| Box::new(conga::Params::default()))
         .add(|| Box::new(conweave::Params::default()))
         .add(|| Box::new(bitmap::Params::default()))
-        .add(|| Box::new(reps::Params::default()));
+        .add(|| Box::new(reps::Params::default()))
+        .add(|| Box::new(oblivious::Params::default()))
+        .add(|| Box::new(mixed::Params::default()));
+}
+
+/// A number of entropies whose lower bits are a place among them.
+fn power_of_two(name: &'static str, count: u32) -> Result<(), Misfit> {
+    match count.is_power_of_two() {
+        true => Ok(()),
+        false => {
+            let above = count.next_power_of_two();
+            Err(Misfit::new(name, count, format!("write {} or {above}", above / 2)))
+        }
+    }
 }
 
 #[cfg(test)]

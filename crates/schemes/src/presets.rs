@@ -278,6 +278,41 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "uec",
+        about: "Ultra Ethernet: NSCC at senders and RCCC's credits at receivers, packets sprayed over many paths and trimmed where a queue is full.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "nscc"),
+            ("scheme.edge_control", "rccc"),
+            ("scheme.transport", "uet"),
+            ("scheme.window", "none"),
+            ("scheme.load_balancing", "mixed"),
+        ],
+    },
+    Preset {
+        name: "uec-nscc",
+        about: "Ultra Ethernet with NSCC at senders alone.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "nscc"),
+            ("scheme.transport", "uet"),
+            ("scheme.window", "none"),
+            ("scheme.load_balancing", "mixed"),
+        ],
+    },
+    Preset {
+        name: "uec-rccc",
+        about: "Ultra Ethernet with RCCC's credits at receivers alone.",
+        settings: &[
+            ("scheme.flow_control", "none"),
+            ("scheme.congestion_control", "none"),
+            ("scheme.edge_control", "rccc"),
+            ("scheme.transport", "uet"),
+            ("scheme.window", "none"),
+            ("scheme.load_balancing", "mixed"),
+        ],
+    },
+    Preset {
         name: "irn",
         about: "IRN alone: selective repeat with at most one bandwidth-delay product in flight, in a fabric that drops what does not fit.",
         settings: &[

@@ -7,12 +7,14 @@ use fabric::axes::registry::Axis;
 pub mod go_back_n;
 pub mod irn;
 pub mod ndp;
+pub mod uet;
 
 /// Every transport, the usual one first.
 pub(crate) fn list(axis: &mut Axis<dyn TransportDef>) {
     axis.add(|| Box::new(go_back_n::GoBackN::default()))
         .add(|| Box::new(irn::Params::default()))
-        .add(|| Box::new(ndp::Params::default()));
+        .add(|| Box::new(ndp::Params::default()))
+        .add(|| Box::new(uet::Params::default()));
 }
 
 /// The bandwidth-delay product of the fastest link of a host and the longest base round trip.

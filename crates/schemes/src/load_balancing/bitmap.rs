@@ -5,7 +5,8 @@
 //! comes, an entropy with a penalty is skipped, which takes one off. So a path that is congested gets fewer packets until it is not, and no
 //! path is given up. The penalties are those of the Ultra Ethernet group's simulator (uet-htsim, `bitmap`).
 //!
-//! Of a loss the transport says that it happened, not to which packet: it counts against the entropy of the last packet that the flow sent.
+//! Which packet was trimmed, its NACK says: that counts like a loss. Of other losses the transport says that they happened, not to which packet: they
+//! count against the entropy of the last packet that the flow sent.
 
 use engine::{Misfit, Stream, Time};
 use fabric::axes::{Counter, Definition, LoadBalancingDef, PathSelector};
@@ -36,17 +37,13 @@ impl Definition for Params {
         "Ultra Ethernet Consortium, Ultra Ethernet Specification 1.0, 2025; penalties as in its simulator, uet-htsim"
     }
     fn check(&self) -> Result<(), Misfit> {
-        if !self.paths.is_power_of_two() {
-            let help = format!("write {} or {}", self.paths.next_power_of_two() / 2, self.paths.next_power_of_two());
-            return Err(Misfit::new("paths", self.paths, help));
-        }
-        Ok(())
+        super::power_of_two("paths", self.paths)
     }
 }
 
 impl LoadBalancingDef for Params {
     fn host(&self, _: &Site<'_>) -> Option<Box<dyn PathSelector>> {
-        Some(Box::new(Bitmap { params: self.clone(), flows: HashMap::new(), skipped: 0 }))
+        Some(Box::new(Bitmap::new(self.clone())))
     }
     fn may_reorder(&self) -> bool {
         true
@@ -81,10 +78,17 @@ impl Flow {
     }
 }
 
-struct Bitmap {
+/// The mechanism.
+pub(super) struct Bitmap {
     params: Params,
     flows: HashMap<FlowId, Flow>,
     skipped: u64,
+}
+
+impl Bitmap {
+    pub(super) fn new(params: Params) -> Bitmap {
+        Bitmap { params, flows: HashMap::new(), skipped: 0 }
+    }
 }
 
 impl PathSelector for Bitmap {
@@ -116,6 +120,12 @@ impl PathSelector for Bitmap {
         let (mask, most) = ((self.params.paths - 1) as u16, self.params.most);
         if let Some(flow) = self.flows.get_mut(&flow).filter(|_| marked) {
             flow.penalise(entropy & mask, 1, most);
+        }
+    }
+    fn trimmed(&mut self, flow: FlowId, entropy: u16, _: Time) {
+        let Params { paths, most, loss } = self.params;
+        if let Some(flow) = self.flows.get_mut(&flow) {
+            flow.penalise(entropy & (paths - 1) as u16, loss, most);
         }
     }
     fn lost(&mut self, flow: FlowId, _: Time) {

@@ -1,0 +1,157 @@
+//! RCCC, receiver-credit congestion control: receivers of Ultra Ethernet hand out what their link can take (UE Specification 1.0, 2025).
+//!
+//! A sender may send 1.5 bandwidth-delay products at first, and from the first answer on only what its receiver has given it credit for. So an incast lasts
+//! one window of each sender, and then fills its receiver's link and no more. Who sends to several receivers is given more than it can send, and what is
+//! congested elsewhere its receiver does not see: there a congestion control in the network, NSCC, helps, around which RCCC goes. What is trimmed at
+//! the last switch before a receiver is then no reason for NSCC to make the window smaller.
+//!
+//! Credits themselves are the transport's work ([`crate::transport::uet`]): this says that there are any, and how they are handed out.
+
+use engine::{Misfit, Parameter, Parameters, Raw, ValueError};
+use fabric::axes::congestion_control::{Ack, Credits, FlowStart, Incident, Needs, Notice, Permit, Recall};
+use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Counter, Definition, EdgeControlDef, MarkingDef};
+
+engine::parameters! {
+    /// Parameters of RCCC.
+    pub struct Params {
+        /// Full packets for which one control packet gives credit.
+        packets: u32 = 4, in 1..=1024,
+        /// The part of its link's rate that a receiver hands out.
+        pace: f64 = 0.99, in 0.01..=1.0,
+        /// Whether ports to hosts mark packets. It is receivers that see to it that queues there are short.
+        mark_last_hop: bool = false,
+    }
+}
+
+impl Definition for Params {
+    fn name(&self) -> &'static str {
+        "rccc"
+    }
+    fn about(&self) -> &'static str {
+        "RCCC of Ultra Ethernet: receivers hand out credits at the pace of their link, and senders send no more."
+    }
+    fn source(&self) -> &'static str {
+        "Ultra Ethernet Consortium, Ultra Ethernet Specification 1.0, 2025; details as in its simulator, uet-htsim"
+    }
+    fn control_packet(&self) -> u64 {
+        PULL as u64
+    }
+    fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
+        (with.transport.name() != "uet").then(|| Misfit {
+            parameter: "scheme.transport",
+            message: format!("rccc needs a transport that hands out credits, which {} does not", with.transport.name()),
+            help: "write transport = \"uet\" in [scheme]".to_string(),
+        })
+    }
+}
+
+/// Bytes of a control packet that gives credit.
+const PULL: u16 = 64;
+
+impl EdgeControlDef for Params {
+    fn over(&self, inner: Box<dyn CongestionControlDef>) -> Box<dyn CongestionControlDef> {
+        Box::new(Over { params: self.clone(), inner })
+    }
+}
+
+/// A congestion control with RCCC on top.
+struct Over {
+    params: Params,
+    inner: Box<dyn CongestionControlDef>,
+}
+
+impl Parameters for Over {
+    fn list(&self) -> Vec<Parameter> {
+        self.inner.list()
+    }
+    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), ValueError>> {
+        self.inner.set(name, raw)
+    }
+}
+
+impl Definition for Over {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+    fn about(&self) -> &'static str {
+        self.inner.about()
+    }
+    fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
+        self.inner.conflict(with)
+    }
+    fn source(&self) -> &'static str {
+        self.inner.source()
+    }
+    fn check(&self) -> Result<(), Misfit> {
+        self.inner.check()
+    }
+    fn needs_size(&self) -> bool {
+        self.inner.needs_size()
+    }
+    fn control_packet(&self) -> u64 {
+        self.inner.control_packet()
+    }
+}
+
+impl CongestionControlDef for Over {
+    fn build(&self) -> Box<dyn CongestionControl> {
+        let Params { packets, pace, .. } = self.params;
+        let credits = Credits { packets, pace: (pace * 1000.0).round() as u32, size: PULL };
+        Box::new(Rccc { credits, inner: self.inner.build() })
+    }
+    fn uses_marks(&self) -> bool {
+        // If not the congestion control, then the choice of paths goes by them.
+        true
+    }
+    fn notified(&self) -> bool {
+        self.inner.notified()
+    }
+    fn marks_before_hosts(&self) -> bool {
+        self.params.mark_last_hop
+    }
+    fn switch_half(&self) -> Option<Box<dyn MarkingDef>> {
+        self.inner.switch_half()
+    }
+    fn needs_window(&self) -> bool {
+        self.inner.needs_window()
+    }
+    fn header(&self) -> (u16, u16) {
+        self.inner.header()
+    }
+}
+
+/// The mechanism: it says that there are credits.
+struct Rccc {
+    credits: Credits,
+    inner: Box<dyn CongestionControl>,
+}
+
+impl CongestionControl for Rccc {
+    fn needs(&self) -> Needs {
+        Needs { credits: Some(self.credits), ..self.inner.needs() }
+    }
+    fn start(&mut self, slot: u32, flow: FlowStart) -> Permit {
+        self.inner.start(slot, flow)
+    }
+    fn ack(&mut self, slot: u32, ack: &Ack<'_>, permit: &mut Permit) {
+        self.inner.ack(slot, ack, permit);
+    }
+    fn timer(&mut self, slot: u32, now: engine::Time, permit: &mut Permit) {
+        self.inner.timer(slot, now, permit);
+    }
+    fn timer_set(&self, slot: u32, now: engine::Time) -> engine::Time {
+        self.inner.timer_set(slot, now)
+    }
+    fn notice(&mut self, slot: u32, notice: &Notice, permit: &mut Permit) {
+        self.inner.notice(slot, notice, permit);
+    }
+    fn incident(&mut self, slot: u32, now: engine::Time, incident: Incident, permit: &mut Permit) {
+        self.inner.incident(slot, now, incident, permit);
+    }
+    fn counters(&self) -> Vec<Counter> {
+        self.inner.counters()
+    }
+    fn known(&self) -> Option<&dyn Recall> {
+        self.inner.known()
+    }
+}
