@@ -679,6 +679,7 @@ impl<F: FlowControl> Network<F> {
 
     fn shard(setup: Arc<Setup>, paths: Paths, scheme: F, chosen: &Chosen<'_>, shard: Option<Shard>) -> Network<F> {
         const { crate::message::assert_messages::<F::Frame, F::Signal>() };
+        const { assert!(!F::COUNTS || F::LOOKS_AT_QUEUES && (!F::PASSES || F::CHOOSES), "what is counted joins its queue") };
         let mut core = Core::new(setup, paths, chosen, shard, scheme.lossless());
         core.switches.declared_timers = scheme.timers(core.setup.classes);
         core.switches.timers = core.switches.declared_timers.max(1);
@@ -817,6 +818,7 @@ impl<F: FlowControl> Network<F> {
         if p.host || p.faulty {
             self.receive(port, id, next);
         } else {
+            self.count_arrival(port, id);
             self.switch_arrival(port, id, next);
         }
         self.drain_kicks();
@@ -967,8 +969,15 @@ impl<F: FlowControl> Network<F> {
         let p = &core.ports[port as usize];
         let plain = p.host && !p.relays && !p.faulty;
         match core.pool[id].kind {
-            Kind::Data if plain && core.hosts.slow.is_empty() => self.receive_data(port, id),
-            Kind::Ack if plain => self.receive_control(port, id),
+            Kind::Data if plain && core.hosts.slow.is_empty() => {
+                self.count_arrival(port, id);
+                self.receive_data(port, id);
+            }
+            Kind::Ack if plain => {
+                self.count_arrival(port, id);
+                self.count_gone(port, id);
+                self.receive_control(port, id);
+            }
             _ => self.receive(port, id, next),
         }
     }
@@ -982,6 +991,8 @@ impl<F: FlowControl> Network<F> {
         if faulty && core.lost_on_link(port, id) {
             return;
         }
+        self.count_arrival(port, id);
+        let core = &mut self.core;
         if core.pool[id].kind == Kind::Frame {
             self.frame_arrives(port, id);
         } else if host {

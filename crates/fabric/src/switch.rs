@@ -310,6 +310,16 @@ impl Switches {
 }
 
 impl Core {
+    /// Whether a pause of its class could stop a packet: data, and ACKs that travel with it.
+    #[inline]
+    pub(crate) fn is_counted(&self, id: PacketId) -> bool {
+        match self.pool[id].kind {
+            Kind::Data => self.switches.control_class != Some(ClassId(self.pool[id].class)),
+            Kind::Frame | Kind::Signal | Kind::Notice | Kind::Advice => false,
+            _ => self.setup.nic.ack_lane != AckLane::Control,
+        }
+    }
+
     /// The port by which `node` sends to `host` what has these addresses and was sent at `sent`, by the rule of routing, if any path is
     /// left.
     #[inline(never)]
@@ -742,7 +752,36 @@ impl<F: FlowControl> Network<F> {
         let (packet, seed) = (&core.pool[id], node ^ core.setup.salt);
         match core.routing.choose(node, packet.dst, core.setup.rule, seed, &packet.tuple, packet.stamp) {
             Some(out) => self.forward(in_port, out, id, next),
-            None => core.lose(in_port, id, false),
+            None => {
+                self.count_gone(in_port, id);
+                self.core.lose(in_port, id, false);
+            }
+        }
+    }
+
+    /// Notifies flow control that counts of a packet that is no longer here and was in no queue.
+    #[inline(always)]
+    pub(crate) fn count_gone(&mut self, in_port: u32, id: PacketId) {
+        if F::COUNTS && self.core.is_counted(id) {
+            let (class, size) = (ClassId(self.core.pool[id].class), self.core.pool[id].size);
+            hook!(self, in_port, |scheme, node, at, local| scheme.gone(node, at, local, class, size));
+        }
+    }
+
+    /// The same of one that has come in.
+    #[inline(always)]
+    pub(crate) fn count_arrival(&mut self, in_port: u32, id: PacketId) {
+        if F::COUNTS && self.core.is_counted(id) {
+            let (class, size) = (ClassId(self.core.pool[id].class), self.core.pool[id].size);
+            hook!(self, in_port, |scheme, node, at, local| scheme.arrived(node, at, local, class, size));
+        }
+    }
+
+    /// The same of one that is being sent.
+    #[inline(always)]
+    pub(crate) fn count_sent(&mut self, port: u32, class: u8, size: u16) {
+        if F::COUNTS {
+            hook!(self, port, |scheme, node, at, local| scheme.sent(node, at, local, ClassId(class), size));
         }
     }
 
@@ -755,7 +794,10 @@ impl<F: FlowControl> Network<F> {
         }
         match core.balanced(node, in_port, id) {
             Some(out) => self.send_on(in_port, out, id),
-            None => core.lose(in_port, id, false),
+            None => {
+                self.count_gone(in_port, id);
+                self.core.lose(in_port, id, false);
+            }
         }
     }
 
@@ -831,7 +873,8 @@ impl<F: FlowControl> Network<F> {
                 self.trim(out, &visit, second);
                 return self.drain_kicks();
             }
-            return core.lose(out, id, up);
+            self.count_gone(in_port, id);
+            return self.core.lose(out, id, up);
         }
         let account = core.account_number(in_port, class, second);
         if !F::LOOKS_AT_QUEUES && core.may_pass(out, account) && !core.switches.looks_at_queues() {
@@ -866,7 +909,8 @@ impl<F: FlowControl> Network<F> {
         let (size, class) = (packet.size, packet.class);
         let Some(out) = core.routing.choose(node, packet.dst, core.setup.rule, seed, &packet.tuple, packet.stamp)
         else {
-            return core.lose(in_port, id, false);
+            self.count_gone(in_port, id);
+            return self.core.lose(in_port, id, false);
         };
         let (now, p) = (core.time.now, &mut core.ports[out as usize]);
         let idle = p.queued == 0 && !p.wake && p.up && p.free_at <= now;
@@ -946,7 +990,9 @@ impl<F: FlowControl> Network<F> {
             core.note_passing(in_port, out, id, F::LOOKS_AT_QUEUES);
         }
         let lag = if F::CHOOSES { self.lag(out) } else { Time::ZERO };
+        let class = self.core.pool[id].class;
         self.core.start_late(out, id, size, lag);
+        self.count_sent(out, class, size);
     }
 
     /// As [`Network::forward`], for data that cannot go straight on.
@@ -1088,6 +1134,7 @@ impl<F: FlowControl> Network<F> {
         self.drain_kicks_after(port);
         let lag = self.lag_at(node, base, local);
         self.core.start_late(port, id, size as u16, lag);
+        self.count_sent(port, class, size as u16);
         true
     }
 

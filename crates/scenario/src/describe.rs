@@ -154,7 +154,7 @@ impl Resolved {
         let (setup, graph) = (&self.setup, &self.setup.graph);
         let Some(buffer) = self.buffer else {
             sheet.line("buffer", "unlimited");
-            return;
+            return self.describe_own(sheet);
         };
         let map = fabric::routing::PortMap::new(graph);
         let mut kinds: BTreeMap<SwitchKind, (usize, &str)> = BTreeMap::new();
@@ -186,6 +186,15 @@ impl Resolved {
             sheet.line("cells", format!("of {} B; sizes above are whole ones", setup.switch.cell));
         }
         self.describe_headroom(sheet);
+        self.describe_own(sheet);
+    }
+
+    /// The sizes that flow control comes to by itself.
+    fn describe_own(&self, sheet: &mut Sheet) {
+        let Some((name, lines)) = &self.explained else { return };
+        for (place, line) in lines.iter().enumerate() {
+            sheet.line(if place == 0 { name } else { "" }, line);
+        }
     }
 
     /// What headroom is for, loop by loop.
@@ -342,11 +351,12 @@ impl Resolved {
                 WindowSize::Fixed(_) => format!("{windows}, {}", rule.trim_matches('"')),
             },
         );
-        let promise = match (self.layout.headroom.is_some() || self.buffer.is_none(), self.promised) {
-            (_, true) => "no packet is lost for want of room",
-            (true, false) => "none; see the notes",
-            (false, false) => "none; what does not fit is dropped",
-        };
+        let promise =
+            match (self.layout.headroom.is_some() || self.layout.grants || self.buffer.is_none(), self.promised) {
+                (_, true) => "no packet is lost for want of room",
+                (true, false) => "none; see the notes",
+                (false, false) => "none; what does not fit is dropped",
+            };
         sheet.line("promise", promise);
     }
 

@@ -84,6 +84,8 @@ pub struct Resolved {
     pub(crate) buffer: Option<Bytes>,
     /// The loops of pauses, and the least headroom that a port has for each.
     pub(crate) loops: BTreeMap<PauseLoop, u64>,
+    /// What flow control says of its sizes, as lines under a name.
+    pub(crate) explained: Option<(&'static str, Vec<String>)>,
     pub(crate) window: WindowSize,
 }
 
@@ -147,7 +149,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     let mut memory = Memory::new(&scenario, &layout, &map, &wire, &mut notes)?;
     let own_room = own_room(&scenario, &layout, &wire, &mut memory, &mut notes);
     let mut wrong = Problems::default();
-    if own_room && scenario.switch.cell.0 > 1 {
+    if own_room && !layout.grants && scenario.switch.cell.0 > 1 {
         let message = format!("{} divides memory by its own means, byte by byte", scenario.choices.flow_control.name());
         let help = "remove cell, or choose a flow control that has thresholds, such as pfc";
         wrong.keep::<()>(Err(scenario.problem("switch.cell", message).help(help)));
@@ -344,6 +346,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         preset: scenario.preset,
         buffer: (!scenario.switch.unlimited).then_some(scenario.switch.buffer),
         loops: memory.loops,
+        explained: memory.explained,
         window: scenario.window,
     })
 }
@@ -509,6 +512,8 @@ struct Memory {
     headroom: Vec<u64>,
     /// The loops of pauses, each once, and the least headroom that a port has for it.
     loops: BTreeMap<PauseLoop, u64>,
+    /// What flow control says of its sizes.
+    explained: Option<(&'static str, Vec<String>)>,
     /// By node.
     pool: Vec<Option<u64>>,
     promised: bool,
@@ -527,6 +532,7 @@ impl Memory {
         let mut memory = Memory {
             headroom: vec![0; map.count()],
             loops: BTreeMap::new(),
+            explained: None,
             pool: vec![None; graph.nodes.len()],
             promised: true,
         };
@@ -565,7 +571,7 @@ impl Memory {
 
         // Accounts of a port, as far as memory goes.
         let (reserve, global) = (whole(switch.reserve, switch), whole(switch.global_headroom, switch));
-        let largest = wire.largest.next_multiple_of(switch.cell.0);
+        let largest = scenario.choices.flow_control.least(wire.largest, switch.cell.0);
         let classes = lanes(scenario, layout) as u128 * layout.groups as u128;
         let mut worst: Option<(u128, u32)> = None;
         for node in switches() {
@@ -652,10 +658,10 @@ impl Memory {
             self.promised = false;
             notes.push(format!("{because}: losing nothing is not promised"));
         };
-        if links.iter().any(|link| link.lossy()) {
+        if !layout.grants && links.iter().any(|link| link.lossy()) {
             broken("links with loss or corruption lose pause and resume frames too");
         }
-        if links.iter().any(|link| link.outages.iter().any(|(_, up)| up.is_some())) {
+        if !layout.grants && links.iter().any(|link| link.outages.iter().any(|(_, up)| up.is_some())) {
             broken("a link that comes back may find headroom in use that it filled before");
         }
         if let Some(because) = layout.may_drop {
@@ -688,6 +694,18 @@ fn slow_receivers(
     }
     for slow in &scenario.slow {
         for port in map.of(slow.host.0) {
+            if layout.grants {
+                all.push(SlowReceiver {
+                    port,
+                    rate: slow.rate,
+                    from: slow.from,
+                    until: slow.until,
+                    buffer: slow.buffer.0,
+                    xoff: u64::MAX,
+                    xon: 0,
+                });
+                continue;
+            }
             // A NIC's memory counts bytes.
             let needed = PauseLoop { cell: 1, ..pause_loop(scenario, layout, map, wire, port) }.headroom();
             let xoff = slow.xoff.map_or(slow.buffer.0.saturating_sub(needed), |xoff| xoff.0);
@@ -715,16 +733,20 @@ fn own_room(scenario: &Scenario, layout: &Layout, wire: &Wire, memory: &mut Memo
         reaction: scenario.switch.reaction,
         forward: scenario.nic.forward(),
         unfair: !matches!(scenario.choices.queueing.build(), Discipline::Bytes),
+        cell: scenario.switch.cell.0,
+        nics: scenario.slow.iter().map(|slow| (slow.host, slow.buffer.0)).collect(),
     };
     match scenario.choices.flow_control.room(&fabric) {
         None => return false,
         Some(Room::Enough) => memory.promised = true,
         Some(Room::Short(note)) => notes.push(note),
     }
+    notes.extend(scenario.choices.flow_control.notes(&fabric));
+    memory.explained = scenario.choices.flow_control.explain(&fabric);
     if memory.promised {
         memory.break_promises(scenario, layout, notes);
     }
-    if memory.promised && scenario.nic.ack_lane == Lane::Data {
+    if memory.promised && !layout.grants && scenario.nic.ack_lane == Lane::Data {
         memory.promised = false;
         notes.push("ACKs in the data lane are not held back: losing nothing is not promised".into());
     }

@@ -69,6 +69,10 @@ pub trait FlowControl: Clone + Send + 'static {
     /// nothing lets it if it is [unmoved](FlowControl::unmoved); any other has to say in [`FlowControl::passes`].
     const PASSES: bool = !Self::LOOKS_AT_QUEUES && !Self::CHOOSES;
 
+    /// Whether it counts what crosses links: [`FlowControl::arrived`], [`FlowControl::gone`] and [`FlowControl::sent`] are called. If not, nothing is
+    /// spent on them. What counts is what a pause of its class could stop: data, and ACKs where they travel with it.
+    const COUNTS: bool = false;
+
     /// How many flow controls it is; more than one only if it is one [over](Over) another.
     const LAYERS: u8 = 1;
 
@@ -189,6 +193,18 @@ pub trait FlowControl: Clone + Send + 'static {
     ) {
     }
 
+    /// A packet of `size` bytes has come in by `port`, at a switch or a host. Called of schemes that [count](FlowControl::COUNTS), before anything else hears
+    /// of the packet.
+    #[inline]
+    fn arrived(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _port: PortId, _class: ClassId, _size: u16) {}
+    /// A packet that came in by `port` and was in no queue is no longer here: its host has taken it, or a switch had no room or no path for it. What was in
+    /// a queue is [dequeued](FlowControl::dequeued) instead. Called of schemes that [count](FlowControl::COUNTS).
+    #[inline]
+    fn gone(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _port: PortId, _class: ClassId, _size: u16) {}
+    /// A packet is being sent by `port`, of a queue or of a host's own. Called of schemes that [count](FlowControl::COUNTS).
+    #[inline]
+    fn sent(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _port: PortId, _class: ClassId, _size: u16) {}
+
     /// A neighbour's frame arrived at `port`.
     fn frame(&self, _node: &mut Self::Node, _at: &mut NodeView<'_>, _port: PortId, _frame: Self::Frame) {}
     /// A timer set with [`NodeView::set_timer`] went off.
@@ -257,6 +273,7 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
     const LOOKS_AT_QUEUES: bool = U::LOOKS_AT_QUEUES || L::LOOKS_AT_QUEUES;
     const CHOOSES: bool = U::CHOOSES || L::CHOOSES;
     const PASSES: bool = U::PASSES && L::PASSES && !L::CHOOSES;
+    const COUNTS: bool = U::COUNTS || L::COUNTS;
 
     fn node(&self, site: &Site<'_>) -> Self::Node {
         const { assert!(U::LAYERS == 1 && L::LAYERS == 1, "two flow controls can be stacked, not more") };
@@ -363,6 +380,21 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
     ) {
         self.upper.passing(&mut node.0, at, in_port, out_port, signal);
     }
+    #[inline]
+    fn arrived(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, size: u16) {
+        self.lower.arrived(&mut node.1, &mut at.lower(LOWER), port, class, size);
+        self.upper.arrived(&mut node.0, at, port, class, size);
+    }
+    #[inline]
+    fn gone(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, size: u16) {
+        self.lower.gone(&mut node.1, &mut at.lower(LOWER), port, class, size);
+        self.upper.gone(&mut node.0, at, port, class, size);
+    }
+    #[inline]
+    fn sent(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, size: u16) {
+        self.lower.sent(&mut node.1, &mut at.lower(LOWER), port, class, size);
+        self.upper.sent(&mut node.0, at, port, class, size);
+    }
     fn frame(&self, node: &mut Self::Node, at: &mut NodeView<'_>, port: PortId, frame: Sealed) {
         if frame.layer() == LOWER {
             self.lower.frame(&mut node.1, &mut at.lower(LOWER), port, frame.open());
@@ -425,6 +457,9 @@ pub struct Layout {
     pub stops_for_hosts: bool,
     /// Why it may drop packets although it has its headroom, if it may.
     pub may_drop: Option<&'static str>,
+    /// Whether neighbours send only what room was granted for before: nothing that comes in is more than there is room for, whatever gets lost on links and
+    /// whatever the size of cells, at hosts as well.
+    pub grants: bool,
 }
 
 /// What headroom must hold besides what a link has in flight while a pause travels.
@@ -446,6 +481,7 @@ impl Default for Layout {
             frame: 0,
             stops_for_hosts: false,
             may_drop: None,
+            grants: false,
         }
     }
 }
@@ -468,6 +504,10 @@ pub struct Fabric<'a> {
     pub forward: Forward,
     /// Queues of a port that have something to send do not get equal bytes.
     pub unfair: bool,
+    /// Bytes of a cell of memory; 1 for bytes.
+    pub cell: u64,
+    /// Hosts whose NICs have so much memory: those that take packets slowly.
+    pub nics: Vec<(NodeId, u64)>,
 }
 
 /// Whether there is memory enough for a scheme to lose nothing.
@@ -483,8 +523,21 @@ pub enum Room {
 pub trait FlowControlDef: Definition {
     /// What it needs of every switch of a fabric. The parameter of a misfit is a key from the root of a scenario.
     fn layout(&self, graph: &Graph) -> Result<Layout, Misfit>;
+    /// Bytes of memory that every port and class must have besides headroom, where packets have this size at most and memory these cells. A largest packet
+    /// unless it says otherwise: with less, ports would starve one another.
+    fn least(&self, largest: u64, cell: u64) -> u64 {
+        largest.next_multiple_of(cell)
+    }
     /// Whether there is memory enough, for a scheme that keeps within memory by its own means, without headroom.
     fn room(&self, _fabric: &Fabric<'_>) -> Option<Room> {
+        None
+    }
+    /// What the user should know of the sizes that it comes to, as notes of a check.
+    fn notes(&self, _fabric: &Fabric<'_>) -> Vec<String> {
+        Vec::new()
+    }
+    /// The sizes that it comes to, and how, as lines of a check: what the first of them is called, and the lines.
+    fn explain(&self, _fabric: &Fabric<'_>) -> Option<(&'static str, Vec<String>)> {
         None
     }
     /// What it makes wait for what, for the analysis of deadlocks. A scheme that does not say is taken to stop neighbours class by

@@ -451,6 +451,7 @@ impl<F: FlowControl> Network<F> {
     /// A data packet has reached its receiver, or what a trimming switch left of it.
     #[inline]
     pub(crate) fn receive_data(&mut self, port: u32, id: PacketId) {
+        self.count_gone(port, id);
         let core = &mut self.core;
         let packet = &core.pool[id];
         if packet.kind == Kind::Data {

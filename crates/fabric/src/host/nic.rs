@@ -601,25 +601,25 @@ impl Core {
         Some(n.flows[place as usize])
     }
 
-    /// Sends the next ACK of a host's port; false if there is none that may go.
+    /// Sends the next ACK of a host's port. Gives its class and its size; nothing if there is none that may go.
     #[inline(always)]
-    pub(crate) fn send_ack(&mut self, port: u32) -> bool {
+    pub(crate) fn send_ack(&mut self, port: u32) -> Option<(u8, u16)> {
         let p = &self.ports[port as usize];
         let Nic { acks, .. } = &mut self.hosts.nics[p.nic as usize];
         if acks.is_empty() {
-            return false;
+            return None;
         }
         let free = match self.setup.nic.ack_lane {
             AckLane::Data(Some(class)) => p.paused >> class & 1 == 0,
             _ => true,
         };
         if !free {
-            return false;
+            return None;
         }
-        let Some(id) = acks.pop(&self.pool) else { return false };
-        let size = self.pool[id].size;
+        let id = acks.pop(&self.pool)?;
+        let (class, size) = (self.pool[id].class, self.pool[id].size);
         self.start_sized(port, id, size, Time::ZERO);
-        true
+        Some((class, size))
     }
 
     /// Nothing can be sent now: look again when a flow is due.
@@ -694,7 +694,10 @@ impl<F: FlowControl> Network<F> {
                 self.window_changed(flow);
             }
             Kind::Trimmed => self.receive_data(port, id),
-            _ => self.receive_control(port, id),
+            _ => {
+                self.count_gone(port, id);
+                self.receive_control(port, id);
+            }
         }
     }
 
@@ -733,7 +736,17 @@ impl<F: FlowControl> Network<F> {
     /// Sends the next packet of a host's port; false if there is none.
     #[inline]
     pub(crate) fn nic_transmit(&mut self, port: u32) -> bool {
-        self.core.send_ack(port) || self.send_own(port)
+        self.next_ack(port) || self.send_own(port)
+    }
+
+    /// Sends the next ACK of a host's port; false if there is none that may go.
+    #[inline]
+    pub(crate) fn next_ack(&mut self, port: u32) -> bool {
+        let Some((class, size)) = self.core.send_ack(port) else { return false };
+        if self.core.setup.nic.ack_lane != AckLane::Control {
+            self.count_sent(port, class, size);
+        }
+        true
     }
 
     /// Sends the next data packet of the host's own; false if there is none.
@@ -752,9 +765,10 @@ impl<F: FlowControl> Network<F> {
                 }
                 let core = &mut self.core;
                 let packet = &core.pool[id];
-                let (first, size) = (packet.flags & flag::FRESH != 0, packet.size);
+                let (first, size, class) = (packet.flags & flag::FRESH != 0, packet.size, packet.class);
                 core.start_sized(port, id, size, Time::ZERO);
                 core.space(flow);
+                self.count_sent(port, class, size);
                 if first {
                     hook!(self, port, |scheme, node, at, local| scheme.flow_opened(node, at, local, FlowId(flow)));
                 }

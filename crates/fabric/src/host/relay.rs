@@ -116,9 +116,10 @@ impl<F: FlowControl> Network<F> {
             self.core.start(port, id, lag);
             return true;
         }
-        if core.send_ack(port) {
+        if self.next_ack(port) {
             return true;
         }
+        let core = &mut self.core;
         let own_turn = core.hosts.nics[nic].relayed && !core.setup.forward.first;
         if own_turn && self.send_own(port) {
             self.core.hosts.nics[nic].relayed = false;

@@ -99,7 +99,8 @@ impl<F: FlowControl> Network<F> {
             let held = core.hosts.slow.nics[place].bytes;
             core.note_full_receiver(port, held);
             core.note_loss(core.ports[port as usize].peer, id, Lost::Room);
-            return core.discard(id);
+            self.count_gone(port, id);
+            return self.core.discard(id);
         }
         nic.bytes += size;
         nic.packets.push(&mut core.pool, id);

@@ -183,7 +183,10 @@ impl<F: FlowControl> Network<F> {
                 let siding = core.switches.labels.sidings.entry((node, siding)).or_insert(empty);
                 siding.packets.push(&mut core.pool, id);
             }
-            None => core.lose(in_port, id, false),
+            None => {
+                self.count_gone(in_port, id);
+                self.core.lose(in_port, id, false);
+            }
         }
         self.follow_orders(node);
     }
@@ -238,7 +241,10 @@ impl<F: FlowControl> Network<F> {
             }
             match out {
                 Some(out) => self.send_on(in_port, out, id),
-                None => core.lose(in_port, id, false),
+                None => {
+                    self.count_gone(in_port, id);
+                    self.core.lose(in_port, id, false);
+                }
             }
         }
     }

@@ -83,6 +83,7 @@ impl<F: FlowControl> Network<F> {
                 return self.core.run_marking(node, base, |marking, at| marking.enqueued(at, visit));
             }
         }
+        self.count_gone(base + visit.in_port.0 as u32, visit.packet);
         self.core.cut(out, visit.packet);
     }
 }

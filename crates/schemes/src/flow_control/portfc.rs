@@ -120,6 +120,8 @@ fn fabric_of<'a>(setup: &'a Setup, queueing: &dyn QueueingDef) -> Fabric<'a> {
         forward: setup.forward,
         // A queue must get an nth of its link in bytes. Round robin by packets does not starve a queue, but gives less to small packets.
         unfair: !matches!(queueing.build(), Discipline::Bytes),
+        cell: setup.switch.cell as u64,
+        nics: Vec::new(),
     }
 }
 
