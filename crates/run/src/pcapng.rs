@@ -23,6 +23,8 @@ const ROCE: u16 = 4791;
 const FIRST_QUEUE_PAIR: u64 = 2;
 /// Bytes of all headers and checks of a RoCEv2 packet.
 const HEADERS: u16 = 62;
+/// Bytes of an Ethernet header and its check.
+const SHORTEST: usize = 14 + 4;
 /// Bytes of Ethernet, IPv4 and UDP headers.
 const UDP_END: usize = 14 + 20 + 8;
 
@@ -159,7 +161,10 @@ fn own_frame(bytes: &mut Vec<u8>, (from, to): (u32, u32), packet: &Packet, paylo
     bytes.extend([2, (packet.flags & flag::PAYLOAD != 0) as u8]);
     bytes.extend(packet.bits().to_be_bytes());
     payload.iter().for_each(|word| bytes.extend(word.to_be_bytes()));
-    bytes.truncate((packet.size as usize).saturating_sub(4));
+    // A control ordered set is no Ethernet frame, and shorter than the header of one.
+    if packet.size as usize >= SHORTEST {
+        bytes.truncate(packet.size as usize - 4);
+    }
 }
 
 fn u24(number: u64) -> [u8; 3] {

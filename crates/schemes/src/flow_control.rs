@@ -11,6 +11,7 @@ use fabric::view::NodeView;
 use fabric::{Outcome, Setup};
 
 pub mod bfc;
+pub mod cbfc;
 pub mod dvl;
 pub mod floodgate;
 pub mod iofd;
@@ -29,7 +30,8 @@ pub(crate) fn list(axis: &mut Axis<dyn FlowControlDef>) {
         .add(|| Box::new(iofd::Params::default()))
         .add(|| Box::new(portfc::Params::default()))
         .add(|| Box::new(dvl::Params::default()))
-        .add(|| Box::new(floodgate::Params::default()));
+        .add(|| Box::new(floodgate::Params::default()))
+        .add(|| Box::new(cbfc::Params::default()));
 }
 
 /// Refuses what lets packets of a flow overtake one another, or has them on several paths at once, for a flow control that keeps them in order.

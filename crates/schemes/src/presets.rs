@@ -30,6 +30,21 @@ pub const PRESETS: &[Preset] = &[
         settings: &[("scheme.flow_control", "pfc"), ("scheme.congestion_control", "none"), ("scheme.window", "none")],
     },
     Preset {
+        name: "cbfc",
+        about: "Credit-based flow control alone: senders go at line rate as far as the next node has granted room.",
+        settings: &[("scheme.flow_control", "cbfc"), ("scheme.congestion_control", "none"), ("scheme.window", "none")],
+    },
+    Preset {
+        name: "dcqcn+win+cbfc",
+        about: "DCQCN over credit-based flow control, with a window of one bandwidth-delay product that shrinks with the rate.",
+        settings: &[
+            ("scheme.flow_control", "cbfc"),
+            ("scheme.congestion_control", "dcqcn"),
+            ("scheme.window", "bdp"),
+            ("scheme.window_rule", "scaled"),
+        ],
+    },
+    Preset {
         name: "lossy",
         about: "No control at all: senders go at line rate, and what does not fit is dropped and sent again.",
         settings: &[("scheme.flow_control", "none"), ("scheme.congestion_control", "none"), ("scheme.window", "none")],

@@ -4,6 +4,7 @@ mod analysis;
 mod balancing;
 mod causes;
 mod collectives;
+mod credits;
 mod deadlock;
 mod endings;
 mod forward;

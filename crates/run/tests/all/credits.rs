@@ -1,0 +1,111 @@
+//! Credit-based flow control as a scenario has it: its sizes, its waits, its cycles.
+
+use engine::Time;
+use fabric::run::Stall;
+use run::Finished;
+use scenario::Scenario;
+use scenario::resolve::{Resolved, resolve};
+use std::path::Path;
+
+fn read(text: &str, set: &[&str]) -> Resolved {
+    let set: Vec<String> = set.iter().map(|set| set.to_string()).collect();
+    let scenario = Scenario::parse("credits.toml", text, Path::new("/nowhere"), &set);
+    scenario.and_then(resolve).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+fn run(text: &str, set: &[&str]) -> Finished {
+    let finished = run::run(read(text, set), &mut |_, _| true);
+    assert_eq!(finished.outcome.violations, Vec::<String>::new());
+    finished
+}
+
+/// Two pairs of hosts on both sides of a link of 100 Gb/s over 10 us.
+const DUMBBELL: &str = "\
+    [topology]\nkind = \"dumbbell\"\nleft = 2\nright = 2\nhost_rate = \"100Gbps\"\nhost_delay = \"100ns\"\n\
+    bottleneck_rate = \"100Gbps\"\nbottleneck_delay = \"10us\"\n[scheme]\npreset = \"cbfc\"\n\
+    [[flow]]\nsrc = 0\ndst = 2\nsize = \"5MB\"\n[[flow]]\nsrc = 1\ndst = 3\nsize = \"5MB\"\n";
+
+#[test]
+fn a_check_says_how_many_credits_a_link_needs_and_what_fewer_cost() {
+    let told = read(DUMBBELL, &[]).describe();
+    // Three packets of 1062 B, 6400 B, 72 B, and 20 us at 100 Gb/s: 259 658 B are 245 packets of 9 credits.
+    assert!(told.contains("2205 credits at 100Gbps"), "{told}");
+    assert!(
+        told.contains("promise  no packet is lost for want of room") || told.contains("no packet is lost"),
+        "{told}"
+    );
+    let half = read(DUMBBELL, &["scheme.cbfc.credits=1100"]);
+    let note = half.notes.iter().map(|note| note.to_string()).find(|note| note.contains("1100 of the 2205"));
+    // 122 packets in the time of 244.5.
+    assert!(note.as_ref().is_some_and(|note| note.contains("49.8 %")), "{:?}", half.notes);
+    // 3 ports of 2205 and twice 33 credits or so do not fit into 200 KB: they are cut, and still nothing is lost.
+    let small = read(DUMBBELL, &["switch.buffer=200KB"]);
+    assert!(small.promised && small.notes.iter().any(|note| note.to_string().contains("no memory for more")));
+    // Credits that are set are given, and what does not fit is said.
+    let large = read(DUMBBELL, &["switch.buffer=200KB", "scheme.cbfc.credits=2205"]);
+    assert!(!large.promised && large.notes.iter().any(|note| note.to_string().contains("packets may be lost")));
+}
+
+#[test]
+fn a_long_link_is_full_with_the_credits_that_are_computed_and_not_with_half_of_them() {
+    let took = |set: &[&str]| {
+        let outcome = run(DUMBBELL, set).outcome;
+        assert!(outcome.complete() && outcome.counts.dropped() == 0);
+        outcome.flows.iter().map(|flow| flow.received).max().unwrap()
+    };
+    // 10 000 packets of 1062 B, and the way: 10.2 us and three packets' time.
+    let least = Time(85_000 * 10_000 - 400_000 + 10_200_000);
+    let full = took(&[]);
+    assert!(full >= least && full.0 < least.0 * 101 / 100, "{full} against {least}");
+    // Between what goes with the longest loop of 259 658 B, and with the shortest, without spacing or waits: 251 070 B.
+    let half = took(&["scheme.cbfc.credits=1098"]);
+    let rate = (least.0 - 10_200_000) as f64 / (half.0 - 10_200_000) as f64;
+    let bytes = 122.0 * 1062.0;
+    assert!((bytes / 259_658.0 - 0.005..bytes / 251_070.0 + 0.005).contains(&rate), "{rate}");
+}
+
+#[test]
+fn credits_close_a_cycle_as_pauses_do_and_the_run_names_it() {
+    // Seven switches in a ring, and two flows from each to the third one on: whatever is on a link waits for the next.
+    let flow = |number: u32| {
+        let (from, to) = (number, (number + 6) % 14);
+        format!("[[flow]]\nsrc = {from}\ndst = {to}\nsize = \"1MB\"\n")
+    };
+    let flows: String = (0..14).map(flow).collect();
+    let text =
+        format!("stop = \"5ms\"\n[topology]\nkind = \"torus\"\nx = 7\ny = 1\nz = 1\nhosts_per_switch = 2\n{flows}");
+    for preset in ["pfc", "cbfc"] {
+        let finished = run(&text, &[&format!("scheme.preset={preset}")]);
+        let Some(Stall::Deadlock(cycle)) = &finished.outcome.stall else {
+            panic!("{preset}: {:?}", finished.outcome.stall)
+        };
+        assert_eq!(cycle.len(), 7, "{preset}: {cycle:?}");
+    }
+    // Credits for more than there is to send end it; so does a switch that keeps nobody waiting for a cycle.
+    let finished = run(&text, &["scheme.preset=cbfc", "scheme.cbfc.factor=1000"]);
+    assert!(finished.outcome.complete());
+}
+
+#[test]
+fn what_waits_for_credits_knows_the_queue_that_keeps_them() {
+    // Four hosts send to one, and h5 to another: all over the same trunk.
+    let text = "[topology]\nkind = \"dumbbell\"\nleft = 5\nright = 2\nhost_rate = \"100Gbps\"\nbottleneck_rate = \"400Gbps\"\n\
+                [scheme]\npreset = \"cbfc\"\n[measure]\nwhy = true\n\
+                [[flow]]\nsrc = 0\ndst = 5\nsize = \"1MB\"\n[[flow]]\nsrc = 1\ndst = 5\nsize = \"1MB\"\n\
+                [[flow]]\nsrc = 2\ndst = 5\nsize = \"1MB\"\n[[flow]]\nsrc = 3\ndst = 5\nsize = \"1MB\"\n\
+                [[flow]]\nsrc = 4\ndst = 6\nsize = \"1MB\"\n";
+    let resolved = read(text, &[]);
+    let graph = resolved.setup.graph.clone();
+    let outcome = run::run(resolved, &mut |_, _| true).outcome;
+    assert!(outcome.complete(), "{:?}", outcome.stall);
+    crate::causes::check(&graph, &outcome);
+    let stops = outcome.stops.as_ref().unwrap();
+    // The trunk waits for what fills the port to h5.
+    let map = fabric::routing::PortMap::new(&graph);
+    let hot = graph.nodes.iter().position(|node| node.name == "h5").unwrap();
+    let hot = map.peer[map.of(hot as u32).start as usize];
+    let filled = stops.stops.iter().filter(|stop| stop.fill.is_some_and(|fill| fill.port == hot)).count();
+    assert!(filled > 0 && filled * 2 > stops.stops.len(), "{filled} of {}", stops.stops.len());
+    // The victim is one.
+    assert!(stops.kept.iter().any(|kept| kept.flow.0 == 4 && kept.victim), "{:?}", stops.kept.len());
+}

@@ -1,0 +1,612 @@
+//! Credit-based flow control (CBFC), the lossless link layer of Ultra Ethernet: a node sends only what its neighbour has granted room for.
+//!
+//! A class is a virtual channel (VC). The sender of a link counts the credits that it has consumed, S_CC, and those that it knows to be freed, S_CF; their
+//! difference is in use, S_CU. A packet takes ⌈(size + overhead) / credit size⌉ credits and may go if they are within the VC's limit, S_CL. The receiver counts
+//! what came, R_CC, and what has left its memory again, R_CF, and says R_CF in a CF_Update, a control ordered set of 8 bytes, no more often than once in
+//! so many bytes of link time. Counters are cyclic, with 20 bits.
+//!
+//! A packet or an update that the link loses leaves the counters apart. So the sender says S_CC of all VCs in a CC_Update every so often, and the receiver takes
+//! what it has not seen of it by then for lost, and frees it: the link keeps order. Nothing is agreed upon anew when a link comes back: what was lost with it is
+//! found in the same way.
+//!
+//! Counters, messages, spacings, limits and defaults are those of the SAI proposal for CBFC (SAI 1.18, `doc/CBFC`), which follows section 5.2 of the Ultra
+//! Ethernet specification 1.0. That text says no more than that. What is ours:
+//! - A CF_Update is about one VC. VCs with something to say take turns.
+//! - A VC that has nothing new to say says nothing: a sender that has all credits back needs no update. Where links can lose frames, what was said last is said
+//!   again after the longest spacing for as long as a CC_Update takes to come, which is answered with what was said last in any case. So CC_Updates are sent
+//!   only while credits are in use, and a fabric without traffic is at rest.
+//! - ACKs that go in the control queue have a VC of their own that takes no credits, as a best-effort VC has none.
+//! - A NIC does not look at the next packet: a VC of it is stopped while its largest packet would not fit. A switch looks at the first packet of each queue.
+//! - How many credits are granted (`cbfc/sizes.rs`).
+
+mod sizes;
+#[cfg(test)]
+mod tests;
+
+use super::{Deadlines, lets_all_come, max, sum};
+use engine::{Bytes, Misfit, Time};
+use fabric::axes::flow_control::{Fabric, FlowControl, FlowControlDef, Job, Layout, Room, Visit};
+use fabric::axes::{Chosen, Counter, Definition};
+use fabric::deadlock::Waits;
+use fabric::id::{ClassId, NodeId, PortId};
+use fabric::message::Payload;
+use fabric::probe::{Because, Scope, Subject};
+use fabric::routing::PortMap;
+use fabric::topology::Graph;
+use fabric::view::{NodeView, Site};
+use fabric::{Outcome, Setup, message};
+use sizes::{Grant, Sizes};
+use std::sync::Arc;
+
+engine::choice! {
+    /// How the VCs of a port share its credits.
+    pub enum Sharing {
+        /// Not at all: each has its own.
+        Reserved = "reserved",
+        /// Each has a reserve, and beyond it what all share, up to a limit.
+        Static = "static",
+        /// Each has a reserve, and beyond it what all share, up to a multiple of what is free of that.
+        Dynamic = "dynamic",
+    }
+}
+
+engine::parameters! {
+    /// Parameters of CBFC. Defaults and limits are those of the SAI proposal.
+    pub struct Params {
+        /// Bytes of a credit. Auto: 128 B, or the largest power of two that is not above the switches' cells.
+        credit: Option<Bytes> = None, in Bytes(16)..=Bytes(16_384),
+        /// Bytes that a packet takes besides its own, from -16 to 127.
+        overhead: f64 = 0.0, in -16.0..=127.0,
+        /// How the VCs of a port share its credits.
+        sharing: Sharing = Sharing::Reserved,
+        /// Credits of a VC, or, where VCs share them, of a port. Auto: what one VC needs for the full rate of the link, as far as the memory goes.
+        credits: Option<u32> = None, in 1..=MOST,
+        /// What automatic credits are multiplied by: more to hold what waits, fewer to see what is lost.
+        factor: f64 = 1.0, in 0.01..=1000.0,
+        /// Credits that a VC has for itself where VCs share the others. Auto: those of two largest packets.
+        reserve: Option<u32> = None, in 1..=MOST,
+        /// The most that a VC takes of what is shared, in credits; 0 for no limit.
+        most: u32 = 0, in 0..=MOST, if sharing == Sharing::Static,
+        /// What a VC may take of what is shared, as a multiple of what is free of it: a power of two.
+        alpha: f64 = 1.0, in 0.0078125..=128.0, if sharing == Sharing::Dynamic,
+        /// The size of packets that automatic credits are enough for. Auto: the largest.
+        packet: Option<Bytes> = None, in Bytes(1)..=Bytes(65_535),
+        /// Link time between two CF_Updates of a port at least, in bytes.
+        cf_spacing: Bytes = Bytes(6400), in Bytes(800)..=Bytes(1_048_576),
+        /// The same at most, where links can lose frames: a multiple of 16384.
+        cf_longest: Bytes = Bytes(262_144), in Bytes(16_384)..=Bytes(1_048_576),
+        /// Time between two CC_Updates of a port.
+        cc_interval: Time = Time::from_us(256), in Time::from_us(1)..=Time::from_ms(250),
+    }
+}
+
+/// Bits of a counter.
+const BITS: u32 = 20;
+/// The most credits that may be in use: half of what a counter counts, so that a number from before can be told from one from after.
+const MOST: u32 = 1 << (BITS - 1);
+/// Bytes of a CF_Update, a control ordered set.
+const CF_UPDATE: u16 = 8;
+/// Bytes of a CC_Update, an Ethernet frame.
+const CC_UPDATE: u16 = 64;
+
+/// What a counter is further than another.
+fn ahead(counter: u32, other: u32) -> u32 {
+    counter.wrapping_sub(other) & ((1 << BITS) - 1)
+}
+
+fn add(counter: &mut u32, credits: u32) {
+    *counter = (*counter + credits) & ((1 << BITS) - 1);
+}
+
+impl Definition for Params {
+    fn name(&self) -> &'static str {
+        "cbfc"
+    }
+    fn about(&self) -> &'static str {
+        "Credit-based flow control of Ultra Ethernet: a node sends only what its neighbour has granted room for, by virtual channel. Lossless."
+    }
+    fn source(&self) -> &'static str {
+        "Ultra Ethernet Consortium, Ultra Ethernet Specification 1.0, section 5.2, 2025; SAI Proposal: Credit Based Flow Control, 2026"
+    }
+    fn check(&self) -> Result<(), Misfit> {
+        if self.overhead.fract() != 0.0 {
+            return Err(Misfit::new("overhead", self.overhead, "write a whole number of bytes".to_string()));
+        }
+        if !self.cf_longest.0.is_multiple_of(16_384) {
+            return Err(Misfit::new("cf_longest", self.cf_longest, "write a multiple of \"16384B\"".to_string()));
+        }
+        if self.cf_longest < self.cf_spacing {
+            let help = format!("write at least \"{}\", which is cf_spacing", self.cf_spacing);
+            return Err(Misfit::new("cf_longest", self.cf_longest, help));
+        }
+        if self.shift().is_none() {
+            let help = "write a power of two, such as 0.5, 1.0 or 8.0".to_string();
+            return Err(Misfit::new("alpha", self.alpha, help));
+        }
+        Ok(())
+    }
+    fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
+        let because = "those keep the credits that the packets they wait for need, and both wait for ever";
+        lets_all_come(self.name(), because, with)
+    }
+}
+
+impl Params {
+    /// The power of two that `alpha` is.
+    fn shift(&self) -> Option<i8> {
+        (-7..=7).find(|&shift| 2f64.powi(shift as i32) == self.alpha)
+    }
+}
+
+impl FlowControlDef for Params {
+    fn layout(&self, _: &Graph) -> Result<Layout, Misfit> {
+        Ok(Layout { frame: CC_UPDATE as u64, stops_for_hosts: true, grants: true, ..Layout::default() })
+    }
+    fn least(&self, largest: u64, cell: u64) -> u64 {
+        Sizes::least(self, largest, cell)
+    }
+    fn room(&self, fabric: &Fabric<'_>) -> Option<Room> {
+        Some(Sizes::new(self, fabric).room(fabric))
+    }
+    fn notes(&self, fabric: &Fabric<'_>) -> Vec<String> {
+        Sizes::new(self, fabric).notes(self)
+    }
+    fn explain(&self, fabric: &Fabric<'_>) -> Option<(&'static str, Vec<String>)> {
+        Some(("credits", Sizes::new(self, fabric).explain(self)))
+    }
+    fn waits(&self, _: &Setup) -> Waits {
+        // The credits of a link are back when the packets that took them have left its end, class by class. They run out also where memory never does. What
+        // classes share of them cannot stop one that has a packet of its own reserved.
+        Waits::Classes
+    }
+    fn switch_state(&self, ports: u64, classes: u64) -> u64 {
+        // By port and VC, S_CC, S_CF, S_CL, S_CU, R_CC and R_CF; by port, limit and use.
+        (ports * (6 * classes + 2) * BITS as u64).div_ceil(8)
+    }
+    fn run(&self, job: Job<'_>) -> Outcome {
+        let scheme = Cbfc::new(self, &job.setup, job.promised);
+        job.run(scheme)
+    }
+}
+
+message! {
+    /// What is said on a link.
+    pub enum Frame {
+        /// CF_Update, from the receiver: what has left its memory.
+        Freed {
+            /// Of which VC.
+            vc: ClassId,
+            /// R_CF.
+            freed: u32,
+        },
+        /// CC_Update, from the sender: what it has sent.
+        Consumed {
+            /// S_CC of every VC.
+            counters: Payload,
+        },
+    }
+}
+
+/// A virtual channel of a link, in both directions.
+#[derive(Clone, Default)]
+struct Vc {
+    /// As a sender: S_CC.
+    consumed: u32,
+    /// S_CF.
+    freed: u32,
+    /// Some of it waits for credits.
+    stopped: bool,
+    /// As a receiver: R_CC.
+    came: u32,
+    /// R_CF.
+    left: u32,
+    /// The neighbour is to hear of R_CF.
+    owed: bool,
+    /// Something has come, so that there is something to say again.
+    used: bool,
+    /// So much is here that the neighbour cannot send at its full rate.
+    full: bool,
+}
+
+impl Vc {
+    /// S_CU.
+    fn in_use(&self) -> u32 {
+        ahead(self.consumed, self.freed)
+    }
+    /// Credits of what is here.
+    fn held(&self) -> u32 {
+        ahead(self.came, self.left)
+    }
+}
+
+/// A port.
+struct Line {
+    vcs: Vec<Vc>,
+    /// What the neighbour grants.
+    out: Grant,
+    /// What is granted to the neighbour.
+    own: Grant,
+    /// Shared credits in use, of all VCs.
+    shared: u32,
+    /// The VC of which the neighbour heard last.
+    told: usize,
+    /// The next CF_Update may go.
+    next: Time,
+    /// When R_CF of any VC changed last.
+    changed: Time,
+    /// Least and longest time between two CF_Updates.
+    spacing: (Time, Time),
+    /// A CF_Update, or a CC_Update, is planned.
+    planned: [bool; 2],
+}
+
+impl Line {
+    /// Credits that a VC has beyond its reserve.
+    fn beyond(&self, in_use: u32) -> u32 {
+        in_use.saturating_sub(self.out.reserved)
+    }
+    /// Whether a packet may go by a VC.
+    fn fits(&self, vc: usize, cost: u32) -> bool {
+        let used = self.vcs[vc].in_use();
+        let (before, after) = (self.beyond(used), self.beyond(used + cost));
+        if after == before {
+            return true;
+        }
+        let free = self.out.shared.saturating_sub(self.shared);
+        after - before <= free && after as u64 <= self.out.most(free)
+    }
+    /// S_CC of a VC grows, or S_CF does.
+    fn turn(&mut self, vc: usize, change: impl FnOnce(&mut Vc)) {
+        let before = self.beyond(self.vcs[vc].in_use());
+        change(&mut self.vcs[vc]);
+        self.shared = self.shared + self.beyond(self.vcs[vc].in_use()) - before;
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    cf_updates: u64,
+    cc_updates: u64,
+    recovered: u64,
+    stops: u64,
+    peak: u64,
+}
+
+/// What a node keeps.
+pub struct Node {
+    lines: Vec<Line>,
+    deadlines: Deadlines,
+    counts: Counts,
+}
+
+/// Timers of a port: a CF_Update may go.
+const TELL: u32 = 0;
+/// A CC_Update is due.
+const SYNC: u32 = 1;
+/// What was said last is to be said again.
+const REPEAT: u32 = 2;
+const TIMERS: u32 = 3;
+
+/// Why a VC waits where the next node has given back all that has left it.
+const UNDER_WAY: &str = "the credits of the link are used up by packets, and updates, that are under way";
+
+/// The mechanism: what all nodes share.
+#[derive(Clone)]
+pub struct Cbfc {
+    sizes: Arc<Sizes>,
+    spacing: (u64, u64),
+    cc_interval: Time,
+    /// Links can lose frames.
+    fallible: bool,
+    lossless: bool,
+    /// Where counters begin.
+    first: u32,
+}
+
+impl Cbfc {
+    /// CBFC over the fabric of a setup, which has been given the room to lose nothing or not.
+    pub fn new(params: &Params, setup: &Setup, promised: bool) -> Cbfc {
+        Cbfc {
+            sizes: Arc::new(Sizes::new(params, &fabric_of(setup))),
+            spacing: (params.cf_spacing.0, params.cf_longest.0),
+            cc_interval: params.cc_interval,
+            fallible: setup.graph.fallible(),
+            lossless: promised,
+            first: 0,
+        }
+    }
+
+    fn cost(&self, size: u16) -> u32 {
+        self.sizes.cost(size as u64) as u32
+    }
+
+    /// Credits of a VC are free again: of a packet that came in by `port`.
+    #[inline]
+    fn free(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, credits: u32) {
+        let line = &mut node.lines[port.index()];
+        let vc = &mut line.vcs[class.index()];
+        add(&mut vc.left, credits);
+        vc.owed = true;
+        line.changed = at.now();
+        self.watch(node, at, port, class);
+        self.tell(node, at, port);
+    }
+
+    /// So much is here, or so little, that it is to be known why the neighbour stops.
+    #[inline]
+    fn watch(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
+        let line = &mut node.lines[port.index()];
+        let (own, vc) = (line.own, &mut line.vcs[class.index()]);
+        let held = vc.held();
+        if at.has_queues() {
+            // The neighbour can send no full packet until something leaves.
+            at.account(port, class).0.paused = held + self.cost(self.sizes.largest as u16) > own.limit();
+        }
+        let full = held > own.mark;
+        if full && !vc.full {
+            at.orders(port, Subject::class(class), Because::Account { class, second: false });
+        }
+        vc.full = full;
+    }
+
+    /// Sends a CF_Update about a VC that has something to say, or plans one for when it may go.
+    fn tell(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        let line = &mut node.lines[port.index()];
+        let count = line.vcs.len();
+        let mut turns = (1..=count).map(|step| (line.told + step) % count);
+        let Some(vc) = turns.find(|&vc| line.vcs[vc].owed) else { return };
+        let now = at.now();
+        // What is owed while the link is down is said when the neighbour asks.
+        if !at.is_up(port) {
+            return;
+        }
+        if now >= line.next {
+            let class = ClassId(vc as u8);
+            at.send_frame(port, CF_UPDATE, Frame::Freed { vc: class, freed: line.vcs[vc].left });
+            node.counts.cf_updates += 1;
+            line.vcs[vc].owed = false;
+            (line.told, line.next) = (vc, now + line.spacing.0);
+            if self.fallible {
+                node.deadlines.set(at, port, REPEAT, Some(line.spacing.1));
+            }
+            if !line.vcs.iter().any(|vc| vc.owed) {
+                return;
+            }
+        }
+        if !std::mem::replace(&mut line.planned[TELL as usize], true) {
+            node.deadlines.set(at, port, TELL, Some(line.next - now));
+        }
+    }
+
+    /// Stops what a VC has no credits for, and lets go what it has.
+    #[inline]
+    fn look(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
+        let line = &mut node.lines[port.index()];
+        let largest = line.fits(class.index(), self.cost(self.sizes.largest as u16));
+        if largest && !line.vcs[class.index()].stopped {
+            return;
+        }
+        self.turn(node, at, port, class, largest);
+    }
+
+    #[inline(never)]
+    fn turn(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, largest: bool) {
+        let line = &mut node.lines[port.index()];
+        let before = line.vcs[class.index()].stopped;
+        let mut stopped = false;
+        if at.is_host() {
+            stopped = !largest;
+            if at.is_paused(port, class) != stopped {
+                at.pause_class(port, class, stopped);
+                self.say_why(at, port, Scope::Class(class), class, stopped);
+            }
+        } else {
+            for queue in at.class_queues(class) {
+                let stop = !largest
+                    && at.head(port, queue).is_some_and(|head| {
+                        let size = at.packet(head).size;
+                        !line.fits(class.index(), self.cost(size))
+                    });
+                at.pause_queue(port, queue, stop);
+                self.say_why(at, port, Scope::Queue(queue), class, stop);
+                stopped |= stop;
+            }
+        }
+        node.counts.stops += (stopped && !before) as u64;
+        line.vcs[class.index()].stopped = stopped;
+    }
+
+    fn say_why(&self, at: &mut NodeView<'_>, port: PortId, scope: Scope, class: ClassId, stop: bool) {
+        if stop {
+            at.stopped_for(port, scope, Subject::class(class));
+            at.stopped_by_rule(port, scope, UNDER_WAY);
+        }
+    }
+
+    /// The same for whatever a VC's credits matter to: the others, too, where they share.
+    fn look_at_all(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId) {
+        if node.lines[port.index()].out.shared == 0 {
+            return self.look(node, at, port, class);
+        }
+        (0..at.classes()).map(ClassId).for_each(|class| self.look(node, at, port, class));
+    }
+
+    /// The neighbour says R_CF of a VC.
+    fn freed(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, freed: u32) {
+        let line = &mut node.lines[port.index()];
+        let vc = &line.vcs[class.index()];
+        let returned = ahead(freed, vc.freed);
+        // More than is in use cannot come back: the number is from before the last one.
+        if returned == 0 || returned > vc.in_use() {
+            return;
+        }
+        line.turn(class.index(), |vc| vc.freed = freed);
+        self.look_at_all(node, at, port, class);
+    }
+
+    /// The neighbour says S_CC of all VCs. What has not come by now is lost; what came after it was said is not known to it.
+    fn consumed(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, counters: &[u64]) {
+        let line = &mut node.lines[port.index()];
+        for (vc, &counter) in line.vcs.iter_mut().zip(counters) {
+            let lost = ahead(counter as u32, vc.came);
+            if lost != 0 && lost <= MOST {
+                add(&mut vc.left, lost);
+                vc.came = counter as u32;
+                node.counts.recovered += lost as u64;
+                vc.used = true;
+            }
+            // The neighbour has credits in use: it may have missed what was said last.
+            vc.owed |= vc.used;
+        }
+        self.tell(node, at, port);
+    }
+}
+
+/// The fabric of a setup, as [`Sizes`] looks at it.
+fn fabric_of(setup: &Setup) -> Fabric<'_> {
+    let map = PortMap::new(&setup.graph);
+    Fabric {
+        graph: &setup.graph,
+        pool: &setup.switch.pool,
+        largest: setup.max_packet(),
+        classes: setup.classes,
+        pipeline: setup.switch.pipeline,
+        reaction: setup.switch.reaction,
+        forward: setup.forward,
+        unfair: false,
+        cell: setup.switch.cell as u64,
+        nics: setup.slow.iter().map(|slow| (NodeId(map.node[slow.port as usize]), slow.buffer)).collect(),
+    }
+}
+
+impl FlowControl for Cbfc {
+    type Node = Node;
+    type Frame = Frame;
+    type Signal = ();
+    const CHOOSES: bool = false;
+    const COUNTS: bool = true;
+
+    fn node(&self, site: &Site<'_>) -> Node {
+        let line = |port: PortId| {
+            let (number, rate) = (site.number(port), site.link(port).rate);
+            let first = self.first & ((1 << BITS) - 1);
+            let vc = Vc { consumed: first, freed: first, came: first, left: first, ..Vc::default() };
+            Line {
+                vcs: vec![vc; site.setup.classes as usize],
+                out: self.sizes.grants[site.map.peer[number as usize] as usize],
+                own: self.sizes.grants[number as usize],
+                shared: 0,
+                told: 0,
+                next: Time::ZERO,
+                changed: Time::ZERO,
+                spacing: (rate.time_for(self.spacing.0), rate.time_for(self.spacing.1)),
+                planned: [false; 2],
+            }
+        };
+        Node {
+            lines: site.ports().map(line).collect(),
+            deadlines: Deadlines::new(site.ports().len(), TIMERS),
+            counts: Counts::default(),
+        }
+    }
+
+    fn lossless(&self) -> bool {
+        self.lossless
+    }
+
+    fn timers(&self, _: u8) -> u32 {
+        TIMERS
+    }
+
+    fn arrived(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, size: u16) {
+        let vc = &mut node.lines[port.index()].vcs[class.index()];
+        add(&mut vc.came, self.cost(size));
+        vc.used = true;
+        if !at.has_queues() {
+            self.watch(node, at, port, class);
+        }
+    }
+
+    fn gone(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, size: u16) {
+        self.free(node, at, port, class, self.cost(size));
+    }
+
+    fn sent(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, size: u16) {
+        let line = &mut node.lines[port.index()];
+        let cost = self.cost(size);
+        line.turn(class.index(), |vc| add(&mut vc.consumed, cost));
+        node.counts.peak = node.counts.peak.max(line.vcs[class.index()].in_use() as u64);
+        if !std::mem::replace(&mut line.planned[SYNC as usize], true) {
+            node.deadlines.set(at, port, SYNC, Some(self.cc_interval));
+        }
+        self.look_at_all(node, at, port, class);
+    }
+
+    fn enqueued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
+        self.watch(node, at, visit.in_port, visit.class);
+        // It is the first of its queue, or others have been looked at before it.
+        if at.is_host() || at.queue_bytes(visit.out_port, visit.queue) == visit.size as u64 {
+            self.look(node, at, visit.out_port, visit.class);
+        }
+    }
+
+    fn dequeued(&self, node: &mut Node, at: &mut NodeView<'_>, visit: &Visit) {
+        self.free(node, at, visit.in_port, visit.class, self.cost(visit.size));
+    }
+
+    fn frame(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, frame: Frame) {
+        match frame {
+            Frame::Freed { vc, freed } => self.freed(node, at, port, vc, freed),
+            Frame::Consumed { counters } => self.consumed(node, at, port, &counters),
+        }
+    }
+
+    fn timer(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, timer: u32) {
+        if !node.deadlines.due(at, port, timer) {
+            return;
+        }
+        let line = &mut node.lines[port.index()];
+        match timer {
+            TELL => {
+                line.planned[TELL as usize] = false;
+                self.tell(node, at, port);
+            }
+            SYNC => {
+                line.planned[SYNC as usize] = line.vcs.iter().any(|vc| vc.in_use() > 0);
+                if !line.planned[SYNC as usize] {
+                    return;
+                }
+                let counters: Vec<u64> = line.vcs.iter().map(|vc| vc.consumed as u64).collect();
+                if at.is_up(port) {
+                    node.counts.cc_updates += 1;
+                    at.send_frame(port, CC_UPDATE, Frame::Consumed { counters: counters.into() });
+                }
+                node.deadlines.set(at, port, SYNC, Some(self.cc_interval));
+            }
+            // By then the neighbour has asked if it misses something.
+            _ if at.now() - line.changed > self.cc_interval => {}
+            _ => {
+                line.vcs.iter_mut().for_each(|vc| vc.owed |= vc.used);
+                self.tell(node, at, port);
+            }
+        }
+    }
+
+    fn link_lost(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
+        // Every pause has ended with the link; credits stay where they are.
+        for class in (0..at.classes()).map(ClassId) {
+            node.lines[port.index()].vcs[class.index()].stopped = false;
+            self.look(node, at, port, class);
+        }
+    }
+
+    fn counters(&self, nodes: &[&Node]) -> Vec<Counter> {
+        vec![
+            sum("cf_updates", nodes, |node| node.counts.cf_updates),
+            sum("cc_updates", nodes, |node| node.counts.cc_updates),
+            sum("credits_recovered", nodes, |node| node.counts.recovered),
+            sum("credit_stops", nodes, |node| node.counts.stops),
+            max("credits_peak", nodes, |node| node.counts.peak),
+        ]
+    }
+}
