@@ -1,5 +1,6 @@
 //! The pages that have every published number: what each paper says, what was measured, and the figures.
 
+use crate::papers;
 use crate::published::{Published, Row, cell};
 use results::verdict::Judged;
 
@@ -19,8 +20,9 @@ pub fn pages(rows: &[Row]) -> Vec<(String, String)> {
 
 fn page(rows: &[Row], key: &str) -> String {
     let own = rows.iter().filter(|row| row.key() == key);
-    let published: Vec<&Published> = own.filter_map(|row| row.published.as_ref()).collect();
-    let name = published.first().map_or(key, |first| &first.paper);
+    let published: Vec<(&Row, &Published)> = own.filter_map(|row| Some((row, row.published.as_ref()?))).collect();
+    let first = published.first().map(|(_, first)| &first.paper);
+    let name = first.filter(|paper| !papers::shared(key, paper)).map_or(key, |paper| paper);
     let mut out = format!("# Every published number: {name}\n\n");
     out += &format!(
         "What [the table of the page on it](../{key}.md) says in a line for each row, one by one. `tailwater claims --write-docs` makes this page \
@@ -29,17 +31,17 @@ fn page(rows: &[Row], key: &str) -> String {
          95 % interval of each point over seeds, drawn from three seeds on; distributions are of the samples of all seeds together, courses over time of the first \
          seed, and neither has an interval.\n"
     );
-    published.iter().for_each(|published| out += &section(published));
+    published.iter().for_each(|(row, published)| out += &section(published, &row.whence()));
     out
 }
 
-fn section(row: &Published) -> String {
+fn section(row: &Published, whence: &str) -> String {
     let seeds = match row.seeds.len() {
         0 => "no seed: nothing is drawn".into(),
         1 => "1 seed".into(),
         seeds => format!("{seeds} seeds"),
     };
-    let mut out = format!("\n## {}\n\n{} ({}). ", row.id, cell(&row.title), cell(&row.place));
+    let mut out = format!("\n## {}\n\n{} ({}). ", row.id, cell(&row.title), whence);
     out += &format!("**{}**", row.verdict.name());
     if row.claims > 0 {
         out += &format!(", {} of {}", row.hold, row.claims);

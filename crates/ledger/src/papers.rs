@@ -108,6 +108,12 @@ pub fn named(name: &str) -> Option<Paper> {
     all().ok()?.into_iter().find(|paper| paper.name == name)
 }
 
+/// Whether the rows of a folder are of several papers, of which none gives it its name, and the one that rows call `name` is among them.
+pub fn shared(folder: &str, name: &str) -> bool {
+    let papers = all().unwrap_or_default();
+    papers.iter().any(|paper| paper.name == name) && papers.iter().all(|paper| paper.key != folder)
+}
+
 /// The paper that a scheme comes from.
 pub fn of_scheme(name: &str) -> Option<Paper> {
     all().ok()?.into_iter().find(|paper| paper.schemes.iter().any(|scheme| scheme == name))

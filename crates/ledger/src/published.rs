@@ -406,6 +406,12 @@ impl Row {
         self.experiment.id.split('/').next().unwrap_or_default()
     }
 
+    /// Where in its paper what it is about is, and in which if its folder is not that of one.
+    pub(crate) fn whence(&self) -> String {
+        let (document, place) = (&self.experiment.document, cell(&self.experiment.place));
+        if papers::shared(self.key(), document) { format!("{}: {place}", cell(document)) } else { place }
+    }
+
     /// How many of its expectations hold, with a link to each of its numbers.
     fn holding(&self) -> String {
         let Some(published) = &self.published else { return String::new() };
@@ -440,7 +446,7 @@ impl Row {
         let name = self.link();
         let Some(published) = &self.published else {
             let cost = experiment.cost.as_ref().map_or(String::new(), |cost| format!(": {}", cell(cost)));
-            return format!("| {name} | {} | not published{cost} | | | | |\n", cell(&experiment.place));
+            return format!("| {name} | {} | not published{cost} | | | | |\n", self.whence());
         };
         let failing = || published.expectations.iter().filter(|judged| judged.holds == Holds::No);
         let mut named: Vec<String> = failing()
@@ -452,7 +458,7 @@ impl Row {
         }
         format!(
             "| {name} | {} | {} | {} | {} | {} | {} |\n",
-            cell(&published.place),
+            self.whence(),
             published.verdict.name(),
             self.holding(),
             published.scale,
@@ -499,7 +505,8 @@ pub fn markdown(rows: &[Row], paper: Option<&str>, folder: &str) -> String {
 pub fn refreshed(text: &str, rows: &[Row], folder: &str) -> Result<String, Problem> {
     let mut out = text.to_string();
     let mut keys: Vec<Option<String>> = vec![None];
-    keys.extend(papers::all()?.into_iter().map(|paper| Some(paper.key)));
+    keys.extend(papers::all()?.into_iter().map(|paper| Some(paper.folder)));
+    keys.dedup();
     for key in keys {
         let name = key.as_ref().map_or("ledger".to_string(), |key| format!("ledger:{key}"));
         out = between(&out, &name, &markdown(rows, key.as_deref(), folder));

@@ -10,6 +10,13 @@ use serde_json::{Value, json};
 
 /// One experiment per claim of the papers, and what none of them has.
 const ROWS: &[&str] = &[
+    "ai/collisions",
+    "ai/expert-incast",
+    "ai/headroom",
+    "ai/interference",
+    "ai/nic-failure",
+    "ai/storm",
+    "ai/uplink-failure",
     "bfc/bloom",
     "bfc/fig2",
     "bfc/fig3",

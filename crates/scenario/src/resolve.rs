@@ -852,7 +852,7 @@ fn flows(scenario: &Scenario, map: &PortMap, wire: &Wire, notes: &mut Vec<String
     .salted(scenario.salt.number(scenario.seed));
     let mut order: Vec<u32> = (0..scenario.traffic.flows.len() as u32).collect();
     order.sort_by_key(|&flow| scenario.traffic.flows[flow as usize].start);
-    let source_ports = source_ports(&scenario.traffic.flows, &order, graph.nodes.len());
+    let source_ports = source_ports(&scenario.traffic.flows, &order, graph.nodes.len(), scenario.nic.queue_pairs);
     let mut shapes: Vec<Shape> = Vec::new();
     let (mut forth, mut back) = (Vec::new(), Vec::new());
     let mut lines: Vec<Rate> = Vec::with_capacity(order.len());
@@ -967,8 +967,8 @@ fn unnamed_paths(scenario: &Scenario, paths: &Paths<'_>, flows: &[FlowSpec]) -> 
     Some(format!("{} knows {MOST_ROUTES} of the {count} paths from {first} to {last}, spread evenly", balancing.name()))
 }
 
-/// The source ports of flows in their order of start: those between the same two hosts are numbered.
-fn source_ports(flows: &[FlowRequest], order: &[u32], nodes: usize) -> Vec<u16> {
+/// The source ports of flows in their order of start: those between the same two hosts are numbered, or take so many queue pairs in turn.
+fn source_ports(flows: &[FlowRequest], order: &[u32], nodes: usize, pairs: Option<u32>) -> Vec<u16> {
     // A map of a million pairs costs several times as much.
     let mut by_source: Vec<Vec<(NodeId, u32)>> = vec![Vec::new(); nodes];
     for (place, &flow) in (0..).zip(order) {
@@ -982,10 +982,8 @@ fn source_ports(flows: &[FlowRequest], order: &[u32], nodes: usize) -> Vec<u16> 
     for own in &mut by_source {
         own.sort_unstable();
         for same in own.chunk_by(|a, b| a.0 == b.0) {
-            let mut next = FIRST_PORT;
-            for &(_, place) in same {
-                ports[place as usize] = next;
-                next = next.wrapping_add(1);
+            for (turn, &(_, place)) in (0u32..).zip(same) {
+                ports[place as usize] = FIRST_PORT.wrapping_add(pairs.map_or(turn, |pairs| turn % pairs) as u16);
             }
         }
     }

@@ -183,6 +183,9 @@ engine::parameters! {
         /// Which messages of a host wait for one another: none (a queue for every message), or those to the same host and
         /// of the same class (a queue for every destination).
         queues: Lines = Lines::Flow,
+        /// Queue pairs that messages between two hosts take in turn, in order of start: each has a source port, and so a path, of its own for good.
+        /// Auto: every message has one of its own.
+        queue_pairs: Option<u32> = None, in 1..=32_768,
     }
 }
 

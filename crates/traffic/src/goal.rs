@@ -548,6 +548,38 @@ mod tests {
         assert_eq!(waits, [(0, task(0)), (1, task(2)), (task(1), 1), (task(2), 0)]);
     }
 
+    /// A binomial tree of 32 ranks, the form of LogGOPSim's own example (`binary_tree_32.goal`): every rank but the first receives, and sends to
+    /// those that are a power of two away, all of which wait for what it has received.
+    #[test]
+    fn a_binomial_tree_of_32_ranks_has_its_31_messages_and_26_dependencies() {
+        let mut text = String::from("num_ranks 32\n");
+        let (mut messages, mut requires) = (0, 0);
+        for rank in 0..32u32 {
+            text += &format!("\nrank {rank} {{\n");
+            let mut label = 0;
+            if rank > 0 {
+                label += 1;
+                text += &format!("l1: recv 1b from {} tag 0\n", rank - (1 << rank.ilog2()));
+            }
+            for away in (0..5).map(|power| 1 << power).filter(|&away| away > rank) {
+                label += 1;
+                messages += 1;
+                text += &format!("l{label}: send 1b to {} tag 0\n", rank + away);
+                if rank > 0 {
+                    requires += 1;
+                    text += &format!("l{label} requires l1\n");
+                }
+            }
+            text += "}\n";
+        }
+        assert_eq!((messages, requires), (31, 26));
+        let graph = crate::tests::star_of(32);
+        let traffic = read_goal(&text, &Names::new(&graph)).unwrap_or_else(|faults| panic!("{faults}"));
+        assert_eq!((traffic.flows.len(), traffic.tasks.len()), (31, 31));
+        // Every receive waits for its message, and what requires it for the receive.
+        assert_eq!(traffic.after.len(), 31 + 26);
+    }
+
     #[test]
     fn what_begins_with_another_waits_for_what_that_waits_for() {
         let text = "num_ranks 2\nrank 0 {\na: calc 5\nb: calc 7\nc: send 1b to 1\nb requires a\nc irequires b\n}\nrank 1 {\nrecv 1b from 0\n}\n";

@@ -390,8 +390,13 @@ pub(crate) mod tests {
 
     /// Three hosts and a switch.
     pub(crate) fn star() -> Graph {
+        star_of(3)
+    }
+
+    /// So many hosts and a switch.
+    pub(crate) fn star_of(hosts: u32) -> Graph {
         let mut graph = Graph::default();
-        let hosts: Vec<NodeId> = (0..3).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
+        let hosts: Vec<NodeId> = (0..hosts).map(|i| graph.add(Kind::Host, 0, format!("h{i}"))).collect();
         let switch = graph.add(Kind::Switch, 1, "sw0");
         hosts.into_iter().for_each(|host| graph.connect(host, switch, Rate::from_gbps(100), Time::from_us(1)));
         graph

@@ -129,6 +129,11 @@ fn a_double_tree_is_done_in_twice_its_height_and_its_links_time() {
     let wire = 2 * size / 1000 * PACKET;
     assert!(took > wire && took < wire + wire / 4, "{took} {wire}");
     assert_eq!(finished.summary.collectives[0].steps, 6);
+    // A packet in each tree, where nothing but latency counts: three levels up and three down, and at every level a packet may find one of the
+    // other child, or of the other tree, before it.
+    let (took, _) = bare("kind = \"tree-all-reduce\"\nsize = \"2KB\"\n");
+    let steps = 6 * alone(1000);
+    assert!(took >= steps && took <= steps + 6 * PACKET, "{took} {steps}");
 }
 
 #[test]
@@ -160,6 +165,54 @@ fn links_carry_what_the_algorithm_moves_and_nothing_else() {
                 })
                 .sum();
             assert_eq!(finished.outcome.sent[port], sent, "{keys}: {host}");
+        }
+    }
+}
+
+#[test]
+fn the_links_above_carry_what_the_algorithm_sends_across() {
+    // Two racks of four, in the order of ranks, and one spine. Bytes of message that cross from the first rack to the second, and back; those of
+    // a host are (n - 1)/n of the size, or twice that, for all that go round a ring.
+    let size = 56_000u64;
+    let across = |forth: u64, back: u64| [forth, back];
+    for (keys, expected) in [
+        ("kind = \"ring-all-reduce\"", across(2 * size * 7 / 8, 2 * size * 7 / 8)),
+        ("kind = \"reduce-scatter\"", across(size * 7 / 8, size * 7 / 8)),
+        ("kind = \"all-gather\"", across(size * 7 / 8, size * 7 / 8)),
+        // Only the halves go to a rank of the other rack, and come back from there.
+        ("kind = \"halving-doubling-all-reduce\"", across(4 * size, 4 * size)),
+        // A quarter of the data a rank, summed up by two.
+        ("kind = \"hierarchical-all-reduce\"\ndomain = 4", across(size, size)),
+        // Each of four sends to four of the seven others.
+        ("kind = \"all-to-all\"", across(4 * size * 4 / 7, 4 * size * 4 / 7)),
+        ("kind = \"broadcast\"", across(size, 0)),
+        ("kind = \"broadcast\"\nchunks = 4", across(size, 0)),
+        ("kind = \"pipeline\"", across(size, size)),
+    ] {
+        let finished = run(&format!(
+            "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 4\nspines = 1\n[scheme]\npreset = \"pfc\"\n[nic]\nqueues = \"destination\"\npayload = \"1000B\"\n\
+             [[collective]]\nsize = \"{size}B\"\n{keys}\n"
+        ));
+        let sent = |rack: std::ops::Range<u32>| -> u64 {
+            let flows = finished.outcome.flows.iter().filter(|flow| rack.contains(&flow.spec.src.0));
+            flows.filter(|flow| !rack.contains(&flow.spec.dst.0)).map(|flow| flow.spec.size).sum()
+        };
+        assert_eq!([sent(0..4), sent(4..8)], expected, "{keys}");
+        // On the wire, with headers, and with the ACKs of what came the other way.
+        let shape =
+            fabric::topology::leaf_spine::LeafSpine { leaves: 2, hosts_per_leaf: 4, spines: 1, ..Default::default() };
+        let graph = fabric::topology::Shape::build(&shape).unwrap();
+        let map = fabric::routing::PortMap::new(&graph);
+        let packets = |from: usize| -> u64 {
+            let racks = (from as u32, 1 - from as u32);
+            let flows = finished.outcome.flows.iter();
+            let crossing = flows.filter(|flow| (flow.spec.src.0 / 4, flow.spec.dst.0 / 4) == racks);
+            crossing.map(|flow| flow.spec.size.div_ceil(1000)).sum()
+        };
+        for leaf in 0..2 {
+            let uplink = map.of(8 + leaf as u32).end as usize - 1;
+            let wire = expected[leaf] + 62 * packets(leaf) + 66 * packets(1 - leaf);
+            assert_eq!(finished.outcome.sent[uplink], wire, "{keys}: leaf{leaf}");
         }
     }
 }

@@ -281,6 +281,14 @@ fn flows_are_sorted_by_start_and_numbered_per_pair() {
     let flows = read(text, &[]).unwrap().setup.flows;
     let seen: Vec<_> = flows.iter().map(|flow| (flow.src.0, flow.size, flow.tuple.source_port)).collect();
     assert_eq!(seen, [(1, 1000, 10_000), (1, 1000, 10_001), (1, 2000, 10_002), (2, 3000, 10_000)]);
+    // With queue pairs, messages of two hosts take them in turn; those of other hosts have their own.
+    let ports = |pairs: &str| -> Vec<u16> {
+        let flows = read(text, &[&format!("nic.queue_pairs={pairs}")]).unwrap().setup.flows;
+        flows.iter().map(|flow| flow.tuple.source_port).collect()
+    };
+    assert_eq!(ports("1"), [10_000, 10_000, 10_000, 10_000]);
+    assert_eq!(ports("2"), [10_000, 10_001, 10_000, 10_000]);
+    assert_eq!(ports("auto"), [10_000, 10_001, 10_002, 10_000]);
 }
 
 #[test]

@@ -31,6 +31,9 @@ engine::parameters! {
         rto_high: Option<Time> = None,
         /// Fewer packets than this are few.
         few: u32 = 3,
+        /// A packet is lost when one has arrived that was so many packets behind it. More than one is for paths on which packets overtake each other
+        /// (the paper proposes a threshold of NACKs).
+        reordering: u32 = 1, in 1..=65_536,
     }
 }
 
@@ -56,6 +59,8 @@ struct Limits {
     high: Time,
     /// See `low`.
     few: u32,
+    /// By how many bytes of message more than one packet another may be overtaken without being lost.
+    slack: u64,
 }
 
 impl Params {
@@ -63,7 +68,8 @@ impl Params {
         let high = self.patience(setup);
         let cap = self.cap.map_or_else(|| bandwidth_delay(setup), |cap| cap.0).max(1);
         let low = self.rto_low.unwrap_or_else(|| timeout(RTO_LOW, setup)).min(high);
-        Limits { cap, low, high, few: self.few }
+        let slack = (self.reordering as u64 - 1) * setup.nic.payload as u64;
+        Limits { cap, low, high, few: self.few, slack }
     }
 }
 
@@ -327,12 +333,13 @@ impl Transport for Machine {
         // One that overtook or was overtaken by a later ACK says nothing new.
         if packet.kind == Kind::Nack && sack > s.acked {
             news |= f.sacked.insert(sack / self.full);
-            found = s.acked >= f.until;
+            let reach = sack.saturating_sub(self.limits.slack);
+            found = s.acked >= f.until && reach > s.acked;
             if found {
                 self.recoveries += 1;
                 (f.until, f.lost, f.resent, f.timeout) = (s.high, s.acked + 1, s.acked, None);
             }
-            f.lost = f.lost.max(sack);
+            f.lost = f.lost.max(reach);
         }
         if s.done() {
             *f = Repair::default();

@@ -158,6 +158,20 @@ fn packets_over_paths_of_different_lengths_arrive_in_any_order_and_all_count() {
 }
 
 #[test]
+fn what_is_overtaken_by_less_than_it_may_be_is_not_sent_again() {
+    let sprayed = |reordering| {
+        let mut setup = setup(2, 4, 500_000);
+        setup.rule = Rule::ByPacket;
+        run_with(&Params { reordering, ..Params::default() }, setup).0
+    };
+    let (one, many) = (sprayed(1), sprayed(150));
+    assert!(one.counts.retransmitted.0 > 100 && many.counts.out_of_order > 100);
+    // More than are ever in flight.
+    assert_eq!((many.counts.retransmitted.0, many.counts.timeouts), (0, 0));
+    assert!(many.complete() && many.end < one.end);
+}
+
+#[test]
 fn timeouts_that_nobody_wrote_outlast_the_round_trip() {
     let mut setup = setup(1, 1, 1000);
     setup.flows[0].base_rtt = Time::from_ms(8);
@@ -187,6 +201,7 @@ proptest! {
         size in prop_oneof![1u64..3000, 1u64..200_000],
         (forth, back) in (0.0..0.4f64, 0.0..0.3f64),
         (acks, cap, seed, spray, pool) in (1u32..=5, prop::option::of(1u64..100_000), 0u64..1000, any::<bool>(), 3_000u64..200_000),
+        reordering in prop_oneof![Just(1u32), 1u32..100],
     ) {
         let mut setup = setup(senders, paths, size);
         setup.seed = seed;
@@ -195,7 +210,7 @@ proptest! {
         setup.graph.links[0].loss = back;
         setup.switch.pool.fill(Some(pool));
         setup.nic.acks = AckPolicy::Every(acks);
-        let (outcome, counters) = run_with(&Params { cap: cap.map(Bytes), ..Params::default() }, setup);
+        let (outcome, counters) = run_with(&Params { cap: cap.map(Bytes), reordering, ..Params::default() }, setup);
         prop_assert!(outcome.complete(), "{:?} {:?}", outcome.counts, outcome.stall);
         for flow in &outcome.flows {
             prop_assert_eq!(flow.delivered, size);
@@ -253,6 +268,26 @@ fn a_sender_repeats_the_missing_packet_alone_and_keeps_within_its_cap() {
     assert_eq!(sent(&mut bench), [5]);
     bench.control_as(PORT, flow, Kind::Ack, 6_000, None);
     assert!(bench.view().flow_done(flow));
+}
+
+#[test]
+fn a_sender_that_expects_reordering_repeats_a_packet_when_one_so_far_behind_it_has_arrived() {
+    let params = Params { cap: Some(Bytes(6_000)), reordering: 3, ..Params::default() };
+    let mut bench = Builder::host(1).transport(&params).build(NoFlowControl);
+    let flow = bench.flow(0, 1, 0);
+    bench.start(flow, 8_000);
+    assert_eq!(sent(&mut bench), [0, 1, 2, 3, 4, 5]);
+    let mut sack = |packet: u64| {
+        let sack = Answer { sack: packet * 1_000, ..Answer::default() };
+        bench.control_as(PORT, flow, Kind::Nack, 1_000, Some(sack));
+        sent(&mut bench)
+    };
+    // Packet 1 is missing; 2 and 3 may have overtaken it, and 4 may not.
+    assert_eq!(sack(2), [6]);
+    assert_eq!(sack(3), []);
+    assert_eq!(sack(4), [1]);
+    // Two packets behind packet 5, which is missing now, nothing has arrived.
+    assert_eq!(sack(6), []);
 }
 
 #[test]
