@@ -348,4 +348,111 @@ mod tests {
         // Two tiers: 2 x (4 us + 3 x 0.5 us), and 3.5 bytes of nothing.
         assert_eq!(derived("-tiers 2 -switch_latency 0.5", 8).rtt, 11_000_000 + (33_200 + 512) * 40);
     }
+
+    fn planned(line: &str, matrix: &str, topology: Option<&str>) -> Result<Planned, Problem> {
+        let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+        let topology = topology.map(|text| Text { name: "a.topo", text });
+        plan(&Command::read(&words).unwrap(), Text { name: "a.cm", text: matrix }, topology)
+    }
+
+    /// What is printed of a run.
+    fn run(line: &str, matrix: &str, topology: Option<&str>) -> String {
+        let planned = planned(line, matrix, topology).unwrap_or_else(|problem| panic!("{problem}"));
+        let outcome = planned.resolved().unwrap().simulate(&mut |_, _| true);
+        assert_eq!(outcome.violations, Vec::<String>::new());
+        super::super::printed::flows(&planned, &outcome)
+    }
+
+    const TRIGGERED: &str = "Nodes 16\nConnections 3\nTriggers 1\n0->13 id 1 start 0 size 200000 send_done_trigger 1\n\
+                             13->0 start 2 size 200000\n0->5 id 3 trigger 1 size 4086\ntrigger id 1 oneshot\n";
+
+    #[test]
+    fn a_run_prints_the_lines_of_that_program() {
+        // 49 packets of 332 ns and an answer over six links: what that program prints of the same line, but for sums inside of NSCC.
+        let rest = "in_flight now 0 fair_inc 0 prop_inc 0 fast_inc 0 eta_inc 0 multi_dec -0 quick_dec -0 nack_dec -0";
+        let expected = format!(
+            "\
+Flow Uec_0_13 flowId 1 uecSrc 0 starting at 0
+Flow Uec_13_0 flowId 1000000003 uecSrc 1 starting at 2
+Flow Uec_0_13 flowId 1 uecSrc 0 finished at 29.9723 total messages 1 total packets 49 RTS 0 total bytes 200214 {rest}
+Flow Uec_0_5 flowId 3 uecSrc 2 starting at 29.9723
+Flow Uec_13_0 flowId 1000000003 uecSrc 1 finished at 31.9877 total messages 1 total packets 49 RTS 0 total bytes 200214 {rest}
+Flow Uec_0_5 flowId 3 uecSrc 2 finished at 43.995 total messages 1 total packets 1 RTS 0 total bytes 4086 {rest}
+Done
+New: 99 Rtx: 0 RTS: 0 Bounced: 0 ACKs: 27 NACKs: 0 Pulls: 0 sleek_pkts: 0
+"
+        );
+        assert_eq!(run("-sender_cc_only", TRIGGERED, None), expected);
+    }
+
+    #[test]
+    fn every_control_and_balancing_ends_with_and_without_trimming() {
+        let mut matrix = "Nodes 16\nConnections 8\n".to_string();
+        (0..8).for_each(|host| matrix += &format!("{host}->15 start 0 size 200000\n"));
+        for control in
+            ["-sender_cc_only", "-receiver_cc_only", "-receiver_cc", "-sender_cc_algo constant", "-cwnd 9 -qa_gate 2"]
+        {
+            for balancing in [
+                "mixed",
+                "reps",
+                "bitmap -target_q_delay 5",
+                "oblivious -disable_trim",
+                "mixed -disable_trim -q 9 -ecn 2 9",
+            ] {
+                let printed = run(&format!("{control} -load_balancing_algo {balancing}"), &matrix, None);
+                assert_eq!(printed.matches(" finished at ").count(), 8, "{control} {balancing}: {printed}");
+            }
+        }
+    }
+
+    #[test]
+    fn messages_of_a_connection_that_start_together_are_one_line() {
+        let matrix = "Nodes 2\nConnections 3\n0->1 id 7 msg start 0 size 4086\n0->1 id 7 msg 2 start 0 size 8172\n\
+                      0->1 id 7 msg start 50 size 4086\n";
+        let printed = run("-conn_reuse", matrix, None);
+        assert!(
+            printed.contains("total messages 2 total packets 3")
+                && printed.contains("flowId 7 uecSrc 1 starting at 50"),
+            "{printed}"
+        );
+        let problem = planned("", matrix, None).unwrap_err();
+        assert!(problem.message.contains("-conn_reuse") && problem.line == Some(3), "{problem}");
+        let problem = planned("-conn_reuse", "Nodes 2\nConnections 1\n0->1 start 0 size 1\n", None).unwrap_err();
+        assert!(problem.message.contains("needs an id"), "{problem}");
+    }
+
+    #[test]
+    fn slow_and_failed_links_and_two_tiers_are_wired() {
+        let matrix = "Nodes 16\nConnections 1\nFailures 1\n0->15 start 0 size 4086\nfailure switch_type AGG switch_id 2 link_id 0\n";
+        let graph = planned("-failed 3", matrix, None).unwrap().graph;
+        let slow: Vec<&str> = graph.split("[[link]]").filter(|link| link.contains("\"25Gbps\"")).collect();
+        // Both of the first aggregation switch, and one of the second.
+        assert_eq!(slow.len(), 3, "{slow:?}");
+        assert!(slow[2].contains("[\"agg1\", \"core1\"]"), "{slow:?}");
+        assert!(!graph.contains("[\"agg2\", \"core0\"]") && graph.contains("[\"agg2\", \"core2\"]"));
+        let two = include_str!("../../../../tests/samples/htsim/two-tiers.topo");
+        let matrix = "Nodes 16\nConnections 1\n0->15 start 0 size 4086\n";
+        assert_eq!(planned("-failed 1", matrix, Some(two)).unwrap().graph.matches("\"25Gbps\"").count(), 4);
+        let problem = planned("-nodes 8 -linkspeed 400000", matrix, Some(two)).unwrap_err();
+        assert!(
+            problem.file == "-linkspeed" && problem.help.as_deref() == Some("write -linkspeed 100000"),
+            "{problem}"
+        );
+        assert!(run("-tiers 2", "Nodes 8\nConnections 1\n0->7 start 0 size 4086\n", None).contains("finished at"));
+    }
+
+    #[test]
+    fn what_does_not_fit_the_files_is_refused_by_option() {
+        let matrix = "Nodes 16\nConnections 1\n0->15 start 0 size 4086\n";
+        for (line, file) in [("-nodes 8", "-nodes"), ("-q 3", "-q"), ("-tiers 2", "a.cm")] {
+            let problem = planned(line, matrix, None).unwrap_err();
+            assert!(problem.file == file && problem.help.is_some(), "{problem}");
+        }
+    }
+
+    #[ctor::ctor]
+    #[allow(unsafe_code)]
+    fn install() {
+        schemes::install();
+    }
 }

@@ -41,11 +41,12 @@ pub fn flows(planned: &Planned, outcome: &Outcome) -> String {
     // The run has its flows in order of start.
     let mut order: Vec<usize> = (0..planned.flows.len()).collect();
     order.sort_by_key(|&place| planned.flows[place].start);
+    // An end comes before what it starts at the same instant.
     let mut lines: Vec<(Time, bool, usize, String)> = Vec::new();
     for (&place, record) in order.iter().zip(&outcome.flows) {
         if record.start != Time::MAX && (record.delivered > 0 || record.injected != Time::MAX) {
             let line = format!("{} starting at {}\n", planned.title(place), us(record.start));
-            lines.push((record.start, false, place, line));
+            lines.push((record.start, true, place, line));
         }
     }
     for (rank, flow) in outcome.finished.iter().enumerate() {
@@ -59,7 +60,7 @@ pub fn flows(planned: &Planned, outcome: &Outcome) -> String {
             planned.flows[place].messages,
             packets * planned.payload,
         );
-        lines.push((record.acknowledged, true, rank, line));
+        lines.push((record.acknowledged, false, rank, line));
     }
     lines.sort_by_key(|line| (line.0, line.1, line.2));
     let mut out: String = lines.into_iter().map(|(.., line)| line).collect();
