@@ -219,6 +219,7 @@ impl Controller {
                 census: None,
                 window: flag("sets_window", false)?,
                 incidents: false,
+                credits: None,
             },
             uses_marks: flag("uses_marks", true)?,
             needs_window: flag("needs_window", false)?,

@@ -35,7 +35,7 @@ fn answer(resolved: &Resolved) -> Answer {
 #[test]
 fn a_clos_is_free_under_every_scheme_that_waits_and_says_that_paths_go_up_and_down() {
     for topology in ["star", "dumbbell", "leaf-spine", "fat-tree"] {
-        for preset in ["pfc", "dcqcn", "hpcc", "bfc", "bfc-vfid", "sfc", "floodgate"] {
+        for preset in ["pfc", "dcqcn", "hpcc", "bfc", "bfc-vfid", "sfc", "floodgate", "cbfc"] {
             let text = format!("[topology]\nkind = \"{topology}\"\n{}", flow(0, 3, "1MB") + &flow(3, 1, "1MB"));
             let found = answer(&load(&text, Path::new("/nowhere"), &[&format!("scheme.preset={preset}")]));
             assert!(found.free() && found.never.is_none(), "{topology}, {preset}: {found:?}");
@@ -50,7 +50,7 @@ fn a_clos_is_free_under_every_scheme_that_waits_and_says_that_paths_go_up_and_do
 
 #[test]
 fn a_ring_can_deadlock_and_the_answer_names_links_and_hosts() {
-    for preset in ["pfc", "bfc", "sfc", "floodgate"] {
+    for preset in ["pfc", "bfc", "sfc", "floodgate", "cbfc"] {
         let set = format!("scheme.preset={preset}");
         let found = answer(&on_graph(5, &ring(5), &around(5, "10MB"), &[&set]));
         assert!(!found.free(), "{preset}");
@@ -179,10 +179,10 @@ proptest! {
 
     /// The analysis may call a danger what no run meets; what it calls free must never stop.
     #[test]
-    fn no_run_deadlocks_where_the_analysis_says_free((count, links, flows) in fabrics(), scheme in 0usize..4) {
+    fn no_run_deadlocks_where_the_analysis_says_free((count, links, flows) in fabrics(), scheme in 0usize..5) {
         let text: String = flows.iter().map(|&(src, dst)| flow(src, dst, "4MB")).collect();
         prop_assume!(!text.is_empty());
-        let set = format!("scheme.preset={}", ["pfc", "bfc", "dcqcn", "floodgate"][scheme]);
+        let set = format!("scheme.preset={}", ["pfc", "bfc", "dcqcn", "floodgate", "cbfc"][scheme]);
         let resolved = on_graph(count, &links, &text, &[&set]);
         let found = answer(&resolved);
         let outcome = resolved.simulate(&mut |_, _| true);
