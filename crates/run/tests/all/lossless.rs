@@ -828,6 +828,41 @@ fn what_faulty_links_lose_of_pulled_flows_is_sent_again_until_all_has_arrived() 
     });
 }
 
+/// Ultra Ethernet's transport with random parameters: over switches that trim, and over PFC.
+fn unordered(case: impl Strategy<Value = Case>) -> impl Strategy<Value = Case> {
+    let control = prop::sample::select(vec!["uec", "uec-nscc", "uec-rccc"]);
+    let balancing = prop::sample::select(vec!["mixed", "bitmap", "oblivious", "reps", "ecmp", "spray"]);
+    let settings = (control, balancing, prop::bool::weighted(0.7), 3_000u64..40_000, 0u64..40_000, 5u64..200);
+    (case, settings).prop_map(|(case, (control, balancing, trim, queue, ack_after, rto))| {
+        let beneath = if trim { "none" } else { "pfc" };
+        let queue = if trim { format!("queue = \"{queue}B\"\nheaders = \"{}B\"\n", queue.max(2048)) } else { String::new() };
+        let own = format!(
+            "[scheme]\npreset = \"{control}\"\nload_balancing = \"{balancing}\"\nflow_control = \"{beneath}\"\n[scheme.uet]\n\
+             trim = {trim}\n{queue}ack_after = \"{ack_after}B\"\nrto = \"{rto}us\"\n"
+        );
+        Case { scheme: Some(own), ..case }
+    })
+}
+
+#[test]
+fn what_is_trimmed_or_lost_is_sent_again_until_all_has_arrived_in_any_order() {
+    let strategy = prop_oneof![unordered(case(0..7, vec!["uec"])), unordered(faulty(vec!["uec"]))];
+    holds(strategy, 0.1, |case| {
+        let Some((resolved, _)) = case.resolve() else { return Ok(None) };
+        let outcome = run(&resolved);
+        ended(&outcome)?;
+        let c = &outcome.counts;
+        let payload = resolved.setup.nic.payload as u64;
+        let packets: u64 = outcome.flows.iter().map(|flow| flow.spec.size.div_ceil(payload)).sum();
+        // A header that asks for credit may go before its packet ever did.
+        let asked = outcome.transport.iter().find(|counter| counter.name == "pulls_asked_for").map_or(0, |it| it.value);
+        let sent = packets + c.retransmitted.0;
+        prop_assert!(c.injected.0 <= sent && c.injected.0 + asked >= sent, "{:?} {packets} {asked}", c);
+        prop_assert!(outcome.flows.iter().all(|flow| flow.delivered == flow.spec.size));
+        Ok(Some(c.trimmed.0 > 0 || c.dropped_fault > 0))
+    });
+}
+
 #[test]
 fn a_link_that_fails_and_comes_back_loses_nothing_for_good() {
     let outage = (any::<prop::sample::Index>(), 0u64..60_000, 1u64..300_000);

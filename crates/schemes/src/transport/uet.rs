@@ -546,9 +546,12 @@ impl Transport for Machine {
             if header_only {
                 // It is answered like a packet that was trimmed at its receiver.
                 self.counts.asked += 1;
+                // What carries nothing of the message is no data.
                 let counts = at.counts();
-                counts.trimmed.0 += 1;
-                counts.trimmed.1 += payload;
+                counts.injected = (counts.injected.0 - 1, counts.injected.1 - payload);
+                if again {
+                    counts.retransmitted = (counts.retransmitted.0 - 1, counts.retransmitted.1 - payload);
+                }
                 let (cut, data) = (self.cut, at.packet_mut(id));
                 data.kind = Kind::Trimmed;
                 data.size = data.size.min(cut);
