@@ -3,7 +3,7 @@
 //! A stop is seen where it takes effect, an order where it is given; the two are joined when the run is over. Both are properties of one
 //! node's own events, so that neither threads nor blocks can show. Nothing here changes the run.
 
-use super::crowd::{Crowd, Map};
+use super::crowd::{Crowd, Had, Map};
 use super::{Probes, Trail};
 use crate::axes::flow_control::Visit;
 use crate::buffer::Account;
@@ -248,7 +248,7 @@ pub struct Stops {
 pub(super) type Key = (u32, u32);
 
 /// What fills a node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) fill: Fill,
     /// The stop that it waits for.
@@ -258,7 +258,7 @@ pub(super) struct Found {
 }
 
 /// More of what fills a node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct More {
     /// What let go at once of most that is there, if it was idle before.
     pub(super) burst: Option<Burst>,
@@ -267,7 +267,7 @@ pub(super) struct More {
 }
 
 /// Where a packet was stopped last on its way.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Freed {
     /// The port.
     pub(super) port: u32,
@@ -278,7 +278,7 @@ pub(super) struct Freed {
 }
 
 /// Packets that were stopped before they came to a port, which had nothing to send then.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Burst {
     /// Where the first of them was.
     pub(super) first: Freed,
@@ -459,10 +459,12 @@ pub(crate) struct Causes {
     turns: Vec<i64>,
     /// Packets that were lost.
     pub(super) losses: Vec<Missing>,
-    /// By port and flow, at how many drops the flow had something there, and how much in all.
-    pub(super) fillers: Map<(u32, u32), (u64, u64)>,
-    /// What has taken the room for which a packet is just being dropped.
-    room: Option<Found>,
+    /// By port and flow, what the flow had there when packets were dropped because of that, as far as the crowd was told before it was another.
+    pub(super) fillers: Map<(u32, u32), Had>,
+    /// What had taken the room for which packets were dropped. What one after the other finds is here once.
+    pub(super) rooms: Vec<Found>,
+    /// The place of what has taken the room for which a packet is just being dropped.
+    room: Option<u32>,
     /// By flow, the ports that its packets left by, in runs whose routes change.
     pub(super) taken: Map<u32, Vec<u32>>,
     /// Accounts that held next to nothing when a stop was ordered because of them, by their numbers.
@@ -485,7 +487,7 @@ pub(crate) struct Causes {
 type Quick = (bool, bool, bool);
 
 /// A packet that was lost.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Missing {
     pub(super) flow: FlowId,
     pub(super) at: Time,
@@ -493,8 +495,8 @@ pub(super) struct Missing {
     pub(super) how: Lost,
     /// The bytes that it had; none of one without data.
     pub(super) bytes: (u64, u64),
-    /// What had taken the room for it.
-    pub(super) found: Option<Box<Found>>,
+    /// What had taken the room for it, by its place.
+    pub(super) room: Option<u32>,
 }
 
 /// An order that was given before anything filled: what fills is what comes while it is on its way.
@@ -527,6 +529,13 @@ impl Causes {
         other.fullest.into_iter().for_each(|account| fill_up(&mut self.fullest, account));
         other.fullest_port.into_iter().for_each(|port| fill_up(&mut self.fullest_port, port));
         // Packets have other numbers now.
+        let mut theirs = other.crowd;
+        for (who, had) in theirs.fillers().into_iter().chain(other.fillers) {
+            self.fillers.entry(who).or_default().add(had);
+        }
+        for (who, had) in self.crowd.fillers() {
+            self.fillers.entry(who).or_default().add(had);
+        }
         self.crowd = Crowd::default();
         for (mine, theirs) in self.busy.iter_mut().zip(other.busy) {
             if theirs.joined > 0 {
@@ -534,8 +543,10 @@ impl Causes {
             }
         }
         // A packet is lost once, where its link ends or begins.
-        self.losses.extend(other.losses);
-        self.fillers.extend(other.fillers);
+        let rooms = self.rooms.len() as u32;
+        let moved = |lost: Missing| Missing { room: lost.room.map(|room| room + rooms), ..lost };
+        self.losses.extend(other.losses.into_iter().map(moved));
+        self.rooms.extend(other.rooms);
         for (flow, ports) in other.taken {
             self.taken.entry(flow).or_default().extend(ports);
         }
@@ -638,6 +649,18 @@ impl Causes {
         // Packets of a flow come one by one, so that the time of one more counts, and not quite evenly.
         let carried = (until - from).0 as u128 * mbps as u128 / 8_000_000 * 5 / 4 + BURST;
         (busy.joined as u128 <= carried).then_some(Burst { first, since: busy.since })
+    }
+
+    /// A packet is being dropped for want of room, because of that.
+    fn set_room(&mut self, found: Found) {
+        // Nobody asks what the port did before.
+        let more = found.more.filter(|more| !more.also.is_empty()).map(|more| Box::new(More { burst: None, ..*more }));
+        let found = Found { more, ..found };
+        if self.rooms.last() != Some(&found) {
+            make_room(&mut self.rooms);
+            self.rooms.push(found);
+        }
+        self.room = Some(self.rooms.len() as u32 - 1);
     }
 
     /// Whose turn it is to be blamed, of ports with so many bytes: the place of one of them.
@@ -1007,8 +1030,8 @@ impl Core {
         }
         let payload = packet.size.saturating_sub(self.setup.nic.header) as u64;
         let bytes = if packet.kind == Kind::Data { (packet.seq, packet.seq + payload) } else { (0, 0) };
-        let found = if how == Lost::Room { causes.room.clone().map(Box::new) } else { None };
-        causes.losses.push(Missing { flow: FlowId(packet.flow), at: self.time.now, port, how, bytes, found });
+        let room = causes.room.filter(|_| how == Lost::Room);
+        causes.losses.push(Missing { flow: FlowId(packet.flow), at: self.time.now, port, how, bytes, room });
     }
 
     /// A packet that came in by `in_port` finds no room: what has taken it? The queue, if that has a limit or the scheme lets no more in; its account, if
@@ -1052,7 +1075,7 @@ impl Core {
     #[inline(never)]
     pub(crate) fn note_full_receiver(&mut self, port: u32, bytes: u64) {
         if let Some(causes) = &mut self.probes.causes {
-            causes.room = Some(Found::only(Fill { port, queue: 0, bytes, flows: 0, waiting: Waiting::Receiver }));
+            causes.set_room(Found::only(Fill { port, queue: 0, bytes, flows: 0, waiting: Waiting::Receiver }));
         }
     }
 
@@ -1061,13 +1084,9 @@ impl Core {
         let port = found.fill.port;
         let first = self.ports[port as usize].first_queue;
         for queue in self.switches.masks.all_filled(port) {
-            let guests = causes.crowd.of((first + queue) as usize, &self.switches.queues, &self.pool);
-            for guest in guests.flows() {
-                let (drops, bytes) = causes.fillers.entry((port, guest.flow)).or_default();
-                (*drops, *bytes) = (*drops + 1, *bytes + guest.bytes);
-            }
+            causes.crowd.note_drop((first + queue) as usize, port, &self.switches.queues, &self.pool);
         }
-        causes.room = Some(found);
+        causes.set_room(found);
     }
 
     /// A packet of a flow leaves by `port`, in a run whose routes change.

@@ -59,9 +59,36 @@ pub(super) struct Guest {
     pub(super) since: Time,
     /// For which host they are.
     pub(super) dst: u32,
+    /// Of the drops that were noted at the queue, how many have been charged.
+    charged: u64,
+    /// What it had there at these.
+    had: Had,
+}
+
+/// At how many drops a flow had something at a port, and how many bytes, added up over these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Had {
+    pub(super) drops: u64,
+    pub(super) bytes: u64,
+}
+
+impl Had {
+    pub(super) fn add(&mut self, more: Had) {
+        (self.drops, self.bytes) = (self.drops + more.drops, self.bytes + more.bytes);
+    }
 }
 
 impl Guest {
+    /// Charges the drops since its bytes have changed last, of so many in all.
+    #[inline]
+    fn charge(&mut self, drops: u64) {
+        let new = drops - self.charged;
+        if new > 0 && self.bytes > 0 {
+            self.had.add(Had { drops: new, bytes: new * self.bytes });
+        }
+        self.charged = drops;
+    }
+
     /// By which port of the node its packets came.
     pub(super) fn in_port(&self) -> u16 {
         (self.from / 2) as u16
@@ -102,6 +129,13 @@ pub(super) struct Guests {
     line: Vec<Entry>,
     /// How many of these are no longer counted.
     done: usize,
+    /// Packets that were dropped because of what is here. Flows are charged with them when their bytes change: mostly those of one or two have
+    /// changed since the drop before.
+    drops: u64,
+    /// The port, if there were drops.
+    port: u32,
+    /// What flows had at drops that are no longer among those above.
+    gone: Map<u32, Had>,
 }
 
 impl Guests {
@@ -110,7 +144,8 @@ impl Guests {
     #[inline(never)]
     fn add(&mut self, flow: u32, from: u32) {
         self.mixed |= flow == NONE;
-        self.flows.push(Guest { flow, from, bytes: 0, since: Time::ZERO, dst: 0 });
+        let (charged, had) = (self.drops, Had::default());
+        self.flows.push(Guest { flow, from, bytes: 0, since: Time::ZERO, dst: 0, charged, had });
         let place = self.flows.len() - 1;
         if 2 * self.flows.len() > self.index.len() {
             let room = (4 * (self.flows.len() + 1)).next_power_of_two();
@@ -148,7 +183,7 @@ impl Guests {
     /// The same up to the first of a flow that is new, which it gives, or [`NONE`].
     fn join_known(&mut self, first: PacketId, pool: &Pool) -> PacketId {
         let (index, flows) = (self.index.as_slice(), self.flows.as_mut_slice());
-        let mask = index.len().wrapping_sub(1);
+        let (mask, drops) = (index.len().wrapping_sub(1), self.drops);
         let mut next = first;
         while next != NONE {
             let packet = &pool[next];
@@ -164,6 +199,7 @@ impl Guests {
                 at = (at + 1) & mask;
             };
             let guest = &mut flows[place as usize];
+            guest.charge(drops);
             if guest.bytes == 0 {
                 self.present += 1;
                 (guest.since, guest.dst) = (packet.next_arrival, packet.dst);
@@ -206,6 +242,7 @@ impl Guests {
             }
             done += 1;
             let guest = &mut flows[entry.place as usize];
+            guest.charge(self.drops);
             guest.bytes -= entry.size as u64;
             present -= (guest.bytes == 0) as usize;
         }
@@ -246,7 +283,22 @@ impl Guests {
         self.flows.iter().filter(|guest| guest.bytes > 0 && guest.flow != NONE)
     }
 
+    /// Charges all drops, and gives what flows had at them since they were last told.
+    fn tell(&mut self) -> impl Iterator<Item = (u32, Had)> {
+        let drops = self.drops;
+        let flows = self.flows.iter_mut().filter(|guest| guest.flow != NONE).map(move |guest| {
+            guest.charge(drops);
+            (guest.flow, std::mem::take(&mut guest.had))
+        });
+        flows.chain(self.gone.drain()).filter(|(_, had)| had.drops > 0)
+    }
+
     fn clear(&mut self) {
+        if self.drops > 0 {
+            let mut gone = std::mem::take(&mut self.gone);
+            self.tell().for_each(|(flow, had)| gone.entry(flow).or_default().add(had));
+            self.gone = gone;
+        }
         self.flows.clear();
         self.index.fill(NONE);
         self.line.clear();
@@ -276,6 +328,8 @@ pub(super) struct Crowd {
     free: Vec<u32>,
     /// With so many that are kept, those that are empty are forgotten.
     many: usize,
+    /// What flows had at ports when packets were dropped because of that, of queues that have been forgotten.
+    gone: Map<(u32, u32), Had>,
 }
 
 /// Queues that are kept without a look at whether they are empty.
@@ -284,6 +338,31 @@ const FEW: usize = 1024;
 impl Crowd {
     /// The flows of a queue, of all `queues`.
     pub(super) fn of(&mut self, slot: usize, queues: &[Queue], pool: &Pool) -> &Guests {
+        self.kept_of(slot, queues, pool)
+    }
+
+    /// A packet is dropped because of what is in a queue, of a port.
+    pub(super) fn note_drop(&mut self, slot: usize, port: u32, queues: &[Queue], pool: &Pool) {
+        let guests = self.kept_of(slot, queues, pool);
+        (guests.drops, guests.port) = (guests.drops + 1, port);
+    }
+
+    /// By port and flow, what flows had when packets were dropped because of what was there, since this was last asked.
+    pub(super) fn fillers(&mut self) -> Map<(u32, u32), Had> {
+        (0..self.kept.len()).for_each(|place| self.tell(place));
+        std::mem::take(&mut self.gone)
+    }
+
+    /// Takes over what flows had at drops in a queue.
+    fn tell(&mut self, place: usize) {
+        let guests = &mut self.kept[place];
+        let port = guests.port;
+        if guests.drops > 0 {
+            guests.tell().for_each(|(flow, had)| self.gone.entry((port, flow)).or_default().add(had));
+        }
+    }
+
+    fn kept_of(&mut self, slot: usize, queues: &[Queue], pool: &Pool) -> &mut Guests {
         if self.places.len() <= slot {
             self.places.resize(queues.len().max(slot + 1), NONE);
         }
@@ -314,8 +393,12 @@ impl Crowd {
     /// A queue changes in another way than by packets that join at its end and leave at its beginning.
     pub(super) fn forget(&mut self, slot: usize) {
         if let Some(place) = self.places.get_mut(slot).filter(|place| **place != NONE) {
-            self.kept[*place as usize].clear();
-            self.free.push(std::mem::replace(place, NONE));
+            let place = std::mem::replace(place, NONE);
+            self.tell(place as usize);
+            let guests = &mut self.kept[place as usize];
+            guests.drops = 0;
+            guests.clear();
+            self.free.push(place);
         }
     }
 

@@ -1,17 +1,16 @@
 //! From every stop to its root: stops and orders are joined when the run is over.
 
 use super::causes::{
-    Burst, Causes, Fill, Filler, Found, Kept, Loss, Lost, Missing, Order, Place, Reason, Scope, Seen, Source, Stop,
-    Stops, Waiting,
+    Burst, Causes, Fill, Filler, Found, Kept, Loss, Missing, Order, Place, Reason, Scope, Seen, Source, Stop, Stops,
+    Waiting,
 };
-use super::crowd::Map;
+use super::crowd::{Had, Map};
 use super::parts::Repeat;
 use crate::id::FlowId;
 use crate::packet::NONE;
 use crate::routing::Rule;
 use crate::run::Core;
 use engine::Time;
-use std::collections::BTreeMap;
 
 /// Who ordered a stop and when, what filled it, and by which rule if nothing did.
 type Ordered = (u32, Option<Time>, Option<Found>, Option<&'static str>);
@@ -61,13 +60,11 @@ impl Core {
         let kept = self.find_victims(&causes, &stops, &rows);
         let losses = std::mem::take(&mut causes.losses);
         let losses = self.sum_up(&causes, losses, repeats, &stops, &rows);
-        let filler = |((port, flow), (drops, bytes)): ((u32, u32), (u64, u64))| Filler {
-            port,
-            flow: FlowId(flow),
-            drops,
-            bytes,
-        };
-        let mut fillers: Vec<Filler> = std::mem::take(&mut causes.fillers).into_iter().map(filler).collect();
+        let mut fillers = std::mem::take(&mut causes.fillers);
+        causes.crowd.fillers().into_iter().for_each(|(who, had)| fillers.entry(who).or_default().add(had));
+        let filler =
+            |((port, flow), Had { drops, bytes }): ((u32, u32), Had)| Filler { port, flow: FlowId(flow), drops, bytes };
+        let mut fillers: Vec<Filler> = fillers.into_iter().map(filler).collect();
         fillers.sort_unstable();
         let needs = &self.hosts.needs;
         let marks_only = !(needs.every_ack || needs.telemetry || needs.delay || needs.incidents);
@@ -209,42 +206,56 @@ impl Core {
         stops: &[Stop],
         rows: &Rows,
     ) -> Vec<Loss> {
-        missing.sort_by_key(|lost| (lost.flow, lost.at, lost.port));
-        // What had taken the room waited for that stop, if there was none for the packet.
-        let waited_for =
-            |lost: &Missing| lost.found.as_ref().and_then(|found| found.stop).and_then(|key| rows.get(key));
-        let key = |lost: &Missing| {
-            let by = lost.found.as_ref().map_or((NONE, NONE), |found| {
-                let end = waited_for(lost).and_then(|cause| stops[stops[cause as usize].root as usize].fill);
-                (found.fill.port, end.unwrap_or(found.fill).port)
+        let own = sort_by_flow(&mut missing, self.setup.flows.len());
+        // What had taken the room waited for that stop, if there was none for the packet: with the port that filled, and that of the root.
+        let rooms: Vec<(Option<u32>, (u32, u32))> = causes
+            .rooms
+            .iter()
+            .map(|found| {
+                let cause = found.stop.and_then(|key| rows.get(key));
+                let end = cause.and_then(|cause| stops[stops[cause as usize].root as usize].fill);
+                (cause, (found.fill.port, end.unwrap_or(found.fill).port))
+            })
+            .collect();
+        // The loss that each packet is part of. That is mostly the one of the packet before.
+        let (mut all, mut places): (Vec<(_, Loss)>, Map<_, usize>) = Default::default();
+        let mut part_of: Vec<usize> = Vec::with_capacity(missing.len());
+        for &Missing { flow, at, port, how, room, .. } in &missing {
+            let (cause, by) = room.map_or((None, (NONE, NONE)), |room| rooms[room as usize]);
+            let found = room.map(|room| &causes.rooms[room as usize]);
+            let key = (port, how, by, flow);
+            let before = part_of.last().copied().filter(|&place| all[place].0 == key);
+            let place = before.unwrap_or_else(|| {
+                *places.entry(key).or_insert_with(|| {
+                    let victim = found.is_some_and(|found| self.is_victim(causes, flow, found, cause, stops));
+                    let fill = found.map(|found| found.fill);
+                    let cost = Time::ZERO;
+                    all.push((
+                        key,
+                        Loss { port, how, flow, packets: 0, first: at, last: at, cost, fill, cause, victim },
+                    ));
+                    all.len() - 1
+                })
             });
-            (lost.port, lost.how, by, lost.flow)
-        };
-        let mut all: BTreeMap<(u32, Lost, (u32, u32), FlowId), Loss> = BTreeMap::new();
-        for lost in &missing {
-            let &Missing { flow, at, port, how, .. } = lost;
-            let loss = all.entry(key(lost)).or_insert_with(|| {
-                let (found, cause) = (lost.found.as_deref(), waited_for(lost));
-                let victim = found.is_some_and(|found| self.is_victim(causes, flow, found, cause, stops));
-                let fill = found.map(|found| found.fill);
-                Loss { port, how, flow, packets: 0, first: at, last: at, cost: Time::ZERO, fill, cause, victim }
-            });
+            part_of.push(place);
+            let loss = &mut all[place].1;
             (loss.packets, loss.last) = (loss.packets + 1, at);
-            if let (Some(fill), Some(found)) = (&mut loss.fill, &lost.found) {
+            if let (Some(fill), Some(found)) = (&mut loss.fill, found) {
                 fill.flows = fill.flows.max(found.fill.flows);
             }
         }
         for repeat in repeats {
-            let own = missing.partition_point(|lost| lost.flow < repeat.flow);
-            let end = missing.partition_point(|lost| (lost.flow, lost.at) < (repeat.flow, repeat.at));
-            let before = || missing[own..end].iter().rev();
-            let byte = |lost: &&Missing| lost.bytes.0 <= repeat.byte && repeat.byte < lost.bytes.1;
-            let cause = before().find(byte).or_else(|| before().find(|lost| lost.bytes == (0, 0)));
-            if let Some(loss) = cause.and_then(|lost| all.get_mut(&key(lost))) {
-                loss.cost += Time(repeat.time);
+            let flow = repeat.flow.index();
+            let (first, own) = (own[flow], &missing[own[flow]..own[flow + 1]]);
+            let before = &own[..own.partition_point(|lost| lost.at < repeat.at)];
+            let byte = |lost: &Missing| lost.bytes.0 <= repeat.byte && repeat.byte < lost.bytes.1;
+            let cause = before.iter().rposition(byte).or_else(|| before.iter().rposition(|lost| lost.bytes == (0, 0)));
+            if let Some(lost) = cause {
+                all[part_of[first + lost]].1.cost += Time(repeat.time);
             }
         }
-        all.into_values().collect()
+        all.sort_unstable_by_key(|(key, _)| *key);
+        all.into_iter().map(|(_, loss)| loss).collect()
     }
 
     /// Whether a flow for whose packet there was no room does not pass through the root of that.
@@ -298,6 +309,28 @@ impl Core {
         }
         false
     }
+}
+
+/// Puts packets in order of flow, time and port, and gives by flow where its own begin, and after the last where they end. Those of a flow mostly are in
+/// order as they are.
+fn sort_by_flow(missing: &mut Vec<Missing>, flows: usize) -> Vec<usize> {
+    let mut first = vec![0; flows + 1];
+    missing.iter().for_each(|lost| first[lost.flow.index() + 1] += 1);
+    (0..flows).for_each(|flow| first[flow + 1] += first[flow]);
+    let (mut next, mut order) = (first.clone(), vec![0u32; missing.len()]);
+    for (at, lost) in (0..).zip(missing.iter()) {
+        let place = &mut next[lost.flow.index()];
+        order[*place] = at;
+        *place += 1;
+    }
+    *missing = order.into_iter().map(|at| missing[at as usize]).collect();
+    let key = |lost: &Missing| (lost.at, lost.port);
+    for own in first.windows(2).map(|ends| ends[0]..ends[1]) {
+        if !missing[own.clone()].is_sorted_by_key(key) {
+            missing[own].sort_by_key(key);
+        }
+    }
+    first
 }
 
 /// The rows of stops, by port and number there.
