@@ -228,7 +228,12 @@ fn completion(run: &Records) -> Figure {
         let of = run.flows.iter().filter(|flow| flow.group == group);
         let times = of.filter_map(|flow| Some(flow.received_ps? as f64 / 1e12)).collect();
         let name = if group.is_empty() { "flows" } else { group };
-        figure.series.push(palette.series(name, Style::Step, distribution(times)));
+        let mut points = distribution(times);
+        // Beside the lines of other groups, a single flow is a step.
+        if let &[(time, _)] = points.as_slice() {
+            points.insert(0, (time, 0.0));
+        }
+        figure.series.push(palette.series(name, Style::Step, points));
     }
     figure
 }

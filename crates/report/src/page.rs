@@ -234,6 +234,10 @@ impl Cell {
         if let Some(target) = self.link.as_deref().and_then(address) {
             html = format!("<a href=\"{target}\">{html}</a>");
         }
+        // The name of a link is not broken at its arrow.
+        if self.text.contains("->") && !self.text.contains(' ') {
+            html = format!("<span class=\"whole\">{html}</span>");
+        }
         if self.strong { format!("<strong>{html}</strong>") } else { html }
     }
 }
@@ -470,9 +474,10 @@ impl Page {
                         let (id, caption) = (anchor(&spans.id, &mut taken), prose(&spans.caption));
                         let _ = writeln!(
                             out,
-                            "<figure class=\"picture\" id=\"{id}\" {NAMED}{}\">{}<figcaption><p>{caption}</p></figcaption></figure>",
+                            "<figure class=\"picture\" id=\"{id}\" {NAMED}{}\"><div class=\"roomy\">{}</div><div class=\"narrow\">{}</div><figcaption><p>{caption}</p></figcaption></figure>",
                             escape(&spans.id),
-                            spans.svg()
+                            spans.svg(),
+                            spans.narrow_svg()
                         );
                     }
                     Block::Code { title, text } => code(&mut out, title, text),

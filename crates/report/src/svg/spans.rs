@@ -7,6 +7,8 @@ use crate::scale::{Room, Ruler, TICK};
 use crate::spans::{Spans, look};
 use crate::text::{self, shorten, wrap};
 
+/// Width of a chart on a telephone.
+const NARROW: f64 = 330.0;
 /// Width of a chart, height of a row and of the bar in it, and the air above a row that stands apart.
 const WIDTH: f64 = 680.0;
 const ROW: f64 = 22.0;
@@ -24,17 +26,27 @@ impl Spans {
         self.drawing().svg()
     }
 
+    /// The same for a narrow page.
+    pub fn narrow_svg(&self) -> String {
+        self.drawn(NARROW).svg()
+    }
+
     /// The chart as a drawing.
     pub fn drawing(&self) -> Drawing {
+        self.drawn(WIDTH)
+    }
+
+    fn drawn(&self, width: f64) -> Drawing {
+        let (most_names, most_notes) = (NAMES.min(width / 3.0), NOTES.min(width / 4.0));
         let shown = |name: &str, room: f64| shorten(name, SMALL, room);
         let widest = |texts: &mut dyn Iterator<Item = &str>, room: f64| {
             texts.map(|name| text::width(&shown(name, room), SMALL, false)).fold(0.0, f64::max)
         };
-        let names = widest(&mut self.rows.iter().map(|row| row.name.as_str()), NAMES);
-        let notes = widest(&mut self.rows.iter().map(|row| row.note.as_str()), NOTES);
+        let names = widest(&mut self.rows.iter().map(|row| row.name.as_str()), most_names);
+        let notes = widest(&mut self.rows.iter().map(|row| row.note.as_str()), most_notes);
         let left = MARGIN + names + 8.0;
-        let length = WIDTH - left - notes - 6.0 - MARGIN;
-        let room = WIDTH - 2.0 * MARGIN;
+        let length = width - left - notes - 6.0 - MARGIN;
+        let room = width - 2.0 * MARGIN;
         let mut pen = Pen::default();
         let title = Font { bold: true, ..font(TITLE, INK) };
         let mut y = pen.lines(MARGIN, MARGIN, Hold::Start, title, &wrap(&self.title, TITLE, true, room));
@@ -60,9 +72,9 @@ impl Spans {
             }
             let middle = y + ROW / 2.0;
             let baseline = middle + MIDDLE * SMALL;
-            pen.text((left - 8.0, baseline), Hold::End, font(SMALL, INK), 0.0, &shown(&row.name, NAMES));
-            let note = (WIDTH - MARGIN, baseline);
-            pen.text(note, Hold::End, font(SMALL, GREY), 0.0, &shown(&row.note, NOTES));
+            pen.text((left - 8.0, baseline), Hold::End, font(SMALL, INK), 0.0, &shown(&row.name, most_names));
+            let note = (width - MARGIN, baseline);
+            pen.text(note, Hold::End, font(SMALL, GREY), 0.0, &shown(&row.note, most_notes));
             for span in &row.spans {
                 let (from, to) = (place(span.from), place(span.to));
                 let wide = (to - from).max(LEAST);
@@ -76,17 +88,17 @@ impl Spans {
         let label = shorten(&ruler.label, LABEL, length);
         y += LINE * LABEL;
         pen.text((left + length / 2.0, y - 4.0), Hold::Middle, font(LABEL, INK), 0.0, &label);
-        y = self.key(&mut pen, y + 6.0);
+        y = self.key(&mut pen, width, y + 6.0);
         let (title, caption) = (self.title.clone(), self.caption.clone());
-        Drawing { width: WIDTH, height: (y + MARGIN).ceil(), title, caption, items: pen.items }
+        Drawing { width, height: (y + MARGIN).ceil(), title, caption, items: pen.items }
     }
 
     /// An entry for every kind, in as many lines as it takes. Gives where they end.
-    fn key(&self, pen: &mut Pen, mut y: f64) -> f64 {
+    fn key(&self, pen: &mut Pen, width: f64, mut y: f64) -> f64 {
         let wide = |kind: &str| 14.0 + 6.0 + text::width(kind, LEGEND, false) + 16.0;
         let mut x = MARGIN;
         for kind in self.kinds() {
-            if x > MARGIN && x + wide(kind) > WIDTH - MARGIN {
+            if x > MARGIN && x + wide(kind) > width - MARGIN {
                 (x, y) = (MARGIN, y + LINE * LEGEND + 3.0);
             }
             let middle = y + LINE * LEGEND / 2.0;
