@@ -124,6 +124,24 @@ def test_the_parts_of_a_flow_add_up_to_its_time():
     assert "parts" in again.figures()
 
 
+def test_a_run_that_was_asked_says_why_from_memory_and_from_its_folder():
+    small = {"measure.why": True, "scheme.preset": "lossy", "switch.buffer": "60KB", "nic.timeout": "200us"}
+    result = tailwater.run(SMALL, sets=small)
+    result.write("here")
+    again = tailwater.open("here")
+    for table in ("stops", "waits", "losses", "drops", "fillers", "parts"):
+        assert again.tables[table].to_pyarrow().equals(result.tables[table].to_pyarrow()), table
+    assert result.explain() == again.explain() and "dropped" in " ".join(result.explain()["sentences"])
+    assert result.explain(flow=0)["sentences"][0].startswith("flow 0 (")
+    assert again.explain(at="1us")["sentences"]
+    with pytest.raises(tailwater.Problem, match="there is no flow 10000"):
+        result.explain(flow=10000)
+    with pytest.raises(ValueError, match="one of"):
+        result.explain(flow=0, at="1us")
+    with pytest.raises(ValueError, match="measure.why"):
+        tailwater.run(SMALL).explain()
+
+
 @pytest.mark.parametrize(
     "text, sets",
     [

@@ -25,7 +25,7 @@ mod _tailwater {
     #[pymodule_export]
     use crate::runs::{Plan, keep, work};
     #[pymodule_export]
-    use crate::single::{Run, draw, ns3, open, read, run};
+    use crate::single::{Run, draw, explain, ns3, open, read, run};
     #[pymodule_export]
     use crate::table::Table;
 

@@ -12,7 +12,8 @@ use files::problem::{Problem, read_text};
 use interop::ns3::{output, translate};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use results::causes::{LOSSES, STOPS, WAITS};
+use results::causes::{Causes, DROPS, FILLERS, LOSSES, STOPS, WAITS};
+use results::explain::Question;
 use results::records::{BUFFERS, COLLECTIVES, FLOWS, JOBS, LINKS, PARTS, PORTS, RATES};
 use results::tables;
 use scenario::Scenario;
@@ -164,7 +165,8 @@ pub fn run(
 pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(String, String, Tables)> {
     let load = || -> Result<_, Problem> {
         files::sums::check(&folder, |name| name.ends_with(".parquet") || name == files::SUMMARY)?;
-        let there = [FLOWS, BUFFERS, LINKS, PORTS, RATES, COLLECTIVES, JOBS, PARTS, STOPS, WAITS, LOSSES].into_iter();
+        let why = [PARTS, STOPS, WAITS, LOSSES, DROPS, FILLERS];
+        let there = [FLOWS, BUFFERS, LINKS, PORTS, RATES, COLLECTIVES, JOBS].into_iter().chain(why);
         let there = there.filter(|name| [FLOWS, BUFFERS, LINKS].contains(name) || folder.join(name).is_file());
         let tables = there.map(|name| Ok((stem(name), tables::read(&folder.join(name))?)));
         let tables = tables.collect::<Result<Vec<_>, Problem>>()?;
@@ -191,6 +193,35 @@ pub fn figures(report: &report::pages::Report) -> Figures {
 pub fn draw(py: Python<'_>, folder: PathBuf) -> PyResult<Figures> {
     let draw = || Ok(figures(&report::folder::of_run(&folder, &store::open(&folder)?)?));
     py.detach(draw).map_err(|problem| raised(py, problem))
+}
+
+/// What `tailwater explain --json` says of a folder of results; nothing of a run that was not asked why.
+#[pyfunction]
+#[pyo3(signature = (folder, flow = None, link = None, at = None))]
+pub fn explain(
+    py: Python<'_>,
+    folder: PathBuf,
+    flow: Option<u64>,
+    link: Option<String>,
+    at: Option<String>,
+) -> PyResult<Option<String>> {
+    let answer = || -> Result<_, Problem> {
+        let question = match (flow, link, at) {
+            (Some(flow), ..) => Question::Flow(flow),
+            (_, Some(link), _) => Question::Link(link),
+            (.., Some(at)) => {
+                let wrong = |e: QuantityError| Problem::new("at", e.to_string()).help("write a time, such as 300us");
+                Question::At(at.parse::<Time>().map_err(wrong)?.0)
+            }
+            _ => Question::Run,
+        };
+        let records = store::open(&folder)?;
+        let Some(causes) = Causes::open(&records)? else { return Ok(None) };
+        let table = results::parts::open(&folder)?;
+        let parts = table.as_ref().map(results::parts::rows).transpose()?.unwrap_or_default();
+        Ok(Some(results::explain::explain(&records, &causes, &parts, &question)?.json.to_string()))
+    };
+    py.detach(answer).map_err(|problem| raised(py, problem))
 }
 
 /// Runs the ns-3 simulator's files and writes its files: what it says, its notes, and the files.

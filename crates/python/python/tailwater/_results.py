@@ -6,10 +6,11 @@ import base64
 import json
 import shutil
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _tailwater
 from ._tailwater import Table
@@ -147,16 +148,33 @@ class Result:
             raise ValueError("this result has neither a run nor a folder")
         return Path(shutil.copytree(self.folder, folder))
 
+    @contextmanager
+    def _as_folder(self) -> Iterator[str]:
+        if self.folder is not None:
+            yield str(self.folder)
+        else:
+            with tempfile.TemporaryDirectory() as place:
+                yield str(self.write(Path(place) / "run", report=False))
+
     def figures(self) -> Figures:
         """The figures of its report."""
         if self._figures is None:
-            if self.folder is not None:
-                self._figures = Figures(_tailwater.draw(str(self.folder)))
-            else:
-                with tempfile.TemporaryDirectory() as place:
-                    path = self.write(Path(place) / "run", report=False)
-                    self._figures = Figures(_tailwater.draw(str(path)))
+            with self._as_folder() as folder:
+                self._figures = Figures(_tailwater.draw(folder))
         return self._figures
+
+    def explain(
+        self, flow: Optional[int] = None, link: Optional[str] = None, at: Optional[str] = None
+    ) -> Dict[str, Any]:
+        """Why flows waited, or one of them, or why a link was stopped, or what was at an instant: what
+        ``tailwater explain --json`` says. ``["sentences"]`` has it in words."""
+        if sum(asked is not None for asked in (flow, link, at)) > 1:
+            raise ValueError("give one of flow, link and at, or none")
+        with self._as_folder() as folder:
+            said = _tailwater.explain(folder, flow, link, at)
+        if said is None:
+            raise ValueError('this run was not asked why: run it again with sets={"measure.why": True}')
+        return dict(json.loads(said))
 
     def __repr__(self) -> str:
         s = self.summary
