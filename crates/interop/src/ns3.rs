@@ -67,7 +67,8 @@ pub fn read_with(path: &Path, options: Options) -> Result<Inputs, Problem> {
     let mut config = config::parse_with(&path.display().to_string(), &read_text(path)?, &options)?;
     let topology_file = config.topology_file.display().to_string();
     let mut notes = Vec::new();
-    let (topology, surplus) = read_topology(&topology_file, &read_text(&config.topology_file)?, &mut config)?;
+    let text = read_text(&config.topology_file).map_err(|problem| unreadable(&config, &options).unwrap_or(problem))?;
+    let (topology, surplus) = read_topology(&topology_file, &text, &mut config)?;
     let fork = config.fork;
     if *fork != forks::hpcc::FORK {
         let differs = fork.differs.map_or(String::new(), |why| format!("; not the same to the byte: {why}"));
@@ -86,7 +87,8 @@ pub fn read_with(path: &Path, options: Options) -> Result<Inputs, Problem> {
         && (*fork == forks::hpcc::FORK || file.exists())
     {
         let name = file.display().to_string();
-        let (traced, surplus) = trace::parse_with_surplus(&name, &read_text(file)?, &topology)?;
+        let text = read_text(file).map_err(|problem| unreadable(&config, &options).unwrap_or(problem))?;
+        let (traced, surplus) = trace::parse_with_surplus(&name, &text, &topology)?;
         notes.extend(surplus);
         if config.enable_trace && !traced.is_empty() {
             let message = format!("the binary packet trace of {} nodes is not written", traced.len());
@@ -98,6 +100,31 @@ pub fn read_with(path: &Path, options: Options) -> Result<Inputs, Problem> {
         }
     }
     Ok(Inputs { config, topology, flows, config_file: path.into(), topology_file, options, notes })
+}
+
+/// All files that cannot be read, of those that the configuration names and that the run needs, with the place where it does.
+fn unreadable(config: &config::Config, options: &Options) -> Option<Problem> {
+    let drawn = *config.fork == forks::floodgate::FORK && !config.floodgate.from_file;
+    let own = !drawn && options.datacenter.workload.is_none();
+    let traces = *config.fork == forks::hpcc::FORK;
+    let files = [
+        ("TOPOLOGY_FILE", Some(&config.topology_file), options.topology.is_some(), None),
+        ("FLOW_FILE", Some(&config.flow_file).filter(|_| own), options.flows.is_some(), config.fork.without_flows),
+        ("TRACE_FILE", config.trace_file.as_ref().filter(|_| traces), false, None),
+    ];
+    Problem::all(files.into_iter().filter_map(|(key, file, given, help)| {
+        let file = file?;
+        let problem = read_text(file).err()?;
+        let named = config.problem(key, "");
+        Some(match (help, named.line.filter(|_| !given && !file.exists())) {
+            (Some(help), _) => problem.help(help),
+            (None, Some(line)) => problem.help(format!(
+                "{key} names it, in line {line} of {}; names are taken from the current directory",
+                named.file
+            )),
+            (None, None) => problem,
+        })
+    }))
 }
 
 /// The flows in the order of their starts, read or drawn, and what is wrong with the file's count.
@@ -115,10 +142,7 @@ fn flows_of(
         return Ok((flows::in_order(drawn), None));
     }
     let name = config.flow_file.display().to_string();
-    let text = read_text(&config.flow_file).map_err(|problem| match fork.without_flows {
-        Some(help) => problem.help(help),
-        None => problem,
-    })?;
+    let text = read_text(&config.flow_file).map_err(|problem| unreadable(config, options).unwrap_or(problem))?;
     let (flows, surplus) = flows::parse_as(&name, &text, topology, fork)?;
     Ok((flows::in_order(flows), surplus))
 }

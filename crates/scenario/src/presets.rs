@@ -1,6 +1,6 @@
 //! Presets: what a scenario has unless it says otherwise. Which exist is the registry's business.
 
-use crate::document::Document;
+use crate::document::{Document, suggest};
 use fabric::Registry;
 pub use fabric::axes::registry::Preset;
 
@@ -12,6 +12,15 @@ pub fn all() -> &'static [Preset] {
 /// The preset of that name.
 pub fn named(name: &str) -> Option<&'static Preset> {
     Registry::get().preset(name)
+}
+
+/// What to write in place of a name that is no preset's.
+pub fn instead_of(name: &str) -> String {
+    let known: Vec<&str> = all().iter().map(|preset| preset.name).collect();
+    match suggest(name, &known) {
+        Some(meant) => format!("did you mean \"{meant}\"? `tailwater schemes` lists all presets"),
+        None => "write one such as pfc, dcqcn, hpcc or bfc: `tailwater schemes` lists all presets".into(),
+    }
 }
 
 /// Gives a document every setting of a preset that it does not have itself. A key of a mechanism's own table counts only while that

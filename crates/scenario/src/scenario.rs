@@ -467,7 +467,7 @@ fn apply_preset(document: &mut Document) -> Result<Option<String>, Problem> {
     let name: String = item.read()?;
     let Some(preset) = presets::named(&name) else {
         let known: Vec<&str> = presets::all().iter().map(|preset| preset.name).collect();
-        let problem = item.problem(format!("there is no preset {}", quoted(&name))).help(one_of(&name, &known));
+        let problem = item.problem(format!("there is no preset {}", quoted(&name))).help(presets::instead_of(&name));
         return Err(problem.meant(suggest(&name, &known)));
     };
     presets::apply(preset, document);

@@ -138,10 +138,9 @@ fn set_all(document: &mut Document, sets: &[String]) -> Result<(), Problem> {
 fn presets_named(names: &[String]) -> Result<Vec<&'static Preset>, Problem> {
     let known: Vec<&str> = presets::all().iter().map(|preset| preset.name).collect();
     let unknown = |name: &String| {
-        let help = match suggest(name, &known) {
-            Some(meant) => format!("did you mean \"{meant}\"? `tailwater schemes` lists all presets"),
-            None if name.is_empty() => "write names with one comma between them".into(),
-            None => format!("the presets are {}", known.join(", ")),
+        let help = match name.is_empty() {
+            true => "write names with one comma between them".into(),
+            false => presets::instead_of(name),
         };
         let problem = Problem::new("--schemes", format!("there is no preset {}", quoted(name)));
         problem.given(Given::Schemes).meant(suggest(name, &known)).help(help)

@@ -75,8 +75,8 @@ fn folder(path: &Path) -> Result<&Path, Problem> {
         inside().filter(|inner| inner.join(SUMMARY).is_file()).map(|inner| inner.display().to_string()).collect();
     runs.sort_unstable();
     Err(match (path.is_dir(), runs.is_empty()) {
-        // It says that there is no such file, and what to do.
-        (false, _) => return Ok(path),
+        (false, _) => problem("there is no such folder".into())
+            .help("name the folder of a run: `tailwater run` says at its end where it is"),
         (true, true) => problem(format!("is no folder of results: it has no {SUMMARY}"))
             .help("name the folder that `tailwater run` wrote"),
         (true, false) => problem(format!("is no folder of results: it has no {SUMMARY}"))

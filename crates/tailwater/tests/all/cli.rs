@@ -1022,10 +1022,21 @@ fn the_other_simulators_files_are_refused_where_they_cannot_be_read() {
         desk.write(name, "");
         desk.refuses(&["ns3", "config.txt"], name);
         fs::remove_file(desk.path(name)).unwrap();
-        desk.refuses(&["ns3", "config.txt"], &format!("{name}: cannot be read"));
+        let said = desk.refuses(&["ns3", "config.txt"], &format!("{name}: cannot be read"));
+        assert!(name == "config.txt" || said.contains("_FILE names it, in line "), "{said}");
         fs::create_dir(desk.path(name)).unwrap();
         desk.refuses(&["ns3", "config.txt"], &format!("{name}: is a directory"));
     }
+}
+
+#[test]
+fn all_files_that_a_configuration_names_and_that_are_not_there_are_told_at_once() {
+    let desk = ns3();
+    for name in ["topology.txt", "flow.txt", "trace.txt"] {
+        fs::remove_file(desk.path(name)).unwrap();
+    }
+    let said = desk.refuses(&["ns3", "config.txt"], "topology.txt: cannot be read");
+    assert!(said.contains("FLOW_FILE names it") && said.contains("TRACE_FILE names it"), "{said}");
 }
 
 #[test]
@@ -1485,7 +1496,7 @@ fn a_run_that_was_asked_why_explains_its_flows_links_and_instants() {
     desk.refuses(&["explain", "asked", "--link", "sw0->h5"], "there is no link sw0->h5");
     desk.refuses(&["explain", "asked", "--at", "1s"], "after the end of the run");
     desk.refuses(&["explain", "asked", "--at", "soon"], "--at");
-    desk.refuses(&["explain", "nowhere"], "nowhere");
+    desk.refuses(&["explain", "nowhere"], "nowhere: there is no such folder");
 
     let refused = desk.refuses(&["explain", "asked/flows.parquet"], "asked/flows.parquet: is a file");
     assert!(refused.contains("its summary.json"), "{refused}");
