@@ -117,6 +117,11 @@ const ROWS: &[&str] = &[
     "sfc/table2",
     "sfc/throughput",
     "sfc/tor-only",
+    "uec/credits-buffer",
+    "uec/credits-cycle",
+    "uec/credits-incast",
+    "uec/credits-length",
+    "uec/credits-square",
 ];
 
 // ------------------------------------------------------------------------------------------------------ the experiments
