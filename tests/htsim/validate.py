@@ -8,7 +8,8 @@ bound on the last completion that its file states, the last completion here, and
 percentile of both. An experiment passes if every connection finishes and the last one within the bound.
 
 Experiments with 1024 nodes run at 128, too: with that folder's permutation of 128 nodes, and with its topologies cut down to as many.
-What fails is listed again at the end with the bound it misses. Exit status 1 if anything fails that passes there, or that is not known
+Behind the rows there is one for each suite: how many pass here and there, and the ratios of the medians, of the 99th percentiles and of the last
+completions, from the least to the largest. What fails is listed again at the end with the bound it misses. Exit status 1 if anything fails that passes there, or that is not known
 to fail there because no build was given.
 """
 
@@ -202,7 +203,7 @@ def main():
         print(form(titles))
         if how.markdown:
             print("|" + "---|" * len(titles))
-        failed, behind, counts = [], [], [0, 0]
+        failed, behind, counts, suites = [], [], [0, 0], {}
         for (experiment, nodes, _, _), (result, other, connections) in zip(plan, pool.map(one, plan)):
             wrong = judge(experiment, connections, result)
             reference = judge(experiment, connections, other) if other else None
@@ -210,6 +211,9 @@ def main():
             both = mine[2] != "-" and their[2] != "-"
             ratio = f"{float(mine[2]) / float(their[2]):.3f}" if both else "-"
             verdict = "fail" if wrong else "pass"
+            passes = (wrong is None, other is not None and reference is None)
+            ratios = [float(a) / float(b) if both else None for a, b in zip(mine, their)]
+            suites.setdefault((experiment.suite, nodes), []).append((passes, ratios))
             counts[wrong is None] += 1
             if wrong:
                 there = f"; there: {reference or 'passes'}" if other else ""
@@ -220,6 +224,16 @@ def main():
                 verdict += f" (there: fail)"
             bound = f"{experiment.bound:g}" if experiment.bound else "-"
             print(form([experiment.suite, str(nodes), experiment.name, bound, *mine, *their, ratio, verdict]), flush=True)
+    print()
+    titles = ["suite", "nodes", "experiments", "pass", "pass there", "p50 : theirs", "p99 : theirs", "last : theirs"]
+    print(form(titles))
+    if how.markdown:
+        print("|" + "---|" * len(titles))
+    for (suite, nodes), rows in suites.items():
+        of = lambda place: [ratios[place] for _, ratios in rows if ratios[place] is not None]
+        spread = lambda found: f"{min(found):.3f} to {max(found):.3f}" if found else "-"
+        here, there = (str(sum(passes[side] for passes, _ in rows)) for side in (0, 1))
+        print(form([suite, str(nodes), str(len(rows)), here, there, *(spread(of(place)) for place in range(3))]))
     print(f"\n{counts[1]} pass, {counts[0]} fail", flush=True)
     print("".join(f"  {line}\n" for line in failed), end="")
     return 1 if behind else 0
