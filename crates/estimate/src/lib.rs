@@ -8,6 +8,8 @@ pub mod calibration;
 pub mod fluid;
 pub mod links;
 pub mod max_min;
+pub mod skip;
+pub mod streams;
 
 pub use calibration::{Checked, Error};
 

@@ -1,6 +1,7 @@
 //! What a run skipped, and how far off its result is by that.
 
 use engine::Time;
+use estimate::skip::Skipped;
 use fabric::Outcome;
 use fabric::run::FlowRecord;
 use fabric::run::forward::Forwarded;
@@ -35,8 +36,24 @@ pub struct FastForward {
     /// Flows that began while others were under way of which something was estimated: their completion times are measured as in any run, but a small difference in when they begin may be
     /// a larger one in whom they meet, and that is not in the error.
     pub followers: u64,
+    /// Windows that were simulated beside flows that were streams; left out where packets were simulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Streams>,
     /// What was measured.
     pub error: Error,
+}
+
+/// By what streams were checked.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Streams {
+    /// Windows of the run that were simulated packet by packet.
+    pub windows: usize,
+    /// The share of the run's time that these are.
+    pub simulated: f64,
+    /// Flows in them whose progress was compared.
+    pub flows: usize,
+    /// The error of the instant at which the last flow ends.
+    pub end: f64,
 }
 
 impl FastForward {
@@ -53,8 +70,56 @@ impl FastForward {
             repeated: share(about.repeated),
             unchecked: share(about.unchecked),
             followers: about.followers,
+            streams: None,
             error: Error { fct: Spread::of(about.fct.clone()), throughput: Spread::of(about.throughput.clone()) },
         })
+    }
+
+    /// Of a run whose flows were streams.
+    pub fn of_streams(within: f64, skipped: &Skipped) -> FastForward {
+        let Skipped { windows, simulated, checked, end, .. } = *skipped;
+        FastForward {
+            within,
+            fell_back: false,
+            jumps: 1,
+            skipped: (1.0 - simulated).max(0.0),
+            repeated: 0.0,
+            unchecked: skipped.unknown,
+            followers: 0,
+            streams: Some(Streams { windows, simulated, flows: checked, end }),
+            error: Error { fct: Spread::of(skipped.fct.clone()), throughput: Spread::of(vec![skipped.throughput]) },
+        }
+    }
+
+    /// Of a run in which there was nothing to skip.
+    pub fn nothing(within: f64) -> FastForward {
+        FastForward {
+            within,
+            fell_back: false,
+            jumps: 0,
+            skipped: 0.0,
+            repeated: 0.0,
+            unchecked: 0.0,
+            followers: 0,
+            streams: None,
+            error: Error { fct: Spread::of(Vec::new()), throughput: Spread::of(Vec::new()) },
+        }
+    }
+
+    /// Whether nothing is known but when flows begin and end.
+    pub fn flows_alone(&self) -> bool {
+        self.streams.is_some() && !self.fell_back
+    }
+
+    /// Whether what streams say may be off by more than was asked for.
+    pub fn streams_exceed(&self) -> bool {
+        let Some(streams) = &self.streams else { return false };
+        let fct = &self.error.fct;
+        let off = |share: Option<f64>| share.unwrap_or(f64::INFINITY);
+        self.unchecked > self.within
+            || off(fct.p50) > self.within
+            || off(fct.p99) > 3.0 * self.within
+            || streams.end > self.within
     }
 
     /// Whether all that was skipped is as if it had been simulated.
@@ -99,6 +164,14 @@ impl FastForward {
             let unchecked = share(self.unchecked);
             return format!(
                 "{asked}: completion times may have been off by {fct}, and {unchecked} of the time could not be checked{followers}, so that all was simulated again: exact"
+            );
+        }
+        if let Some(Streams { windows, simulated, flows, end }) = &self.streams {
+            return format!(
+                "{asked}: flows were streams, not packets, and only when they begin and end is known. {windows} windows, {} of the time, were simulated beside. By {flows} flows in them, an estimate and no bound, \
+                 completion times are off by {fct}, and the end by {}",
+                share(*simulated),
+                share(*end),
             );
         }
         let some = |value: f64, what: &str| if value > 0.0 { format!("{}{what}", share(value)) } else { String::new() };

@@ -97,8 +97,28 @@ pub fn run(resolved: Resolved, report: &mut Report<'_>) -> Finished {
     Finished { summary, outcome, graph, groups, collectives, jobs, capture, recorded, causes }
 }
 
-/// Simulates it; again and exactly, if what was skipped is off by more than was asked for.
+/// Simulates it, and skips what may be skipped; again and exactly, if what was skipped is off by more than was asked for.
 fn simulate(resolved: &Resolved, report: &mut Report<'_>, forward: &mut Option<FastForward>) -> Outcome {
+    if let Some((outcome, about)) = repeat_soon(resolved, report) {
+        *forward = Some(about);
+        return outcome;
+    }
+    let streams = resolved.setup.within.and_then(|within| {
+        let skipped = estimate::skip::skip(resolved, report)?;
+        Some((FastForward::of_streams(within, &skipped), skipped))
+    });
+    let tried = match streams {
+        Some((about, skipped)) if !about.streams_exceed() => {
+            *forward = Some(about);
+            return skipped.outcome;
+        }
+        Some((about, _)) => Some(FastForward { fell_back: true, ..about }),
+        None => None,
+    };
+    if let Some(within) = resolved.setup.within.filter(|_| !resolved.repeats) {
+        *forward = Some(tried.unwrap_or_else(|| FastForward::nothing(within)));
+        return resolved.simulate_exactly(report);
+    }
     let outcome = resolved.simulate(report);
     *forward = FastForward::of(&outcome);
     match forward {
@@ -110,6 +130,18 @@ fn simulate(resolved: &Resolved, report: &mut Report<'_>, forward: &mut Option<F
     }
 }
 
+/// Tries for a small part of the run's work whether all of it repeats: what is exact goes before all else.
+fn repeat_soon(resolved: &Resolved, report: &mut Report<'_>) -> Option<(Outcome, FastForward)> {
+    resolved.setup.within.filter(|_| resolved.repeats)?;
+    let most = estimate::skip::hops(&resolved.setup) as u64 / SOON;
+    let outcome = resolved.simulate(&mut |now, hops| hops < most && report(now, hops));
+    let about = FastForward::of(&outcome)?;
+    (!outcome.interrupted && about.exact()).then_some((outcome, about))
+}
+
+/// What repeats shows it within such a part of a run.
+const SOON: u64 = 200;
+
 impl Finished {
     /// The same, of whose recording only what is after an instant is written; the last frame at the least.
     pub fn recorded_from(mut self, from: Time) -> Finished {
@@ -120,7 +152,7 @@ impl Finished {
     /// Its tables, in memory, by the names of their files.
     pub fn tables(&self) -> Vec<(&'static str, Columns)> {
         let causes = self.causes.as_ref();
-        if self.summary.estimate.is_some() {
+        if self.summary.flows_alone() {
             let mut all = outcome::estimated_columns(&self.graph, &self.groups, &self.collectives, &self.outcome);
             all.extend(self.job_columns());
             return all;

@@ -563,9 +563,14 @@ impl Summary {
 }
 
 impl Summary {
+    /// Whether nothing is known but when flows begin and end.
+    pub fn flows_alone(&self) -> bool {
+        self.estimate.is_some() || self.fast_forward.as_ref().is_some_and(FastForward::flows_alone)
+    }
+
     /// As `summary.json` has it. What is about packets, ports and memory is not in that of an estimate, which knows nothing of it.
     pub fn json(&self) -> serde_json::Result<String> {
-        if self.estimate.is_none() {
+        if !self.flows_alone() {
             return serde_json::to_string_pretty(self);
         }
         let mut known = serde_json::to_value(self)?;

@@ -35,6 +35,13 @@ fn waits_in_line(setup: &Setup) -> bool {
     setup.nic.lines != Lines::Flow && !setup.flows.iter().all(|flow| seen.insert((flow.src, flow.dst, flow.class)))
 }
 
+/// Whether what repeats, or is steady, may be skipped where packets are simulated: everything says what it keeps, and no flow begins a little sooner or later by it and meets
+/// others then.
+pub(crate) fn repeats(scenario: &Scenario, setup: &Setup) -> bool {
+    let choices = &scenario.choices;
+    setup.after.is_empty() && choices.congestion_control.build().known().is_some() && choices.flow_control.soon_over()
+}
+
 /// Refuses what cannot be skipped, all of it at once.
 pub(crate) fn check(scenario: &Scenario, setup: &Setup) -> Result<(), Problem> {
     if scenario.forward.share().is_none() {
@@ -52,11 +59,6 @@ pub(crate) fn check(scenario: &Scenario, setup: &Setup) -> Result<(), Problem> {
         let message = "messages that wait in line begin when another has been sent, a little sooner or later where something was skipped, and may meet others then: no check sees what becomes of that"
             .to_string();
         refuse("nic.queues", message, "write queues = \"flow\" in [nic]");
-    }
-    if !setup.after.is_empty() {
-        let message = "flows that wait for others begin a little sooner or later where something was skipped, and may meet others then: no check sees what becomes of that"
-            .to_string();
-        refuse("fast_forward.within", message, "leave out what waits (after, collectives of several steps, jobs)");
     }
     if scenario.graph.fallible() {
         let message = "with links that fail or lose packets nothing is skipped: what follows a loss is never the same"
@@ -78,18 +80,6 @@ pub(crate) fn check(scenario: &Scenario, setup: &Setup) -> Result<(), Problem> {
         }
     }
     let choices = &scenario.choices;
-    if choices.congestion_control.build().known().is_none() {
-        let name = choices.congestion_control.name();
-        let message =
-            format!("{name} does not say what it keeps of flows: that rates are steady does not mean that it is");
-        refuse("scheme.congestion_control", message, "choose another");
-    }
-    if !choices.flow_control.soon_over() {
-        let name = choices.flow_control.name();
-        let message =
-            format!("{name} does not say what it keeps at nodes: that rates are steady does not mean that it is");
-        refuse("scheme.flow_control", message, "choose another");
-    }
     let all: [(&str, &dyn Definition); 3] = [
         ("scheme.congestion_control", &*choices.congestion_control),
         ("scheme.transport", &*choices.transport),

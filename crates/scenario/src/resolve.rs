@@ -81,6 +81,8 @@ pub struct Resolved {
     pub preset: Option<String>,
     /// Whether it is simulated or estimated.
     pub estimate: EstimateSettings,
+    /// Whether a run that may skip may do so where packets are simulated, and not only where flows are streams.
+    pub repeats: bool,
     pub(crate) buffer: Option<Bytes>,
     /// The loops of pauses, and the least headroom that a port has for each.
     pub(crate) loops: BTreeMap<PauseLoop, u64>,
@@ -129,6 +131,43 @@ impl Resolved {
         let mut setup = self.setup.clone();
         setup.flows.truncate(flows);
         self.simulate_setup(setup, report)
+    }
+
+    /// A run of these flows instead, up to an instant, each of which begins at its own time; nothing but what becomes of them is measured, and nothing skipped.
+    pub fn part(&self, flows: &[FlowSpec], stop: Time) -> Setup {
+        let whole = &self.setup;
+        // Field by field: a run may have millions of flows.
+        Setup {
+            graph: whole.graph.clone(),
+            clock: whole.clock,
+            ties: whole.ties,
+            dice: whole.dice,
+            seed: whole.seed,
+            classes: whole.classes,
+            habits: whole.habits,
+            rule: whole.rule,
+            salt: whole.salt,
+            ports: whole.ports.clone(),
+            switch: whole.switch.clone(),
+            nic: whole.nic,
+            forward: whole.forward,
+            flows: flows.to_vec(),
+            after: Vec::new(),
+            tasks: Vec::new(),
+            slow: whole.slow.clone(),
+            measure: MeasureSetup::default(),
+            stop,
+            reroute: whole.reroute,
+            threads: 1,
+            clocked: None,
+            blocks: None,
+            within: None,
+        }
+    }
+
+    /// Simulates what was made of [`Resolved::part`].
+    pub fn simulate_part(&self, part: Setup, report: &mut Report<'_>) -> Outcome {
+        self.simulate_setup(part, report)
     }
 
     fn simulate_setup(&self, setup: Setup, report: &mut Report<'_>) -> Outcome {
@@ -329,9 +368,11 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
         return Err(scenario.problem("nic.ack_every", message).help("write ack_every = 1 in [nic], or a larger cap"));
     }
     crate::estimate::check(&scenario, &layout, &setup)?;
+    let repeats = crate::forward::repeats(&scenario, &setup);
     crate::forward::check(&scenario, &setup)?;
     Ok(Resolved {
         estimate: scenario.estimate,
+        repeats,
         name: scenario.name,
         setup,
         choices: scenario.choices,

@@ -119,6 +119,26 @@ pub fn compare(text: &str, within: f64) -> Result<Compared, Problem> {
     Ok(Compared { exact: whole, skipping: took, off: off(&exact, &skipping), about, same, exceeds })
 }
 
+/// Runs it exactly, and as `run --within` does, which simulates it again if what it skipped is off by too much; on one thread.
+pub fn race(text: &str, within: f64) -> Result<Compared, Problem> {
+    let mut resolved = resolve(Scenario::parse("bench", text, Path::new("."), &[])?)?.on_threads(1);
+    let missing = || Problem::new("bench", "the run says nothing of what it skipped");
+    let checked = |outcome: Outcome| match outcome.violations.first() {
+        Some(wrong) => Err(Problem::new("bench", wrong.clone())),
+        None => Ok(outcome),
+    };
+    resolved.setup.within = Some(within);
+    let (begun, mut about) = (processor_time(), None);
+    let skipping = checked(crate::simulate(&resolved, &mut |_, _| true, &mut about))?;
+    let took = (processor_time() - begun).as_secs_f64();
+    let begun = processor_time();
+    let exact = checked(resolved.simulate_exactly(&mut |_, _| true))?;
+    let whole = (processor_time() - begun).as_secs_f64();
+    let about = about.ok_or_else(missing)?;
+    let (same, exceeds) = (exact.flows == skipping.flows, about.fell_back);
+    Ok(Compared { exact: whole, skipping: took, off: off(&exact, &skipping), about, same, exceeds })
+}
+
 /// By how much completion times of two runs differ: of half of the flows, of 99 in 100, and when the last ends.
 pub fn off(exact: &Outcome, other: &Outcome) -> (f64, f64, f64) {
     let both = exact.flows.iter().zip(&other.flows);

@@ -3,7 +3,7 @@
 use fabric::Outcome;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use run::bench::forward::{Compared, Traffic, compare, scenario};
+use run::bench::forward::{Compared, Traffic, compare, race, scenario};
 use scenario::Scenario;
 use scenario::resolve::resolve;
 use std::path::Path;
@@ -166,15 +166,10 @@ fn what_cannot_be_skipped_is_refused_by_name_all_of_it_at_once() {
                 [[link]]\nbetween = [\"leaf0\", \"spine0\"]\nloss = 0.01\n[[slow]]\nhost = \"h1\"\nrate = \"10Gbps\"\n[fast_forward]\nwithin = 0.01\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1MB\"\n";
     let scenario = Scenario::parse("a.toml", text, Path::new("/nowhere"), &[]);
     let problem = scenario.and_then(resolve).err().map(|problem| problem.to_string()).unwrap_or_default();
-    let all = ["fail or lose packets", "slow receivers", "why flows are slow", "followed", "bolt looks at how long"];
-    for said in all.into_iter().chain(["bolt does not say what it keeps"]) {
+    for said in ["fail or lose packets", "slow receivers", "why flows are slow", "followed", "bolt looks at how long"] {
         assert!(problem.contains(said), "{said}: {problem}");
     }
     assert!(problem.contains("leave --within and [fast_forward] out"), "{problem}");
-    let text = PAIR.replace("PRESET", "sfc") + "[fast_forward]\nwithin = 0.01\n" + &flows(&[(0, 4)], "1MB");
-    let scenario = Scenario::parse("a.toml", &text, Path::new("/nowhere"), &[]);
-    let problem = scenario.and_then(resolve).err().map(|problem| problem.to_string()).unwrap_or_default();
-    assert!(problem.contains("sfc does not say what it keeps at nodes"), "{problem}");
     let line = |pairs: &[(u32, u32)]| {
         let text = PAIR.replace("PRESET", "pfc")
             + "[nic]\nqueues = \"destination\"\n[fast_forward]\nwithin = 0.01\n"
@@ -201,6 +196,55 @@ fn any_scenario() -> impl Strategy<Value = String> {
         }
         text
     })
+}
+
+/// Hosts of a star that do together what it says.
+fn together(kind: &str, hosts: u32, size: &str, preset: &str) -> String {
+    format!(
+        "[topology]\nkind = \"star\"\nhosts = {hosts}\n[scheme]\npreset = \"{preset}\"\n[[collective]]\nkind = \"{kind}\"\nsize = \"{size}\"\n"
+    )
+}
+
+fn raced(text: &str, within: f64) -> Compared {
+    race(text, within).unwrap_or_else(|problem| panic!("{problem}\n{text}"))
+}
+
+#[test]
+fn collectives_whose_flows_are_alone_are_streams_and_end_when_they_would() {
+    for (kind, preset) in [
+        ("ring-all-reduce", "pfc"),
+        ("ring-all-reduce", "dcqcn"),
+        ("halving-doubling-all-reduce", "bfc"),
+        ("halving-doubling-all-reduce", "sfc"),
+        ("all-to-all", "dvl"),
+    ] {
+        let c = raced(&together(kind, 8, "64MB", preset), 0.01);
+        let what = format!("{kind} under {preset}");
+        assert!(!c.exceeds && c.about.flows_alone(), "{what}: {}", c.about.sentence());
+        assert!(c.off.0 <= 0.01 && c.off.1 <= 0.03 && c.off.2 <= 0.01, "{what}: off by {:?}", c.off);
+        assert!(c.about.skipped > 0.9, "{what}: {}", c.about.sentence());
+    }
+}
+
+#[test]
+fn where_streams_do_not_say_enough_all_is_simulated() {
+    // Who meets whom on sixteen spines decides when messages end, and is decided by that.
+    let text = scenario(Traffic::HalvingDoubling, 32, "16MB", "pfc");
+    let c = raced(&text, 0.01);
+    assert!(c.same && !c.about.flows_alone(), "off by {:?}: {}", c.off, c.about.sentence());
+}
+
+#[test]
+fn what_repeats_exactly_is_no_stream() {
+    let c = raced(&(PAIR.replace("PRESET", "pfc") + &flows(&[(0, 4)], "100MB")), 0.01);
+    assert!(c.same && c.about.exact() && c.about.skipped > 0.9, "{}", c.about.sentence());
+}
+
+#[test]
+fn the_same_windows_say_the_same_again() {
+    let text = together("ring-all-reduce", 8, "32MB", "hpcc");
+    let (a, b) = (raced(&text, 0.02), raced(&text, 0.02));
+    assert_eq!((a.off, a.about), (b.off, b.about));
 }
 
 #[test]

@@ -317,6 +317,8 @@ fn table(finished: &run::Finished, folder: Option<&Path>) -> String {
     }
     if let Some(estimate) = &s.estimate {
         out += &format!("\n{}\n", estimate.sentence());
+    }
+    if s.flows_alone() {
         out += &format!("{:.3} s{}\n", s.cost.wall_seconds, memory);
         return out;
     }

@@ -3,7 +3,7 @@
 use crate::program::commands::say;
 use engine::Bytes;
 use files::problem::Problem;
-use run::bench::forward::{Compared, Traffic, compare, scenario};
+use run::bench::forward::{Compared, Traffic, race, scenario};
 use serde_json::Value;
 use std::fmt;
 use std::process::ExitCode;
@@ -114,7 +114,7 @@ pub fn bench(
         let few = [32];
         for &hosts in if traffic == Traffic::Long { &few[..] } else { hosts } {
             for preset in presets {
-                let compared = compare(&scenario(traffic, hosts, size, preset), within.value)?;
+                let compared = race(&scenario(traffic, hosts, size, preset), within.value)?;
                 if say(row(traffic, hosts, preset, &compared)).is_err() {
                     return Ok(ExitCode::SUCCESS);
                 }
