@@ -210,7 +210,7 @@ struct Window {
 /// By how much more than a stream a flow got, as a share.
 #[derive(Clone, Copy)]
 struct Residual {
-    /// What came of the flow, and what did of the stream: bytes; or, of a whole flow, how long the stream took and how long the flow did.
+    /// Bytes that came of the flow, and that did of the stream; of a whole flow, its bytes, and what the flow would have had in the time that the stream took.
     came: f64,
     stream: f64,
     /// What that may be off by because packets count as a whole.
@@ -287,7 +287,8 @@ impl Window {
                 // The whole of it.
                 let (took, said) = ((after.received - spec.start).0 as f64, (span.end - span.start).0 as f64);
                 if took >= self.warm.0 as f64 / 2.0 || spec.start > Time::ZERO {
-                    all.push(Residual { came: said, stream: took, grain: 0.0, crowd });
+                    let stream = spec.size as f64;
+                    all.push(Residual { came: stream * said / took.max(1.0), stream, grain: payload, crowd });
                 }
             } else if let (Some(a), Some(b), Time::ZERO) = (a, b, spec.start) {
                 let came = (after.delivered - self.before[flow]) as f64;
