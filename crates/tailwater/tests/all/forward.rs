@@ -59,7 +59,7 @@ fn a_run_that_skips_says_so_and_how_far_off_it_is() {
 fn runs_that_skip_are_compared_as_such() {
     let desk = Desk::with(&[("a.toml", LONG)]);
     let (printed, _) = desk.works("compare a.toml --schemes pfc,dcqcn --within 1%");
-    assert!(printed.contains("fast-forward within 1 %: of 2 runs were not simulated as a whole."), "{printed}");
+    assert!(printed.contains("fast-forward within 1 %: 2 of 2 runs were not simulated as a whole."), "{printed}");
     let about: Value = serde_json::from_str(&desk.read("results/compare-a/comparison.json")).unwrap();
     assert!(about["command"].as_str().is_some_and(|command| command.contains("--within 1%")), "{about}");
     let (printed, _) = desk.works("compare a.toml --schemes pfc,dcqcn --out exact");
