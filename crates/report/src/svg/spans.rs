@@ -85,7 +85,7 @@ impl Spans {
             y += ROW;
         }
         y = bottom + LINE * TICK + 6.0;
-        let label = shorten(&ruler.label, LABEL, length);
+        let label = shorten(&ruler.label, LABEL, length.max(width / 2.0));
         y += LINE * LABEL;
         pen.text((left + length / 2.0, y - 4.0), Hold::Middle, font(LABEL, INK), 0.0, &label);
         y = self.key(&mut pen, width, y + 6.0);
