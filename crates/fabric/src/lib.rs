@@ -19,6 +19,7 @@ pub mod packet;
 pub mod port;
 pub mod prefetch;
 pub mod probe;
+pub mod retry;
 pub mod routing;
 pub mod run;
 pub mod setup;

@@ -68,6 +68,8 @@ pub mod flag {
     pub(crate) const FREED: u16 = 512;
     /// It was moved to the queue that it is in from another, in such runs.
     pub(crate) const MOVED: u16 = 1024;
+    /// On a link that repeats frames: sent without a number, after it gave up.
+    pub(crate) const BARE: u16 = 2048;
     /// What is noted in such runs, and not on the wire.
     pub(crate) const ASKED: u16 = NOTED | FREED | MOVED;
     /// It lost its payload at the last switch before its receiver; NACKs echo it.

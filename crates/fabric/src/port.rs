@@ -78,6 +78,8 @@ pub mod detour {
     pub const CAPTURED: u8 = 2;
     /// The other end is in another block.
     pub const ABROAD: u8 = 4;
+    /// Its link repeats frames.
+    pub const REPEATED: u8 = 8;
 }
 
 /// One end of a link. What receiving needs fills the first cache line, what sending needs the second.
@@ -96,7 +98,7 @@ pub struct Port {
     pub host: bool,
     /// Whether it belongs to a host that forwards, and so has queues besides its NIC.
     pub relays: bool,
-    /// Whether packets may be lost on the link to this port: its link has faults, or has failed before.
+    /// Whether packets may be lost on the link to this port: its link has faults, repeats frames, or has failed before.
     pub faulty: bool,
     /// Whether its node has no other.
     pub alone: bool,

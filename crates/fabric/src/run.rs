@@ -13,6 +13,7 @@ mod links;
 mod outcome;
 mod parallel;
 pub(crate) mod reaction;
+pub(crate) mod retry;
 pub(crate) mod shard;
 pub(crate) mod stall;
 
@@ -39,6 +40,7 @@ use engine::random::{Consecutive, Fixed};
 use engine::{Event, EventQueue, Rate, Stream, Time};
 use forward::Forward;
 use reaction::Reactions;
+use retry::{First, Retries};
 use shard::Shard;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -66,10 +68,11 @@ pub(crate) enum Class {
     Reaction,
     Balance,
     Forward,
+    Retry,
 }
 
 impl Class {
-    const ALL: [Class; 19] = [
+    const ALL: [Class; 20] = [
         Class::LinkChange,
         Class::Arrival,
         Class::TxEnd,
@@ -89,6 +92,7 @@ impl Class {
         Class::Reaction,
         Class::Balance,
         Class::Forward,
+        Class::Retry,
     ];
 
     /// Of an event.
@@ -296,6 +300,8 @@ pub struct Core {
     pub(crate) kicks: Vec<u32>,
     /// Frames that have arrived and do not act yet.
     pub(crate) reactions: Reactions,
+    /// The ends of links that repeat frames.
+    pub(crate) retry: Retries,
     pub(crate) switches: Switches,
     pub(crate) hosts: Hosts,
     pub(crate) probes: Probes,
@@ -360,7 +366,8 @@ impl Core {
         let mut rates: Vec<_> = graph.links.iter().map(|l| l.rate).collect();
         rates.sort_unstable();
         rates.dedup();
-        let ports = ports(&setup, &map, &rates, per_port, &shard);
+        let mut ports = ports(&setup, &map, &rates, per_port, &shard);
+        let retry = Retries::new(&setup, &mut ports, &map.link);
         let own = ports.iter().filter(|p: &&Port| shard.as_ref().is_none_or(|shard| shard.owns(p.node))).count();
         let density = own as f64 * EVENTS_PER_PORT;
         let near = ports.iter().map(|p: &Port| p.latency).filter(|&l| l <= Time::from_us(4)).max();
@@ -394,6 +401,7 @@ impl Core {
             dice: Random::new(&setup),
             kicks: Vec::new(),
             reactions: Reactions::new(&setup, ports.len()),
+            retry,
             switches,
             probes,
             counts: Counts::default(),
@@ -643,7 +651,7 @@ fn ports(setup: &Setup, map: &PortMap, rates: &[Rate], per_port: u32, shard: &Op
             up: true,
             host,
             relays,
-            faulty: link.lossy(),
+            faulty: link.errs(),
             nic: nics,
             pause_start: Time::ZERO,
             pause_total: Time::ZERO,
@@ -894,6 +902,7 @@ impl<F: FlowControl> Network<F> {
             Class::Relay => self.relay_event(source),
             Class::Reaction => self.reaction_event(source),
             Class::Balance => self.balance_event(source),
+            Class::Retry => self.retry_event(source),
             Class::PortTimer => {
                 self.core.progress.timers -= 1;
                 let (port, timer) = (source / self.core.switches.timers, source % self.core.switches.timers);
@@ -988,9 +997,13 @@ impl<F: FlowControl> Network<F> {
         let core = &mut self.core;
         let p = &core.ports[port as usize];
         let (host, relays, faulty) = (p.host, p.relays, p.faulty);
-        if faulty && core.lost_on_link(port, id) {
-            return;
-        }
+        let id = match faulty {
+            true => match core.cross_link(port, id) {
+                Some(id) => id,
+                None => return,
+            },
+            false => id,
+        };
         self.count_arrival(port, id);
         let core = &mut self.core;
         if core.pool[id].kind == Kind::Frame {
@@ -1101,7 +1114,13 @@ impl<F: FlowControl> Network<F> {
         if !p.up {
             return;
         }
-        if p.urgent {
+        let links_turn = p.urgent && p.detour & detour::REPEATED != 0;
+        let first = if links_turn { core.link_first(port) } else { First::Others };
+        let p = &mut core.ports[port as usize];
+        if first == First::Waits {
+            return;
+        } else if first == First::Sent {
+        } else if p.urgent {
             let Some(id) = p.frames.pop(&core.pool) else { return };
             p.urgent = !p.frames.is_empty();
             p.queued -= core.pool[id].size as u64;

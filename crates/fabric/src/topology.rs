@@ -9,6 +9,7 @@ use std::ops::{Index, Range};
 use engine::{Rate, Time};
 
 use crate::id::NodeId;
+use crate::retry::Retry;
 
 pub mod bcube;
 pub mod chain;
@@ -73,6 +74,10 @@ pub struct Link {
     pub loss: f64,
     /// Probability that a packet arrives damaged and is discarded by the receiver.
     pub corruption: f64,
+    /// Probability that a bit arrives wrong, whatever the others do: a packet with such a bit is damaged.
+    pub bit_errors: f64,
+    /// How it repeats what is lost or damaged, if it does.
+    pub retry: Option<Retry>,
     /// Losses are drawn from a stream of its own, and not from one that all such links share. It matters with [shared](crate::setup::Dice)
     /// dice only.
     pub own_dice: bool,
@@ -83,12 +88,28 @@ pub struct Link {
 impl Link {
     /// A faultless link.
     pub fn new(a: NodeId, b: NodeId, rate: Rate, delay: Time) -> Link {
-        Link { a, b, rate, delay, loss: 0.0, corruption: 0.0, own_dice: false, outages: Vec::new() }
+        Link {
+            a,
+            b,
+            rate,
+            delay,
+            loss: 0.0,
+            corruption: 0.0,
+            bit_errors: 0.0,
+            retry: None,
+            own_dice: false,
+            outages: Vec::new(),
+        }
     }
 
     /// Whether it loses or damages packets while it works.
+    pub fn errs(&self) -> bool {
+        self.loss > 0.0 || self.corruption > 0.0 || self.bit_errors > 0.0
+    }
+
+    /// Whether packets are lost on it while it works, so that somebody else has to repeat them.
     pub fn lossy(&self) -> bool {
-        self.loss > 0.0 || self.corruption > 0.0
+        self.errs() && self.retry.is_none_or(|retry| retry.gives_up())
     }
 
     /// Whether it is down from the beginning and for good. No table ever has it, so that it loses nothing.
@@ -119,6 +140,9 @@ impl Link {
         }
         if !probability.contains(&self.corruption) {
             return Err(LinkError::Corruption(self.corruption));
+        }
+        if !probability.contains(&self.bit_errors) {
+            return Err(LinkError::BitErrors(self.bit_errors));
         }
         for &(down, up) in &self.outages {
             if let Some(up) = up.filter(|&up| up <= down) {
@@ -176,6 +200,11 @@ impl Graph {
     /// Whether any link may lose something, being lossy or failing.
     pub fn fallible(&self) -> bool {
         self.links.iter().any(|link| link.lossy() || !link.outages.is_empty() && !link.never())
+    }
+
+    /// Whether any link repeats frames.
+    pub fn repeats(&self) -> bool {
+        self.links.iter().any(|link| link.retry.is_some())
     }
 
     /// The rate of the fastest link of a host.

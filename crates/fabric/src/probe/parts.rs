@@ -57,11 +57,13 @@ pub enum Part {
     Receiver,
     /// Between a host and its NIC, at either end.
     Host,
+    /// On a link that had to repeat it, or one before it: from its first arrival to the one that counted.
+    Retry,
 }
 
 impl Part {
     /// All of them, in order.
-    pub const ALL: [Part; 17] = [
+    pub const ALL: [Part; 18] = [
         Part::Line,
         Part::Hold,
         Part::Grant,
@@ -79,6 +81,7 @@ impl Part {
         Part::Forwarding,
         Part::Receiver,
         Part::Host,
+        Part::Retry,
     ];
 
     /// Its name in results.
@@ -101,6 +104,7 @@ impl Part {
             Part::Forwarding => "forwarding",
             Part::Receiver => "receiver",
             Part::Host => "host",
+            Part::Retry => "retry",
         }
     }
 }
@@ -145,6 +149,8 @@ struct Step {
     /// How long its queue was stopped while it waited there.
     stopped: u64,
     port: u32,
+    /// How long the link took to repeat it.
+    late: u64,
 }
 
 /// What a data packet carries of its history. Most packets have none: those of which something is kept have one of [`flag::NOTED`],
@@ -577,11 +583,22 @@ impl Core {
         }
         let (flags, whole) = (packet.flags, packet.flags & flag::NOTED != 0 && parts.completes(packet));
         if let Some(trail) = self.pool.trail(id) {
-            let flags = trail.push(Step { start, stopped, port }, queue, whole, flags);
+            let flags = trail.push(Step { start, stopped, port, late: 0 }, queue, whole, flags);
             self.pool[id].flags = flags;
         }
         if !self.progress.changes.is_empty() {
             self.note_path(port, id);
+        }
+    }
+
+    /// A packet that left by `port` was repeated by its link, which took so long.
+    pub(crate) fn trace_late(&mut self, port: u32, id: PacketId, late: Time) {
+        if self.pool[id].flags & Trail::KEPT != 0
+            && let Some(trail) = self.pool.trail(id)
+            && let Some(step) = trail.way.as_mut().and_then(|way| way.steps.last_mut())
+            && step.port == port
+        {
+            step.late += late.0;
         }
     }
 
@@ -801,8 +818,9 @@ impl Core {
             add(Part::Queueing, waited.unwrap_or(0));
             add(Part::Serialisation, serialisation.0);
             add(Part::Propagation, p.latency.0);
+            add(Part::Retry, step.late);
             node = self.ports[p.peer as usize].node;
-            since = Some(step.start + serialisation + p.latency);
+            since = Some(step.start + serialisation + p.latency + Time(step.late));
         }
         let waited = since.and_then(|since| at.0.checked_sub(since.0)).map(Time);
         if node != spec.dst.0 || waited.is_none_or(|waited| waited > Time::ZERO && self.hosts.slow.is_empty()) {
@@ -880,7 +898,7 @@ mod tests {
 
     #[test]
     fn a_packet_knows_where_it_was_stopped_last_and_one_that_may_complete_its_flow_the_way_that_it_came() {
-        let step = |port: u32| Step { start: Time(port as u64), stopped: port as u64 % 2, port };
+        let step = |port: u32| Step { start: Time(port as u64), stopped: port as u64 % 2, port, late: 0 };
         for whole in [true, false] {
             // What another packet has left behind does not count.
             let mut trail = Trail { total: 99, ..Trail::default() };

@@ -20,36 +20,65 @@ pub(super) fn changes(setup: &Setup) -> Vec<(Time, Vec<bool>)> {
     times.into_iter().map(|t| (t, links.iter().map(|link| link.up_at(t)).collect())).collect()
 }
 
+/// What becomes of a packet on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It arrives as it was sent.
+    Arrives,
+    /// Something arrives.
+    Damaged,
+    /// Nothing arrives.
+    Vanishes,
+    /// Nothing arrives: the link went down, for so long.
+    Cut(Time),
+}
+
 impl Core {
-    /// Whether a packet is lost on a link with faults, or with a link that went down.
-    pub(super) fn lost_on_link(&mut self, port: u32, id: PacketId) -> bool {
+    /// What becomes of a packet of `size` bytes that comes to the end of a link with faults, or of one that went down.
+    pub(super) fn fate(&mut self, port: u32, size: u16) -> Fate {
         let number = self.map.link[port as usize] as usize;
         let link = &self.setup.graph.links[number];
         // A packet that left before its link failed and came back in time for the next repair is lost too.
-        let sent = self.sent_at(port, self.pool[id].size);
-        let cut = link.outages.iter().any(|&(from, to)| from <= self.time.now && to.is_none_or(|to| sent < to));
-        let how = if cut {
-            self.counts.dropped_down += 1;
-            Lost::Down
-        } else {
-            let lost = match self.setup.dice {
-                Dice::PerNode => {
-                    let stream = &mut self.dice.streams[self.ports[port as usize].node as usize];
-                    // Two draws, so that the same seed loses the same packets whatever the other probability.
-                    let (lost, damaged) = (stream.chance(link.loss), stream.chance(link.corruption));
-                    lost || damaged
+        let sent = self.sent_at(port, size);
+        let cuts = |&&(from, to): &&(Time, Option<Time>)| from <= self.time.now && to.is_none_or(|to| sent < to);
+        let lasts = |&(from, to): &(Time, Option<Time>)| to.map_or(Time::MAX, |to| to - from);
+        if let Some(longest) = link.outages.iter().filter(cuts).map(lasts).max() {
+            return Fate::Cut(longest);
+        }
+        match self.setup.dice {
+            Dice::PerNode => {
+                let stream = &mut self.dice.streams[self.ports[port as usize].node as usize];
+                // Two draws, so that the same seed loses the same packets whatever the other probability.
+                let (lost, damaged) = (stream.chance(link.loss), stream.chance(link.corruption));
+                let spoilt = link.bit_errors > 0.0 && stream.chance(link.spoils(size));
+                match (lost, damaged || spoilt) {
+                    (true, _) => Fate::Vanishes,
+                    (false, true) => Fate::Damaged,
+                    (false, false) => Fate::Arrives,
                 }
-                Dice::Shared { .. } | Dice::Alike { .. } => {
-                    let own = if link.own_dice { number } else { self.dice.faults.len() - 1 };
-                    self.dice.faults[own].uniform() < link.loss
-                }
-            };
-            if !lost {
+            }
+            Dice::Shared { .. } | Dice::Alike { .. } => {
+                let own = if link.own_dice { number } else { self.dice.faults.len() - 1 };
+                if self.dice.faults[own].uniform() < link.loss { Fate::Vanishes } else { Fate::Arrives }
+            }
+        }
+    }
+
+    /// Whether a packet is lost on a link with faults, or with a link that went down.
+    pub(super) fn lost_on_link(&mut self, port: u32, id: PacketId) -> bool {
+        let how = match self.fate(port, self.pool[id].size) {
+            Fate::Arrives => {
                 self.draw_again(port, id);
                 return false;
             }
-            self.counts.dropped_fault += 1;
-            Lost::Fault
+            Fate::Cut(_) => {
+                self.counts.dropped_down += 1;
+                Lost::Down
+            }
+            Fate::Damaged | Fate::Vanishes => {
+                self.counts.dropped_fault += 1;
+                Lost::Fault
+            }
         };
         self.probes.count_at(port, Counted::Drop, 1);
         self.note_loss(self.ports[port as usize].peer, id, how);
@@ -106,6 +135,7 @@ impl<F: FlowControl> Network<F> {
                     self.core.discard(visit.packet);
                 }
             }
+            self.core.change_link_end(port, works);
             // Packets in flight when a link fails are lost when they would arrive.
             self.core.ports[port as usize].faulty = true;
         }

@@ -8,6 +8,7 @@ use crate::id::FlowId;
 use crate::packet::Fifo;
 use crate::port::Flying;
 use crate::probe::{Captured, Counts, Histograms, PauseEvent, Recording, Samples, Series, Span, Stops};
+use crate::retry::Tally;
 use crate::setup::FlowSpec;
 use crate::topology::Graph;
 use engine::Time;
@@ -119,6 +120,8 @@ pub struct Outcome {
     pub series: Series,
     /// The ports and the flows that were.
     pub watched: (Vec<u32>, Vec<FlowId>),
+    /// What links that repeat frames did, by the port at whose end it was.
+    pub retries: Vec<(u32, Tally)>,
     /// Bytes that each port sent, of all packets.
     pub sent: Vec<u64>,
     /// The queue monitor's histograms at the instants they were to be kept.
@@ -169,6 +172,7 @@ impl Outcome {
             samples: Samples::new(nodes),
             series: Series::default(),
             watched: Default::default(),
+            retries: Vec::new(),
             sent: vec![0; ports],
             monitor: Vec::new(),
             recording: None,
@@ -242,11 +246,13 @@ impl Core {
             if port.has_queues() {
                 wrong.extend(self.switches.audit_control(number, control_bytes));
             }
+            bytes += self.retry.claimed(number);
             if bytes != port.queued {
                 wrong.push(format!("port {number} holds {bytes} B, its counter says {}", port.queued));
             }
         }
         waiting += self.hosts.slow.packets().map(|list| length(list, self).0).sum::<u64>();
+        waiting += self.retry.aside().map(|list| length(list, self).0).sum::<u64>();
         waiting += self.switches.labels.waiting().map(|list| length(list, self).0).sum::<u64>();
         flying += self.hosts.relay.delayed().iter().map(|list| list.count(&self.pool)).sum::<u64>();
         flying += self.reactions.waiting().iter().map(|list| list.count(&self.pool)).sum::<u64>();
@@ -280,7 +286,13 @@ impl Core {
             wrong.push(format!("{} packets arrived out of order though none was lost", c.out_of_order));
         }
         wrong.extend(self.hosts.audit());
+        wrong.extend(self.audit_links());
         wrong
+    }
+
+    /// Whether the link by which a flow sends, which is not over, has given up and sends nothing more.
+    fn is_blocked(&self, flow: u32) -> bool {
+        self.retry.is_blocked(self.hosts.nics[self.hosts.senders[flow as usize].nic as usize].port)
     }
 
     /// Whether nothing will move any more by itself: nothing is in flight or being sent, no flow may send now or later,
@@ -288,6 +300,7 @@ impl Core {
     pub(crate) fn at_rest(&self) -> bool {
         let moving = !self.nothing_posted()
             || self.ports.iter().any(|p| !p.flying.is_empty() || p.wake)
+            || self.retry.moving()
             || self.hosts.slow.packets().any(|list| !list.is_empty());
         let change = self
             .progress
@@ -299,7 +312,7 @@ impl Core {
             && self.reactions.waiting().iter().all(Flying::is_empty)
             && !change
             && self.progress.timers == 0
-            && !(0..self.progress.next_flow as u32).any(|flow| self.may_send(flow))
+            && !(0..self.progress.next_flow as u32).any(|flow| self.may_send(flow) && !self.is_blocked(flow))
     }
 }
 
@@ -380,6 +393,7 @@ impl<F: FlowControl> Network<F> {
             stopped: (0..core.ports.len() as u32).map(|port| core.probes.breadth.until(port, core.time.now)).collect(),
             pause_log: core.probes.take_pause_log(core.setup.ties),
             peak: core.switches.buffers.iter().map(|b| b.peak.max(b.watermark)).collect(),
+            retries: core.retry.tallies(),
             sent: (0..core.ports.len()).map(|port| core.sent_by_now(port)).collect(),
             series: std::mem::take(&mut core.probes.series),
             watched: core.setup.measure.series.as_ref().map(|s| (s.ports.clone(), s.flows.clone())).unwrap_or_default(),

@@ -202,6 +202,15 @@ impl Core {
         if what & detour::CAPTURED != 0 {
             self.capture(port, id);
         }
+        if what & detour::REPEATED != 0 && self.keep_sent(port, id) {
+            return true;
+        }
+        self.hand_over(port, id, arrival, rank)
+    }
+
+    /// Sends a packet that is put on the link of `port` to the shard or the block where that ends. False if it ends in this one.
+    fn hand_over(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) -> bool {
+        let what = self.ports[port as usize].detour;
         let peer = self.ports[port as usize].peer;
         if what & detour::REMOTE != 0 {
             self.post(peer, id, arrival, rank);
@@ -212,6 +221,13 @@ impl Core {
             }
         }
         what & (detour::REMOTE | detour::ABROAD) != 0
+    }
+
+    /// Lets the link of `port` carry something of its own.
+    pub(super) fn carry(&mut self, port: u32, id: PacketId, arrival: Time, rank: u32) {
+        if !self.hand_over(port, id, arrival, rank) {
+            self.fly(self.ports[port as usize].peer, id, arrival, rank);
+        }
     }
 
     /// Sends a packet to the shard where its link ends, at `port`.
@@ -336,6 +352,9 @@ impl Core {
         self.ports[port].frames = self.rethread(&mut other.pool, other.ports[port].frames);
         self.ports[port].control = self.rethread(&mut other.pool, other.ports[port].control);
         self.ports[port].flying = self.rethread_flying(&mut other.pool, other.ports[port].flying);
+        let (mut retry, mut theirs) = (std::mem::take(&mut self.retry), std::mem::take(&mut other.retry));
+        retry.absorb_port(&mut theirs, port, |list| self.rethread(&mut other.pool, list));
+        (self.retry, other.retry) = (retry, theirs);
         if self.ports[port].host {
             let nic = self.ports[port].nic as usize;
             std::mem::swap(&mut self.hosts.nics[nic], &mut other.hosts.nics[nic]);

@@ -5,6 +5,7 @@ use super::outcome::{Stall, Wait};
 use crate::axes::flow_control::FlowControl;
 use crate::id::{NodeId, PortId, QueueId};
 use crate::setup::Setup;
+use crate::topology::Link;
 use engine::{Rate, Time};
 
 /// How long nothing may move, besides what links and timeouts take, before a run is ended.
@@ -31,7 +32,7 @@ impl GainPatience {
     pub(super) fn new(setup: &Setup, patience: Time, timeout: Time) -> Option<GainPatience> {
         // A packet and its answer may cross every link that loses some.
         let links = &setup.graph.links;
-        let comes: f64 = links.iter().map(|link| (1.0 - link.loss - link.corruption).max(0.0).powi(2)).product();
+        let comes: f64 = links.iter().map(|link| arrives(link, setup).powi(2)).product();
         let slowest = links.iter().map(|link| link.rate).min()?;
         let (rounds, timeouts) = match comes {
             1.0.. => (ROUNDS, 0),
@@ -48,6 +49,12 @@ impl GainPatience {
     pub(super) fn time(&self) -> Time {
         Time(self.base.0.saturating_add(self.slowest.time_for(self.peak).0.saturating_mul(self.rounds)))
     }
+}
+
+/// How likely the largest packet arrives at the other end of a link, sooner or later where that repeats it.
+fn arrives(link: &Link, setup: &Setup) -> f64 {
+    let size = setup.max_packet().min(u16::MAX as u64) as u16;
+    (1.0 - link.loss - link.corruption - link.spoils(size)).max(0.0)
 }
 
 /// How often memory may drain where nothing is lost by chance.

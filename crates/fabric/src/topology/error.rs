@@ -83,6 +83,8 @@ pub enum LinkError {
     NoDelay,
     /// Its loss is no probability.
     Loss(f64),
+    /// Its bit error rate is no probability.
+    BitErrors(f64),
     /// Its corruption is no probability.
     Corruption(f64),
     /// An outage ends before it begins, or in the same instant.
@@ -168,6 +170,7 @@ impl LinkError {
             LinkError::NoRate => "has rate 0".into(),
             LinkError::NoDelay => "has delay 0".into(),
             LinkError::Loss(chance) => format!("has loss {chance}"),
+            LinkError::BitErrors(chance) => format!("has a bit error rate of {chance}"),
             LinkError::Corruption(chance) => format!("has corruption {chance}"),
             LinkError::EndsFirst { down, up } => format!("goes down at {down} and up at {up}"),
             LinkError::AfterTheLast { down, next } => format!("goes down at {down} for good and again at {next}"),
@@ -183,7 +186,9 @@ impl LinkError {
             LinkError::SameEnds => "join two different nodes",
             LinkError::NoRate => "write a rate above zero",
             LinkError::NoDelay => "write a delay above zero",
-            LinkError::Loss(_) | LinkError::Corruption(_) => "write a probability from 0 to 1",
+            LinkError::Loss(_) | LinkError::BitErrors(_) | LinkError::Corruption(_) => {
+                "write a probability from 0 to 1"
+            }
             LinkError::EndsFirst { .. } => "let every outage end after it begins",
             LinkError::AfterTheLast { .. } => "drop the later outage",
             LinkError::Touching { .. } => "sort the outages and join those that touch",

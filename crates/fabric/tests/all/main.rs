@@ -7,6 +7,7 @@ mod passing;
 mod physics;
 mod program;
 mod record;
+mod retry;
 
 use fabric::axes::registry::Axis;
 use fabric::axes::{Chosen, CongestionControlDef, Definition, FlowControl};
