@@ -18,6 +18,9 @@ pub type PacketId = u32;
 /// No packet.
 pub const NONE: PacketId = u32::MAX;
 
+/// In the place of the port by which a packet came in: its link has given up, and does not repeat it.
+pub(crate) const BARE: u16 = u16::MAX;
+
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -68,8 +71,6 @@ pub mod flag {
     pub(crate) const FREED: u16 = 512;
     /// It was moved to the queue that it is in from another, in such runs.
     pub(crate) const MOVED: u16 = 1024;
-    /// On a link that repeats frames: sent without a number, after it gave up.
-    pub(crate) const BARE: u16 = 2048;
     /// What is noted in such runs, and not on the wire.
     pub(crate) const ASKED: u16 = NOTED | FREED | MOVED;
     /// It lost its payload at the last switch before its receiver; NACKs echo it.
@@ -101,7 +102,7 @@ pub struct Packet {
     pub dst: u32,
     /// What switches hash; for a frame, the second half of its message.
     pub tuple: Tuple,
-    /// The port, of the switch that holds it, by which it came in.
+    /// The port, of the switch that holds it, by which it came in. On a link that repeats frames, [`BARE`] of one that was sent without a number.
     pub in_port: u16,
     /// Bytes on the wire.
     pub size: u16,

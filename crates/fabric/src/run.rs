@@ -367,7 +367,7 @@ impl Core {
         rates.sort_unstable();
         rates.dedup();
         let mut ports = ports(&setup, &map, &rates, per_port, &shard);
-        let retry = Retries::new(&setup, &mut ports, &map.link);
+        let retry = Retries::new(&setup, &mut ports, &map);
         let own = ports.iter().filter(|p: &&Port| shard.as_ref().is_none_or(|shard| shard.owns(p.node))).count();
         let density = own as f64 * EVENTS_PER_PORT;
         let near = ports.iter().map(|p: &Port| p.latency).filter(|&l| l <= Time::from_us(4)).max();
@@ -1118,6 +1118,9 @@ impl<F: FlowControl> Network<F> {
         let first = if links_turn { core.link_first(port) } else { First::Others };
         let p = &mut core.ports[port as usize];
         if first == First::Waits {
+            // An end of a transmission at which nothing may be sent is no event: where a packet went straight on, none was planned.
+            let current = core.time.current;
+            core.counts.events -= (current.class() == Class::TxEnd as u8 && current.source() == port) as u64;
             return;
         } else if first == First::Sent {
         } else if p.urgent {

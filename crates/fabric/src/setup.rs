@@ -4,8 +4,9 @@ use crate::buffer::Share;
 use crate::clock::Clock;
 use crate::id::{ClassId, FlowId, NodeId};
 use crate::probe::Recording;
-use crate::routing::{Rule, Tuple};
-use crate::topology::Graph;
+use crate::retry::Limits;
+use crate::routing::{PortMap, Rule, Tuple};
+use crate::topology::{Graph, Kind};
 use engine::{Rate, Time};
 use std::fmt;
 use std::sync::Arc;
@@ -603,6 +604,18 @@ impl Setup {
             within: None,
             graph,
         }
+    }
+
+    /// The limits of the sending end at a port, if its link repeats frames.
+    pub fn retry_limits(&self, map: &PortMap, port: u32) -> Option<Limits> {
+        let link = &self.graph.links[map.link[port as usize] as usize];
+        // From the end of a transmission to its being handled at a node: links of switches end behind their pipelines.
+        let to = |port: u32| {
+            let kind = self.graph.nodes[map.node[port as usize] as usize].kind;
+            link.delay + if kind == Kind::Switch { self.switch.pipeline } else { Time::ZERO }
+        };
+        let retry = link.retry?;
+        Some(retry.limits(link.rate, to(map.peer[port as usize]), to(port), self.max_packet()))
     }
 
     /// Bytes of the largest packet.

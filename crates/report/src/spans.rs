@@ -47,7 +47,7 @@ pub struct Span {
 
 /// The kinds that have a colour of their own, in the order of the legend: what costs nothing anew in blue, queues in orange and red, the
 /// sender's own limits in green, what a scheme does in pink.
-const KINDS: [(&str, &str); 17] = [
+const KINDS: [(&str, &str); 18] = [
     ("serialisation", "#0072b2"),
     ("propagation", "#8cc9ee"),
     ("queueing", "#e69f00"),
@@ -65,6 +65,7 @@ const KINDS: [(&str, &str); 17] = [
     ("forwarding", "#56b4e9"),
     ("receiver", "#6b4c00"),
     ("host", "#a08040"),
+    ("retry", "#b2182b"),
 ];
 
 /// The place of a kind in the legend; those without a colour of their own come last.

@@ -8,6 +8,7 @@ use crate::why::{Why, part_columns};
 use engine::Time;
 use estimate::About;
 use fabric::Outcome;
+use fabric::retry::Tally;
 use fabric::routing::PortMap;
 use fabric::run::{FlowRecord, Stall, Wait};
 use fabric::topology::{Graph, Kind};
@@ -123,6 +124,56 @@ pub struct Dropped {
     /// Dropped from a queue by the scheme; left out if none was.
     #[serde(skip_serializing_if = "is_zero")]
     pub scheme: u64,
+}
+
+/// What links that repeat frames did, at both ends of all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LinkRetry {
+    /// ACKs.
+    pub acks: u64,
+    /// NACKs.
+    pub nacks: u64,
+    /// Times that all was repeated because of a NACK.
+    pub replays: u64,
+    /// The same because nothing was heard.
+    pub timeouts: u64,
+    /// Frames that were sent again, and their bytes on the wire.
+    pub repeated: Volume,
+    /// Frames that came damaged or not at all.
+    pub damaged: u64,
+    /// Frames that came whole behind one that was missing.
+    pub discarded: u64,
+    /// Frames that came again.
+    pub duplicates: u64,
+    /// ACKs, NACKs and the like that were damaged or did not come.
+    pub sets_lost: u64,
+    /// Times that an end gave up.
+    pub flushes: u64,
+    /// Frames that were lost for good.
+    pub lost: u64,
+    /// How late frames were in all.
+    pub late_ps: u64,
+}
+
+impl LinkRetry {
+    fn new(outcome: &Outcome) -> Option<LinkRetry> {
+        let mut all = Tally::default();
+        outcome.retries.iter().for_each(|(_, tally)| all.add(tally));
+        (!outcome.retries.is_empty()).then_some(LinkRetry {
+            acks: all.acks,
+            nacks: all.nacks,
+            replays: all.replays,
+            timeouts: all.timeouts,
+            repeated: all.repeated.into(),
+            damaged: all.damaged,
+            discarded: all.discarded,
+            duplicates: all.duplicates,
+            sets_lost: all.sets_lost,
+            flushes: all.flushes,
+            lost: all.lost,
+            late_ps: all.late,
+        })
+    }
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -339,6 +390,9 @@ pub struct Summary {
     pub retransmitted: Volume,
     /// Lost.
     pub dropped: Dropped,
+    /// What links did that repeat frames, if any do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_retry: Option<LinkRetry>,
     /// Packets queued or in flight at the end.
     pub left: u64,
     /// Data packets marked by switches.
@@ -496,6 +550,7 @@ impl Summary {
                 link_down: c.dropped_down,
                 scheme: c.dropped_scheme,
             },
+            link_retry: LinkRetry::new(outcome),
             left: outcome.left,
             marked: c.marked,
             marked_receiver: c.marked_receiver,
@@ -820,6 +875,25 @@ fn link_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
     ];
     if let Some(stops) = &outcome.stops {
         columns.push((QUEUED, Column::counts(stops.queued.iter().copied())));
+    }
+    if !outcome.retries.is_empty() {
+        let mut tallies = vec![Tally::default(); map.count()];
+        outcome.retries.iter().for_each(|&(port, tally)| tallies[port as usize] = tally);
+        let of = |what: fn(&Tally) -> u64| Column::counts(tallies.iter().map(what));
+        columns.extend([
+            ("retry_acks", of(|tally| tally.acks)),
+            ("retry_nacks", of(|tally| tally.nacks)),
+            ("retry_replays", of(|tally| tally.replays)),
+            ("retry_timeouts", of(|tally| tally.timeouts)),
+            ("retry_frames", of(|tally| tally.repeated.0)),
+            ("retry_bytes", of(|tally| tally.repeated.1)),
+            ("retry_damaged", of(|tally| tally.damaged)),
+            ("retry_discarded", of(|tally| tally.discarded)),
+            ("retry_duplicates", of(|tally| tally.duplicates)),
+            ("retry_flushes", of(|tally| tally.flushes)),
+            ("retry_lost", of(|tally| tally.lost)),
+            ("retry_late_ps", of(|tally| tally.late)),
+        ]);
     }
     columns
 }

@@ -3,6 +3,7 @@
 use crate::resolve::Resolved;
 use crate::{Choices, GroupReport, Scenario, WindowSize};
 use engine::{Parameter, Rate, Time, Value};
+use fabric::routing::PortMap;
 use fabric::setup::{AckLane, Split};
 use fabric::topology::{Kind, Link};
 use std::collections::BTreeMap;
@@ -120,6 +121,7 @@ impl Resolved {
         if !faults.is_empty() {
             sheet.line("faults", faults.join(", "));
         }
+        self.describe_retry(sheet);
         self.describe_oversubscription(sheet);
     }
 
@@ -147,6 +149,31 @@ impl Resolved {
             let show = |ratio: u128| format!("{}:1", four_digits(ratio as f64 / 1e6));
             let text = format!("oversubscription {}", range(ratios.iter().copied(), show));
             sheet.line(&format!("tier {tier}"), text);
+        }
+    }
+
+    /// Links that repeat, by what they keep.
+    fn describe_retry(&self, sheet: &mut Sheet) {
+        let (setup, map) = (&self.setup, PortMap::new(&self.setup.graph));
+        let mut kinds: BTreeMap<(u64, Time, Time, Option<u32>), usize> = BTreeMap::new();
+        for port in 0..map.count() as u32 {
+            if let Some(limits) = setup.retry_limits(&map, port) {
+                *kinds.entry((limits.bytes, limits.round, limits.timer, limits.replays)).or_default() += 1;
+            }
+        }
+        for (place, (&(bytes, round, timer, replays), &count)) in kinds.iter().take(MOST_KINDS).enumerate() {
+            let ends = match replays {
+                None => "for ever".into(),
+                Some(most) => format!("{} at most", plural(most as usize, "time", "times")),
+            };
+            let text = format!(
+                "{} of links: {} kept for {} from a frame to its ACK, repeated after {} without news, {ends}",
+                plural(count, "end", "ends"),
+                size(bytes as u128),
+                time(round),
+                time(timer),
+            );
+            sheet.line(if place == 0 { "link retry" } else { "" }, text);
         }
     }
 
@@ -212,8 +239,16 @@ impl Resolved {
                     format!(", up to {} of {cell} B for every {worst} B", plural(cells as usize, "cell", "cells"))
                 }
             };
+            let retry = match pause.retry.kept {
+                0 => String::new(),
+                kept => format!(
+                    "; of these {} that the neighbour keeps to repeat, and what comes while a pause is repeated for {}",
+                    size(kept as u128),
+                    time(pause.retry.late),
+                ),
+            };
             let text = format!(
-                "{} at {}: {} that arrive within {} (to here {}, until the pause acts {}), and two packets of {} B{cells}{given}",
+                "{} at {}: {} that arrive within {} (to here {}, until the pause acts {}), and two packets of {} B{cells}{given}{retry}",
                 size(needed as u128),
                 pause.rate,
                 size(pause.in_flight() as u128),

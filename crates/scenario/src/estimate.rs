@@ -73,6 +73,9 @@ pub(crate) fn check(scenario: &Scenario, layout: &Layout, setup: &Setup) -> Resu
     if scenario.graph.fallible() {
         let message = "links that fail or lose packets cannot be estimated".to_string();
         refuse("link", message, &format!("remove the faults, {SIMULATE}"));
+    } else if scenario.graph.repeats() {
+        let message = "what links repeat cannot be estimated".to_string();
+        refuse("links.retry", message, &format!("leave out retry, {SIMULATE}"));
     }
     if !scenario.slow.is_empty() {
         refuse("slow", "slow receivers cannot be estimated".into(), &format!("remove [[slow]], {SIMULATE}"));

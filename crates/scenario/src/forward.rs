@@ -64,6 +64,9 @@ pub(crate) fn check(scenario: &Scenario, setup: &Setup) -> Result<(), Problem> {
         let message = "with links that fail or lose packets nothing is skipped: what follows a loss is never the same"
             .to_string();
         refuse("link", message, "remove the faults");
+    } else if scenario.graph.repeats() {
+        let message = "links that repeat frames have their own clocks, and are not skipped".to_string();
+        refuse("links.retry", message, "leave out retry");
     }
     if !scenario.slow.is_empty() {
         let message = "slow receivers come and go by the clock, and cannot be skipped".to_string();

@@ -5,6 +5,8 @@ use crate::settings::under;
 use crate::{Scenario, WindowSize, schema};
 use engine::Only;
 use fabric::axes::flow_control::Layout;
+use fabric::id::NodeId;
+use fabric::topology::Link;
 use std::fmt;
 use std::ops::Deref;
 
@@ -140,6 +142,21 @@ impl Known<'_> {
             let window = self.window;
             notes.push(format!(
                 "a window of {window} B is less than a packet of {payload} B: one packet at a time is on its way"
+            ));
+        }
+        let short = |link: &&Link| {
+            let Some(retry) = link.retry else { return false };
+            let payload = scenario.nic.payload.0 + scenario.nic.header.0;
+            let limits = retry.limits(link.rate, link.delay, link.delay, payload);
+            let frames = limits.frames.saturating_mul(payload).min(limits.bytes);
+            frames < link.rate.bytes_over(limits.round)
+        };
+        if let Some(link) = scenario.graph.links.iter().find(short) {
+            let name = |node: NodeId| scenario.graph[node].name.as_str();
+            notes.push(format!(
+                "links.retry: the link {} to {} carries more until a frame is acknowledged than its ends keep, and stands still without any error",
+                name(link.a),
+                name(link.b)
             ));
         }
         for (place, slow) in scenario.slow.iter().enumerate() {

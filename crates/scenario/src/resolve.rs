@@ -19,13 +19,14 @@ use fabric::buffer::{ALPHA_ONE, Share};
 use fabric::clock::Clock;
 use fabric::id::{FlowId, NodeId};
 use fabric::packet::MAX_HOPS;
+use fabric::retry::{self, Limits};
 use fabric::routing::{PortMap, Routing, Tuple};
 use fabric::run::worthwhile;
 use fabric::setup::{
     AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, MeasureSetup, NicSetup, NicWake, Notifications, Overflow,
     PortSetup, SeriesSetup, SlowReceiver, Split, SwitchSetup, Task, WindowRule,
 };
-use fabric::topology::Kind;
+use fabric::topology::{Kind, Link};
 use fabric::{Outcome, Setup};
 use files::problem::Problem;
 use std::collections::{BTreeMap, HashSet};
@@ -496,6 +497,49 @@ pub struct PauseLoop {
     pub smallest: u64,
     /// Bytes of a cell of memory; 1 for bytes.
     pub cell: u64,
+    /// What the link adds by repeating, if it does.
+    pub retry: PauseRetry,
+}
+
+/// What a link that repeats frames adds to the loop of a pause; nothing by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PauseRetry {
+    /// Bytes that the neighbour keeps at most because they may have to be repeated.
+    pub kept: u64,
+    /// How much later a pause may come that has to be repeated, or waits for what is.
+    pub late: Time,
+    /// Bytes of ordered sets that may go ahead of a pause.
+    pub sets: u64,
+}
+
+/// The most replays in a row of a pause that headroom allows for by itself.
+const PAUSE_REPLAYS: u32 = 4;
+/// How likely a pause may need more, so that losing nothing is promised.
+const TOO_LATE: f64 = 1e-9;
+
+impl PauseRetry {
+    /// Of a link: `to_here` and `to_neighbour` are what the sending ends of the neighbour and of this port may keep, `replays` the replays in a row
+    /// that are allowed for, if they are not derived, and `frames` the bytes of frames that may go ahead of a pause. Also gives how likely a pause needs more replays than that.
+    fn new(link: &Link, to_here: Limits, to_neighbour: Limits, replays: Option<u32>, frames: u64) -> (PauseRetry, f64) {
+        // A try fails where the pause is damaged, or what was sent in the round before it.
+        let ahead = link.rate.bytes_over(to_neighbour.round);
+        let largest = to_neighbour.largest.clamp(1, u16::MAX as u64) as u16;
+        let each = (1.0 - link.loss) * (1.0 - link.corruption) * (1.0 - link.spoils(largest));
+        let fails = 1.0 - each.powi((ahead / largest as u64) as i32 + 1);
+        let chance = |replays: u32| fails.powi(replays as i32 + 1);
+        let replays =
+            replays.unwrap_or_else(|| (0..PAUSE_REPLAYS).find(|n| chance(*n) <= TOO_LATE).unwrap_or(PAUSE_REPLAYS));
+        // The first is asked for, after a round at most; the others the timer brings. Each time all that is kept may be sent before the pause.
+        let all = Clock::Exact.duration(to_neighbour.bytes, link.rate).0;
+        let late = match replays {
+            0 => 0,
+            more => to_neighbour.round.0 + all + (more as u64 - 1) * (to_neighbour.timer.0 + all),
+        };
+        // An ACK and a NACK, and ACKs between the frames.
+        let spacing = link.rate.bytes_over(to_neighbour.spacing).max(1);
+        let sets = (3 + frames / spacing) * retry::SET as u64;
+        (PauseRetry { kept: to_here.bytes + to_here.largest, late: Time(late), sets }, chance(replays))
+    }
 }
 
 impl PauseLoop {
@@ -503,11 +547,18 @@ impl PauseLoop {
     pub fn hears(&self) -> Time {
         let time = |bytes: u64| Clock::Exact.duration(bytes, self.rate).0;
         let frames = 2 * self.classes as u64 + 1 + self.other_frames;
-        Time(time(self.largest.max(self.frame).max(self.control)) + frames * time(self.frame) + self.to_neighbour.0)
+        let waits = time(self.largest.max(self.frame).max(self.control)) + frames * time(self.frame);
+        Time(waits + time(self.retry.sets) + self.to_neighbour.0 + self.retry.late.0)
     }
 
     /// Bytes that the neighbour may send before it has.
     pub fn in_flight(&self) -> u64 {
+        if self.retry.kept > 0 {
+            // What comes before the neighbour hears of the pause is no more than the link carries. What comes later was sent before that and is not
+            // acknowledged: the neighbour keeps it, however often it has to repeat it.
+            let kept = self.retry.kept.max(self.rate.bytes_over(self.to_here));
+            return self.rate.bytes_over(self.hears()).saturating_add(kept);
+        }
         self.rate.bytes_over(Time(self.to_here.0 + self.hears().0))
     }
 
@@ -581,12 +632,15 @@ impl Memory {
             return Ok(memory);
         }
         memory.promised = lossless;
+        let mut too_late = 0.0f64;
         let mut short = 0;
         let mut most_needed = 0;
         // Hosts that forward have memory for it, and need headroom like switches.
         let switches = || (0..graph.nodes.len() as u32).filter(|&n| graph.forwards(NodeId(n), map.of(n).len()));
         for port in switches().flat_map(|node| map.of(node)) {
             let pause = lossless.then(|| pause_loop(scenario, layout, map, wire, port));
+            let (pause, chance) = pause.map_or((None, 0.0), |(pause, chance)| (Some(pause), chance));
+            too_late = chance.max(too_late);
             let needed = pause.map_or(0, |pause| pause.headroom());
             let given = switch.headroom.map_or(needed, |headroom| whole(headroom, switch));
             // The fabric counts headroom in 32 bits.
@@ -605,6 +659,14 @@ impl Memory {
             memory.promised = false;
             notes
                 .push(format!("headroom is less than {short} ports need (up to {most_needed} B): packets may be lost"));
+        }
+        if too_late > TOO_LATE && !graph.links.iter().any(Link::lossy) {
+            memory.promised = false;
+            notes.push(format!(
+                "a pause may have to be repeated more often than headroom allows for (one in {:.0}): losing nothing is not promised; write a larger \
+                 pause_replays in [links.retry]",
+                1.0 / too_late
+            ));
         }
         if lossless {
             memory.break_promises(scenario, layout, notes);
@@ -699,7 +761,10 @@ impl Memory {
             self.promised = false;
             notes.push(format!("{because}: losing nothing is not promised"));
         };
-        if !layout.grants && links.iter().any(|link| link.lossy()) {
+        if !layout.grants && links.iter().any(|link| link.lossy() && link.retry.is_some()) {
+            broken("links with errors may give up repeating, unless they are endless in [links.retry]");
+        }
+        if !layout.grants && links.iter().any(|link| link.lossy() && link.retry.is_none()) {
             broken("links with loss or corruption lose pause and resume frames too");
         }
         if !layout.grants && links.iter().any(|link| link.outages.iter().any(|(_, up)| up.is_some())) {
@@ -748,7 +813,7 @@ fn slow_receivers(
                 continue;
             }
             // A NIC's memory counts bytes.
-            let needed = PauseLoop { cell: 1, ..pause_loop(scenario, layout, map, wire, port) }.headroom();
+            let needed = PauseLoop { cell: 1, ..pause_loop(scenario, layout, map, wire, port).0 }.headroom();
             let xoff = slow.xoff.map_or(slow.buffer.0.saturating_sub(needed), |xoff| xoff.0);
             if *promised && xoff.saturating_add(needed) > slow.buffer.0 {
                 *promised = false;
@@ -794,8 +859,8 @@ fn own_room(scenario: &Scenario, layout: &Layout, wire: &Wire, memory: &mut Memo
     true
 }
 
-/// The loop of a pause that the node at `port` sends.
-fn pause_loop(scenario: &Scenario, layout: &Layout, map: &PortMap, wire: &Wire, port: u32) -> PauseLoop {
+/// The loop of a pause that the node at `port` sends, and how likely one comes later than that.
+fn pause_loop(scenario: &Scenario, layout: &Layout, map: &PortMap, wire: &Wire, port: u32) -> (PauseLoop, f64) {
     let graph = &scenario.graph;
     let link = &graph.links[map.link[port as usize] as usize];
     let kind = |node: u32| graph.nodes[node as usize].kind;
@@ -808,18 +873,30 @@ fn pause_loop(scenario: &Scenario, layout: &Layout, map: &PortMap, wire: &Wire, 
         Kind::Switch => scenario.switch.pipeline,
         Kind::Host => Time::ZERO,
     };
-    PauseLoop {
+    let classes = lanes(scenario, layout) * layout.groups as u8;
+    let other_frames = layout.headroom.map_or(0, |Headroom { other_frames }| other_frames);
+    let retry = link.retry.map(|retry| {
+        let (here, there) = (link.delay + own, link.delay + far);
+        let to_here = retry.limits(link.rate, here, there, wire.largest);
+        let to_neighbour = retry.limits(link.rate, there, here, wire.largest);
+        let frames = (2 * classes as u64 + 1 + other_frames) * wire.frame;
+        PauseRetry::new(link, to_here, to_neighbour, scenario.pause_replays, frames)
+    });
+    let (retry, chance) = retry.unwrap_or_default();
+    let pause = PauseLoop {
         rate: link.rate,
         to_here: link.delay + own,
         to_neighbour: link.delay + far + scenario.switch.reaction,
         largest: wire.largest,
         frame: wire.frame,
         control: wire.control,
-        classes: lanes(scenario, layout) * layout.groups as u8,
-        other_frames: layout.headroom.map_or(0, |Headroom { other_frames }| other_frames),
+        classes,
+        other_frames,
         smallest: wire.smallest,
         cell: scenario.switch.cell.0,
-    }
+        retry,
+    };
+    (pause, chance)
 }
 
 /// Shares and marking of every port.
@@ -1094,7 +1171,9 @@ fn check_end(scenario: &Scenario, map: &PortMap) -> Result<(), Problem> {
         return Ok(());
     }
     const HELP: &str = "write a stop, such as stop = \"20ms\"";
-    if let Some(link) = graph.links.iter().find(|link| link.loss >= 1.0 || link.corruption >= 1.0) {
+    if let Some(link) =
+        graph.links.iter().find(|link| link.loss >= 1.0 || link.corruption >= 1.0 || link.bit_errors >= 1.0)
+    {
         let name = |node: NodeId| &graph[node].name;
         let message = format!("nothing passes the link {} to {}: the run might never end", name(link.a), name(link.b));
         return Err(scenario.problem("link", message).help(HELP));

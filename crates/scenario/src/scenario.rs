@@ -113,6 +113,8 @@ pub struct Scenario {
     pub stop: Option<Time>,
     /// The wiring, with the faults of its links.
     pub graph: Graph,
+    /// Replays in a row of a pause that automatic headroom allows for, on links that repeat.
+    pub pause_replays: Option<u32>,
     /// Settings of the switches.
     pub switch: SwitchSettings,
     /// By node, the memory of switches that have another than the rest.
@@ -259,9 +261,10 @@ impl Scenario {
         let mut wired = wrong.keep(wiring::read_topology(&mut root, base));
         // Where the fabric cannot be, another stands for it, so that what has nothing to do with it is looked at.
         let fabric = wired.is_some();
+        let mut pause_replays = None;
         let mut stand_in = if fabric { None } else { Some(wiring::stand_in()) };
         if let Some(graph) = wired.as_mut().map(|(graph, _)| graph).or(stand_in.as_mut()) {
-            wrong.keep_known(wiring::read_links(&mut root, graph), fabric);
+            pause_replays = wrong.keep_known(wiring::read_links(&mut root, graph), fabric).flatten();
         }
         if let Some((graph, _)) = &wired {
             let faulty = |error: GraphError| wiring::remedied(document.problem("topology", error.problem()), &error);
@@ -343,6 +346,7 @@ impl Scenario {
             seed: seed.unwrap_or(1),
             stop,
             graph,
+            pause_replays,
             switch,
             buffers,
             nic,
@@ -485,6 +489,7 @@ pub(crate) static TOP: LazyLock<Section> = LazyLock::new(|| {
     ];
     let tables = [
         "topology",
+        "links",
         "link",
         "switch",
         "nic",

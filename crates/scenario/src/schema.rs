@@ -101,7 +101,16 @@ pub(crate) static SCHEME: LazyLock<Section> = LazyLock::new(|| {
 pub fn sections() -> Vec<&'static Section> {
     let mut all: Vec<&'static Section> = vec![&TOP];
     all.extend(wiring::TOPOLOGIES.iter());
-    all.extend([&*wiring::LINK, &settings::SWITCH, &settings::BUFFERS, &settings::NIC, &slow::SLOW, &SCHEME]);
+    all.extend([
+        &*wiring::LINKS,
+        &wiring::RETRY,
+        &wiring::LINK,
+        &settings::SWITCH,
+        &settings::BUFFERS,
+        &settings::NIC,
+        &slow::SLOW,
+        &SCHEME,
+    ]);
     all.extend(MECHANISMS.iter());
     all.extend([&*traffic::FLOW, &traffic::TRAFFIC, &traffic::LOAD, &traffic::INCAST]);
     all.extend([

@@ -6,8 +6,9 @@ use crate::declared::{Key, Section};
 use crate::document::{Document, Item, Table, quoted, suggest};
 use crate::kind::FileKind;
 use crate::scenario::Problems;
-use engine::{Kind as ValueKind, Limits, Rate, Raw, Time, Value, ValueError};
+use engine::{Bytes, Kind as ValueKind, Limits, Rate, Raw, Time, Value, ValueError};
 use fabric::id::NodeId;
+use fabric::retry::{Retry, Unprotected};
 use fabric::topology::{self, Graph, GraphError, Kind, Link, MAX_LINKS, MAX_NODES, ShapeError};
 use files::problem::{Cause, Problem};
 use std::collections::{HashMap, VecDeque};
@@ -79,6 +80,14 @@ pub(crate) static LINK: LazyLock<Section> = LazyLock::new(|| {
             "Probability, 0 to 1, that a packet arrives damaged and is discarded.",
         )
         .or(0.0),
+        Key::within::<f64>(
+            "bit_error_rate",
+            0.0..=1.0,
+            "Probability that a bit arrives wrong, after error correction: a packet with such a bit is damaged.",
+        )
+        .otherwise("as in `[links]`"),
+        Key::of::<bool>("retry", "Whether it repeats what is lost or damaged, as `[links.retry]` has it.")
+            .otherwise("as in `[links.retry]`"),
         Key::new(
             "down",
             outages,
@@ -87,6 +96,73 @@ pub(crate) static LINK: LazyLock<Section> = LazyLock::new(|| {
         .otherwise("never"),
     ];
     Section::many("link", "What one link has of its own. Parallel links between the two nodes share it.", keys)
+});
+
+engine::parameters! {
+    /// `[links]`.
+    pub struct LinksSettings {
+        /// Probability, 0 to 1, that a bit arrives wrong, after error correction: a packet with such a bit is damaged.
+        bit_error_rate: f64 = 0.0, in 0.0..=1.0,
+    }
+}
+
+engine::parameters! {
+    /// `[links.retry]`.
+    pub struct RetrySettings {
+        /// Whether links repeat what is lost or damaged. `[[link]]` may differ.
+        on: bool = true,
+        /// The most frames that a sender keeps until they are acknowledged; `"auto"`: as many as the bytes allow.
+        frames: Option<u32> = None, in 1..=1_000_000,
+        /// The most bytes of them; `"auto"`: twice what the link carries from a frame's being sent to its ACK.
+        bytes: Option<Bytes> = None, in Bytes(64)..=Bytes(1_000_000_000),
+        /// Bytes of link time between two ACKs (CTLOS_TARGET_SPACING).
+        ack_spacing: Bytes = Bytes(2048), in Bytes(64)..=Bytes(65_535),
+        /// A sender that hears of no progress for so long repeats everything (REPLAY_TIMER_MAX); `"auto"`: twice the time from a frame's being sent to its ACK.
+        timer: Option<Time> = None, in Time(1)..=MAX_DELAY,
+        /// Repeat for ever, instead of giving up. Then a link that works loses nothing.
+        endless: bool = false,
+        /// How often in a row the timer makes it repeat before it gives up (REPLAY_COUNT_MAX).
+        max_replays: u32 = 1, in 0..=255, if endless == false,
+        /// A frame that waits so long for its ACK makes it give up (DATA_AGE_TIMEOUT); 0 for never.
+        data_age: Time = Time::ZERO, in Time::ZERO..=MAX_DELAY, if endless == false,
+        /// What becomes of frames after it has given up.
+        after: Unprotected = Unprotected::BestEffort, if endless == false,
+        /// Start again after it has given up (RE_INIT_ON_FLUSH).
+        restart: bool = false, if endless == false,
+        /// A link that is down for less keeps what it had sent, and repeats it (PCS_LOST_TIMEOUT).
+        link_lost: Time = Time::ZERO, in Time::ZERO..=MAX_DELAY,
+        /// Replays in a row of a pause that the automatic headroom of switches allows for; `"auto"`: until more are less likely than 1 in 1e9, or 4.
+        pause_replays: Option<u32> = None, in 0..=16,
+    }
+}
+
+impl RetrySettings {
+    /// What links do.
+    fn retry(&self) -> Retry {
+        Retry {
+            frames: self.frames,
+            bytes: self.bytes.map(|bytes| bytes.0),
+            spacing: self.ack_spacing.0,
+            timer: self.timer,
+            replays: (!self.endless).then_some(self.max_replays),
+            age: (!self.endless && self.data_age > Time::ZERO).then_some(self.data_age),
+            link_lost: self.link_lost,
+            then: self.after,
+            restart: self.restart,
+        }
+    }
+}
+
+/// `[links]`.
+pub(crate) static LINKS: LazyLock<Section> = LazyLock::new(|| {
+    let about = "What all links have that have nothing of their own.";
+    Section::of("links", about, &LinksSettings::default()).with_tables(vec!["retry"])
+});
+
+/// `[links.retry]`.
+pub(crate) static RETRY: LazyLock<Section> = LazyLock::new(|| {
+    let about = "Links that repeat what they lose or damage (link-layer retry, as in Ultra Ethernet). They do where this table is written.";
+    Section::of("links.retry", about, &RetrySettings::default())
 });
 
 /// `[topology]`, by kind: every shape with its parameters, and a graph file.
@@ -282,12 +358,14 @@ pub(super) fn remedied(problem: Problem, error: &GraphError) -> Problem {
 }
 
 /// The keys of a link, as far as they are there.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct LinkSettings {
     rate: Option<Rate>,
     delay: Option<Time>,
     loss: Option<f64>,
     corruption: Option<f64>,
+    bit_errors: Option<f64>,
+    retry: Option<bool>,
     down: Option<Vec<(Time, Option<Time>)>>,
 }
 
@@ -298,15 +376,20 @@ impl LinkSettings {
         let delay = wrong.keep(table.optional("delay")).flatten();
         let loss = wrong.keep(table.optional("loss")).flatten();
         let corruption = wrong.keep(table.optional("corruption")).flatten();
+        let bit_errors = wrong.keep(table.optional("bit_error_rate")).flatten();
+        let retry = wrong.keep(table.optional("retry")).flatten();
         let down = wrong.keep(table.item("down").map(|item| read_outages(&item)).transpose()).flatten();
-        wrong.or(LinkSettings { rate, delay, loss, corruption, down })
+        wrong.or(LinkSettings { rate, delay, loss, corruption, bit_errors, retry, down })
     }
 
-    fn apply(self, link: &mut Link) {
+    /// Gives them to a link, which repeats frames as `retry` has it if it does.
+    fn apply(self, link: &mut Link, retry: Retry) {
         link.rate = self.rate.unwrap_or(link.rate);
         link.delay = self.delay.unwrap_or(link.delay);
         link.loss = self.loss.unwrap_or(link.loss);
         link.corruption = self.corruption.unwrap_or(link.corruption);
+        link.bit_errors = self.bit_errors.unwrap_or(link.bit_errors);
+        link.retry = self.retry.map_or(link.retry, |on| on.then_some(retry));
         link.outages = self.down.unwrap_or_else(|| std::mem::take(&mut link.outages));
     }
 }
@@ -364,8 +447,42 @@ fn read_ends(table: &mut Table<'_>, names: &Names<'_>) -> Result<(NodeId, NodeId
     Ok((a, b))
 }
 
-/// Gives links what `[[link]]` says of them. Parallel links share it.
-pub(super) fn read_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<(), Problem> {
+/// Gives links what `[links]` says of them all, and how they repeat frames.
+fn read_all_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<RetrySettings, Problem> {
+    let (mut own, mut retry) = (LinksSettings::default(), RetrySettings::default());
+    let Some(mut table) = root.table("links")? else { return Ok(RetrySettings { on: false, ..retry }) };
+    table.takes(&LINKS);
+    let mut wrong = Problems::default();
+    let set = wrong.keep(table.fill(&mut own)).unwrap_or_default();
+    match wrong.keep(table.table("retry")).flatten() {
+        None => retry.on = false,
+        Some(mut inner) => {
+            inner.takes(&RETRY);
+            wrong.keep(inner.fill(&mut retry));
+            wrong.keep(inner.finish());
+        }
+    }
+    wrong.keep(table.finish());
+    for link in &mut graph.links {
+        if set.contains(&"bit_error_rate") {
+            link.bit_errors = own.bit_error_rate;
+        }
+        link.retry = (retry.on || link.retry.is_some()).then(|| retry.retry());
+    }
+    wrong.or(retry)
+}
+
+/// Gives links what `[links]` says of them all and `[[link]]` of each. Parallel links share it. Gives how many replays of a pause headroom allows for, if
+/// that is not derived.
+pub(super) fn read_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<Option<u32>, Problem> {
+    let mut wrong = Problems::default();
+    let settings = wrong.keep(read_all_links(root, graph)).unwrap_or_default();
+    wrong.keep(read_each_link(root, graph, settings.retry()));
+    wrong.or(settings.pause_replays)
+}
+
+/// Gives links what `[[link]]` says of them.
+fn read_each_link(root: &mut Table<'_>, graph: &mut Graph, retry: Retry) -> Result<(), Problem> {
     let tables = root.tables("link")?;
     if tables.is_empty() {
         return Ok(());
@@ -403,9 +520,8 @@ pub(super) fn read_links(root: &mut Table<'_>, graph: &mut Graph) -> Result<(), 
         changes.extend(wrong.keep(read(table)));
     }
     for (links, settings) in wrong.or(changes)? {
-        let LinkSettings { rate, delay, loss, corruption, down } = settings;
         for &link in links {
-            LinkSettings { rate, delay, loss, corruption, down: down.clone() }.apply(&mut graph.links[link]);
+            settings.clone().apply(&mut graph.links[link], retry);
         }
     }
     Ok(())
@@ -474,7 +590,7 @@ pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
         }
         if let (Some((a, b)), Some(settings), Some(rate), Some(delay)) = (ends, settings, rate, delay) {
             let mut link = Link::new(a, b, rate, delay);
-            settings.apply(&mut link);
+            settings.apply(&mut link, Retry::default());
             wires.push(link);
         }
     }

@@ -10,10 +10,11 @@
 use super::links::Fate;
 use super::{Class, Core, Network};
 use crate::axes::flow_control::FlowControl;
-use crate::packet::{Fifo, Kind, Packet, PacketId, flag};
-use crate::port::detour;
+use crate::packet::{BARE, Fifo, Kind, Packet, PacketId};
+use crate::port::{Port, detour};
 use crate::probe::{Counted, Lost};
 use crate::retry::{Condition, Expiry, Receiver, SET, Said, Sender, Sent, Taken, Tally};
+use crate::routing::PortMap;
 use crate::setup::Setup;
 use engine::{Event, Time};
 
@@ -47,16 +48,13 @@ struct End {
 pub(crate) struct Retries(Vec<Option<Box<End>>>);
 
 impl Retries {
-    pub(super) fn new(setup: &Setup, ports: &mut [crate::port::Port], links: &[u32]) -> Retries {
-        let all = &setup.graph.links;
-        if all.iter().all(|link| link.retry.is_none()) {
+    pub(super) fn new(setup: &Setup, ports: &mut [Port], map: &PortMap) -> Retries {
+        if !setup.graph.repeats() {
             return Retries::default();
         }
         let end = |port: usize| {
-            let link = &all[links[port] as usize];
-            let retry = link.retry?;
-            let peer = &ports[ports[port].peer as usize];
-            let limits = retry.limits(link.rate, ports[port].latency, peer.latency, setup.max_packet());
+            let retry = setup.graph.links[map.link[port] as usize].retry?;
+            let limits = setup.retry_limits(map, port as u32)?;
             Some(Box::new(End {
                 tx: Sender::new(limits),
                 rx: Receiver::new(&limits),
@@ -172,7 +170,7 @@ impl Core {
         let Some(end) = self.retry.end(port) else { return false };
         match end.tx.sent(now, size) {
             Sent::Numbered => {}
-            Sent::Bare => self.pool[id].flags |= flag::BARE,
+            Sent::Bare => self.pool[id].in_port = BARE,
             Sent::Dropped => {
                 end.tally.lost += 1;
                 self.lose_on_link(port, port, id, Lost::Fault);
@@ -226,8 +224,8 @@ impl Core {
         }
         let now = self.time.now;
         let end = self.retry.end(port)?;
-        if packet.flags & flag::BARE != 0 {
-            self.pool[id].flags &= !flag::BARE;
+        if packet.in_port == BARE {
+            self.pool[id].in_port = 0;
             if condition == Condition::Good {
                 return Some(id);
             }

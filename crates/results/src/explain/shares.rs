@@ -267,6 +267,7 @@ fn words(part: &str) -> &str {
         "forwarding" => "being forwarded by hosts",
         "receiver" => "being in the NIC of a slow receiver",
         "host" => "being on the way between hosts and their NICs",
+        "retry" => "being repeated by links",
         other => other,
     }
 }

@@ -19,7 +19,7 @@ pub fn differences(one: &Outcome, other: &Outcome) -> Vec<(&'static str, String)
         ($($field:ident)+) => { $(compare(stringify!($field), one.$field == other.$field, [&one.$field, &other.$field]);)+ };
     }
     fields!(end counts finished flow_control histograms congestion_control transport switches samples series);
-    fields!(flows paused peak sent left stall violations);
+    fields!(flows paused peak sent left stall violations retries);
     // A run that is not asked why is the same run.
     let stops = [one, other].map(|outcome| outcome.stops.as_ref());
     if let [Some(one), Some(other)] = stops {

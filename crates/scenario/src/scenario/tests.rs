@@ -5,6 +5,7 @@ use crate::Beside;
 use crate::resolve::{PauseLoop, Resolved, resolve};
 use engine::{Bytes, Parameters, Rate, Time};
 use fabric::Outcome;
+use fabric::retry::Retry;
 use fabric::setup::{AckLane, Ecn, WindowRule};
 use files::problem::{Cause, Problem};
 use proptest::prelude::*;
@@ -400,6 +401,7 @@ fn headroom_in_cells_is_enough_for_packets_of_any_size() {
         other_frames: 0,
         smallest: 63,
         cell: 1,
+        retry: Default::default(),
     };
     let flight = bytes.in_flight();
     assert_eq!(bytes.headroom(), flight + 2 * 1062);
@@ -498,6 +500,64 @@ fn faults_take_the_promise_back_and_bring_a_timeout() {
     assert!(!star(&["switch.egress_alpha=0.5"]).promised);
     assert!(star(&["nic.ack_lane=data"]).promised);
     assert!(!star(&["nic.ack_lane=data", "traffic.classes=2"]).promised);
+}
+
+#[test]
+fn links_repeat_as_the_scenario_says_for_all_and_for_each() {
+    let retries = |text: &str| -> Vec<Option<Retry>> {
+        let resolved = read(&format!("{STAR}{text}"), &[]).unwrap_or_else(|problem| panic!("{problem}"));
+        resolved.setup.graph.links.iter().map(|link| link.retry).collect()
+    };
+    assert_eq!(retries(""), [None; 4]);
+    assert_eq!(retries("[links]\nbit_error_rate = 1e-9\n"), [None; 4]);
+    assert_eq!(retries("[links.retry]\n"), [Some(Retry::default()); 4]);
+    let one = "[[link]]\nbetween = [\"h1\", \"sw0\"]\nretry = ";
+    assert_eq!(retries(&format!("[links.retry]\n{one}false\n"))[..2], [Some(Retry::default()), None]);
+    let text = format!("[links.retry]\non = false\nendless = true\nbytes = \"90KB\"\n{one}true\n");
+    let own = Retry { replays: None, bytes: Some(90_000), ..Retry::default() };
+    assert_eq!(retries(&text)[..2], [None, Some(own)]);
+    let errors = read(
+        &format!("{STAR}[links]\nbit_error_rate = 1e-9\n[[link]]\nbetween = [\"h1\", \"sw0\"]\nbit_error_rate = 0.0\n"),
+        &[],
+    );
+    let errors: Vec<f64> = errors.unwrap().setup.graph.links.iter().map(|link| link.bit_errors).collect();
+    assert_eq!(errors, [1e-9, 0.0, 1e-9, 1e-9]);
+    refused(&format!("{STAR}[links.retry]\nbyte = \"9KB\"\n"), &[], 9, "unknown key \"byte\"", "bytes");
+}
+
+#[test]
+fn what_repeats_for_ever_is_promised_to_lose_nothing_with_headroom_for_it() {
+    let with = |text: &str| read(&format!("{STAR}[links]\n{text}"), &["switch.buffer=32MB"]).unwrap();
+    let headroom = |resolved: &Resolved| resolved.setup.ports[4].share.headroom as u64;
+    let plain = with("");
+    assert!(plain.promised && plain.setup.nic.timeout.is_none());
+    // 100 Gb/s is 12.5 B a nanosecond. The port keeps up to two rounds, and as much may come once the pause is heard of.
+    let endless = "[links.retry]\nendless = true\n";
+    let retry = with(endless);
+    let link = &retry.setup.graph.links[0];
+    let limits = link.retry.unwrap().limits(link.rate, link.delay, link.delay, 1062);
+    assert!(
+        retry.promised && retry.setup.nic.timeout.is_none() && headroom(&retry) > headroom(&plain) + limits.bytes / 2
+    );
+    // Errors make pauses late, and headroom larger, as often as is worth it.
+    let few = with(&format!("bit_error_rate = 1e-10\n{endless}"));
+    let more = with(&format!("bit_error_rate = 1e-8\n{endless}"));
+    assert!(few.promised && more.promised, "{:?}", more.notes);
+    assert!(headroom(&retry) < headroom(&few) && headroom(&few) < headroom(&more));
+    assert!(headroom(&few) - headroom(&retry) >= limits.bytes + link.rate.bytes_over(limits.round) - 2);
+    let noted = |resolved: &Resolved, expected: &str| {
+        assert!(
+            !resolved.promised && resolved.notes.iter().any(|note| note.contains(expected)),
+            "{:?}",
+            resolved.notes
+        );
+    };
+    noted(
+        &with(&format!("bit_error_rate = 1e-8\n{endless}pause_replays = 0\n")),
+        "more often than headroom allows for",
+    );
+    noted(&with("bit_error_rate = 1e-8\n[links.retry]\n"), "may give up repeating, unless they are endless");
+    noted(&with("bit_error_rate = 1e-8\n"), "lose pause and resume frames too");
 }
 
 #[test]
