@@ -213,6 +213,79 @@ proptest! {
     }
 }
 
+/// Flows on eight hosts: their ends, sizes, and which earlier ones each waits for.
+type Waits = Vec<((u32, u32), u64, Vec<usize>)>;
+
+/// A graph of any shape without a cycle: of the earlier flows that have an end where a flow starts, it waits for some.
+fn any_graph() -> impl Strategy<Value = Waits> {
+    let flow = ((0..8u32, 1..8u32), 1..20_000u64, any::<u32>());
+    prop::collection::vec(flow, 2..30).prop_map(|drawn| {
+        let mut graph: Waits = Vec::new();
+        for ((src, away), size, which) in drawn {
+            let ends = |(from, to): (u32, u32)| from == src || to == src;
+            let earlier = (0..graph.len()).filter(|&i| ends(graph[i].0));
+            let after = earlier.enumerate().filter(|(turn, _)| which >> (turn % 32) & 1 == 1).map(|(_, i)| i).collect();
+            graph.push(((src, (src + away) % 8), size, after));
+        }
+        graph
+    })
+}
+
+/// The same as a scenario on two racks, with `more` waits besides.
+fn text_of(graph: &Waits, down: &str, more: Option<(usize, usize)>) -> String {
+    let mut text = format!(
+        "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\n[scheme]\npreset = \"pfc\"\n{down}"
+    );
+    for (i, ((src, dst), size, after)) in graph.iter().enumerate() {
+        let more = more.filter(|(flow, _)| *flow == i).map(|(_, first)| first);
+        let after: Vec<String> = after.iter().copied().chain(more).map(|first| format!("\"f{first}\"")).collect();
+        text += &format!("[[flow]]\nid = \"f{i}\"\nsrc = \"h{src}\"\ndst = \"h{dst}\"\nsize = \"{size}B\"\n");
+        if !after.is_empty() {
+            text += &format!("after = [{}]\n", after.join(", "));
+        }
+    }
+    text
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::with_source_file(file!()) })]
+
+    #[test]
+    fn graphs_of_any_shape_end_in_order_on_any_threads_with_a_failed_link_too_and_a_cycle_is_named(
+        graph in any_graph(),
+        at in 0..40u32,
+    ) {
+        let down = format!("[[link]]\nbetween = [\"leaf0\", \"spine0\"]\ndown = [[\"{at}us\"]]\n");
+        for down in ["", down.as_str()] {
+            let text = text_of(&graph, down, None);
+            let resolved = resolved(&text);
+            let one = resolved.simulate_on(1, &mut |_, _| true);
+            prop_assert!(one.flows.iter().all(|flow| flow.acknowledged != Time::MAX), "{text}");
+            // Flows of one start are in the order written.
+            for (flow, (ends, _, after)) in one.flows.iter().zip(&graph) {
+                for &first in after {
+                    let before = &one.flows[first];
+                    let ended = if graph[first].0.1 == ends.0 { before.received } else { before.acknowledged };
+                    prop_assert!(flow.start >= ended, "{text}");
+                }
+            }
+            for threads in [2, 3] {
+                let other = resolved.simulate_on(threads, &mut |_, _| true);
+                let seen = |outcome: &fabric::Outcome| outcome.flows.iter().map(|flow| (flow.start, flow.received, flow.acknowledged)).collect::<Vec<_>>();
+                prop_assert_eq!(seen(&one), seen(&other), "{} threads: {}", threads, text);
+            }
+        }
+        // A flow that waits for one that waits for it.
+        let back = graph.iter().enumerate().flat_map(|(i, (_, _, after))| after.iter().map(move |&first| (first, i)));
+        let mut fits = back.filter(|&(first, i)| [graph[i].0.0, graph[i].0.1].contains(&graph[first].0.0));
+        if let Some(more) = fits.next() {
+            let said = problem(&text_of(&graph, "", Some(more)));
+            let host = graph[more.0].0.0;
+            prop_assert!(said.contains("which waits for") && said.contains(&format!("h{host} to ")), "{said}");
+        }
+    }
+}
+
 /// When the flows of a scenario start and are received, by their ends and sizes.
 fn seen(finished: &run::Finished) -> Vec<(u32, u32, u64, Time, Time)> {
     let flows = finished.outcome.flows.iter();
