@@ -22,6 +22,7 @@ mod slow;
 mod threads;
 mod together;
 mod traffic;
+mod uec;
 
 /// Tests find the schemes that come with the program.
 #[ctor::ctor]
