@@ -288,6 +288,12 @@ fn everything() -> Vec<String> {
         // One that sets windows by itself takes none from the scenario.
         let own = choice.build().needs().window && !choice.needs_window();
         let chosen = if own { chosen.replace("window = \"100KB\"", "window = \"none\"") } else { chosen };
+        // What goes with Ultra Ethernet's transport alone gets it, over switches that do not trim.
+        let chosen = if name == "nscc" {
+            chosen.replace("[scheme.pfc]", "transport = \"uet\"\n[scheme.uet]\ntrim = false\n[scheme.pfc]")
+        } else {
+            chosen
+        };
         let parameters: String = choice.list().iter().map(|p| format!("{} = {}\n", p.name, p.value)).collect();
         if parameters.is_empty() { chosen } else { chosen + &format!("[scheme.{name}]\n{parameters}") }
     };
