@@ -264,6 +264,8 @@ struct Source {
     news: Time,
     /// It is out of credit and nothing was heard for long: the next packet goes as a header.
     asks: bool,
+    /// Packets of which no more than such a header has gone.
+    headers: Vec<u32>,
 }
 
 impl Source {
@@ -551,11 +553,20 @@ impl Transport for Machine {
                 counts.injected = (counts.injected.0 - 1, counts.injected.1 - payload);
                 if again {
                     counts.retransmitted = (counts.retransmitted.0 - 1, counts.retransmitted.1 - payload);
+                } else {
+                    self.sources[flow.index()].headers.push(packet);
                 }
                 let (cut, data) = (self.cut, at.packet_mut(id));
                 data.kind = Kind::Trimmed;
                 data.size = data.size.min(cut);
                 data.flags |= flag::LAST_HOP;
+            } else if again
+                && let Some(place) = self.sources[flow.index()].headers.iter().position(|own| *own == packet)
+            {
+                // It goes for the first time.
+                self.sources[flow.index()].headers.swap_remove(place);
+                let counts = at.counts();
+                counts.retransmitted = (counts.retransmitted.0 - 1, counts.retransmitted.1 - payload);
             }
         }
         if wants {
