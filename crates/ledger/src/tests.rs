@@ -122,6 +122,11 @@ const ROWS: &[&str] = &[
     "uec/credits-incast",
     "uec/credits-length",
     "uec/credits-square",
+    "uec/nscc-incast",
+    "uec/nscc-permutation",
+    "uec/reps-failure",
+    "uec/side-by-side-bcube",
+    "uec/side-by-side",
 ];
 
 // ------------------------------------------------------------------------------------------------------ the experiments
