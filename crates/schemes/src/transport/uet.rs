@@ -161,6 +161,7 @@ impl TransportDef for Params {
             sources: ground.per_sender(|_| source.clone()),
             sinks: ground.per_receiver(|_| Sink::default()),
             pulls: vec![Pulls::default(); ground.nics()],
+            senders: vec![0; if credits.is_some() { setup.graph.nodes.len() } else { 0 }],
             counts: Counts::default(),
         })
     }
@@ -266,6 +267,8 @@ struct Source {
     asks: bool,
     /// Packets of which no more than such a header has gone.
     headers: Vec<u32>,
+    /// It has something to send and may: one of its host's [`senders`](Machine::senders).
+    active: bool,
 }
 
 impl Source {
@@ -377,6 +380,8 @@ struct Machine {
     sinks: PerFlow<Sink>,
     /// By NIC.
     pulls: Vec<Pulls>,
+    /// By host, where receivers hand out credits: how many flows have something to send and may.
+    senders: Vec<u32>,
     counts: Counts,
 }
 
@@ -395,11 +400,19 @@ impl Machine {
         // With nothing in flight it would hear of nothing more.
         let open = source.flying == 0 || (source.flight.max(0) as u64) < window;
         let credit = self.credits.is_none() || source.credit > 0 || source.asks;
+        let active = open && credit && s.next < s.size;
+        if self.credits.is_some() && active != source.active {
+            source.active = active;
+            let senders = &mut self.senders[at.flow(flow).src.index()];
+            *senders = if active { *senders + 1 } else { *senders - 1 };
+        }
         at.hold(flow, !(open && credit));
     }
 
     /// Up to where a sender wants to send, in the receiver's count of what it gave.
-    fn wanted(&self, s: &Sender, source: &Source, window: u64, most: u64) -> u64 {
+    ///
+    /// Of several flows that may send none can use more than its part of its host's link, so it wants no more (uet-htsim).
+    fn wanted(&self, s: &Sender, source: &Source, window: u64, most: u64, senders: u32) -> u64 {
         let on_wire = |payload: u64| payload + payload.div_ceil(self.full) * self.header as u64;
         let backlog = s.size - s.high;
         let mut wanted = on_wire(backlog) + on_wire(source.missing);
@@ -411,6 +424,7 @@ impl Machine {
         if !source.heard && backlog > 0 {
             more = more.max(self.wire as i64);
         }
+        more /= senders.max(1) as i64;
         source.given.saturating_add_signed(more).next_multiple_of(QUANTUM)
     }
 
@@ -542,8 +556,9 @@ impl Transport for Machine {
             let header_only = std::mem::take(&mut source.asks);
             source.credit -= if header_only { 0 } else { data.size as i64 };
             wants |= source.credit <= 0;
+            let senders = self.senders[at.flow(flow).src.index()];
             let source = &self.sources[flow.index()];
-            let wanted = self.wanted(at.sender(flow), source, window, rule.most);
+            let wanted = self.wanted(at.sender(flow), source, window, rule.most, senders);
             at.extra(id).words[0] = wanted;
             if header_only {
                 // It is answered like a packet that was trimmed at its receiver.
