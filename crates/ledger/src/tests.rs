@@ -122,6 +122,8 @@ const ROWS: &[&str] = &[
     "uec/credits-incast",
     "uec/credits-length",
     "uec/credits-square",
+    "uec/llr-goodput",
+    "uec/llr-tail",
     "uec/nscc-incast",
     "uec/nscc-permutation",
     "uec/reps-failure",
