@@ -102,7 +102,7 @@ pub struct Packet {
     pub dst: u32,
     /// What switches hash; for a frame, the second half of its message.
     pub tuple: Tuple,
-    /// The port, of the switch that holds it, by which it came in. On a link that repeats frames, [`BARE`] of one that was sent without a number.
+    /// The port, of the switch that holds it, by which it came in. On a link that repeats frames, `BARE` of one that was sent without a number.
     pub in_port: u16,
     /// Bytes on the wire.
     pub size: u16,

@@ -1,7 +1,7 @@
 //! Recycling first, then a bitmap: the mixed multipathing of Ultra Ethernet's simulator, and its default (uet-htsim, `mixed`).
 //!
 //! A sender keeps the entropies of packets that were acknowledged unmarked, in the order in which they came back, and uses each once more. Where it has none,
-//! it takes what the [bitmap](super::bitmap) gives, which hears of every entropy, too. Other than with [REPS](super::reps) no such entropy is forgotten
+//! it takes what the [bitmap] gives, which hears of every entropy, too. Other than with [REPS](super::reps) no such entropy is forgotten
 //! while a flow lasts, and a timeout freezes nothing.
 
 use super::bitmap;
