@@ -1078,10 +1078,10 @@ impl<F: FlowControl> Network<F> {
     fn transmit_own(&mut self, port: u32) {
         if self.nic_transmit(port) {
             let core = &mut self.core;
-            let p = &mut core.ports[port as usize];
-            if p.urgent || core.hosts.nics[p.nic as usize].has_work(core.hosts.looks_for_all) {
-                p.wake = true;
-                core.time.events.push(Event::new(p.free_at, p.end_rank, Class::TxEnd as u8, port));
+            let p = &core.ports[port as usize];
+            let more = p.urgent || core.hosts.nics[p.nic as usize].has_work(core.hosts.looks_for_all);
+            if more && !core.link_waits(port) {
+                core.schedule_end(port);
             }
         }
     }
@@ -1094,7 +1094,8 @@ impl<F: FlowControl> Network<F> {
         }
         let core = &mut self.core;
         let p = &core.ports[port as usize];
-        if p.queued > 0 && (p.urgent || !p.control.is_empty() || core.switches.masks.any_ready(port)) {
+        let more = p.queued > 0 && (p.urgent || !p.control.is_empty() || core.switches.masks.any_ready(port));
+        if more && !core.link_waits(port) {
             if core.large {
                 core.fetch_next(port);
             }
@@ -1118,9 +1119,6 @@ impl<F: FlowControl> Network<F> {
         let first = if links_turn { core.link_first(port) } else { First::Others };
         let p = &mut core.ports[port as usize];
         if first == First::Waits {
-            // An end of a transmission at which nothing may be sent is no event: where a packet went straight on, none was planned.
-            let current = core.time.current;
-            core.counts.events -= (current.class() == Class::TxEnd as u8 && current.source() == port) as u64;
             return;
         } else if first == First::Sent {
         } else if p.urgent {
@@ -1151,7 +1149,7 @@ impl<F: FlowControl> Network<F> {
         } else {
             p.queued > 0 && (!p.control.is_empty() || core.switches.masks.any_ready(port))
         };
-        if more || p.urgent {
+        if (more || p.urgent) && !core.link_waits(port) {
             if core.large && !p.host {
                 core.fetch_next(port);
             }

@@ -1063,7 +1063,7 @@ impl<F: FlowControl> Network<F> {
         let lag = self.lag_at(node, base, visit.out_port);
         let core = &mut self.core;
         core.start_late(out, packet, size, lag);
-        if core.ports[out as usize].queued > 0 {
+        if core.ports[out as usize].queued > 0 && !core.link_waits(out) {
             core.schedule_end(out);
         }
     }

@@ -43,6 +43,13 @@ struct End {
     tally: Tally,
 }
 
+impl End {
+    /// Whether the link has something to send itself.
+    fn speaks(&self, now: Time) -> bool {
+        self.rx.due() <= now || self.tx.speaks() || self.tx.repeats()
+    }
+}
+
 /// The ends, by port; empty where no link repeats.
 #[derive(Default)]
 pub(crate) struct Retries(Vec<Option<Box<End>>>);
@@ -124,6 +131,20 @@ pub(super) enum First {
 }
 
 impl Core {
+    /// Whether nothing may be sent by `port` until its link hears something, or until it is time for the link to say something: both give the port
+    /// its chance then. The end of a transmission would be planned in vain, and not be where a packet goes straight on.
+    #[inline(always)]
+    pub(crate) fn link_waits(&self, port: u32) -> bool {
+        let p = &self.ports[port as usize];
+        p.urgent && p.detour & detour::REPEATED != 0 && self.link_is_silent(port)
+    }
+
+    #[cold]
+    fn link_is_silent(&self, port: u32) -> bool {
+        let end = self.retry.0.get(port as usize).and_then(Option::as_deref);
+        end.is_some_and(|end| !end.speaks(self.time.now) && !end.tx.is_open())
+    }
+
     /// Sends what the link of an urgent port has to send itself, ahead of everything else.
     pub(super) fn link_first(&mut self, port: u32) -> First {
         let now = self.time.now;
@@ -297,7 +318,7 @@ impl Core {
         let now = self.time.now;
         let p = &mut self.ports[port as usize];
         let Some(end) = self.retry.end(port) else { return };
-        let speaks = end.rx.due() <= now || end.tx.speaks() || end.tx.repeats();
+        let speaks = end.speaks(now);
         let claims = speaks || !end.tx.is_open();
         let freed = end.claims && !claims;
         if claims != end.claims {

@@ -20,6 +20,7 @@ use std::fmt;
 use std::path::Path;
 
 mod balancers;
+mod retries;
 
 const CASES: u32 = 64;
 
