@@ -798,6 +798,18 @@ fn slow_receivers(
         notes
             .push(format!("with flow control {name} a NIC that is full drops packets: losing nothing is not promised"));
     }
+    // Where switches have memory for everything, only these NICs can be too full for what comes after a pause that was lost.
+    if *promised
+        && !scenario.slow.is_empty()
+        && scenario.switch.unlimited
+        && !layout.grants
+        && scenario.graph.fallible()
+    {
+        *promised = false;
+        notes.push(
+            "links that fail or lose packets lose pause frames of slow NICs too: losing nothing is not promised".into(),
+        );
+    }
     for slow in &scenario.slow {
         for port in map.of(slow.host.0) {
             if layout.grants {

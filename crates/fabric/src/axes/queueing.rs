@@ -51,7 +51,7 @@ impl PortQueues<'_> {
     }
     /// Bytes of message left from a packet to the end of its flow.
     pub fn left(&self, packet: &Packet) -> u64 {
-        self.setup.flows[packet.flow as usize].size - packet.seq
+        self.setup.flows[packet.flow as usize].size.saturating_sub(packet.seq)
     }
 }
 

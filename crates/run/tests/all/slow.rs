@@ -95,3 +95,37 @@ fn a_slow_receiver_that_cannot_be_is_refused_with_a_remedy() {
             .contains("xoff is 2KB, above buffer")
     );
 }
+
+/// Runs a scenario that is written out.
+fn written(text: &str) -> (bool, Outcome) {
+    let resolved = Scenario::parse("written.toml", text, Path::new("/nowhere"), &[]).and_then(resolve);
+    let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
+    let outcome = resolved.simulate(&mut |_, _| true);
+    assert_eq!(outcome.violations, Vec::<String>::new());
+    (resolved.promised, outcome)
+}
+
+#[test]
+fn a_slow_nic_promises_nothing_where_its_pauses_may_be_lost_whatever_memory_switches_have() {
+    let text = |corruption: f64| {
+        format!(
+            "[topology]\nkind = \"leaf-spine\"\nhost_delay = \"1ps\"\n[switch]\nunlimited = true\n\
+             [[link]]\nbetween = [\"h1\", \"leaf0\"]\ncorruption = {corruption}\n\
+             [[slow]]\nhost = \"h1\"\nrate = \"1Gbps\"\nbuffer = \"5347B\"\n\
+             [[flow]]\nsrc = \"h0\"\ndst = \"h1\"\nsize = \"12638B\"\ncount = 4\n"
+        )
+    };
+    let (promised, outcome) = written(&text(0.0533));
+    assert!(!promised && outcome.counts.dropped_full > 0);
+    let (promised, outcome) = written(&text(0.0));
+    assert!(promised && outcome.counts.dropped_full == 0);
+}
+
+#[test]
+fn credits_of_a_receiver_are_queued_with_data_by_what_is_left_of_it() {
+    // A credit counts what it gives, which is more than its flow has.
+    let text = "[topology]\nkind = \"chain\"\nswitches = 5\nhosts_per_switch = 5\n[switch]\nscheduler = \"shortest\"\n\
+                [nic]\nack_lane = \"data\"\n[scheme]\npreset = \"uec-rccc\"\n[scheme.uet]\ntrim = false\n\
+                [[flow]]\nsrc = \"h23\"\ndst = \"h6\"\nsize = \"4010B\"\n";
+    assert!(written(text).1.complete());
+}
