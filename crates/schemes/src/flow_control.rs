@@ -1,11 +1,12 @@
 //! Flow control between neighbours: one file per scheme.
 
 use engine::{Bytes, Misfit, Time};
-use fabric::axes::flow_control::{FlowControlDef, Job, Layout, NoFlowControl};
+use fabric::axes::flow_control::{Fabric, FlowControlDef, Job, Layout, NoFlowControl};
 use fabric::axes::registry::Axis;
 use fabric::axes::{Chosen, Counter, Definition};
 use fabric::deadlock::Waits;
-use fabric::id::PortId;
+use fabric::id::{NodeId, PortId};
+use fabric::routing::PortMap;
 use fabric::topology::Graph;
 use fabric::view::NodeView;
 use fabric::{Outcome, Setup};
@@ -44,6 +45,23 @@ pub(super) fn needs_order(name: &str, with: &Chosen<'_>) -> Option<Misfit> {
     let message = format!("{name} keeps {kept}, and {} does not", balancing.name());
     let help = "write load_balancing = \"ecmp\", \"wcmp\" or \"d-mod-k\" in [scheme]".into();
     Some(Misfit { parameter: "scheme.load_balancing", message, help })
+}
+
+/// The fabric of a setup, as schemes that size their own memory look at it when they run.
+fn fabric_of(setup: &Setup) -> Fabric<'_> {
+    let map = PortMap::new(&setup.graph);
+    Fabric {
+        graph: &setup.graph,
+        pool: &setup.switch.pool,
+        largest: setup.max_packet(),
+        classes: setup.classes,
+        pipeline: setup.switch.pipeline,
+        reaction: setup.switch.reaction,
+        forward: setup.forward,
+        unfair: false,
+        cell: setup.switch.cell as u64,
+        nics: setup.slow.iter().map(|slow| (NodeId(map.node[slow.port as usize]), slow.buffer)).collect(),
+    }
 }
 
 /// Refuses switches that put packets aside until those before them have come, for a flow control with which these may come later than what was put

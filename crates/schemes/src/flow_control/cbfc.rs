@@ -23,15 +23,14 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 
-use super::{Deadlines, lets_all_come, max, sum};
+use super::{Deadlines, fabric_of, lets_all_come, max, sum};
 use engine::{Bytes, Misfit, Time};
 use fabric::axes::flow_control::{Fabric, FlowControl, FlowControlDef, Job, Layout, Room, Visit};
 use fabric::axes::{Chosen, Counter, Definition};
 use fabric::deadlock::Waits;
-use fabric::id::{ClassId, NodeId, PortId};
+use fabric::id::{ClassId, PortId};
 use fabric::message::Payload;
 use fabric::probe::{Because, Scope, Subject};
-use fabric::routing::PortMap;
 use fabric::topology::Graph;
 use fabric::view::{NodeView, Site};
 use fabric::{Outcome, Setup, message};
@@ -459,23 +458,6 @@ impl Cbfc {
             vc.owed |= vc.used;
         }
         self.tell(node, at, port);
-    }
-}
-
-/// The fabric of a setup, as [`Sizes`] looks at it.
-fn fabric_of(setup: &Setup) -> Fabric<'_> {
-    let map = PortMap::new(&setup.graph);
-    Fabric {
-        graph: &setup.graph,
-        pool: &setup.switch.pool,
-        largest: setup.max_packet(),
-        classes: setup.classes,
-        pipeline: setup.switch.pipeline,
-        reaction: setup.switch.reaction,
-        forward: setup.forward,
-        unfair: false,
-        cell: setup.switch.cell as u64,
-        nics: setup.slow.iter().map(|slow| (NodeId(map.node[slow.port as usize]), slow.buffer)).collect(),
     }
 }
 

@@ -16,11 +16,11 @@ mod sizes;
 mod tests;
 mod waits;
 
-use super::{check_frame, max, sum};
+use super::{check_frame, fabric_of, max, sum};
 use engine::{Bytes, Misfit};
 use fabric::axes::flow_control::{self, Fabric, FlowControl, FlowControlDef, Job, Room, Visit};
 use fabric::axes::queueing::Discipline;
-use fabric::axes::{Counter, Definition, QueueingDef};
+use fabric::axes::{Counter, Definition};
 use fabric::deadlock::Waits;
 use fabric::id::{ClassId, FlowId, NodeId, PortId, QueueId};
 use fabric::probe::{Because, Scope, Subject};
@@ -102,26 +102,11 @@ impl FlowControlDef for Params {
         (3 * ports * ports * classes).div_ceil(8)
     }
     fn run(&self, job: Job<'_>) -> Outcome {
-        let fabric = fabric_of(&job.setup, job.chosen.queueing);
+        // A queue must get an nth of its link in bytes. Round robin by packets does not starve a queue, but gives less to small packets.
+        let unfair = !matches!(job.chosen.queueing.build(), Discipline::Bytes);
+        let fabric = Fabric { unfair, ..fabric_of(&job.setup) };
         let scheme = Portfc::new(self, &fabric, job.promised);
         job.run(scheme)
-    }
-}
-
-/// The fabric of a setup, as [`Sizes`] looks at it.
-fn fabric_of<'a>(setup: &'a Setup, queueing: &dyn QueueingDef) -> Fabric<'a> {
-    Fabric {
-        graph: &setup.graph,
-        pool: &setup.switch.pool,
-        largest: setup.max_packet(),
-        classes: setup.classes,
-        pipeline: setup.switch.pipeline,
-        reaction: setup.switch.reaction,
-        forward: setup.forward,
-        // A queue must get an nth of its link in bytes. Round robin by packets does not starve a queue, but gives less to small packets.
-        unfair: !matches!(queueing.build(), Discipline::Bytes),
-        cell: setup.switch.cell as u64,
-        nics: Vec::new(),
     }
 }
 

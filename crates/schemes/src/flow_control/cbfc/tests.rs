@@ -2,6 +2,7 @@ use super::*;
 use crate::testing::{incast, network, run};
 use engine::Rate;
 use fabric::bench::{Bench, Builder};
+use fabric::id::NodeId;
 
 const VC: ClassId = ClassId(0);
 const SENDER: PortId = PortId(0);

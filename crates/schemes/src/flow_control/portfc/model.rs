@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::flow_control::model::{Facts, Model, PACKET};
-use crate::queueing::drr;
 use engine::{Rate, Time};
 use fabric::bench::Bench;
 use fabric::setup::FlowSpec;
@@ -67,7 +66,7 @@ fn model(packets: [u64; 3]) -> Model<Portfc> {
     setup.switch.queues = 2;
     // Otherwise what a host forwards may have to wait for what it has not sent of its own.
     setup.forward.first = true;
-    let mut scheme = Portfc::new(&Params::default(), &fabric_of(&setup, &drr::Params::default()), true);
+    let mut scheme = Portfc::new(&Params::default(), &fabric_of(&setup), true);
     scheme.marks = [Marks { pause: PACKET, resume: 0 }; 2];
     Model::new(setup, scheme, vec![0, 1, 2, 4, 5, 6, 7], packets.to_vec(), keeps, facts)
 }

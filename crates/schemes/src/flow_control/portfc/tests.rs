@@ -73,7 +73,7 @@ fn setup(flows: &[(u32, u32, u64)]) -> Setup {
 
 /// The fabric of a setup with deficit round robin.
 fn fabric(setup: &Setup) -> Fabric<'_> {
-    fabric_of(setup, &drr::Params::default())
+    fabric_of(setup)
 }
 
 fn scheme(setup: &Setup, params: &Params) -> Portfc {
