@@ -239,7 +239,7 @@ impl Flow {
         if delay < NO_DELAY {
             self.free += bytes;
             if self.free as i64 > self.window || self.fast {
-                self.window += (bytes as f64 * self.constants.fast) as i64;
+                self.window = self.window.saturating_add((bytes as f64 * self.constants.fast) as i64);
                 self.fast = true;
                 return;
             }
@@ -247,7 +247,9 @@ impl Flow {
             self.free = 0;
         }
         self.fast = false;
-        self.collected += (self.constants.alpha * bytes as f64 * (self.constants.target - delay) as f64) as i64;
+        // Extreme settings reach the end of the numbers; the window is bounded when this is applied.
+        let grown = (self.constants.alpha * bytes as f64 * (self.constants.target - delay) as f64) as i64;
+        self.collected = self.collected.saturating_add(grown);
     }
 
     fn shrink(&mut self, now: Time) -> bool {
@@ -264,9 +266,9 @@ impl Flow {
 
     /// Applies what was collected.
     fn adjust(&mut self, now: Time) {
-        self.window += self.collected / self.window;
+        self.window = self.window.saturating_add(self.collected / self.window);
         if now.saturating_sub(self.last_adjust).0 >= self.constants.network_rtt {
-            self.window += self.constants.eta as i64;
+            self.window = self.window.saturating_add(self.constants.eta as i64);
             self.last_adjust = now;
         }
         (self.collected, self.since) = (0, 0);
@@ -345,7 +347,9 @@ impl CongestionControl for Nscc {
         if !over {
             match (ack.marked, delay < flow.constants.target) {
                 (false, true) => flow.grow(bytes, delay),
-                (false, false) => flow.collected += (flow.constants.fair * bytes as f64) as i64,
+                (false, false) => {
+                    flow.collected = flow.collected.saturating_add((flow.constants.fair * bytes as f64) as i64);
+                }
                 (true, false) => self.counts.cuts += flow.shrink(ack.now) as u64,
                 (true, true) => {}
             }

@@ -180,3 +180,15 @@ fn the_average_hardly_believes_an_unmarked_delay_above_the_target() {
     // 0.0125 · 14.02272 us / 4 + 0.9875 · 8.15 us.
     assert_eq!(fed.flow().average, 8_091_946);
 }
+
+#[test]
+fn extreme_settings_leave_the_window_at_its_bounds() {
+    // A proportional increase beyond all numbers: both grow with the round trip that is written.
+    let params = Params { network_rtt: Some(Time::from_ms(10_000)), ..Params::default() };
+    let mut fed = Fed::new(params);
+    for us in 1001..1101 {
+        let window = fed.ack(us, 8, Time::from_us(2), false);
+        let most = fed.flow().most;
+        assert!((FULL..=most).contains(&window), "{window} of {most}");
+    }
+}
