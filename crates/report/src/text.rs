@@ -97,6 +97,31 @@ pub(crate) fn shorten(text: &str, size: f64, room: f64) -> String {
     format!("{}…", short.trim_end())
 }
 
+/// Texts cut to a width. Those that would be the same then are cut in their middle, since names often differ at their ends.
+pub(crate) fn shorten_apart<'a>(texts: impl Iterator<Item = &'a String> + Clone, size: f64, room: f64) -> Vec<String> {
+    let cut: Vec<String> = texts.clone().map(|text| shorten(text, size, room)).collect();
+    let ambiguous =
+        |at: usize, text: &String| texts.clone().zip(&cut).any(|(other, shown)| shown == &cut[at] && other != text);
+    let shown = |(at, text): (usize, &String)| match ambiguous(at, text) {
+        true => shorten_middle(text, size, room),
+        false => cut[at].clone(),
+    };
+    texts.clone().enumerate().map(shown).collect()
+}
+
+fn shorten_middle(text: &str, size: f64, room: f64) -> String {
+    if width(text, size, false) <= room {
+        return text.to_string();
+    }
+    let letters: Vec<char> = text.chars().collect();
+    let left = |keep: usize| {
+        let head: String = letters[..keep / 2].iter().collect();
+        let tail: String = letters[letters.len() - keep.div_ceil(2)..].iter().collect();
+        format!("{}…{}", head.trim_end(), tail.trim_start())
+    };
+    (0..letters.len()).rev().map(left).find(|text| width(text, size, false) <= room).unwrap_or_default()
+}
+
 /// Text as the content or an attribute of an XML or HTML element. Characters no document may contain are replaced.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -137,6 +162,20 @@ pub(crate) fn superscript(value: i32) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn names_that_differ_at_their_ends_are_told_apart() {
+        let names =
+            ["DCQCN", "Blitz, deflection from 50 KB", "Blitz, deflection from 200 KB", "HPCC with a long remark"];
+        let names = names.map(String::from);
+        let room = width("Blitz, deflection from…", 13.0, false);
+        let cut = shorten_apart(names.iter(), 13.0, room);
+        assert_eq!(cut[0], "DCQCN");
+        assert!(cut[1].starts_with("Blitz, def") && cut[1].ends_with(" 50 KB"), "{}", cut[1]);
+        assert!(cut[2].starts_with("Blitz, def") && cut[2].ends_with(" 200 KB"), "{}", cut[2]);
+        assert_eq!(cut[3], shorten(&names[3], 13.0, room));
+        assert!(cut.iter().all(|text| width(text, 13.0, false) <= room));
+    }
 
     #[test]
     fn widths_are_those_of_the_font() {

@@ -7,7 +7,7 @@ use crate::drawing::{Font, Hold, Item, Path, Place, Shape, Step, Stroke};
 use crate::figure::{CLOUD, Drawable, Figure, Mark, Point, Scale, Series, Style, corners, thin, thin_markers};
 use crate::palette::colour;
 use crate::scale::{Room, Ruler, TICK};
-use crate::text::{self, shorten, well_broken, wrap};
+use crate::text::{self, shorten_apart, well_broken, wrap};
 
 const AXIS: &str = "#444444";
 const GRID: &str = "#dcdcdc";
@@ -95,7 +95,7 @@ impl<'a> Panel<'a> {
     fn turn(self) -> Panel<'a> {
         let Scale::Categories(names) = &self.data.x.scale else { return self };
         let has = |style| self.figure.series.iter().any(|series| series.style == style);
-        let names: Vec<String> = names.iter().map(|name| shorten(name, TICK, 0.45 * self.width)).collect();
+        let names = shorten_apart(names.iter(), TICK, 0.45 * self.width);
         let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0, f64::max);
         let left = MARGIN + widest(&mut names.iter().map(|name| text::width(name, TICK, false))) + 8.0;
         // Values stand at the end of their rows.
@@ -542,17 +542,18 @@ impl Names {
             }
         }
         if SLANT.1 * slot >= 1.05 * TICK {
-            let lines = labels().map(|label| vec![shorten(label, TICK, 150.0)]).collect();
+            let lines = shorten_apart(labels(), TICK, 150.0).into_iter().map(|label| vec![label]).collect();
             return Names { lines, size: TICK, slant: Some(SLANT) };
         }
         // As large as there is room, and in the end not all of them.
         let size = (slot / 1.2).clamp(SMALLEST, TICK).floor();
         let every = (1.2 * size / slot).ceil().max(1.0) as usize;
-        let line = |(at, label): (usize, &String)| match at % every {
-            0 => vec![shorten(label, size, 150.0)],
+        let line = |(at, label)| match at % every {
+            0 => vec![label],
             _ => Vec::new(),
         };
-        Names { lines: labels().enumerate().map(line).collect(), size, slant: Some(STEEP) }
+        let lines = shorten_apart(labels(), size, 150.0).into_iter().enumerate().map(line).collect();
+        Names { lines, size, slant: Some(STEEP) }
     }
 
     fn width(&self, line: &str) -> f64 {
