@@ -1,5 +1,5 @@
 use super::*;
-use crate::topology::{Link, Shape, bcube, dumbbell, fat_tree, leaf_spine, star};
+use crate::topology::{Link, Shape, bcube, dragonfly, dumbbell, fat_tree, leaf_spine, slim_fly, star, torus};
 use engine::{Rate, Time};
 use proptest::prelude::*;
 
@@ -192,6 +192,92 @@ fn lanes_that_rise_open_the_cycles_and_too_few_do_not() {
     assert!(!free(1));
     // A lane for the path up to the first switch, and one after every server on the path.
     assert!(free(3));
+}
+
+/// Lanes by a rule for each port that a packet may take: where it comes from, and over which port; `None` where it may not take it.
+struct ByRule<F>(u8, F);
+
+impl<F: Fn(&At<'_>, u32) -> Option<u8>> Lanes for ByRule<F> {
+    fn count(&self) -> u8 {
+        self.0
+    }
+    fn next(&self, at: &At<'_>, go: &mut dyn FnMut(u32, u8)) {
+        at.paths.iter().for_each(|&port| _ = (self.1)(at, port).map(|lane| go(port, lane.min(self.0 - 1))));
+    }
+}
+
+/// The number of a switch, as its name has it; none of a host.
+fn switch(graph: &Graph, node: u32) -> Option<u32> {
+    graph.nodes[node as usize].name.strip_prefix("sw").and_then(|number| number.parse().ok())
+}
+
+/// Whether no cycle is left with so many lanes.
+fn opened(graph: &Graph, lanes: u8, rule: impl Fn(&At<'_>, u32) -> Option<u8> + 'static) -> bool {
+    let waits = Waits::Lanes(Box::new(ByRule(lanes, rule)));
+    found(graph, &waits, Rule::ByPacket, Traffic::Any).cycle.is_empty()
+}
+
+#[test]
+fn a_dragonfly_needs_a_lane_for_each_link_between_groups() {
+    let shape = dragonfly::Dragonfly { hosts_per_switch: 1, ..Default::default() };
+    let graph = shape.build().unwrap();
+    let own = shape.switches_per_group;
+    let ends = move |at: &At<'_>, port: u32| {
+        (switch(at.graph, at.node), switch(at.graph, at.map.node[at.map.peer[port as usize] as usize]))
+    };
+    let crosses = move |at: &At<'_>, port: u32| matches!(ends(at, port), (Some(a), Some(b)) if a / own != b / own);
+    let rising = move |at: &At<'_>, port: u32| Some(at.from.map_or(0, |from| from.1) + u8::from(crosses(at, port)));
+    // Shortest paths cross up to three.
+    assert!(!opened(&graph, 2, rising) && !opened(&graph, 3, rising) && opened(&graph, 4, rising));
+    // By the link between their groups alone, as its paper has it: local, global, local.
+    let direct = move |at: &At<'_>, port: u32| {
+        let home = |host: u32| {
+            at.graph.links.iter().find(|link| link.a.0 == host).and_then(|link| switch(at.graph, link.b.0)).unwrap()
+                / own
+        };
+        let ((Some(here), Some(there)), to) = (ends(at, port), home(at.host)) else { return rising(at, port) };
+        (here / own == there / own || there / own == to).then(|| rising(at, port)).flatten()
+    };
+    assert!(!opened(&graph, 1, direct) && opened(&graph, 2, direct));
+}
+
+#[test]
+fn a_slim_fly_needs_a_lane_for_each_link() {
+    let graph = slim_fly::SlimFly { hosts_per_switch: 1, ..Default::default() }.build().unwrap();
+    let rising = |at: &At<'_>, _| {
+        Some(at.from.map_or(0, |(port, lane)| lane + u8::from(switch(at.graph, at.map.node[port as usize]).is_some())))
+    };
+    assert!(!opened(&graph, 1, rising) && opened(&graph, 2, rising));
+}
+
+#[test]
+fn a_torus_needs_two_lanes_and_an_order_of_dimensions() {
+    for (x, y, z) in [(4, 4, 1), (5, 4, 3), (3, 3, 1)] {
+        let graph = torus::Torus { x, y, z, ..Default::default() }.build().unwrap();
+        let sizes = [x, y, z];
+        let places = move |number: u32| [number % x, number / x % y, number / x / y];
+        // The dimension of a link between switches, and whether it goes around the end.
+        let along = move |at: &At<'_>, port: u32| {
+            let [from, to] =
+                [port, at.map.peer[port as usize]].map(|port| switch(at.graph, at.map.node[port as usize]));
+            let (from, to) = (places(from?), places(to?));
+            let dimension = (0..3).find(|&dimension| from[dimension] != to[dimension])?;
+            Some((dimension, from[dimension].abs_diff(to[dimension]) > 1 && sizes[dimension] > 2))
+        };
+        let lane = move |at: &At<'_>, port: u32| {
+            let Some((dimension, around)) = along(at, port) else { return 0 };
+            let before = at.from.filter(|from| along(at, from.0).is_some_and(|(of, _)| of == dimension));
+            before.map_or(0, |from| from.1) | u8::from(around)
+        };
+        let any = move |at: &At<'_>, port: u32| Some(lane(at, port));
+        let ordered = move |at: &At<'_>, port: u32| {
+            let first = at.paths.iter().filter_map(|&port| along(at, port)).map(|(dimension, _)| dimension).min();
+            (along(at, port).map(|(dimension, _)| dimension) == first).then(|| lane(at, port))
+        };
+        assert!(!opened(&graph, 2, any) && opened(&graph, 2, ordered), "{x} × {y} × {z}");
+        // Around three switches no packet goes farther than one link.
+        assert_eq!(opened(&graph, 1, ordered), x == 3, "{x} × {y} × {z}");
+    }
 }
 
 /// A rule by whole paths that says what [`Waits::Classes`] says.

@@ -43,7 +43,7 @@ impl Shape for Dragonfly {
 
     fn against_deadlock(&self) -> Option<&'static str> {
         Some(
-            "packets need a second lane from the link between groups on, and with detours over a third group a third one (Kim et al. 2008, §4.1)",
+            "packets need another lane after each link between groups: four, for shortest paths cross up to three; two are enough if packets go only by a link between their own two groups, and three with detours over one more (Kim et al. 2008, §4.1)",
         )
     }
 

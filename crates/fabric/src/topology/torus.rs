@@ -39,7 +39,7 @@ impl Shape for Torus {
 
     fn against_deadlock(&self) -> Option<&'static str> {
         Some(
-            "packets need to go dimension by dimension, with two lanes in each, the second from the link around the end on (Dally and Seitz 1987)",
+            "packets need to go dimension by dimension, with two lanes in each, the second from the link around the end on (Dally and Seitz 1987); to go in any order they need a third lane, from which those two can always be taken (Duato 1993)",
         )
     }
 
