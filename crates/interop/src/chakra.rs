@@ -10,7 +10,8 @@ use fabric::id::{ClassId, FlowId, NodeId};
 use fabric::topology::{Graph, Shape, star::Star};
 use files::problem::Problem;
 use scenario::document::{quote, quoted};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use traffic::collective::{Cut, Operate, Operation, play};
 use traffic::weave::{Party, Weave};
 use traffic::{After, FlowRequest, MAX_FLOWS, MAX_SIZE, MAX_START, Names, Origin, Traffic, write_goal};
@@ -220,7 +221,9 @@ pub fn import(files: &[File<'_>], stem: &str) -> Result<Imported, Problem> {
     // By rank and id: what it waits with, and what others wait for.
     let mut ids: HashMap<(usize, u64), (FlowId, FlowId)> = HashMap::new();
     // In order, so that what is written is the same every time.
-    let mut sent: BTreeMap<Channel, Vec<(FlowId, u64)>> = BTreeMap::new();
+    let mut sent: BTreeMap<Channel, Vec<(FlowId, u64, usize)>> = BTreeMap::new();
+    // Channels of sends that were refused: their receives are not to blame.
+    let mut refused: BTreeSet<Channel> = BTreeSet::new();
     let mut came: BTreeMap<Channel, Vec<(FlowId, usize, usize)>> = BTreeMap::new();
     let mut together: BTreeMap<(String, usize), Vec<Member>> = BTreeMap::new();
     let at = |rank: usize, place: usize, message: String, help: &str| {
@@ -258,12 +261,14 @@ pub fn import(files: &[File<'_>], stem: &str) -> Result<Imported, Problem> {
             };
             let made = match node.kind {
                 _ if node.only_launches() => task_of(&mut weave, rank, place),
-                SEND => size().and_then(|size| Ok((size, peer("comm_dst")?))).map(|(size, to)| {
+                SEND => peer("comm_dst").and_then(|to| {
+                    let channel = (rank, to, number("comm_tag").unwrap_or(0));
+                    let size = size().inspect_err(|_| _ = refused.insert(channel))?;
                     let flow = FlowId(weave.flows.len() as u32);
                     weave.flows.push(FlowRequest::new(host(rank), host(to), size, Time::ZERO));
                     weave.steps.push(0);
-                    sent.entry((rank, to, number("comm_tag").unwrap_or(0))).or_default().push((flow, size));
-                    (flow, flow)
+                    sent.entry(channel).or_default().push((flow, size, place));
+                    Ok((flow, flow))
                 }),
                 RECEIVE => peer("comm_src").map(|from| {
                     let task = weave.task(host(rank), Time::ZERO, Time::ZERO, None);
@@ -290,11 +295,13 @@ pub fn import(files: &[File<'_>], stem: &str) -> Result<Imported, Problem> {
             }
         }
     }
+    came.retain(|channel, _| !refused.contains(channel));
+    sent.retain(|channel, _| !refused.contains(channel));
     for (key, receives) in &came {
         let messages = sent.get(key).map_or(&[][..], Vec::as_slice);
         for (turn, &(task, rank, place)) in receives.iter().enumerate() {
             match messages.get(turn) {
-                Some(&(first, size)) => {
+                Some(&(first, size, _)) => {
                     let own = ranks[rank][place].numbers.get("comm_size").copied();
                     if let Some(own) = own.filter(|&own| own != size) {
                         let message = format!("it receives {own} B, and rank {} sends it {size}", key.0);
@@ -311,14 +318,13 @@ pub fn import(files: &[File<'_>], stem: &str) -> Result<Imported, Problem> {
     }
     for ((from, to, tag), messages) in &sent {
         let taken = came.get(&(*from, *to, *tag)).map_or(0, Vec::len);
-        if messages.len() > taken {
-            let message = format!(
-                "rank {from} sends {} messages with tag {tag} to rank {to}, which receives {taken}",
-                messages.len()
-            );
-            wrong.push(Problem::new(files[*from].name, message).help("add their receives"));
+        for &(_, _, place) in messages.iter().skip(taken) {
+            let message = format!("rank {to} receives no message with tag {tag} that this could be");
+            wrong.push(at(*from, place, message, "add its receive"));
         }
     }
+    // The messages of each collective, and the first of its nodes.
+    let mut played: Vec<(Range<usize>, usize, usize)> = Vec::new();
     for ((group, turn), members) in &together {
         let (first_rank, first_place, ..) = members[0];
         let first = &ranks[first_rank][first_place];
@@ -378,7 +384,9 @@ pub fn import(files: &[File<'_>], stem: &str) -> Result<Imported, Problem> {
             _ => size,
         };
         let what = Operate { operation, bytes, cut: Cut::default(), domain: 1, weights: &[] };
+        let before = weave.flows.len();
         let received = play(&mut weave, &party, &what);
+        played.push((before..weave.flows.len(), first_rank, first_place));
         for ((_, _, _, leave), received) in members.iter().zip(received) {
             let waits = received.into_iter().map(|first| After { flow: *leave, first, gap: Time::ZERO });
             weave.after.extend(waits);
@@ -409,8 +417,20 @@ pub fn import(files: &[File<'_>], stem: &str) -> Result<Imported, Problem> {
     if wrong.is_empty() {
         if traffic.flows.is_empty() {
             wrong.push(Problem::new(files[0].name, "the ranks send nothing").help("give traces with messages"));
-        } else if let Err((_, fault)) = traffic.check_after(&Names::new(&graph)) {
-            wrong.push(Problem::new(files[0].name, fault.message).help("give traces whose nodes can all be done"));
+        } else if let Err((flow, fault)) = traffic.check_after(&Names::new(&graph)) {
+            let help = "give traces whose nodes can all be done";
+            let of_node = ranks.iter().enumerate().find_map(|(rank, nodes)| {
+                let is = |node: &Node| {
+                    ids.get(&(rank, node.id)).is_some_and(|&(enter, leave)| [enter, leave].contains(&flow))
+                };
+                nodes.iter().position(is).map(|place| (rank, place))
+            });
+            let of_collective =
+                || played.iter().find(|(flows, ..)| flows.contains(&flow.index())).map(|one| (one.1, one.2));
+            wrong.push(match of_node.or_else(of_collective) {
+                Some((rank, place)) => at(rank, place, fault.message, help),
+                None => Problem::new(files[0].name, fault.message).help(help),
+            });
         }
     }
     match problems(wrong, files[0].name) {
@@ -554,6 +574,7 @@ mod tests {
     #[test]
     fn a_bad_record_is_named() {
         let quiet = || file(&[node(1, 4, &[], 1, &[])]);
+        let receives = || file(&[node(1, RECEIVE, &[], 0, &[("comm_src", 0)])]);
         let refused = |nodes: &[Vec<u8>]| imported(&[file(nodes), quiet()]).unwrap_err();
         for (nodes, words) in [
             (
@@ -561,7 +582,10 @@ mod tests {
                 "t.0.et: record 1 (node 1, \"n1\"): comm_size is missing",
             ),
             (vec![node(1, SEND, &[], 0, &[("comm_size", 5), ("comm_dst", 2)])], "comm_dst is 2, and there are 2 ranks"),
-            (vec![node(1, SEND, &[], 0, &[("comm_size", 5), ("comm_dst", 1)])], "which receives 0"),
+            (
+                vec![node(1, SEND, &[], 0, &[("comm_size", 5), ("comm_dst", 1)])],
+                "record 1 (node 1, \"n1\"): rank 1 receives no message with tag 0",
+            ),
             (vec![node(1, RECEIVE, &[], 0, &[("comm_src", 1)])], "rank 1 sends no message with tag 0"),
             (vec![node(1, 4, &[9], 0, &[])], "it depends on node 9, which is not there"),
             (
@@ -577,6 +601,25 @@ mod tests {
             let said = refused(&nodes);
             assert!(said.contains(words), "{words} is not in {said}");
         }
+        let send = |deps: &[u64]| node(1, SEND, deps, 0, &[("comm_size", 5), ("comm_dst", 1)]);
+        let cycle = file(&[send(&[2]), node(2, 4, &[3], 0, &[]), node(3, 4, &[1], 0, &[])]);
+        let said = imported(&[cycle, receives()]).unwrap_err();
+        assert!(said.contains("t.0.et: record 1 (node 1, \"n1\"): 3 flows wait for one another in a cycle"), "{said}");
+        let itself = file(&[send(&[]), node(4, 4, &[4], 0, &[])]);
+        let said = imported(&[itself, receives()]).unwrap_err();
+        assert!(said.contains("t.0.et: record 2 (node 4, \"n4\"): the flow waits for itself"), "{said}");
+        // A receive is not to blame for its send.
+        let large = file(&[node(1, SEND, &[], 0, &[("comm_size", 1 << 60), ("comm_dst", 1)])]);
+        let said = imported(&[large, receives()]).unwrap_err();
+        assert!(said.contains("comm_size is 1152921504606846976") && !said.contains("t.1.et"), "{said}");
+        let crossed = [0u64, 1].map(|own| {
+            file(&[
+                node(1, SEND, &[2], 0, &[("comm_size", 5), ("comm_dst", 1 - own)]),
+                node(2, RECEIVE, &[], 0, &[("comm_src", 1 - own)]),
+            ])
+        });
+        let said = imported(&crossed).unwrap_err();
+        assert!(said.contains("t.0.et: record 1 (node 1, \"n1\"): 4 flows wait for one another"), "{said}");
         let mut cut = quiet();
         cut.pop();
         assert!(imported(&[quiet(), cut]).unwrap_err().contains("t.1.et: record 1 is no message"));
