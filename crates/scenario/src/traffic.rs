@@ -853,7 +853,8 @@ impl Reader<'_> {
             Problem::all(listed.chain(more)).unwrap_or_else(|| problem("cannot be read"))
         })?;
         if trace.flows.is_empty() {
-            return Err(Problem::new(full.display().to_string(), "has no flows").help("add lines below its header"));
+            let help = if goal { "add sends, and their receives" } else { "add lines below its header" };
+            return Err(Problem::new(full.display().to_string(), "has no flows").help(help));
         }
         if trace.flows.len() as u64 > self.budget() {
             return Err(table.problem_at("trace", format!("there are more than {} flows", self.room)));
@@ -1210,7 +1211,8 @@ impl Reader<'_> {
             latency,
             skew,
         };
-        let name = self.requests.all.groups[origin.group as usize].clone();
+        // There is none where its name was refused and no table before it has a group.
+        let name = self.requests.all.groups.get(origin.group as usize).cloned().unwrap_or_default();
         // Messages of each parallelism are a group of their own.
         let mut origins = [origin; 4];
         let there = [tensor > 1, pipeline > 1, replicas > 1, job.expert > 1 && model.experts > 0];

@@ -78,6 +78,15 @@ impl Cut {
         self.channels as usize * self.chunks as usize
     }
 
+    /// The key that makes many messages of few; another one, if none does.
+    pub(crate) fn key(&self, other: &'static str) -> &'static str {
+        match (self.chunks, self.channels) {
+            (1, 1) => other,
+            (chunks, channels) if chunks >= channels => "chunks",
+            _ => "channels",
+        }
+    }
+
     /// What one of them has of a piece.
     fn of(&self, piece: u64, line: usize) -> u64 {
         let (chunk, channel) = (line as u64 / self.channels as u64, line as u64 % self.channels as u64);
@@ -303,8 +312,7 @@ impl Collective {
         let lines = self.cut.lines() as u64;
         let once = self.operation.messages(count, domain.max(1)).saturating_mul(lines);
         if once > budget {
-            let field = if lines == 1 { "hosts" } else { "chunks" };
-            return Err(beyond(field, once as f64, budget));
+            return Err(beyond(self.cut.key("hosts"), once as f64, budget));
         }
         let flows = once.saturating_mul(self.rounds);
         if flows > budget {

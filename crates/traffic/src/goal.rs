@@ -74,18 +74,18 @@ fn close<'a>(all: &mut Vec<(Line<'a>, Vec<&'a str>)>, line: Line<'a>, words: &mu
     }
 }
 
-/// The statements of a text: their line, and their words. Braces are words of their own.
-fn statements(text: &str) -> Vec<(Line<'_>, Vec<&str>)> {
+/// The statements of a text: their line, and their words. Braces are words of their own. And the comment that is not closed, if there is one.
+fn statements(text: &str) -> (Vec<(Line<'_>, Vec<&str>)>, Option<FileFault>) {
     let mut all = Vec::new();
-    let mut comment = false;
+    let mut comment: Option<FileFault> = None;
     for (number, text) in (1..).zip(text.lines()) {
         let line = Line { number, text };
         let mut rest = text;
         let mut words: Vec<&str> = Vec::new();
         while !rest.is_empty() {
-            if comment {
+            if comment.is_some() {
                 match rest.find("*/") {
-                    Some(at) => (comment, rest) = (false, &rest[at + 2..]),
+                    Some(at) => (comment, rest) = (None, &rest[at + 2..]),
                     None => break,
                 }
                 continue;
@@ -94,7 +94,8 @@ fn statements(text: &str) -> Vec<(Line<'_>, Vec<&str>)> {
             if rest.starts_with("//") || rest.starts_with('#') {
                 break;
             } else if rest.starts_with("/*") {
-                (comment, rest) = (true, &rest[2..]);
+                comment = Some(line.fault(&rest[..2], "the comment is not closed", "add */"));
+                rest = &rest[2..];
             } else if let Some(after) = rest.strip_prefix(';') {
                 close(&mut all, line, &mut words);
                 rest = after;
@@ -120,7 +121,7 @@ fn statements(text: &str) -> Vec<(Line<'_>, Vec<&str>)> {
         }
         close(&mut all, line, &mut words);
     }
-    all
+    (all, comment)
 }
 
 /// A number of bytes: `100b`, or `100` and `b` apart.
@@ -174,7 +175,8 @@ impl<'a> Schedule<'a> {
         let mut rank: Option<u32> = None;
         let mut counted = false;
         let mut last = Line { number: 1, text: "" };
-        for (line, words) in statements(text) {
+        let (all, open) = statements(text);
+        for (line, words) in all {
             last = line;
             if made.faults.full() {
                 break;
@@ -217,7 +219,9 @@ impl<'a> Schedule<'a> {
                 made.faults.push(fault);
             }
         }
-        if rank.is_some() && made.faults.is_empty() {
+        if let Some(fault) = open {
+            made.faults.push(fault);
+        } else if rank.is_some() && made.faults.is_empty() {
             made.faults.push(last.fault(last.end(), "the last rank is not closed", "add }"));
         }
         made
@@ -312,7 +316,7 @@ pub fn read_goal(text: &str, nodes: &Names<'_>) -> Result<Traffic, FileFaults> {
     let hosts: Vec<NodeId> = nodes.graph().hosts().collect();
     let mut faults = std::mem::take(&mut schedule.faults);
     if schedule.ranks as usize > hosts.len() && faults.is_empty() {
-        let line = statements(text).into_iter().find(|(_, words)| words[0] == "num_ranks");
+        let line = statements(text).0.into_iter().find(|(_, words)| words[0] == "num_ranks");
         let (line, word) = line.map_or((Line { number: 1, text: "" }, ""), |(line, words)| (line, words[0]));
         let message = format!("{} ranks do not fit on {} hosts", schedule.ranks, hosts.len());
         faults.push(line.fault(word, message, "give the fabric more hosts"));
@@ -621,6 +625,7 @@ mod tests {
             (ranks("a: calc 1\nb: calc 1\na requires b\nb requires a"), "two flows wait for each other"),
             ("num_ranks 9\nrank 0 {\n}\n".into(), "1:1: 9 ranks do not fit on 3 hosts"),
             ("num_ranks 2\nrank 0 {\ncalc 1\n".into(), "the last rank is not closed"),
+            ("num_ranks 2 /* two\nrank 0 {\n}\n".into(), "1:13: the comment is not closed"),
             ("num_ranks 2\ncalc 1\n".into(), "\"calc\" is outside of a rank"),
             ("num_ranks 2\nrank 2 {\n}\n".into(), "there is no rank 2: num_ranks is 2"),
         ] {

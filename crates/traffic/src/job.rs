@@ -236,12 +236,16 @@ impl Job {
             let message = format!("halving and doubling cannot be done by {replicas} replicas");
             return fault("all_reduce", message, "have 2, 4, 8, … replicas, or choose another".into());
         }
-        if replicas > 1
-            && all_reduce == Operation::HierarchicalAllReduce
-            && (self.domain == 0 || !replicas.is_multiple_of(self.domain as u64))
-        {
-            let message = format!("{replicas} replicas are no whole number of domains of {}", self.domain);
-            return fault("domain", message, "write a divisor of the number of replicas".into());
+        if replicas > 1 && all_reduce == Operation::HierarchicalAllReduce {
+            let help =
+                || format!("write domain = how many replicas a domain has, which divides their number, {replicas}");
+            if self.domain == 0 {
+                return fault("all_reduce", "a hierarchical all-reduce of no domains".into(), help());
+            }
+            if !replicas.is_multiple_of(self.domain as u64) {
+                let message = format!("{replicas} replicas are no whole number of domains of {}", self.domain);
+                return fault("domain", message, help());
+            }
         }
         let layers = model.layers as u64;
         let mut parts = vec![("activations", self.activation()), ("gradients of a stage", self.gradient(layers))];
@@ -256,6 +260,24 @@ impl Job {
             }
         }
         Ok(())
+    }
+
+    /// Whether ranks compute no more often than there may be flows: what they compute takes memory, too.
+    fn computes(&self, budget: u64) -> Result<(), Fault> {
+        let microbatches = (self.model.batch / (self.replicas() * self.model.microbatch)) as u128;
+        // Attention and what follows it, forward and backward, of every layer.
+        let once = 4 * self.tensor as u128 * self.replicas() as u128 * self.model.layers as u128 * microbatches;
+        let all = once.saturating_mul(self.iterations as u128);
+        if all <= budget as u128 {
+            return Ok(());
+        }
+        let message = format!("ranks would compute {all} parts of layers in all, of {budget} that there may be");
+        let field = match (once <= budget as u128, microbatches) {
+            (true, _) => "iterations",
+            (false, 1) => "layers",
+            (false, _) => "batch",
+        };
+        Err(Fault { field, message, help: "write fewer iterations, sequences or layers".into() })
     }
 
     /// Bytes of what a rank has for the experts of a layer, its own among them.
@@ -310,6 +332,7 @@ impl Job {
         if marks > budget {
             return Err(beyond("iterations", marks as f64, budget));
         }
+        self.computes(budget)?;
         let mut random = origins[0].stream(Kind::Job, 1);
         let mut slow = vec![false; ranks];
         for _ in 0..self.stragglers {
@@ -494,7 +517,7 @@ impl Loom<'_> {
         let more = operation.messages(ranks.len() as u64, domain as u64).saturating_mul(lines);
         let first = self.weave.flows.len();
         if first as u64 + more > self.budget {
-            return Err(beyond("ranks", first as f64 + more as f64, self.budget));
+            return Err(beyond(job.cut.key("ranks"), first as f64 + more as f64, self.budget));
         }
         let hosts: Vec<NodeId> = ranks.iter().map(|&rank| job.hosts[rank]).collect();
         let origin = self.origins[dimension as usize];
@@ -764,7 +787,17 @@ mod tests {
         assert_eq!(field(Job { expert: 2, ..job(4, 1, 1) }), Err("expert"));
         assert_eq!(field(Job { stragglers: 5, ..job(4, 1, 1) }), Err("stragglers"));
         assert_eq!(field(Job { iterations: u64::MAX, ..job(4, 1, 1) }), Err("iterations"));
-        assert_eq!(field(Job { iterations: 10_000, ..job(4, 2, 1) }), Err("ranks"));
+        assert_eq!(field(Job { iterations: 10_000, ..job(4, 2, 1) }), Err("iterations"));
+        let chunks = Cut { chunks: 2000, ..Cut::default() };
+        assert_eq!(field(Job { cut: chunks, ..job(8, 2, 2) }), Err("chunks"));
+        let channels = Cut { channels: 4000, chunks: 2, ..Cut::default() };
+        assert_eq!(field(Job { cut: channels, ..job(8, 2, 2) }), Err("channels"));
+        // What ranks compute takes memory before anything is sent.
+        let mut long = job(2, 1, 1);
+        long.model.batch = 1 << 40;
+        assert_eq!(field(long.clone()), Err("batch"));
+        long.model = Model { layers: 1_000_000, batch: 2, hidden: 1, ..long.model };
+        assert_eq!(field(long), Err("layers"));
         let all_reduce = Operation::HierarchicalAllReduce;
         assert_eq!(field(Job { all_reduce, domain: 3, ..job(8, 1, 1) }), Err("domain"));
         let mut huge = job(8, 2, 2);

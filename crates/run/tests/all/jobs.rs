@@ -140,7 +140,15 @@ fn what_does_not_fit_is_refused_with_its_remedy() {
         ("layers = 4\nhidden = 65536\nexperts = 64", "the gradients of a stage's experts would have"),
         ("tflops = 1.0\nlayer_time = \"1us\"", "say too much"),
         ("all_reduce = \"broadcast\"", "broadcast is no all-reduce"),
-        ("all_reduce = \"hierarchical-all-reduce\"", "no whole number of domains of 0"),
+        ("all_reduce = \"hierarchical-all-reduce\"", "a hierarchical all-reduce of no domains"),
+        ("all_reduce = \"hierarchical-all-reduce\"\ndomain = 3", "8 replicas are no whole number of domains of 3"),
+        // What is computed takes memory, too.
+        ("batch = 8000000000000", "ranks would compute 768000000000000 parts of layers"),
+        ("layers = 1000000\nhidden = 1\nbatch = 160\niterations = 1", "ranks would compute 640000000 parts of layers"),
+        ("layers = 1\nhidden = 1\niterations = 2000000", "ranks would compute 64000000 parts of layers"),
+        ("layers = 1\nhidden = 8\nchannels = 4096\nchunks = 2048", "more than 50000000 flows"),
+        // A name that is refused is all that is wrong with it.
+        ("name = \"a,b\"", "\"a,b\" is no name for a group"),
     ] {
         let said = problem(&format!("{STAR}[[job]]\n{keys}\n"));
         assert!(said.contains(words), "{keys}: {said}");
