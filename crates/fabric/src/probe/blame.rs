@@ -7,13 +7,24 @@ use crate::packet::NONE;
 use crate::run::Core;
 use std::ops::Range;
 
+/// Who asks what fills a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// A stop is ordered: ports that are as full as others have their turns.
+    Order,
+    /// What was ordered goes on: the fullest of several.
+    Again,
+    /// A packet is dropped: the fullest of several, and nobody asks what let go of what is there.
+    Drop,
+}
+
 impl Core {
-    /// What fills a node now, for that reason, and what that waits for. At the end of the run, the fullest of several.
-    pub(super) fn found(&self, causes: &mut Causes, reason: Reason, end: bool) -> Option<Found> {
+    /// What fills a node now, for that reason, and what that waits for.
+    pub(super) fn found(&self, causes: &mut Causes, reason: Reason, asked: Asked) -> Option<Found> {
         match reason {
             Reason::Queue { port, queue } => {
                 let bytes = self.switches.queues[(self.ports[port as usize].first_queue + queue) as usize].bytes;
-                Some(self.fill(causes, Heap { bytes, port, queue }))
+                Some(self.fill(causes, Heap { bytes, port, queue }, asked))
             }
             Reason::Account { port, class, second } => {
                 let total = self.switches.accounts[self.account_number(port, class, second)].total();
@@ -22,19 +33,19 @@ impl Core {
                 }
                 let local = self.ports[port as usize].local;
                 let which = |guests: &Guests| guests.from(local, second);
-                let own = self.fullest(causes, port, self.class_queues(class), total, end, which);
+                let own = self.fullest(causes, port, self.class_queues(class), total, asked, which);
                 // A scheme may keep packets in queues of another class than that of their account.
-                own.or_else(|| self.fullest(causes, port, 0..self.switches.per_port, total, end, which))
+                own.or_else(|| self.fullest(causes, port, 0..self.switches.per_port, total, asked, which))
             }
             Reason::Toward { port, host, class } => {
                 let local = self.ports[port as usize].local;
-                self.fullest(causes, port, self.class_queues(class), u64::MAX, end, |guests| {
+                self.fullest(causes, port, self.class_queues(class), u64::MAX, asked, |guests| {
                     let own = guests.flows().filter(|guest| guest.in_port() == local && guest.dst == host);
                     own.map(|guest| guest.bytes).sum()
                 })
             }
             Reason::Memory { port } => {
-                self.fullest(causes, port, 0..self.switches.per_port, u64::MAX, end, |guests| guests.bytes())
+                self.fullest(causes, port, 0..self.switches.per_port, u64::MAX, asked, |guests| guests.bytes())
             }
             // What it waits for is known when the run is over: it may be run by another thread.
             Reason::LastHop { port } => {
@@ -52,7 +63,7 @@ impl Core {
         port: u32,
         among: Range<u32>,
         total: u64,
-        end: bool,
+        asked: Asked,
         which: impl Fn(&Guests) -> u64,
     ) -> Option<Found> {
         let queues = |out: u32| {
@@ -84,7 +95,7 @@ impl Core {
         // Mostly there is one.
         if let &[(_, only)] = full.as_slice() {
             causes.lists = (full, heaps);
-            return heap(&mut causes.crowd, only).map(|heap| self.fill(causes, heap));
+            return heap(&mut causes.crowd, only).map(|heap| self.fill(causes, heap, asked));
         }
         let (mut best, mut rest) = (0u64, total);
         for &(most, out) in &full {
@@ -101,13 +112,13 @@ impl Core {
             heaps.retain(|heap| heap.bytes >= best.div_ceil(2));
             heaps.sort_unstable_by_key(|heap| (std::cmp::Reverse(heap.bytes), heap.port));
         }
-        let place = if heaps.len() < 2 || end { 0 } else { causes.next_turn(&heaps) };
+        let place = if heaps.len() < 2 || asked != Asked::Order { 0 } else { causes.next_turn(&heaps) };
         let blamed = heaps.get(place).copied();
         let others = heaps.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, heap)| heap);
         let saturated = |heap: &&Heap| self.waits_for(causes, heap.port, heap.queue).0 == Waiting::Busy;
         let also: Vec<u32> = others.filter(saturated).map(|heap| heap.port).collect();
         causes.lists = (full, heaps);
-        let mut found = self.fill(causes, blamed?);
+        let mut found = self.fill(causes, blamed?, asked);
         if !also.is_empty() {
             found.more.get_or_insert_default().also = also;
         }
@@ -115,36 +126,67 @@ impl Core {
     }
 
     /// What a queue with so many bytes that count waits for.
-    fn fill(&self, causes: &mut Causes, heap: Heap) -> Found {
+    fn fill(&self, causes: &mut Causes, heap: Heap, asked: Asked) -> Found {
         let Heap { bytes, port, queue } = heap;
         let (waiting, stop) = self.waits_for(causes, port, queue);
         let flows = if stop.is_some() { 0 } else { self.flows_at(&mut causes.crowd, port) };
-        let burst = if waiting == Waiting::Busy { causes.burst(port, self.mbps(port)) } else { None };
+        let asks = waiting == Waiting::Busy && asked != Asked::Drop;
+        let burst = if asks { causes.burst(port, self.mbps(port)) } else { None };
         let more = burst.map(|burst| Box::new(More { burst: Some(burst), also: Vec::new() }));
         Found { fill: Fill { port, queue, bytes, flows, waiting }, stop, more }
     }
 
+    /// What a queue waits for that is the only one of its port with packets, where one more is being dropped because of it.
+    #[inline(always)]
+    pub(super) fn fill_alone(&self, causes: &mut Causes, port: u32, queue: u32) -> Found {
+        let slot = (self.ports[port as usize].first_queue + queue) as usize;
+        let (waiting, stop) = self.waits_for(causes, port, queue);
+        let count = causes.crowd.note_drop(slot, port, &self.switches.queues, &self.pool) as u32;
+        let (bytes, flows) = (self.switches.queues[slot].bytes, if stop.is_some() { 0 } else { count });
+        Found { stop, ..Found::only(Fill { port, queue, bytes, flows, waiting }) }
+    }
+
+    #[inline(always)]
     fn waits_for(&self, causes: &Causes, port: u32, queue: u32) -> (Waiting, Option<Key>) {
-        let class = ClassId((queue / self.setup.switch.queues) as u8);
-        let scopes = [Scope::Class(class), Scope::Queue(QueueId(queue)), Scope::Held(QueueId(queue))];
-        let masks = &self.switches.masks;
-        if masks.is_paused(port, queue) || masks.is_held(port, queue) {
-            let open = scopes.iter().find_map(|&scope| causes.last.get(&(port, scope))?.open());
-            if let Some(key) = open {
-                return (Waiting::Stopped, Some(key));
-            }
-        }
-        let p = &self.ports[port as usize];
+        let (masks, p) = (&self.switches.masks, &self.ports[port as usize]);
+        let stopped = masks.is_paused(port, queue) || masks.is_held(port, queue);
         let head = self.switches.queues[(p.first_queue + queue) as usize].packets.head();
         // Its first packet was there before the last stop ended.
-        if head != NONE && self.pool[head].next_arrival < causes.numbers[port as usize].1 {
-            let joined = self.pool[head].next_arrival;
-            let ended = scopes.iter().filter_map(|&scope| causes.last.get(&(port, scope))?.ended);
-            if let Some((key, _)) = ended.filter(|(_, end)| joined < *end).max_by_key(|(key, end)| (*end, *key)) {
-                return (Waiting::Draining, Some(key));
-            }
+        let before = head != NONE && self.pool[head].next_arrival < causes.numbers[port as usize].1;
+        if (stopped || before)
+            && let Some(stop) = self.stop_of(causes, port, queue, stopped, before)
+        {
+            return stop;
         }
         (if p.up { Waiting::Busy } else { Waiting::Down }, None)
+    }
+
+    /// The stop that a queue waits for, or whose end its first packet has seen.
+    #[inline(never)]
+    fn stop_of(
+        &self,
+        causes: &Causes,
+        port: u32,
+        queue: u32,
+        stopped: bool,
+        before: bool,
+    ) -> Option<(Waiting, Option<Key>)> {
+        let class = ClassId((queue / self.setup.switch.queues) as u8);
+        let scopes = [Scope::Class(class), Scope::Queue(QueueId(queue)), Scope::Held(QueueId(queue))];
+        if stopped {
+            let open = scopes.iter().find_map(|&scope| causes.last.get(&(port, scope))?.open());
+            if let Some(key) = open {
+                return Some((Waiting::Stopped, Some(key)));
+            }
+        }
+        if !before {
+            return None;
+        }
+        let head = self.switches.queues[(self.ports[port as usize].first_queue + queue) as usize].packets.head();
+        let joined = self.pool[head].next_arrival;
+        let ended = scopes.iter().filter_map(|&scope| causes.last.get(&(port, scope))?.ended);
+        let last = ended.filter(|(_, end)| joined < *end).max_by_key(|(key, end)| (*end, *key));
+        last.map(|(key, _)| (Waiting::Draining, Some(key)))
     }
 
     fn mbps(&self, port: u32) -> u32 {

@@ -3,6 +3,7 @@
 //! A stop is seen where it takes effect, an order where it is given; the two are joined when the run is over. Both are properties of one
 //! node's own events, so that neither threads nor blocks can show. Nothing here changes the run.
 
+use super::blame::Asked;
 use super::crowd::{Crowd, Had, Map};
 use super::{Probes, Trail};
 use crate::axes::flow_control::Visit;
@@ -457,14 +458,14 @@ pub(crate) struct Causes {
     busy: Vec<Busy>,
     /// By port, how many bytes it has been to blame for beyond its turns.
     turns: Vec<i64>,
-    /// Packets that were lost.
-    pub(super) losses: Vec<Missing>,
+    /// By flow, packets that were lost.
+    pub(super) losses: Vec<Vec<Missing>>,
     /// By port and flow, what the flow had there when packets were dropped because of that, as far as the crowd was told before it was another.
     pub(super) fillers: Map<(u32, u32), Had>,
     /// What had taken the room for which packets were dropped. What one after the other finds is here once.
     pub(super) rooms: Vec<Found>,
-    /// The place of what has taken the room for which a packet is just being dropped.
-    room: Option<u32>,
+    /// The place of what has taken the room for which a packet was last dropped.
+    room: u32,
     /// By flow, the ports that its packets left by, in runs whose routes change.
     pub(super) taken: Map<u32, Vec<u32>>,
     /// Accounts that held next to nothing when a stop was ordered because of them, by their numbers.
@@ -489,14 +490,14 @@ type Quick = (bool, bool, bool);
 /// A packet that was lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Missing {
-    pub(super) flow: FlowId,
     pub(super) at: Time,
-    pub(super) port: u32,
+    /// The first byte that it had, and how many; none of one without data.
+    pub(super) byte: u64,
+    pub(super) bytes: u16,
     pub(super) how: Lost,
-    /// The bytes that it had; none of one without data.
-    pub(super) bytes: (u64, u64),
-    /// What had taken the room for it, by its place.
-    pub(super) room: Option<u32>,
+    pub(super) port: u32,
+    /// What had taken the room for it, by its place, or [`NONE`].
+    pub(super) room: u32,
 }
 
 /// An order that was given before anything filled: what fills is what comes while it is on its way.
@@ -511,7 +512,7 @@ impl Causes {
     /// For so many ports. `marks`: some of them mark packets.
     pub(super) fn new(ports: usize, marks: bool) -> Causes {
         let (busy, numbers, turns) = (vec![Busy::default(); ports], vec![(0, Time::ZERO); ports], vec![0; ports]);
-        Causes { busy, numbers, turns, looks: true, marks, ..Causes::default() }
+        Causes { busy, numbers, turns, room: NONE, looks: true, marks, ..Causes::default() }
     }
 
     pub(super) fn absorb(&mut self, other: Causes) {
@@ -544,8 +545,13 @@ impl Causes {
         }
         // A packet is lost once, where its link ends or begins.
         let rooms = self.rooms.len() as u32;
-        let moved = |lost: Missing| Missing { room: lost.room.map(|room| room + rooms), ..lost };
-        self.losses.extend(other.losses.into_iter().map(moved));
+        let moved = |lost: Missing| Missing { room: if lost.room == NONE { NONE } else { lost.room + rooms }, ..lost };
+        if self.losses.len() < other.losses.len() {
+            self.losses.resize(other.losses.len(), Vec::new());
+        }
+        for (mine, theirs) in self.losses.iter_mut().zip(other.losses) {
+            mine.extend(theirs.into_iter().map(moved));
+        }
         self.rooms.extend(other.rooms);
         for (flow, ports) in other.taken {
             self.taken.entry(flow).or_default().extend(ports);
@@ -652,15 +658,13 @@ impl Causes {
     }
 
     /// A packet is being dropped for want of room, because of that.
+    #[inline]
     fn set_room(&mut self, found: Found) {
-        // Nobody asks what the port did before.
-        let more = found.more.filter(|more| !more.also.is_empty()).map(|more| Box::new(More { burst: None, ..*more }));
-        let found = Found { more, ..found };
         if self.rooms.last() != Some(&found) {
             make_room(&mut self.rooms);
             self.rooms.push(found);
         }
-        self.room = Some(self.rooms.len() as u32 - 1);
+        self.room = self.rooms.len() as u32 - 1;
     }
 
     /// Whose turn it is to be blamed, of ports with so many bytes: the place of one of them.
@@ -689,9 +693,15 @@ pub(super) fn make_room<T>(list: &mut Vec<T>) {
 /// Keeps the fuller of two: bytes and threshold.
 #[inline]
 fn fill_up(fullest: &mut Option<(u64, u64)>, next: (u64, u64)) {
-    // Most are seen to be emptier without multiplying.
-    if fullest.is_some_and(|(bytes, threshold)| next.0 < bytes && next.1 >= threshold) {
-        return;
+    // Most are seen to be emptier, or fuller, without multiplying.
+    if let Some((bytes, threshold)) = *fullest {
+        if next.0 < bytes && next.1 >= threshold {
+            return;
+        }
+        if next.0 > bytes && next.1 <= threshold && threshold > 0 {
+            *fullest = Some(next);
+            return;
+        }
     }
     let fuller = |(bytes, threshold): (u64, u64)| {
         let (new, old) = (next.0 as u128 * threshold as u128, bytes as u128 * next.1 as u128);
@@ -870,7 +880,11 @@ impl Core {
         }
         busy.join(self.time.now, size, freed(&mut self.pool, visit.packet));
         if causes.looks {
-            self.look_at_account(port, visit);
+            // Where a stop takes effect may be another shard's business: orders are looked at again all the same.
+            if !causes.watched.is_empty() {
+                return self.look_at_watched(port, visit);
+            }
+            self.note_account(port, visit);
         }
     }
 
@@ -923,7 +937,6 @@ impl Core {
     /// Looks at the account of a packet that has just joined a queue, if somebody may ask.
     #[inline(never)]
     fn look_at_account(&mut self, port: u32, visit: &Visit) {
-        // Where a stop takes effect may be another shard's business: orders are looked at again all the same.
         if self.probes.causes.as_ref().is_some_and(|causes| !causes.watched.is_empty()) {
             return self.look_at_watched(port, visit);
         }
@@ -968,7 +981,7 @@ impl Core {
             let &mut Watched { place, subject, .. } = watched;
             watched.bytes = bytes;
             let reason = Reason::Account { port, class: visit.class.0, second };
-            let found = self.found(&mut causes, reason, true);
+            let found = self.found(&mut causes, reason, Asked::Again);
             if let Some(order) = causes.orders.get_mut(&(place, subject)).and_then(|orders| orders.last_mut()) {
                 order.again.get_or_insert_default().0.extend(found.map(|found| (self.time.now, found)));
             }
@@ -994,7 +1007,7 @@ impl Core {
     /// A packet has left a queue of `port`, of whose second group it was or not.
     #[inline]
     pub(super) fn note_leaving(&mut self, port: u32, id: PacketId, second: bool) {
-        if self.probes.causes.as_ref().is_some_and(|causes| causes.marks || causes.looks) {
+        if self.probes.causes.as_ref().is_some_and(|causes| causes.marks || !causes.watched.is_empty()) {
             self.look_at_what_is_left(port, id, second);
         }
     }
@@ -1028,10 +1041,15 @@ impl Core {
         if packet.flow == NONE || packet.kind == Kind::Frame {
             return;
         }
-        let payload = packet.size.saturating_sub(self.setup.nic.header) as u64;
-        let bytes = if packet.kind == Kind::Data { (packet.seq, packet.seq + payload) } else { (0, 0) };
-        let room = causes.room.filter(|_| how == Lost::Room);
-        causes.losses.push(Missing { flow: FlowId(packet.flow), at: self.time.now, port, how, bytes, room });
+        let payload = packet.size.saturating_sub(self.setup.nic.header);
+        let (byte, bytes) = if packet.kind == Kind::Data { (packet.seq, payload) } else { (0, 0) };
+        let room = if how == Lost::Room { causes.room } else { NONE };
+        if causes.losses.is_empty() {
+            causes.losses.resize(self.setup.flows.len(), Vec::new());
+        }
+        let own = &mut causes.losses[packet.flow as usize];
+        make_room(own);
+        own.push(Missing { at: self.time.now, byte, bytes, how, port, room });
     }
 
     /// A packet that came in by `in_port` finds no room: what has taken it? The queue, if that has a limit or the scheme lets no more in; its account, if
@@ -1039,6 +1057,18 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub(crate) fn note_no_room(&mut self, in_port: u32, out: u32, visit: &Visit, second: bool) {
+        // Mostly it is a queue with a limit.
+        if self.queue_admits(out, visit) || !self.switches.masks.is_only_filled(out, visit.queue.0) {
+            return self.find_no_room(in_port, out, visit, second);
+        }
+        let Some(mut causes) = self.probes.causes.take() else { return };
+        let found = self.fill_alone(&mut causes, out, visit.queue.0);
+        causes.set_room(found);
+        self.probes.causes = Some(causes);
+    }
+
+    #[inline(never)]
+    fn find_no_room(&mut self, in_port: u32, out: u32, visit: &Visit, second: bool) {
         let Some(mut causes) = self.probes.causes.take() else { return };
         let (node, size) = (self.ports[out as usize].node, visit.size as u64);
         let account = &self.switches.accounts[self.account_number(in_port, visit.class.0, second)];
@@ -1053,7 +1083,7 @@ impl Core {
         } else {
             Reason::Queue { port: out, queue: visit.queue.0 }
         };
-        let found = self.found(&mut causes, reason, true);
+        let found = self.found(&mut causes, reason, Asked::Drop);
         let own = || Found::only(Fill { port: out, queue: visit.queue.0, bytes: 0, flows: 0, waiting: Waiting::Busy });
         self.note_room(&mut causes, found.unwrap_or_else(own));
         self.probes.causes = Some(causes);
@@ -1109,7 +1139,7 @@ impl Core {
             None => Place::Port(port),
             Some(_) => Place::Node(self.ports[port as usize].node),
         };
-        let found = self.found(&mut causes, reason, false);
+        let found = self.found(&mut causes, reason, Asked::Order);
         if let Reason::Account { port, class, second } = reason
             && found.as_ref().is_none_or(|found| found.fill.waiting != Waiting::Receiver)
         {
@@ -1140,7 +1170,7 @@ impl Core {
         let open = causes.last.get(&scope.at(port)).and_then(|last| last.place);
         let fresh = open.is_some_and(|place| causes.seen[place as usize].from == now);
         let reason = self.reason(port, because);
-        let found = if fresh { self.found(&mut causes, reason, false) } else { None };
+        let found = if fresh { self.found(&mut causes, reason, Asked::Order) } else { None };
         self.probes.causes = Some(causes);
         if fresh {
             let own = Some(Box::new((reason, found)));

@@ -80,13 +80,15 @@ impl Had {
 
 impl Guest {
     /// Charges the drops since its bytes have changed last, of so many in all.
-    #[inline]
+    #[inline(always)]
     fn charge(&mut self, drops: u64) {
-        let new = drops - self.charged;
-        if new > 0 && self.bytes > 0 {
-            self.had.add(Had { drops: new, bytes: new * self.bytes });
+        if self.charged != drops {
+            let new = drops - self.charged;
+            if self.bytes > 0 {
+                self.had.add(Had { drops: new, bytes: new * self.bytes });
+            }
+            self.charged = drops;
         }
-        self.charged = drops;
     }
 
     /// By which port of the node its packets came.
@@ -182,7 +184,7 @@ impl Guests {
 
     /// The same up to the first of a flow that is new, which it gives, or [`NONE`].
     fn join_known(&mut self, first: PacketId, pool: &Pool) -> PacketId {
-        let (index, flows) = (self.index.as_slice(), self.flows.as_mut_slice());
+        let (index, flows, line) = (self.index.as_slice(), self.flows.as_mut_slice(), &mut self.line);
         let (mask, drops) = (index.len().wrapping_sub(1), self.drops);
         let mut next = first;
         while next != NONE {
@@ -205,7 +207,7 @@ impl Guests {
                 (guest.since, guest.dst) = (packet.next_arrival, packet.dst);
             }
             guest.bytes += packet.size as u64;
-            self.line.push(Entry { joined: packet.next_arrival, id: next, place, size: packet.size });
+            line.push(Entry { joined: packet.next_arrival, id: next, place, size: packet.size });
             next = pool.after(next);
         }
         NONE
@@ -219,6 +221,7 @@ impl Guests {
     }
 
     /// Counts those that have joined a queue since somebody last asked, and no longer those that have left it.
+    #[inline(never)]
     fn catch_up(&mut self, queue: &Fifo, pool: &Pool) {
         let head = queue.head();
         // Packets leave in the order in which they joined. Flows that have left keep their places until all are counted again.
@@ -234,15 +237,15 @@ impl Guests {
 
     /// All before this packet have left.
     fn leave(&mut self, head: PacketId, pool: &Pool) {
-        let flows = self.flows.as_mut_slice();
+        let (flows, drops) = (self.flows.as_mut_slice(), self.drops);
         let (mut done, mut present) = (self.done, self.present);
         for entry in &self.line[self.done..] {
-            if entry.is(head, pool) {
+            if entry.id == head && entry.is(head, pool) {
                 break;
             }
             done += 1;
             let guest = &mut flows[entry.place as usize];
-            guest.charge(self.drops);
+            guest.charge(drops);
             guest.bytes -= entry.size as u64;
             present -= (guest.bytes == 0) as usize;
         }
@@ -268,10 +271,13 @@ impl Guests {
     }
 
     /// How many flows have packets here.
+    #[inline]
     pub(super) fn count(&self) -> usize {
-        if !self.mixed {
-            return self.present;
-        }
+        if self.mixed { self.count_mixed() } else { self.present }
+    }
+
+    #[inline(never)]
+    fn count_mixed(&self) -> usize {
         let mut all: Vec<u32> = self.flows().map(|guest| guest.flow).collect();
         all.sort_unstable();
         all.dedup();
@@ -341,10 +347,12 @@ impl Crowd {
         self.kept_of(slot, queues, pool)
     }
 
-    /// A packet is dropped because of what is in a queue, of a port.
-    pub(super) fn note_drop(&mut self, slot: usize, port: u32, queues: &[Queue], pool: &Pool) {
+    /// A packet is dropped because of what is in a queue, of a port. Gives how many flows have packets there.
+    #[inline]
+    pub(super) fn note_drop(&mut self, slot: usize, port: u32, queues: &[Queue], pool: &Pool) -> usize {
         let guests = self.kept_of(slot, queues, pool);
         (guests.drops, guests.port) = (guests.drops + 1, port);
+        guests.count()
     }
 
     /// By port and flow, what flows had when packets were dropped because of what was there, since this was last asked.
@@ -362,18 +370,26 @@ impl Crowd {
         }
     }
 
+    #[inline]
     fn kept_of(&mut self, slot: usize, queues: &[Queue], pool: &Pool) -> &mut Guests {
-        if self.places.len() <= slot {
-            self.places.resize(queues.len().max(slot + 1), NONE);
-        }
-        if self.places[slot] == NONE {
-            self.places[slot] = self.place(queues);
+        if self.places.get(slot).is_none_or(|place| *place == NONE) {
+            self.enter(slot, queues);
         }
         let (guests, queue) = (&mut self.kept[self.places[slot] as usize], &queues[slot].packets);
         if !guests.is_up_to_date(queue, pool) {
             guests.catch_up(queue, pool);
         }
         guests
+    }
+
+    /// Keeps a queue from now on.
+    #[cold]
+    #[inline(never)]
+    fn enter(&mut self, slot: usize, queues: &[Queue]) {
+        if self.places.len() <= slot {
+            self.places.resize(queues.len().max(slot + 1), NONE);
+        }
+        self.places[slot] = self.place(queues);
     }
 
     /// A place for a queue.

@@ -510,12 +510,22 @@ impl Core {
     #[inline(never)]
     pub(crate) fn depart(&mut self, flow: u32, id: PacketId, again: bool) {
         let Some(parts) = &mut self.probes.parts else { return };
-        let packet = &mut self.pool[id];
+        let (packet, now) = (&mut self.pool[id], self.time.now);
         let whole = parts.completes(packet);
-        if whole || parts.all {
+        let noted = whole || parts.all;
+        let ledger = &mut parts.ledgers[flow as usize];
+        let port = self.hosts.nics[self.hosts.senders[flow as usize].nic as usize].port;
+        let sent = now + self.wire.time(self.ports[port as usize].table, packet.size);
+        let payload = packet.size.saturating_sub(self.setup.nic.header) as u64;
+        // One packet sent again right behind the other is one transmission.
+        let next = ledger.again && ledger.sending == now && ledger.resumes == packet.seq;
+        if again && next && !noted && ledger.spent[Part::Answer as usize] == 0 {
+            (ledger.resumes, ledger.sending) = (packet.seq + payload, sent);
+            return;
+        }
+        if noted {
             packet.flags |= flag::NOTED;
         }
-        let (ledger, now) = (&mut parts.ledgers[flow as usize], self.time.now);
         ledger.charge(now);
         if again {
             if ledger.resumes != packet.seq {
@@ -524,19 +534,20 @@ impl Core {
             }
             let waited = std::mem::take(&mut ledger.spent[Part::Answer as usize]);
             ledger.spent[Part::Retransmission as usize] += waited;
-            ledger.resumes = packet.seq + packet.size.saturating_sub(self.setup.nic.header) as u64;
+            ledger.resumes = packet.seq + payload;
         } else {
             ledger.resumes = u64::MAX;
         }
-        let table = self.ports[self.hosts.nics[self.hosts.senders[flow as usize].nic as usize].port as usize].table;
-        (ledger.sending, ledger.again) = (now + self.wire.time(table, packet.size), again);
+        (ledger.sending, ledger.again) = (sent, again);
         if let Some(trail) = self.pool.trail(id).filter(|_| whole) {
             let way = trail.way.get_or_insert_default();
             way.steps.clear();
+            way.steps.push(Step { start: now, stopped: 0, port, late: 0 });
             way.spent = ledger.spent;
         }
-        let port = self.hosts.nics[self.hosts.senders[flow as usize].nic as usize].port;
-        self.trace(port, 0, id, 0);
+        if !self.progress.changes.is_empty() {
+            self.note_path(port, id);
+        }
     }
 
     /// A flow has just sent a packet by `port`, and waits as its rate has it.
@@ -546,25 +557,28 @@ impl Core {
         let Some(parts) = &mut self.probes.parts else { return };
         let (s, p) = (&self.hosts.senders[flow as usize], &self.ports[port as usize]);
         let ledger = &mut parts.ledgers[flow as usize];
-        // One packet right behind the other is one transmission.
-        let more = ledger.sending == self.time.now && !ledger.again && ledger.is_ready();
-        if !(more && s.eligible() && p.up && p.paused >> s.class & 1 == 0) {
+        // One packet right behind the other is one transmission. What is more than the next of many was told when it departed.
+        let told = ledger.sending == p.free_at;
+        let more = told || ledger.sending == self.time.now && !ledger.again;
+        if more && ledger.is_ready() && s.eligible() && p.up && p.paused >> s.class & 1 == 0 {
+            (ledger.sending, ledger.due) = (p.free_at, s.due);
+            return;
+        }
+        if !told {
             return self.refresh_gap(flow, port);
         }
-        (ledger.sending, ledger.due) = (p.free_at, s.due);
+        ledger.held = held(s);
+        (ledger.state, ledger.due) = (state(ledger.held, s, p), s.due);
     }
 
-    /// The same of one that is not the next of many.
+    /// The same of one that is not the next of many, and was not told when it departed.
     #[inline(never)]
     fn refresh_gap(&mut self, flow: u32, port: u32) {
         let Some(parts) = &mut self.probes.parts else { return };
         let (s, p) = (&self.hosts.senders[flow as usize], &self.ports[port as usize]);
         let ledger = &mut parts.ledgers[flow as usize];
-        // The packet has just been put on the link. Otherwise it was told before.
-        if ledger.sending != p.free_at {
-            ledger.charge(self.time.now);
-            (ledger.sending, ledger.again, ledger.resumes) = (p.free_at, false, u64::MAX);
-        }
+        ledger.charge(self.time.now);
+        (ledger.sending, ledger.again, ledger.resumes) = (p.free_at, false, u64::MAX);
         ledger.held = held(s);
         (ledger.state, ledger.due) = (state(ledger.held, s, p), s.due);
     }
@@ -649,9 +663,18 @@ impl Core {
         self.note_leaving(port, id, second);
     }
 
+    /// The same of one of which something is kept, and that was not stopped there.
     #[inline(never)]
     fn leave_noted(&mut self, port: u32, queue: u32, id: PacketId, second: bool) {
-        self.trace(port, queue, id, 0);
+        let plain = self.progress.changes.is_empty() && self.pool[id].kind == Kind::Data;
+        if plain && self.probes.parts.as_ref().is_some_and(|parts| parts.completes(&self.pool[id])) {
+            let step = Step { start: self.time.now, stopped: 0, port, late: 0 };
+            if let Some(trail) = self.pool.trail(id) {
+                trail.way.get_or_insert_default().steps.push(step);
+            }
+        } else {
+            self.trace(port, queue, id, 0);
+        }
         self.note_leaving(port, id, second);
     }
 

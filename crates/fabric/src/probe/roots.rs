@@ -1,5 +1,6 @@
 //! From every stop to its root: stops and orders are joined when the run is over.
 
+use super::blame::Asked;
 use super::causes::{
     Burst, Causes, Fill, Filler, Found, Kept, Loss, Missing, Order, Place, Reason, Scope, Seen, Source, Stop, Stops,
     Waiting,
@@ -58,8 +59,8 @@ impl Core {
         self.find_bursts(&mut stops, &bursts);
         find_roots(&mut stops);
         let kept = self.find_victims(&causes, &stops, &rows);
-        let losses = std::mem::take(&mut causes.losses);
-        let losses = self.sum_up(&causes, losses, repeats, &stops, &rows);
+        let mut losses = std::mem::take(&mut causes.losses);
+        let losses = self.sum_up(&causes, &mut losses, repeats, &stops, &rows);
         let mut fillers = std::mem::take(&mut causes.fillers);
         causes.crowd.fillers().into_iter().for_each(|(who, had)| fillers.entry(who).or_default().add(had));
         let filler =
@@ -77,7 +78,7 @@ impl Core {
 
     /// What fills a node at the end of the run, for a stop that has not ended, or what did when it was ordered.
     fn now_or(&self, causes: &mut Causes, seen: &Seen, reason: Reason, then: Option<Found>) -> Option<Found> {
-        let now = if seen.until.is_none() { self.found(causes, reason, true) } else { None };
+        let now = if seen.until.is_none() { self.found(causes, reason, Asked::Again) } else { None };
         now.or(then)
     }
 
@@ -201,12 +202,11 @@ impl Core {
     fn sum_up(
         &self,
         causes: &Causes,
-        mut missing: Vec<Missing>,
+        missing: &mut [Vec<Missing>],
         repeats: &[Repeat],
         stops: &[Stop],
         rows: &Rows,
     ) -> Vec<Loss> {
-        let own = sort_by_flow(&mut missing, self.setup.flows.len());
         // What had taken the room waited for that stop, if there was none for the packet: with the port that filled, and that of the root.
         let rooms: Vec<(Option<u32>, (u32, u32))> = causes
             .rooms
@@ -217,41 +217,52 @@ impl Core {
                 (cause, (found.fill.port, end.unwrap_or(found.fill).port))
             })
             .collect();
-        // The loss that each packet is part of. That is mostly the one of the packet before.
         let (mut all, mut places): (Vec<(_, Loss)>, Map<_, usize>) = Default::default();
-        let mut part_of: Vec<usize> = Vec::with_capacity(missing.len());
-        for &Missing { flow, at, port, how, room, .. } in &missing {
-            let (cause, by) = room.map_or((None, (NONE, NONE)), |room| rooms[room as usize]);
-            let found = room.map(|room| &causes.rooms[room as usize]);
-            let key = (port, how, by, flow);
-            let before = part_of.last().copied().filter(|&place| all[place].0 == key);
-            let place = before.unwrap_or_else(|| {
-                *places.entry(key).or_insert_with(|| {
-                    let victim = found.is_some_and(|found| self.is_victim(causes, flow, found, cause, stops));
-                    let fill = found.map(|found| found.fill);
-                    let cost = Time::ZERO;
-                    all.push((
-                        key,
-                        Loss { port, how, flow, packets: 0, first: at, last: at, cost, fill, cause, victim },
-                    ));
-                    all.len() - 1
-                })
-            });
-            part_of.push(place);
-            let loss = &mut all[place].1;
-            (loss.packets, loss.last) = (loss.packets + 1, at);
-            if let (Some(fill), Some(found)) = (&mut loss.fill, found) {
-                fill.flows = fill.flows.max(found.fill.flows);
+        // The losses that a flow's packets are part of.
+        let mut part_of: Vec<usize> = Vec::new();
+        for (number, own) in (0..).zip(missing.iter_mut()).filter(|(_, own)| !own.is_empty()) {
+            let flow = FlowId(number);
+            // Mostly they are in order as they are.
+            let order = |lost: &Missing| (lost.at, lost.port);
+            if !own.is_sorted_by_key(order) {
+                own.sort_by_key(order);
             }
-        }
-        for repeat in repeats {
-            let flow = repeat.flow.index();
-            let (first, own) = (own[flow], &missing[own[flow]..own[flow + 1]]);
-            let before = &own[..own.partition_point(|lost| lost.at < repeat.at)];
-            let byte = |lost: &Missing| lost.bytes.0 <= repeat.byte && repeat.byte < lost.bytes.1;
-            let cause = before.iter().rposition(byte).or_else(|| before.iter().rposition(|lost| lost.bytes == (0, 0)));
-            if let Some(lost) = cause {
-                all[part_of[first + lost]].1.cost += Time(repeat.time);
+            part_of.clear();
+            // Mostly a packet is part of what the one before is part of.
+            let (mut last, mut place) = (None, 0);
+            for &Missing { at, port, how, room, .. } in own.iter() {
+                if last != Some((port, how, room)) {
+                    last = Some((port, how, room));
+                    let found = causes.rooms.get(room as usize);
+                    let (cause, by) = rooms.get(room as usize).copied().unwrap_or((None, (NONE, NONE)));
+                    let key = (port, how, by, flow);
+                    if all.get(place).is_none_or(|(before, _)| *before != key) {
+                        place = *places.entry(key).or_insert_with(|| {
+                            let victim = found.is_some_and(|found| self.is_victim(causes, flow, found, cause, stops));
+                            let fill = found.map(|found| found.fill);
+                            let cost = Time::ZERO;
+                            let loss =
+                                Loss { port, how, flow, packets: 0, first: at, last: at, cost, fill, cause, victim };
+                            all.push((key, loss));
+                            all.len() - 1
+                        });
+                    }
+                    if let (Some(fill), Some(found)) = (&mut all[place].1.fill, found) {
+                        fill.flows = fill.flows.max(found.fill.flows);
+                    }
+                }
+                let loss = &mut all[place].1;
+                (loss.packets, loss.last) = (loss.packets + 1, at);
+                part_of.push(place);
+            }
+            let begin = repeats.partition_point(|repeat| repeat.flow < flow);
+            for repeat in repeats[begin..].iter().take_while(|repeat| repeat.flow == flow) {
+                let before = &own[..own.partition_point(|lost| lost.at < repeat.at)];
+                let byte = |lost: &Missing| lost.byte <= repeat.byte && repeat.byte < lost.byte + lost.bytes as u64;
+                let answer = |lost: &Missing| (lost.byte, lost.bytes) == (0, 0);
+                if let Some(lost) = before.iter().rposition(byte).or_else(|| before.iter().rposition(answer)) {
+                    all[part_of[lost]].1.cost += Time(repeat.time);
+                }
             }
         }
         all.sort_unstable_by_key(|(key, _)| *key);
@@ -309,28 +320,6 @@ impl Core {
         }
         false
     }
-}
-
-/// Puts packets in order of flow, time and port, and gives by flow where its own begin, and after the last where they end. Those of a flow mostly are in
-/// order as they are.
-fn sort_by_flow(missing: &mut Vec<Missing>, flows: usize) -> Vec<usize> {
-    let mut first = vec![0; flows + 1];
-    missing.iter().for_each(|lost| first[lost.flow.index() + 1] += 1);
-    (0..flows).for_each(|flow| first[flow + 1] += first[flow]);
-    let (mut next, mut order) = (first.clone(), vec![0u32; missing.len()]);
-    for (at, lost) in (0..).zip(missing.iter()) {
-        let place = &mut next[lost.flow.index()];
-        order[*place] = at;
-        *place += 1;
-    }
-    *missing = order.into_iter().map(|at| missing[at as usize]).collect();
-    let key = |lost: &Missing| (lost.at, lost.port);
-    for own in first.windows(2).map(|ends| ends[0]..ends[1]) {
-        if !missing[own.clone()].is_sorted_by_key(key) {
-            missing[own].sort_by_key(key);
-        }
-    }
-    first
 }
 
 /// The rows of stops, by port and number there.
