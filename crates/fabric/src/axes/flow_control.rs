@@ -218,6 +218,11 @@ pub trait FlowControl: Clone + Send + 'static {
     fn holder(&self, _node: &Self::Node, _at: NodeId, _port: PortId, _queue: QueueId) -> Option<Vec<Wait>> {
         None
     }
+    /// The run has ended while timers are set. Whether what this node has still to say at `port` may let go of what waits at the other end of that link,
+    /// though no packet moves.
+    fn owes(&self, _node: &Self::Node, _port: PortId) -> bool {
+        true
+    }
     /// What was counted at all nodes together.
     fn counters(&self, _nodes: &[&Self::Node]) -> Vec<Counter> {
         Vec::new()
@@ -419,6 +424,9 @@ impl<U: FlowControl, L: FlowControl> FlowControl for Over<U, L> {
     }
     fn holder(&self, node: &Self::Node, at: NodeId, port: PortId, queue: QueueId) -> Option<Vec<Wait>> {
         self.upper.holder(&node.0, at, port, queue)
+    }
+    fn owes(&self, node: &Self::Node, port: PortId) -> bool {
+        self.upper.owes(&node.0, port) || self.lower.owes(&node.1, port)
     }
     fn counters(&self, nodes: &[&Self::Node]) -> Vec<Counter> {
         let (upper, lower): (Vec<&U::Node>, Vec<&L::Node>) = nodes.iter().map(|(upper, lower)| (upper, lower)).unzip();

@@ -71,11 +71,12 @@ impl Core {
             return None;
         }
         let rest = self.progress.stuck || self.at_rest();
-        // While timers are set, or links change, what is stopped now may be set free; unless that has not helped for a while.
-        let timed = self.progress.timers > 0 || !self.progress.changes.is_empty();
+        // While timers are set, or links change, what is stopped now may be set free; unless that has not helped for a while. A scheme may know better of its
+        // timers.
+        let changes = !self.progress.changes.is_empty();
         let limit = Time(self.progress.patience.0 - PATIENCE.0 + QUIET.0);
         let quiet = self.moved() == self.progress.last.0 && self.time.now.saturating_sub(self.progress.last.1) > limit;
-        if !rest && timed && !quiet {
+        if !rest && changes && !quiet {
             return None;
         }
         let waits = Waits::new(self, scheme, nodes, rest || quiet);
@@ -120,7 +121,7 @@ struct Waits {
 impl Waits {
     /// Of a network at rest, or of one that still moves: then a queue counts only if nothing that moves can free it.
     fn new<F: FlowControl>(core: &Core, scheme: &F, states: &[F::Node], rest: bool) -> Waits {
-        let each = core.setup.switch.queues;
+        let (each, timed) = (core.setup.switch.queues, core.progress.timers > 0);
         let mut nodes = Vec::new();
         // By node, the queues it waits for; `None` for one that something under way may free.
         let mut waits: Vec<Option<Vec<Wait>>> = Vec::new();
@@ -132,7 +133,9 @@ impl Waits {
                 let (p, class) = (&core.ports[port as usize], queue / each);
                 let paused = p.paused >> class & 1 == 1;
                 let far = p.peer;
-                let under_way = !core.ports[far as usize].flying.is_empty()
+                let there = &core.ports[far as usize];
+                let under_way = !there.flying.is_empty()
+                    || timed && scheme.owes(&states[there.node as usize], PortId(there.local))
                     || core.reactions.waits_at(port)
                     || core.hosts.relay.delayed().get(far as usize).is_some_and(|list| !list.is_empty())
                     || paused && !core.switches.accounts[(far * core.switches.classes + class) as usize].paused;

@@ -81,6 +81,17 @@ fn credits_close_a_cycle_as_pauses_do_and_the_run_names_it() {
         };
         assert_eq!(cycle.len(), 7, "{preset}: {cycle:?}");
     }
+    // Timers that only say what was said before hide it for no longer than it takes to close.
+    for (stop, closed) in [("2us", false), ("1ms", true), ("3ms", true)] {
+        let finished = run(&text, &["scheme.preset=cbfc", &format!("stop={stop}")]);
+        assert_eq!(
+            matches!(finished.outcome.stall, Some(Stall::Deadlock(_))),
+            closed,
+            "{stop}: {:?}",
+            finished.outcome.stall
+        );
+        assert!(!finished.outcome.complete());
+    }
     // Credits for more than there is to send end it; so does a switch that keeps nobody waiting for a cycle.
     let finished = run(&text, &["scheme.preset=cbfc", "scheme.cbfc.factor=1000"]);
     assert!(finished.outcome.complete());

@@ -582,6 +582,12 @@ impl FlowControl for Cbfc {
         }
     }
 
+    fn owes(&self, node: &Node, port: PortId) -> bool {
+        let line = &node.lines[port.index()];
+        // Where links lose nothing, and VCs share nothing, the neighbour knows all once it has been told.
+        self.fallible || line.own.shared > 0 || line.planned[TELL as usize] || line.vcs.iter().any(|vc| vc.owed)
+    }
+
     fn counters(&self, nodes: &[&Node]) -> Vec<Counter> {
         vec![
             sum("cf_updates", nodes, |node| node.counts.cf_updates),
