@@ -43,7 +43,7 @@ impl Fluid {
         let map = PortMap::new(&setup.graph);
         let paths =
             Paths::new(&setup.graph, &map, setup.rule, setup.switch.pipeline, setup.forward.delay).salted(setup.salt);
-        let rate = |port: usize| setup.graph.links[map.link[port] as usize].rate.0 as f64 / 8e12;
+        let rate = |port: usize| map.rate(&setup.graph, port as u32).0 as f64 / 8e12;
         let capacity: Vec<f64> = (0..map.count()).map(rate).collect();
         let (payload, header) = (setup.nic.payload as u64, setup.nic.header as u64);
         let stream = |flow: &fabric::setup::FlowSpec| {

@@ -33,7 +33,7 @@ impl<'a> Fabric<'a> {
         let map = PortMap::new(&setup.graph);
         let paths =
             Paths::new(&setup.graph, &map, setup.rule, setup.switch.pipeline, setup.forward.delay).salted(setup.salt);
-        let rate = |port: usize| setup.graph.links[map.link[port] as usize].rate.0 as f64 / 8e12;
+        let rate = |port: usize| map.rate(&setup.graph, port as u32).0 as f64 / 8e12;
         let packet = (setup.nic.payload + setup.nic.header) as f64;
         let every = match setup.nic.acks {
             AckPolicy::Every(packets) => f64::from(packets.max(1)) * packet,

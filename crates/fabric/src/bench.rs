@@ -146,7 +146,7 @@ impl Builder<'static> {
 impl<'a> Builder<'a> {
     /// The rate of every link.
     pub fn rate(self, rate: Rate) -> Self {
-        self.setup(|setup| setup.graph.links.iter_mut().for_each(|link| link.rate = rate))
+        self.setup(|setup| setup.graph.links.iter_mut().for_each(|link| link.rates = [rate; 2]))
     }
     /// The delay of every link.
     pub fn delay(self, delay: Time) -> Self {

@@ -84,7 +84,7 @@ impl Hosts {
         let control = notifications::paced(chosen.congestion_control.build(), setup.nic.notifications);
         let needs = control.needs();
         let is_host = |node: u32| graph.nodes[node as usize].kind == Kind::Host;
-        let rate = |port: u32| graph.links[map.link[port as usize] as usize].rate;
+        let rate = |port: u32| map.rate(graph, port);
         let ports = (0..map.count() as u32).filter(|&port| is_host(map.node[port as usize]));
         let nics: Vec<Nic> = ports.map(|port| Nic::new(port, rate(port))).collect();
         let longest_rtt = setup.longest_rtt();
@@ -115,7 +115,7 @@ impl Hosts {
             lines: HashMap::new(),
             journal: Vec::new(),
             waiting: Waiting::new(setup),
-            slow: slow::State::new(&setup.slow, rate),
+            slow: slow::State::new(&setup.slow, |port| rate(map.peer[port as usize])),
             relay: Relay::new(setup, map.count()),
         }
     }

@@ -73,21 +73,25 @@ impl Retry {
         self.replays.is_some() || self.age.is_some()
     }
 
-    /// The limits of both ends of a link: `forth` and `back` are the times from the end of a transmission to its being handled at the other end, and
-    /// `largest` the bytes of the largest frame.
-    pub fn limits(&self, rate: Rate, forth: Time, back: Time, largest: u64) -> Limits {
-        let on_wire = |bytes: u64| rate.time_for(bytes);
-        let spacing = on_wire(self.spacing);
+    /// The limits of an end of a link: it sends at the first of `rates` and hears at the second, `forth` and `back` are the times from the end of a
+    /// transmission to its being handled at the other end, and `largest` is the bytes of the largest frame.
+    pub fn limits(&self, rates: (Rate, Rate), forth: Time, back: Time, largest: u64) -> Limits {
+        let (out, home) = rates;
         // A frame is sent and arrives. Its ACK waits for the spacing and for a frame under way, is sent, and arrives.
-        let round = Time(on_wire(largest).0 * 2 + on_wire(2 * SET as u64).0 + forth.0 + spacing.0 + back.0);
-        let bytes = self.bytes.unwrap_or(2 * rate.bytes_over(round)).max(largest);
+        let sets = match out == home {
+            true => out.time_for(2 * SET as u64),
+            false => out.time_for(SET as u64) + home.time_for(SET as u64),
+        };
+        let frames = out.time_for(largest) + home.time_for(largest);
+        let round = frames + sets + forth + home.time_for(self.spacing) + back;
+        let bytes = self.bytes.unwrap_or(2 * out.bytes_over(round)).max(largest);
         let frames = self.frames.map_or(u64::MAX, u64::from);
         Limits {
             frames,
             bytes,
             largest,
             round,
-            spacing,
+            spacing: out.time_for(self.spacing),
             timer: self.timer.unwrap_or(Time(2 * round.0)),
             replays: self.replays,
             age: self.age,
@@ -108,7 +112,7 @@ pub struct Limits {
     pub largest: u64,
     /// The longest that it takes from a frame's being sent to its ACK, if nothing is damaged.
     pub round: Time,
-    /// Time between two ACKs.
+    /// Time between two ACKs that it sends itself.
     pub spacing: Time,
     /// A sender that hears of no progress for so long repeats everything.
     pub timer: Time,
@@ -630,7 +634,7 @@ mod tests {
     const SIZE: u16 = 1000;
 
     fn limits(retry: Retry) -> Limits {
-        retry.limits(RATE, DELAY, DELAY, SIZE as u64)
+        retry.limits((RATE, RATE), DELAY, DELAY, SIZE as u64)
     }
 
     fn ends(retry: Retry) -> (Sender, Receiver) {

@@ -5,7 +5,7 @@
 
 use crate::id::NodeId;
 use crate::topology::{Graph, Kind};
-use engine::Time;
+use engine::{Rate, Time};
 use std::collections::HashMap;
 
 /// How a node chooses among equally short paths, where no [`LoadBalancer`](crate::axes::LoadBalancer) does.
@@ -57,6 +57,11 @@ impl PortMap {
             }
         }
         map
+    }
+
+    /// The rate at which a port sends.
+    pub fn rate(&self, graph: &Graph, port: u32) -> Rate {
+        graph.links[self.link[port as usize] as usize].rate(NodeId(self.node[port as usize]))
     }
 
     /// The ports of a node.

@@ -363,7 +363,7 @@ impl Core {
         let Paths { map, routing } = paths;
         let map_ports = map.count();
         let per_port = setup.classes as u32 * setup.switch.queues;
-        let mut rates: Vec<_> = graph.links.iter().map(|l| l.rate).collect();
+        let mut rates: Vec<_> = graph.rates().collect();
         rates.sort_unstable();
         rates.dedup();
         let mut ports = ports(&setup, &map, &rates, per_port, &shard);
@@ -481,9 +481,14 @@ impl Core {
             && self.setup.measure.queue_monitor.is_none()
     }
 
-    /// The rate of the link at `port`.
+    /// The rate at which `port` sends.
     pub(crate) fn rate(&self, port: u32) -> Rate {
-        self.setup.graph.links[self.map.link[port as usize] as usize].rate
+        self.map.rate(&self.setup.graph, port)
+    }
+
+    /// The rate at which packets come in by `port`.
+    pub(crate) fn rate_in(&self, port: u32) -> Rate {
+        self.rate(self.map.peer[port as usize])
     }
 
     /// When a packet of `size` bytes that has just arrived at `port` began to be sent.
@@ -623,7 +628,7 @@ fn ports(setup: &Setup, map: &PortMap, rates: &[Rate], per_port: u32, shard: &Op
         let capture = setup.measure.capture.as_ref();
         let captured = capture.is_some_and(|capture| capture.ports.binary_search(&(port as u32)).is_ok());
         let base = map.base[node as usize];
-        let rate = rates.binary_search(&link.rate).unwrap_or(0);
+        let rate = rates.binary_search(&map.rate(graph, port as u32)).unwrap_or(0);
         ports.push(Port {
             free_at: Time::ZERO,
             end_rank: 0,

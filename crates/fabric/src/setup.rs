@@ -6,7 +6,7 @@ use crate::id::{ClassId, FlowId, NodeId};
 use crate::probe::Recording;
 use crate::retry::Limits;
 use crate::routing::{PortMap, Rule, Tuple};
-use crate::topology::{Graph, Kind};
+use crate::topology::{Graph, Kind, WHOLE};
 use engine::{Rate, Time};
 use std::fmt;
 use std::sync::Arc;
@@ -99,12 +99,35 @@ pub struct Ecn {
 }
 
 /// Settings of one port.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PortSetup {
     /// Its share of the switch's memory, as an ingress.
     pub share: Share,
     /// Marking of its egress queues.
     pub ecn: Option<Ecn>,
+    /// How long its egress queues may be, as a part of what is usual, in 1/65536; see [`Link::depths`](crate::topology::Link::depths).
+    pub depth: u32,
+}
+
+impl Default for PortSetup {
+    fn default() -> PortSetup {
+        PortSetup { share: Share::default(), ecn: None, depth: WHOLE }
+    }
+}
+
+impl PortSetup {
+    /// The part of so many bytes of a queue that is this port's.
+    pub fn part(&self, bytes: u64) -> u64 {
+        part(bytes, self.depth)
+    }
+}
+
+/// A part, in 1/65536, of so many bytes.
+pub fn part(bytes: u64, depth: u32) -> u64 {
+    match depth {
+        WHOLE => bytes,
+        _ => (bytes as u128 * depth as u128 / WHOLE as u128) as u64,
+    }
 }
 
 /// How ports share the pool of a switch.
@@ -558,7 +581,7 @@ impl Setup {
             habits: Habits::default(),
             rule: Rule::ByFlow,
             salt: 0,
-            ports: vec![PortSetup { share, ecn: None }; ports],
+            ports: vec![PortSetup { share, ..PortSetup::default() }; ports],
             switch: SwitchSetup {
                 pool: vec![Some(12_000_000); graph.nodes.len()],
                 split: Split::Dynamic,
@@ -608,22 +631,24 @@ impl Setup {
 
     /// The limits of the sending end at a port, if its link repeats frames.
     pub fn retry_limits(&self, map: &PortMap, port: u32) -> Option<Limits> {
-        let link = &self.graph.links[map.link[port as usize] as usize];
+        let (graph, peer) = (&self.graph, map.peer[port as usize]);
+        let link = &graph.links[map.link[port as usize] as usize];
         // From the end of a transmission to its being handled at a node: links of switches end behind their pipelines.
         let to = |port: u32| {
             let kind = self.graph.nodes[map.node[port as usize] as usize].kind;
             link.delay + if kind == Kind::Switch { self.switch.pipeline } else { Time::ZERO }
         };
         let retry = link.retry?;
-        Some(retry.limits(link.rate, to(map.peer[port as usize]), to(port), self.max_packet()))
+        let rates = (map.rate(graph, port), map.rate(graph, peer));
+        Some(retry.limits(rates, to(peer), to(port), self.max_packet()))
     }
 
     /// Bytes of the largest packet.
     pub fn max_packet(&self) -> u64 {
         (self.nic.payload as u64 + self.nic.header as u64).max(self.nic.ack_size as u64)
     }
-    /// The fastest link.
+    /// The fastest link, in its faster direction.
     pub fn top_rate(&self) -> Rate {
-        self.graph.links.iter().map(|l| l.rate).max().unwrap_or_default()
+        self.graph.rates().max().unwrap_or_default()
     }
 }

@@ -18,7 +18,8 @@ use crate::prefetch::prefetch;
 use crate::probe::{Counted, Lost, Scope};
 use crate::routing::{PortMap, Tuple};
 use crate::run::{Core, Network, hook};
-use crate::setup::{AckLane, Overflow, Setup, Split};
+use crate::setup::{AckLane, Overflow, Setup, Split, part};
+use crate::topology::WHOLE;
 use crate::view::{NodeView, Site};
 use engine::{Event, Time};
 use labels::Labels;
@@ -71,6 +72,8 @@ pub(crate) struct Switches {
     plain_queues: bool,
     /// Whether queues of ports have limits.
     egress_limited: bool,
+    /// By port, what part of the usual limit its queues have. Empty where all have the whole.
+    depths: Vec<u32>,
     /// Whether queues take turns packet by packet, and none is ahead of others.
     plain_turns: bool,
 }
@@ -150,6 +153,10 @@ impl Switches {
             control_class: setup.habits.control_class,
             plain_queues: !limited && markings.is_empty() && !matches!(discipline, Discipline::Own(_)),
             egress_limited: limited,
+            depths: match setup.ports.iter().all(|port| port.depth == WHOLE) {
+                true => Vec::new(),
+                false => setup.ports.iter().map(|port| port.depth).collect(),
+            },
             plain_turns: switch.express.is_none() && matches!(discipline, Discipline::Packets),
             queues: vec![Queue::default(); queues * per_port as usize],
             masks: QueueMasks::new(map.count(), per_port as usize),
@@ -166,7 +173,7 @@ impl Switches {
                 Overflow::Trim(trimming) => {
                     let apart = setup.nic.ack_lane == AckLane::Control;
                     assert!(apart, "switches that trim need ACKs in the control queue: an ACK cannot be trimmed");
-                    Some(Headers::new(trimming, map.count()))
+                    Some(Headers::new(trimming, setup))
                 }
             },
             balanced,
@@ -380,31 +387,40 @@ impl Core {
 
     /// Whether a queue may take `size` more bytes under the egress limit.
     #[inline]
-    fn egress_admits(&self, node: u32, queue: u32, size: u64) -> bool {
-        let buffer = &self.switches.buffers[node as usize];
+    fn egress_admits(&self, out: u32, queue: QueueId, size: u64) -> bool {
+        let p = &self.ports[out as usize];
+        let buffer = &self.switches.buffers[p.node as usize];
         let limit = match (self.setup.switch.egress_alpha, buffer.pool, buffer.egress_part) {
             (_, _, Some(part)) => part,
             (Some(alpha), Some(pool), None) => (((pool - buffer.shared) * alpha) >> 16) + buffer.reserve,
             _ => return true,
         };
-        self.switches.queues[queue as usize].bytes + size <= limit
+        let limit = match self.switches.depths.get(out as usize) {
+            None | Some(&WHOLE) => limit,
+            Some(&depth) => self.shortened(limit, depth),
+        };
+        self.switches.queues[(p.first_queue + queue.0) as usize].bytes + size <= limit
+    }
+
+    /// The limit of a queue whose length is a part of what is usual. Limits of trimming count all but the packet that is being sent, and the part is of
+    /// the whole queue. A packet always fits.
+    fn shortened(&self, limit: u64, depth: u32) -> u64 {
+        let packet = self.setup.max_packet();
+        let sending = if self.switches.headers.is_some() { packet } else { 0 };
+        part(limit + sending, depth).saturating_sub(sending).max(packet.min(limit))
     }
 
     /// Whether the queue of a packet has room for it.
     pub(crate) fn queue_admits(&self, out: u32, visit: &Visit) -> bool {
-        let p = &self.ports[out as usize];
-        self.egress_admits(p.node, p.first_queue + visit.queue.0, visit.size as u64)
+        self.egress_admits(out, visit.queue, visit.size as u64)
     }
 
     /// Takes a packet into the switch's memory, if there is room in its queue and in its account.
     #[inline(always)]
     fn admits(&mut self, node: u32, in_port: u32, out: u32, visit: &Visit, second: bool) -> bool {
         let size = visit.size as u64;
-        if self.switches.egress_limited {
-            let queue = self.ports[out as usize].first_queue + visit.queue.0;
-            if !self.egress_admits(node, queue, size) {
-                return false;
-            }
+        if self.switches.egress_limited && !self.egress_admits(out, visit.queue, size) {
+            return false;
         }
         let account = self.account_number(in_port, visit.class.0, second);
         self.switches.buffers[node as usize].admit(&mut self.switches.accounts[account], size)

@@ -39,6 +39,9 @@ pub const MAX_PORTS: u64 = u16::MAX as u64;
 /// The most entries of the routing tables, of eight bytes each.
 pub const MAX_ROUTES: u64 = 1 << 28;
 
+/// All of a queue's usual length, see [`Link::depths`].
+pub const WHOLE: u32 = 1 << 16;
+
 /// What a node does with a packet that is not for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -66,10 +69,13 @@ pub struct Link {
     pub a: NodeId,
     /// The other end.
     pub b: NodeId,
-    /// Bits per second in each direction.
-    pub rate: Rate,
+    /// Bits per second from `a` to `b`, and from `b` to `a`.
+    pub rates: [Rate; 2],
     /// Propagation delay; above zero.
     pub delay: Time,
+    /// Length of the queues that feed each direction, and of what they mark from on, as a part of what is usual, in 1/65536. Those from `a` to `b` come
+    /// first.
+    pub depths: [u32; 2],
     /// Probability that a packet is lost on the link.
     pub loss: f64,
     /// Probability that a packet arrives damaged and is discarded by the receiver.
@@ -86,13 +92,14 @@ pub struct Link {
 }
 
 impl Link {
-    /// A faultless link.
+    /// A faultless link of the same rate in both directions.
     pub fn new(a: NodeId, b: NodeId, rate: Rate, delay: Time) -> Link {
         Link {
             a,
             b,
-            rate,
+            rates: [rate; 2],
             delay,
+            depths: [WHOLE; 2],
             loss: 0.0,
             corruption: 0.0,
             bit_errors: 0.0,
@@ -100,6 +107,31 @@ impl Link {
             own_dice: false,
             outages: Vec::new(),
         }
+    }
+
+    /// Which direction leads away from an end: 0 from `a`, 1 from `b`.
+    pub fn direction(&self, from: NodeId) -> usize {
+        (from != self.a) as usize
+    }
+
+    /// Bits per second of what an end sends.
+    pub fn rate(&self, from: NodeId) -> Rate {
+        self.rates[self.direction(from)]
+    }
+
+    /// Bits per second of what an end receives.
+    pub fn rate_to(&self, to: NodeId) -> Rate {
+        self.rates[1 - self.direction(to)]
+    }
+
+    /// The rate of its slower direction.
+    pub fn slowest(&self) -> Rate {
+        self.rates[0].min(self.rates[1])
+    }
+
+    /// The rate of its faster direction.
+    pub fn fastest(&self) -> Rate {
+        self.rates[0].max(self.rates[1])
     }
 
     /// Whether it loses or damages packets while it works.
@@ -127,7 +159,7 @@ impl Link {
         if self.a == self.b {
             return Err(LinkError::SameEnds);
         }
-        if self.rate == Rate(0) {
+        if self.rates.contains(&Rate(0)) {
             return Err(LinkError::NoRate);
         }
         if self.delay == Time::ZERO {
@@ -207,10 +239,15 @@ impl Graph {
         self.links.iter().any(|link| link.retry.is_some())
     }
 
-    /// The rate of the fastest link of a host.
+    /// The rate of the fastest link of a host, in either direction.
     pub fn hosts_rate(&self) -> Option<Rate> {
         let host = |node: NodeId| self[node].kind == Kind::Host;
-        self.links.iter().filter(|link| host(link.a) || host(link.b)).map(|link| link.rate).max()
+        self.links.iter().filter(|link| host(link.a) || host(link.b)).map(Link::fastest).max()
+    }
+
+    /// The rates of all links in both directions.
+    pub fn rates(&self) -> impl Iterator<Item = Rate> + '_ {
+        self.links.iter().flat_map(|link| link.rates)
     }
 
     /// Every node's ports in link order: each is a link and the node at its other end.
@@ -529,7 +566,7 @@ mod tests {
 
     #[test]
     fn a_link_needs_a_rate_and_a_delay() {
-        fault(|g| g.links[0].rate = Rate(0), &["link 0 (h0 to sw0)", "rate above zero"]);
+        fault(|g| g.links[0].rates[1] = Rate(0), &["link 0 (h0 to sw0)", "rate above zero"]);
         fault(|g| g.links[0].delay = Time::ZERO, &["link 0 (h0 to sw0)", "delay above zero"]);
     }
 

@@ -84,6 +84,14 @@ impl<'a> Site<'a> {
     pub fn link(&self, port: PortId) -> &'a Link {
         &self.setup.graph.links[self.map.link[self.global(port)] as usize]
     }
+    /// The rate at which a port sends.
+    pub fn rate(&self, port: PortId) -> Rate {
+        self.link(port).rate(self.node)
+    }
+    /// The rate at which packets come in by a port.
+    pub fn rate_in(&self, port: PortId) -> Rate {
+        self.link(port).rate_to(self.node)
+    }
     /// How a port is set up.
     pub fn port(&self, port: PortId) -> &'a PortSetup {
         &self.setup.ports[self.global(port)]
@@ -228,7 +236,7 @@ impl NodeView<'_> {
     pub fn faces_host(&self, port: PortId) -> bool {
         self.core.ports[self.line(port).peer as usize].host
     }
-    /// The rate of the link at a port.
+    /// The rate at which a port sends.
     pub fn rate(&self, port: PortId) -> Rate {
         self.core.rate(self.global(port))
     }
@@ -809,9 +817,10 @@ impl<'a> HostView<'a> {
     pub fn line(&self, flow: FlowId) -> Rate {
         self.core.hosts.nics[self.core.hosts.senders[flow.index()].nic as usize].line
     }
-    /// How long a packet of `size` bytes takes on the link of a port.
+    /// How long a packet of `size` bytes takes on the link of a port towards this host.
     pub fn on_wire(&self, port: PortId, size: u16) -> Time {
-        self.core.wire.time(self.core.ports[self.global(port) as usize].table, size)
+        let far = self.core.ports[self.global(port) as usize].peer;
+        self.core.wire.time(self.core.ports[far as usize].table, size)
     }
     /// The number of a port among those of all hosts.
     #[inline]

@@ -693,7 +693,7 @@ impl Utilisation {
     fn new(graph: &Graph, map: &PortMap, outcome: &Outcome, span: f64) -> Utilisation {
         let host = |port: usize| graph.nodes[map.node[port] as usize].kind == Kind::Host;
         let gbps = |port: usize| outcome.sent[port] as f64 * 8000.0 / span;
-        let rate = |port: usize| graph.links[map.link[port] as usize].rate.0 as f64 / 1e9;
+        let rate = |port: usize| map.rate(graph, port as u32).0 as f64 / 1e9;
         let of = |from: bool, to: bool, value: &dyn Fn(usize) -> f64| {
             let ports = (0..map.count()).filter(|&p| host(p) == from && host(map.peer[p] as usize) == to);
             Spread::of(ports.map(value).collect())
@@ -867,7 +867,7 @@ fn link_columns(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Columns {
         ("to", Column::named(&names, ports().map(|p| map.node[map.peer[p] as usize] as usize))),
         ("from_kind", Column::texts(ports().map(|p| kind(near(p).kind)))),
         ("to_kind", Column::texts(ports().map(|p| kind(far(p).kind)))),
-        ("rate_bps", Column::counts(ports().map(|p| graph.links[map.link[p] as usize].rate.0))),
+        ("rate_bps", Column::counts(ports().map(|p| map.rate(graph, p as u32).0))),
         ("sent_bytes", Column::counts(outcome.sent.iter().copied())),
         ("paused_ps", Column::counts(outcome.paused.iter().map(|t| t.0))),
         ("paused_class_ps", Column::counts(outcome.stopped.iter().map(|(class, _)| class.0))),

@@ -55,7 +55,7 @@ pub fn write(out: &mut impl Write, scene: &Scene<'_>, ports: &[u32], captured: &
         interface.extend([0; 2]);
         interface.extend(0u32.to_le_bytes()); // nothing is cut off
         option(&mut interface, 2, name(scene, port).as_bytes());
-        let rate = scene.graph.links[scene.map.link[port as usize] as usize].rate.0;
+        let rate = scene.map.rate(scene.graph, port).0;
         option(&mut interface, 8, &rate.to_le_bytes());
         option(&mut interface, 9, &[12]); // times in picoseconds
         option(&mut interface, 13, &[4]); // frames end with their check sequence

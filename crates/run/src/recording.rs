@@ -261,7 +261,7 @@ impl Scene {
             Port {
                 node,
                 peer: map.peer[port],
-                rate_bps: link.rate.0,
+                rate_bps: map.rate(graph, port as u32).0,
                 delay_ps: link.delay.0,
                 threshold: buffer.alone(resolved.setup.ports[port].share).filter(|_| forwards),
                 mark: resolved.setup.ports[port].ecn.map(|ecn| ecn.min).filter(|_| forwards),

@@ -5,7 +5,7 @@ use crate::{Choices, GroupReport, Scenario, WindowSize};
 use engine::{Parameter, Rate, Time, Value};
 use fabric::routing::PortMap;
 use fabric::setup::{AckLane, Split};
-use fabric::topology::{Kind, Link};
+use fabric::topology::{Kind, Link, WHOLE};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -97,13 +97,34 @@ impl Resolved {
         let switches = plural(graph.nodes.len() - hosts, "switch", "switches");
         sheet.line("nodes", format!("{}, {switches}", plural(hosts, "host", "hosts")));
         // By the tiers of the two ends, and then by what a link is.
-        let mut kinds: BTreeMap<(u8, u8, Rate, Time), usize> = BTreeMap::new();
+        type Own = ([Rate; 2], Time, [u32; 2]);
+        let mut kinds: BTreeMap<((u8, u8), Own), usize> = BTreeMap::new();
         for link in &graph.links {
             let (a, b) = (graph[link.a].tier, graph[link.b].tier);
-            *kinds.entry((a.min(b), a.max(b), link.rate, link.delay)).or_default() += 1;
+            let ([mut rates, mut depths], up) = ([link.rates.map(|rate| rate.0), link.depths.map(u64::from)], a <= b);
+            // Upwards first; between switches of one tier, the faster first.
+            if !up || a == b && rates[0] < rates[1] {
+                rates.reverse();
+                depths.reverse();
+            }
+            let kind = ((a.min(b), a.max(b)), (rates.map(Rate), link.delay, depths.map(|depth| depth as u32)));
+            *kinds.entry(kind).or_default() += 1;
         }
-        for (place, ((low, high, rate, delay), count)) in kinds.iter().take(MOST_KINDS).enumerate() {
-            let text = format!("{count} between tier {low} and tier {high}: {rate}, {delay}");
+        for (place, (((low, high), (rates, delay, depths)), count)) in kinds.iter().take(MOST_KINDS).enumerate() {
+            let ways = if low == high { ["one way", "the other"] } else { ["up", "down"] };
+            let both = |texts: [String; 2]| match texts[0] == texts[1] {
+                true => texts[0].clone(),
+                false => format!("{} {} and {} {}", texts[0], ways[0], texts[1], ways[1]),
+            };
+            let queues = match *depths == [WHOLE; 2] {
+                true => String::new(),
+                false => {
+                    let part = |depth: u32| four_digits(depth as f64 / WHOLE as f64);
+                    format!(", queues of {} of their length", both(depths.map(part)))
+                }
+            };
+            let rate = both(rates.map(|rate| rate.to_string()));
+            let text = format!("{count} between tier {low} and tier {high}: {rate}, {delay}{queues}");
             sheet.line(if place == 0 { "links" } else { "" }, text);
         }
         if kinds.len() > MOST_KINDS {
@@ -133,9 +154,9 @@ impl Resolved {
             for (node, peer) in [(link.a, link.b), (link.b, link.a)] {
                 let (tier, peer) = (graph[node].tier, graph[peer].tier);
                 if peer < tier {
-                    rates[node.index()].0 += link.rate.0 as u128;
+                    rates[node.index()].0 += link.rate_to(node).0 as u128;
                 } else if peer > tier {
-                    rates[node.index()].1 += link.rate.0 as u128;
+                    rates[node.index()].1 += link.rate(node).0 as u128;
                 }
             }
         }
@@ -250,7 +271,10 @@ impl Resolved {
             let text = format!(
                 "{} at {}: {} that arrive within {} (to here {}, until the pause acts {}), and two packets of {} B{cells}{given}{retry}",
                 size(needed as u128),
-                pause.rate,
+                match pause.rate == pause.own {
+                    true => pause.rate.to_string(),
+                    false => format!("{} ({} to the neighbour)", pause.rate, pause.own),
+                },
                 size(pause.in_flight() as u128),
                 time(pause.to_here + pause.hears()),
                 time(pause.to_here),

@@ -147,9 +147,12 @@ impl Known<'_> {
         let short = |link: &&Link| {
             let Some(retry) = link.retry else { return false };
             let payload = scenario.nic.payload.0 + scenario.nic.header.0;
-            let limits = retry.limits(link.rate, link.delay, link.delay, payload);
-            let frames = limits.frames.saturating_mul(payload).min(limits.bytes);
-            frames < link.rate.bytes_over(limits.round)
+            let [forth, back] = link.rates;
+            [(forth, back), (back, forth)].into_iter().any(|rates| {
+                let limits = retry.limits(rates, link.delay, link.delay, payload);
+                let frames = limits.frames.saturating_mul(payload).min(limits.bytes);
+                frames < rates.0.bytes_over(limits.round)
+            })
         };
         if let Some(link) = scenario.graph.links.iter().find(short) {
             let name = |node: NodeId| scenario.graph[node].name.as_str();
@@ -161,7 +164,7 @@ impl Known<'_> {
         }
         for (place, slow) in scenario.slow.iter().enumerate() {
             let links = scenario.graph.links.iter().filter(|link| link.a == slow.host || link.b == slow.host);
-            if let Some(fastest) = links.map(|link| link.rate).max().filter(|rate| slow.rate >= *rate) {
+            if let Some(fastest) = links.map(|link| link.rate_to(slow.host)).max().filter(|rate| slow.rate >= *rate) {
                 let name = &scenario.graph[slow.host].name;
                 notes.push(format!(
                     "slow.{place}.rate is {}: the link of {name} brings {fastest}, so that it is not slow",

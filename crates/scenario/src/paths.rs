@@ -41,7 +41,7 @@ impl<'a> Paths<'a> {
                 Kind::Switch => pipeline,
                 Kind::Host => Time::ZERO,
             };
-            (Leg { rate: link.rate, latency: link.delay + pipeline }, far)
+            (Leg { rate: map.rate(graph, port as u32), latency: link.delay + pipeline }, far)
         };
         Paths { graph, routing, rule, salt: 0, forward, legs: (0..map.count()).map(leg).collect() }
     }

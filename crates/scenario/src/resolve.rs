@@ -26,7 +26,7 @@ use fabric::setup::{
     AckLane, AckPolicy, After, CaptureSetup, Ecn, FlowSpec, MeasureSetup, NicSetup, NicWake, Notifications, Overflow,
     PortSetup, SeriesSetup, SlowReceiver, Split, SwitchSetup, Task, WindowRule,
 };
-use fabric::topology::{Kind, Link};
+use fabric::topology::{Kind, Link, WHOLE};
 use fabric::{Outcome, Setup};
 use files::problem::Problem;
 use std::collections::{BTreeMap, HashSet};
@@ -282,7 +282,7 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
             "what passes the core is {percent:.0} % of what it carries, before headers and ACKs: what waits grows as long as it lasts"
         ));
     }
-    let notes = notes.into_iter().map(Note::from).chain(known.idle_keys()).collect();
+    let mut notes: Vec<Note> = notes.into_iter().map(Note::from).chain(known.idle_keys()).collect();
     let room = |node: NodeId| scenario.graph.forwards(node, map.of(node.0).len()).then(|| scenario.buffer(node).0);
     let room = |node: NodeId| room(node).filter(|_| !switch.unlimited);
     let room = (0..scenario.graph.nodes.len() as u32).map(NodeId).map(room).collect();
@@ -367,6 +367,14 @@ pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
     {
         let message = format!("{name} of {cap} B holds fewer than ack_every = {} packets", nic.ack_every);
         return Err(scenario.problem("nic.ack_every", message).help("write ack_every = 1 in [nic], or a larger cap"));
+    }
+    let limited = setup.switch.egress_alpha.is_some()
+        || setup.switch.split == Split::Egress
+        || setup.switch.overflow != Overflow::Drop;
+    let other = |depths: &[u32]| depths.iter().any(|depth| *depth != WHOLE);
+    let felt = setup.ports.iter().any(|port| other(&[port.depth]) && (limited || port.ecn.is_some()));
+    if !felt && setup.graph.links.iter().any(|link| other(&link.depths)) {
+        notes.push("queues of links are given, and change nothing: those queues have no limit of their own, and nobody marks there".to_string().into());
     }
     crate::estimate::check(&scenario, &layout, &setup)?;
     let repeats = crate::forward::repeats(&scenario, &setup);
@@ -477,8 +485,10 @@ impl Wire {
 /// One end of a link with a switch: what decides how much may still come after it asked its neighbour to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PauseLoop {
-    /// Bits per second of the link.
+    /// Bits per second of what comes from the neighbour.
     pub rate: Rate,
+    /// Bits per second of what goes to it.
+    pub own: Rate,
     /// From the end of a transmission at the neighbour to its arrival here: delay and pipeline.
     pub to_here: Time,
     /// The same in the other direction, until a pause has taken effect.
@@ -518,11 +528,17 @@ const PAUSE_REPLAYS: u32 = 4;
 const TOO_LATE: f64 = 1e-9;
 
 impl PauseRetry {
-    /// Of a link: `to_here` and `to_neighbour` are what the sending ends of the neighbour and of this port may keep, `replays` the replays in a row
+    /// Of a link, with the rate of what goes to the neighbour: `to_here` and `to_neighbour` are what the sending ends of the neighbour and of this port may keep, `replays` the replays in a row
     /// that are allowed for, if they are not derived, and `frames` the bytes of frames that may go ahead of a pause. Also gives how likely a pause needs more replays than that.
-    fn new(link: &Link, to_here: Limits, to_neighbour: Limits, replays: Option<u32>, frames: u64) -> (PauseRetry, f64) {
+    fn new(
+        (link, rate): (&Link, Rate),
+        to_here: Limits,
+        to_neighbour: Limits,
+        replays: Option<u32>,
+        frames: u64,
+    ) -> (PauseRetry, f64) {
         // A try fails where the pause is damaged, or what was sent in the round before it.
-        let ahead = link.rate.bytes_over(to_neighbour.round);
+        let ahead = rate.bytes_over(to_neighbour.round);
         let largest = to_neighbour.largest.clamp(1, u16::MAX as u64) as u16;
         let each = (1.0 - link.loss) * (1.0 - link.corruption) * (1.0 - link.spoils(largest));
         let fails = 1.0 - each.powi((ahead / largest as u64) as i32 + 1);
@@ -530,13 +546,13 @@ impl PauseRetry {
         let replays =
             replays.unwrap_or_else(|| (0..PAUSE_REPLAYS).find(|n| chance(*n) <= TOO_LATE).unwrap_or(PAUSE_REPLAYS));
         // The first is asked for, after a round at most; the others the timer brings. Each time all that is kept may be sent before the pause.
-        let all = Clock::Exact.duration(to_neighbour.bytes, link.rate).0;
+        let all = Clock::Exact.duration(to_neighbour.bytes, rate).0;
         let late = match replays {
             0 => 0,
             more => to_neighbour.round.0 + all + (more as u64 - 1) * (to_neighbour.timer.0 + all),
         };
         // An ACK and a NACK, and ACKs between the frames.
-        let spacing = link.rate.bytes_over(to_neighbour.spacing).max(1);
+        let spacing = rate.bytes_over(to_neighbour.spacing).max(1);
         let sets = (3 + frames / spacing) * retry::SET as u64;
         (PauseRetry { kept: to_here.bytes + to_here.largest, late: Time(late), sets }, chance(replays))
     }
@@ -545,7 +561,7 @@ impl PauseRetry {
 impl PauseLoop {
     /// How long the pause waits and is sent, and until it has taken effect at the neighbour.
     pub fn hears(&self) -> Time {
-        let time = |bytes: u64| Clock::Exact.duration(bytes, self.rate).0;
+        let time = |bytes: u64| Clock::Exact.duration(bytes, self.own).0;
         let frames = 2 * self.classes as u64 + 1 + self.other_frames;
         let waits = time(self.largest.max(self.frame).max(self.control)) + frames * time(self.frame);
         Time(waits + time(self.retry.sets) + self.to_neighbour.0 + self.retry.late.0)
@@ -875,6 +891,7 @@ fn own_room(scenario: &Scenario, layout: &Layout, wire: &Wire, memory: &mut Memo
 fn pause_loop(scenario: &Scenario, layout: &Layout, map: &PortMap, wire: &Wire, port: u32) -> (PauseLoop, f64) {
     let graph = &scenario.graph;
     let link = &graph.links[map.link[port as usize] as usize];
+    let (own_rate, rate) = (map.rate(graph, port), map.rate(graph, map.peer[port as usize]));
     let kind = |node: u32| graph.nodes[node as usize].kind;
     // A frame is handled by a host at once; what it forwards it queues after a while.
     let own = match kind(map.node[port as usize]) {
@@ -889,14 +906,15 @@ fn pause_loop(scenario: &Scenario, layout: &Layout, map: &PortMap, wire: &Wire, 
     let other_frames = layout.headroom.map_or(0, |Headroom { other_frames }| other_frames);
     let retry = link.retry.map(|retry| {
         let (here, there) = (link.delay + own, link.delay + far);
-        let to_here = retry.limits(link.rate, here, there, wire.largest);
-        let to_neighbour = retry.limits(link.rate, there, here, wire.largest);
+        let to_here = retry.limits((rate, own_rate), here, there, wire.largest);
+        let to_neighbour = retry.limits((own_rate, rate), there, here, wire.largest);
         let frames = (2 * classes as u64 + 1 + other_frames) * wire.frame;
-        PauseRetry::new(link, to_here, to_neighbour, scenario.pause_replays, frames)
+        PauseRetry::new((link, own_rate), to_here, to_neighbour, scenario.pause_replays, frames)
     });
     let (retry, chance) = retry.unwrap_or_default();
     let pause = PauseLoop {
-        rate: link.rate,
+        rate,
+        own: own_rate,
         to_here: link.delay + own,
         to_neighbour: link.delay + far + scenario.switch.reaction,
         largest: wire.largest,
@@ -922,7 +940,8 @@ fn port_setups(scenario: &Scenario, layout: &Layout, map: &PortMap, headroom: &[
         if !graph.forwards(NodeId(node), map.of(node).len()) {
             return PortSetup::default();
         }
-        let rate = graph.links[map.link[port] as usize].rate;
+        let link = &graph.links[map.link[port] as usize];
+        let (rate, depth) = (link.rate(NodeId(node)), link.depths[link.direction(NodeId(node))]);
         let to_host = graph.nodes[map.node[map.peer[port] as usize] as usize].kind == Kind::Host;
         let scaled = |bytes: Bytes| match switch.ecn_scale && rate > hosts_rate {
             true => (bytes.0 as u128 * rate.0 as u128 / hosts_rate.0 as u128) as u64,
@@ -943,8 +962,10 @@ fn port_setups(scenario: &Scenario, layout: &Layout, map: &PortMap, headroom: &[
                 probability: switch.ecn_probability,
                 by_port: false,
             }),
+            depth,
         };
         scenario.choices.marking.port(&mut setup);
+        setup.ecn = setup.ecn.map(|ecn| Ecn { min: setup.part(ecn.min), max: setup.part(ecn.max), ..ecn });
         setup
     };
     (0..map.count()).map(port).collect()

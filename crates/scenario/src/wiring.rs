@@ -9,7 +9,7 @@ use crate::scenario::Problems;
 use engine::{Bytes, Kind as ValueKind, Limits, Rate, Raw, Time, Value, ValueError};
 use fabric::id::NodeId;
 use fabric::retry::{Retry, Unprotected};
-use fabric::topology::{self, Graph, GraphError, Kind, Link, MAX_LINKS, MAX_NODES, ShapeError};
+use fabric::topology::{self, Graph, GraphError, Kind, Link, MAX_LINKS, MAX_NODES, ShapeError, WHOLE};
 use files::problem::{Cause, Problem};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -18,6 +18,9 @@ use traffic::{MAX_START, Names};
 
 /// The longest propagation delay.
 const MAX_DELAY: Time = Time::from_ms(1_000);
+/// The shortest and the longest that queues may be, as a part of what is usual.
+const LEAST_DEPTH: f64 = 0.01;
+const MOST_DEPTH: f64 = 16.0;
 /// The most problems of a graph file that are shown.
 const MOST_PROBLEMS: usize = 20;
 /// In fabrics with more nodes than this an unknown name is not compared with all of theirs.
@@ -70,9 +73,23 @@ pub(crate) static LINK: LazyLock<Section> = LazyLock::new(|| {
     let outages = array("array of arrays of times", "an array of arrays of times", outage, (0..).into());
     let topologys = "the topology's";
     let keys = vec![
-        Key::new("between", ends, "The ends, in any order.").needed(),
+        Key::new("between", ends, "The ends. Their order matters to `rate_back` and `queues_back` alone.").needed(),
         Key::within::<Rate>("rate", MIN_RATE..=MAX_RATE, "Bits per second in each direction.").otherwise(topologys),
+        Key::within::<Rate>("rate_back", MIN_RATE..=MAX_RATE, "Bits per second from the second end to the first.")
+            .otherwise("as `rate`"),
         Key::within::<Time>("delay", Time(1)..=MAX_DELAY, "Propagation delay.").otherwise(topologys),
+        Key::within::<f64>(
+            "queues",
+            LEAST_DEPTH..=MOST_DEPTH,
+            "Length of the queues that feed it, where they have limits, and of what they mark from on, as a part of what is usual.",
+        )
+        .or(1.0),
+        Key::within::<f64>(
+            "queues_back",
+            LEAST_DEPTH..=MOST_DEPTH,
+            "The same of the queues that feed it from the second end to the first.",
+        )
+        .otherwise("as `queues`"),
         Key::within::<f64>("loss", 0.0..=1.0, "Probability, 0 to 1, that a packet vanishes.").or(0.0),
         Key::within::<f64>(
             "corruption",
@@ -327,8 +344,10 @@ pub(super) fn read_topology(root: &mut Table<'_>, base: Beside<'_>) -> Result<(G
     wrong.or(())?;
     for link in &graph.links {
         let ends = || format!("{} to {}", graph[link.a].name, graph[link.b].name);
-        if !(MIN_RATE..=MAX_RATE).contains(&link.rate) || !(Time(1)..=MAX_DELAY).contains(&link.delay) {
-            let message = format!("the link {} is out of range: {} with a delay of {}", ends(), link.rate, link.delay);
+        let rate = link.rates.into_iter().find(|rate| !(MIN_RATE..=MAX_RATE).contains(rate));
+        if rate.is_some() || !(Time(1)..=MAX_DELAY).contains(&link.delay) {
+            let rate = rate.unwrap_or(link.rates[0]);
+            let message = format!("the link {} is out of range: {rate} with a delay of {}", ends(), link.delay);
             let help = format!("write rates from {MIN_RATE} to {MAX_RATE}, and delays from {} to {MAX_DELAY}", Time(1));
             return Err(table.problem(message).help(help));
         }
@@ -361,6 +380,9 @@ pub(super) fn remedied(problem: Problem, error: &GraphError) -> Problem {
 #[derive(Clone, Default)]
 struct LinkSettings {
     rate: Option<Rate>,
+    rate_back: Option<Rate>,
+    queues: Option<f64>,
+    queues_back: Option<f64>,
     delay: Option<Time>,
     loss: Option<f64>,
     corruption: Option<f64>,
@@ -373,18 +395,45 @@ impl LinkSettings {
     fn read(table: &mut Table<'_>) -> Result<LinkSettings, Problem> {
         let mut wrong = Problems::default();
         let rate = wrong.keep(table.optional("rate")).flatten();
+        let rate_back = wrong.keep(table.optional("rate_back")).flatten();
+        let queues = wrong.keep(table.optional("queues")).flatten();
+        let queues_back = wrong.keep(table.optional("queues_back")).flatten();
         let delay = wrong.keep(table.optional("delay")).flatten();
         let loss = wrong.keep(table.optional("loss")).flatten();
         let corruption = wrong.keep(table.optional("corruption")).flatten();
         let bit_errors = wrong.keep(table.optional("bit_error_rate")).flatten();
         let retry = wrong.keep(table.optional("retry")).flatten();
         let down = wrong.keep(table.item("down").map(|item| read_outages(&item)).transpose()).flatten();
-        wrong.or(LinkSettings { rate, delay, loss, corruption, bit_errors, retry, down })
+        wrong.or(LinkSettings {
+            rate,
+            rate_back,
+            queues,
+            queues_back,
+            delay,
+            loss,
+            corruption,
+            bit_errors,
+            retry,
+            down,
+        })
     }
 
-    /// Gives them to a link, which repeats frames as `retry` has it if it does.
-    fn apply(self, link: &mut Link, retry: Retry) {
-        link.rate = self.rate.unwrap_or(link.rate);
+    /// Gives them to a link, of whose ends `from` was written first, and which repeats frames as `retry` has it if it does.
+    fn apply(self, link: &mut Link, from: NodeId, retry: Retry) {
+        let back = 1 - link.direction(from);
+        if let Some(rate) = self.rate {
+            link.rates = [rate; 2];
+        }
+        if let Some(rate) = self.rate_back {
+            link.rates[back] = rate;
+        }
+        let depth = |part: f64| (part * WHOLE as f64).round() as u32;
+        if let Some(part) = self.queues {
+            link.depths = [depth(part); 2];
+        }
+        if let Some(part) = self.queues_back {
+            link.depths[back] = depth(part);
+        }
         link.delay = self.delay.unwrap_or(link.delay);
         link.loss = self.loss.unwrap_or(link.loss);
         link.corruption = self.corruption.unwrap_or(link.corruption);
@@ -514,14 +563,14 @@ fn read_each_link(root: &mut Table<'_>, graph: &mut Graph, retry: Retry) -> Resu
             return Err(table.problem_at("between", message).help(help).cause(Cause::Fabric));
         };
         table.finish()?;
-        Ok((links, settings))
+        Ok((links, settings, a))
     };
     for table in tables {
         changes.extend(wrong.keep(read(table)));
     }
-    for (links, settings) in wrong.or(changes)? {
+    for (links, settings, from) in wrong.or(changes)? {
         for &link in links {
-            settings.clone().apply(&mut graph.links[link], retry);
+            settings.clone().apply(&mut graph.links[link], from, retry);
         }
     }
     Ok(())
@@ -590,7 +639,7 @@ pub(super) fn read_graph(file: &str, text: String) -> Result<Graph, Problem> {
         }
         if let (Some((a, b)), Some(settings), Some(rate), Some(delay)) = (ends, settings, rate, delay) {
             let mut link = Link::new(a, b, rate, delay);
-            settings.apply(&mut link, Retry::default());
+            settings.apply(&mut link, a, Retry::default());
             wires.push(link);
         }
     }

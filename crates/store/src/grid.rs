@@ -449,7 +449,7 @@ impl Work {
     pub fn of(resolved: &Resolved) -> Work {
         let setup = &resolved.setup;
         let stop = (setup.stop != Time::MAX).then_some(setup.stop);
-        let fastest = setup.graph.links.iter().map(|link| link.rate.0).max().unwrap_or(0) as f64 / 8e12;
+        let fastest = setup.top_rate().0 as f64 / 8e12;
         let packets = setup.flows.iter().map(|flow| {
             let room = stop.map_or(u64::MAX, |stop| (stop.saturating_sub(flow.start).0 as f64 * fastest) as u64);
             flow.size.min(room).div_ceil(setup.nic.payload.max(1) as u64)

@@ -32,7 +32,8 @@ impl<'a> Places<'a> {
     pub fn new(graph: &'a Graph) -> Places<'a> {
         let nodes = graph.nodes.len();
         let kind = |node: NodeId| graph[node].kind;
-        let ends = || graph.links.iter().flat_map(|link| [(link.a, link.b, link.rate), (link.b, link.a, link.rate)]);
+        let ends =
+            || graph.links.iter().flat_map(|link| [(link.a, link.b, link.rates[0]), (link.b, link.a, link.rates[1])]);
         let (mut has_hosts, mut leads_on) = (vec![false; nodes], vec![false; nodes]);
         let mut switches: Vec<Vec<u32>> = vec![Vec::new(); nodes];
         for (node, peer, _) in ends().filter(|&(_, peer, _)| kind(peer) == Kind::Switch) {
@@ -191,11 +192,11 @@ mod tests {
         // Both switches of a rack lead on, and so do the leaves of all planes.
         let tors = graph("dual-tor", &[("racks", 3), ("hosts_per_rack", 4), ("spines", 2)]);
         let places = Places::new(&tors);
-        assert_eq!(places.core(), 3.0 * 2.0 * 2.0 * tors.links.last().unwrap().rate.0 as f64);
-        assert_eq!(places.rate(NodeId(0)), 2.0 * tors.links[0].rate.0 as f64);
+        assert_eq!(places.core(), 3.0 * 2.0 * 2.0 * tors.links.last().unwrap().rates[0].0 as f64);
+        assert_eq!(places.rate(NodeId(0)), 2.0 * tors.links[0].rates[0].0 as f64);
         assert!(!places.apart(NodeId(0), NodeId(3)) && places.apart(NodeId(0), NodeId(4)));
         let planes = graph("multi-plane", &[("planes", 4), ("leaves", 2), ("hosts_per_leaf", 3), ("spines", 2)]);
         let places = Places::new(&planes);
-        assert_eq!(places.core(), 4.0 * 2.0 * 2.0 * planes.links.last().unwrap().rate.0 as f64);
+        assert_eq!(places.core(), 4.0 * 2.0 * 2.0 * planes.links.last().unwrap().rates[0].0 as f64);
     }
 }

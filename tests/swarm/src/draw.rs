@@ -98,7 +98,7 @@ fn fits(resolved: &Resolved) -> bool {
             setup.graph.links.iter().filter(|link| {
                 [link.a, link.b].iter().any(|&end| setup.graph[end].kind == fabric::topology::Kind::Host)
             });
-        nics.map(|link| link.rate.bytes_over(setup.stop) / payload + 1).fold(0, u64::saturating_add)
+        nics.map(|link| link.fastest().bytes_over(setup.stop) / payload + 1).fold(0, u64::saturating_add)
     };
     packets.min(carried) <= PACKETS
 }
@@ -327,6 +327,9 @@ impl Draw<'_> {
         for (a, b) in links {
             let (rate, delay) = same.clone().unwrap_or_else(|| (self.rate(), self.delay()));
             text += &format!("[[link]]\nbetween = [\"{a}\", \"{b}\"]\nrate = {rate}\ndelay = {delay}\n");
+            if self.chance(0.1) {
+                text += &format!("rate_back = {}\n", self.rate());
+            }
         }
         let name = format!("graph-{}.toml", self.number);
         std::fs::write(self.folder.join(&name), text).ok()?;
@@ -462,7 +465,7 @@ impl Draw<'_> {
                     "sizes",
                     if named { text(self.pick(&["hadoop", "google", "rpc"])) } else { self.pick(&sizes) },
                 );
-                let rate = place.graph.links.iter().map(|link| link.rate.0).sum::<u64>() as f64;
+                let rate = (place.graph.rates().map(|rate| rate.0).sum::<u64>() / 2) as f64;
                 let lasts = messages as f64 * least as f64 * 8e12 / (load * rate);
                 let duration = if named { Time::from_us(50) } else { Time((lasts as u64).clamp(1, 1_000_000_000_000)) };
                 match self.below(3) {
@@ -550,8 +553,19 @@ impl Draw<'_> {
             }
             let mut table = Table::one_of("link").with("between", format!("[\"{}\", \"{}\"]", ends[0], ends[1]));
             done.push(ends);
-            match self.below(5) {
+            match self.below(7) {
                 0 => table.set("rate", self.rate()),
+                5 | 6 => {
+                    // One direction is not like the other.
+                    let (back, part) = (self.chance(0.7), self.chance(0.4));
+                    if back || !part {
+                        table.set("rate_back", self.rate());
+                    }
+                    if part {
+                        let key = if self.chance(0.5) { "queues" } else { "queues_back" };
+                        table.set(key, format!("{:.3}", 0.02 + self.stream.uniform() * 1.5));
+                    }
+                }
                 1 => table.set("delay", self.delay()),
                 2 => table.set("loss", format!("{:.4}", self.stream.uniform() * 0.1)),
                 3 => table.set("corruption", format!("{:.4}", self.stream.uniform() * 0.1)),

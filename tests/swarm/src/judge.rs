@@ -316,8 +316,12 @@ fn bounds(resolved: &Resolved, finished: &Finished) -> Result<(), Failure> {
         if begun && !order.is_sorted() || flow.start < requested {
             return failed("bound: a flow ends before it begins", format!("flow {number}: {order:?}"));
         }
-        let rate: u64 =
-            graph.links.iter().filter(|link| [link.a, link.b].contains(&spec.src)).map(|link| link.rate.0).sum();
+        let rate: u64 = graph
+            .links
+            .iter()
+            .filter(|link| [link.a, link.b].contains(&spec.src))
+            .map(|link| link.rate(spec.src).0)
+            .sum();
         let life = flow.received.min(outcome.end).saturating_sub(flow.start);
         if begun && flow.delivered as f64 * 8e12 > rate as f64 * life.0 as f64 * (1.0 + ROUNDING) {
             return failed(

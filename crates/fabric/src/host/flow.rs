@@ -387,8 +387,9 @@ impl Core {
     /// A packet has come in at a host's port by which it counts who sends to it: what share the flow has of the link
     /// goes on the ACK that the packet will be. A flow that is over does not count.
     pub(crate) fn count_flow(&mut self, port: u32, id: PacketId, over: bool) {
-        let (nic, flow, line) = (self.ports[port as usize].nic, self.pool[id].flow, self.rate(port));
-        let packet = self.wire.time(self.ports[port as usize].table, self.pool[id].size);
+        let (nic, flow, line) = (self.ports[port as usize].nic, self.pool[id].flow, self.rate_in(port));
+        let far = self.ports[port as usize].peer;
+        let packet = self.wire.time(self.ports[far as usize].table, self.pool[id].size);
         let Some(census) = &mut self.hosts.census else { return };
         let parts =
             if over { census.leave(flow, nic, self.time.now) } else { census.hear(flow, nic, self.time.now, packet) };

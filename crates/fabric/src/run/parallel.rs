@@ -59,7 +59,7 @@ pub(super) fn cut(graph: &Graph, threads: usize) -> Option<Plan> {
     }
     let map = PortMap::new(graph);
     let nodes = graph.nodes.len();
-    let speed = |port: u32| graph.links[map.link[port as usize] as usize].rate.0 as u128;
+    let speed = |port: u32| map.rate(graph, port).0 as u128;
     let weight = |node: u32| map.of(node).map(speed).sum::<u128>();
     // A switch and the hosts that hang on it alone stay together.
     let anchor = |node: u32| {

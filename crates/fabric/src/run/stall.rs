@@ -33,7 +33,7 @@ impl GainPatience {
         // A packet and its answer may cross every link that loses some.
         let links = &setup.graph.links;
         let comes: f64 = links.iter().map(|link| arrives(link, setup).powi(2)).product();
-        let slowest = links.iter().map(|link| link.rate).min()?;
+        let slowest = setup.graph.rates().min()?;
         let (rounds, timeouts) = match comes {
             1.0.. => (ROUNDS, 0),
             _ if comes < RARELY => return None,

@@ -9,7 +9,7 @@ use crate::id::{ClassId, PortId, QueueId};
 use crate::packet::{Kind, PacketId, flag};
 use crate::probe::{Counted, Lost};
 use crate::run::{Core, Network, hook};
-use crate::setup::Trimming;
+use crate::setup::{PortSetup, Setup, Trimming};
 
 /// The control packets at one port.
 #[derive(Clone, Debug, Default)]
@@ -25,13 +25,19 @@ pub(super) struct Headers {
     trimming: Trimming,
     /// By port.
     lines: Vec<Line>,
+    /// By port, the most bytes of control packets.
+    limits: Vec<u64>,
     overflows: u64,
     returned: u64,
 }
 
 impl Headers {
-    pub(super) fn new(trimming: Trimming, ports: usize) -> Headers {
-        Headers { trimming, lines: vec![Line::default(); ports], overflows: 0, returned: 0 }
+    pub(super) fn new(trimming: Trimming, setup: &Setup) -> Headers {
+        // However short a queue is, a header and an ACK find room.
+        let least = setup.nic.ack_size.max(trimming.header) as u64;
+        let limit = |port: &PortSetup| port.part(trimming.headers).max(least.min(trimming.headers));
+        let limits = setup.ports.iter().map(limit).collect();
+        Headers { trimming, lines: vec![Line::default(); setup.ports.len()], limits, overflows: 0, returned: 0 }
     }
 
     pub(super) fn absorb_port(&mut self, other: &Headers, port: usize) {
@@ -51,7 +57,7 @@ impl Headers {
 
     /// Bytes of control packets at a port, and the most there may be.
     pub(super) fn bytes(&self, port: usize) -> (u64, u64) {
-        (self.lines[port].bytes, self.trimming.headers)
+        (self.lines[port].bytes, self.limits[port])
     }
 
     pub(super) fn counters(&self) -> Vec<Counter> {
@@ -163,7 +169,7 @@ impl Core {
         let Some(headers) = &mut self.switches.headers else { return false };
         let size = self.pool[id].size as u64;
         let line = &mut headers.lines[port as usize];
-        if line.bytes + size > headers.trimming.headers {
+        if line.bytes + size > headers.limits[port as usize] {
             return false;
         }
         line.bytes += size;

@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(names(&graph, 0..7), ["h0", "h1", "h2", "h3", "h4", "sw0", "sw1"]);
         assert_eq!(ends(&graph, 0..7), [(0, 5), (1, 5), (2, 6), (3, 6), (4, 6), (5, 6), (5, 6)]);
         assert_eq!(degrees(&graph, 0..7), [1, 1, 1, 1, 1, 4, 5]);
-        let rates: Vec<_> = graph.links.iter().map(|link| link.rate.bps() / 1_000_000_000).collect();
+        let rates: Vec<_> = graph.links.iter().map(|link| link.rates[0].bps() / 1_000_000_000).collect();
         assert_eq!(rates, [100, 100, 100, 100, 100, 40, 40]);
         assert_eq!(graph.links[6].delay, Time::from_us(5));
     }

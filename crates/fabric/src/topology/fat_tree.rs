@@ -202,9 +202,9 @@ mod tests {
         assert_eq!(names(&graph, 31..36), ["agg7", "core0", "core1", "core2", "core3"]);
         assert_eq!(ends(&graph, 14..20), [(14, 23), (15, 23), (16, 24), (16, 25), (17, 24), (17, 25)]);
         assert_eq!(ends(&graph, 32..38), [(24, 32), (24, 33), (25, 34), (25, 35), (26, 32), (26, 33)]);
-        assert_eq!((graph.links[15].rate, graph.links[15].delay), (Rate::from_gbps(100), Time::from_us(1)));
-        assert_eq!((graph.links[16].rate, graph.links[16].delay), (Rate::from_gbps(200), Time::from_us(1)));
-        assert_eq!((graph.links[32].rate, graph.links[32].delay), (Rate::from_gbps(400), Time::from_us(3)));
+        assert_eq!((graph.links[15].rates[0], graph.links[15].delay), (Rate::from_gbps(100), Time::from_us(1)));
+        assert_eq!((graph.links[16].rates[0], graph.links[16].delay), (Rate::from_gbps(200), Time::from_us(1)));
+        assert_eq!((graph.links[32].rates[0], graph.links[32].delay), (Rate::from_gbps(400), Time::from_us(3)));
     }
 
     #[test]

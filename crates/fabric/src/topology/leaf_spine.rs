@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(degrees(&graph, 0..128), [1; 128]);
         assert_eq!(degrees(&graph, 128..136), [16 + 8; 8]);
         assert_eq!(degrees(&graph, 136..144), [8; 8]);
-        assert!(graph.links.iter().all(|l| l.rate == Rate::from_gbps(100) && l.delay == Time::from_us(1)));
+        assert!(graph.links.iter().all(|l| l.rates[0] == Rate::from_gbps(100) && l.delay == Time::from_us(1)));
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
             } else {
                 (shape.uplink_rate, shape.uplink_delay)
             };
-            assert_eq!((link.rate, link.delay), expected);
+            assert_eq!((link.rates[0], link.delay), expected);
         }
     }
 

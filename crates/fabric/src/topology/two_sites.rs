@@ -98,8 +98,11 @@ mod tests {
         assert_eq!(degrees(&graph, 136..152), [4 + 1; 16]);
         assert_eq!(degrees(&graph, 152..154), [8 + 1; 2]);
         let long = graph.links.last().unwrap();
-        assert_eq!((long.a.0, long.b.0, long.rate, long.delay), (152, 153, Rate::from_gbps(100), Time::from_us(200)));
-        assert!(graph.links[..192].iter().all(|link| link.rate == Rate::from_gbps(10)));
+        assert_eq!(
+            (long.a.0, long.b.0, long.rates[0], long.delay),
+            (152, 153, Rate::from_gbps(100), Time::from_us(200))
+        );
+        assert!(graph.links[..192].iter().all(|link| link.rates[0] == Rate::from_gbps(10)));
     }
 
     #[test]

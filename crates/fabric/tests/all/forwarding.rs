@@ -136,7 +136,7 @@ fn a_limit_on_forwarding_slows_what_is_forwarded_and_nothing_else() {
 #[test]
 fn a_limit_on_forwarding_holds_where_nothing_queues() {
     let mut graph = line();
-    graph.links[0].rate = Rate::from_gbps(50);
+    graph.links[0].rates = [Rate::from_gbps(50); 2];
     let mut setup = setup(graph, &[(0, 2, 1_000_000)]);
     setup.forward.rate = Some(Rate::from_gbps(25));
     let took = run(setup).flows[0].received.us_f64();

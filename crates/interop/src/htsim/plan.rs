@@ -426,13 +426,17 @@ New: 99 Rtx: 0 RTS: 0 Bounced: 0 ACKs: 27 NACKs: 0 Pulls: 0 sleek_pkts: 0
         let matrix = "Nodes 16\nConnections 1\nFailures 1\n0->15 start 0 size 4086\nfailure switch_type AGG switch_id 2 link_id 0\n";
         let graph = planned("-failed 3", matrix, None).unwrap().graph;
         let slow: Vec<&str> = graph.split("[[link]]").filter(|link| link.contains("\"25Gbps\"")).collect();
-        // Both of the first aggregation switch, and one of the second.
+        // Both of the first aggregation switch, and one of the second, towards the hosts.
         assert_eq!(slow.len(), 3, "{slow:?}");
         assert!(slow[2].contains("[\"agg1\", \"core1\"]"), "{slow:?}");
+        assert!(
+            slow.iter().all(|link| link.contains("rate = \"100Gbps\"\nrate_back = \"25Gbps\"\nqueues_back = 0.25\n"))
+        );
         assert!(!graph.contains("[\"agg2\", \"core0\"]") && graph.contains("[\"agg2\", \"core2\"]"));
         let two = include_str!("../../../../tests/samples/htsim/two-tiers.topo");
         let matrix = "Nodes 16\nConnections 1\n0->15 start 0 size 4086\n";
-        assert_eq!(planned("-failed 1", matrix, Some(two)).unwrap().graph.matches("\"25Gbps\"").count(), 4);
+        let graph = planned("-failed 1", matrix, Some(two)).unwrap().graph;
+        assert_eq!(graph.matches("rate = \"25Gbps\"\nqueues = 0.25\n").count(), 4);
         let problem = planned("-nodes 8 -linkspeed 400000", matrix, Some(two)).unwrap_err();
         assert!(
             problem.file == "-linkspeed" && problem.help.as_deref() == Some("write -linkspeed 100000"),

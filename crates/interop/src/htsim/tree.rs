@@ -7,6 +7,9 @@ use scenario::document::quoted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+/// Slow links have this part of their rate, and of their queues.
+const SLOWER: u64 = 4;
+
 /// A tier of a topology, with the links below it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tier {
@@ -35,7 +38,8 @@ pub(super) struct Tree {
     pub queues: bool,
     /// Links that are not there, between an aggregation and a core switch: the first of their bundles.
     missing: BTreeSet<(u64, u64)>,
-    /// How many links below the top run at a quarter of their rate: with two tiers, how many switches there have such links.
+    /// How many links below the top run at a quarter of their rate towards the hosts; with two tiers, how many switches there have such links, in both
+    /// directions. Their queues are a quarter as long.
     pub slow: u64,
 }
 
@@ -281,21 +285,31 @@ impl Tree {
         (0..self.tors * self.pods).for_each(|tor| node(format!("tor{tor}"), "switch", 1));
         (0..self.aggs * self.pods).for_each(|agg| node(format!("agg{agg}"), "switch", 2));
         (0..self.cores).for_each(|core| node(format!("core{core}"), "switch", 3));
-        let mut link = |a: &str, b: &str, tier: &Tier, count: u64| {
+        let two = self.tiers.len() == 2;
+        let mut link = |a: &str, b: &str, tier: &Tier, slow: bool, count: u64| {
+            let slowed = Tier { mbps: tier.mbps / SLOWER, ..*tier };
+            let (rate, delay) = (if slow && two { slowed.rate() } else { tier.rate() }, tier.delay());
+            let part = 1.0 / SLOWER as f64;
+            let own = match (slow, two) {
+                (false, _) => String::new(),
+                (true, true) => format!("queues = {part:?}\n"),
+                (true, false) => format!("rate_back = \"{}\"\nqueues_back = {part:?}\n", slowed.rate()),
+            };
             for _ in 0..count {
-                let (rate, delay) = (tier.rate(), tier.delay());
-                let _ =
-                    writeln!(out, "[[link]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n");
+                let _ = writeln!(
+                    out,
+                    "[[link]]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"{rate}\"\n{own}delay = \"{delay}\"\n"
+                );
             }
         };
-        let slowed = |tier: &Tier, slow: bool| Tier { mbps: if slow { tier.mbps / 4 } else { tier.mbps }, ..*tier };
         let [bottom, middle] = [&self.tiers[0], &self.tiers[1]];
-        (0..self.nodes).for_each(|host| link(&format!("h{host}"), &format!("tor{}", host / bottom.down), bottom, 1));
+        (0..self.nodes).for_each(|host| {
+            link(&format!("h{host}"), &format!("tor{}", host / bottom.down), bottom, false, 1);
+        });
         for tor in 0..self.tors * self.pods {
             let first = tor / self.tors * self.aggs;
             for agg in first..first + self.aggs {
-                let tier = slowed(middle, self.tiers.len() == 2 && agg < self.slow);
-                link(&format!("tor{tor}"), &format!("agg{agg}"), &tier, middle.bundle);
+                link(&format!("tor{tor}"), &format!("agg{agg}"), middle, two && agg < self.slow, middle.bundle);
             }
         }
         let Some(top) = self.tiers.get(2) else { return out };
@@ -303,9 +317,9 @@ impl Tree {
             for up in 0..middle.up / top.bundle {
                 // Switches in the same place of their pods share their tops.
                 let core = agg % self.aggs + self.aggs * up;
-                let tier = slowed(top, up + agg * self.aggs < self.slow);
                 let count = top.bundle - self.missing.contains(&(agg, core)) as u64;
-                link(&format!("agg{agg}"), &format!("core{core}"), &tier, count);
+                let slow = up + agg * self.aggs < self.slow;
+                link(&format!("agg{agg}"), &format!("core{core}"), top, slow, count);
             }
         }
         out

@@ -141,8 +141,7 @@ impl FlowControl for Broadcom {
 
     fn node(&self, site: &Site<'_>) -> Node {
         let (ports, classes) = (site.ports().len(), self.second_pool.len());
-        let headroom: Vec<i64> =
-            site.ports().map(|port| headroom(site.link(port).rate.0, site.link(port).delay)).collect();
+        let headroom: Vec<i64> = site.ports().map(|port| headroom(site.rate(port).0, site.link(port).delay)).collect();
         let memory = if self.memory > 0 { self.memory } else { PER_PORT * ports as i64 };
         let guaranteed = ports as i64 * CLASSES * MTU;
         let counted = PORT_ZERO + headroom.iter().take(ports.saturating_sub(1)).sum::<i64>();

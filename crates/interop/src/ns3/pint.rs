@@ -116,7 +116,7 @@ impl CongestionControlDef for Pint {
 
 impl MarkingDef for Pint {
     fn switch(&self, site: &Site<'_>) -> Option<Box<dyn Marking>> {
-        let port = |port: PortId| Port { bytes_per_second: site.link(port).rate.0 / 8, ..Port::default() };
+        let port = |port: PortId| Port { bytes_per_second: site.rate(port).0 / 8, ..Port::default() };
         Some(Box::new(Switch { pint: self.clone(), ports: site.ports().map(port).collect() }))
     }
 }

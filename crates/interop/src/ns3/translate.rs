@@ -412,7 +412,7 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
     let spared = if of_conweave { EGRESS_GUARANTEED as u64 } else { 0 };
     let mut ports = vec![PortSetup::default(); map.count()];
     let mut pool = vec![None; graph.nodes.len()];
-    let nic_rate = graph.hosts().next().map(|h| link_of(graph, map, map.of(h.0).start).rate.0).unwrap_or(0);
+    let nic_rate = graph.hosts().next().map(|h| map.rate(graph, map.of(h.0).start).0).unwrap_or(0);
     for node in 0..graph.nodes.len() as u32 {
         if graph.nodes[node as usize].kind == Kind::Host {
             continue;
@@ -423,7 +423,7 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
             let line = topology.links[map.link[port as usize] as usize].line;
             // NVSwitches mark nothing.
             let marks = !topology.nvswitches.contains(&node);
-            let thresholds = marks.then(|| config.ecn_for(link.rate.0)).transpose().map_err(|lacking| {
+            let thresholds = marks.then(|| config.ecn_for(link.rates[0].0)).transpose().map_err(|lacking| {
                 let all = |of: fn(&Lack) -> &str| lacking.iter().map(of).collect::<Vec<_>>().join("; ");
                 let message = all(|lack| &lack.message);
                 Problem::new(topology_file.clone(), message).at_line(line).help(all(|lack| &lack.help))
@@ -434,10 +434,10 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
                 probability,
                 by_port: false,
             });
-            let product = (link.rate.0 as u128 * link.delay.ns() as u128 / 8 / 1_000_000_000) as u64;
+            let product = (link.rates[0].0 as u128 * link.delay.ns() as u128 / 8 / 1_000_000_000) as u64;
             let headroom = product * config.fork.headroom;
             // By default one eighth of what is free; twice as much for each doubling of the rate over the hosts'.
-            let (mut alpha, mut rate) = (ALPHA_ONE >> config.fork.shift, link.rate.0);
+            let (mut alpha, mut rate) = (ALPHA_ONE >> config.fork.shift, link.rates[0].0);
             while rate > nic_rate && alpha < ALPHA_ONE {
                 alpha *= 2;
                 rate /= 2;
@@ -445,6 +445,7 @@ fn memory(inputs: &Inputs, graph: &Graph, map: &PortMap) -> Result<(Vec<PortSetu
             ports[port as usize] = PortSetup {
                 share: Share { alpha, headroom: headroom.min(u32::MAX as u64) as u32 },
                 ecn: ecn.filter(|_| config.enable_qcn),
+                ..PortSetup::default()
             };
             set_aside += headroom + RESERVE;
         }
@@ -530,8 +531,9 @@ impl Pairs {
                         continue;
                     }
                     let link = link_of(graph, map, port);
-                    let on_link = payload * 8_000_000_000 / link.rate.0;
-                    found[next as usize] = Some((delay + link.delay.ns(), sending + on_link, rate.min(link.rate.0)));
+                    let on_link = payload * 8_000_000_000 / link.rates[0].0;
+                    found[next as usize] =
+                        Some((delay + link.delay.ns(), sending + on_link, rate.min(link.rates[0].0)));
                     if graph.nodes[next as usize].kind == Kind::Switch {
                         order.push(NodeId(next));
                     }

@@ -223,15 +223,37 @@ fn build(kind: usize, (a, b, c): (u32, u32, u32), rates: [u64; 4], delays: [u64;
     Fabric { text: format!("[topology]\n{text}"), hosts, base, spare, links }
 }
 
+const RATES: [u64; 7] = [10, 25, 40, 56, 100, 200, 400];
+
 fn rate() -> impl Strategy<Value = u64> {
-    prop::sample::select(vec![10, 25, 40, 56, 100, 200, 400])
+    prop::sample::select(RATES.to_vec())
+}
+
+/// Gives some links of a fourth of all fabrics another rate in one direction, and other queues.
+fn lopsided(mut fabric: Fabric, delays: [u64; 4]) -> Fabric {
+    let [first, second, third, fourth] = delays;
+    if (first + second) % 4 != 0 {
+        return fabric;
+    }
+    let some = fabric.links.iter().skip(third as usize % 3).step_by(1 + fourth as usize % 4);
+    let mut text = String::new();
+    for (number, (a, b)) in some.enumerate() {
+        let rate = RATES[(third as usize / 3 + number) % RATES.len()];
+        let ends = if (fourth / 4 + number as u64).is_multiple_of(2) { [a, b] } else { [b, a] };
+        text += &format!("[[link]]\nbetween = [\"{}\", \"{}\"]\nrate_back = \"{rate}Gbps\"\n", ends[0], ends[1]);
+        if second % 3 == 0 {
+            text += &format!("queues_back = {}.{}\n", first % 2, 1 + number % 9);
+        }
+    }
+    fabric.text += &text;
+    fabric
 }
 
 fn fabric(kinds: std::ops::Range<usize>) -> impl Strategy<Value = Fabric> {
     let rates = prop::array::uniform4(rate());
     let delays = prop::array::uniform4(prop_oneof![100u64..2_000, 100u64..20_000]);
     (kinds, (2u32..=4, 1u32..=4, 1u32..=3), rates, delays)
-        .prop_map(|(kind, size, rates, delays)| build(kind, size, rates, delays))
+        .prop_map(|(kind, size, rates, delays)| lopsided(build(kind, size, rates, delays), delays))
 }
 
 /// Most messages are small, most bytes are in large ones.

@@ -6,6 +6,7 @@ mod causes;
 mod collectives;
 mod credits;
 mod deadlock;
+mod directions;
 mod endings;
 mod forward;
 mod golden;

@@ -5,6 +5,7 @@ use crate::Beside;
 use crate::resolve::{PauseLoop, Resolved, resolve};
 use engine::{Bytes, Parameters, Rate, Time};
 use fabric::Outcome;
+use fabric::id::NodeId;
 use fabric::retry::Retry;
 use fabric::setup::{AckLane, Ecn, WindowRule};
 use files::problem::{Cause, Problem};
@@ -392,6 +393,7 @@ fn a_buffer_that_cannot_hold_its_headroom_is_refused_with_one_that_can() {
 fn headroom_in_cells_is_enough_for_packets_of_any_size() {
     let bytes = PauseLoop {
         rate: Rate::from_gbps(100),
+        own: Rate::from_gbps(100),
         to_here: Time::from_us(1),
         to_neighbour: Time::from_us(3),
         largest: 1062,
@@ -526,6 +528,48 @@ fn links_repeat_as_the_scenario_says_for_all_and_for_each() {
 }
 
 #[test]
+fn a_link_may_have_a_rate_and_queues_of_its_own_in_each_direction() {
+    let with = |link: &str| {
+        let text = format!("{STAR}[[flow]]\nsrc = \"h0\"\ndst = \"h1\"\nsize = \"1MB\"\n{link}");
+        read(&text, &["scheme.preset=dcqcn"]).unwrap_or_else(|problem| panic!("{problem}"))
+    };
+    let down = "[[link]]\nbetween = [\"h0\", \"sw0\"]\nrate_back = \"25Gbps\"\n";
+    let resolved = with(&format!("{down}queues_back = 0.25\n"));
+    let (fast, slow) = (Rate::from_gbps(100), Rate::from_gbps(25));
+    let link = &resolved.setup.graph.links[0];
+    assert_eq!((link.rates, link.depths), ([fast, slow], [1 << 16, 1 << 14]));
+    assert_eq!((link.rate(NodeId(0)), link.rate_to(NodeId(0))), (fast, slow));
+    // Only the switch's queue towards h0 is shorter, and marks earlier.
+    let marks: Vec<u64> = resolved.setup.ports[4..].iter().map(|port| port.ecn.unwrap().min).collect();
+    assert_eq!(marks, [25_000, 100_000, 100_000, 100_000]);
+    // Towards h0 1000 packets take 339.84 ns each, but for the first link; from it 84.96 ns, and both ways 1 us and the pipeline of each link.
+    let ideal = |dst: u32| resolved.setup.flows.iter().find(|flow| flow.dst == NodeId(dst)).unwrap().ideal;
+    let usual = with("").setup.flows[0].ideal;
+    assert_eq!(usual, ideal(1));
+    assert_eq!(ideal(0).0 - usual.0, 1000 * (339_840 - 84_960));
+    // Pauses to h0 take longer to be sent, while it sends as fast as others: the largest packet and three frames.
+    let headroom = |resolved: &Resolved, port: usize| resolved.setup.ports[port].share.headroom as u64;
+    let (own, others) = (headroom(&resolved, 4), headroom(&resolved, 5));
+    assert_eq!(others, headroom(&with(""), 4));
+    assert_eq!(own - others, 3 * (1062 + 3 * 64));
+    // The ends may be written the other way round, and what is written later of both directions counts.
+    let up = "[[link]]\nbetween = [\"sw0\", \"h0\"]\nrate = \"25Gbps\"\nrate_back = \"100Gbps\"\n";
+    assert_eq!(with(up).setup.graph.links[0].rates, [fast, slow]);
+    let both = "[[link]]\nbetween = [\"h0\", \"sw0\"]\nrate = \"40Gbps\"\n";
+    assert_eq!(with(&format!("{down}{both}")).setup.graph.links[0].rates, [Rate::from_gbps(40); 2]);
+    let said = resolved.describe();
+    for expected in [
+        "1 between tier 0 and tier 1: 100Gbps up and 25Gbps down, 1us, queues of 1 up and 0.25 down of their length",
+        "at 100Gbps (25Gbps to the neighbour)",
+    ] {
+        assert!(said.contains(expected), "{expected}:\n{said}");
+    }
+    refused(&format!("{STAR}{down}queues = 0.0\n"), &[], 11, "queues is 0", "0.01");
+    let plain = read(&format!("{STAR}{down}queues = 0.5\n"), &["scheme.preset=pfc"]).unwrap();
+    assert!(plain.notes.iter().any(|note| note.contains("queues of links are given")), "{:?}", plain.notes);
+}
+
+#[test]
 fn what_repeats_for_ever_is_promised_to_lose_nothing_with_headroom_for_it() {
     let with = |text: &str| read(&format!("{STAR}[links]\n{text}"), &["switch.buffer=32MB"]).unwrap();
     let headroom = |resolved: &Resolved| resolved.setup.ports[4].share.headroom as u64;
@@ -535,7 +579,7 @@ fn what_repeats_for_ever_is_promised_to_lose_nothing_with_headroom_for_it() {
     let endless = "[links.retry]\nendless = true\n";
     let retry = with(endless);
     let link = &retry.setup.graph.links[0];
-    let limits = link.retry.unwrap().limits(link.rate, link.delay, link.delay, 1062);
+    let limits = link.retry.unwrap().limits((link.rates[0], link.rates[1]), link.delay, link.delay, 1062);
     assert!(
         retry.promised && retry.setup.nic.timeout.is_none() && headroom(&retry) > headroom(&plain) + limits.bytes / 2
     );
@@ -544,7 +588,7 @@ fn what_repeats_for_ever_is_promised_to_lose_nothing_with_headroom_for_it() {
     let more = with(&format!("bit_error_rate = 1e-8\n{endless}"));
     assert!(few.promised && more.promised, "{:?}", more.notes);
     assert!(headroom(&retry) < headroom(&few) && headroom(&few) < headroom(&more));
-    assert!(headroom(&few) - headroom(&retry) >= limits.bytes + link.rate.bytes_over(limits.round) - 2);
+    assert!(headroom(&few) - headroom(&retry) >= limits.bytes + link.rates[0].bytes_over(limits.round) - 2);
     let noted = |resolved: &Resolved, expected: &str| {
         assert!(
             !resolved.promised && resolved.notes.iter().any(|note| note.contains(expected)),

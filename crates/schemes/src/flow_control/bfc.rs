@@ -449,7 +449,7 @@ impl Bfc {
     }
 
     fn frame_time(&self, site: &Site<'_>, port: PortId) -> Time {
-        site.setup.clock.duration(self.params.frame_size(), site.link(port).rate)
+        site.setup.clock.duration(self.params.frame_size(), site.rate(port))
     }
 
     /// Its name for a flow in filters: the flow's VFID, or that of its queue.
@@ -896,7 +896,7 @@ impl FlowControl for Bfc {
             let (hop_rtt, period) = self.timing(site, port);
             hop_rtt + period
         };
-        let rate = |port: PortId| site.link(port).rate;
+        let rate = |port: PortId| site.rate(port);
         let mut feedbacks: Vec<Time> = site.ports().map(feedback).collect();
         feedbacks.sort_unstable();
         feedbacks.dedup();

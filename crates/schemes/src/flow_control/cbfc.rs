@@ -470,7 +470,7 @@ impl FlowControl for Cbfc {
 
     fn node(&self, site: &Site<'_>) -> Node {
         let line = |port: PortId| {
-            let (number, rate) = (site.number(port), site.link(port).rate);
+            let (number, rate) = (site.number(port), site.rate(port));
             let first = self.first & ((1 << BITS) - 1);
             let vc = Vc { consumed: first, freed: first, came: first, left: first, ..Vc::default() };
             Line {

@@ -10,7 +10,7 @@
 mod lane;
 
 use super::{Deadlines, check_frame, max, needs_order, pfc, sum};
-use engine::{Bytes, Misfit, Time};
+use engine::{Bytes, Misfit, Rate, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Visit};
 use fabric::axes::{Chosen, Counter, Definition};
 use fabric::id::{ClassId, FlowId, PortId, QueueId};
@@ -329,18 +329,23 @@ impl Dvl {
     }
 
     fn side(&self, site: &Site<'_>, port: PortId) -> Side {
-        let (params, setup, link) = (&self.params, site.setup, site.link(port));
+        let (params, setup) = (&self.params, site.setup);
+        let (out, home) = (site.rate(port), site.rate_in(port));
         // Until an answer has come: both directions, the packets that are in flight, and the frame.
-        let bytes = 2 * setup.max_packet() + params.frame.0;
+        let (packet, frame) = (setup.max_packet(), params.frame.0);
         let (there, back) = site.latency(port);
-        let round = there + back + setup.clock.duration(bytes, link.rate);
-        let carries = |rounds: u64| link.rate.bytes_in(Time(rounds * round.0)).max(1);
+        let on_link = match out == home {
+            true => setup.clock.duration(2 * packet + frame, out),
+            false => setup.clock.duration(packet + frame, out) + setup.clock.duration(packet, home),
+        };
+        let round = there + back + on_link;
+        let carries = |rate: Rate, rounds: u64| rate.bytes_in(Time(rounds * round.0)).max(1);
         Side {
-            threshold: params.threshold.map_or(carries(4), |bytes| bytes.0),
-            ingress: params.ingress.map_or(carries(1), |bytes| bytes.0),
-            notify: params.tell.map_or(carries(1), |bytes| bytes.0),
+            threshold: params.threshold.map_or(carries(out, 4), |bytes| bytes.0),
+            ingress: params.ingress.map_or(carries(out, 1), |bytes| bytes.0),
+            notify: params.tell.map_or(carries(home, 1), |bytes| bytes.0),
             hold: params.hold.unwrap_or(Time(16 * round.0)),
-            frame_time: setup.clock.duration(params.frame.0, link.rate).max(Time(1)),
+            frame_time: setup.clock.duration(frame, out).max(Time(1)),
             mail: VecDeque::new(),
             waiting: false,
             listed: Vec::new(),

@@ -18,7 +18,7 @@
 //! received by then is lost, and is given back as well.
 
 use super::{Deadlines, check_frame, lets_all_come, max, pfc, sum};
-use engine::{Bytes, Misfit, Time};
+use engine::{Bytes, Misfit, Rate, Time};
 use fabric::axes::flow_control::{FlowControl, FlowControlDef, Headroom, Job, Layout, Over, Visit};
 use fabric::axes::{Chosen, Counter, Definition};
 use fabric::deadlock::Waits;
@@ -623,15 +623,16 @@ impl FlowControl for Floodgate {
     type Signal = ();
 
     fn node(&self, site: &Site<'_>) -> Node {
-        let bdp = |port: PortId| {
+        let bdp = |port: PortId, rate: Rate| {
             let (to, back) = site.latency(port);
-            site.link(port).rate.bytes_in(to + back)
+            rate.bytes_in(to + back)
         };
         let line = |port: PortId| Line {
             neighbour: site.neighbour(port),
             to_host: site.faces_host(port),
-            window: times(self.params.window, bdp(port)) + site.link(port).rate.bytes_in(self.params.interval),
-            pause_at: times(self.params.pause_at, bdp(port)),
+            window: times(self.params.window, bdp(port, site.rate(port)))
+                + site.rate(port).bytes_in(self.params.interval),
+            pause_at: times(self.params.pause_at, bdp(port, site.rate_in(port))),
             losses: 0,
             owed: BTreeSet::new(),
             ready: 0,
@@ -640,7 +641,7 @@ impl FlowControl for Floodgate {
             waiting: 0,
             stopped: BTreeSet::new(),
         };
-        let rate = site.ports().map(|port| site.link(port).rate).max().unwrap_or_default();
+        let rate = site.ports().map(|port| site.rate(port)).max().unwrap_or_default();
         let longest = site.ports().map(|port| site.latency(port)).map(|(to, back)| to + back).max().unwrap_or_default();
         let withhold = match self.params.withhold {
             0.0 => u64::MAX,

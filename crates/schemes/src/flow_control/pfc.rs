@@ -112,7 +112,7 @@ const LEAST_PAUSE: u64 = 32;
 
 /// So many frames on the slowest link, in whole microseconds.
 fn frames(graph: &Graph, frame: u64, count: u64) -> Time {
-    let one = graph.links.iter().map(|link| link.rate.time_for(frame)).max().unwrap_or_default();
+    let one = graph.rates().map(|rate| rate.time_for(frame)).max().unwrap_or_default();
     Time::from_us(one.0.saturating_mul(count).div_ceil(1_000_000))
 }
 

@@ -284,7 +284,7 @@ impl Sfc {
         let rtt = params.rtt.unwrap_or(longest).max(LEAST);
         let facing = (0..graph.nodes.len() as u32).map(|node| {
             let port = map.of(node).next().filter(|_| graph.nodes[node as usize].kind == Kind::Host)?;
-            Some(egress(params, rtt, graph.links[map.link[port as usize] as usize].rate, true))
+            Some(egress(params, rtt, map.rate(graph, map.peer[port as usize]), true))
         });
         Sfc { params: params.clone(), rtt, facing: facing.collect() }
     }
@@ -295,7 +295,7 @@ impl Sfc {
 
     fn switch(&self, site: &Site<'_>) -> Switch {
         let reset = self.params.reset.unwrap_or(Time(self.rtt.0 / 2)).max(LEAST);
-        let egress = |port| egress(&self.params, self.rtt, site.link(port).rate, site.faces_host(port));
+        let egress = |port| egress(&self.params, self.rtt, site.rate(port), site.faces_host(port));
         Switch {
             ports: site.ports().map(egress).collect(),
             notified: Filter::new(self.params.filter.0, self.params.hashes, reset),

@@ -80,7 +80,7 @@ mod tests {
         let slow = |setup: &mut fabric::Setup| {
             // Ports of the switch to the next ones come first, then those of the next ones to their hosts, then to the last switch.
             let switches = setup.graph.links.len() - 1 - next as usize;
-            setup.graph.links[if far { switches } else { 1 }].rate = Rate::from_gbps(25);
+            setup.graph.links[if far { switches } else { 1 }].rates = [Rate::from_gbps(25); 2];
         };
         let mut bench: Bench<NoFlowControl> =
             Builder::switch(1, next).setup(slow).load_balancing(&Params::default()).build(NoFlowControl);

@@ -93,7 +93,7 @@ impl TransportDef for GoBackN {
     fn patience(&self, setup: &Setup) -> Time {
         let timeout = setup.nic.timeout.unwrap_or_default();
         // The longest back-off: so many of the largest packets at the slowest host's rate.
-        let slowest = setup.graph.links.iter().map(|link| link.rate).min().filter(|_| self.backoff);
+        let slowest = setup.graph.rates().min().filter(|_| self.backoff);
         let largest = setup.nic.payload as u64 + setup.nic.header as u64;
         let backoff = slowest.map_or(0, |rate| rate.time_for(largest).0.saturating_mul(1 << MOST_TRIES));
         Time(timeout.0.saturating_add(backoff))

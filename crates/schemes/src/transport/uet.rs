@@ -176,8 +176,9 @@ impl TransportDef for Params {
         setup.nic.ack_lane = AckLane::Control;
         let part = |part: f64| (packets as f64 * part).ceil() as u64 * full;
         for port in &mut setup.ports {
+            let (min, max) = (port.part(part(self.mark_from)), port.part(part(self.mark_all)));
             if let Some(ecn) = &mut port.ecn {
-                (ecn.min, ecn.max, ecn.probability) = (part(self.mark_from), part(self.mark_all), 1.0);
+                (ecn.min, ecn.max, ecn.probability) = (min, max, 1.0);
             }
         }
     }

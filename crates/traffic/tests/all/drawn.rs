@@ -70,7 +70,7 @@ fn the_load_of_a_long_window_is_within_one_percent() {
 #[test]
 fn every_sender_offers_in_proportion_to_its_link() {
     let mut graph = graph("star", &[("hosts", 4)]);
-    graph.links[3].rate.0 *= 3;
+    graph.links[3].rates.iter_mut().for_each(|rate| rate.0 *= 3);
     let places = Places::new(&graph);
     for process in [Process::Host, Process::Network] {
         let load = load(&places, Sizes::fixed(10_000).unwrap(), 0.5, Arrivals::Poisson, process, Time::from_ms(100));

@@ -63,7 +63,10 @@ impl Grant {
 /// One direction of a link: what decides how many credits it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Loop {
+    /// Of its packets.
     pub(super) rate: Rate,
+    /// Of the other direction, in which credits come back.
+    pub(super) back: Rate,
     /// From the end of a packet's transmission to its being queued.
     pub(super) to_receiver: Time,
     /// From the end of an update's transmission to its taking effect.
@@ -79,13 +82,18 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    /// Bytes of link time in it.
-    pub(super) fn bytes(&self) -> u64 {
-        self.packet + self.largest + self.spacing + self.largest + CC_UPDATE as u64 + CF_UPDATE as u64
+    /// Bytes of link time in it, in the direction of its packets and in the other.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        (self.packet + self.largest, self.spacing + self.largest + CC_UPDATE as u64 + CF_UPDATE as u64)
     }
     /// From the beginning of a packet's transmission until its credits are back at the latest.
     pub(super) fn time(&self) -> Time {
-        self.to_receiver + self.rate.time_for(self.bytes()) + self.to_sender
+        let (forth, back) = self.bytes();
+        let on_link = match self.rate == self.back {
+            true => self.rate.time_for(forth + back),
+            false => self.rate.time_for(forth) + self.back.time_for(back),
+        };
+        self.to_receiver + on_link + self.to_sender
     }
     /// Packets that begin in that time.
     pub(super) fn packets(&self) -> u64 {
@@ -193,7 +201,8 @@ impl Sizes {
             .map(|port| {
                 let link = &graph.links[map.link[port] as usize];
                 Loop {
-                    rate: link.rate,
+                    rate: link.rate_to(NodeId(map.node[port])),
+                    back: link.rate(NodeId(map.node[port])),
                     to_receiver: link.delay + inside(map.node[port]),
                     to_sender: link.delay + pipeline(map.node[map.peer[port] as usize]) + fabric.reaction,
                     largest: self.largest,
@@ -351,11 +360,16 @@ impl Sizes {
         )];
         for ((link, grant), count) in self.kinds.iter().take(MOST_KINDS) {
             let time = |bytes: u64| nearest(link.rate.time_for(bytes));
+            let home = |bytes: u64| nearest(link.back.time_for(bytes));
+            let rate = match link.rate == link.back {
+                true => link.rate.to_string(),
+                false => format!("{} and {} back", link.rate, link.back),
+            };
             lines.push(format!(
                 "{} at {}, {} ports: {} packets of {} B, which begin within the {} until a packet's credits are back (sent {}, to the receiver {}, \
                  behind a packet there {}, between updates {}, behind a packet and a CC_Update {}, CF_Update and back {})",
                 plural(link.needed()),
-                link.rate,
+                rate,
                 count,
                 link.packets(),
                 link.packet,
@@ -363,9 +377,9 @@ impl Sizes {
                 time(link.packet),
                 nearest(link.to_receiver),
                 time(link.largest),
-                time(link.spacing),
-                time(link.largest + CC_UPDATE as u64),
-                nearest(link.rate.time_for(CF_UPDATE as u64) + link.to_sender),
+                home(link.spacing),
+                home(link.largest + CC_UPDATE as u64),
+                nearest(link.back.time_for(CF_UPDATE as u64) + link.to_sender),
             ));
             let each = match params.sharing {
                 Sharing::Reserved => format!("given: {} to each VC", plural(grant.reserved as u64)),

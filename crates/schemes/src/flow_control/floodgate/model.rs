@@ -65,7 +65,7 @@ fn model(params: &Params, switches: u32, packets: u64) -> Model<Floodgate> {
     if switches == 3 {
         let between = setup.graph.add(topology::Kind::Switch, 2, "between");
         let link = setup.graph.links.iter_mut().find(|link| (link.a.0, link.b.0) == (2, 3)).unwrap();
-        let (rate, delay) = (link.rate, link.delay);
+        let (rate, delay) = (link.rates[0], link.delay);
         link.b = between;
         setup.graph.connect(between, NodeId(3), rate, delay);
         setup = Setup::plain(setup.graph, setup.flows);

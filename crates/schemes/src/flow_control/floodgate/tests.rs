@@ -116,7 +116,7 @@ fn no_more_than_a_window_is_on_the_way_to_a_destination() {
         // Four senders on one leaf, their receiver on the other: the hop between them is as fast as the last.
         let traffic = || flows(0..4, &[4], 1_000_000);
         let mut slow = pair(4);
-        slow.links[4].rate = Rate::from_gbps(25);
+        slow.links[4].rates = [Rate::from_gbps(25); 2];
         let (outcome, _) = run(&params, setup(slow, traffic()));
         let window = 37_500 + FAST.bytes_in(params.interval);
         let peak = counter(&outcome, "window_peak_bytes");
@@ -132,7 +132,7 @@ fn next_hops_share_a_window_or_have_one_each() {
     // Sixteen flows from one leaf over two spines to one slow host.
     let make = || {
         let mut graph = clos(2, 16, 2);
-        graph.links[16].rate = Rate::from_gbps(10);
+        graph.links[16].rates = [Rate::from_gbps(10); 2];
         setup(graph, flows(0..16, &[16], 200_000))
     };
     let peak = |windows: Windows| {
@@ -171,7 +171,7 @@ fn a_flow_to_another_host_does_not_wait_behind_an_incast() {
     // Hosts 1 to 3 send to host 4, whose link is slow; host 0 sends to host 5 over the same link between the switches.
     let make = || {
         let mut graph = pair(4);
-        graph.links[4].rate = Rate::from_gbps(10);
+        graph.links[4].rates = [Rate::from_gbps(10); 2];
         let mut flows = flows(1..4, &[4], 1_000_000);
         flows.push(FlowSpec::plain(9, 0, 5, 200_000, Time::from_us(50)));
         let mut setup = setup(graph, flows);
@@ -193,7 +193,7 @@ fn telemetry_does_not_tell_a_flow_of_what_waits_for_other_hosts() {
     // As above, with HPCC and more senders, so that much waits in VOQs where the flow to host 9 passes.
     let make = |incast: bool| {
         let mut graph = pair(8);
-        graph.links[8].rate = Rate::from_gbps(10);
+        graph.links[8].rates = [Rate::from_gbps(10); 2];
         let mut all = if incast { flows(1..8, &[8], 500_000) } else { Vec::new() };
         all.push(FlowSpec::plain(99, 0, 9, 200_000, Time::from_us(20)));
         all.iter_mut().for_each(|flow| (flow.base_rtt, flow.window) = (Time::from_us(7), 87_500));
@@ -224,7 +224,7 @@ fn credits_are_withheld_while_much_waits_for_their_destination() {
         let mut graph = clos(3, 8, 0);
         graph.connect(NodeId(24), NodeId(25), FAST, HOP);
         graph.connect(NodeId(25), NodeId(26), FAST, HOP);
-        graph.links[16].rate = Rate::from_gbps(5);
+        graph.links[16].rates = [Rate::from_gbps(5); 2];
         let onward = fabric::routing::PortMap::new(&graph).of(25).last().unwrap();
         let mut setup = setup(graph, flows(0..8, &[16], 500_000));
         setup.measure.series = Some(SeriesSetup { every: Time::from_us(5), ports: vec![onward], flows: vec![] });
@@ -249,7 +249,7 @@ fn credits_are_withheld_while_much_waits_for_their_destination() {
 fn destinations_have_queues_of_their_own_until_there_are_none_left() {
     let make = || {
         let mut graph = pair(4);
-        (4..8).for_each(|link| graph.links[link].rate = Rate::from_gbps(10));
+        (4..8).for_each(|link| graph.links[link].rates = [Rate::from_gbps(10); 2]);
         setup(graph, flows(0..4, &[4, 5, 6, 7], 200_000))
     };
     let (outcome, mut network) = run(&ideal(), make());
@@ -268,7 +268,7 @@ fn destinations_have_queues_of_their_own_until_there_are_none_left() {
 fn a_host_is_stopped_for_one_destination_alone() {
     let make = || {
         let mut graph = pair(2);
-        graph.links[2].rate = Rate::from_gbps(5);
+        graph.links[2].rates = [Rate::from_gbps(5); 2];
         setup(graph, flows(0..1, &[2, 3], 1_000_000))
     };
     let (outcome, mut network) = run(&ideal(), make());
@@ -286,7 +286,7 @@ fn a_flow_that_starts_while_its_destination_is_stopped_waits() {
     let mut flows = flows(0..1, &[2], 500_000);
     flows.push(FlowSpec::plain(1, 0, 2, 1_000, Time::from_us(100)));
     let mut graph = pair(2);
-    graph.links[2].rate = Rate::from_gbps(5);
+    graph.links[2].rates = [Rate::from_gbps(5); 2];
     let (outcome, _) = run(&ideal(), setup(graph, flows));
     assert!(outcome.flows[1].received > Time::from_us(110));
 }

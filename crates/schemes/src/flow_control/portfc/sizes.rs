@@ -15,10 +15,11 @@
 //! Where links differ, classes share a port or queues are served otherwise, every last-hop queue is given (n−1)·W.
 
 use super::{Layout, Params};
-use engine::{Bytes, Time};
+use engine::{Bytes, Rate, Time};
 use fabric::axes::flow_control::{Fabric, Room};
 use fabric::clock::Clock;
 use fabric::topology::Kind;
+use fabric::topology::Link;
 
 /// When a queue is congested, and when no longer, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +40,15 @@ pub struct Sizes {
     pub room: Room,
 }
 
-/// Bytes that may still arrive after a packet that came in at time 0 has made a queue ask the neighbour to stop.
-fn in_flight(rate: engine::Rate, there: Time, back: Time, largest: u64, frame: u64, frames: u64) -> u64 {
-    let time = |bytes: u64| Clock::Exact.duration(bytes, rate).0;
-    let open = there.0 + time(largest.max(frame)) + frames * time(frame) + back.0;
-    rate.bytes_over(Time(open)).min(u64::MAX / 4) + 2 * largest
+/// Bytes that may still arrive after a packet that came in at time 0 has made a queue ask the neighbour to stop, in whichever direction there are more.
+fn in_flight(link: &Link, there: Time, back: Time, largest: u64, frame: u64, frames: u64) -> u64 {
+    let arrive = |asks: Rate, comes: Rate| {
+        let time = |bytes: u64| Clock::Exact.duration(bytes, asks).0;
+        let open = there.0 + time(largest.max(frame)) + frames * time(frame) + back.0;
+        comes.bytes_over(Time(open)).min(u64::MAX / 4) + 2 * largest
+    };
+    let [forth, back_again] = link.rates;
+    arrive(forth, back_again).max(arrive(back_again, forth))
 }
 
 impl Sizes {
@@ -52,18 +57,18 @@ impl Sizes {
         let (n, classes, largest) = (layout.n as u64, fabric.classes as u64, fabric.largest);
         let frame = params.frame.0;
         let links = &fabric.graph.links;
-        let most = |of: &dyn Fn(&fabric::topology::Link) -> u64| links.iter().map(of).max().unwrap_or(0);
+        let most = |of: &dyn Fn(&Link) -> u64| links.iter().map(of).max().unwrap_or(0);
         // A pause and a resume for each thing that a link is notified of may go ahead of a frame.
         let at_switch = most(&|l| {
             let (there, back) = (l.delay + fabric.pipeline, l.delay + fabric.reaction);
-            in_flight(l.rate, there, back, largest, frame, 4 * (n - 1) * classes + 1)
+            in_flight(l, there, back, largest, frame, 4 * (n - 1) * classes + 1)
         });
         let at_host = most(&|l| {
             let (there, back) = (l.delay + fabric.forward.delay, l.delay + fabric.pipeline + fabric.reaction);
-            in_flight(l.rate, there, back, largest, frame, 2 * n * classes + 1)
+            in_flight(l, there, back, largest, frame, 2 * n * classes + 1)
         });
 
-        let alike = links.windows(2).all(|pair| pair[0].rate == pair[1].rate);
+        let alike = links.iter().all(|link| link.rates == [links[0].rates[0]; 2]);
         let in_turn = alike && classes == 1 && !fabric.unfair;
         // How often (n−1)·W in all; in units of 1/65536.
         let excess: u64 = match in_turn {

@@ -256,7 +256,7 @@ fn only_pauses_for_a_queue_before_a_host_are_remembered() {
     // The wire between the switches is what is congested, and it faces no host.
     let flows = (0..8).map(|i| flow(i, i as u32, 8 + i as u32, 500_000, Time::ZERO)).collect();
     let mut graph = dumbbell(8, 8);
-    graph.links.last_mut().unwrap().rate = Rate::from_gbps(100);
+    graph.links.last_mut().unwrap().rates = [Rate::from_gbps(100); 2];
     let mut setup = Setup::plain(graph, flows);
     setup.switch.pool.fill(None);
     let seen = run(setup, &params(|_| {}));

@@ -268,7 +268,7 @@ proptest! {
         // Slow paths of unlike lengths between two hosts: headers, NACKs and pulls overtake each other.
         let mut graph = leaf_spine(2, 1, 3);
         for (place, link) in graph.links.iter_mut().enumerate().skip(2) {
-            (link.rate, link.delay) = (Rate::from_gbps(10), Time::from_ns(if place % 3 == 0 { short } else { long }));
+            (link.rates, link.delay) = ([Rate::from_gbps(10); 2], Time::from_ns(if place % 3 == 0 { short } else { long }));
         }
         let mut flows: Vec<_> = messages.iter().enumerate().map(|(i, &(back, size, start))| {
             FlowSpec::plain(i as u16, back as u32, !back as u32, size, Time::from_ns(start))

@@ -72,7 +72,7 @@ fn burst(graph: &Graph, outcome: &Outcome, longest: u64) -> String {
         for (number, &(queued, sent)) in down.iter().enumerate() {
             let throughput = sent as f64 * 8.0 / step;
             if number == RECEIVER {
-                let rate = graph.links[map.link[ports[number] as usize] as usize].rate.0 as f64;
+                let rate = map.rate(graph, ports[number]).0 as f64;
                 let base = rate * longest as f64 * 1e-9;
                 power = up[number].1 as f64 * 8.0 / step * (queued as f64 + base) / (rate * base);
                 at_receiver = throughput;
