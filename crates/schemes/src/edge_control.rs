@@ -32,3 +32,23 @@ impl EdgeControlDef for None {
         inner
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::congestion_control::bolt;
+    use fabric::axes::{CongestionControlDef, EdgeControlDef};
+
+    #[test]
+    fn what_is_around_hides_nothing_of_what_is_inside() {
+        let inside = || -> Box<dyn CongestionControlDef> { Box::new(bolt::Params::default()) };
+        let around: [&dyn EdgeControlDef; 2] = [&super::onramp::Params::default(), &super::rccc::Params::default()];
+        for def in around {
+            let (over, inside) = (def.over(inside()), inside());
+            assert!(inside.needs_size() && over.needs_size(), "{}", def.name());
+            assert_eq!(over.name(), inside.name());
+            assert_eq!(over.control_packet(), inside.control_packet());
+            assert_eq!(over.switch_half().is_some(), inside.switch_half().is_some());
+            assert!(over.header().0 >= inside.header().0);
+        }
+    }
+}

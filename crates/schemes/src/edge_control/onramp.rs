@@ -7,9 +7,10 @@
 //! something and heard again. ACKs that come while it is paused do not make the pause longer.
 
 use crate::congestion_control::Slots;
-use engine::{Misfit, Parameter, Parameters, Raw, Time, ValueError};
+use engine::{Misfit, Time};
 use fabric::axes::congestion_control::{Ack, FlowStart, Incident, Known, Needs, Notice, Permit, Recall};
-use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Counter, Definition, EdgeControlDef, MarkingDef};
+use fabric::axes::edge_control::{Around, over};
+use fabric::axes::{CongestionControl, CongestionControlDef, Counter, Definition, EdgeControlDef};
 use std::collections::VecDeque;
 
 engine::parameters! {
@@ -47,65 +48,17 @@ impl Definition for Params {
 
 impl EdgeControlDef for Params {
     fn over(&self, inner: Box<dyn CongestionControlDef>) -> Box<dyn CongestionControlDef> {
-        Box::new(Over { params: self.clone(), inner })
+        over(self.clone(), inner)
     }
 }
 
-/// A congestion control with OnRamp on top.
-struct Over {
-    params: Params,
-    inner: Box<dyn CongestionControlDef>,
-}
-
-impl Parameters for Over {
-    fn list(&self) -> Vec<Parameter> {
-        self.inner.list()
+impl Around for Params {
+    fn build(&self, inner: Box<dyn CongestionControl>) -> Box<dyn CongestionControl> {
+        Box::new(OnRamp::new(self, inner))
     }
-    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), ValueError>> {
-        self.inner.set(name, raw)
-    }
-}
-
-impl Definition for Over {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-    fn about(&self) -> &'static str {
-        self.inner.about()
-    }
-    fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
-        self.inner.conflict(with)
-    }
-    fn source(&self) -> &'static str {
-        self.inner.source()
-    }
-    fn check(&self) -> Result<(), Misfit> {
-        self.inner.check()
-    }
-}
-
-impl CongestionControlDef for Over {
-    fn build(&self) -> Box<dyn CongestionControl> {
-        Box::new(OnRamp::new(&self.params, self.inner.build()))
-    }
-    fn uses_marks(&self) -> bool {
-        self.inner.uses_marks()
-    }
-    fn notified(&self) -> bool {
-        self.inner.notified()
-    }
-    fn marks_before_hosts(&self) -> bool {
-        self.inner.marks_before_hosts()
-    }
-    fn switch_half(&self) -> Option<Box<dyn MarkingDef>> {
-        self.inner.switch_half()
-    }
-    fn needs_window(&self) -> bool {
-        self.inner.needs_window()
-    }
-    fn header(&self) -> (u16, u16) {
+    fn header(&self, inner: &dyn CongestionControlDef) -> (u16, u16) {
         // A time stamp there, a delay back.
-        let (data, ack) = self.inner.header();
+        let (data, ack) = inner.header();
         (data + 8, ack + 8)
     }
 }

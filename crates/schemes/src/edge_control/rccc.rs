@@ -7,9 +7,10 @@
 //!
 //! Credits themselves are the transport's work ([`crate::transport::uet`]): this says that there are any, and how they are handed out.
 
-use engine::{Misfit, Parameter, Parameters, Raw, ValueError};
+use engine::Misfit;
 use fabric::axes::congestion_control::{Ack, Credits, FlowStart, Incident, Needs, Notice, Permit, Recall};
-use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Counter, Definition, EdgeControlDef, MarkingDef};
+use fabric::axes::edge_control::{Around, over};
+use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Counter, Definition, EdgeControlDef};
 
 engine::parameters! {
     /// Parameters of RCCC.
@@ -50,73 +51,22 @@ const PULL: u16 = 64;
 
 impl EdgeControlDef for Params {
     fn over(&self, inner: Box<dyn CongestionControlDef>) -> Box<dyn CongestionControlDef> {
-        Box::new(Over { params: self.clone(), inner })
+        over(self.clone(), inner)
     }
 }
 
-/// A congestion control with RCCC on top.
-struct Over {
-    params: Params,
-    inner: Box<dyn CongestionControlDef>,
-}
-
-impl Parameters for Over {
-    fn list(&self) -> Vec<Parameter> {
-        self.inner.list()
+impl Around for Params {
+    fn build(&self, inner: Box<dyn CongestionControl>) -> Box<dyn CongestionControl> {
+        let Params { packets, pace, .. } = self;
+        let credits = Credits { packets: *packets, pace: (pace * 1000.0).round() as u32, size: PULL };
+        Box::new(Rccc { credits, inner })
     }
-    fn set(&mut self, name: &str, raw: &Raw) -> Option<Result<(), ValueError>> {
-        self.inner.set(name, raw)
-    }
-}
-
-impl Definition for Over {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-    fn about(&self) -> &'static str {
-        self.inner.about()
-    }
-    fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
-        self.inner.conflict(with)
-    }
-    fn source(&self) -> &'static str {
-        self.inner.source()
-    }
-    fn check(&self) -> Result<(), Misfit> {
-        self.inner.check()
-    }
-    fn needs_size(&self) -> bool {
-        self.inner.needs_size()
-    }
-    fn control_packet(&self) -> u64 {
-        self.inner.control_packet()
-    }
-}
-
-impl CongestionControlDef for Over {
-    fn build(&self) -> Box<dyn CongestionControl> {
-        let Params { packets, pace, .. } = self.params;
-        let credits = Credits { packets, pace: (pace * 1000.0).round() as u32, size: PULL };
-        Box::new(Rccc { credits, inner: self.inner.build() })
-    }
-    fn uses_marks(&self) -> bool {
+    fn uses_marks(&self, _inner: &dyn CongestionControlDef) -> bool {
         // If not the congestion control, then the choice of paths goes by them.
         true
     }
-    fn notified(&self) -> bool {
-        self.inner.notified()
-    }
-    fn marks_before_hosts(&self) -> bool {
-        self.params.mark_last_hop
-    }
-    fn switch_half(&self) -> Option<Box<dyn MarkingDef>> {
-        self.inner.switch_half()
-    }
-    fn needs_window(&self) -> bool {
-        self.inner.needs_window()
-    }
-    fn header(&self) -> (u16, u16) {
-        self.inner.header()
+    fn marks_before_hosts(&self, _inner: &dyn CongestionControlDef) -> bool {
+        self.mark_last_hop
     }
 }
 
