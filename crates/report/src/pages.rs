@@ -229,6 +229,7 @@ fn roots(run: &Records, said: &[String]) -> Option<Section> {
             Some("link-down") => "link down".into(),
             Some("no-path") => "no path behind it".into(),
             Some("lossy-link") => "lossy link".into(),
+            Some("link-retry") => "link that repeats".into(),
             Some("cycle") => "cycle at the end".into(),
             Some("scheme") => root["rule"].as_str().unwrap_or("scheme").into(),
             other => other.unwrap_or("–").into(),

@@ -152,13 +152,20 @@ pub enum How {
     Down,
     /// There was no path behind the link.
     NoPath,
+    /// Nothing was lost: the flow waited while the link repeated frames, or until it had heard of some.
+    Retry,
     /// There was no room for them.
     Room,
 }
 
 impl How {
-    const ALL: [(How, &'static str); 4] =
-        [(How::Fault, "fault"), (How::Down, "down"), (How::NoPath, "no path"), (How::Room, "no room")];
+    const ALL: [(How, &'static str); 5] = [
+        (How::Fault, "fault"),
+        (How::Down, "down"),
+        (How::NoPath, "no path"),
+        (How::Retry, "retry"),
+        (How::Room, "no room"),
+    ];
 
     /// Its name in the table.
     pub fn word(self) -> &'static str {
@@ -181,7 +188,7 @@ pub struct Loss {
     pub first_ps: u64,
     /// When the last was; without a packet, when the flow ended.
     pub last_ps: u64,
-    /// How long the flow was at sending again, or waited for the link of its NIC.
+    /// How long the flow was at sending again, waited for the link of its NIC, or while a link repeated.
     pub cost_ps: u64,
     /// Of packets for which there was no room, what had taken it when the first was dropped, with the most flows that had at any.
     pub fill: Option<Fill>,
@@ -232,6 +239,8 @@ pub struct Causes {
     pub losses: Vec<Loss>,
     /// Who filled the ports because of which packets were dropped, by port and flow.
     pub fillers: Vec<Filler>,
+    /// By flow, when it had all bytes: what its packets waited later cost it nothing. [`u64::MAX`] of one that did not end, or that is not here.
+    pub ended_ps: Vec<u64>,
     /// When the run ended.
     pub end_ps: u64,
     /// Whether it ended in a deadlock.
@@ -267,6 +276,8 @@ pub enum Kind {
     NoPath,
     /// A link that loses or damages packets.
     LossyLink,
+    /// A link that repeats what it damages, and keeps waiting what comes behind it.
+    LinkRetry,
     /// A rule of the scheme, not something that fills.
     Scheme,
 }
@@ -383,6 +394,14 @@ impl Causes {
     pub fn until(&self, stop: usize) -> u64 {
         let Stop { from_ps, until_ps, .. } = self.stops[stop];
         until_ps.unwrap_or(self.end_ps).max(from_ps)
+    }
+
+    /// From when until when a flow waited at a stop, as far as it had not ended.
+    pub(crate) fn span(&self, wait: &Wait) -> Option<(u64, u64)> {
+        let until = self.until(wait.stop);
+        let (from, end) = (until.saturating_sub(wait.time_ps), self.ended_ps.get(wait.flow as usize));
+        let until = end.map_or(until, |&end| until.min(end));
+        (from < until).then_some((from, until))
     }
 
     /// Follows causes to the root.
@@ -514,6 +533,7 @@ impl Causes {
                 (How::Fault, _) => (Kind::LossyLink, loss.port),
                 (How::Down, _) => (Kind::LinkDown, loss.port),
                 (How::NoPath, _) => (Kind::NoPath, loss.port),
+                (How::Retry, _) => (Kind::LinkRetry, loss.port),
                 (How::Room, None) => (Kind::Saturated, loss.port),
                 (How::Room, Some(fill)) => (kind_of(fill.waiting), fill.port),
             };
@@ -532,9 +552,9 @@ impl Causes {
             times.victim |= loss.victim;
         }
         for wait in &self.waits {
-            let until = self.until(wait.stop);
+            let Some(span) = self.span(wait) else { continue };
             let times = trees[of_stop[wait.stop]].flows.entry(wait.flow).or_default();
-            times.spans.push((until.saturating_sub(wait.time_ps), until));
+            times.spans.push(span);
             times.victim |= wait.victim;
             times.for_ever |= self.never_ends(wait.stop);
         }
@@ -542,7 +562,7 @@ impl Causes {
         let cost = |root: &Root| {
             let helpless = match root.kind {
                 // Nobody in a cycle can open it.
-                Kind::Cycle | Kind::LinkDown | Kind::NoPath | Kind::LossyLink => root.waited_ps,
+                Kind::Cycle | Kind::LinkDown | Kind::NoPath | Kind::LossyLink | Kind::LinkRetry => root.waited_ps,
                 _ => root.victim_ps,
             };
             // Behind what never ends nothing goes on, however short it has been so far.
@@ -566,9 +586,9 @@ impl Causes {
     pub fn victims(&self, of_stop: &[usize], root: usize) -> Vec<Waited> {
         let mut flows: BTreeMap<u64, Times> = BTreeMap::new();
         for wait in self.waits.iter().filter(|wait| wait.victim && of_stop[wait.stop] == root) {
-            let until = self.until(wait.stop);
+            let Some(span) = self.span(wait) else { continue };
             let times = flows.entry(wait.flow).or_default();
-            times.spans.push((until.saturating_sub(wait.time_ps), until));
+            times.spans.push(span);
             times.for_ever |= self.never_ends(wait.stop);
         }
         let waited = |(flow, times): (u64, Times)| {

@@ -83,6 +83,9 @@ impl Root {
             Kind::LinkDown => format!("the link {} is down", self.place),
             Kind::NoPath => format!("the link {} leads nowhere: a link behind it is down", self.place),
             Kind::LossyLink => format!("the link {} loses packets", self.place),
+            Kind::LinkRetry => {
+                format!("the link {} repeats frames, or takes none before it has heard of some", self.place)
+            }
             Kind::Scheme => {
                 let rule = self.rule.as_ref().map(|rule| format!(": {rule}")).unwrap_or_default();
                 format!("the scheme at {} holds, with no queue to blame{rule}", self.place)
@@ -110,7 +113,7 @@ impl Root {
                 many(self.depth, "step"),
             );
         }
-        let faulty = matches!(self.kind, Kind::LinkDown | Kind::NoPath | Kind::LossyLink);
+        let faulty = matches!(self.kind, Kind::LinkDown | Kind::NoPath | Kind::LossyLink | Kind::LinkRetry);
         if self.lost > 0 {
             let lost = if self.lost == 1 { "was" } else { "were" };
             let how = if faulty { "lost there" } else { "dropped for want of room because of it" };
@@ -429,12 +432,12 @@ impl Told<'_> {
                 _ => format!("write a number from 0 to {}, as in the column `flow` of flows.parquet", count - 1),
             }));
         }
-        let waits: Vec<_> = self.causes.waits.iter().filter(|wait| wait.flow == flow).collect();
+        let own = self.causes.waits.iter().filter(|wait| wait.flow == flow);
+        let waits: Vec<_> = own.filter(|wait| self.causes.span(wait).is_some()).collect();
         let spans = |which: &dyn Fn(usize) -> bool| {
             let mut times = Times::default();
             for wait in waits.iter().filter(|wait| which(wait.stop)) {
-                let until = self.causes.until(wait.stop);
-                times.spans.push((until.saturating_sub(wait.time_ps), until));
+                times.spans.extend(self.causes.span(wait));
                 times.victim |= wait.victim;
             }
             (times.victim, times.total())
@@ -522,6 +525,7 @@ impl Told<'_> {
         let packets = many(loss.packets as usize, "packet");
         let verb = if loss.packets == 1 { "was" } else { "were" };
         let what = match (loss.how, loss.packets) {
+            (How::Retry, _) => format!("it waited while {port} repeated frames, or until it had heard of some"),
             (_, 0) => format!("it waited for {port} to come back"),
             (How::Room, _) if root.kind == Kind::SlowReceiver => format!("{packets} {verb} dropped at {}", root.place),
             (How::Room, _) => format!("there was no room for {packets} at {port}"),
@@ -984,6 +988,23 @@ mod tests {
         steps.iter().zip(&said[4..]).for_each(|(step, line)| assert!(line.contains(step), "{line}"));
         let said = explain(&records, &causes, &[], &Question::At(1_500)).unwrap().sentences;
         assert_eq!(said[0], "At 1.50 ns there were 1 stop at 1 port: sw0->sw1.");
+    }
+
+    #[test]
+    fn what_waits_when_its_flow_has_ended_costs_it_nothing() {
+        let (mut records, mut causes) = run();
+        // Packets that were sent again wait on, at two stops from 2 to 9 ns.
+        records.flows[1].received_ps = Some(5_000);
+        causes.ended_ps = vec![15_000, 5_000];
+        let said = explain(&records, &causes, &[], &Question::Flow(1)).unwrap().sentences;
+        assert_eq!(said[0], "flow 1 (h3 to h4, group \"all\") waited at stops for 3.00 ns of its 5.00 ns.");
+        let root = &causes.roots()[0];
+        assert_eq!((root.victims, root.victim_ps, root.waited_ps), (1, 3_000, 9_000));
+        // One that had ended before is none of its victims.
+        causes.ended_ps[1] = 1_000;
+        assert_eq!((causes.roots()[0].victims, causes.roots()[0].waiting_flows), (0, 1));
+        let said = explain(&records, &causes, &[], &Question::Flow(1)).unwrap().sentences;
+        assert!(said[0].ends_with("waited at no stop."), "{said:?}");
     }
 
     #[test]

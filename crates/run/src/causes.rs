@@ -1,10 +1,10 @@
 //! The stops of a run, by the names of nodes.
 
 use fabric::Outcome;
-use fabric::probe::{self, Lost, Part, Scope, Span, Waiting};
+use fabric::probe::{self, Lost, Part, Place, Scope, Span, Waiting};
 use fabric::routing::PortMap;
 use fabric::run::Stall;
-use fabric::topology::Graph;
+use fabric::topology::{Graph, Link};
 use results::causes::{self, Causes, Filler, How, Loss};
 use results::records::link_names;
 
@@ -79,13 +79,14 @@ pub fn of(graph: &Graph, map: &PortMap, outcome: &Outcome) -> Option<Causes> {
         waits: all.kept.iter().map(wait).collect(),
         losses: losses(graph, map, outcome, &all.losses, fill),
         fillers: all.fillers.iter().map(filler).collect(),
+        ended_ps: outcome.flows.iter().map(|flow| flow.received.0).collect(),
         end_ps: outcome.end.0,
         deadlock: matches!(outcome.stall, Some(Stall::Deadlock(_))),
         stalled: outcome.stall.is_some(),
     })
 }
 
-/// What flows lost, and what it cost them; and who waited for the link of its NIC.
+/// What flows lost, and what it cost them; and who waited for the link of its NIC, or while a link repeated.
 fn losses(
     graph: &Graph,
     map: &PortMap,
@@ -111,14 +112,11 @@ fn losses(
         cause: loss.cause.map(|cause| cause as usize),
         victim: loss.victim,
     };
-    let waited = |span: &Span| {
+    let waited = |span: &Span, how: How, port: u32| {
         let record = &outcome.flows[span.flow.index()];
-        let mut own = map.of(record.spec.src.0);
-        let first = own.start;
-        let fails = |port: &u32| !graph.links[map.link[*port as usize] as usize].outages.is_empty();
         Loss {
-            port: own.find(fails).unwrap_or(first) as u64,
-            how: How::Down,
+            port: port as u64,
+            how,
             flow: span.flow.0 as u64,
             packets: 0,
             first_ps: record.start.0,
@@ -129,9 +127,28 @@ fn losses(
             victim: false,
         }
     };
+    // Of a host's links the one that does such a thing.
+    let own = |span: &Span, does: &dyn Fn(&Link) -> bool| {
+        let mut own = map.of(outcome.flows[span.flow.index()].spec.src.0);
+        let first = own.start;
+        own.find(|port| does(&graph.links[map.link[*port as usize] as usize])).unwrap_or(first)
+    };
+    let fails = |link: &Link| !link.outages.is_empty();
+    let repeats = |link: &Link| link.retry.is_some();
     let mut all: Vec<Loss> = lost.iter().map(loss).collect();
     if graph.fallible() {
-        all.extend(spans().filter(|span| span.part == Part::Down).map(waited));
+        let down = spans().filter(|span| span.part == Part::Down);
+        all.extend(down.map(|span| waited(span, How::Down, own(span, &fails))));
+    }
+    if graph.repeats() {
+        let repeated = spans().filter(|span| span.part == Part::Retry);
+        all.extend(repeated.map(|span| {
+            let port = match span.place {
+                Place::Port(port) => port,
+                Place::Node(_) => own(span, &repeats),
+            };
+            waited(span, How::Retry, port)
+        }));
     }
     all.sort_by_key(|loss| (loss.port, loss.how, loss.flow));
     all

@@ -70,13 +70,14 @@ impl Core {
             let first = self.ports[out as usize].first_queue;
             among.clone().map(move |queue| (queue, (first + queue) as usize))
         };
-        let outs = self.map.of(self.ports[port as usize].node).filter(|&out| self.ports[out as usize].has_queues());
+        // A port without queues has none with packets.
+        let masks = &self.switches.masks;
+        let outs = self.map.of(self.ports[port as usize].node).filter(|&out| masks.any_filled(out));
         let bytes = |out: u32| queues(out).map(|(_, slot)| self.switches.queues[slot].bytes).sum::<u64>();
         // Lists that are kept for the next time.
         let (mut full, mut heaps) = std::mem::take(&mut causes.lists);
         full.clear();
         heaps.clear();
-        let outs = outs.filter(|&out| self.switches.masks.any_filled(out));
         full.extend(outs.map(|out| (bytes(out), out)).filter(|(bytes, _)| *bytes > 0));
         if full.len() > 1 {
             full.sort_unstable_by_key(|&(bytes, out)| (std::cmp::Reverse(bytes), out));

@@ -1151,12 +1151,9 @@ impl Core {
                 causes.watch(number, what, (self.quick, self.switches.data_passes, self.switches.answers_queue));
             (self.quick, self.switches.data_passes, self.switches.answers_queue) = quick;
         }
-        causes.orders.entry((place, subject)).or_default().push(Order {
-            time: self.time.now,
-            reason,
-            found,
-            again: None,
-        });
+        let orders = causes.orders.entry((place, subject)).or_default();
+        make_room(orders);
+        orders.push(Order { time: self.time.now, reason, found, again: None });
         self.probes.causes = Some(causes);
     }
 

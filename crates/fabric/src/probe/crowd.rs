@@ -201,7 +201,9 @@ impl Guests {
                 at = (at + 1) & mask;
             };
             let guest = &mut flows[place as usize];
-            guest.charge(drops);
+            if drops > 0 {
+                guest.charge(drops);
+            }
             if guest.bytes == 0 {
                 self.present += 1;
                 (guest.since, guest.dst) = (packet.next_arrival, packet.dst);
@@ -245,7 +247,9 @@ impl Guests {
             }
             done += 1;
             let guest = &mut flows[entry.place as usize];
-            guest.charge(drops);
+            if drops > 0 {
+                guest.charge(drops);
+            }
             guest.bytes -= entry.size as u64;
             present -= (guest.bytes == 0) as usize;
         }

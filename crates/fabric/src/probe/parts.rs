@@ -43,6 +43,9 @@ pub enum Part {
     Turn,
     /// At the sender: bytes are on the wire that were on it before, or all was sent and the sender found out that something is missing.
     Retransmission,
+    /// Behind frames that a link repeats, or is to hear of before it takes more; or on a link that had to repeat it, or one before it: from its first
+    /// arrival to the one that counted.
+    Retry,
     /// A packet is being put on a link.
     Serialisation,
     /// Behind other packets in a queue.
@@ -57,8 +60,6 @@ pub enum Part {
     Receiver,
     /// Between a host and its NIC, at either end.
     Host,
-    /// On a link that had to repeat it, or one before it: from its first arrival to the one that counted.
-    Retry,
 }
 
 impl Part {
@@ -74,6 +75,7 @@ impl Part {
         Part::Pacing,
         Part::Turn,
         Part::Retransmission,
+        Part::Retry,
         Part::Serialisation,
         Part::Queueing,
         Part::Stopped,
@@ -81,7 +83,6 @@ impl Part {
         Part::Forwarding,
         Part::Receiver,
         Part::Host,
-        Part::Retry,
     ];
 
     /// Its name in results.
@@ -269,8 +270,8 @@ impl Ledger {
         self.held.is_none() && self.state == State::Ready
     }
 
-    /// Charges the time up to `now`.
-    fn charge(&mut self, now: Time) {
+    /// Charges the time up to `now`, at a NIC whose link repeated then.
+    fn charge(&mut self, now: Time, replays: Option<&Replays>) {
         let since = self.since;
         if since >= now {
             return;
@@ -289,7 +290,9 @@ impl Ledger {
             State::Ready => {
                 let due = self.due.max(sent).min(now);
                 self.spent[Part::Pacing as usize] += (due - sent).0;
-                self.spent[Part::Turn as usize] += (now - due).0;
+                let behind = replays.map_or(0, |replays| replays.within(due, now));
+                self.spent[Part::Retry as usize] += behind;
+                self.spent[Part::Turn as usize] += (now - due).0 - behind;
             }
         }
     }
@@ -368,6 +371,54 @@ impl Clock {
     }
 }
 
+/// When the link of a port repeated frames, or took no new one before it had heard of some.
+#[derive(Clone, Debug, Default)]
+struct Replays(Vec<Replay>);
+
+#[derive(Clone, Copy, Debug)]
+struct Replay {
+    from: Time,
+    /// [`Time::MAX`] of the last, if it has not ended.
+    until: Time,
+    /// How long all before it were.
+    before: u64,
+}
+
+impl Replays {
+    /// It does from then on, until then.
+    fn begin(&mut self, from: Time, until: Time) {
+        match self.0.last_mut() {
+            // It does so still.
+            Some(last) if last.until >= from => last.until = until,
+            last => {
+                let before = last.map_or(0, |last| last.before + (last.until - last.from).0);
+                self.0.push(Replay { from, until, before });
+            }
+        }
+    }
+
+    /// It does no longer, if it was not known until when it would.
+    fn end(&mut self, now: Time) {
+        if let Some(last) = self.0.last_mut().filter(|last| last.until == Time::MAX) {
+            last.until = now;
+            // It never did.
+            if now <= last.from {
+                self.0.pop();
+            }
+        }
+    }
+
+    /// For how long it did between two instants.
+    fn within(&self, from: Time, until: Time) -> u64 {
+        let by = |at: Time| {
+            let known = self.0.partition_point(|replay| replay.from < at);
+            let last = known.checked_sub(1).map(|last| self.0[last]);
+            last.map_or(0, |last| last.before + (last.until.min(at) - last.from).0)
+        };
+        by(until).saturating_sub(by(from))
+    }
+}
+
 /// From here on a flow sends again what follows a byte.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeat {
@@ -398,6 +449,8 @@ pub(crate) struct Parts {
     clocks: Vec<Clock>,
     arrived: Vec<Arrived>,
     repeats: Vec<Repeat>,
+    /// By port; empty where no link has repeated.
+    replays: Vec<Replays>,
     /// Whether any packet may complete its flow, and not only that with the last byte.
     any: bool,
     /// Whether something is kept of every packet: routes change.
@@ -407,7 +460,8 @@ pub(crate) struct Parts {
 impl Parts {
     pub(crate) fn new(setup: &Setup, shard: &Option<Shard>) -> Parts {
         let ledgers = PerFlow::new(setup, shard, |flow| flow.src.0, |_| Ledger::NEW);
-        Parts { ledgers, clocks: Vec::new(), arrived: Vec::new(), repeats: Vec::new(), any: true, all: false }
+        let (clocks, arrived, repeats, replays) = Default::default();
+        Parts { ledgers, clocks, arrived, repeats, replays, any: true, all: false }
     }
 
     /// Whether a packet may complete its flow. Of others nobody asks which way they came.
@@ -430,6 +484,13 @@ impl Parts {
         self.ledgers.absorb(&other.ledgers);
         self.arrived.append(&mut other.arrived);
         self.repeats.append(&mut other.repeats);
+        if self.replays.is_empty() {
+            self.replays = other.replays;
+        } else {
+            // A port belongs to one shard.
+            let theirs = other.replays.into_iter().enumerate().filter(|(_, replays)| !replays.0.is_empty());
+            theirs.for_each(|(port, replays)| self.replays[port] = replays);
+        }
     }
 }
 
@@ -478,12 +539,13 @@ impl Core {
     pub(crate) fn refresh_flow(&mut self, flow: u32) {
         let Some(parts) = &mut self.probes.parts else { return };
         let (s, now) = (&self.hosts.senders[flow as usize], self.time.now);
-        let p = &self.ports[self.hosts.nics[s.nic as usize].port as usize];
+        let (port, parts) = (self.hosts.nics[s.nic as usize].port as usize, &mut **parts);
+        let p = &self.ports[port];
         let ledger = &mut parts.ledgers[flow as usize];
         if ledger.since == Time::MAX {
             ledger.since = now;
         }
-        ledger.charge(now);
+        ledger.charge(now, parts.replays.get(port));
         ledger.held = held(s);
         (ledger.state, ledger.due) = (state(ledger.held, s, p), s.due);
     }
@@ -509,7 +571,7 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub(crate) fn depart(&mut self, flow: u32, id: PacketId, again: bool) {
-        let Some(parts) = &mut self.probes.parts else { return };
+        let Some(parts) = self.probes.parts.as_deref_mut() else { return };
         let (packet, now) = (&mut self.pool[id], self.time.now);
         let whole = parts.completes(packet);
         let noted = whole || parts.all;
@@ -526,7 +588,7 @@ impl Core {
         if noted {
             packet.flags |= flag::NOTED;
         }
-        ledger.charge(now);
+        ledger.charge(now, parts.replays.get(port as usize));
         if again {
             if ledger.resumes != packet.seq {
                 let time = ledger.spent[Part::Retransmission as usize];
@@ -558,13 +620,17 @@ impl Core {
         let (s, p) = (&self.hosts.senders[flow as usize], &self.ports[port as usize]);
         let ledger = &mut parts.ledgers[flow as usize];
         // One packet right behind the other is one transmission. What is more than the next of many was told when it departed.
-        let told = ledger.sending == p.free_at;
-        let more = told || ledger.sending == self.time.now && !ledger.again;
-        if more && ledger.is_ready() && s.eligible() && p.up && p.paused >> s.class & 1 == 0 {
+        let next = ledger.sending == self.time.now && !ledger.again;
+        if (next || ledger.sending == p.free_at)
+            && ledger.is_ready()
+            && s.eligible()
+            && p.up
+            && p.paused >> s.class & 1 == 0
+        {
             (ledger.sending, ledger.due) = (p.free_at, s.due);
             return;
         }
-        if !told {
+        if ledger.sending != p.free_at {
             return self.refresh_gap(flow, port);
         }
         ledger.held = held(s);
@@ -577,7 +643,7 @@ impl Core {
         let Some(parts) = &mut self.probes.parts else { return };
         let (s, p) = (&self.hosts.senders[flow as usize], &self.ports[port as usize]);
         let ledger = &mut parts.ledgers[flow as usize];
-        ledger.charge(self.time.now);
+        ledger.charge(self.time.now, parts.replays.get(port as usize));
         (ledger.sending, ledger.again, ledger.resumes) = (p.free_at, false, u64::MAX);
         ledger.held = held(s);
         (ledger.state, ledger.due) = (state(ledger.held, s, p), s.due);
@@ -614,6 +680,32 @@ impl Core {
         {
             step.late += late.0;
         }
+    }
+
+    /// The link of `port` sends a frame again.
+    pub(crate) fn note_replay(&mut self, port: u32) {
+        let (now, end) = (self.time.now, self.ports[port as usize].free_at);
+        if let Some(replays) = self.replays_of(port) {
+            replays.begin(now, end);
+        }
+    }
+
+    /// The link of `port` takes new frames, or takes none once what it sends has left.
+    pub(crate) fn note_open(&mut self, port: u32, open: bool) {
+        let (now, end) = (self.time.now, self.ports[port as usize].free_at);
+        match self.replays_of(port) {
+            Some(replays) if open => replays.end(now),
+            Some(replays) => replays.begin(end.max(now), Time::MAX),
+            None => {}
+        }
+    }
+
+    fn replays_of(&mut self, port: u32) -> Option<&mut Replays> {
+        let parts = self.probes.parts.as_deref_mut()?;
+        if parts.replays.is_empty() {
+            parts.replays.resize(self.ports.len(), Replays::default());
+        }
+        parts.replays.get_mut(port as usize)
     }
 
     /// The same of one that was in no queue.
@@ -765,7 +857,7 @@ impl Core {
                 let arrived = place.checked_sub(1).map(|last| &parts.arrived[last]);
                 match arrived.filter(|arrived| arrived.flow as usize == flow) {
                     Some(arrived) => {
-                        let broken = self.follow_trail(&mut spans, arrived);
+                        let broken = self.follow_trail(&mut spans, arrived, &parts.replays);
                         wrong += broken.is_some() as u64;
                         first = first.or(broken);
                     }
@@ -780,7 +872,8 @@ impl Core {
                 if ledger.since == Time::MAX {
                     continue;
                 }
-                ledger.charge(self.time.now);
+                let nic = self.hosts.senders[flow].nic as usize;
+                ledger.charge(self.time.now, parts.replays.get(self.hosts.nics[nic].port as usize));
                 at_sender(&mut spans, FlowId(flow as u32), spec.src.0, &ledger.spent, false);
                 self.time.now
             };
@@ -803,7 +896,7 @@ impl Core {
     }
 
     /// Adds the spans of a flow that finished. Gives what is wrong with them.
-    fn follow_trail(&self, spans: &mut Vec<Span>, arrived: &Arrived) -> Option<String> {
+    fn follow_trail(&self, spans: &mut Vec<Span>, arrived: &Arrived, replays: &[Replays]) -> Option<String> {
         let &Arrived { flow, at, size, ref way } = arrived;
         let spec = &self.setup.flows[flow as usize];
         let number = FlowId(flow);
@@ -837,11 +930,15 @@ impl Core {
                 broken = Some(format!("the path of flow {flow} does not fit together at {name}, hop {hop}"));
             }
             let serialisation = self.wire.time(p.table, size);
+            let waited = waited.unwrap_or(0);
+            let behind = replays.get(step.port as usize).map_or(0, |replays| replays.within(ready, step.start));
+            // It may have been stopped meanwhile.
+            let behind = behind.min(waited);
             add(Part::Stopped, step.stopped);
-            add(Part::Queueing, waited.unwrap_or(0));
+            add(Part::Queueing, waited - behind);
             add(Part::Serialisation, serialisation.0);
             add(Part::Propagation, p.latency.0);
-            add(Part::Retry, step.late);
+            add(Part::Retry, behind + step.late);
             node = self.ports[p.peer as usize].node;
             since = Some(step.start + serialisation + p.latency + Time(step.late));
         }
@@ -898,24 +995,43 @@ mod tests {
     #[test]
     fn a_flow_is_on_the_wire_then_paced_then_waits_its_turn() {
         let mut ledger = Ledger { since: Time(100), sending: Time(130), due: Time(150), ..Ledger::NEW };
-        ledger.charge(Time(190));
+        ledger.charge(Time(190), None);
         assert_eq!(spent(&ledger), [(Part::Pacing, 20), (Part::Turn, 40), (Part::Serialisation, 30)]);
         ledger.state = State::Waits(Part::Window);
-        ledger.charge(Time(200));
+        ledger.charge(Time(200), None);
         assert_eq!(ledger.spent[Part::Window as usize], 10);
     }
 
     #[test]
     fn a_flow_that_is_due_before_its_packet_has_left_waits_its_turn_after_it() {
         let mut ledger = Ledger { since: Time(0), sending: Time(50), again: true, due: Time(20), ..Ledger::NEW };
-        ledger.charge(Time(60));
+        ledger.charge(Time(60), None);
         assert_eq!(spent(&ledger), [(Part::Turn, 10), (Part::Retransmission, 50)]);
+    }
+
+    #[test]
+    fn a_flow_that_is_due_waits_behind_what_its_link_repeats() {
+        let mut replays = Replays::default();
+        // A frame, and the next right behind it; then nothing new until something is heard.
+        [(10, 30), (30, 50)].map(|(from, until)| replays.begin(Time(from), Time(until)));
+        replays.begin(Time(70), Time::MAX);
+        assert_eq!(replays.within(Time(0), Time(80)), 50);
+        replays.end(Time(90));
+        replays.end(Time(95));
+        for (from, until, expected) in [(0, 10, 0), (0, 20, 10), (40, 75, 15), (60, 200, 20), (95, 96, 0), (20, 20, 0)]
+        {
+            assert_eq!(replays.within(Time(from), Time(until)), expected, "{from} {until}");
+        }
+        assert_eq!(replays.0.len(), 2);
+        let mut ledger = Ledger { since: Time(0), due: Time(20), ..Ledger::NEW };
+        ledger.charge(Time(100), Some(&replays));
+        assert_eq!(spent(&ledger), [(Part::Pacing, 20), (Part::Turn, 30), (Part::Retry, 50)]);
     }
 
     #[test]
     fn a_flow_that_has_not_begun_spends_nothing() {
         let mut ledger = Ledger::NEW;
-        ledger.charge(Time(60));
+        ledger.charge(Time(60), None);
         assert_eq!(spent(&ledger), []);
     }
 
@@ -974,7 +1090,7 @@ mod tests {
             let mut now = 7;
             for (wait, state, due, sending, again) in looks {
                 now += wait;
-                ledger.charge(Time(now));
+                ledger.charge(Time(now), None);
                 prop_assert_eq!(ledger.spent.iter().sum::<u64>(), now - 7);
                 ledger.state = if state == 8 { State::Ready } else { State::Waits(Part::ALL[state]) };
                 (ledger.due, ledger.sending, ledger.again) = (Time(now + due), Time(now + sending), again);

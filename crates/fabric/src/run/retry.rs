@@ -165,6 +165,7 @@ impl Core {
             end.tally.repeated.0 += 1;
             end.tally.repeated.1 += size as u64;
             self.put_on_link(port, AGAIN, number, size);
+            self.note_replay(port);
             First::Sent
         } else if end.tx.is_open() {
             First::Others
@@ -320,15 +321,17 @@ impl Core {
         let Some(end) = self.retry.end(port) else { return };
         let speaks = end.speaks(now);
         let claims = speaks || !end.tx.is_open();
-        let freed = end.claims && !claims;
+        let (freed, open) = (end.claims && !claims, end.tx.is_open());
         if claims != end.claims {
             p.queued = p.queued - end.claims as u64 + claims as u64;
             end.claims = claims;
         }
         p.urgent = claims || !p.frames.is_empty();
-        if !p.up {
-            return;
+        let up = p.up;
+        if self.pool.traced() {
+            self.note_open(port, open);
         }
+        let Some(end) = self.retry.end(port).filter(|_| up) else { return };
         let due = end.tx.due().min(if end.rx.due() > now { end.rx.due() } else { Time::MAX });
         if due < end.planned {
             end.planned = due.max(now);

@@ -3,6 +3,7 @@
 use engine::{Rate, Time};
 use fabric::axes::flow_control::NoFlowControl;
 use fabric::id::NodeId;
+use fabric::probe::{Part, Place, Span};
 use fabric::retry::{Retry, Tally, Unprotected};
 use fabric::setup::FlowSpec;
 use fabric::topology::{Graph, Kind};
@@ -134,6 +135,40 @@ fn nothing_is_lost_between_ends_that_never_give_up() {
         assert_eq!(c.injected, (240, 240_000));
         assert!(tally.sets_lost > 0 && tally.timeouts > 0 && tally.replays > 0 && tally.duplicates > 0, "{tally:?}");
     }
+}
+
+#[test]
+fn what_waits_while_a_link_repeats_is_told_so() {
+    let of = |outcome: &Outcome, part: Part, place: Place| -> u64 {
+        let own = |span: &&Span| span.part == part && span.place == place;
+        outcome.parts.iter().flatten().filter(own).map(|span| span.time.0).sum()
+    };
+    // At the NIC: a flow alone has its turn whenever the link has nothing to say itself.
+    let mut graph = star(2, endless());
+    graph.links[0].corruption = 0.02;
+    let outcome = run(one_flow(graph, 200_000));
+    let (retry, turn) = (of(&outcome, Part::Retry, Place::Node(0)), of(&outcome, Part::Turn, Place::Node(0)));
+    let tally = tally(&outcome);
+    assert!(tally.repeated.0 > 0 && retry > FRAME * BYTE, "{retry} {tally:?}");
+    assert!(turn <= (tally.acks + tally.nacks) * 8 * BYTE, "{turn} {tally:?}");
+
+    // At a switch: two hosts fill the link to a third, which repeats.
+    let three = |corruption: f64| {
+        let mut graph = star(3, endless());
+        graph.links[0].retry = None;
+        (graph.links[2].retry, graph.links[2].corruption) = (Some(endless()), corruption);
+        let flows = (0..2).map(|src| FlowSpec::plain(0, src, 2, 100_000, Time::ZERO)).collect();
+        let mut setup = Setup::plain(graph, flows);
+        setup.measure.why = true;
+        run(setup)
+    };
+    let (clean, faulty) = (three(0.0), three(0.05));
+    let port = faulty.retries.iter().map(|(port, _)| *port).max().unwrap();
+    let at = |outcome: &Outcome, part: Part| of(outcome, part, Place::Port(port));
+    assert_eq!(at(&clean, Part::Retry), 0, "nothing is repeated");
+    assert!(at(&faulty, Part::Retry) > 0 && at(&clean, Part::Queueing) > 0);
+    let both = |outcome: &Outcome| at(outcome, Part::Retry) + at(outcome, Part::Queueing);
+    assert!(both(&faulty) > both(&clean));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The tables of causes: written by a run, read by whoever asks it.
 
 use super::{Causes, Fill, Filler, How, Loss, Scope, Stop, Wait, Waiting};
-use crate::records::{Records, link_names};
+use crate::records::{FlowRow, Records, link_names};
 use crate::tables::{self, Column, Columns, Table};
 use files::problem::Problem;
 use std::collections::HashMap;
@@ -60,8 +60,10 @@ impl Causes {
         let names = link_names(records.links.iter().map(|row| (row.from.as_str(), row.to.as_str())));
         let end_ps = records.summary["end_ps"].as_u64().unwrap_or(0);
         let ending = records.summary["ending"].as_str().unwrap_or_default();
+        let ended = |row: &FlowRow| Some(row.start_ps?.saturating_add(row.received_ps?));
+        let ended_ps = records.flows.iter().map(|row| ended(row).unwrap_or(u64::MAX)).collect();
         let (deadlock, stalled) = (ending == "deadlock", ["deadlock", "blocked", "lost"].contains(&ending));
-        Causes { nodes, ends, names, end_ps, deadlock, stalled, ..Causes::default() }
+        Causes { nodes, ends, names, ended_ps, end_ps, deadlock, stalled, ..Causes::default() }
     }
 
     fn read_stops(&mut self, table: &Table) -> Result<(), Problem> {

@@ -157,9 +157,9 @@ impl<'a> Costs<'a> {
     fn new(told: &'a Told<'a>) -> Costs<'a> {
         let mut waits: HashMap<(u64, u64), Vec<Wait>> = HashMap::new();
         for wait in &told.causes.waits {
-            let (stop, until) = (&told.causes.stops[wait.stop], told.causes.until(wait.stop));
-            let spans = waits.entry((wait.flow, stop.port)).or_default();
-            spans.push((until.saturating_sub(wait.time_ps), until, told.of_stop[wait.stop], wait.victim));
+            let Some((from, until)) = told.causes.span(wait) else { continue };
+            let spans = waits.entry((wait.flow, told.causes.stops[wait.stop].port)).or_default();
+            spans.push((from, until, told.of_stop[wait.stop], wait.victim));
         }
         let ports: HashMap<&str, u64> = told.causes.names.iter().map(String::as_str).zip(0..).collect();
         // Saturated links, by name.
@@ -267,7 +267,7 @@ fn words(part: &str) -> &str {
         "forwarding" => "being forwarded by hosts",
         "receiver" => "being in the NIC of a slow receiver",
         "host" => "being on the way between hosts and their NICs",
-        "retry" => "being repeated by links",
+        "retry" => "waiting for links that repeat what they damage",
         other => other,
     }
 }

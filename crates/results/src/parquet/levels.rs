@@ -50,6 +50,14 @@ fn pack(out: &mut Vec<u8>, values: &[u32], width: u32) {
     varint(out, (groups as u64) << 1 | 1);
     // A group has as many bytes as a number has bits.
     out.reserve(groups * width as usize);
+    // Mostly a group is a word at most.
+    if width <= 8 {
+        for group in values.chunks(8) {
+            let bits = (0..).zip(group).fold(0, |bits, (place, &value)| bits | u64::from(value) << (place * width));
+            out.extend_from_slice(&bits.to_le_bytes()[..width as usize]);
+        }
+        return;
+    }
     for group in values.chunks(8) {
         let (mut bits, mut held, mut left) = (0_u64, 0, width);
         for &value in group {

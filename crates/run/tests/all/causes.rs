@@ -407,6 +407,24 @@ fn each_link_is_charged_for_sending_again_what_it_lost() {
 }
 
 #[test]
+fn a_link_that_repeats_is_the_root_of_what_waits_for_it() {
+    let text = format!(
+        "[topology]\nkind = \"star\"\nhosts = 4\n[links.retry]\n[[link]]\nbetween = [\"sw0\", \"h3\"]\nbit_error_rate = 1e-6\n\
+         [scheme]\npreset = \"pfc\"\n[measure]\nwhy = true\n{}{}",
+        flow(0, 3, "2MB"),
+        flow(1, 3, "2MB")
+    );
+    let (outcome, roots) = explained(&text);
+    assert!(outcome.complete() && outcome.counts.dropped() == 0);
+    let root = roots.iter().find(|root| root.kind == Kind::LinkRetry).unwrap_or_else(|| panic!("{roots:?}"));
+    assert_eq!((root.place.as_str(), root.lost, root.stops), ("sw0->h3", 0, 0), "{root:?}");
+    let parts = outcome.parts.iter().flatten().filter(|span| span.part == Part::Retry);
+    assert_eq!(root.waited_ps, parts.map(|span| span.time.0).sum::<u64>());
+    let said = root.sentence(&[]);
+    assert!(said.starts_with("The link sw0->h3 repeats frames") && said.contains("flows waited for it"), "{said}");
+}
+
+#[test]
 fn a_nic_whose_link_is_down_is_a_root() {
     let text = "[[link]]\nbetween = [\"h0\", \"sw0\"]\ndown = [[\"10us\", \"60us\"]]\n".to_string()
         + &TWO.replace("preset = \"pfc\"", "preset = \"lossy\"")

@@ -147,6 +147,23 @@ fn the_parts_of_every_flow_add_up_where_links_fail_and_lose_packets() {
 }
 
 #[test]
+fn the_parts_of_every_flow_add_up_where_links_repeat() {
+    let (mut at_nics, mut on_paths) = (0, 0);
+    for preset in ["lossy", "pfc", "cbfc", "bfc", "irn", "dcqcn+win", "uec"] {
+        let set = format!("scheme.preset=\"{preset}\"");
+        let text = format!(
+            "stop = \"3ms\"\n{LEAF_SPINE}[links]\nbit_error_rate = 2e-6\n[links.retry]\nbytes = \"30KB\"\n{}",
+            TRAFFIC.replace("1500KB", "8MB")
+        );
+        let outcome = explained(&text, &[&set], preset);
+        for span in spans(&outcome).iter().filter(|span| span.part == Part::Retry) {
+            *(if matches!(span.place, Place::Node(_)) { &mut at_nics } else { &mut on_paths }) += span.time.0;
+        }
+    }
+    assert!(at_nics > 0 && on_paths > 0, "{at_nics} ps at NICs, {on_paths} ps on paths");
+}
+
+#[test]
 fn the_parts_of_every_flow_add_up_where_hosts_forward_and_paths_are_sprayed() {
     let forward = "[nic]\nforward_delay = \"500ns\"\nforward_rate = \"40Gbps\"\n";
     for preset in ["pfc", "sfc", "dcqcn", "ndp"] {
