@@ -691,7 +691,7 @@ pub(super) fn make_room<T>(list: &mut Vec<T>) {
 }
 
 /// Keeps the fuller of two: bytes and threshold.
-#[inline]
+#[inline(always)]
 fn fill_up(fullest: &mut Option<(u64, u64)>, next: (u64, u64)) {
     // Most are seen to be emptier, or fuller, without multiplying.
     if let Some((bytes, threshold)) = *fullest {
@@ -703,6 +703,11 @@ fn fill_up(fullest: &mut Option<(u64, u64)>, next: (u64, u64)) {
             return;
         }
     }
+    fill_up_exactly(fullest, next);
+}
+
+#[inline(never)]
+fn fill_up_exactly(fullest: &mut Option<(u64, u64)>, next: (u64, u64)) {
     let fuller = |(bytes, threshold): (u64, u64)| {
         let (new, old) = (next.0 as u128 * threshold as u128, bytes as u128 * next.1 as u128);
         (new, next) > (old, (bytes, threshold))

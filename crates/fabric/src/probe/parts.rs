@@ -270,19 +270,33 @@ impl Ledger {
         self.held.is_none() && self.state == State::Ready
     }
 
-    /// Charges the time up to `now`, at a NIC whose link repeated then.
-    fn charge(&mut self, now: Time, replays: Option<&Replays>) {
+    /// Charges the time up to `now`, at a NIC whose link repeated then, as it is in the place of its port.
+    #[inline]
+    fn charge(&mut self, now: Time, replays: &[Replays], port: usize) {
         let since = self.since;
         if since >= now {
             return;
         }
-        self.since = now;
-        let own = if self.again { Part::Retransmission } else { Part::Serialisation };
         // One packet right behind the other.
         if self.sending >= now {
-            self.spent[own as usize] += (now - since).0;
+            self.since = now;
+            self.spent[self.own() as usize] += (now - since).0;
             return;
         }
+        self.charge_wait(now, replays, port);
+    }
+
+    /// What its own packet on the wire is.
+    #[inline]
+    fn own(&self) -> Part {
+        if self.again { Part::Retransmission } else { Part::Serialisation }
+    }
+
+    /// The same of time in which none of its packets was on the wire, or not all the while.
+    #[inline(never)]
+    fn charge_wait(&mut self, now: Time, replays: &[Replays], port: usize) {
+        let (since, own) = (self.since, self.own());
+        self.since = now;
         let sent = self.sending.max(since);
         self.spent[own as usize] += (sent - since).0;
         match self.state {
@@ -290,7 +304,7 @@ impl Ledger {
             State::Ready => {
                 let due = self.due.max(sent).min(now);
                 self.spent[Part::Pacing as usize] += (due - sent).0;
-                let behind = replays.map_or(0, |replays| replays.within(due, now));
+                let behind = replays.get(port).map_or(0, |replays| replays.within(due, now));
                 self.spent[Part::Retry as usize] += behind;
                 self.spent[Part::Turn as usize] += (now - due).0 - behind;
             }
@@ -545,7 +559,7 @@ impl Core {
         if ledger.since == Time::MAX {
             ledger.since = now;
         }
-        ledger.charge(now, parts.replays.get(port));
+        ledger.charge(now, &parts.replays, port);
         ledger.held = held(s);
         (ledger.state, ledger.due) = (state(ledger.held, s, p), s.due);
     }
@@ -588,7 +602,7 @@ impl Core {
         if noted {
             packet.flags |= flag::NOTED;
         }
-        ledger.charge(now, parts.replays.get(port as usize));
+        ledger.charge(now, &parts.replays, port as usize);
         if again {
             if ledger.resumes != packet.seq {
                 let time = ledger.spent[Part::Retransmission as usize];
@@ -643,7 +657,7 @@ impl Core {
         let Some(parts) = &mut self.probes.parts else { return };
         let (s, p) = (&self.hosts.senders[flow as usize], &self.ports[port as usize]);
         let ledger = &mut parts.ledgers[flow as usize];
-        ledger.charge(self.time.now, parts.replays.get(port as usize));
+        ledger.charge(self.time.now, &parts.replays, port as usize);
         (ledger.sending, ledger.again, ledger.resumes) = (p.free_at, false, u64::MAX);
         ledger.held = held(s);
         (ledger.state, ledger.due) = (state(ledger.held, s, p), s.due);
@@ -873,7 +887,7 @@ impl Core {
                     continue;
                 }
                 let nic = self.hosts.senders[flow].nic as usize;
-                ledger.charge(self.time.now, parts.replays.get(self.hosts.nics[nic].port as usize));
+                ledger.charge(self.time.now, &parts.replays, self.hosts.nics[nic].port as usize);
                 at_sender(&mut spans, FlowId(flow as u32), spec.src.0, &ledger.spent, false);
                 self.time.now
             };
@@ -995,17 +1009,17 @@ mod tests {
     #[test]
     fn a_flow_is_on_the_wire_then_paced_then_waits_its_turn() {
         let mut ledger = Ledger { since: Time(100), sending: Time(130), due: Time(150), ..Ledger::NEW };
-        ledger.charge(Time(190), None);
+        ledger.charge(Time(190), &[], 0);
         assert_eq!(spent(&ledger), [(Part::Pacing, 20), (Part::Turn, 40), (Part::Serialisation, 30)]);
         ledger.state = State::Waits(Part::Window);
-        ledger.charge(Time(200), None);
+        ledger.charge(Time(200), &[], 0);
         assert_eq!(ledger.spent[Part::Window as usize], 10);
     }
 
     #[test]
     fn a_flow_that_is_due_before_its_packet_has_left_waits_its_turn_after_it() {
         let mut ledger = Ledger { since: Time(0), sending: Time(50), again: true, due: Time(20), ..Ledger::NEW };
-        ledger.charge(Time(60), None);
+        ledger.charge(Time(60), &[], 0);
         assert_eq!(spent(&ledger), [(Part::Turn, 10), (Part::Retransmission, 50)]);
     }
 
@@ -1013,7 +1027,7 @@ mod tests {
     fn a_flow_that_is_due_waits_behind_what_its_link_repeats() {
         let mut replays = Replays::default();
         // A frame, and the next right behind it; then nothing new until something is heard.
-        [(10, 30), (30, 50)].map(|(from, until)| replays.begin(Time(from), Time(until)));
+        [(10, 30), (30, 50)].into_iter().for_each(|(from, until)| replays.begin(Time(from), Time(until)));
         replays.begin(Time(70), Time::MAX);
         assert_eq!(replays.within(Time(0), Time(80)), 50);
         replays.end(Time(90));
@@ -1024,14 +1038,14 @@ mod tests {
         }
         assert_eq!(replays.0.len(), 2);
         let mut ledger = Ledger { since: Time(0), due: Time(20), ..Ledger::NEW };
-        ledger.charge(Time(100), Some(&replays));
+        ledger.charge(Time(100), &[Replays::default(), replays], 1);
         assert_eq!(spent(&ledger), [(Part::Pacing, 20), (Part::Turn, 30), (Part::Retry, 50)]);
     }
 
     #[test]
     fn a_flow_that_has_not_begun_spends_nothing() {
         let mut ledger = Ledger::NEW;
-        ledger.charge(Time(60), None);
+        ledger.charge(Time(60), &[], 0);
         assert_eq!(spent(&ledger), []);
     }
 
@@ -1090,7 +1104,7 @@ mod tests {
             let mut now = 7;
             for (wait, state, due, sending, again) in looks {
                 now += wait;
-                ledger.charge(Time(now), None);
+                ledger.charge(Time(now), &[], 0);
                 prop_assert_eq!(ledger.spent.iter().sum::<u64>(), now - 7);
                 ledger.state = if state == 8 { State::Ready } else { State::Waits(Part::ALL[state]) };
                 (ledger.due, ledger.sending, ledger.again) = (Time(now + due), Time(now + sending), again);

@@ -12,12 +12,9 @@ pub(super) fn width(count: usize) -> u32 {
 pub(super) fn encode(out: &mut Vec<u8>, values: &[u32], width: u32) {
     let mut packed = 0;
     let mut at = 0;
-    while at < values.len() {
-        // Most numbers begin no run.
-        if values.get(at + 7).is_none_or(|&later| later != values[at]) {
-            at += 1;
-            continue;
-        }
+    // Most numbers begin no run.
+    while let Some(next) = values[at..].windows(8).position(|eight| eight[0] == eight[7]) {
+        at += next;
         let run = values[at..].iter().take_while(|&&value| value == values[at]).count();
         // What is packed comes in groups of eight: a run fills the last group before it can begin.
         let fill = (at - packed).next_multiple_of(8) - (at - packed);
@@ -52,9 +49,15 @@ fn pack(out: &mut Vec<u8>, values: &[u32], width: u32) {
     out.reserve(groups * width as usize);
     // Mostly a group is a word at most.
     if width <= 8 {
-        for group in values.chunks(8) {
-            let bits = (0..).zip(group).fold(0, |bits, (place, &value)| bits | u64::from(value) << (place * width));
-            out.extend_from_slice(&bits.to_le_bytes()[..width as usize]);
+        let word = |group: &[u32]| {
+            (0..).zip(group).fold(0, |bits, (place, &value)| bits | u64::from(value) << (place * width))
+        };
+        let (whole, rest) = values.as_chunks::<8>();
+        for group in whole {
+            out.extend_from_slice(&word(group).to_le_bytes()[..width as usize]);
+        }
+        if !rest.is_empty() {
+            out.extend_from_slice(&word(rest).to_le_bytes()[..width as usize]);
         }
         return;
     }
