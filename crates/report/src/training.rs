@@ -25,9 +25,15 @@ fn sentence(job: &Value) -> Option<String> {
     let alone = alone.min(took).max(compute);
     let share = |part: f64| Format::Percent.show(part / took.max(1.0));
     let bound = match job["bound"].as_str()? {
-        "messages" => "the network, even if every message had it to itself",
-        "contention" => "messages that share links and queues",
-        _ => "compute",
+        "messages" => {
+            let adds = |one: &&Value| one["adds_ps"].as_f64().unwrap_or(0.0);
+            let parts = job["collectives"].as_array().filter(|parts| parts.len() > 1);
+            let most = parts.and_then(|parts| parts.iter().max_by(|a, b| adds(a).total_cmp(&adds(b))));
+            let most = most.map_or(String::new(), |one| format!(" most by {} parallelism,", text(&one["name"])));
+            format!("the network,{most} even if every message had it to itself")
+        }
+        "contention" => "messages that share links and queues".into(),
+        _ => "compute".to_string(),
     };
     Some(format!(
         "{} is bound by {bound}: of an iteration of {}, compute with its bubbles and stragglers is {}, messages alone add {}, and contention adds {}.",
@@ -61,10 +67,10 @@ pub(crate) fn section(run: &Records) -> Option<Section> {
         rows: jobs.iter().map(row).collect(),
     });
     let mut sent = Table {
-        caption: "Collectives: algorithm and bus bandwidth as NCCL's tests define them.".into(),
+        caption: "Collectives: what they take; by how much an iteration is longer than if they took no time, every other message having the network to itself; and algorithm and bus bandwidth as NCCL's tests define them.".into(),
         columns: [Column::text("job"), Column::text("parallelism"), Column::text("collective")]
             .into_iter()
-            .chain(["count", "ranks", "size", "mean", "p99", "algorithm", "bus"].map(Column::number))
+            .chain(["count", "ranks", "size", "mean", "p99", "adds", "algorithm", "bus"].map(Column::number))
             .collect(),
         rows: Vec::new(),
     };
@@ -81,6 +87,7 @@ pub(crate) fn section(run: &Records) -> Option<Section> {
                 size,
                 time(&spread["mean"]),
                 time(&spread["p99"]),
+                time(&one["adds_ps"]),
                 rate(&one["algorithm_bps"]),
                 rate(&one["bus_bps"]),
             ];

@@ -62,6 +62,8 @@ pub struct Shared {
     pub bytes: f64,
     /// From the start of the first message to the receipt of the last, in picoseconds.
     pub completion_ps: Spread,
+    /// By how much a mean iteration is longer than if these messages took no time and each of the others had the network to itself, as these have.
+    pub adds_ps: Option<f64>,
     /// The mean of the size over the completion time, in bits per second, as NCCL's tests define it.
     pub algorithm_bps: Option<f64>,
     /// The same for bus bandwidth.
@@ -180,6 +182,23 @@ impl Jobs {
             let spec = &setup.flows[flow];
             (ready.saturating_add(spec.ideal), ready.saturating_add(spec.ideal_acknowledged))
         });
+        // The same without the messages of one parallelism. Those of all jobs at once: jobs do not wait for one another.
+        let mut dimensions: Vec<Option<Dimension>> = vec![None; setup.flows.len()];
+        for go in jobs.iter().flat_map(|job| &job.goes) {
+            dimensions[go.first.index()..FlowId(go.first.0 + go.flows).index()].fill(Some(go.dimension));
+        }
+        let without = Dimension::ALL.map(|of| {
+            let there = jobs.iter().flat_map(|job| &job.goes).any(|go| go.dimension == of);
+            there.then(|| {
+                waits.tasks(|flow, ready| match dimensions[flow] == Some(of) {
+                    true => (ready, ready),
+                    false => {
+                        let spec = &setup.flows[flow];
+                        (ready.saturating_add(spec.ideal), ready.saturating_add(spec.ideal_acknowledged))
+                    }
+                })
+            })
+        });
         for job in jobs {
             let real = ends(job, &real, setup.stop);
             let times = lengths(job, &real);
@@ -206,6 +225,10 @@ impl Jobs {
                     alone: alone[number],
                 });
             }
+            let adds = |of: Dimension| {
+                let rest = lengths(job, &ends(job, without[of as usize].as_ref()?, Time::MAX));
+                Some((single? - Spread::of(done(&rest)).mean?).max(0.0))
+            };
             let [tensor, pipeline, data, expert] = job.shape;
             made.all.push(Trained {
                 name: job.name.clone(),
@@ -221,7 +244,7 @@ impl Jobs {
                 alone_ps: single,
                 exposed_ps: exposed,
                 bound,
-                collectives: Dimension::ALL.iter().filter_map(|&of| Shared::new(job, of, outcome)).collect(),
+                collectives: Dimension::ALL.iter().filter_map(|&of| Shared::new(job, of, outcome, adds(of))).collect(),
             });
         }
         made
@@ -244,7 +267,7 @@ impl Jobs {
 }
 
 impl Shared {
-    fn new(job: &Outline, of: Dimension, outcome: &Outcome) -> Option<Shared> {
+    fn new(job: &Outline, of: Dimension, outcome: &Outcome, adds_ps: Option<f64>) -> Option<Shared> {
         let goes: Vec<&Go> = job.goes.iter().filter(|go| go.dimension == of).collect();
         let first = goes.first()?;
         let took = |go: &Go| {
@@ -273,6 +296,7 @@ impl Shared {
             finished: done.len(),
             bytes: goes.iter().map(|go| go.bytes as f64).sum::<f64>() / goes.len() as f64,
             completion_ps: Spread::of(done.iter().map(|one| one.1).collect()),
+            adds_ps,
             algorithm_bps: mean(&algorithm),
             bus_bps: mean(&bus),
         })

@@ -50,6 +50,29 @@ fn replicas_compute_and_then_sum_up_their_gradients() {
 }
 
 #[test]
+fn what_each_parallelism_adds_is_what_an_iteration_is_shorter_without_it() {
+    // Two stages of one layer, one microbatch: activations forth and gradients back are one message each. Tensor ranks sum up four times in each
+    // stage, forward and backward, in a ring of two: two steps each. Replicas do once, at the end, in two steps; stage 1 is done before stage 0.
+    let text = format!(
+        "{STAR}[[job]]\nranks = 8\ntensor = 2\npipeline = 2\nbatch = 2\niterations = 2\noverlap = false\nlayers = 2\nhidden = 64\nsequence = 50\nlayer_time = \"30us\"\n"
+    );
+    let finished = run(&text);
+    let job = only(&finished);
+    // Tensor, pipeline and data are groups 0, 1 and 2.
+    let ideal = |group: u64| {
+        finished.outcome.flows.iter().find(|flow| flow.spec.tag as u64 == group).unwrap().spec.ideal.0 as f64
+    };
+    let adds: Vec<(&str, f64)> = job.collectives.iter().map(|one| (one.name, one.adds_ps.unwrap())).collect();
+    let expected = [("tensor", 16.0 * ideal(0)), ("pipeline", 2.0 * ideal(1)), ("data", 2.0 * ideal(2))];
+    assert_eq!(adds, expected);
+    assert_eq!(job.alone_ps.unwrap() - job.compute_ps.unwrap(), expected.iter().map(|part| part.1).sum::<f64>());
+    // Gradients that are sent while others are computed add what is left of them.
+    let hidden = run(&format!("{STAR}[[job]]\nranks = 2\nbuckets = 2\n{SMALL}"));
+    let [data] = only(&hidden).collectives.as_slice() else { panic!("one") };
+    assert_eq!(data.adds_ps, Some(2.0 * hidden.outcome.flows[0].spec.ideal.0 as f64));
+}
+
+#[test]
 fn what_overlaps_with_compute_is_not_exposed() {
     // Gradients of the later layer are sent while those of the earlier one are computed, 60 us: half of the communication is hidden.
     let text = |overlap: bool| format!("{STAR}[[job]]\nranks = 2\noverlap = {overlap}\nbuckets = 2\n{SMALL}");

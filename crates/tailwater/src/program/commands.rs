@@ -376,10 +376,14 @@ fn trained(job: &run::job::Trained) -> String {
         // Packets that take a nearer path than routing's rule are sooner than that says of them alone.
         let alone = alone.min(mean).max(compute);
         let percent = |part: f64| format!("{:.1} %", 100.0 * part / mean.max(1.0));
+        let adds = |one: &&run::job::Shared| one.adds_ps.unwrap_or(0.0);
+        let most =
+            (job.collectives.len() > 1).then(|| job.collectives.iter().max_by(|a, b| adds(a).total_cmp(&adds(b))));
+        let most = most.flatten().map_or(String::new(), |one| format!(" most by {} parallelism,", one.name));
         let bound = match bound {
-            "messages" => "the network, even if every message had it to itself",
-            "contention" => "messages that share links and queues",
-            other => other,
+            "messages" => format!("the network,{most} even if every message had it to itself"),
+            "contention" => "messages that share links and queues".into(),
+            other => other.into(),
         };
         out += &format!(
             "  compute {} ({}), messages alone add {} ({}), contention adds {} ({}): bound by {bound}\n",
@@ -393,14 +397,14 @@ fn trained(job: &run::job::Trained) -> String {
     }
     if !job.collectives.is_empty() {
         out += &format!(
-            "  {:<9} {:<28} {:>7} {:>6} {:>10} {:>12} {:>12} {:>11} {:>10}\n",
-            "", "collective", "count", "ranks", "KB each", "mean us", "p99 us", "alg Gbps", "bus Gbps"
+            "  {:<9} {:<28} {:>7} {:>6} {:>10} {:>12} {:>12} {:>12} {:>11} {:>10}\n",
+            "", "collective", "count", "ranks", "KB each", "mean us", "p99 us", "adds us", "alg Gbps", "bus Gbps"
         );
     }
     for one in &job.collectives {
         let number = |value: Option<f64>, by: f64| value.map_or("-".into(), |value| format!("{:.3}", value / by));
         out += &format!(
-            "  {:<9} {:<28} {:>7} {:>6} {:>10.1} {:>12} {:>12} {:>11} {:>10}\n",
+            "  {:<9} {:<28} {:>7} {:>6} {:>10.1} {:>12} {:>12} {:>12} {:>11} {:>10}\n",
             one.name,
             one.kind,
             one.count,
@@ -408,6 +412,7 @@ fn trained(job: &run::job::Trained) -> String {
             one.bytes / 1e3,
             number(one.completion_ps.mean, 1e6),
             number(one.completion_ps.p99, 1e6),
+            number(one.adds_ps, 1e6),
             number(one.algorithm_bps, 1e9),
             number(one.bus_bps, 1e9)
         );
