@@ -129,7 +129,7 @@ engine::parameters! {
         /// Whether links repeat what is lost or damaged. `[[link]]` may differ.
         on: bool = true,
         /// The most frames that a sender keeps until they are acknowledged; `"auto"`: as many as the bytes allow.
-        frames: Option<u32> = None, in 1..=1_000_000,
+        frames: Option<u32> = None, in 1..=524_288,
         /// The most bytes of them; `"auto"`: twice what the link carries from a frame's being sent to its ACK.
         bytes: Option<Bytes> = None, in Bytes(64)..=Bytes(1_000_000_000),
         /// Bytes of link time between two ACKs (CTLOS_TARGET_SPACING).

@@ -13,7 +13,7 @@ use crate::axes::flow_control::FlowControl;
 use crate::packet::{BARE, Fifo, Kind, Packet, PacketId};
 use crate::port::{Port, detour};
 use crate::probe::{Counted, Lost};
-use crate::retry::{Condition, Expiry, Receiver, SET, Said, Sender, Sent, Taken, Tally};
+use crate::retry::{Condition, Expiry, Number, Receiver, SET, Said, Sender, Sent, Taken, Tally};
 use crate::routing::PortMap;
 use crate::setup::Setup;
 use engine::{Event, Time};
@@ -152,9 +152,9 @@ impl Core {
         let said = end.rx.say(now).or_else(|| end.tx.say());
         let first = if let Some(said) = said {
             let (tag, seq) = match said {
-                Said::Ack(expected) => (ACK, expected),
-                Said::Nack(expected) => (NACK, expected),
-                Said::Init { next, echo } => (if echo { INIT_ECHO } else { INIT }, next),
+                Said::Ack(expected) => (ACK, expected.bits()),
+                Said::Nack(expected) => (NACK, expected.bits()),
+                Said::Init { next, echo } => (if echo { INIT_ECHO } else { INIT }, next.bits()),
                 Said::Echo => (ECHO, 0),
             };
             end.tally.acks += (tag == ACK) as u64;
@@ -164,7 +164,7 @@ impl Core {
         } else if let Some((number, size)) = end.tx.repeat(now) {
             end.tally.repeated.0 += 1;
             end.tally.repeated.1 += size as u64;
-            self.put_on_link(port, AGAIN, number, size);
+            self.put_on_link(port, AGAIN, number.bits(), size);
             self.note_replay(port);
             First::Sent
         } else if end.tx.is_open() {
@@ -278,7 +278,7 @@ impl Core {
 
     /// Something of a link's own has come. What is handled because of it.
     fn hear_link(&mut self, port: u32, packet: &Packet, condition: Condition) -> Option<PacketId> {
-        let (now, number, good) = (self.time.now, packet.seq, condition == Condition::Good);
+        let (now, number, good) = (self.time.now, Number::from_bits(packet.seq), condition == Condition::Good);
         let end = self.retry.end(port)?;
         end.tally.sets_lost += (packet.tag != AGAIN && !good) as u64;
         match packet.tag {
