@@ -314,6 +314,30 @@ impl Pool {
         Sealed { layer: frame.tag as u8, bits: frame.bits(), payload }
     }
 
+    /// What a frame that waits says, if it was sent by that layer.
+    pub(crate) fn frame_says<M: Message>(&self, id: PacketId, layer: u8) -> Option<M> {
+        let frame = &self[id];
+        let payload = || (frame.flags & flag::PAYLOAD != 0).then(|| self.payload(frame.flow).into());
+        (frame.kind == Kind::Frame && frame.tag == layer as u16).then(|| Unpacker::read(frame.bits(), payload()))
+    }
+
+    /// Makes a frame that waits say something else.
+    pub(crate) fn say_instead(&mut self, id: PacketId, message: impl Message) {
+        let (bits, payload) = Packer::of(message);
+        if self[id].flags & flag::PAYLOAD != 0 {
+            let place = self[id].flow;
+            self.take_payload(place);
+        }
+        let place = payload.map(|payload| self.store_payload(payload));
+        let frame = &mut self[id];
+        frame.set_bits(bits);
+        frame.flags &= !flag::PAYLOAD;
+        if let Some(place) = place {
+            frame.flow = place;
+            frame.flags |= flag::PAYLOAD;
+        }
+    }
+
     /// Puts what a frame carries in a place, and gives the place.
     pub(crate) fn store_payload(&mut self, payload: Payload) -> u32 {
         match self.free_payloads.pop() {

@@ -588,14 +588,13 @@ impl NodeView<'_> {
         message: M,
         supersedes: impl Fn(&M) -> bool,
     ) -> Option<M> {
-        const { assert!(M::PAYLOADS == 0, "a frame with a payload cannot be changed any more") };
         if self.core.setup.clock == Clock::Exact && self.has_frames(port) {
             let (own, layer) = (self.own(port), self.layer);
             let core = &mut *self.core;
-            let waiting = |id: PacketId| Some((id, core.pool[id].message::<M>(layer).filter(&supersedes)?));
+            let waiting = |id: PacketId| Some((id, core.pool.frame_says::<M>(id, layer).filter(&supersedes)?));
             let found = core.ports[own as usize].frames.iter(&core.pool).find_map(waiting);
             if let Some((id, old)) = found {
-                core.pool[id].set_bits(Packer::of(message).0);
+                core.pool.say_instead(id, message);
                 return Some(old);
             }
         }

@@ -155,6 +155,12 @@ impl Problem {
         self
     }
 
+    /// The same with another line shown for it.
+    pub fn showing(mut self, source: Option<String>) -> Problem {
+        self.0.source = source;
+        self
+    }
+
     /// Replaces what is wrong, and keeps where.
     pub fn saying(mut self, message: impl Into<String>) -> Problem {
         self.0.message = message.into();

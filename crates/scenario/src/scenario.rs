@@ -201,7 +201,24 @@ impl Problems {
 
     /// All of them, and of `others` those that are about other keys.
     fn with_others(self, mut others: Vec<Problem>, name: &str) -> Problem {
-        let own: Vec<Problem> = self.0.into_iter().flat_map(Problem::split).collect();
+        let mut own: Vec<Problem> = self.0.into_iter().flat_map(Problem::split).collect();
+        // What stands there without quotes, and is not what its key takes with them either, needs none.
+        let slips = own.iter().filter(|problem| problem.cause == Cause::Syntax && problem.help.is_some());
+        let slips: Vec<_> = slips.map(|slip| (slip.line, slip.source.clone())).collect();
+        let mut needless = Vec::new();
+        let mut as_written = |problem: Problem| {
+            let slip = slips.iter().find(|(line, _)| line.is_some() && *line == problem.line);
+            match slip.filter(|_| problem.cause == Cause::Value && problem.message.contains(": expected ")) {
+                Some((line, source)) => {
+                    needless.push(*line);
+                    problem.showing(source.clone())
+                }
+                None => problem,
+            }
+        };
+        own = own.into_iter().map(&mut as_written).collect();
+        others = others.into_iter().map(as_written).collect();
+        own.retain(|problem| problem.cause != Cause::Syntax || !needless.contains(&problem.line));
         let missing = own.iter().chain(&others).filter(|problem| problem.cause == Cause::MissingKey);
         let missing: Vec<Option<String>> = missing.map(|problem| problem.key.clone()).collect();
         others.retain(|other| {

@@ -124,3 +124,20 @@ fn what_waits_for_credits_knows_the_queue_that_keeps_them() {
     // The victim is one.
     assert!(stops.kept.iter().any(|kept| kept.flow.0 == 4 && kept.victim), "{:?}", stops.kept.len());
 }
+
+/// Links that keep one frame carry one in a round trip. CC_Updates that came as often as they are set to would leave nothing for packets; and what could not
+/// be sent piled up.
+#[test]
+fn links_that_are_slow_because_of_what_they_keep_have_room_for_packets_beside_updates() {
+    for (interval, frames) in [("1us", 1), ("20us", 1), ("1us", 2)] {
+        let text = format!(
+            "stop = \"400ms\"\n[topology]\nkind = \"star\"\nhosts = 3\ndelay = \"5us\"\n[links.retry]\nendless = true\nframes = {frames}\n\
+             [scheme]\npreset = \"cbfc\"\ncbfc = {{ cc_interval = \"{interval}\" }}\n\
+             [[flow]]\nsrc = 0\ndst = 2\nsize = \"50KB\"\n[[flow]]\nsrc = 1\ndst = 2\nsize = \"50KB\"\n"
+        );
+        let outcome = run(&text, &[]).outcome;
+        assert!(outcome.complete(), "{interval}, {frames}: {:?} {:?}", outcome.counts, outcome.flow_control);
+        // A packet needs 10 us and a little on its first link, and updates as much.
+        assert!(outcome.end < Time::from_ms(5), "{interval}, {frames}: {}", outcome.end);
+    }
+}

@@ -1379,6 +1379,13 @@ size = 1MB
         &format!("{STAR}[[link]]\nbetween = [\"h0\", \"sw0\"]\nrate = 400G\n"),
         &[(10, "is not TOML"), (10, "rate: ")],
     );
+    // Quotes would not make a number of it.
+    let text = STAR.replace("hosts = 4", "hosts = 4x");
+    assert_ne!(text, STAR);
+    wrong_with(&text, &[(3, "hosts: expected a whole number")]);
+    let Err(problem) = read(&text, &[]) else { panic!("no number") };
+    assert_eq!(problem.source.as_deref(), Some("hosts = 4x"));
+    assert!(problem.help.as_deref().is_some_and(|help| !help.contains("quotes")), "{:?}", problem.help);
     // What cannot be guessed ends the reading.
     let Err(problem) = read("[topology]\nkind = star\n[switch\nbuffer = 1\n", &[]) else { panic!("no bracket") };
     assert!(problem.split().iter().all(|problem| problem.cause == Cause::Syntax));

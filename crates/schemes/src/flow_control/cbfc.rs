@@ -15,6 +15,8 @@
 //! - A VC that has nothing new to say says nothing: a sender that has all credits back needs no update. Where links can lose frames, what was said last is said
 //!   again after the longest spacing for as long as a CC_Update takes to come, which is answered with what was said last in any case. So CC_Updates are sent
 //!   only while credits are in use, and a fabric without traffic is at rest.
+//! - An update that still waits to be sent when it would be said anew says the new number instead. A link that is so slow, as one that keeps little for its
+//!   replays may be, gets updates that say nothing new less and less often, so that they leave room for packets.
 //! - ACKs that go in the control queue have a VC of their own that takes no credits, as a best-effort VC has none.
 //! - A NIC does not look at the next packet: a VC of it is stopped while its largest packet would not fit. A switch looks at the first packet of each queue.
 //! - How many credits are granted (`cbfc/sizes.rs`).
@@ -87,6 +89,9 @@ const MOST: u32 = 1 << (BITS - 1);
 const CF_UPDATE: u16 = 8;
 /// Bytes of a CC_Update, an Ethernet frame.
 const CC_UPDATE: u16 = 64;
+
+/// The longest that the same is not said again: the longest time between CC_Updates that may be set.
+const LONGEST: Time = Time::from_ms(250);
 
 /// What a counter is further than another.
 fn ahead(counter: u32, other: u32) -> u32 {
@@ -233,10 +238,12 @@ struct Line {
     next: Time,
     /// When R_CF of any VC changed last.
     changed: Time,
-    /// Least and longest time between two CF_Updates.
-    spacing: (Time, Time),
+    /// Least time between two CF_Updates.
+    spacing: Time,
     /// A CF_Update, or a CC_Update, is planned.
     planned: [bool; 2],
+    /// How long until a CF_Update, or a CC_Update, says the same again.
+    paces: [Pace; 2],
 }
 
 impl Line {
@@ -259,6 +266,33 @@ impl Line {
         let before = self.beyond(self.vcs[vc].in_use());
         change(&mut self.vcs[vc]);
         self.shared = self.shared + self.beyond(self.vcs[vc].in_use()) - before;
+    }
+}
+
+/// How long until something is said again.
+#[derive(Clone, Copy)]
+struct Pace {
+    usual: Time,
+    now: Time,
+    /// It waited to be sent until it was due again.
+    late: bool,
+}
+
+impl Pace {
+    fn new(usual: Time) -> Pace {
+        Pace { usual, now: usual, late: false }
+    }
+    /// There is something new to say.
+    fn fresh(&mut self) {
+        *self = Pace::new(self.usual);
+    }
+    /// It is said, instead of what still waits or not.
+    fn said(&mut self, instead: bool) -> Time {
+        self.late |= instead;
+        if self.late {
+            self.now = Time(2 * self.now.0).min(LONGEST).max(self.usual);
+        }
+        self.now
     }
 }
 
@@ -327,6 +361,7 @@ impl Cbfc {
         add(&mut vc.left, credits);
         vc.owed = true;
         line.changed = at.now();
+        line.paces[TELL as usize].fresh();
         self.watch(node, at, port, class);
         self.tell(node, at, port);
     }
@@ -361,12 +396,15 @@ impl Cbfc {
         }
         if now >= line.next {
             let class = ClassId(vc as u8);
-            at.send_frame(port, CF_UPDATE, Frame::Freed { vc: class, freed: line.vcs[vc].left });
-            node.counts.cf_updates += 1;
+            let update = Frame::Freed { vc: class, freed: line.vcs[vc].left };
+            let same = |old: &Frame| matches!(old, Frame::Freed { vc, .. } if *vc == class);
+            let instead = at.send_latest(port, CF_UPDATE, update, same).is_some();
+            node.counts.cf_updates += !instead as u64;
             line.vcs[vc].owed = false;
-            (line.told, line.next) = (vc, now + line.spacing.0);
+            (line.told, line.next) = (vc, now + line.spacing);
+            let again = line.paces[TELL as usize].said(instead);
             if self.fallible {
-                node.deadlines.set(at, port, REPEAT, Some(line.spacing.1));
+                node.deadlines.set(at, port, REPEAT, Some(again));
             }
             if !line.vcs.iter().any(|vc| vc.owed) {
                 return;
@@ -481,8 +519,9 @@ impl FlowControl for Cbfc {
                 told: 0,
                 next: Time::ZERO,
                 changed: Time::ZERO,
-                spacing: (rate.time_for(self.spacing.0), rate.time_for(self.spacing.1)),
+                spacing: rate.time_for(self.spacing.0),
                 planned: [false; 2],
+                paces: [rate.time_for(self.spacing.1), self.cc_interval].map(Pace::new),
             }
         };
         Node {
@@ -518,7 +557,9 @@ impl FlowControl for Cbfc {
         let cost = self.cost(size);
         line.turn(class.index(), |vc| add(&mut vc.consumed, cost));
         node.counts.peak = node.counts.peak.max(line.vcs[class.index()].in_use() as u64);
-        if !std::mem::replace(&mut line.planned[SYNC as usize], true) {
+        let late = line.paces[SYNC as usize].late;
+        line.paces[SYNC as usize].fresh();
+        if !std::mem::replace(&mut line.planned[SYNC as usize], true) || late {
             node.deadlines.set(at, port, SYNC, Some(self.cc_interval));
         }
         self.look_at_all(node, at, port, class);
@@ -559,11 +600,15 @@ impl FlowControl for Cbfc {
                     return;
                 }
                 let counters: Vec<u64> = line.vcs.iter().map(|vc| vc.consumed as u64).collect();
+                let mut again = self.cc_interval;
                 if at.is_up(port) {
-                    node.counts.cc_updates += 1;
-                    at.send_frame(port, CC_UPDATE, Frame::Consumed { counters: counters.into() });
+                    let update = Frame::Consumed { counters: counters.into() };
+                    let same = |old: &Frame| matches!(old, Frame::Consumed { .. });
+                    let instead = at.send_latest(port, CC_UPDATE, update, same).is_some();
+                    node.counts.cc_updates += !instead as u64;
+                    again = line.paces[SYNC as usize].said(instead);
                 }
-                node.deadlines.set(at, port, SYNC, Some(self.cc_interval));
+                node.deadlines.set(at, port, SYNC, Some(again));
             }
             // By then the neighbour has asked if it misses something.
             _ if at.now() - line.changed > self.cc_interval => {}

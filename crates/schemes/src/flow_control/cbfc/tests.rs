@@ -178,6 +178,31 @@ fn a_sender_with_credits_in_use_says_what_it_has_sent_every_256_us_until_all_are
 }
 
 #[test]
+fn updates_that_wait_do_not_pile_up_and_say_what_is_true_when_they_go() {
+    let mut bench = bench(1000);
+    fill(&mut bench, 5);
+    // Nothing of what is to be said to either neighbour can be sent.
+    for _ in 0..5 {
+        bench.transmit(RECEIVER).unwrap();
+        bench.advance(Time::from_us(1));
+    }
+    bench.advance(Time::from_ms(100));
+    assert_eq!((bench.waiting(SENDER).0, bench.waiting(RECEIVER).0), (1, 1));
+    // At first once in 256 us, and then after twice as long each time.
+    assert!(bench.node().lines[RECEIVER.index()].paces[SYNC as usize].now > Time::from_ms(50));
+    bench.open(SENDER);
+    bench.open(RECEIVER);
+    bench.advance(Time(1));
+    let consumed = Frame::Consumed { counters: Box::new([45]) };
+    assert_eq!(bench.frames(), [(SENDER, freed(5)), (RECEIVER, consumed.clone())]);
+    // A packet goes, and there is something new to say.
+    fill(&mut bench, 1);
+    bench.advance(Time::from_us(300));
+    let said = bench.frames();
+    assert!(said.contains(&(RECEIVER, Frame::Consumed { counters: Box::new([54]) })), "{said:?}");
+}
+
+#[test]
 fn where_frames_get_lost_the_last_update_is_said_again_after_the_longest_spacing() {
     let lossy = |setup: &mut Setup| setup.graph.links.iter_mut().for_each(|link| link.loss = 1e-9);
     let params = Params { credits: Some(100), ..Params::default() };
