@@ -126,6 +126,20 @@ pub struct Limits {
     pub restart: bool,
 }
 
+impl Limits {
+    /// Whether it may lose a frame while its link works.
+    pub fn gives_up(&self) -> bool {
+        self.replays.is_some() || self.age.is_some()
+    }
+
+    /// How long it may hear nothing until it gives up, or until it repeats everything for as long as it likes.
+    pub fn patience(&self) -> Time {
+        let replays = self.replays.map_or(1, |replays| replays as u64 + 1);
+        let silent = Time(self.timer.0.saturating_mul(replays).saturating_add(self.round.0));
+        self.age.map_or(silent, |age| if self.replays.is_some() { silent.min(age) } else { age })
+    }
+}
+
 /// What one end has done, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -315,6 +329,11 @@ impl Sender {
             }
             State::Init | State::Flush => self.limits.then != Unprotected::Block,
         }
+    }
+
+    /// Whether something will be sent again, or may be: it keeps frames, or starts again.
+    pub fn is_busy(&self) -> bool {
+        !self.held.is_empty() || self.state == State::Init
     }
 
     /// Whether nothing will ever be sent again.

@@ -375,7 +375,9 @@ impl Core {
         let farthest = ports.iter().map(|p| p.latency).max().unwrap_or_default() + setup.switch.reaction;
         let timeout = chosen.transport.patience(&setup);
         // A congestion control may pace one packet in a thousand round trips.
-        let patience = Time(stall::PATIENCE.0 + 8 * timeout.0 + 4096 * farthest.0);
+        let repeated = (0..map.count() as u32).filter_map(|port| setup.retry_limits(&map, port));
+        let repeated = repeated.map(|limits| limits.patience()).max().unwrap_or_default();
+        let patience = Time(stall::PATIENCE.0 + 8 * timeout.0.saturating_add(repeated.0) + 4096 * farthest.0);
         let gain_patience = stall::GainPatience::new(&setup, patience, timeout);
         let hosts = Hosts::new(&setup, &map, chosen, &shard);
         let mut switches = Switches::new(&setup, &map, chosen, lossless);

@@ -108,6 +108,12 @@ impl Retries {
         self.0.iter().flatten().any(|end| end.tx.due() != Time::MAX || end.tx.repeats())
     }
 
+    /// Whether something is on its way by the link from `port` to `peer`, however often it must be repeated.
+    pub(crate) fn is_busy(&self, port: u32, peer: u32) -> bool {
+        let end = |port: u32| self.0.get(port as usize).and_then(Option::as_deref);
+        end(port).is_some_and(|end| end.tx.is_busy()) || end(peer).is_some_and(|end| end.rx.missing() > 0)
+    }
+
     /// Whether nothing will ever be sent by a port again.
     pub(crate) fn is_blocked(&self, port: u32) -> bool {
         self.0.get(port as usize).and_then(Option::as_ref).is_some_and(|end| end.tx.is_blocked())

@@ -88,7 +88,8 @@ impl Core {
         }
         let stopped = |port: &u32| {
             let p = &self.ports[*port as usize];
-            p.paused != 0 && (p.queued > 0 || p.host)
+            // A link that has given up for good is a failed one.
+            p.paused != 0 && (p.queued > 0 || p.host) || self.retry.is_blocked(*port)
         };
         let mut stuck: Vec<u32> = (0..self.ports.len() as u32).filter(stopped).collect();
         stuck.extend(waits.nodes.iter().map(|wait| wait.port));
@@ -136,6 +137,7 @@ impl Waits {
                 let there = &core.ports[far as usize];
                 let under_way = !there.flying.is_empty()
                     || timed && scheme.owes(&states[there.node as usize], PortId(there.local))
+                    || core.retry.is_busy(far, port)
                     || core.reactions.waits_at(port)
                     || core.hosts.relay.delayed().get(far as usize).is_some_and(|list| !list.is_empty())
                     || paused && !core.switches.accounts[(far * core.switches.classes + class) as usize].paused;

@@ -247,6 +247,10 @@ struct Ingress {
     marks: BTreeMap<u16, u32>,
     /// How often a filter that says nothing is still sent: once after a change, or as often as makes sure that one arrives.
     repeats: u32,
+    /// How often that is after a change.
+    most: u32,
+    /// Its link repeats frames, and may have none to spare for new ones: a frame that waits is sent as the newest is.
+    latest: bool,
     /// The next frame is on the event queue.
     ticking: bool,
     /// Time between frames.
@@ -389,6 +393,8 @@ pub struct Node {
 /// How often a filter that has become empty is sent where links lose frames. The protocol never stops sending; that all of
 /// these get lost is as good as impossible.
 const REPEATS: u32 = 64;
+/// The most of all, where a link is so patient that it would be a long time.
+const MOST_REPEATS: u64 = 1 << 16;
 
 /// Set in the word of a packet that found its queue too long, beside its entry.
 const MARK: u32 = 1 << 31;
@@ -433,6 +439,14 @@ impl Bfc {
                 && params.resume == Resume::Paced
                 && params.keep == Time::ZERO,
         }
+    }
+
+    /// How often a filter that has become empty is sent. A link that gives up repeating loses at once whatever it has kept until then: all frames of that
+    /// time count as one.
+    fn repeats(&self, site: &Site<'_>, port: PortId, period: Time) -> u32 {
+        let limits = site.setup.retry_limits(site.map, site.number(port)).filter(|limits| limits.gives_up());
+        let kept = limits.map_or(0, |limits| limits.patience().0 / period.0);
+        (self.repeats as u64).saturating_mul(1 + kept).min(MOST_REPEATS) as u32
     }
 
     /// Time from a pause frame to its effect, and time between frames, at a port.
@@ -602,7 +616,7 @@ impl Bfc {
         node.counts.pauses += 1;
         let ingress = &mut node.ingress[in_port.index()];
         ingress.filter.insert(name);
-        ingress.repeats = self.repeats;
+        ingress.repeats = ingress.most;
         node.counts.filter_peak = node.counts.filter_peak.max(ingress.filter.len() as u64);
         ingress.tick_later(at, in_port);
         if self.params.resume == Resume::All {
@@ -619,7 +633,7 @@ impl Bfc {
         node.counts.resumes += 1;
         let ingress = &mut node.ingress[in_port.index()];
         ingress.filter.remove(name);
-        ingress.repeats = self.repeats;
+        ingress.repeats = ingress.most;
         ingress.tick_later(at, in_port);
         if gone {
             node.table.remove(id);
@@ -637,7 +651,7 @@ impl Bfc {
         at.orders(port, Subject::name(name as u32), self.because(spot));
         node.counts.pauses += 1;
         ingress.filter.insert(name);
-        ingress.repeats = self.repeats;
+        ingress.repeats = ingress.most;
         node.counts.filter_peak = node.counts.filter_peak.max(ingress.filter.len() as u64);
         ingress.tick_later(at, port);
     }
@@ -653,7 +667,7 @@ impl Bfc {
         ingress.marks.remove(&name);
         node.counts.resumes += 1;
         ingress.filter.remove(name);
-        ingress.repeats = self.repeats;
+        ingress.repeats = ingress.most;
         self.send(node, at, port);
         node.ingress[port.index()].tick_later(at, port);
     }
@@ -680,7 +694,11 @@ impl Bfc {
         let ingress = &node.ingress[port.index()];
         node.counts.frames += 1;
         node.counts.frame_bytes += self.params.frame_size();
-        at.send_frame(port, self.params.frame_size() as u16, Frame { filter: ingress.filter.snapshot() });
+        let (size, frame) = (self.params.frame_size() as u16, Frame { filter: ingress.filter.snapshot() });
+        match ingress.latest {
+            true => _ = at.send_latest(port, size, frame, |_: &Frame| true),
+            false => at.send_frame(port, size, frame),
+        }
     }
 
     fn tick(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId) {
@@ -911,6 +929,8 @@ impl FlowControl for Bfc {
                 filter: Counting::new(self.shape),
                 marks: BTreeMap::new(),
                 repeats: 0,
+                most: self.repeats(site, port, period),
+                latest: site.link(port).retry.is_some(),
                 ticking: false,
                 period,
                 phase: phase(site, port, period),
