@@ -782,7 +782,10 @@ mod tests {
             assert_eq!(tx.kept(), (3, 3000));
             assert_eq!(rx.again(begin.plus(2), Condition::Good), Taken::Passed);
             tx.ack(Time(4), begin.plus(3));
-            assert_eq!((tx.repeat(Time(4)), tx.repeat(Time(5))), (Some((begin.plus(3), SIZE)), Some((begin.plus(4), SIZE))));
+            assert_eq!(
+                (tx.repeat(Time(4)), tx.repeat(Time(5))),
+                (Some((begin.plus(3), SIZE)), Some((begin.plus(4), SIZE)))
+            );
             assert_eq!(rx.again(begin.plus(1), Condition::Good), Taken::Duplicate);
             assert_eq!(rx.again(begin.plus(3), Condition::Good), Taken::Passed);
             assert_eq!((rx.again(begin.plus(4), Condition::Good), rx.missing()), (Taken::Passed, 0));
@@ -849,7 +852,10 @@ mod tests {
         rx.say(Time::ZERO);
         assert_eq!(rx.again(n(0), Condition::Damaged), Taken::Awaited);
         assert_eq!(rx.say(Time::ZERO), Some(Said::Nack(n(1))));
-        assert_eq!((rx.again(n(0), Condition::Good), rx.say(Time::from_ms(1))), (Taken::Duplicate, Some(Said::Ack(n(1)))));
+        assert_eq!(
+            (rx.again(n(0), Condition::Good), rx.say(Time::from_ms(1))),
+            (Taken::Duplicate, Some(Said::Ack(n(1))))
+        );
     }
 
     #[test]

@@ -6,7 +6,8 @@ use crate::{Scenario, WindowSize, schema};
 use engine::Only;
 use fabric::axes::flow_control::Layout;
 use fabric::id::NodeId;
-use fabric::topology::Link;
+use fabric::retry::{Limits, Unprotected};
+use fabric::topology::{Kind, Link};
 use std::fmt;
 use std::ops::Deref;
 
@@ -122,6 +123,74 @@ impl Known<'_> {
         notes
     }
 
+    /// How links repeat frames, where it was surely not meant so: each oddity once, with the first link that has it.
+    fn odd_retries(&self) -> Vec<String> {
+        let Known { scenario, layout, .. } = self;
+        let graph = &scenario.graph;
+        let largest = (scenario.nic.payload.0 + scenario.nic.header.0).max(scenario.nic.ack_size.0);
+        let to = |link: &Link, node: NodeId| match graph[node].kind {
+            Kind::Switch => link.delay + scenario.switch.pipeline,
+            Kind::Host => link.delay,
+        };
+        let ends = graph.links.iter().filter_map(|link| Some((link, link.retry?))).flat_map(|(link, retry)| {
+            let limits = |from: NodeId, at: NodeId| {
+                let rates = (link.rate_to(at), link.rate_to(from));
+                retry.limits(rates, to(link, at), to(link, from), largest)
+            };
+            [(link, link.a, link.b, limits(link.a, link.b)), (link, link.b, link.a, limits(link.b, link.a))]
+        });
+        let ends: Vec<(&Link, NodeId, NodeId, Limits)> = ends.collect();
+        let first = |odd: &dyn Fn(&Link, NodeId, &Limits) -> bool| {
+            let (_, from, at, limits) = ends.iter().find(|(link, _, at, limits)| odd(link, *at, limits))?;
+            Some((format!("{} to {}", graph[*from].name, graph[*at].name), *limits))
+        };
+        let mut notes = Vec::new();
+        let kept = |limits: &Limits| limits.frames.saturating_mul(largest).min(limits.bytes);
+        if let Some((name, _)) = first(&|link, at, limits| kept(limits) < link.rate_to(at).bytes_over(limits.round)) {
+            notes.push(format!(
+                "links.retry: the link {name} carries more until a frame is acknowledged than its ends keep, and stands still without any error"
+            ));
+        }
+        if let Some((name, limits)) = first(&|_, _, limits| limits.timer < limits.round) {
+            let then = if limits.gives_up() { ", and gives up without any error" } else { "" };
+            notes.push(format!(
+                "links.retry.timer is {}, and a frame may be acknowledged after {} on the link {name}: it repeats frames that have come{then}",
+                limits.timer, limits.round
+            ));
+        }
+        if let Some((name, limits)) = first(&|_, _, limits| limits.age.is_some_and(|age| age < limits.round)) {
+            notes.push(format!(
+                "links.retry.data_age is {}, and a frame may be acknowledged after {} on the link {name}: it gives up without any error",
+                limits.age.unwrap_or_default(),
+                limits.round
+            ));
+        } else if let Some((_, limits)) = first(&|_, _, limits| limits.age.is_some_and(|age| age <= limits.timer)) {
+            notes.push(format!(
+                "links.retry.data_age is {}: links give up before links.retry.timer repeats anything, after {}",
+                limits.age.unwrap_or_default(),
+                limits.timer
+            ));
+        }
+        let fails = |link: &Link, _: NodeId, limits: &Limits| {
+            limits.gives_up() && !limits.restart && limits.then != Unprotected::BestEffort && link.errs()
+        };
+        if let Some((name, limits)) = first(&fails) {
+            let what = if limits.then == Unprotected::Block { "waits for ever" } else { "is dropped" };
+            notes.push(format!(
+                "links.retry.after: a link that gives up is a failed one, as links.retry.restart is false: what is to go from {name} then {what}, and no route avoids it"
+            ));
+        }
+        let down = |link: &Link| link.retry.is_some() && !link.outages.is_empty();
+        if scenario.written("links.retry.link_lost") && !ends.is_empty() && !graph.links.iter().any(down) {
+            notes.push("links.retry.link_lost has no effect: no link that repeats ever goes down".into());
+        }
+        if scenario.written("links.retry.pause_replays") && layout.headroom.is_none() && !ends.is_empty() {
+            let fc = scenario.choices.flow_control.name();
+            notes.push(format!("links.retry.pause_replays has no effect: flow control {fc} pauses no neighbour"));
+        }
+        notes
+    }
+
     /// Values that were surely not meant to be what they are.
     pub(crate) fn odd_values(&self) -> Vec<String> {
         let Known { scenario, layout, .. } = self;
@@ -144,24 +213,7 @@ impl Known<'_> {
                 "a window of {window} B is less than a packet of {payload} B: one packet at a time is on its way"
             ));
         }
-        let short = |link: &&Link| {
-            let Some(retry) = link.retry else { return false };
-            let payload = scenario.nic.payload.0 + scenario.nic.header.0;
-            let [forth, back] = link.rates;
-            [(forth, back), (back, forth)].into_iter().any(|rates| {
-                let limits = retry.limits(rates, link.delay, link.delay, payload);
-                let frames = limits.frames.saturating_mul(payload).min(limits.bytes);
-                frames < rates.0.bytes_over(limits.round)
-            })
-        };
-        if let Some(link) = scenario.graph.links.iter().find(short) {
-            let name = |node: NodeId| scenario.graph[node].name.as_str();
-            notes.push(format!(
-                "links.retry: the link {} to {} carries more until a frame is acknowledged than its ends keep, and stands still without any error",
-                name(link.a),
-                name(link.b)
-            ));
-        }
+        notes.extend(self.odd_retries());
         for (place, slow) in scenario.slow.iter().enumerate() {
             let links = scenario.graph.links.iter().filter(|link| link.a == slow.host || link.b == slow.host);
             if let Some(fastest) = links.map(|link| link.rate_to(slow.host)).max().filter(|rate| slow.rate >= *rate) {

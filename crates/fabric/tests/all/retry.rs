@@ -5,6 +5,7 @@ use fabric::axes::flow_control::NoFlowControl;
 use fabric::id::NodeId;
 use fabric::probe::{Part, Place, Span};
 use fabric::retry::{Retry, Tally, Unprotected};
+use fabric::run::Stall;
 use fabric::setup::FlowSpec;
 use fabric::topology::{Graph, Kind};
 use fabric::{Outcome, Setup};
@@ -201,5 +202,5 @@ fn an_end_that_blocks_for_good_is_told_from_one_that_moves() {
     let mut graph = star(2, Retry { then: Unprotected::Block, ..Retry::default() });
     graph.links[0].corruption = 0.5;
     let outcome = run(one_flow(graph, 200_000));
-    assert!(!outcome.complete() && outcome.stall.is_some());
+    assert!(!outcome.complete() && matches!(outcome.stall, Some(Stall::Blocked(_))), "{:?}", outcome.stall);
 }

@@ -141,3 +141,61 @@ fn links_that_are_slow_because_of_what_they_keep_have_room_for_packets_beside_up
         assert!(outcome.end < Time::from_ms(5), "{interval}, {frames}: {}", outcome.end);
     }
 }
+
+fn notes(text: &str, set: &[&str]) -> Vec<String> {
+    read(text, set).notes.iter().map(|note| note.to_string()).collect()
+}
+
+#[test]
+fn a_check_notes_settings_of_credits_that_make_no_sense() {
+    let odd = |set: &[&str], expected: &str| {
+        let set: Vec<String> = set.iter().map(|set| format!("scheme.cbfc.{set}")).collect();
+        let set: Vec<&str> = set.iter().map(String::as_str).chain(["traffic.classes=2"]).collect();
+        let notes = notes(DUMBBELL, &set);
+        assert_eq!(notes.iter().filter(|note| note.contains(expected)).count(), 1, "{expected}: {notes:?}");
+    };
+    assert_eq!(notes(DUMBBELL, &[]), Vec::<String>::new());
+    odd(&["credits=3000", "factor=2.0"], "factor has no effect: scheme.cbfc.credits is set");
+    odd(&["credits=3000", "packet=500B"], "packet has no effect: scheme.cbfc.credits is set");
+    odd(&["packet=4KB"], "packet has no effect: no packet is that large");
+    odd(&["reserve=30"], "reserve has no effect: scheme.cbfc.sharing is reserved");
+    odd(&["cf_longest=16384B"], "cf_longest has no effect: no link loses frames");
+    odd(&["credit=4096B"], "a packet of 1062 B takes a credit of 4096 B");
+    // A packet takes nine credits of 128 B.
+    odd(&["sharing=static", "most=8"], "a VC may have 8 of the");
+    odd(&["sharing=dynamic", "alpha=0.0078125", "credits=200"], "it never has any of them");
+    odd(&["sharing=static", "credits=40", "reserve=20"], "nothing is shared");
+    let slow = notes(DUMBBELL, &["scheme.cbfc.cc_interval=1us", "topology.host_rate=1Gbps"]);
+    assert!(slow[0].contains("CC_Updates take 51.2 % of a link of 1Gbps"), "{slow:?}");
+    assert!(notes(DUMBBELL, &["scheme.cbfc.sharing=dynamic"])[0].contains("there is one VC"));
+}
+
+#[test]
+fn a_check_notes_settings_of_links_that_repeat_which_make_no_sense() {
+    let text = "[topology]\nkind = \"star\"\nhosts = 2\n[links]\nbit_error_rate = 1e-9\n[links.retry]\n\
+                [[flow]]\nsrc = 0\ndst = 1\nsize = \"1MB\"\n";
+    let odd = |set: &[&str], expected: &str| {
+        let set: Vec<String> = set.iter().map(|set| format!("links.retry.{set}")).collect();
+        let set: Vec<&str> = set.iter().map(String::as_str).chain(["scheme.preset=cbfc"]).collect();
+        let notes = notes(text, &set);
+        assert_eq!(notes.iter().filter(|note| note.contains(expected)).count(), 1, "{expected}: {notes:?}");
+    };
+    let retry = |notes: Vec<String>| notes.into_iter().filter(|note| note.contains("links.retry")).collect::<Vec<_>>();
+    assert_eq!(retry(notes(text, &["scheme.preset=cbfc"])), Vec::<String>::new());
+    // Two frames of 1062 B, two sets, 2048 B and 2 us: 2.335 us.
+    odd(&["timer=2.3us", "endless=true"], "it repeats frames that have come");
+    odd(&["timer=2.3us"], "it repeats frames that have come, and gives up without any error");
+    odd(&["data_age=2.3us"], "it gives up without any error");
+    odd(&["data_age=4us"], "before links.retry.timer repeats anything, after 4670080ps");
+    odd(&["after=block"], "what is to go from h0 to sw0 then waits for ever");
+    odd(&["after=discard"], "what is to go from h0 to sw0 then is dropped");
+    odd(&["link_lost=1us"], "link_lost has no effect");
+    odd(&["pause_replays=2"], "pause_replays has no effect: flow control cbfc");
+    odd(&["bytes=20KB"], "stands still without any error");
+    // A switch's pipeline is part of the way: 2 us more there and back, and so 4.335 us.
+    let longer = notes(text, &["scheme.preset=cbfc", "links.retry.timer=4us", "switch.pipeline=2us"]);
+    assert!(longer.iter().any(|note| note.contains("after 4335040ps")), "{longer:?}");
+    for fine in ["timer=2.4us", "data_age=5us"] {
+        assert_eq!(retry(notes(text, &["scheme.preset=cbfc", &format!("links.retry.{fine}")])), Vec::<String>::new());
+    }
+}

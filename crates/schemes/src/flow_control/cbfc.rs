@@ -153,7 +153,7 @@ impl FlowControlDef for Params {
         Some(Sizes::new(self, fabric).room(fabric))
     }
     fn notes(&self, fabric: &Fabric<'_>) -> Vec<String> {
-        Sizes::new(self, fabric).notes(self)
+        Sizes::new(self, fabric).notes(self, fabric.graph)
     }
     fn explain(&self, fabric: &Fabric<'_>) -> Option<(&'static str, Vec<String>)> {
         Some(("credits", Sizes::new(self, fabric).explain(self)))

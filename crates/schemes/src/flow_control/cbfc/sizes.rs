@@ -16,7 +16,7 @@ use engine::{Bytes, Rate, Time};
 use fabric::axes::flow_control::{Fabric, Room};
 use fabric::id::NodeId;
 use fabric::routing::PortMap;
-use fabric::topology::Kind;
+use fabric::topology::{Graph, Kind};
 use std::collections::BTreeMap;
 
 /// What a node grants to what comes in by a port.
@@ -317,11 +317,63 @@ impl Sizes {
         }
     }
 
-    /// What is odd.
-    pub(super) fn notes(&self, params: &Params) -> Vec<String> {
+    /// What was set and has no effect.
+    fn idle(&self, params: &Params, graph: &Graph) -> Vec<String> {
+        let usual = Params::default();
         let mut notes = Vec::new();
+        let mut idle = |set: bool, key: &str, why: &str| {
+            notes.extend(set.then(|| format!("scheme.cbfc.{key} has no effect: {why}")));
+        };
+        let fixed = params.credits.is_some();
+        idle(fixed && params.factor != usual.factor, "factor", "scheme.cbfc.credits is set");
+        idle(fixed && params.packet.is_some(), "packet", "scheme.cbfc.credits is set");
+        let larger = params.packet.filter(|packet| packet.0 > self.largest && !fixed);
+        idle(larger.is_some(), "packet", "no packet is that large");
+        let alone = params.sharing == Sharing::Reserved;
+        idle(alone && params.reserve.is_some(), "reserve", "scheme.cbfc.sharing is reserved");
+        idle(!alone && self.classes == 1, "sharing", "there is one VC, which shares with no other");
+        idle(params.cf_longest != usual.cf_longest && !graph.fallible(), "cf_longest", "no link loses frames");
+        notes
+    }
+
+    /// What is odd.
+    pub(super) fn notes(&self, params: &Params, graph: &Graph) -> Vec<String> {
+        let mut notes = self.idle(params, graph);
+        let one = self.cost(self.largest);
+        if one == 1 && 2 * self.largest <= self.credit {
+            notes.push(format!(
+                "a packet of {} B takes a credit of {} B: most of the memory that credits stand for is never used",
+                self.largest, self.credit
+            ));
+        }
+        // What a VC alone may have of what is shared.
+        let beyond = |grant: &Grant| grant.limit() - grant.reserved;
+        let useless = |grant: &&Grant| grant.shared > 0 && (beyond(grant) as u64) < one;
+        if let Some(grant) = self.kinds.keys().map(|(_, grant)| grant).find(useless) {
+            notes.push(format!(
+                "a VC may have {} of the {} that are shared, which is less than a packet of {} B takes: it never has any of them",
+                beyond(grant),
+                plural(grant.shared as u64),
+                self.largest
+            ));
+        }
+        if params.sharing != Sharing::Reserved
+            && self.classes > 1
+            && self.kinds.keys().all(|(_, grant)| grant.shared == 0)
+        {
+            notes.push("nothing is shared: the VCs' own credits are all that there are".into());
+        }
+        // The slowest direction of all.
+        let slowest = graph.rates().min().filter(|rate| rate.time_for(CC_UPDATE as u64).0 * 20 > params.cc_interval.0);
+        if let Some(rate) = slowest {
+            let share = rate.time_for(CC_UPDATE as u64).0 as u128 * 1000 / params.cc_interval.0 as u128;
+            notes.push(format!(
+                "scheme.cbfc.cc_interval is {}: CC_Updates take {} of a link of {rate}",
+                params.cc_interval,
+                percent(share.min(1000) as u64)
+            ));
+        }
         if self.raised {
-            let one = self.cost(self.largest);
             notes.push(format!(
                 "every VC has the {one} credits that a packet of {} B takes, though fewer are set",
                 self.largest
