@@ -143,6 +143,25 @@ pub struct Credits {
     pub pace: u32,
     /// Bytes of that control packet.
     pub size: u16,
+    /// How they slow down while the fabric before their own switch is congested, if they do.
+    pub throttle: Option<Throttle>,
+}
+
+/// How a receiver hands out less than its link can take. Parts are in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttle {
+    /// How often it looks at what has come; zero: every 1.5 times the longest base round trip.
+    pub every: Time,
+    /// The least part of its pace that it hands out.
+    pub least: u32,
+    /// What it adds to that part.
+    pub increase: u32,
+    /// What it takes of it, as a part of the marks above the target.
+    pub decrease: u32,
+    /// Weight of what came last in the mean of marks.
+    pub weight: u32,
+    /// The part of packets that may be marked.
+    pub target: u32,
 }
 
 /// How receivers count who sends to them.

@@ -148,24 +148,12 @@ pub const OPTIONS: &[Key] = &[
         &[],
         "receivers slow down in oversubscribed fabrics",
         Some("on with -receiver_cc_only where the fabric is"),
-        Effect::Refused("that control is not here"),
+        HONOURED,
     ),
     key("-force_disable_oversubscribed_cc", &[], "they do not", None, HONOURED),
-    key("-Ai", &["SHARE"], "-oversubscribed_cc: additive increase", None, Effect::Refused("that control is not here")),
-    key(
-        "-Md",
-        &["SHARE"],
-        "-oversubscribed_cc: multiplicative decrease",
-        None,
-        Effect::Refused("that control is not here"),
-    ),
-    key(
-        "-alpha",
-        &["SHARE"],
-        "-oversubscribed_cc: weight of the mean",
-        None,
-        Effect::Refused("that control is not here"),
-    ),
+    key("-Ai", &["SHARE"], "-oversubscribed_cc: additive increase", Some("0.01"), HONOURED),
+    key("-Md", &["SHARE"], "-oversubscribed_cc: multiplicative decrease", Some("0.5"), HONOURED),
+    key("-alpha", &["SHARE"], "-oversubscribed_cc: weight of the mean", Some("0.5"), HONOURED),
     key("-conn_reuse", &[], "lines of the matrix with one id are messages of one connection", None, HONOURED),
     key(
         "-strat",
@@ -263,8 +251,13 @@ pub struct Command {
     pub(super) target: Option<u64>,
     pub(super) gate: Option<u64>,
     pub(super) sack: u64,
-    /// Whether receivers slow down in oversubscribed fabrics.
+    /// Whether receivers are asked to slow down in oversubscribed fabrics, or else do by themselves.
     pub(super) oversubscribed: bool,
+    pub(super) by_itself: bool,
+    /// Of that control: additive increase, multiplicative decrease, weight of the mean.
+    pub(super) increase: f64,
+    pub(super) decrease: f64,
+    pub(super) weight: f64,
     pub(super) reuse: bool,
     /// What was given and changes nothing.
     pub notes: Vec<String>,
@@ -299,7 +292,11 @@ impl Default for Command {
             target: None,
             gate: None,
             sack: 16_384,
-            oversubscribed: true,
+            oversubscribed: false,
+            by_itself: true,
+            increase: 0.01,
+            decrease: 0.5,
+            weight: 0.5,
             reuse: false,
             notes: Vec::new(),
         }
@@ -345,6 +342,16 @@ impl Given<'_> {
                 format!("{} is {}", self.key.values[0], quoted(word)),
                 "write a number of microseconds from 0 to 10000000",
             )
+        })
+    }
+
+    /// A part of one.
+    fn share(&self, least: f64) -> Result<f64, Problem> {
+        let word = self.values[0];
+        let share = word.parse::<f64>().ok().filter(|share| (least..=1.0).contains(share));
+        share.ok_or_else(|| {
+            let what = self.key.values[0];
+            self.problem(format!("{what} is {}", quoted(word)), format!("write a number from {least} to 1 for {what}"))
         })
     }
 
@@ -423,9 +430,10 @@ impl Command {
                     ("mixed", Balancing::Mixed),
                 ])?;
             }
-            "-sender_cc_only" => (self.by_sender, self.by_receiver) = (true, false),
-            "-receiver_cc_only" => (self.by_sender, self.by_receiver) = (false, true),
-            "-sender_cc" => self.by_sender = true,
+            // Each takes back that receivers slow down, as there.
+            "-sender_cc_only" => (self.by_sender, self.by_receiver, self.oversubscribed) = (true, false, false),
+            "-receiver_cc_only" => (self.by_sender, self.by_receiver, self.oversubscribed) = (false, true, false),
+            "-sender_cc" => (self.by_sender, self.oversubscribed) = (true, false),
             "-receiver_cc" => self.by_receiver = true,
             "-sender_cc_algo" => {
                 self.by_sender = true;
@@ -435,7 +443,11 @@ impl Command {
             "-target_q_delay" => self.target = Some(given.us()?).filter(|target| *target > 0),
             "-qa_gate" => self.gate = Some(given.whole(0, 0, 16)?),
             "-sack_threshold" => self.sack = given.whole(0, 0, 1_000_000_000)?,
-            "-force_disable_oversubscribed_cc" => self.oversubscribed = false,
+            "-oversubscribed_cc" => self.oversubscribed = true,
+            "-force_disable_oversubscribed_cc" => (self.oversubscribed, self.by_itself) = (false, false),
+            "-Ai" => self.increase = given.share(0.0001)?,
+            "-Md" => self.decrease = given.share(0.0)?,
+            "-alpha" => self.weight = given.share(0.001)?,
             "-conn_reuse" => self.reuse = true,
             _ => {}
         }
@@ -503,6 +515,13 @@ mod tests {
         let receiver = read("-sender_cc_only -receiver_cc_only -end 5 -end 0").unwrap();
         assert!(!receiver.by_sender && receiver.by_receiver && receiver.end.is_none());
         assert!(read("-receiver_cc_only -sender_cc_algo nscc").unwrap().by_sender);
+        let slower = |line: &str| read(line).map(|command| (command.oversubscribed, command.by_itself)).unwrap();
+        assert_eq!(slower("-receiver_cc_only -oversubscribed_cc"), (true, true));
+        assert_eq!(slower("-oversubscribed_cc -receiver_cc_only"), (false, true));
+        assert_eq!(slower("-oversubscribed_cc -force_disable_oversubscribed_cc"), (false, false));
+        let shares = read("-Ai 0.02 -Md 0 -alpha 1").unwrap();
+        assert_eq!((shares.increase, shares.decrease, shares.weight), (0.02, 0.0, 1.0));
+        assert!(read("-Ai 0").is_err() && read("-Md 1.5").is_err() && read("-alpha x").is_err());
         assert_eq!(read("").unwrap(), Command::default());
     }
 

@@ -152,12 +152,6 @@ pub fn plan(command: &Command, matrix: Text<'_>, topology: Option<Text<'_>>) -> 
         let rest = if whole { "" } else { ": the last packet of each but the last is full here" };
         notes.push(format!("messages of a connection that start at the same instant are one{rest}"));
     }
-    if command.oversubscribed && !command.by_sender && tree.oversubscription() > 1 {
-        let ratio = tree.oversubscription();
-        notes.push(format!(
-            "the fabric is oversubscribed {ratio} to 1, for which that program's receivers slow down; here they do not"
-        ));
-    }
     let planned = Planned {
         scenario: text(command, &tree, &derived, matrix.name),
         trace: matrix::trace(&flows),
@@ -296,6 +290,17 @@ fn text(command: &Command, tree: &Tree, derived: &Derived, matrix: &str) -> Stri
         command.target.iter().for_each(|target| line(format!("target = \"{}\"", in_ns(*target))));
         command.cwnd.iter().for_each(|cwnd| line(format!("window = \"{}B\"", cwnd * mtu)));
         command.gate.iter().for_each(|gate| line(format!("gate = {gate}")));
+    }
+    // It turns itself on where nothing else slows senders down.
+    let by_itself = command.by_itself && !command.by_sender && tree.oversubscription() > 1;
+    if command.by_receiver && (command.oversubscribed || by_itself) {
+        let least = if by_itself { 0.9 / tree.oversubscription() as f64 } else { 0.0 };
+        line(format!("\n[scheme.rccc]\noversubscribed = true\nleast = {:?}", least.max(0.01)));
+        line(format!("every = \"{}\"", in_ns(derived.rtt * 3 / 2)));
+        line(format!(
+            "increase = {:?}\ndecrease = {:?}\nweight = {:?}",
+            command.increase, command.decrease, command.weight
+        ));
     }
     line(format!("\n[scheme.{}]\npaths = {}", balancing(command), command.paths));
     line("\n[traffic]\ntrace = \"htsim.csv\"".into());
@@ -443,6 +448,33 @@ New: 99 Rtx: 0 RTS: 0 Bounced: 0 ACKs: 27 NACKs: 0 Pulls: 0 sleek_pkts: 0
             "{problem}"
         );
         assert!(run("-tiers 2", "Nodes 8\nConnections 1\n0->7 start 0 size 4086\n", None).contains("finished at"));
+    }
+
+    #[test]
+    fn receivers_slow_down_where_the_fabric_is_oversubscribed_and_nothing_else_does_it() {
+        let narrow = "Nodes 16\nTiers 2\nPodsize 16\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 1\nOversubscribed 4\n\
+                      Downlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 4\nDownlink_Latency_ns 1000\n";
+        let mut matrix = "Nodes 16\nConnections 16\n".to_string();
+        (0..16).for_each(|host| matrix += &format!("{host}->{} start 0 size 400000\n", (host + 4) % 16));
+        let text = |line: &str, topology: Option<&str>| planned(line, &matrix, topology).unwrap().scenario;
+        assert!(text("-receiver_cc_only", Some(narrow)).contains("oversubscribed = true\nleast = 0.225\nevery = "));
+        assert!(text("-receiver_cc_only -oversubscribed_cc -Ai 0.02", None).contains("least = 0.01\n"));
+        for (line, topology) in [
+            ("-receiver_cc_only", None),
+            ("-receiver_cc_only -force_disable_oversubscribed_cc", Some(narrow)),
+            ("-receiver_cc", Some(narrow)),
+            ("-sender_cc_only", Some(narrow)),
+        ] {
+            assert!(!text(line, topology).contains("oversubscribed"), "{line}");
+        }
+        // What is trimmed at the uplinks is less than without.
+        let trims = |line: &str| {
+            let outcome = planned(line, &matrix, Some(narrow)).unwrap().resolved().unwrap().simulate(&mut |_, _| true);
+            assert!(outcome.complete() && outcome.violations.is_empty());
+            outcome.counts.trimmed.0
+        };
+        let (with, without) = (trims("-receiver_cc_only"), trims("-receiver_cc_only -force_disable_oversubscribed_cc"));
+        assert!(with < without, "{with} {without}");
     }
 
     #[test]

@@ -7,8 +7,8 @@
 //!
 //! Credits themselves are the transport's work ([`crate::transport::uet`]): this says that there are any, and how they are handed out.
 
-use engine::Misfit;
-use fabric::axes::congestion_control::{Ack, Credits, FlowStart, Incident, Needs, Notice, Permit, Recall};
+use engine::{Misfit, Time};
+use fabric::axes::congestion_control::{Ack, Credits, FlowStart, Incident, Needs, Notice, Permit, Recall, Throttle};
 use fabric::axes::edge_control::{Around, over};
 use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Counter, Definition, EdgeControlDef};
 
@@ -21,6 +21,21 @@ engine::parameters! {
         pace: f64 = 0.99, in 0.01..=1.0,
         /// Whether ports to hosts mark packets. It is receivers that see to it that queues there are short.
         mark_last_hop: bool = false,
+        /// Whether receivers hand out less while packets are marked, or trimmed before their own switch: for fabrics that are oversubscribed, where no
+        /// congestion control at senders does it.
+        oversubscribed: bool = false,
+        /// The least part of its pace that a receiver hands out then. Nine tenths of what an oversubscribed fabric always has is a good choice.
+        least: f64 = 0.01, in 0.001..=1.0, if oversubscribed == true,
+        /// How often it looks at what has come, on average. Auto: every 1.5 times the longest base round trip.
+        every: Option<Time> = None, in Time::from_us(1)..=Time::from_ms(1000), if oversubscribed == true,
+        /// What it adds to its part when nothing is wrong; twice as much each time that nothing was marked either.
+        increase: f64 = 0.01, in 0.0001..=1.0, if oversubscribed == true,
+        /// How much of it it takes off: this times the part of marks above the target.
+        decrease: f64 = 0.5, in 0.0..=1.0, if oversubscribed == true,
+        /// Weight of what came last in the mean of marks.
+        weight: f64 = 0.5, in 0.001..=1.0, if oversubscribed == true,
+        /// The part of packets that may be marked.
+        target: f64 = 0.3, in 0.0..=1.0, if oversubscribed == true,
     }
 }
 
@@ -57,8 +72,17 @@ impl EdgeControlDef for Params {
 
 impl Around for Params {
     fn build(&self, inner: Box<dyn CongestionControl>) -> Box<dyn CongestionControl> {
-        let Params { packets, pace, .. } = self;
-        let credits = Credits { packets: *packets, pace: (pace * 1000.0).round() as u32, size: PULL };
+        let Params { packets, pace, oversubscribed, least, every, increase, decrease, weight, target, .. } = *self;
+        let part = |part: f64| (part * 1e6).round() as u32;
+        let throttle = oversubscribed.then(|| Throttle {
+            every: every.unwrap_or_default(),
+            least: part(least),
+            increase: part(increase),
+            decrease: part(decrease),
+            weight: part(weight),
+            target: part(target),
+        });
+        let credits = Credits { packets, pace: (pace * 1000.0).round() as u32, size: PULL, throttle };
         Box::new(Rccc { credits, inner })
     }
     fn uses_marks(&self, _inner: &dyn CongestionControlDef) -> bool {

@@ -17,7 +17,7 @@
 use super::bandwidth_delay;
 use engine::{Bytes, Misfit, Time};
 use fabric::Setup;
-use fabric::axes::congestion_control::{Incident, Trim};
+use fabric::axes::congestion_control::{Incident, Throttle, Trim};
 use fabric::axes::transport::{Ground, Progress};
 use fabric::axes::{Chosen, Counter, Definition, Transport, TransportDef};
 use fabric::host::{PerFlow, Sender};
@@ -26,6 +26,7 @@ use fabric::packet::{Kind, Packet, PacketId, flag};
 use fabric::setup::{AckLane, Overflow, Trimming};
 use fabric::view::{HostView, Reply};
 use std::collections::{BTreeSet, VecDeque};
+use throttle::{Came, Throttle as Slower};
 
 engine::parameters! {
     /// Parameters of Ultra Ethernet's transport.
@@ -148,6 +149,10 @@ impl TransportDef for Params {
             pace: credits.pace,
             size: credits.size,
             most: (bandwidth_delay(setup) * 3 / 2).max(full),
+            throttle: credits.throttle.map(|rule| match rule.every {
+                Time::ZERO => Throttle { every: Time(setup.longest_rtt().0 / 2 * 3), ..rule },
+                _ => rule,
+            }),
         });
         let source = Source { credit: credits.map_or(0, |credits| credits.most as i64), ..Source::default() };
         Box::new(Machine {
@@ -343,6 +348,8 @@ struct Handout {
     size: u16,
     /// The most that a sender may have.
     most: u64,
+    /// How receivers hand out less, if they do.
+    throttle: Option<Throttle>,
 }
 
 /// The credits of one port of a host.
@@ -356,6 +363,8 @@ struct Pulls {
     busy: Time,
     /// Whether a timer is set for the end of that.
     armed: bool,
+    /// How much less it hands out.
+    slower: Slower,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -509,7 +518,12 @@ impl Machine {
             }
             let bytes = if more > 0 { more } else { EMPTY_PULL };
             let packet = at.on_wire(port, self.wire as u16).0 as u128;
-            pulls.busy = now + Time((packet * bytes as u128 * 1000 / (self.wire * rule.pace as u64) as u128) as u64);
+            let mut time = Time((packet * bytes as u128 * 1000 / (self.wire * rule.pace as u64) as u128) as u64);
+            if let Some(throttle) = rule.throttle {
+                pulls.slower.advance(&throttle, now, &mut |n| at.draw(n));
+                time = pulls.slower.stretch(time);
+            }
+            pulls.busy = now + time;
             self.counts.pulls += 1;
             let spec = *at.flow(flow);
             let pull = Packet {
@@ -595,6 +609,16 @@ impl Transport for Machine {
         let (packet, now) = (*at.packet(id), at.now());
         let (flow, number) = (FlowId(packet.flow), (packet.seq / self.full) as u32);
         let wanted = at.extra(id).words[0];
+        if let Some(throttle) = self.credits.and_then(|rule| rule.throttle) {
+            let slower = &mut self.pulls[at.nic(port) as usize].slower;
+            slower.advance(&throttle, now, &mut |n| at.draw(n));
+            slower.count(match (packet.kind, packet.flags) {
+                (Kind::Trimmed, flags) if flags & flag::LAST_HOP != 0 => Came::TrimmedHere,
+                (Kind::Trimmed, _) => Came::TrimmedElsewhere,
+                (_, flags) if flags & flag::MARKED != 0 => Came::Marked,
+                _ => Came::Whole,
+            });
+        }
         let (r, sink) = (at.receiver(flow), &mut self.sinks[flow.index()]);
         let (mut answer, mut early, mut ended) = (Some(Kind::Ack), false, false);
         let missed = packet.kind == Kind::Trimmed && !sink.has(number);
@@ -770,6 +794,8 @@ impl Transport for Machine {
         ]
     }
 }
+
+mod throttle;
 
 #[cfg(test)]
 mod tests;
