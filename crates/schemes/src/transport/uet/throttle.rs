@@ -59,7 +59,7 @@ impl Throttle {
             } else {
                 self.look(rule);
             }
-            next = next + interval(rule, draw);
+            next += interval(rule, draw);
         }
         self.next = Some(next);
     }
