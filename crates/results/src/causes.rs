@@ -625,6 +625,9 @@ impl Causes {
         Waited::worst_first(&mut victims);
         let filled = stops().filter(|(_, stop)| stop.cause.is_none()).filter_map(|(_, stop)| stop.fill);
         let dropped = losses.iter().filter(|loss| loss.cause.is_none()).filter_map(|loss| loss.fill);
+        // Who only waited does not say when something was lost.
+        let any = losses.iter().any(|loss| loss.packets > 0);
+        let known = || losses.iter().filter(move |loss| !any || loss.packets > 0);
         let fillers = if dropped.clone().next().is_some() { self.fillers_of(&ports) } else { Vec::new() };
         Root {
             kind,
@@ -635,10 +638,10 @@ impl Causes {
             lost_ps: losses.iter().map(|loss| loss.cost_ps).sum(),
             fillers,
             flows: filled.chain(dropped).map(|fill| fill.flows).max().unwrap_or(0),
-            from_ps: stops().map(|(_, stop)| stop.from_ps).chain(losses.iter().map(|l| l.first_ps)).min().unwrap_or(0),
+            from_ps: stops().map(|(_, stop)| stop.from_ps).chain(known().map(|l| l.first_ps)).min().unwrap_or(0),
             until_ps: match stops().any(|(_, stop)| stop.until_ps.is_none()) {
                 true => None,
-                false => stops().map(|(row, _)| self.until(row)).chain(losses.iter().map(|l| l.last_ps)).max(),
+                false => stops().map(|(row, _)| self.until(row)).chain(known().map(|l| l.last_ps)).max(),
             },
             stops: rows.len(),
             stopped_ports: stopped.len(),

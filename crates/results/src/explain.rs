@@ -444,8 +444,12 @@ impl Told<'_> {
         };
         let name = flow_name(&self.records.flows, flow);
         let total = spans(&|_| true).1;
-        let life = self.records.flows[flow as usize].received_ps;
+        let FlowRow { received_ps: life, start_ps, .. } = self.records.flows[flow as usize];
         let mut sentences = vec![match (total, life) {
+            (0, None) if start_ps.is_none_or(|start| start >= self.causes.end_ps) => {
+                format!("{name} had not begun when the run ended.")
+            }
+            (0, None) => format!("{name} waited at no stop and did not finish."),
             (0, _) => format!("{name} waited at no stop."),
             (_, Some(life)) => format!("{name} waited at stops for {} of its {}.", time(total), time(life)),
             (_, None) => format!("{name} waited at stops for {} and did not finish.", time(total)),
@@ -663,7 +667,10 @@ impl Told<'_> {
     fn at(&self, at: u64) -> Result<Explanation, Problem> {
         if at > self.causes.end_ps {
             let message = format!("{} is after the end of the run", time(at));
-            let help = format!("write a time up to {}us", self.causes.end_ps / 1_000_000);
+            let help = match self.causes.end_ps {
+                end @ ..1_000_000 => format!("write a time up to {end}ps"),
+                end => format!("write a time up to {}us", end / 1_000_000),
+            };
             return Err(Problem::new("--at", message).help(help));
         }
         let covers = |&row: &usize| {
@@ -874,6 +881,16 @@ mod tests {
         let kinds: Vec<Kind> = roots.iter().map(|root| root.kind).collect();
         assert_eq!(kinds, [Kind::Deadlock, Kind::LossyLink, Kind::Saturated]);
         assert!(roots[0].victim_ps == 0 && roots[2].victim_ps > 0, "nobody waited at the deadlock in these tables");
+        // Who waits for a link without losing anything there does not say when it lost something.
+        let waited = Loss { how: How::Down, packets: 0, first_ps: 0, last_ps: 19_000, ..causes.losses[0] };
+        let lost = Loss { how: How::Down, first_ps: 300, last_ps: 400, ..causes.losses[0] };
+        let mut down = causes.clone();
+        down.losses = vec![waited, lost];
+        let root = down.roots().into_iter().find(|root| root.kind == Kind::LinkDown).unwrap();
+        assert_eq!((root.from_ps, root.until_ps, root.lost), (300, Some(400), 2));
+        down.losses.pop();
+        let root = down.roots().into_iter().find(|root| root.kind == Kind::LinkDown).unwrap();
+        assert_eq!((root.from_ps, root.until_ps, root.lost), (0, Some(19_000), 0));
         let said = roots[1].sentence(&[]);
         let end = "It cost them 60.0 ns of sending again, or of waiting for it.";
         assert_eq!(
@@ -991,6 +1008,19 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_that_did_not_end_or_begin_is_told_so() {
+        let (mut records, mut causes) = run();
+        causes.waits.clear();
+        records.flows[0].received_ps = None;
+        let said = |records: &Records| explain(records, &causes, &[], &Question::Flow(0)).unwrap().sentences[0].clone();
+        assert!(said(&records).ends_with("waited at no stop and did not finish."));
+        for start in [None, Some(20_000), Some(50_000)] {
+            records.flows[0].start_ps = start;
+            assert!(said(&records).ends_with("had not begun when the run ended."));
+        }
+    }
+
+    #[test]
     fn what_waits_when_its_flow_has_ended_costs_it_nothing() {
         let (mut records, mut causes) = run();
         // Packets that were sent again wait on, at two stops from 2 to 9 ns.
@@ -1070,6 +1100,6 @@ mod tests {
         );
         assert!(refused(Question::Link("sw0->h9".into())).contains("these begin or end there: sw0->sw1"));
         assert!(refused(Question::Link("sw0".into())).contains("write both ends"));
-        assert!(refused(Question::At(20_001)).contains("after the end of the run"));
+        assert!(refused(Question::At(20_001)).contains("after the end of the run write a time up to 20000ps"));
     }
 }

@@ -136,6 +136,7 @@ impl Waits {
                 let far = p.peer;
                 let there = &core.ports[far as usize];
                 let under_way = !there.flying.is_empty()
+                    || !there.frames.is_empty()
                     || timed && scheme.owes(&states[there.node as usize], PortId(there.local))
                     || core.retry.is_busy(far, port)
                     || core.reactions.waits_at(port)
