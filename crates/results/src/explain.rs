@@ -406,8 +406,16 @@ impl Told<'_> {
         Explanation { sentences, json }
     }
 
-    /// Which links of the same node were down while a link was saturated: what they would have carried may be what saturates it.
+    /// What may be why a link was saturated: which links of the same node were down meanwhile, whose traffic it carried, and that it repeated frames itself.
     fn meanwhile(&self, root: &Root) -> Option<String> {
+        let same = |other: &Root| other.kind == Kind::LinkRetry && other.place == root.place;
+        let repeated = root.kind == Kind::Saturated && self.roots.iter().any(same);
+        let repeated = repeated.then(|| "The link repeated frames meanwhile.".to_string());
+        let all: Vec<String> = self.down_meanwhile(root).into_iter().chain(repeated).collect();
+        (!all.is_empty()).then(|| all.join(" "))
+    }
+
+    fn down_meanwhile(&self, root: &Root) -> Option<String> {
         let (from, _) = root.place.split_once("->").filter(|_| root.kind == Kind::Saturated)?;
         let end = root.until_ps.unwrap_or(u64::MAX);
         let other = |outage: &Value| {
@@ -1005,6 +1013,31 @@ mod tests {
         steps.iter().zip(&said[4..]).for_each(|(step, line)| assert!(line.contains(step), "{line}"));
         let said = explain(&records, &causes, &[], &Question::At(1_500)).unwrap().sentences;
         assert_eq!(said[0], "At 1.50 ns there were 1 stop at 1 port: sw0->sw1.");
+    }
+
+    #[test]
+    fn a_saturated_link_that_repeats_is_told_so() {
+        let (records, mut causes) = run();
+        causes.losses = vec![Loss {
+            port: 2,
+            how: How::Retry,
+            flow: 1,
+            packets: 0,
+            first_ps: 0,
+            last_ps: 15_000,
+            cost_ps: 2_000,
+            fill: None,
+            cause: None,
+            victim: false,
+        }];
+        let said = explain(&records, &causes, &[], &Question::Run).unwrap().sentences;
+        let of = |kind: &str| said.iter().find(|line| line.contains(kind)).unwrap_or_else(|| panic!("{said:?}"));
+        assert!(of("saturated").ends_with(" 7.00 ns. The link repeated frames meanwhile."), "{said:?}");
+        let wanted = "The link sw1->h2 repeats frames, or takes none before it has heard of some. 1 flow waited for it 2.00 ns in all.";
+        assert!(of("repeats frames").ends_with(wanted), "{said:?}");
+        let said = explain(&records, &causes, &[], &Question::Flow(1)).unwrap().sentences;
+        let wanted = "2.00 ns because it waited while sw1->h2 repeated frames, or until it had heard of some.";
+        assert!(said.iter().any(|line| line == wanted), "{said:?}");
     }
 
     #[test]

@@ -151,5 +151,11 @@ fn losses(
         }));
     }
     all.sort_by_key(|loss| (loss.port, loss.how, loss.flow));
+    // Behind what its NIC repeats, and repeated itself.
+    all.dedup_by(|next, kept| {
+        let same = next.how == How::Retry && (next.port, next.how, next.flow) == (kept.port, kept.how, kept.flow);
+        kept.cost_ps += if same { next.cost_ps } else { 0 };
+        same
+    });
     all
 }
