@@ -271,7 +271,7 @@ impl Job {
         if all <= budget as u128 {
             return Ok(());
         }
-        let message = format!("ranks would compute {all} parts of layers in all, of {budget} that there may be");
+        let message = format!("ranks would compute {all} parts of layers in all, and there is room for {budget}");
         let field = match (once <= budget as u128, microbatches) {
             (true, _) => "iterations",
             (false, 1) => "layers",
