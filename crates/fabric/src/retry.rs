@@ -85,7 +85,7 @@ impl Retry {
         let frames = out.time_for(largest) + home.time_for(largest);
         let round = frames + sets + forth + home.time_for(self.spacing) + back;
         let bytes = self.bytes.unwrap_or(2 * out.bytes_over(round)).max(largest);
-        let frames = self.frames.unwrap_or(Number::MOST).min(Number::MOST) as u64;
+        let frames = self.frames.unwrap_or(u32::MAX).min(<Number>::MOST) as u64;
         Limits {
             frames,
             bytes,
@@ -190,30 +190,28 @@ impl Tally {
 /// The number of a frame. Numbers are cyclic: after the largest comes 0.
 ///
 /// The SAI proposal does not say how many bits it has. Descriptions of the ordered sets of specification 1.0.1 (section 5.1.4) and of tests of hardware have 20.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Number(u32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Number<const BITS: u32 = 20>(u32);
 
-impl Number {
-    /// Its bits.
-    pub const BITS: u32 = 20;
+impl<const BITS: u32> Number<BITS> {
     /// The most frames that may be kept: half of all numbers, so that one that has come before can be told from one that is to come.
-    pub const MOST: u32 = 1 << (Self::BITS - 1);
+    pub const MOST: u32 = 1 << (BITS - 1);
     /// That of the first frame of all: every run that sends a few hundred of them goes through the wrap.
-    const FIRST: Number = Number::of(0u32.wrapping_sub(256));
+    const FIRST: Number<BITS> = Number::of(0u32.wrapping_sub(256));
 
-    const fn of(count: u32) -> Number {
-        Number(count & ((1 << Self::BITS) - 1))
+    const fn of(count: u32) -> Number<BITS> {
+        Number(count & ((1 << BITS) - 1))
     }
     /// The number of a frame so many later.
-    pub(crate) fn plus(self, frames: u32) -> Number {
+    pub(crate) fn plus(self, frames: u32) -> Number<BITS> {
         Number::of(self.0.wrapping_add(frames))
     }
     /// How many frames later than another this one is, if it is not earlier.
-    fn after(self, other: Number) -> u32 {
-        Number::of(self.0.wrapping_sub(other.0)).0
+    fn after(self, other: Number<BITS>) -> u32 {
+        Self::of(self.0.wrapping_sub(other.0)).0
     }
     /// Whether it is that of an earlier frame than another.
-    fn is_before(self, other: Number) -> bool {
+    fn is_before(self, other: Number<BITS>) -> bool {
         (1..=Self::MOST).contains(&other.after(self))
     }
     /// As it goes with a frame.
@@ -221,23 +219,23 @@ impl Number {
         self.0 as u64
     }
     /// From what came with a frame.
-    pub(crate) fn from_bits(bits: u64) -> Number {
+    pub(crate) fn from_bits(bits: u64) -> Number<BITS> {
         Number::of(bits as u32)
     }
 }
 
 /// What two ends say to each other in a control ordered set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Said<const BITS: u32 = 20> {
     /// All frames below this number have come.
-    Ack(Number),
+    Ack(Number<BITS>),
     /// The same, and what follows is to be sent again.
-    Nack(Number),
+    Nack(Number<BITS>),
     /// The sender has given up, and its next frame has this number. The hardware says so only if it starts again, and asks for an echo then;
     /// otherwise it is but for the books: what the receiver waits for will not come.
     Init {
         /// That number.
-        next: Number,
+        next: Number<BITS>,
         /// Whether it asks for an echo.
         echo: bool,
     },
@@ -253,7 +251,7 @@ struct Held {
 }
 
 /// What a sending end does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum State {
     /// Frames are numbered.
     Advance,
@@ -265,7 +263,7 @@ enum State {
 
 /// The sending end of a link.
 #[derive(Clone, Debug)]
-pub struct Sender {
+pub struct Sender<const BITS: u32 = 20> {
     limits: Limits,
     state: State,
     /// The replay buffer: frames that are not acknowledged.
@@ -273,9 +271,9 @@ pub struct Sender {
     /// Their bytes.
     bytes: u64,
     /// The number of the first.
-    base: Number,
+    base: Number<BITS>,
     /// The next to be sent again.
-    again: Option<Number>,
+    again: Option<Number<BITS>>,
     /// When all is repeated if nothing is heard before; [`Time::MAX`] while there is nothing to hear of.
     deadline: Time,
     /// How often it was since the last progress.
@@ -284,13 +282,13 @@ pub struct Sender {
     owes: bool,
 }
 
-impl Sender {
+impl<const BITS: u32> Sender<BITS> {
     /// One that has sent nothing.
-    pub fn new(limits: Limits) -> Sender {
-        Sender::from(limits, Number::FIRST)
+    pub fn new(limits: Limits) -> Self {
+        Self::from(limits, Number::FIRST)
     }
 
-    fn from(limits: Limits, base: Number) -> Sender {
+    fn from(limits: Limits, base: Number<BITS>) -> Self {
         Sender {
             limits,
             state: State::Advance,
@@ -305,7 +303,7 @@ impl Sender {
     }
 
     /// The number of the next new frame.
-    pub fn next(&self) -> Number {
+    pub fn next(&self) -> Number<BITS> {
         self.base.plus(self.held.len() as u32)
     }
 
@@ -355,7 +353,7 @@ impl Sender {
     }
 
     /// All frames below `expected` have come.
-    pub fn ack(&mut self, now: Time, expected: Number) {
+    pub fn ack(&mut self, now: Time, expected: Number<BITS>) {
         let come = expected.after(self.base);
         // An ACK from before it started again says nothing.
         if self.state != State::Advance || come == 0 || !self.knows(expected) {
@@ -371,12 +369,12 @@ impl Sender {
     }
 
     /// Whether a number is one of those up to which frames may have come.
-    fn knows(&self, expected: Number) -> bool {
+    fn knows(&self, expected: Number<BITS>) -> bool {
         expected.after(self.base) as usize <= self.held.len()
     }
 
     /// The same, and the others are to be sent again. True if there are any.
-    pub fn nack(&mut self, now: Time, expected: Number) -> bool {
+    pub fn nack(&mut self, now: Time, expected: Number<BITS>) -> bool {
         if self.state != State::Advance || !self.knows(expected) {
             return false;
         }
@@ -399,7 +397,7 @@ impl Sender {
     }
 
     /// The next frame to be sent again, which is sent now: its number and its size.
-    pub fn repeat(&mut self, now: Time) -> Option<(Number, u16)> {
+    pub fn repeat(&mut self, now: Time) -> Option<(Number<BITS>, u16)> {
         let number = self.again?;
         let held = self.held.get(number.after(self.base) as usize)?;
         // The answer to this one is what is waited for.
@@ -482,7 +480,7 @@ impl Sender {
     }
 
     /// What it says now.
-    pub fn say(&mut self) -> Option<Said> {
+    pub fn say(&mut self) -> Option<Said<BITS>> {
         std::mem::take(&mut self.owes).then(|| Said::Init { next: self.next(), echo: self.state == State::Init })
     }
 }
@@ -532,7 +530,7 @@ pub enum Taken {
 }
 
 /// Where the receiving end is with a NACK.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Asked {
     /// Nothing is missing, as far as it knows.
     Not,
@@ -544,12 +542,12 @@ enum Asked {
 
 /// The receiving end of a link.
 #[derive(Clone, Debug)]
-pub struct Receiver {
+pub struct Receiver<const BITS: u32 = 20> {
     spacing: Time,
     /// The number of the next frame to be passed on.
-    expected: Number,
+    expected: Number<BITS>,
     /// The number of the next frame to come for the first time: links keep order.
-    fresh: Number,
+    fresh: Number<BITS>,
     asked: Asked,
     /// There is something to acknowledge.
     news: bool,
@@ -559,19 +557,19 @@ pub struct Receiver {
     silent: Time,
 }
 
-impl Receiver {
+impl<const BITS: u32> Receiver<BITS> {
     /// One that has received nothing.
-    pub fn new(limits: &Limits) -> Receiver {
-        Receiver::from(limits, Number::FIRST)
+    pub fn new(limits: &Limits) -> Self {
+        Self::from(limits, Number::FIRST)
     }
 
-    fn from(limits: &Limits, first: Number) -> Receiver {
+    fn from(limits: &Limits, first: Number<BITS>) -> Self {
         let (expected, fresh, asked, news) = (first, first, Asked::Not, false);
         Receiver { spacing: limits.spacing, expected, fresh, asked, news, heard: false, silent: Time::ZERO }
     }
 
     /// The number of the next frame to be passed on.
-    pub fn expected(&self) -> Number {
+    pub fn expected(&self) -> Number<BITS> {
         self.expected
     }
 
@@ -588,12 +586,12 @@ impl Receiver {
     }
 
     /// A frame comes again.
-    pub fn again(&mut self, number: Number, condition: Condition) -> Taken {
+    pub fn again(&mut self, number: Number<BITS>, condition: Condition) -> Taken {
         debug_assert!(number.is_before(self.fresh), "frame {number:?} comes again before it came");
         self.take(number, condition)
     }
 
-    fn take(&mut self, number: Number, condition: Condition) -> Taken {
+    fn take(&mut self, number: Number<BITS>, condition: Condition) -> Taken {
         match condition {
             Condition::Missing => Taken::Awaited,
             Condition::Good if number == self.expected => {
@@ -621,7 +619,7 @@ impl Receiver {
     }
 
     /// What it waits for will not come: the sender's next frame has this number. Gives how many frames these were.
-    pub fn renew(&mut self, next: Number) -> u64 {
+    pub fn renew(&mut self, next: Number<BITS>) -> u64 {
         debug_assert!(!self.fresh.is_before(next), "frames up to {next:?} were sent, {:?} came", self.fresh);
         let lost = self.missing();
         (self.expected, self.asked, self.news) = (self.fresh, Asked::Not, false);
@@ -656,7 +654,7 @@ impl Receiver {
     }
 
     /// What it says now.
-    pub fn say(&mut self, now: Time) -> Option<Said> {
+    pub fn say(&mut self, now: Time) -> Option<Said<BITS>> {
         if now < self.due() {
             return None;
         }
@@ -695,6 +693,8 @@ impl Link {
 }
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -715,7 +715,7 @@ mod tests {
 
     /// The number of a frame with so many before it.
     fn n(count: u32) -> Number {
-        Number::FIRST.plus(count)
+        <Number>::FIRST.plus(count)
     }
 
     fn send(tx: &mut Sender, now: u64, frames: u64) {
@@ -748,15 +748,17 @@ mod tests {
 
     #[test]
     fn numbers_are_compared_around_the_wrap() {
-        let last = Number::of(u32::MAX);
-        assert_eq!((last.bits(), last.plus(1).bits(), Number::from_bits(1 << 20).bits()), (0xf_ffff, 0, 0));
-        for number in [Number::of(0), Number::of(1), last, Number::of(Number::MOST), Number::of(Number::MOST - 1)] {
-            for frames in [1, 2, 255, Number::MOST - 1] {
+        let last = <Number>::of(u32::MAX);
+        assert_eq!((last.bits(), last.plus(1).bits(), <Number>::from_bits(1 << 20).bits()), (0xf_ffff, 0, 0));
+        for number in [Number::of(0), Number::of(1), last, Number::of(<Number>::MOST), Number::of(<Number>::MOST - 1)] {
+            for frames in [1, 2, 255, <Number>::MOST - 1] {
                 let later = number.plus(frames);
                 assert!(number.is_before(later) && !later.is_before(number) && !number.is_before(number));
                 assert_eq!(later.after(number), frames);
             }
-            assert!(number.is_before(number.plus(Number::MOST)) && !number.is_before(number.plus(Number::MOST + 1)));
+            assert!(
+                number.is_before(number.plus(<Number>::MOST)) && !number.is_before(number.plus(<Number>::MOST + 1))
+            );
         }
     }
 
@@ -764,7 +766,7 @@ mod tests {
     fn both_ends_go_through_the_wrap_whatever_happens_there() {
         // Five frames, of which each in turn is the first with number 0.
         for before in 0..=5u32 {
-            let begin = Number::of(0u32.wrapping_sub(before));
+            let begin = <Number>::of(0u32.wrapping_sub(before));
             let limits = limits(Retry { bytes: Some(5000), ..Retry::default() });
             let (mut tx, mut rx) = (Sender::from(limits, begin), Receiver::from(&limits, begin));
             send(&mut tx, 0, 5);
@@ -1006,7 +1008,7 @@ mod tests {
             let retry = Retry {
                 bytes: Some(bytes), timer: Some(Time(timer * 80_000)), replays: None, spacing, ..Retry::default()
             };
-            let (begin, limits) = (Number::of(first), limits(retry));
+            let (begin, limits) = (<Number>::of(first), limits(retry));
             let (mut tx, mut rx) = (Sender::from(limits, begin), Receiver::from(&limits, begin));
             let mut wire = Wire { steps, forth: VecDeque::new(), back: VecDeque::new() };
             // In the end the link is good, so that it ends.

@@ -21,9 +21,12 @@
 //! - A NIC does not look at the next packet: a VC of it is stopped while its largest packet would not fit. A switch looks at the first packet of each queue.
 //! - How many credits are granted (`cbfc/sizes.rs`).
 
+#[cfg(test)]
+mod model;
 mod sizes;
 #[cfg(test)]
 mod tests;
+mod vc;
 
 use super::{Deadlines, fabric_of, lets_all_come, max, sum};
 use engine::{Bytes, Misfit, Time};
@@ -38,6 +41,7 @@ use fabric::view::{NodeView, Site};
 use fabric::{Outcome, Setup, message};
 use sizes::{Grant, Sizes};
 use std::sync::Arc;
+use vc::{BITS, MOST, Vc};
 
 engine::choice! {
     /// How the VCs of a port share its credits.
@@ -81,10 +85,6 @@ engine::parameters! {
     }
 }
 
-/// Bits of a counter.
-const BITS: u32 = 20;
-/// The most credits that may be in use: half of what a counter counts, so that a number from before can be told from one from after.
-const MOST: u32 = 1 << (BITS - 1);
 /// Bytes of a CF_Update, a control ordered set.
 const CF_UPDATE: u16 = 8;
 /// Bytes of a CC_Update, an Ethernet frame.
@@ -92,15 +92,6 @@ const CC_UPDATE: u16 = 64;
 
 /// The longest that the same is not said again: the longest time between CC_Updates that may be set.
 const LONGEST: Time = Time::from_ms(250);
-
-/// What a counter is further than another.
-fn ahead(counter: u32, other: u32) -> u32 {
-    counter.wrapping_sub(other) & ((1 << BITS) - 1)
-}
-
-fn add(counter: &mut u32, credits: u32) {
-    *counter = (*counter + credits) & ((1 << BITS) - 1);
-}
 
 impl Definition for Params {
     fn name(&self) -> &'static str {
@@ -188,38 +179,6 @@ message! {
             /// S_CC of every VC.
             counters: Payload,
         },
-    }
-}
-
-/// A virtual channel of a link, in both directions.
-#[derive(Clone, Default)]
-struct Vc {
-    /// As a sender: S_CC.
-    consumed: u32,
-    /// S_CF.
-    freed: u32,
-    /// Some of it waits for credits.
-    stopped: bool,
-    /// As a receiver: R_CC.
-    came: u32,
-    /// R_CF.
-    left: u32,
-    /// The neighbour is to hear of R_CF.
-    owed: bool,
-    /// Something has come, so that there is something to say again.
-    used: bool,
-    /// So much is here that the neighbour cannot send at its full rate.
-    full: bool,
-}
-
-impl Vc {
-    /// S_CU.
-    fn in_use(&self) -> u32 {
-        ahead(self.consumed, self.freed)
-    }
-    /// Credits of what is here.
-    fn held(&self) -> u32 {
-        ahead(self.came, self.left)
     }
 }
 
@@ -358,8 +317,7 @@ impl Cbfc {
     fn free(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, credits: u32) {
         let line = &mut node.lines[port.index()];
         let vc = &mut line.vcs[class.index()];
-        add(&mut vc.left, credits);
-        vc.owed = true;
+        vc.release(credits);
         line.changed = at.now();
         line.paces[TELL as usize].fresh();
         self.watch(node, at, port, class);
@@ -471,29 +429,18 @@ impl Cbfc {
     /// The neighbour says R_CF of a VC.
     fn freed(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, freed: u32) {
         let line = &mut node.lines[port.index()];
-        let vc = &line.vcs[class.index()];
-        let returned = ahead(freed, vc.freed);
-        // More than is in use cannot come back: the number is from before the last one.
-        if returned == 0 || returned > vc.in_use() {
+        if !line.vcs[class.index()].gets_back(freed) {
             return;
         }
         line.turn(class.index(), |vc| vc.freed = freed);
         self.look_at_all(node, at, port, class);
     }
 
-    /// The neighbour says S_CC of all VCs. What has not come by now is lost; what came after it was said is not known to it.
+    /// The neighbour says S_CC of all VCs.
     fn consumed(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, counters: &[u64]) {
         let line = &mut node.lines[port.index()];
         for (vc, &counter) in line.vcs.iter_mut().zip(counters) {
-            let lost = ahead(counter as u32, vc.came);
-            if lost != 0 && lost <= MOST {
-                add(&mut vc.left, lost);
-                vc.came = counter as u32;
-                node.counts.recovered += lost as u64;
-                vc.used = true;
-            }
-            // The neighbour has credits in use: it may have missed what was said last.
-            vc.owed |= vc.used;
+            node.counts.recovered += vc.resynchronise(counter as u32) as u64;
         }
         self.tell(node, at, port);
     }
@@ -509,10 +456,8 @@ impl FlowControl for Cbfc {
     fn node(&self, site: &Site<'_>) -> Node {
         let line = |port: PortId| {
             let (number, rate) = (site.number(port), site.rate(port));
-            let first = self.first & ((1 << BITS) - 1);
-            let vc = Vc { consumed: first, freed: first, came: first, left: first, ..Vc::default() };
             Line {
-                vcs: vec![vc; site.setup.classes as usize],
+                vcs: vec![Vc::new(self.first); site.setup.classes as usize],
                 out: self.sizes.grants[site.map.peer[number as usize] as usize],
                 own: self.sizes.grants[number as usize],
                 shared: 0,
@@ -540,9 +485,7 @@ impl FlowControl for Cbfc {
     }
 
     fn arrived(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, size: u16) {
-        let vc = &mut node.lines[port.index()].vcs[class.index()];
-        add(&mut vc.came, self.cost(size));
-        vc.used = true;
+        node.lines[port.index()].vcs[class.index()].receive(self.cost(size));
         if !at.has_queues() {
             self.watch(node, at, port, class);
         }
@@ -555,7 +498,7 @@ impl FlowControl for Cbfc {
     fn sent(&self, node: &mut Node, at: &mut NodeView<'_>, port: PortId, class: ClassId, size: u16) {
         let line = &mut node.lines[port.index()];
         let cost = self.cost(size);
-        line.turn(class.index(), |vc| add(&mut vc.consumed, cost));
+        line.turn(class.index(), |vc| vc.send(cost));
         node.counts.peak = node.counts.peak.max(line.vcs[class.index()].in_use() as u64);
         let late = line.paces[SYNC as usize].late;
         line.paces[SYNC as usize].fresh();
