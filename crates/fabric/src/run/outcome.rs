@@ -314,6 +314,24 @@ impl Core {
             && self.progress.timers == 0
             && !(0..self.progress.next_flow as u32).any(|flow| self.may_send(flow) && !self.is_blocked(flow))
     }
+
+    /// When hosts hear of the end of a message: a little later. What they would hear after the stop, they do not.
+    fn heard(&self) -> impl Fn(Time) -> Time + use<> {
+        let (receive, stop) = (self.setup.nic.bus.receive, self.setup.stop);
+        move |at| match at.saturating_add(receive) {
+            _ if receive == Time::ZERO => at,
+            heard if heard >= stop => Time::MAX,
+            heard => heard,
+        }
+    }
+
+    /// Up to when all is counted: what stands still when nothing moves any more does so until the last host has heard.
+    pub(super) fn last_instant(&self) -> Time {
+        let (hosts, heard) = (&self.hosts, self.heard());
+        let ends = hosts.senders.iter().map(|s| s.finished).chain(hosts.receivers.iter().map(|r| r.finished));
+        let ends = ends.filter(|_| self.setup.nic.bus.receive > Time::ZERO).map(heard).filter(|at| *at != Time::MAX);
+        self.time.now.max(ends.max().unwrap_or_default())
+    }
 }
 
 impl<F: FlowControl> Network<F> {
@@ -321,15 +339,8 @@ impl<F: FlowControl> Network<F> {
         let core = &mut self.core;
         let nodes: Vec<&F::Node> = self.nodes.iter().collect();
         let in_order = self.in_order && self.scheme.in_order(&nodes) && core.switches.labels.in_order();
-        // As hosts see it, who hear of the end of a message a little later. What they would hear after the stop, they do not.
-        let (bus, stop) = (core.setup.nic.bus, core.setup.stop);
-        let heard = |at: Time| if bus.receive == Time::ZERO { at } else { at.saturating_add(bus.receive) };
-        let heard = |at: Time| if bus.receive > Time::ZERO && heard(at) >= stop { Time::MAX } else { heard(at) };
-        let hosts = &core.hosts;
-        let ends = hosts.senders.iter().map(|s| s.finished).chain(hosts.receivers.iter().map(|r| r.finished));
-        let ends = ends.filter(|_| bus.receive > Time::ZERO).map(heard).filter(|at| *at != Time::MAX);
-        // What stands still when nothing moves any more does so until the last host has heard: all that is counted is counted up to then.
-        core.time.now = core.time.now.max(ends.max().unwrap_or_default());
+        let (bus, heard) = (core.setup.nic.bus, core.heard());
+        core.time.now = core.last_instant();
         core.end_recording(core.time.now);
         let mut violations = core.audit(self.scheme.lossless(), in_order);
         let (parts, repeats, wrong) = core.settle_parts();

@@ -354,7 +354,7 @@ impl<F: FlowControl> Network<F> {
         });
         let Some(mut whole) = shards.next() else { unreachable!("a plan has shards") };
         let others: Vec<Network<F>> = shards.collect();
-        let end = others.iter().map(|shard| shard.core.time.now).fold(whole.core.time.now, Time::max);
+        let end = others.iter().map(|shard| shard.core.last_instant()).fold(whole.core.last_instant(), Time::max);
         whole.core.end_recording(end);
         for mut other in others {
             other.core.end_recording(end);

@@ -186,3 +186,34 @@ fn every_count_that_an_experiment_asks_for_is_kept_by_some_scheme() {
         }
     }
 }
+
+/// What is paused when the last host hears of the last message is so until then, in the last frame, too.
+#[test]
+fn the_last_frame_of_a_recording_ends_when_the_last_host_has_heard() {
+    let text = "\
+[topology]
+kind = \"dumbbell\"
+left = 7
+right = 1
+bottlenecks = 2
+host_rate = \"14486836bps\"
+[switch]
+buffer = \"41001B\"
+[nic]
+receive_latency = \"1ps\"
+payload = \"18B\"
+[scheme]
+flow_control = \"cbfc\"
+[[incast]]
+degree = 5
+size = \"140B\"
+every = \"1ns\"
+count = 2
+";
+    let resolved = record(read(text, &[]), None);
+    let whole = resolved.simulate_in(1, Some(1), &mut |_, _| true);
+    for (threads, blocks) in [(1, 2), (2, 2), (3, 3), (3, 4)] {
+        let other = resolved.simulate_in(threads, Some(blocks), &mut |_, _| true);
+        assert_same(&whole, &other, &format!("{threads} threads, {blocks} blocks"));
+    }
+}
