@@ -240,7 +240,7 @@ pub enum Said<const BITS: u32 = 20> {
         echo: bool,
     },
     /// The receiver has heard that.
-    Echo,
+    Echo(Number<BITS>),
 }
 
 /// A frame that is kept.
@@ -468,8 +468,8 @@ impl<const BITS: u32> Sender<BITS> {
     }
 
     /// The other end has heard that it starts again.
-    pub fn echo(&mut self) {
-        if self.state == State::Init {
+    pub fn echo(&mut self, next: Number<BITS>) {
+        if self.state == State::Init && next == self.next() {
             (self.state, self.deadline, self.owes) = (State::Advance, Time::MAX, false);
         }
     }
@@ -552,7 +552,7 @@ pub struct Receiver<const BITS: u32 = 20> {
     /// There is something to acknowledge.
     news: bool,
     /// It has heard that the sender starts again.
-    heard: bool,
+    heard: Option<Number<BITS>>,
     /// An ACK goes no sooner.
     silent: Time,
 }
@@ -565,7 +565,7 @@ impl<const BITS: u32> Receiver<BITS> {
 
     fn from(limits: &Limits, first: Number<BITS>) -> Self {
         let (expected, fresh, asked, news) = (first, first, Asked::Not, false);
-        Receiver { spacing: limits.spacing, expected, fresh, asked, news, heard: false, silent: Time::ZERO }
+        Receiver { spacing: limits.spacing, expected, fresh, asked, news, heard: None, silent: Time::ZERO }
     }
 
     /// The number of the next frame to be passed on.
@@ -629,7 +629,7 @@ impl<const BITS: u32> Receiver<BITS> {
     /// The link was down for so long that nothing is sent again.
     pub fn restart(&mut self) {
         self.renew(self.fresh);
-        (self.heard, self.silent) = (false, Time::ZERO);
+        (self.heard, self.silent) = (None, Time::ZERO);
     }
 
     /// A frame that was under way when its link failed for too long does not come.
@@ -640,13 +640,13 @@ impl<const BITS: u32> Receiver<BITS> {
 
     /// The sender asks for an echo.
     pub fn hear(&mut self) {
-        self.heard = true;
+        self.heard = Some(self.expected);
     }
 
     /// When it has something to say; [`Time::MAX`] for never.
     pub fn due(&self) -> Time {
         match self.asked {
-            _ if self.heard => Time::ZERO,
+            _ if self.heard.is_some() => Time::ZERO,
             Asked::Owed => Time::ZERO,
             Asked::Not if self.news => self.silent,
             Asked::Not | Asked::Sent => Time::MAX,
@@ -658,8 +658,8 @@ impl<const BITS: u32> Receiver<BITS> {
         if now < self.due() {
             return None;
         }
-        if std::mem::take(&mut self.heard) {
-            return Some(Said::Echo);
+        if let Some(next) = self.heard.take() {
+            return Some(Said::Echo(next));
         }
         self.silent = now + self.spacing;
         self.news = false;
@@ -951,10 +951,10 @@ mod tests {
         assert_eq!((tx.due(), tx.expire(Time(105)), tx.say()), (Time(105), Expiry::Nothing, said));
         assert_eq!(rx.renew(n(3)), 2);
         rx.hear();
-        assert_eq!(rx.say(Time(107)), Some(Said::Echo));
+        assert_eq!(rx.say(Time(107)), Some(Said::Echo(n(3))));
         // An ACK from before says nothing.
         tx.ack(Time(108), n(1));
-        tx.echo();
+        tx.echo(n(3));
         assert!(tx.protects() && tx.due() == Time::MAX);
         assert_eq!((tx.sent(Time(110), SIZE), rx.first(Condition::Good)), (Sent::Numbered, Taken::Passed));
         assert_eq!(rx.say(Time::from_us(9)), Some(Said::Ack(n(4))));

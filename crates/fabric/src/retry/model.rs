@@ -8,7 +8,7 @@
 //!
 //! 1. *Nothing is lost, and nothing comes twice*: every frame is passed on once, and in order.
 //! 2. *It ends*: from every state, if nothing new is sent and nothing more lost, everything comes, and the sender keeps nothing.
-//! 3. Where ends give up and start again: the same of what is sent afterwards, as long as no echo comes late.
+//! 3. Where ends give up and start again: the same of what is sent afterwards.
 
 use super::*;
 use std::collections::{HashMap, VecDeque};
@@ -53,7 +53,7 @@ const LLR: Model = Model { frames: 2, losses: 1, replays: None, timer: true };
 /// All that decides what is done next: counts of all time relative to what was passed on, and deadlines only as to whether there are any.
 type Key = (
     (State, Vec<u64>, Number<BITS>, Option<Number<BITS>>, bool, u32, bool),
-    (Number<BITS>, Number<BITS>, Asked, bool, bool),
+    (Number<BITS>, Number<BITS>, Asked, bool, Option<Number<BITS>>),
     Vec<(Item, u64)>,
     Vec<Said<BITS>>,
     (u32, u64),
@@ -114,7 +114,7 @@ impl Link {
         match said {
             Said::Ack(expected) => self.sender.ack(Time::ZERO, expected),
             Said::Nack(expected) => _ = self.sender.nack(Time::ZERO, expected),
-            Said::Echo => self.sender.echo(),
+            Said::Echo(next) => self.sender.echo(next),
             Said::Init { .. } => {}
         }
     }
@@ -280,12 +280,12 @@ fn ends_that_give_up_start_again_and_go_on() {
     }
 }
 
-/// An echo does not say what it answers, as hardware's does. One that comes late, of two that were asked for, is taken for that of the next INIT, which is not said
-/// then: if a frame was lost before, the receiver waits for what was given up until the sender gives up once more.
+/// An echo says which number it has heard: one that comes late, of two that were asked for, answers no later INIT.
 #[test]
-fn a_late_echo_is_taken_for_that_of_the_next_init() {
+fn a_late_echo_answers_no_later_init() {
     let found = Model { replays: Some(0), losses: 1, ..LLR }.explore();
-    assert_eq!(found.err().map(|(wrong, _)| wrong), Some("a frame that has not come is taken for one that has"));
+    println!("retry, giving up at once with a loss: {:?} states", found.as_ref().ok());
+    assert!(found.is_ok(), "{found:?}");
 }
 
 #[test]

@@ -161,7 +161,7 @@ impl Core {
                 Said::Ack(expected) => (ACK, expected.bits()),
                 Said::Nack(expected) => (NACK, expected.bits()),
                 Said::Init { next, echo } => (if echo { INIT_ECHO } else { INIT }, next.bits()),
-                Said::Echo => (ECHO, 0),
+                Said::Echo(next) => (ECHO, next.bits()),
             };
             end.tally.acks += (tag == ACK) as u64;
             end.tally.nacks += (tag == NACK) as u64;
@@ -290,7 +290,7 @@ impl Core {
         match packet.tag {
             ACK if good => end.tx.ack(now, number),
             NACK if good => end.tally.replays += end.tx.nack(now, number) as u64,
-            ECHO if good => end.tx.echo(),
+            ECHO if good => end.tx.echo(number),
             INIT | INIT_ECHO => {
                 end.rx.renew(number);
                 if packet.tag == INIT_ECHO && good {
