@@ -1213,6 +1213,10 @@ impl Reader<'_> {
         };
         // There is none where its name was refused and no table before it has a group.
         let name = self.requests.all.groups.get(origin.group as usize).cloned().unwrap_or_default();
+        if self.requests.all.jobs.iter().any(|job| job.name == name) {
+            let message = format!("there is a job called {} already", quoted(&name));
+            return Err(table.problem_at("name", message).help("give every job a name of its own"));
+        }
         // Messages of each parallelism are a group of their own.
         let mut origins = [origin; 4];
         let there = [tensor > 1, pipeline > 1, replicas > 1, job.expert > 1 && model.experts > 0];
@@ -1225,6 +1229,10 @@ impl Reader<'_> {
             if there {
                 origins[place].group = self.requests.all.group(&format!("{name}/{}", dimension.word()));
             }
+        }
+        if !overlap && table.item("buckets").is_some() {
+            let note = "buckets has no effect: without overlap, gradients go in one part";
+            self.requests.notes.push(format!("{}: {note}", table.path()));
         }
         let Made { flows, tasks, after, outline } =
             job.generate(&name, origins, self.budget()).map_err(|fault| self.ungenerated(table, fault))?;

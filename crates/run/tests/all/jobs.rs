@@ -178,6 +178,18 @@ fn what_does_not_fit_is_refused_with_its_remedy() {
     }
     let said = problem(&format!("{STAR}[[job]]\nranks = 6\n[[job]]\nranks = 4\n"));
     assert!(said.contains("4 ranks on 2 hosts") && said.contains("hosts of a job before are not free"), "{said}");
+    let said = problem(&format!("{STAR}[[job]]\nname = \"a\"\nranks = 2\n[[job]]\nname = \"a\"\nranks = 4\n"));
+    assert!(said.contains("there is a job called \"a\" already"), "{said}");
+}
+
+#[test]
+fn buckets_that_change_nothing_are_noted() {
+    let noted = |keys: &str| {
+        let notes = run(&format!("{STAR}[[job]]\nranks = 2\n{SMALL}{keys}")).summary.notes;
+        notes.iter().any(|note| note.contains("buckets has no effect"))
+    };
+    assert!(noted("overlap = false\nbuckets = 2\n"));
+    assert!(!noted("overlap = false\n") && !noted("buckets = 2\n"));
 }
 
 #[test]
