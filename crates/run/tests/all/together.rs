@@ -68,3 +68,18 @@ fn what_cannot_be_together_is_refused_with_a_reason() {
         }
     }
 }
+
+#[test]
+fn deflection_in_order_is_refused_where_a_balancer_goes_other_ways_than_the_hash() {
+    let text = "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 2\nspines = 2\n[[long]]\nfrom = [\"h0\"]\nto = \"h2\"\n";
+    let read = |balancing: &str| {
+        let sets =
+            ["scheme.flow_control=iofd".to_string(), format!("scheme.load_balancing={balancing}"), "stop=1us".into()];
+        scenario::Scenario::parse("a.toml", text, std::path::Path::new("/nowhere"), &sets)
+            .and_then(scenario::resolve::resolve)
+            .map(|_| ())
+    };
+    let said = read("wcmp").expect_err("wcmp has paths of its own").to_string();
+    assert!(said.contains("on the paths that routing's hash gives, and wcmp gives others"), "{said}");
+    assert!(read("ecmp").is_ok() && read("d-mod-k").is_ok());
+}

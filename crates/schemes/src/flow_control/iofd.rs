@@ -87,7 +87,14 @@ impl Definition for Params {
          SIGCOMM Posters and Demos 2018"
     }
     fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
-        needs_order(self.name(), with)
+        // The swarm found packets overtaken where a balancer gave flows other paths than the hash does.
+        let other = |name| Misfit {
+            parameter: "scheme.load_balancing",
+            message: format!("iofd keeps order on the paths that routing's hash gives, and {name} gives others"),
+            help: "write load_balancing = \"ecmp\" or \"d-mod-k\" in [scheme]".to_string(),
+        };
+        let balancing = with.load_balancing;
+        needs_order(self.name(), with).or_else(|| (!balancing.by_rule()).then(|| other(balancing.name())))
     }
     fn control_packet(&self) -> u64 {
         self.answer.0
