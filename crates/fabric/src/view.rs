@@ -245,13 +245,6 @@ impl NodeView<'_> {
     pub fn paths(&self, host: NodeId) -> impl Iterator<Item = PortId> + '_ {
         self.core.routing.next_hops(self.node, host.0).iter().map(|port| PortId((port - self.base) as u16))
     }
-    /// The port by which a packet would go on by the rule of routing.
-    #[inline]
-    pub fn routed(&self, id: PacketId) -> Option<PortId> {
-        let packet = &self.core.pool[id];
-        let port = self.core.path(self.node, packet.dst, &packet.tuple, packet.stamp)?;
-        Some(PortId((port - self.base) as u16))
-    }
     /// The node to which the neighbour at `port` passes a packet on by the rule of routing. That is in the routing tables, which the
     /// control plane gives to every node; it says nothing about the neighbour itself.
     pub fn beyond(&self, port: PortId, id: PacketId) -> Option<NodeId> {

@@ -87,14 +87,7 @@ impl Definition for Params {
          SIGCOMM Posters and Demos 2018"
     }
     fn conflict(&self, with: &Chosen<'_>) -> Option<Misfit> {
-        // The swarm found packets overtaken where a balancer gave flows other paths than the hash does.
-        let other = |name| Misfit {
-            parameter: "scheme.load_balancing",
-            message: format!("iofd keeps order on the paths that routing's hash gives, and {name} gives others"),
-            help: "write load_balancing = \"ecmp\" or \"d-mod-k\" in [scheme]".to_string(),
-        };
-        let balancing = with.load_balancing;
-        needs_order(self.name(), with).or_else(|| (!balancing.by_rule()).then(|| other(balancing.name())))
+        needs_order(self.name(), with)
     }
     fn control_packet(&self) -> u64 {
         self.answer.0
@@ -218,6 +211,8 @@ type Key = (FlowId, u8);
 #[derive(Clone, Debug)]
 struct Entry {
     hop: Hop,
+    /// Where the last packet that came by would have gone without an entry.
+    chosen: PortId,
     /// When its last packet that came by was sent.
     last: Time,
     seen: Time,
@@ -592,7 +587,7 @@ impl Iofd {
     fn answered(&self, node: &mut Node, at: &mut NodeView<'_>, key: Key, stamp: Time) {
         let (flow, channel) = key;
         let Some(entry) = node.flows.get(&key) else { return };
-        let old = entry.hop;
+        let (old, chosen) = (entry.hop, entry.chosen);
         let Some(wait) = entry.wait else {
             // The last packet of the message has arrived, and nothing came after it.
             if entry.last == stamp {
@@ -607,10 +602,10 @@ impl Iofd {
         // What was clear when the flow asked may no longer be. That its old path is shorter now means little: it was kept from it.
         let first = at.head(old.port, self.pen_queue(wait.pen));
         let target = first.and_then(|id| {
-            let by = Arrival { in_port: PortId(at.packet(id).in_port), channel, chosen: at.routed(id)? };
-            Some((self.better(node, at, id, by, old, wait.urgency).unwrap_or(old), by.chosen))
+            let by = Arrival { in_port: PortId(at.packet(id).in_port), channel, chosen };
+            self.better(node, at, id, by, old, wait.urgency)
         });
-        let (hop, chosen) = target.unwrap_or((old, old.port));
+        let hop = target.unwrap_or(old);
         if hop == old {
             node.tally.stays += 1;
         } else {
@@ -684,7 +679,7 @@ impl FlowControl for Iofd {
                     hop = better;
                     node.count_flow(hop, channel);
                     node.tally.at_once += 1;
-                    node.flows.insert(key, Entry { hop, last: packet.stamp, seen: now, wait: None });
+                    node.flows.insert(key, Entry { hop, chosen, last: packet.stamp, seen: now, wait: None });
                     known = true;
                 }
             } else if packet.flags & flag::LAST == 0 && (known || self.room(node, now)) {
@@ -701,7 +696,7 @@ impl FlowControl for Iofd {
                             node.tally.asks += 1;
                             new.stamp = at.packet(first).stamp;
                             wait = Some(new);
-                            node.flows.insert(key, Entry { hop, last: packet.stamp, seen: now, wait });
+                            node.flows.insert(key, Entry { hop, chosen, last: packet.stamp, seen: now, wait });
                             node.deadlines.set(at, hop.port, pen.0, Some(self.params.patience));
                             known = true;
                         }
@@ -722,7 +717,7 @@ impl FlowControl for Iofd {
                 node.tally.asks += (mine.is_some()) as u64;
                 at.packet_mut(id).flags |= flag::ASKS;
                 if let Some(wait) = own {
-                    node.flows.insert(key, Entry { hop, last: packet.stamp, seen: now, wait: Some(wait) });
+                    node.flows.insert(key, Entry { hop, chosen, last: packet.stamp, seen: now, wait: Some(wait) });
                     node.deadlines.set(at, hop.port, wait.pen.0, Some(self.params.patience));
                 }
             } else {
@@ -735,7 +730,7 @@ impl FlowControl for Iofd {
         }
         node.tally.table_peak = node.tally.table_peak.max(node.flows.len() as u64);
         if let Some(entry) = node.flows.get_mut(&key) {
-            (entry.last, entry.seen) = (packet.stamp, now);
+            (entry.chosen, entry.last, entry.seen) = (chosen, packet.stamp, now);
         }
         // The packet that asks still takes the old path; only those behind it are kept.
         match wait {
@@ -808,10 +803,8 @@ impl FlowControl for Iofd {
         }
         let Some(key) = *node.pen(port, Pen(timer)) else { return };
         let Some(entry) = node.flows.get(&key) else { return };
-        let (old, Some(wait)) = (entry.hop, entry.wait) else { return };
+        let (old, chosen, Some(wait)) = (entry.hop, entry.chosen, entry.wait) else { return };
         node.tally.late += 1;
-        let first = at.head(old.port, self.pen_queue(wait.pen));
-        let chosen = first.and_then(|id| at.routed(id)).unwrap_or(old.port);
         self.release(node, at, key.0, old, wait.pen, old);
         node.settle(key, old, chosen);
     }
