@@ -154,6 +154,12 @@ impl Link {
         !self.outages.iter().any(|&(down, up)| down <= time && up.is_none_or(|up| time < up))
     }
 
+    /// When it fails for its ends and for routing: not where it repeats afterwards what was under way, so that they only wait.
+    pub fn failures(&self) -> impl Iterator<Item = (Time, Option<Time>)> + '_ {
+        let waits = self.retry.map_or(Time::ZERO, |retry| retry.link_lost);
+        self.outages.iter().copied().filter(move |&(down, up)| up.is_none_or(|up| up - down >= waits))
+    }
+
     /// Whether a simulation can use it, given that its ends exist.
     fn check(&self) -> Result<(), LinkError> {
         if self.a == self.b {

@@ -146,7 +146,7 @@ engine::parameters! {
         after: Unprotected = Unprotected::BestEffort, if endless == false,
         /// Start again after it has given up (RE_INIT_ON_FLUSH).
         restart: bool = false, if endless == false,
-        /// A link that is down for less keeps what it had sent, and repeats it (PCS_LOST_TIMEOUT).
+        /// A link that is down for less has not failed: it repeats afterwards what it had sent, and what waits for it waits on (PCS_LOST_TIMEOUT).
         link_lost: Time = Time::ZERO, in Time::ZERO..=MAX_DELAY,
         /// Replays in a row of a pause that the automatic headroom of switches allows for; `"auto"`: until more are less likely than 1 in 1e9, or 4.
         pause_replays: Option<u32> = None, in 0..=16,

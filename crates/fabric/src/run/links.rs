@@ -7,17 +7,20 @@ use crate::packet::{Kind, PacketId};
 use crate::probe::{Counted, Lost};
 use crate::routing::Routing;
 use crate::setup::{Dice, Relist, Setup, Turn};
+use crate::topology::Link;
 use engine::Time;
 use std::sync::Arc;
 
-/// The states of the links over time, from their outages; nothing if none ever fails.
+/// The states of the links over time, from their outages; nothing if none ever fails. A link that fails for a moment only, and repeats
+/// afterwards what was under way, counts as one that works.
 pub(super) fn changes(setup: &Setup) -> Vec<(Time, Vec<bool>)> {
     let links = &setup.graph.links;
     let mut times: Vec<Time> =
         links.iter().flat_map(|l| &l.outages).flat_map(|&(a, b)| [Some(a), b]).flatten().collect();
     times.sort_unstable();
     times.dedup();
-    times.into_iter().map(|t| (t, links.iter().map(|link| link.up_at(t)).collect())).collect()
+    let fails = |link: &Link, t: Time| link.failures().any(|(down, up)| down <= t && up.is_none_or(|up| t < up));
+    times.into_iter().map(|t| (t, links.iter().map(|link| !fails(link, t)).collect())).collect()
 }
 
 /// What becomes of a packet on a link.
@@ -110,7 +113,11 @@ impl<F: FlowControl> Network<F> {
         for port in self.core.ports_at_hand() {
             let core = &mut self.core;
             let works = up[core.map.link[port as usize] as usize];
-            if works == core.ports[port as usize].up || !core.owns(core.ports[port as usize].node) {
+            if !core.owns(core.ports[port as usize].node) {
+                continue;
+            }
+            if works == core.ports[port as usize].up {
+                core.darken_link_end(port);
                 continue;
             }
             core.ports[port as usize].up = works;
@@ -135,7 +142,7 @@ impl<F: FlowControl> Network<F> {
                     self.core.discard(visit.packet);
                 }
             }
-            self.core.change_link_end(port, works);
+            self.core.change_link_end(port);
             // Packets in flight when a link fails are lost when they would arrive.
             self.core.ports[port as usize].faulty = true;
         }

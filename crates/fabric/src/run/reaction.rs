@@ -73,7 +73,7 @@ impl<F: FlowControl> Network<F> {
         }
         let (now, link) = (core.time.now, &core.setup.graph.links[core.map.link[port as usize] as usize]);
         let came = now - core.setup.switch.reaction;
-        if link.outages.iter().any(|&(from, _)| came < from && from <= now) {
+        if link.failures().any(|(from, _)| came < from && from <= now) {
             let packet = core.pool[id];
             core.pool.open_frame(&packet);
             core.pool.remove(id);

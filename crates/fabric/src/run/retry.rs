@@ -40,13 +40,19 @@ struct End {
     faithful: bool,
     /// A link that is down for so long loses what it keeps.
     link_lost: Time,
+    /// It is down, and not for so long: its port waits.
+    dark: bool,
     tally: Tally,
 }
 
 impl End {
     /// Whether the link has something to send itself.
     fn speaks(&self, now: Time) -> bool {
-        self.rx.due() <= now || self.tx.speaks() || self.tx.repeats()
+        !self.dark && (self.rx.due() <= now || self.tx.speaks() || self.tx.repeats())
+    }
+    /// Whether others may send.
+    fn is_open(&self) -> bool {
+        !self.dark && self.tx.is_open()
     }
 }
 
@@ -70,6 +76,7 @@ impl Retries {
                 claims: false,
                 faithful: !retry.gives_up(),
                 link_lost: retry.link_lost,
+                dark: false,
                 tally: Tally::default(),
             }))
         };
@@ -148,13 +155,16 @@ impl Core {
     #[cold]
     fn link_is_silent(&self, port: u32) -> bool {
         let end = self.retry.0.get(port as usize).and_then(Option::as_deref);
-        end.is_some_and(|end| !end.speaks(self.time.now) && !end.tx.is_open())
+        end.is_some_and(|end| !end.speaks(self.time.now) && !end.is_open())
     }
 
     /// Sends what the link of an urgent port has to send itself, ahead of everything else.
     pub(super) fn link_first(&mut self, port: u32) -> First {
         let now = self.time.now;
         let Some(end) = self.retry.end(port) else { return First::Others };
+        if end.dark {
+            return First::Waits;
+        }
         let said = end.rx.say(now).or_else(|| end.tx.say());
         let first = if let Some(said) = said {
             let (tag, seq) = match said {
@@ -326,8 +336,9 @@ impl Core {
         let p = &mut self.ports[port as usize];
         let Some(end) = self.retry.end(port) else { return };
         let speaks = end.speaks(now);
-        let claims = speaks || !end.tx.is_open();
-        let (freed, open) = (end.claims && !claims, end.tx.is_open());
+        let open = end.is_open();
+        let claims = speaks || !open;
+        let freed = end.claims && !claims;
         if claims != end.claims {
             p.queued = p.queued - end.claims as u64 + claims as u64;
             end.claims = claims;
@@ -337,7 +348,7 @@ impl Core {
         if self.pool.traced() {
             self.note_open(port, open);
         }
-        let Some(end) = self.retry.end(port).filter(|_| up) else { return };
+        let Some(end) = self.retry.end(port).filter(|end| up && !end.dark) else { return };
         let due = end.tx.due().min(if end.rx.due() > now { end.rx.due() } else { Time::MAX });
         if due < end.planned {
             end.planned = due.max(now);
@@ -350,20 +361,25 @@ impl Core {
         }
     }
 
-    /// The link of `port` has failed or come back.
-    pub(super) fn change_link_end(&mut self, port: u32, up: bool) {
+    /// The link of `port` has failed for longer than it keeps anything, or come back after that.
+    pub(super) fn change_link_end(&mut self, port: u32) {
         let now = self.time.now;
-        let link = &self.setup.graph.links[self.map.link[port as usize] as usize];
         let Some(end) = self.retry.end(port) else { return };
-        let this = |&&(from, to): &&(Time, Option<Time>)| if up { to == Some(now) } else { from == now };
-        let outage = link.outages.iter().find(this);
-        let lost = outage.is_none_or(|&(from, to)| to.is_none_or(|to| to - from >= end.link_lost));
-        if up || lost {
-            end.tx.link_up(now, lost);
-        }
-        if lost {
-            end.rx.restart();
-            self.lose_aside(port, Lost::Down);
+        end.tx.link_up(now, true);
+        end.rx.restart();
+        self.lose_aside(port, Lost::Down);
+        self.settle_link(port);
+    }
+
+    /// The link of `port` may have gone down for a moment, or be back after one: nothing is lost by it and nobody hears of it.
+    pub(super) fn darken_link_end(&mut self, port: u32) {
+        let now = self.time.now;
+        let works = self.setup.graph.links[self.map.link[port as usize] as usize].up_at(now);
+        let up = self.ports[port as usize].up;
+        let Some(end) = self.retry.end(port).filter(|end| up && end.dark == works) else { return };
+        end.dark = !works;
+        if works {
+            end.tx.link_up(now, false);
         }
         self.settle_link(port);
     }
@@ -376,7 +392,7 @@ impl Core {
             if aside != end.rx.missing() {
                 wrong.push(format!("port {port} has {aside} packets aside, its link awaits {}", end.rx.missing()));
             }
-            let down = !self.setup.graph.links[self.map.link[port] as usize].outages.is_empty();
+            let down = self.setup.graph.links[self.map.link[port] as usize].failures().next().is_some();
             if end.faithful && !down && end.tally.lost > 0 {
                 wrong.push(format!(
                     "{} packets were lost on a link that never gives up, to port {port}",
@@ -397,7 +413,7 @@ impl<F: FlowControl> Network<F> {
         if end.planned <= now {
             end.planned = Time::MAX;
         }
-        if up {
+        if up && !end.dark {
             match end.tx.expire(now) {
                 Expiry::Nothing => {}
                 Expiry::Replay => end.tally.timeouts += 1,

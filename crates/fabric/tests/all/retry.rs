@@ -83,6 +83,22 @@ fn what_is_under_way_when_a_link_fails_for_a_moment_comes_when_it_is_back() {
 }
 
 #[test]
+fn what_waits_for_a_link_that_fails_for_a_moment_waits_on() {
+    // 100 packets, of which half wait at the host when the link goes down. Nothing is lost, and nobody is told.
+    let setup = |outages| {
+        let mut graph = star(2, Retry { link_lost: Time::from_ns(1501), ..endless() });
+        graph.links[0].outages = outages;
+        one_flow(graph, 100_000)
+    };
+    let without = run(setup(vec![])).flows[0].received;
+    let outcome = run(setup(vec![(Time::from_ns(3500), Some(Time::from_us(5)))]));
+    assert_eq!((outcome.counts.dropped(), outcome.counts.timeouts, outcome.counts.retransmitted.0), (0, 0, 0));
+    // What was sent less than a round trip before is sent again.
+    let (late, round) = (outcome.flows[0].received - without, Time(2 * DELAY.0 + 3 * FRAME * BYTE));
+    assert!(late >= Time::from_ns(1500) && late <= Time::from_ns(1500) + round, "{late}");
+}
+
+#[test]
 fn a_link_that_is_down_for_too_long_loses_what_it_keeps() {
     let mut graph = star(2, endless());
     graph.links[0].outages = vec![(Time::from_ns(500), Some(Time::from_us(2)))];
