@@ -859,9 +859,11 @@ fn unordered(case: impl Strategy<Value = Case>) -> impl Strategy<Value = Case> {
     (case, settings).prop_map(|(case, (control, balancing, trim, queue, ack_after, rto))| {
         let beneath = if trim { "none" } else { "pfc" };
         let queue = if trim { format!("queue = \"{queue}B\"\nheaders = \"{}B\"\n", queue.max(2048)) } else { String::new() };
+        // Receivers that look at their own links only can fill another one with headers for ever.
+        let looks = if control == "uec-rccc" { "[scheme.rccc]\noversubscribed = true\n" } else { "" };
         let own = format!(
             "[scheme]\npreset = \"{control}\"\nload_balancing = \"{balancing}\"\nflow_control = \"{beneath}\"\n[scheme.uet]\n\
-             trim = {trim}\n{queue}ack_after = \"{ack_after}B\"\nrto = \"{rto}us\"\n"
+             trim = {trim}\n{queue}ack_after = \"{ack_after}B\"\nrto = \"{rto}us\"\n{looks}"
         );
         Case { scheme: Some(own), ..case }
     })

@@ -60,6 +60,8 @@ const UNTRIMMED_QUEUE: u64 = 5;
 const MAP: u64 = 64;
 /// Between two control packets without credit, the time of so many bytes (uet-htsim).
 const EMPTY_PULL: u64 = 1024;
+/// A sender without credit asks at least once in 2 to the power of so many timeouts.
+const MOST_PATIENCE: u32 = 6;
 /// What senders want is told in such units (UE Specification 1.0).
 const QUANTUM: u64 = 256;
 
@@ -271,6 +273,9 @@ struct Source {
     news: Time,
     /// It is out of credit and nothing was heard for long: the next packet goes as a header.
     asks: bool,
+    /// How often it has asked because of that since it was last given credit. It waits twice as long each time: where many senders wait for
+    /// one receiver, what they ask would take the link from data.
+    asked: u32,
     /// Packets of which no more than such a header has gone.
     headers: Vec<u32>,
     /// It has something to send and may: one of its host's [`senders`](Machine::senders).
@@ -720,6 +725,7 @@ impl Transport for Machine {
                 let most = self.credits.map_or(0, |rule| rule.most as i64);
                 source.credit = (source.credit + more as i64).min(most);
                 if more > 0 {
+                    source.asked = 0;
                     at.report(flow, Incident::Granted(more));
                 }
             }
@@ -746,7 +752,10 @@ impl Transport for Machine {
         }
         let source = &mut self.sources[flow.index()];
         let waits = self.credits.is_some() && source.credit <= 0 && source.flying == 0;
-        source.asks |= waits && (!lost.is_empty() || source.news + rto <= now);
+        let patience = Time(rto.0.saturating_mul(1 << source.asked.min(MOST_PATIENCE)));
+        let silent = waits && source.news.saturating_add(patience) <= now;
+        source.asked += silent as u32;
+        source.asks |= silent || waits && !lost.is_empty();
         // Where credits may be all that is waited for, there is always another deadline.
         let next = oldest.map(|sent| sent + rto).or(self.credits.map(|_| now + rto));
         at.sender(flow).expires = next.unwrap_or(Time::MAX);

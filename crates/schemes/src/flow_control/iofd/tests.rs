@@ -465,7 +465,7 @@ fn a_timer_of_a_wait_that_is_over_does_not_end_the_wait_of_the_next_flow_in_the_
             let key = (FlowId(flow), 0);
             let pen = scheme.take_pen(node, at, hop.port, ClassId(0), key).expect("it is free");
             let wait = Wait { stamp: Time(flow as u64), pen, urgency: Urgency::Shortest, since: at.now() };
-            node.flows.insert(key, Entry { hop, last: wait.stamp, seen: at.now(), wait: Some(wait) });
+            node.flows.insert(key, Entry { hop, chosen: hop.port, last: wait.stamp, seen: at.now(), wait: Some(wait) });
             node.deadlines.set(at, hop.port, pen.0, Some(patience));
             pen
         };

@@ -204,6 +204,46 @@ fn bench(control: Control) -> Bench<NoFlowControl> {
         .build(NoFlowControl)
 }
 
+#[test]
+fn a_sender_without_credit_asks_half_as_often_each_time_until_it_is_given_some() {
+    let mut bench = bench(Control::Rccc);
+    let flow = bench.flow(0, 1, 0);
+    bench.start(flow, 10_000_000);
+    bench.advance(Time::from_us(20));
+    let hear = |bench: &mut Bench<NoFlowControl>, kind: Kind, seq: u64, sack: u64| {
+        let answer = Answer { sack, words: [seq, u64::MAX], ..Answer::default() };
+        bench.control_as(HOST, flow, kind, seq, Some(answer));
+    };
+    // Steps of 1 us until it sends something; 10 ms are more than any wait here.
+    let wait = |bench: &mut Bench<NoFlowControl>| {
+        let begin = bench.now();
+        for _ in 0..10_000 {
+            bench.advance(Time::from_us(1));
+            if let Some(sent) = bench.sent().first() {
+                return (bench.now() - begin, sent.packet);
+            }
+        }
+        panic!("it never asks");
+    };
+    // Six queues of 95 packets and 15 us. It looks once in that time.
+    let rto = Time::from_us(15) + Time(6 * 95 * FULL);
+    let round = |bench: &mut Bench<NoFlowControl>| {
+        let arrived = bench.data().last().expect("what the first credit is for").packet.seq + 1000;
+        hear(bench, Kind::Ack, arrived, arrived / 1000 - 1);
+        for nth in 0..4 {
+            let (wait, packet) = wait(bench);
+            assert_eq!((packet.kind, packet.seq), (Kind::Trimmed, arrived));
+            hear(bench, Kind::Nack, arrived, arrived / 1000);
+            let least = Time(rto.0 << nth);
+            assert!(wait >= least && wait < least + rto + Time::from_us(2), "{nth}: {wait}");
+        }
+    };
+    round(&mut bench);
+    bench.control(HOST, flow, Kind::Grant, 1 << 20);
+    bench.advance(Time::from_us(20));
+    round(&mut bench);
+}
+
 fn lossy(loss: f64, control: Control, seed: u64) -> Outcome {
     let flows = (0..4).map(|i| FlowSpec::plain(i as u16, i, 4 + i % 3, 60_000, Time::from_us(3 * i as u64))).collect();
     let mut setup = leaf_spine(2, 4, 2, flows);
