@@ -60,6 +60,10 @@ pub trait Definition: Parameters + Send + Sync {
     fn conflict(&self, _with: &Chosen<'_>) -> Option<Misfit> {
         None
     }
+    /// What is odd about it beside what is chosen on the other axes, and allowed. `check` and every run say it.
+    fn remark(&self, _with: &Chosen<'_>) -> Option<String> {
+        None
+    }
 }
 
 /// One variant on every axis.
@@ -95,6 +99,11 @@ impl<'a> Chosen<'a> {
             ("queueing", self.queueing),
             ("marking", self.marking),
         ]
+    }
+
+    /// What is odd, by the variant that says so.
+    pub fn remarks(&self) -> Vec<String> {
+        self.definitions().iter().filter_map(|(_, definition)| definition.remark(self)).collect()
     }
 
     /// Every incompatibility, by the variant that objects.

@@ -202,6 +202,7 @@ impl Known<'_> {
                     .into(),
             );
         }
+        notes.extend(choices.chosen(self.window > 0).remarks());
         let cc = &choices.congestion_control;
         if switch.ecn == Some(false) && cc.uses_marks() {
             notes.push(format!("switch.ecn is false: {} gets no marks, and nothing else slows it down", cc.name()));

@@ -299,6 +299,10 @@ pub trait CongestionControlDef: Definition {
     fn switch_half(&self) -> Option<Box<dyn MarkingDef>> {
         None
     }
+    /// Whether it sends less when its packets are trimmed ([`Incident::Trimmed`]).
+    fn hears_of_trims(&self) -> bool {
+        false
+    }
     /// Whether it is defined only with a window.
     fn needs_window(&self) -> bool {
         false

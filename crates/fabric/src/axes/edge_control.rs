@@ -86,6 +86,9 @@ impl<T: Around> CongestionControlDef for Over<T> {
     fn switch_half(&self) -> Option<Box<dyn MarkingDef>> {
         self.inner.switch_half()
     }
+    fn hears_of_trims(&self) -> bool {
+        self.inner.hears_of_trims()
+    }
     fn needs_window(&self) -> bool {
         self.inner.needs_window()
     }

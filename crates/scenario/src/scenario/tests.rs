@@ -1104,6 +1104,8 @@ fn what_is_odd_but_legal_is_noted() {
     noted(STAR, &["switch.alpha=0"], "switch.alpha is 0");
     noted(STAR, &["scheme.preset=dcqcn", "switch.ecn=false"], "switch.ecn is false: dcqcn gets no marks");
     noted(STAR, &["scheme.load_balancing=spray"], "overtake each other");
+    let storm = ["scheme.preset=uec-nscc", "scheme.congestion_control=timely"];
+    noted(STAR, &storm, "timely does not slow down for packets that are trimmed");
     for (text, sets) in [
         (with(&load(0.6)), &[][..]),
         (with(&incast.replace('8', "3")), &[]),

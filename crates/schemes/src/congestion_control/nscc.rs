@@ -96,6 +96,9 @@ impl CongestionControlDef for Params {
     fn uses_marks(&self) -> bool {
         true
     }
+    fn hears_of_trims(&self) -> bool {
+        true
+    }
 }
 
 /// What follows from the network alone.

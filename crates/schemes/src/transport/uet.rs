@@ -140,6 +140,16 @@ impl Definition for Params {
             help: "write trim = false in [scheme.uet], or flow_control = \"none\" in [scheme]".to_string(),
         })
     }
+    fn remark(&self, with: &Chosen<'_>) -> Option<String> {
+        let control = with.congestion_control;
+        let slower = control.hears_of_trims() || with.edge_control.name() == "rccc";
+        (self.trim && !slower).then(|| {
+            format!(
+                "{} does not slow down for packets that are trimmed: their headers go ahead of data and can fill a link, as congestion_control = \"nscc\" would not let them",
+                control.name()
+            )
+        })
+    }
 }
 
 impl TransportDef for Params {
