@@ -227,6 +227,11 @@ fn endless(text: &str, folder: &Path, given_up: &Outcome) -> Result<Verdict, Fai
     if resolved.setup.nic.timeout.is_some_and(|timeout| timeout < longest) {
         return Ok(Verdict::Long);
     }
+    // So may the headers of what is trimmed, where nothing slows down for them (docs/uec.md).
+    let trimmed = given_up.counts.trimmed.0 > given_up.counts.injected.0 / 2;
+    if trimmed && !resolved.choices.congestion_control.hears_of_trims() {
+        return Ok(Verdict::Long);
+    }
     resolved.setup.stop = Time(given_up.end.0 / 2);
     let half = run_for_long(resolved);
     let received = |outcome: &Outcome| outcome.flows.iter().map(|flow| flow.delivered).sum::<u64>();
