@@ -453,13 +453,21 @@ impl Bfc {
     fn timing(&self, site: &Site<'_>, port: PortId) -> (Time, Time) {
         let (to, back) = site.latency(port);
         let hop_rtt = self.params.hop_rtt.unwrap_or(to + back).max(Time::from_ns(10));
-        let frame = self.frame_time(site, port).0;
+        let frame = self.frame_time(site, port).max(self.turn(site, port)).0;
         // A link shorter than its frames must not carry nothing else.
         let period = match self.params.period {
             None => (hop_rtt.0 / 2).max(8 * frame),
             Some(period) => period.0.max(2 * frame),
         };
         (hop_rtt, Time(period))
+    }
+
+    /// Time in which a link that repeats carries a frame, of as many as it keeps until they are acknowledged.
+    fn turn(&self, site: &Site<'_>, port: PortId) -> Time {
+        site.setup.retry_limits(site.map, site.number(port)).map_or(Time::ZERO, |limits| {
+            let kept = limits.frames.min(limits.bytes / self.params.frame_size()).max(1);
+            Time(limits.round.0 / kept)
+        })
     }
 
     fn frame_time(&self, site: &Site<'_>, port: PortId) -> Time {

@@ -169,3 +169,21 @@ fn pauses_end_although_a_link_that_gives_up_loses_all_of_the_last_frames() {
     let flushes: u64 = seeds.map(|seed| ends(&format!("seed {seed}"), text("bfc-vfid", seed))).sum();
     assert!(flushes > 0);
 }
+
+/// A link that keeps one frame carries one in a round trip: pauses that went more often than that left nothing to data.
+#[test]
+fn pauses_leave_room_on_a_link_that_keeps_a_single_frame() {
+    for preset in ["bfc", "bfc-vfid"] {
+        let text = format!(
+            "stop = \"60ms\"\n[topology]\nkind = \"star\"\nhosts = 4\n[scheme]\npreset = \"{preset}\"\n\
+             [links.retry]\nmax_replays = 255\nframes = 1\nlink_lost = \"50ms\"\n\
+             [[link]]\nbetween = [\"h3\", \"sw0\"]\ndown = [[\"100us\", \"5ms\"]]\n\
+             [[flow]]\nsrc = 3\ndst = 1\nsize = \"100KB\"\n[[flow]]\nsrc = 1\ndst = 3\nsize = \"300KB\"\n"
+        );
+        let scenario = Scenario::parse("single.toml", &text, Path::new("/nowhere"), &[]);
+        let resolved = scenario.and_then(resolve).unwrap_or_else(|problem| panic!("{problem}"));
+        let outcome = resolved.simulate(&mut |_, _| true);
+        assert_eq!(outcome.violations, Vec::<String>::new());
+        assert!(outcome.complete(), "{preset}: {:?}", outcome.stall);
+    }
+}
