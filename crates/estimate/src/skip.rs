@@ -49,6 +49,7 @@ fn unfit(resolved: &Resolved) -> bool {
         || choices.queueing.needs_size()
         || !setup.slow.is_empty()
         || setup.graph.fallible()
+        || setup.graph.repeats()
         || setup.graph.forwarding
         || setup.flows.iter().any(|flow| flow.until != Time::MAX || flow.class != first.class)
 }

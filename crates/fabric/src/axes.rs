@@ -31,6 +31,7 @@ pub use queueing::{Queueing, QueueingDef};
 pub use registry::Registry;
 pub use transport::{Transport, TransportDef};
 
+use crate::topology::Graph;
 use engine::{Misfit, Parameters};
 
 /// What the program knows of a variant on any axis, before and around a run.
@@ -61,7 +62,7 @@ pub trait Definition: Parameters + Send + Sync {
         None
     }
     /// What is odd about it beside what is chosen on the other axes, and allowed. `check` and every run say it.
-    fn remark(&self, _with: &Chosen<'_>) -> Option<String> {
+    fn remark(&self, _with: &Chosen<'_>, _graph: &Graph) -> Option<String> {
         None
     }
 }
@@ -102,8 +103,8 @@ impl<'a> Chosen<'a> {
     }
 
     /// What is odd, by the variant that says so.
-    pub fn remarks(&self) -> Vec<String> {
-        self.definitions().iter().filter_map(|(_, definition)| definition.remark(self)).collect()
+    pub fn remarks(&self, graph: &Graph) -> Vec<String> {
+        self.definitions().iter().filter_map(|(_, definition)| definition.remark(self, graph)).collect()
     }
 
     /// Every incompatibility, by the variant that objects.

@@ -45,6 +45,8 @@ pub struct Retry {
     pub then: Unprotected,
     /// Whether it starts again then.
     pub restart: bool,
+    /// Its ends may give up though nothing is damaged: an ACK may take longer than they wait.
+    pub hasty: bool,
 }
 
 impl Default for Retry {
@@ -60,6 +62,7 @@ impl Default for Retry {
             link_lost: Time::ZERO,
             then: Unprotected::BestEffort,
             restart: false,
+            hasty: false,
         }
     }
 }
@@ -130,6 +133,11 @@ impl Limits {
     /// Whether it may lose a frame while its link works.
     pub fn gives_up(&self) -> bool {
         self.replays.is_some() || self.age.is_some()
+    }
+
+    /// Whether that may happen although nothing is damaged: an ACK may take longer than it waits.
+    pub fn hasty(&self) -> bool {
+        self.age.is_some_and(|age| age < self.round) || self.replays.is_some() && self.timer < self.round
     }
 
     /// How long it may hear nothing until it gives up, or until it repeats everything for as long as it likes.

@@ -141,7 +141,7 @@ impl Link {
 
     /// Whether packets are lost on it while it works, so that somebody else has to repeat them.
     pub fn lossy(&self) -> bool {
-        self.errs() && self.retry.is_none_or(|retry| retry.gives_up())
+        self.retry.map_or(self.errs(), |retry| retry.gives_up() && (retry.hasty || self.errs()))
     }
 
     /// Whether it is down from the beginning and for good. No table ever has it, so that it loses nothing.
@@ -158,6 +158,11 @@ impl Link {
     pub fn failures(&self) -> impl Iterator<Item = (Time, Option<Time>)> + '_ {
         let waits = self.retry.map_or(Time::ZERO, |retry| retry.link_lost);
         self.outages.iter().copied().filter(move |&(down, up)| up.is_none_or(|up| up - down >= waits))
+    }
+
+    /// Whether it has failed at an instant.
+    pub fn failed_at(&self, time: Time) -> bool {
+        self.failures().any(|(down, up)| down <= time && up.is_none_or(|up| time < up))
     }
 
     /// Whether a simulation can use it, given that its ends exist.
@@ -235,9 +240,28 @@ impl Graph {
         self[node].kind == Kind::Switch || self.forwarding && ports > 1
     }
 
+    /// A switch that its hosts can ask for more than its links to other switches carry, if there is one: the first.
+    pub fn narrow(&self) -> Option<NodeId> {
+        // By switch: what goes to hosts, and to other switches.
+        let mut rates = vec![(0u64, 0u64); self.nodes.len()];
+        for link in &self.links {
+            for (here, there) in [(link.a, link.b), (link.b, link.a)] {
+                let sum = &mut rates[here.index()];
+                match self[there].kind {
+                    Kind::Host => sum.0 += link.rate(here).0,
+                    Kind::Switch => sum.1 += link.rate(here).0,
+                }
+            }
+        }
+        let found = rates.iter().zip(&self.nodes).position(|(&(hosts, others), node)| {
+            node.kind == Kind::Switch && others > 0 && hosts > others
+        });
+        found.map(|place| NodeId(place as u32))
+    }
+
     /// Whether any link may lose something, being lossy or failing.
     pub fn fallible(&self) -> bool {
-        self.links.iter().any(|link| link.lossy() || !link.outages.is_empty() && !link.never())
+        self.links.iter().any(|link| link.lossy() || !link.never() && link.failures().next().is_some())
     }
 
     /// Whether any link repeats frames.

@@ -133,7 +133,7 @@ fn losses(
         let first = own.start;
         own.find(|port| does(&graph.links[map.link[*port as usize] as usize])).unwrap_or(first)
     };
-    let fails = |link: &Link| !link.outages.is_empty();
+    let fails = |link: &Link| link.failures().next().is_some();
     let repeats = |link: &Link| link.retry.is_some();
     let mut all: Vec<Loss> = lost.iter().map(loss).collect();
     if graph.fallible() {

@@ -5,7 +5,7 @@ use fabric::deadlock::{Analysis, Finding, State, Step, Traffic, Waits};
 use fabric::id::NodeId;
 use fabric::routing::PortMap;
 use fabric::setup::AckLane;
-use fabric::topology::Graph;
+use fabric::topology::{Graph, Link};
 use files::problem::Problem;
 use serde::Serialize;
 use std::fmt::Write;
@@ -73,13 +73,13 @@ pub enum Scope {
 
 /// The states of the links that a run goes through, with their names. A state that comes again is listed once.
 fn states(graph: &Graph, map: &PortMap, stop: engine::Time) -> Vec<(String, State)> {
-    let outages = graph.links.iter().flat_map(|link| &link.outages);
-    let mut times: Vec<_> = outages.flat_map(|&(down, up)| [Some(down), up]).flatten().filter(|&t| t < stop).collect();
+    let outages = graph.links.iter().flat_map(Link::failures);
+    let mut times: Vec<_> = outages.flat_map(|(down, up)| [Some(down), up]).flatten().filter(|&t| t < stop).collect();
     times.push(engine::Time::ZERO);
     times.sort_unstable();
     let mut found: Vec<(String, State)> = Vec::new();
     for time in times {
-        let up: Vec<bool> = graph.links.iter().map(|link| link.up_at(time)).collect();
+        let up: Vec<bool> = graph.links.iter().map(|link| !link.failed_at(time)).collect();
         if found.iter().any(|(_, state)| state.up == up) {
             continue;
         }

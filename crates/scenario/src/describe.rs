@@ -131,7 +131,7 @@ impl Resolved {
             sheet.line("", format!("and {} other kinds", kinds.len() - MOST_KINDS));
         }
         let faulty = |test: fn(&Link) -> bool| graph.links.iter().filter(|link| test(link)).count();
-        let (lossy, failing) = (faulty(Link::lossy), faulty(|l| !l.outages.is_empty()));
+        let (lossy, failing) = (faulty(Link::lossy), faulty(|link| link.failures().next().is_some()));
         let mut faults = Vec::new();
         if lossy > 0 {
             faults.push(plural(lossy, "link loses packets", "links lose packets"));

@@ -45,6 +45,32 @@ impl fmt::Display for Note {
     }
 }
 
+/// The ends of links that repeat: from where to where, and what limits them.
+fn retry_ends(scenario: &Scenario) -> Vec<(&Link, NodeId, NodeId, Limits)> {
+    let graph = &scenario.graph;
+    let largest = (scenario.nic.payload.0 + scenario.nic.header.0).max(scenario.nic.ack_size.0);
+    let to = |link: &Link, node: NodeId| match graph[node].kind {
+        Kind::Switch => link.delay + scenario.switch.pipeline,
+        Kind::Host => link.delay,
+    };
+    let ends = graph.links.iter().filter_map(|link| Some((link, link.retry?))).flat_map(|(link, retry)| {
+        let limits = |from: NodeId, at: NodeId| {
+            let rates = (link.rate_to(at), link.rate_to(from));
+            retry.limits(rates, to(link, at), to(link, from), largest)
+        };
+        [(link, link.a, link.b, limits(link.a, link.b)), (link, link.b, link.a, limits(link.b, link.a))]
+    });
+    ends.collect()
+}
+
+/// Whether links that repeat may give up though nothing is damaged, for every link.
+pub(crate) fn hasty(scenario: &Scenario) -> Vec<bool> {
+    let ends = retry_ends(scenario);
+    let mut hasty = ends.chunks(2).map(|both| both.iter().any(|(.., limits)| limits.gives_up() && limits.hasty()));
+    let links = scenario.graph.links.iter();
+    links.map(|link| link.retry.is_some() && hasty.next().unwrap_or_default()).collect()
+}
+
 /// What is known of a run when it is looked over.
 pub(crate) struct Known<'a> {
     pub scenario: &'a Scenario,
@@ -127,25 +153,13 @@ impl Known<'_> {
     fn odd_retries(&self) -> Vec<String> {
         let Known { scenario, layout, .. } = self;
         let graph = &scenario.graph;
-        let largest = (scenario.nic.payload.0 + scenario.nic.header.0).max(scenario.nic.ack_size.0);
-        let to = |link: &Link, node: NodeId| match graph[node].kind {
-            Kind::Switch => link.delay + scenario.switch.pipeline,
-            Kind::Host => link.delay,
-        };
-        let ends = graph.links.iter().filter_map(|link| Some((link, link.retry?))).flat_map(|(link, retry)| {
-            let limits = |from: NodeId, at: NodeId| {
-                let rates = (link.rate_to(at), link.rate_to(from));
-                retry.limits(rates, to(link, at), to(link, from), largest)
-            };
-            [(link, link.a, link.b, limits(link.a, link.b)), (link, link.b, link.a, limits(link.b, link.a))]
-        });
-        let ends: Vec<(&Link, NodeId, NodeId, Limits)> = ends.collect();
+        let ends = retry_ends(scenario);
         let first = |odd: &dyn Fn(&Link, NodeId, &Limits) -> bool| {
             let (_, from, at, limits) = ends.iter().find(|(link, _, at, limits)| odd(link, *at, limits))?;
             Some((format!("{} to {}", graph[*from].name, graph[*at].name), *limits))
         };
         let mut notes = Vec::new();
-        let kept = |limits: &Limits| limits.frames.saturating_mul(largest).min(limits.bytes);
+        let kept = |limits: &Limits| limits.frames.saturating_mul(limits.largest).min(limits.bytes);
         if let Some((name, _)) = first(&|link, at, limits| kept(limits) < link.rate_to(at).bytes_over(limits.round)) {
             notes.push(format!(
                 "links.retry: the link {name} carries more until a frame is acknowledged than its ends keep, and stands still without any error"
@@ -202,7 +216,7 @@ impl Known<'_> {
                     .into(),
             );
         }
-        notes.extend(choices.chosen(self.window > 0).remarks());
+        notes.extend(choices.chosen(self.window > 0).remarks(&scenario.graph));
         let cc = &choices.congestion_control;
         if switch.ecn == Some(false) && cc.uses_marks() {
             notes.push(format!("switch.ecn is false: {} gets no marks, and nothing else slows it down", cc.name()));

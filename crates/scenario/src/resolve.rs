@@ -179,7 +179,11 @@ impl Resolved {
 }
 
 /// Turns a scenario into a run. A problem says where it is and what to do.
-pub fn resolve(scenario: Scenario) -> Result<Resolved, Problem> {
+pub fn resolve(mut scenario: Scenario) -> Result<Resolved, Problem> {
+    let hasty = crate::notes::hasty(&scenario);
+    for (link, hasty) in scenario.graph.links.iter_mut().zip(hasty) {
+        link.retry.iter_mut().for_each(|retry| retry.hasty = hasty);
+    }
     let layout = scenario.choices.flow_control.layout(&scenario.graph);
     let layout = layout.map_err(|misfit| scenario.problem(misfit.parameter, misfit.message).help(misfit.help))?;
     check_sizes(&scenario, &layout)?;
@@ -778,13 +782,15 @@ impl Memory {
             notes.push(format!("{because}: losing nothing is not promised"));
         };
         if !layout.grants && links.iter().any(|link| link.lossy() && link.retry.is_some()) {
-            broken("links with errors may give up repeating, unless they are endless in [links.retry]");
+            broken("links may give up repeating, unless they are endless in [links.retry]");
         }
         if !layout.grants && links.iter().any(|link| link.lossy() && link.retry.is_none()) {
             broken("links with loss or corruption lose pause and resume frames too");
         }
-        if !layout.grants && links.iter().any(|link| link.outages.iter().any(|(_, up)| up.is_some())) {
+        if !layout.grants && links.iter().any(|link| link.failures().any(|(_, up)| up.is_some())) {
             broken("a link that comes back may find headroom in use that it filled before");
+        } else if !layout.grants && links.iter().any(|link| !link.never() && !link.outages.is_empty()) {
+            broken("a link that was down for a moment repeats what it kept before a pause, for which headroom does not allow");
         }
         if let Some(because) = layout.may_drop {
             broken(because);

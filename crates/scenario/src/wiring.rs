@@ -166,6 +166,8 @@ impl RetrySettings {
             link_lost: self.link_lost,
             then: self.after,
             restart: self.restart,
+            // Known with the rest of the scenario.
+            hasty: false,
         }
     }
 }

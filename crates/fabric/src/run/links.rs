@@ -7,7 +7,6 @@ use crate::packet::{Kind, PacketId};
 use crate::probe::{Counted, Lost};
 use crate::routing::Routing;
 use crate::setup::{Dice, Relist, Setup, Turn};
-use crate::topology::Link;
 use engine::Time;
 use std::sync::Arc;
 
@@ -19,8 +18,7 @@ pub(super) fn changes(setup: &Setup) -> Vec<(Time, Vec<bool>)> {
         links.iter().flat_map(|l| &l.outages).flat_map(|&(a, b)| [Some(a), b]).flatten().collect();
     times.sort_unstable();
     times.dedup();
-    let fails = |link: &Link, t: Time| link.failures().any(|(down, up)| down <= t && up.is_none_or(|up| t < up));
-    times.into_iter().map(|t| (t, links.iter().map(|link| !fails(link, t)).collect())).collect()
+    times.into_iter().map(|t| (t, links.iter().map(|link| !link.failed_at(t)).collect())).collect()
 }
 
 /// What becomes of a packet on a link.

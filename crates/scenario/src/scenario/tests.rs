@@ -600,7 +600,7 @@ fn what_repeats_for_ever_is_promised_to_lose_nothing_with_headroom_for_it() {
         &with(&format!("bit_error_rate = 1e-8\n{endless}pause_replays = 0\n")),
         "more often than headroom allows for",
     );
-    noted(&with("bit_error_rate = 1e-8\n[links.retry]\n"), "may give up repeating, unless they are endless");
+    noted(&with("bit_error_rate = 1e-8\n[links.retry]\n"), "links may give up repeating, unless they are endless");
     noted(&with("bit_error_rate = 1e-8\n"), "lose pause and resume frames too");
 }
 
@@ -1106,11 +1106,16 @@ fn what_is_odd_but_legal_is_noted() {
     noted(STAR, &["scheme.load_balancing=spray"], "overtake each other");
     let storm = ["scheme.preset=uec-nscc", "scheme.congestion_control=timely"];
     noted(STAR, &storm, "timely does not slow down for packets that are trimmed");
+    let narrow = "[topology]\nkind = \"dumbbell\"\nbottleneck_rate = \"10Gbps\"\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1KB\"\n";
+    noted(narrow, &["scheme.preset=uec-rccc"], "scheme.rccc.oversubscribed = true");
     for (text, sets) in [
         (with(&load(0.6)), &[][..]),
         (with(&incast.replace('8', "3")), &[]),
         (with(&format!("{incast}replacement = true\n")), &[]),
         (STAR.into(), &["scheme.window=1000B"]),
+        (STAR.into(), &["scheme.preset=uec-rccc"]),
+        (narrow.into(), &["scheme.preset=uec"]),
+        (narrow.into(), &["scheme.preset=uec-rccc", "scheme.rccc.oversubscribed=true"]),
     ] {
         let notes = read(&text, sets).unwrap_or_else(|problem| panic!("{problem}")).notes;
         assert_eq!(notes, [], "{text}");

@@ -11,6 +11,7 @@ use engine::{Misfit, Time};
 use fabric::axes::congestion_control::{Ack, Credits, FlowStart, Incident, Needs, Notice, Permit, Recall, Throttle};
 use fabric::axes::edge_control::{Around, over};
 use fabric::axes::{Chosen, CongestionControl, CongestionControlDef, Counter, Definition, EdgeControlDef};
+use fabric::topology::Graph;
 
 engine::parameters! {
     /// Parameters of RCCC.
@@ -58,6 +59,15 @@ impl Definition for Params {
             message: format!("rccc needs a transport that hands out credits, which {} does not", with.transport.name()),
             help: "write transport = \"uet\" in [scheme]".to_string(),
         })
+    }
+    fn remark(&self, with: &Chosen<'_>, graph: &Graph) -> Option<String> {
+        let alone = !self.oversubscribed && !with.congestion_control.hears_of_trims();
+        let narrow = graph.narrow().filter(|_| alone)?;
+        Some(format!(
+            "receivers hand out what their own links take, and {} has less towards other switches than towards its hosts: trimmed packets can fill that \
+             with their headers, as scheme.rccc.oversubscribed = true would not let them",
+            graph[narrow].name
+        ))
     }
 }
 

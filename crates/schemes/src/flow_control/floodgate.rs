@@ -176,9 +176,9 @@ fn over_pfc(params: &Params, setup: &Setup, promised: bool) -> Over<Floodgate, P
     Over { upper: Floodgate { params: params.clone(), by_hop }, lower: Pfc::beneath(&setup.graph, promised) }
 }
 
-/// Whether any link is ever down, so that routes change.
+/// Whether any link ever fails, so that routes change.
 fn fails(graph: &Graph) -> bool {
-    graph.links.iter().any(|link| !link.outages.is_empty())
+    graph.links.iter().any(|link| link.failures().next().is_some())
 }
 
 /// The most destinations that a frame names.

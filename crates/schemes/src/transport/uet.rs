@@ -24,6 +24,7 @@ use fabric::host::{PerFlow, Sender};
 use fabric::id::{FlowId, PortId};
 use fabric::packet::{Kind, Packet, PacketId, flag};
 use fabric::setup::{AckLane, Overflow, Trimming};
+use fabric::topology::Graph;
 use fabric::view::{HostView, Reply};
 use std::collections::{BTreeSet, VecDeque};
 use throttle::{Came, Throttle as Slower};
@@ -140,7 +141,7 @@ impl Definition for Params {
             help: "write trim = false in [scheme.uet], or flow_control = \"none\" in [scheme]".to_string(),
         })
     }
-    fn remark(&self, with: &Chosen<'_>) -> Option<String> {
+    fn remark(&self, with: &Chosen<'_>, _: &Graph) -> Option<String> {
         let control = with.congestion_control;
         let slower = control.hears_of_trims() || with.edge_control.name() == "rccc";
         (self.trim && !slower).then(|| {
