@@ -475,6 +475,11 @@ impl Command {
             let message = format!("HIGH is {high}, and a queue holds {queue}");
             wrong.push(problem("-ecn", message, format!("write -q {high} or more, or a lower HIGH")));
         }
+        let most = u16::MAX as u64 - self.mtu;
+        if self.sack > most {
+            let message = format!("{} is more than that program counts: in 16 bits, past which a packet may take it", self.sack);
+            wrong.push(problem("-sack_threshold", message, format!("write {most} or less")));
+        }
         let masked = self.balancing != Balancing::Reps;
         if masked && !self.paths.is_power_of_two() {
             let message = format!("{} is no power of 2, of which -load_balancing_algo makes a mask", self.paths);
@@ -532,6 +537,9 @@ mod tests {
             problem.split().into_iter().map(|problem| (problem.file.clone(), problem.help.is_some())).collect();
         let names = ["-q", "-loadbalancing_algo", "--", "-sleek", "-strat", "-end", "-ecn", "-paths"];
         assert_eq!(told, names.map(|name| (name.to_string(), true)));
+        assert!(read("-sack_threshold 61385").is_ok());
+        let problem = read("-sack_threshold 61386").unwrap_err();
+        assert!(problem.to_string().contains("write 61385 or less"), "{problem}");
     }
 
     #[test]

@@ -1083,6 +1083,21 @@ fn a_load_on_rails_is_a_share_of_what_hosts_can_send_into_the_network() {
 }
 
 #[test]
+fn a_link_that_is_too_hasty_may_lose_something_and_one_that_is_down_for_a_moment_does_not_fail() {
+    let fallible = |retry: &str| {
+        let resolved = read(&format!("{STAR}[links.retry]\n{retry}"), &[]).unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(resolved.promised, !resolved.setup.graph.fallible() && !retry.contains("down"), "{retry}");
+        resolved.setup.graph.fallible()
+    };
+    assert!(!fallible("") && !fallible("timer = \"1ms\"\n") && !fallible("data_age = \"1ms\"\n"));
+    assert!(fallible("data_age = \"1us\"\n") && fallible("timer = \"1us\"\n"));
+    assert!(!fallible("data_age = \"1us\"\ntimer = \"1us\"\nendless = true\n"));
+    let down = "[[link]]\nbetween = [\"h0\", \"sw0\"]\ndown = [[\"1us\", \"3us\"]]\n";
+    assert!(fallible(down) && fallible(&format!("link_lost = \"2us\"\n{down}")));
+    assert!(!fallible(&format!("link_lost = \"2001ns\"\n{down}")));
+}
+
+#[test]
 fn what_is_odd_but_legal_is_noted() {
     let noted = |text: &str, sets: &[&str], expected: &str| {
         let notes = read(text, sets).unwrap_or_else(|problem| panic!("{problem}")).notes;

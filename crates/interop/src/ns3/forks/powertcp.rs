@@ -78,6 +78,8 @@ pub fn take(config: &mut Config, options: &Options) -> Result<(), Problem> {
         );
         return Err(Problem::new(config.name(), message).help("leave them out"));
     }
+    // Its programs read LINK_DOWN and never act on it.
+    config.link_down = None;
     if let Some(number) = choices.algorithm {
         let Some(mode) = CcMode::from_number(number) else {
             let message = format!("{number} is none of the CC_MODEs 0, 1, 3, 7, 8 and 10");

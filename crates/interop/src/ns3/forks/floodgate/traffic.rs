@@ -85,7 +85,7 @@ pub fn check(config: &Config) -> Vec<Problem> {
         refuse(
             "FLOW_CDF",
             format!(
-                "FLOW_CDF {} asks for a generator or a table inside its simulator that is not here: {sizes}, and 99",
+                "FLOW_CDF {} asks for a generator or a table inside its simulator that is not here: {sizes}, and 99 where INCAST_MIX is 0",
                 its.flow_cdf
             ),
         );
