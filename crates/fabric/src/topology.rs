@@ -253,9 +253,10 @@ impl Graph {
                 }
             }
         }
-        let found = rates.iter().zip(&self.nodes).position(|(&(hosts, others), node)| {
-            node.kind == Kind::Switch && others > 0 && hosts > others
-        });
+        let found = rates
+            .iter()
+            .zip(&self.nodes)
+            .position(|(&(hosts, others), node)| node.kind == Kind::Switch && others > 0 && hosts > others);
         found.map(|place| NodeId(place as u32))
     }
 

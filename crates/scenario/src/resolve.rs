@@ -790,7 +790,9 @@ impl Memory {
         if !layout.grants && links.iter().any(|link| link.failures().any(|(_, up)| up.is_some())) {
             broken("a link that comes back may find headroom in use that it filled before");
         } else if !layout.grants && links.iter().any(|link| !link.never() && !link.outages.is_empty()) {
-            broken("a link that was down for a moment repeats what it kept before a pause, for which headroom does not allow");
+            broken(
+                "a link that was down for a moment repeats what it kept before a pause, for which headroom does not allow",
+            );
         }
         if let Some(because) = layout.may_drop {
             broken(because);

@@ -477,7 +477,8 @@ impl Command {
         }
         let most = u16::MAX as u64 - self.mtu;
         if self.sack > most {
-            let message = format!("{} is more than that program counts: in 16 bits, past which a packet may take it", self.sack);
+            let message =
+                format!("{} is more than that program counts: in 16 bits, past which a packet may take it", self.sack);
             wrong.push(problem("-sack_threshold", message, format!("write {most} or less")));
         }
         let masked = self.balancing != Balancing::Reps;

@@ -1085,7 +1085,8 @@ fn a_load_on_rails_is_a_share_of_what_hosts_can_send_into_the_network() {
 #[test]
 fn a_link_that_is_too_hasty_may_lose_something_and_one_that_is_down_for_a_moment_does_not_fail() {
     let fallible = |retry: &str| {
-        let resolved = read(&format!("{STAR}[links.retry]\n{retry}"), &[]).unwrap_or_else(|problem| panic!("{problem}"));
+        let resolved =
+            read(&format!("{STAR}[links.retry]\n{retry}"), &[]).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(resolved.promised, !resolved.setup.graph.fallible() && !retry.contains("down"), "{retry}");
         resolved.setup.graph.fallible()
     };
@@ -1121,7 +1122,8 @@ fn what_is_odd_but_legal_is_noted() {
     noted(STAR, &["scheme.load_balancing=spray"], "overtake each other");
     let storm = ["scheme.preset=uec-nscc", "scheme.congestion_control=timely"];
     noted(STAR, &storm, "timely does not slow down for packets that are trimmed");
-    let narrow = "[topology]\nkind = \"dumbbell\"\nbottleneck_rate = \"10Gbps\"\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1KB\"\n";
+    let narrow =
+        "[topology]\nkind = \"dumbbell\"\nbottleneck_rate = \"10Gbps\"\n[[flow]]\nsrc = 0\ndst = 1\nsize = \"1KB\"\n";
     noted(narrow, &["scheme.preset=uec-rccc"], "scheme.rccc.oversubscribed = true");
     for (text, sets) in [
         (with(&load(0.6)), &[][..]),
