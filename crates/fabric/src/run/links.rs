@@ -149,8 +149,17 @@ impl<F: FlowControl> Network<F> {
     /// New routes for the links that work now.
     pub(super) fn reroute(&mut self, index: u32) {
         let core = &mut self.core;
+        let (changes, links) = (&core.progress.changes, &core.setup.graph.links);
+        let up = &changes[index as usize].1;
+        let same = match index.checked_sub(1) {
+            Some(before) => changes[before as usize].1 == *up,
+            None => up.iter().zip(links).all(|(up, link)| *up || link.never()),
+        };
+        // A link that is down for a moment is nothing to route around.
+        if same {
+            return;
+        }
         if core.is_first() {
-            let up = &core.progress.changes[index as usize].1;
             core.routing = Arc::new(Routing::new(&core.setup.graph, &core.map, up));
         }
         core.switches.rerouted();
